@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 import xarray as xr
+from planted_runs import PLANTED, planted
 
 import ontogeny as og
 from ontogeny import observables as ob
-from ontogeny import tasks
 
 LAYERS, R = "layers.*", 6
 
@@ -93,17 +93,17 @@ def table(counts: dict[str, dict[str, list[bool]]], kinds: Iterable[str]) -> str
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
-    parser.add_argument("kinds", nargs="*", help=f"of {', '.join(tasks.PLANTED)}; default all")
+    parser.add_argument("kinds", nargs="*", help=f"of {', '.join(PLANTED)}; default all")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=24)
     options = parser.parse_args()
-    kinds = options.kinds or list(tasks.PLANTED)
+    kinds = options.kinds or list(PLANTED)
     counts: dict[str, dict[str, list[bool]]] = {}
     problems: set[str] = set()
     for seed in range(options.first_seed, options.first_seed + options.seeds):
         for kind in kinds:
-            run = tasks.planted(kind, steps=range(0, 100 * options.steps, 100), random_state=seed)
+            run = planted(kind, steps=range(0, 100 * options.steps, 100), random_state=seed)
             study = og.Study(run.trajectory, run.inputs, observables=chosen())
             result = study.run(options.out / kind / str(seed))
             problems.update(f"{kind}: {p}" for p in problems_of(result))

@@ -15,7 +15,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ontogeny.dynamics import development, half_change_interval, holm, trend_test
+from ontogeny.dynamics import development, holm, trend_test
+from ontogeny.dynamics.half_change import half_change_interval
 
 ROWS, LAST = 24, 10_000
 PHI = (0.0, 0.3, 0.5, 0.7, 0.9, 0.95)

@@ -20,12 +20,15 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
+from ontogeny_papers.reproduce.tasks import MarkerTask
+from ontogeny_papers.reproduce.training import MarkerRun, readout_loss
 from torch import nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from ontogeny import capture, geometry, updates
-from ontogeny.reproduce.tasks import MarkerTask
-from ontogeny.reproduce.training import MarkerRun, readout_loss
+from ontogeny import geometry, updates
+from ontogeny.features.weights.parameters import block_values, parameter_blocks
+from ontogeny.features.weights.path import variance_rank_from_gram
+from ontogeny.features.weights.projection import BlockEnergies
 
 LR, PAIRS, K, SNAPSHOTS = 1e-3, 9, 3, 43
 DEAD = 658_560
@@ -38,12 +41,12 @@ def setting() -> tuple[nn.Module, list, dict[str, np.ndarray]]:
     run = MarkerRun(task, layers=5, batch_size=128)
     model, stream = run.model(), run.batches(0)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
-    blocks = capture.parameter_blocks(model, ("q", "k", "v", "o"))
+    blocks = parameter_blocks(model, ("q", "k", "v", "o"))
     paths: dict[str, list[np.ndarray]] = {name: [] for name in blocks}
     for step in range(SNAPSHOTS):
         parameters = dict(model.named_parameters())
         for name, block in blocks.items():
-            paths[name].append(capture.block_values(block, parameters).numpy().copy())
+            paths[name].append(block_values(block, parameters).numpy().copy())
         optimizer.zero_grad()
         readout_loss(model, stream(step)).backward()
         optimizer.step()
@@ -104,11 +107,11 @@ def paper(model: nn.Module, batches: list, paths: dict[str, np.ndarray]) -> np.n
 def ours(
     model: nn.Module, batches: list, paths: dict[str, np.ndarray], dtype: str = "float64"
 ) -> np.ndarray:
-    blocks = capture.parameter_blocks(model, ("q", "k", "v", "o"))
+    blocks = parameter_blocks(model, ("q", "k", "v", "o"))
     bases = []
     for path in paths.values():
         gram = geometry.gram(path)
-        geometry.variance_rank_from_gram(gram)
+        variance_rank_from_gram(gram)
         bases.append(geometry.principal_basis(path, K, gram=gram))
     inside, energy = [], []
     moves = {name: torch.zeros(p.shape, dtype=torch.bool) for name, p in model.named_parameters()}
@@ -116,16 +119,16 @@ def ours(
         found.defect, found.cosine  # noqa: B018 (measured)
         for name, g in found.gradient_a.items():
             moves[name] |= g != 0
-        pieces = [capture.block_values(b, found.delta).double().numpy() for b in blocks.values()]
+        pieces = [block_values(b, found.delta).double().numpy() for b in blocks.values()]
         own = [float(v @ v) for v in pieces]
         energy.append([*own, found.norm**2 - sum(own)])
         inside.append(
             [*(float(np.sum((v @ Q) ** 2)) for v, Q in zip(pieces, bases, strict=True)), 0]
         )
-    sizes = [int(capture.block_values(block, moves).sum()) for block in blocks.values()]
+    sizes = [int(block_values(block, moves).sum()) for block in blocks.values()]
     live = sum(int(m.sum()) for m in moves.values())
     ranks = np.array([*(Q.shape[1] for Q in bases), 0])
-    measured = geometry.BlockEnergies(
+    measured = BlockEnergies(
         np.array(inside).T, np.array(energy).T, ranks, np.array([*sizes, live - sum(sizes)])
     )
     return measured.rho / measured.control.rms

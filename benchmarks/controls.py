@@ -31,6 +31,7 @@ from pathlib import Path
 
 import numpy as np
 import xarray as xr
+from planted_runs import planted
 
 from ontogeny import Inputs, Study, Trajectory
 from ontogeny.demo import STUDY
@@ -39,9 +40,9 @@ from ontogeny.store import read_cell
 from ontogeny.study import read_study
 from ontogeny.study.cells.merge import stack
 from ontogeny.study.folder.controls import control_steps
-from ontogeny.summary import with_controls, with_verdicts
+from ontogeny.summary import with_verdicts
+from ontogeny.summary.controls import with_controls
 from ontogeny.summary.verdicts import LEVELS
-from ontogeny.tasks import planted
 from ontogeny.training import record_training_run
 
 BESIDE = 3  # control runs of a page

@@ -20,7 +20,7 @@ from recorder_overhead import build
 
 import ontogeny as og
 from ontogeny.observables import AttentionEntropy, Loss
-from ontogeny.recording import Observer
+from ontogeny.recording.observer import Observer
 
 
 def trained(steps, observe=None):

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from ontogeny import geometry
+from ontogeny.features.weights.path import variance_rank_from_gram
 from ontogeny.observables import WeightRank
 
 SHAPE = (128, 128)
@@ -94,9 +95,7 @@ def main() -> None:
             ),
         }
         if options.gram:
-            cases["by the Gram matrix"] = lambda: geometry.variance_rank_from_gram(
-                geometry.gram(snapshots)
-            )
+            cases["by the Gram matrix"] = lambda: variance_rank_from_gram(geometry.gram(snapshots))
         for name, function in cases.items():
             rank, peak, seconds = peak_and_seconds(function)
             print(f"{name}: rank {rank}, peak {peak:.0f} MB, {seconds:.1f} s of CPU")

@@ -51,7 +51,7 @@ def test_an_unknown_name_is_an_attribute_error():
     [("tasks", "MarkerTask"), ("tasks", "organism_world"), ("training", "record_marker_runs")],
 )
 def test_what_the_papers_train_is_found_under_its_old_name_with_a_warning(package, name):
-    with pytest.warns(DeprecationWarning, match=f"ontogeny.reproduce.{package}.{name}"):
+    with pytest.warns(DeprecationWarning, match=f"ontogeny_papers.reproduce.{package}.{name}"):
         old = getattr(getattr(og, package), name)
     assert old is getattr(getattr(og.reproduce, package), name)
     with pytest.raises(AttributeError, match="MarkerTsk"):

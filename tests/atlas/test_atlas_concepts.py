@@ -12,6 +12,7 @@ import ontogeny as og
 from helpers.described_concepts import described_node, described_result, written_result
 from ontogeny.cli import main
 from ontogeny.errors import ArgumentError, StoreError
+from ontogeny.report.concepts.facts import Effect, Life
 
 RTL_OVERRIDE = "\u202e"
 
@@ -63,7 +64,7 @@ def test_a_concept_holds_what_its_node_says(result):
     assert found.tokens[0].value == 0.5 and found.firing == 0.031
     assert found.enrichment == {"token": 0.7, "token before": 0.1, "token after": 0.0,
                                 "place": -0.01}  # fmt: skip
-    assert found.life == og.atlas.Life("born", 20, 10, 40)
+    assert found.life == Life("born", 20, 10, 40)
     np.testing.assert_array_equal(found.strength, node.strength.values[:, 1, 0])
     assert [n.index for n in found.neighbours] == [1] and found.written_random == 0.4
     assert found.written_up[0].piece == "," and not found.written_down
@@ -320,9 +321,9 @@ def test_what_the_removal_of_a_concept_costs_is_found_in_its_own_node():
     of = {"observables": {"concept-effects": {"of": "joint-concepts"}}}
     tree.attrs["settings"] = json.dumps(of)
     found = tree.concept(layer=3, index=0)
-    assert found.effect == og.atlas.Effect(0.21, -0.01, 0.02, "matters")
+    assert found.effect == Effect(0.21, -0.01, 0.02, "matters")
     assert "rises by +0.21 nats" in str(found) and "matters" in found._repr_html_()
-    assert tree.concept(layer=0, index=0, step=0).effect == og.atlas.Effect(0.0, -0.01, 0.02, "")
+    assert tree.concept(layer=0, index=0, step=0).effect == Effect(0.0, -0.01, 0.02, "")
 
 
 def test_the_page_is_given_the_names_of_people_and_counts_them_apart(folder):

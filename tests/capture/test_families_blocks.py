@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.family_models import FUSED, HEADS, LAYERS, NAMES, VOCABULARY, WIDTH, build, inputs_of
-from ontogeny import Trajectory, geometry
-from ontogeny.capture import activations, match_blocks, parameter_blocks, weight_block
+from ontogeny import Trajectory
+from ontogeny.capture import activations, match_blocks, weight_block
 from ontogeny.capture.fused import part_index
 from ontogeny.errors import ArgumentError, LayerMatchError
+from ontogeny.features.weights.parameters import parameter_blocks
+from ontogeny.features.weights.snapshots import SnapshotGram
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -131,7 +133,7 @@ def test_rows_that_are_no_tokens_change_nothing(family):
         for block_name in match_blocks(states[0], "embed"):
             block = weight_block(states[0], block_name, tokens=VOCABULARY)
             assert block.masked_rows == rows and block.shape == (VOCABULARY, WIDTH)
-            gram = geometry.SnapshotGram(len(states))
+            gram = SnapshotGram(len(states))
             chunks = [(0, 20), (20, block.shape[0])]
             for start, stop in chunks:
                 gram.add(np.stack([block.rows(r, start, stop).double().ravel() for r in states]))

@@ -14,6 +14,8 @@ import ontogeny as og
 from helpers.study_examples import LAYERS, developing, record, tiny_inputs, tiny_model
 from ontogeny import capture, needs
 from ontogeny.capture import objectives
+from ontogeny.capture.gradients import gradients, untouched
+from ontogeny.capture.objectives import loss_names
 from ontogeny.errors import ArgumentError
 from ontogeny.observables import Observable
 
@@ -72,7 +74,7 @@ def test_a_lent_model_comes_back_bit_for_bit(fails):
     before, modes = state(model), [m.training for m in model.modules()]
     random = torch.get_rng_state()
     try:
-        with capture.untouched(model):
+        with untouched(model):
             spoil(model)
             del model[0].lm_head
             model[1].weight = nn.Parameter(torch.zeros(3))
@@ -89,7 +91,7 @@ def test_a_lent_model_comes_back_bit_for_bit(fails):
 
 def test_gradients_are_enabled_only_while_the_model_is_lent():
     with torch.no_grad():
-        with capture.untouched(nn.Linear(2, 2)):
+        with untouched(nn.Linear(2, 2)):
             assert torch.is_grad_enabled()
         assert not torch.is_grad_enabled()
 
@@ -168,8 +170,8 @@ def test_a_loss_that_cannot_be_had_is_refused_before_the_study_starts(tmp_path, 
 def test_a_model_that_does_not_tell_needs_a_named_loss():
     model, inputs = nn.Embedding(9, 9), {"text": tiny_inputs(vocabulary=9)}
     with pytest.raises(ArgumentError, match="give loss="):
-        capture.gradients(model, needs.Gradients(), inputs)
-    assert capture.gradients(model, needs.Gradients("next-token"), inputs).model is model
+        gradients(model, needs.Gradients(), inputs)
+    assert gradients(model, needs.Gradients("next-token"), inputs).model is model
 
 
 class Reader(nn.Module):
@@ -190,7 +192,7 @@ def test_classification_reads_out_at_the_last_token(side):
     inputs = og.Inputs.from_tokens(texts, labels=[3, 1, 0]).padded(side)
     model = Reader()
     need = needs.Gradients("classification")
-    given = capture.gradients(model, need, {"text": inputs})
+    given = gradients(model, need, {"text": inputs})
     expected = nn.functional.cross_entropy(model.table.weight[[7, 9, 10]], torch.tensor([3, 1, 0]))
     assert given.loss(model, given.batch([0, 1, 2])).item() == pytest.approx(expected.item())
     swapped = given.loss(model, given.batch([2, 0, 1]))  # labels go with their texts
@@ -200,7 +202,7 @@ def test_classification_reads_out_at_the_last_token(side):
 def test_next_token_loss_is_that_of_the_loss_observable():
     model, inputs = Reader(), og.Inputs.from_tokens([[5, 6, 7], [8, 9]], vocab_size=40)
     model.table = nn.Embedding(40, 40)
-    given = capture.gradients(model, needs.Gradients("next-token"), {"text": inputs})
+    given = gradients(model, needs.Gradients("next-token"), {"text": inputs})
     measured = capture.losses(model, inputs, objective="causal")
     total = float((measured.loss * measured.tokens).sum() / measured.tokens.sum())
     assert given.loss(model, given.batch([0, 1])).item() == pytest.approx(total, rel=1e-6)
@@ -218,15 +220,15 @@ def test_losses_of_other_packages_are_found_by_name(monkeypatch):
     objectives._factories.cache_clear()
     try:
         need = needs.Gradients("first-logit")
-        given = capture.gradients(Reader(), need, {"text": tiny_inputs()})
+        given = gradients(Reader(), need, {"text": tiny_inputs()})
         assert given.loss(given.model, given.batch([0])).ndim == 0
-        assert "first-logit" in capture.loss_names()
+        assert "first-logit" in loss_names()
     finally:
         objectives._factories.cache_clear()
 
 
 def test_batches_are_drawn_without_a_text_twice():
-    given = capture.gradients(Reader(), needs.Gradients("next-token"), {"text": tiny_inputs(24)})
+    given = gradients(Reader(), needs.Gradients("next-token"), {"text": tiny_inputs(24)})
     batches = given.draw(6, size=4, random_state=1)
     rows = np.concatenate([b.rows for b in batches])
     assert sorted(rows.tolist()) == list(range(24))

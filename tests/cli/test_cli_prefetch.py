@@ -13,7 +13,8 @@ from helpers.hub_server import StandIn
 from ontogeny import Trajectory
 from ontogeny.cli import main
 from ontogeny.errors import CheckpointError
-from ontogeny.trajectory import download, missing_bytes
+from ontogeny.trajectory import download
+from ontogeny.trajectory.downloading import missing_bytes
 
 STEPS = (0, 1, 2, 16, 1000)
 

@@ -6,7 +6,7 @@ import torch
 
 from helpers.fake_device import FakeDevice, placed
 from ontogeny import distances
-from ontogeny.distances.align import EQUIVALENCES
+from ontogeny.distances.alignment import EQUIVALENCES
 from ontogeny.errors import ArgumentError, NonFiniteError
 
 GENERATOR = torch.Generator().manual_seed(0)

@@ -7,13 +7,8 @@ import pytest
 from scipy.signal import lfilter
 
 from helpers.paths import GUIDES
-from ontogeny.dynamics import (
-    development,
-    half_change_interval,
-    holm,
-    step_order_test,
-    trend_test,
-)
+from ontogeny.dynamics import development, holm, step_order_test, trend_test
+from ontogeny.dynamics.half_change import half_change_interval
 
 GUIDE = GUIDES / "error-rates.md"
 N_SERIES = 400

@@ -20,7 +20,7 @@ from ontogeny.dynamics.regime_search import without_bend
 from ontogeny.dynamics.trends import neighbour_residuals
 from ontogeny.errors import ArgumentError, NonFiniteError
 
-implementation = importlib.import_module("ontogeny.dynamics.regimes")
+implementation = importlib.import_module("ontogeny.dynamics.two_regimes")
 
 
 def two_regimes(ratio=8.0, count=1, seed=0, steps=LATE, boundary=25):

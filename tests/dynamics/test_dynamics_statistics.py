@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ontogeny.dynamics import holm, rolling_mean, smallest_p, step_order_test
+from ontogeny.dynamics import holm, rolling_mean, step_order_test
 from ontogeny.dynamics.multiple import false_discovery
+from ontogeny.dynamics.order import smallest_p
 from ontogeny.errors import ArgumentError, NonFiniteError
 
 

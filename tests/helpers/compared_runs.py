@@ -9,7 +9,7 @@ import xarray as xr
 
 from ontogeny.figures import Section
 from ontogeny.quantities import Quantity
-from ontogeny.summary import summarise
+from ontogeny.summary.summarise import summarise
 
 STEPS = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256)
 

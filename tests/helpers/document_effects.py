@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ontogeny.capture.concept_directions import LabelledRows, fit_direction
-from ontogeny.capture.random_concepts import RandomConcepts, _tested
 from ontogeny.concepts import CAV
+from ontogeny.features.labelled.concept_directions import LabelledRows, fit_direction
+from ontogeny.features.labelled.random_concepts import RandomConcepts, _tested
 from ontogeny.inputs import stratified_split
 from ontogeny.units import Units
 

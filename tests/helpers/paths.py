@@ -6,6 +6,8 @@ from pathlib import Path
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
 GUIDES = ROOT / "docs" / "guides"
+PAPERS = ROOT / "papers"
+PAPERS_GUIDES = PAPERS / "docs" / "guides"
 
 # Real text and labelled sets. Tests that read them are skipped where they are not there.
 DATA = Path(os.environ.get("ONTOGENY_DATA", ROOT.parent / "shared" / "data"))

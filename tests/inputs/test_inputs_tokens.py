@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from ontogeny import Inputs
 from ontogeny.errors import ArgumentError
-from ontogeny.inputs import class_counts
-from ontogeny.inputs.splits import label_array
+from ontogeny.inputs.splits import class_counts, label_array
 
 ROWS = [[5, 6, 7, 8], [9], [3, 4]]
 

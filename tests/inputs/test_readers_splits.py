@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 from ontogeny import Inputs
 from ontogeny.errors import ArgumentError
-from ontogeny.inputs import class_counts, stratified_draw, stratified_split
+from ontogeny.inputs import stratified_split
+from ontogeny.inputs.splits import class_counts, stratified_draw
 from ontogeny.study import read_study
-from ontogeny.tasks import DATASETS, LabelledTexts, load_texts
+from ontogeny.tasks import LabelledTexts, load_texts
+from ontogeny.tasks.hub_texts import DATASETS
 
 LABELS = st.lists(st.integers(0, 2), min_size=6, max_size=60).filter(
     lambda labels: min(class_counts(labels).values()) > 1

@@ -9,7 +9,8 @@ import torch
 import ontogeny as og
 from helpers.every_kind import others
 from helpers.study_examples import LAYERS, developing, tiny_inputs
-from ontogeny.problems import of_node
+from ontogeny.needs.derived import Reference
+from ontogeny.problems.problem import of_node
 from ontogeny.store import read_cell
 from ontogeny.study.folder.layout import cell_path
 
@@ -70,7 +71,7 @@ OF_SERIES = {name for name, each in OBSERVABLES.items() if each.source}
 OF_REFERENCE = {"encoder-dynamics-ica"} | {
     name
     for name, each in OBSERVABLES.items()
-    if any(isinstance(need, og.needs.Reference) for need in each.needs())
+    if any(isinstance(need, Reference) for need in each.needs())
 }
 OF_OTHERS = {"joint-concepts", "concept-effects", "word-semantics", "text-statistics"}
 """Their cells follow from a fit to several checkpoints, so that numbers may differ."""

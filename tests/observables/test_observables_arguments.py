@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers import every_kind
-from ontogeny import concepts, distances, dynamics
+from ontogeny import concepts, distances
+from ontogeny.dynamics.least_norm import ENCODER_NORMS
 from ontogeny.errors import ArgumentError
+from ontogeny.features.dimension.averages import AVERAGES
 from ontogeny.observables import Loss, ReadoutAccuracy, make, registry
 
 LONGEST = 2**63 - 1
@@ -223,7 +225,7 @@ RULES_OF = {
         "max_snapshots": whole(3),
     },
     "encoder-dynamics": {
-        "norm": among(*dynamics.ENCODER_NORMS),
+        "norm": among(*ENCODER_NORMS),
         "ridge": at_least_zero,
         "temperature": number(lambda v: v >= 1e-12),
         "test_fraction": between(0, 1),
@@ -246,7 +248,7 @@ RULES_OF = {
     },
     "intrinsic-dimension": {
         "windows": windows,
-        "averages": several(among(*dynamics.AVERAGES), 1),
+        "averages": several(among(*AVERAGES), 1),
         "methods": several(among("regression", "origin", "facco", "likelihood"), 1),
         "discard": number(lambda v: 0 <= v < 0.5),
         "draws": whole(2),

@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pytest
 import xarray as xr
+from ontogeny_papers.reproduce.tasks import MarkerTask
+from ontogeny_papers.reproduce.training import MarkerRun, record_marker_runs
 
 import ontogeny as og
 from helpers.every_kind import others, tryable
@@ -12,9 +14,7 @@ from helpers.family_models import build
 from helpers.study_examples import LAYERS, ActivationNorm, developing, tiny_inputs
 from helpers.word_semantics_examples import corpus, learning
 from ontogeny import observables as obs
-from ontogeny.reproduce.tasks import MarkerTask
-from ontogeny.reproduce.training import MarkerRun, record_marker_runs
-from ontogeny.summary import named
+from ontogeny.words.names import named
 
 STEPS = (0, 1, 2, 4, 8, 12, 16, 24, 32, 40, 48)
 # Kinds that the other runs below measure, and one that is sampled by a package that is not here.

@@ -9,8 +9,8 @@ import torch
 import ontogeny as og
 from helpers.study_examples import LAYERS, developing, tiny_inputs
 from ontogeny.distances.features import feature_rotation
+from ontogeny.features.concepts.noise import RESAMPLES, _in_random_basis
 from ontogeny.observables import rotations
-from ontogeny.observables.concepts.noise import RESAMPLES, _in_random_basis
 from ontogeny.study.cells import shared
 
 STEPS = (0, 4, 16)

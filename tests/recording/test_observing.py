@@ -15,8 +15,9 @@ import ontogeny as og
 from ontogeny import needs
 from ontogeny.errors import ArgumentError, CheckpointError, StudyWarning
 from ontogeny.observables import EffectiveDimensions, Loss, Observable, WeightNorms
-from ontogeny.recording import Observer, read_observed
+from ontogeny.recording import read_observed
 from ontogeny.recording.budget import Budget
+from ontogeny.recording.observer import Observer
 
 STEPS = 24
 

@@ -19,16 +19,8 @@ from helpers import report_examples as examples
 from helpers import report_kinds as kinds
 from ontogeny import report
 from ontogeny.errors import ArgumentError
-from ontogeny.figures import (
-    Boundary,
-    Curves,
-    Heatmap,
-    Scatter,
-    Section,
-    Words,
-    attach,
-    show_token,
-)
+from ontogeny.figures import Boundary, Curves, Heatmap, Scatter, Section, Words, attach
+from ontogeny.figures.words import show_token
 from ontogeny.report.figures.drawable import STEP_PANELS
 from ontogeny.report.figures.words import COUNT, WORDS_SHOWN, preorder
 from ontogeny.report.kinds import draw_figure, figure_notes, read_drawables

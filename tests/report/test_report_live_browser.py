@@ -7,6 +7,7 @@ import pytest
 from helpers import report_examples as examples
 from helpers.report_browser import browser
 from ontogeny import report
+from ontogeny.report.page.live import Live
 
 __all__ = ["browser"]
 
@@ -34,7 +35,7 @@ def wait_until(page, expression):
 
 def test_the_page_refreshes_itself_and_keeps_place_and_folds(browser, tmp_path):
     tree, path = examples.developing_tree(), tmp_path / "report.html"
-    report.write(tree, path, report.Live(100, EVERY))
+    report.write(tree, path, Live(100, EVERY))
     context = browser.new_context(viewport={"width": 1200, "height": 700})
     page, complaints = context.new_page(), []
     page.set_default_timeout(1000 * LIMIT)
@@ -49,7 +50,7 @@ def test_the_page_refreshes_itself_and_keeps_place_and_folds(browser, tmp_path):
           return {PLACE}.getBoundingClientRect().top;
         }}"""
     )
-    report.write(tree, path, report.Live(200, EVERY))
+    report.write(tree, path, Live(200, EVERY))
     wait_until(page, "document.querySelector('#live')?.textContent.includes('at step 200')")
     place = f"Math.abs({PLACE}.getBoundingClientRect().top - {before}) < 40"
     wait_until(page, place)
@@ -63,7 +64,7 @@ def test_the_page_refreshes_itself_and_keeps_place_and_folds(browser, tmp_path):
 
 
 def test_a_page_that_is_not_written_again_does_not_refresh(tmp_path):
-    path = report.write(examples.developing_tree(), tmp_path / "report.html", report.Live(100))
+    path = report.write(examples.developing_tree(), tmp_path / "report.html", Live(100))
     text = path.read_text()
     assert "Watching was stopped there" in text and 'http-equiv="refresh"' not in text
     assert '"refresh": null' in text or '"refresh":null' in text

@@ -10,6 +10,7 @@ from helpers.report_browser import browser, quiet, visit
 from ontogeny import report
 from ontogeny.figures import Figure, Section, attach
 from ontogeny.report.kinds import FigureKind, read_drawables
+from ontogeny.report.notebook.index import FigureIndex
 from ontogeny.words.content import read_content
 
 __all__ = ["browser", "quiet", "visit"]
@@ -68,7 +69,7 @@ def tree():
 
 
 def test_a_notebook_draws_it_and_gives_its_data():
-    figure = report.FigureIndex(tree())["norms/stems"]
+    figure = FigureIndex(tree())["norms/stems"]
     assert figure.kind == "stems"
     assert "Only the first layer has stems." in figure.caption
     assert "<img" in figure._repr_html_()

@@ -18,9 +18,11 @@ import ontogeny as og
 from helpers import compared_runs, report_kinds
 from helpers import report_examples as examples
 from ontogeny.errors import ArgumentError, StudyWarning
-from ontogeny.report import FigureIndex, ResultChart, ResultSummary
 from ontogeny.report.choosing import layer_path, layer_paths
+from ontogeny.report.notebook.chart import ResultChart
+from ontogeny.report.notebook.index import FigureIndex
 from ontogeny.report.notebook.picture import INLINE_BYTES
+from ontogeny.report.notebook.summary import ResultSummary
 from ontogeny.study import StudyResult
 
 STEPS = examples.STEPS

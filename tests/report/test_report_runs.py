@@ -19,8 +19,8 @@ from ontogeny.report.kinds import read_drawables
 from ontogeny.report.kinds.thinning import thinned
 from ontogeny.report.run_differences import difference_of
 from ontogeny.report.run_words import captions
-from ontogeny.summary import summarise
 from ontogeny.summary.controls import with_controls
+from ontogeny.summary.summarise import summarise
 from ontogeny.words.content import read_content
 
 

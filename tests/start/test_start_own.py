@@ -17,7 +17,8 @@ from ontogeny import own_code
 from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.inputs import read_tokens
 from ontogeny.start import Wishes, look, propose
-from ontogeny.study import make_sources, make_study
+from ontogeny.study import make_study
+from ontogeny.study.file import make_sources
 
 
 @pytest.fixture(scope="module")

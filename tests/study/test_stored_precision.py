@@ -12,7 +12,8 @@ import ontogeny as og
 from helpers.study_examples import tiny_inputs
 from helpers.tiny_models import bert, eurobert, gpt2, gpt_neox, mixtral
 from ontogeny.errors import CheckpointError
-from ontogeny.trajectory import Checkpoint, Skeleton
+from ontogeny.trajectory import Checkpoint
+from ontogeny.trajectory.skeleton import Skeleton
 
 STEPS = (0, 1, 2)
 

@@ -10,7 +10,7 @@ import xarray as xr
 
 import ontogeny as og
 from helpers.study_examples import ActivationNorm, Counting, developing, tiny_inputs
-from ontogeny.problems import problems_of
+from ontogeny.problems.table import problems_of
 from ontogeny.store import read_cell
 from ontogeny.study import study as study_module
 from ontogeny.study.cells.environment import RECOMPUTE, differences, environment

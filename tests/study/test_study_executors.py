@@ -26,7 +26,7 @@ from helpers.study_examples import (
     tiny_model,
 )
 from ontogeny import needs
-from ontogeny.capture import WeightBlock
+from ontogeny.capture.blocks import WeightBlock
 from ontogeny.errors import ArgumentError, LayerMatchError, StoreError
 from ontogeny.observables import Observable, by_layer
 from ontogeny.study.running.schedule import _only

@@ -5,7 +5,8 @@ import json
 import pytest
 import xarray as xr
 
-from ontogeny.problems import Problem, problems_of
+from ontogeny.problems import Problem
+from ontogeny.problems.table import problems_of
 
 
 def result_of(failed, controls):

@@ -11,6 +11,7 @@ import xarray as xr
 import ontogeny as og
 from helpers import report_examples as examples
 from ontogeny.errors import ArgumentError
+from ontogeny.problems.table import problems_of
 from ontogeny.study import StudyResult
 from ontogeny.study.results.result_files import write_result
 
@@ -48,7 +49,7 @@ def test_functions_of_a_result_take_it_or_its_tree(result, tmp_path):
     assert og.report.chart_svg(result) == og.report.chart_svg(result.tree)
     pages = [og.report.write(each, tmp_path / "page.html") for each in (result, result.tree)]
     assert pages[0].read_bytes() == pages[1].read_bytes()
-    assert og.problems.problems_of(result) == og.problems.problems_of(result.tree)
+    assert problems_of(result) == problems_of(result.tree)
     assert og.atlas.with_labels(result) is result.tree
     both = og.compare({"one": result, "other": result.tree}, allow=["checkpoints"])
     assert isinstance(both, StudyResult) and og.comparison.summary_lines(both)

@@ -10,6 +10,7 @@ import xarray as xr
 import ontogeny as og
 from helpers.study_examples import LAYERS, tiny_inputs, tiny_model
 from ontogeny import needs
+from ontogeny.needs.derived import Reference
 from ontogeny.observables import Observable
 
 TEXTS = 24
@@ -26,7 +27,7 @@ class Units(Observable):
 
     def needs(self):
         need = needs.Activations(LAYERS, tokens=self.tokens, max_tokens=self.max_tokens)
-        return [need, needs.Reference(need)] if self.reference else [need]
+        return [need, Reference(need)] if self.reference else [need]
 
     def observe(self, reading, state):
         units = reading.units(self.needs()[-1])

@@ -7,7 +7,11 @@ import xarray as xr
 from ontogeny.dynamics import holm
 from ontogeny.figures import Section
 from ontogeny.quantities import Quantity
-from ontogeny.summary import judged, statements, summarise, with_controls, with_verdicts
+from ontogeny.summary import with_verdicts
+from ontogeny.summary.controls import with_controls
+from ontogeny.summary.summarise import summarise
+from ontogeny.summary.verdicts import judged
+from ontogeny.words.statements import statements
 
 STEPS = np.array([0, 1, 2, 4, 8, 16, 32, 64, 128, 256])
 RISE = np.log1p(STEPS) / np.log1p(STEPS[-1])

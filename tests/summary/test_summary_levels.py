@@ -8,9 +8,11 @@ import ontogeny as og
 from helpers.compared_runs import ENTROPY, LOSS
 from ontogeny.errors import ArgumentError
 from ontogeny.figures import Section
-from ontogeny.report import ResultSummary, write
+from ontogeny.report import write
+from ontogeny.report.notebook.summary import ResultSummary
 from ontogeny.study import merge
-from ontogeny.summary import summarise, verdicts
+from ontogeny.summary import verdicts
+from ontogeny.summary.summarise import summarise
 from ontogeny.words.levels import Levels
 
 STEPS = np.arange(12)

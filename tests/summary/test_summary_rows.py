@@ -9,16 +9,11 @@ import xarray as xr
 import ontogeny as og
 from helpers.study_examples import developing, tiny_inputs
 from ontogeny.quantities import Measured, Quantity
-from ontogeny.summary import (
-    MEASURABLE,
-    change_floor,
-    chart_rows,
-    named,
-    null_bands,
-    statements,
-    with_noise,
-)
-from ontogeny.summary.noise import Z, mean_stderr
+from ontogeny.summary.bands import null_bands
+from ontogeny.summary.noise import MEASURABLE, Z, change_floor, mean_stderr, with_noise
+from ontogeny.summary.rows import chart_rows
+from ontogeny.words.names import named
+from ontogeny.words.statements import statements
 
 LOSS = Quantity("x", "loss", rows="loss", subject="The loss")
 CONCEPTS = Quantity(

@@ -12,8 +12,8 @@ from ontogeny.figures import Curves, Heatmap, NullComparison, Scatter, Section, 
 from ontogeny.figures.tables import Column
 from ontogeny.observables import AttentionEntropy, Loss
 from ontogeny.quantities import Quantity
-from ontogeny.summary import along_runs, mean_of_seeds, stack_runs
 from ontogeny.summary.figures import figure_of_runs
+from ontogeny.summary.runs import along_runs, mean_of_seeds, stack_runs
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from ontogeny import needs
 from ontogeny.figures import Section
 from ontogeny.observables import Observable, by_layer
 from ontogeny.quantities import Measured, Quantity
-from ontogeny.summary import summarise
+from ontogeny.summary.summarise import summarise
 
 
 @dataclass(frozen=True)

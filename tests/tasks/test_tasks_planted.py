@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
+from planted_runs import PLANTED, planted
 
 import ontogeny as og
-from ontogeny import tasks
 from ontogeny.errors import ArgumentError
 from ontogeny.observables import ActivationDecay, Concepts
 
 
-@pytest.mark.parametrize("kind", tasks.PLANTED)
+@pytest.mark.parametrize("kind", PLANTED)
 def test_the_model_outputs_the_planted_activations(kind):
-    run = tasks.planted(kind, random_state=3, n=50)
+    run = planted(kind, random_state=3, n=50)
     step = int(run.trajectory.steps[4])
     model = run.trajectory[step].model()
     found = og.capture.activations(model, run.inputs, layers="layers.*", max_tokens=None)
@@ -19,24 +19,24 @@ def test_the_model_outputs_the_planted_activations(kind):
         assert np.array_equal(np.asarray(A), run.activations[4, k])
 
 
-@pytest.mark.parametrize("kind", tasks.PLANTED)
+@pytest.mark.parametrize("kind", PLANTED)
 def test_the_same_seed_gives_the_same_run_and_another_another(kind):
-    one, same, other = (tasks.planted(kind, random_state=s, n=40).activations for s in (0, 0, 1))
+    one, same, other = (planted(kind, random_state=s, n=40).activations for s in (0, 0, 1))
     assert np.array_equal(one, same) and not np.array_equal(one, other)
 
 
 def test_where_nothing_happens_all_steps_are_equal_and_noise_is_of_the_stated_size():
-    still = tasks.planted("nothing").activations
+    still = planted("nothing").activations
     assert (still == still[:1]).all()
-    noisy = tasks.planted("noise", n=2000, noise=0.1).activations[:, 0]
+    noisy = planted("noise", n=2000, noise=0.1).activations[:, 0]
     apart = (noisy[1:] - noisy[:-1]).std() / 2**0.5
     assert apart / noisy.std() == pytest.approx(0.1, rel=0.05)
 
 
 @pytest.mark.parametrize("memory", [0.0, 0.5, 0.9])
 def test_noise_with_memory_is_stationary_and_remembers_as_planted(memory):
-    run = tasks.planted("memory", n=2000, noise=0.1, memory=memory)
-    clean = tasks.planted("nothing", n=2000, noise=0.0).activations[:, 0]
+    run = planted("memory", n=2000, noise=0.1, memory=memory)
+    clean = planted("nothing", n=2000, noise=0.0).activations[:, 0]
     noise = (run.activations[:, 0] - clean).reshape(len(clean), -1).astype(float)
     spread = noise.std(axis=1) / clean[0].std()
     np.testing.assert_allclose(spread, 0.1, rtol=0.05)
@@ -47,8 +47,8 @@ def test_noise_with_memory_is_stationary_and_remembers_as_planted(memory):
 
 
 def test_the_walk_takes_independent_steps_of_the_stated_size():
-    run = tasks.planted("walk", n=2000, noise=0.1)
-    clean = tasks.planted("nothing", n=2000, noise=0.0).activations[0, 0]
+    run = planted("walk", n=2000, noise=0.1)
+    clean = planted("nothing", n=2000, noise=0.0).activations[0, 0]
     steps = np.diff(run.activations[:, 0].astype(float), axis=0).reshape(15, -1)
     np.testing.assert_allclose(steps.std(axis=1) / clean.std(), 0.1, rtol=0.05)
     assert np.abs(np.corrcoef(steps) - np.eye(15)).max() < 0.05
@@ -57,7 +57,7 @@ def test_the_walk_takes_independent_steps_of_the_stated_size():
 
 @pytest.mark.parametrize("kind", ["basis", "rotation"])
 def test_a_change_of_basis_keeps_all_inner_products(kind):
-    run = tasks.planted(kind, noise=0.0, n=60)
+    run = planted(kind, noise=0.0, n=60)
     A = run.activations[:, 0].astype(float)
     gram = A @ A.transpose(0, 2, 1)
     assert np.allclose(gram, gram[-1], atol=1e-4)
@@ -65,21 +65,21 @@ def test_a_change_of_basis_keeps_all_inner_products(kind):
 
 
 def test_the_born_concept_grows_from_nothing_and_the_others_stay():
-    W = tasks.planted("birth").dictionaries[:, 0]
+    W = planted("birth").dictionaries[:, 0]
     strength = np.linalg.norm(W, axis=1)
     assert strength[0, 0] == pytest.approx(0) and strength[-1, 0] == pytest.approx(1)
     assert (np.diff(strength[:, 0]) > 0).all() and np.allclose(strength[:, 1:], 1)
 
 
 def test_the_split_concepts_are_one_direction_at_first_and_two_at_last():
-    run = tasks.planted("split")
+    run = planted("split")
     W = run.dictionaries[:, 0]
     assert np.allclose(W[0, :, 0], W[0, :, 1])
     assert np.linalg.norm(W[-1, :, 0] - W[-1, :, 1]) == pytest.approx(2)
 
 
 def test_regimes_approach_smoothly_and_then_only_fluctuate():
-    run = tasks.planted("regimes", n=500)
+    run = planted("regimes", n=500)
     index = int(np.flatnonzero(run.trajectory.steps == run.boundary)[0])
     W, A = run.dictionaries[:, 0], run.activations[:, 0]
     left = np.linalg.norm(W - W[-1], axis=(1, 2))
@@ -90,7 +90,7 @@ def test_regimes_approach_smoothly_and_then_only_fluctuate():
 
 @pytest.mark.parametrize("kind", ["noise", "memory", "walk", "rotation", "drift"])
 def test_concepts_and_activations_are_called_changed_where_they_are(kind, tmp_path):
-    run = tasks.planted(kind, steps=range(0, 4000, 100), random_state=5)
+    run = planted(kind, steps=range(0, 4000, 100), random_state=5)
     observables = [Concepts("svd", n_concepts=6, layers="layers.*"), ActivationDecay("layers.*")]
     result = og.Study(run.trajectory, run.inputs, observables=observables).run(tmp_path / "study")
     for node in ("concepts-svd", "activation-decay"):
@@ -112,4 +112,4 @@ def test_concepts_and_activations_are_called_changed_where_they_are(kind, tmp_pa
 )
 def test_impossible_runs_are_refused(options, words):
     with pytest.raises(ArgumentError, match=words):
-        tasks.planted(**options)
+        planted(**options)

@@ -9,13 +9,8 @@ from torch import nn
 
 from ontogeny.errors import ArgumentError
 from ontogeny.tasks import train_tokenizer
-from ontogeny.training import (
-    MaskedLanguageModelling,
-    demo_model,
-    masked_language_modelling,
-    train,
-)
-from ontogeny.training.masked import MaskedBatch, masked_logits
+from ontogeny.training import demo_model, masked_language_modelling, train
+from ontogeny.training.masked import MaskedBatch, MaskedLanguageModelling, masked_logits
 from ontogeny.training.parallel import shared_among
 
 TEXTS = [f"The number {n} comes after {n - 1}." for n in range(60)]

@@ -17,8 +17,9 @@ from helpers.hub_server import StandIn
 from ontogeny import Trajectory
 from ontogeny.errors import CheckpointError
 from ontogeny.study.cells.cache import DigestCache
-from ontogeny.trajectory import Prefetch, download, missing_bytes
+from ontogeny.trajectory import Prefetch, download
 from ontogeny.trajectory.control import KINDS, sources
+from ontogeny.trajectory.downloading import missing_bytes
 
 STEPS = (0, 1, 2, 3, 4, 5)
 

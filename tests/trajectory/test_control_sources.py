@@ -21,7 +21,7 @@ from ontogeny.trajectory.control import KINDS
 
 
 def readout():
-    from ontogeny.reproduce.training.readout_model import ReadoutConfig, ReadoutTransformer
+    from ontogeny_papers.reproduce.training.readout_model import ReadoutConfig, ReadoutTransformer
 
     return ReadoutTransformer(ReadoutConfig(num_labels=5))
 

@@ -23,7 +23,7 @@ from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.trajectory import Prefetch, UnknownStepError, retain, retained
 
 STEPS = (0, 1, 2, 3, 4, 5)
-retained_module = sys.modules["ontogeny.trajectory.retained"]  # the function has its name
+retained_module = sys.modules["ontogeny.trajectory.retention"]  # the function has its name
 
 
 @pytest.fixture

@@ -9,8 +9,9 @@ import ontogeny as og
 from helpers.study_examples import record, tiny_model
 from ontogeny.cli import main
 from ontogeny.errors import ArgumentError, CheckpointError
-from ontogeny.study import read_sources, read_study
-from ontogeny.trajectory import named_tokenizer
+from ontogeny.study import read_study
+from ontogeny.study.file import read_sources
+from ontogeny.trajectory.tokenizers import named_tokenizer
 
 CODE = "from pathlib import Path\nPath({target!r}).touch()\n"
 

@@ -12,8 +12,9 @@ from torch import nn
 
 from ontogeny import Recorder, Trajectory
 from ontogeny.errors import CheckpointError
-from ontogeny.trajectory import Finding, Findings
+from ontogeny.trajectory import Findings
 from ontogeny.trajectory.audit import holes
+from ontogeny.trajectory.findings import Finding
 
 CONFIG = {"architectures": ["Toy"], "hidden_size": 2, "transformers_version": "5.0"}
 TOKENIZER = {"model": {"vocab": {"a": 0, "b": 1}}, "truncation": None, "padding": None}

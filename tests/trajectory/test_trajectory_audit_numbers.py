@@ -9,7 +9,7 @@ from scipy.spatial.distance import pdist, squareform
 from torch import nn
 
 from ontogeny import Recorder, Trajectory
-from ontogeny.trajectory.audit.numbers import suspicions
+from ontogeny.trajectory.audit.weight_values import suspicions
 
 SIZE = 2000
 LOG_STEPS = [0, *(2**k for k in range(10)), *range(1000, 15_001, 1000)]

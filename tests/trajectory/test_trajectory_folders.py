@@ -13,7 +13,8 @@ from torch import nn
 
 from ontogeny import Recorder, Trajectory
 from ontogeny.errors import ArgumentError, CheckpointError
-from ontogeny.trajectory import UnknownStepError, load_model
+from ontogeny.trajectory import UnknownStepError
+from ontogeny.trajectory.loading import load_model
 
 
 def gpt2(seed=0):

@@ -6,23 +6,11 @@ only; `ontogeny.observables` measures what stands on the cards.
 
 from __future__ import annotations
 
-from ..report.concepts.facts import Context, Effect, Facts, Life, Neighbour, Token
-from .accessor import ConceptAccessor, with_labels
-from .card import Concept
+from .accessor import with_labels
 from .labels import Labels, read_labels
-from .table import ConceptTable
 
 __all__ = [
-    "Concept",
-    "ConceptAccessor",
-    "ConceptTable",
-    "Context",
-    "Effect",
-    "Facts",
     "Labels",
-    "Life",
-    "Neighbour",
-    "Token",
     "read_labels",
     "with_labels",
 ]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..figures import shown, within
+from ..figures.characters import shown, within
 from ..report.concepts.facts import Effect, Facts, Life, Token
 
 SPACE = "\N{OPEN BOX}"

@@ -11,7 +11,9 @@ import torch
 from torch import Tensor
 
 from ..errors import ArgumentError, NonFiniteError
-from ..inputs import Batch, Inputs, TokenSample
+from ..inputs import Inputs
+from ..inputs.batches import Batch
+from ..inputs.sampling import TokenSample
 from .buffers import sample_buffers
 from .forward import first_tensor
 

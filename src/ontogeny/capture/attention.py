@@ -11,7 +11,8 @@ import xarray as xr
 from torch import Tensor
 
 from ..errors import NonFiniteError
-from ..inputs import Batch, Inputs, ShownTexts
+from ..inputs import Inputs, ShownTexts
+from ..inputs.batches import Batch
 from .maps import MapCollector
 from .shown_entropy import ShownEntropies
 

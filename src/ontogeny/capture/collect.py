@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from torch import nn
 
 from ..errors import ArgumentError
-from ..inputs import Batch
+from ..inputs.batches import Batch
 from .forward import Enough, run
 from .sites import watched
 

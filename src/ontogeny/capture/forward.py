@@ -12,7 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import ArgumentError
-from ..inputs import Batch, Inputs
+from ..inputs import Inputs
+from ..inputs.batches import Batch
 from ..trajectory.weights.streaming import device_of_parts
 from .families import longest_text
 

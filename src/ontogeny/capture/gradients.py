@@ -12,7 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import ArgumentError, CheckpointError
-from ..inputs import Batch, Inputs
+from ..inputs import Inputs
+from ..inputs.batches import Batch
 from ..needs import Gradients
 from .forward import check_fits, device_of
 from .objectives import Loss, make_loss

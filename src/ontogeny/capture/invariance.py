@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import ArgumentError, BatchInvarianceError, NonFiniteError
-from ..inputs import Inputs, TokenSample
+from ..inputs import Inputs
+from ..inputs.sampling import TokenSample
 from .activation import ActivationCollector
 from .collect import feed
 from .forward import check_fits, quiet, takes

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import ArgumentError
-from ..inputs import Batch
+from ..inputs.batches import Batch
 from .forward import first_tensor
 
 

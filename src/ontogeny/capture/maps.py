@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ..errors import LayerMatchError
-from ..inputs import Batch
+from ..inputs.batches import Batch
 
 _ROW_SUM_TOLERANCE = 0.05  # a row of 2,000 bfloat16 weights misses 1 by up to about 0.02
 

@@ -18,7 +18,8 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from ..errors import ArgumentError, check_choice
-from ..inputs import Batch, Inputs
+from ..inputs import Inputs
+from ..inputs.batches import Batch
 from ..needs import Gradients
 from .causality import check_causal
 from .forward import run

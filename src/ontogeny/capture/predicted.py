@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import ArgumentError
-from ..inputs import Batch, Inputs
+from ..inputs import Inputs
+from ..inputs.batches import Batch
 from .causality import check_causal
 from .logits import LogitRows
 

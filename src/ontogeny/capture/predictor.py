@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from ..errors import ArgumentError, NonFiniteError, check_whole
-from ..inputs import Batch, Inputs
-from ..needs import MASK_FRACTION
+from ..inputs import Inputs
+from ..inputs.batches import Batch
+from ..needs.base import MASK_FRACTION
 from .causality import check_causal
 from .collect import feed
 from .forward import check_fits, quiet, run

@@ -18,18 +18,19 @@ from torch import nn
 
 from ..errors import ArgumentError
 from ..inputs import Inputs
-from ..needs import MASK_FRACTION, Gradients, Need
+from ..needs import Gradients, Need
+from ..needs.base import MASK_FRACTION
 from .activation import ActivationCollector
 from .attention import AttentionCollector
 from .collect import Collector, feed
 from .forward import check_fits, eager_attention, quiet
 from .gradients import GradientReading, gradients
+from .layer_readout import Readout, readouts, why_no_readout
 from .layers import match_attention, match_layers
 from .listing import list_layers
 from .logits import head_path
 from .loss import LossCollector, resolve_objective
 from .predictor import Predictor, check_mask_token
-from .readout import Readout, readouts, why_no_readout
 from .settings import ReadingSettings, input_set
 from .sites import module_of
 from .trace import Trace

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from ..inputs import Batch, ShownTexts
+from ..inputs import ShownTexts
+from ..inputs.batches import Batch
 from .activation import sampled_rows
 
 

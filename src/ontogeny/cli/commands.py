@@ -11,6 +11,7 @@ import typer
 
 from .._version import __version__
 from ..errors import ArgumentError
+from ..report.files.write import check_formats
 from .comparing import compare
 from .concept import concept
 from .listing import help_, list_, table
@@ -117,7 +118,7 @@ def plan(
 @app.command()
 def prefetch(study: StudyFile, quiet: Quiet = False, trust_remote_code: Trust = False) -> None:
     """Fetch what a study reads from the Hub, for a machine that has no network later."""
-    from ..study import read_sources
+    from ..study.file import read_sources
     from .progress import download_shown, progress_for
 
     trajectory, _ = read_sources(study, trust_remote_code=trust_remote_code)
@@ -200,7 +201,7 @@ def report(
     from .. import report as reports
     from ..study import open_study
 
-    kinds = reports.check_formats([kind.strip() for kind in formats.split(",") if kind.strip()])
+    kinds = check_formats([kind.strip() for kind in formats.split(",") if kind.strip()])
     study = open_study(folder)
     page = (
         Path(folder, "report.html") if Path(folder).is_dir() else Path(f"{Path(folder).name}.html")
@@ -268,7 +269,8 @@ def reproduce(
     quiet: Quiet = False,
 ) -> None:
     """Train, measure and judge a claim of the papers or a known development, over seeds."""
-    from .. import reproduce as recipes
+    from ontogeny_papers import reproduce as recipes
+
     from .progress import TrainingLines, progress_for
 
     if name is None:

@@ -37,7 +37,8 @@ class TrainingLines:
 
 def download_shown(trajectory: Trajectory, progress: Progress) -> int:
     """Fetch a trajectory's Hub revisions, one line each; return how many are there then."""
-    from ..trajectory import download, missing_bytes
+    from ..trajectory import download
+    from ..trajectory.downloading import missing_bytes
 
     sources = [checkpoint for checkpoint in trajectory if checkpoint.source is not None]
     progress.note(f"{size_text(missing_bytes(trajectory))} to fetch in {len(sources)} revisions")

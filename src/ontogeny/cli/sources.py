@@ -33,7 +33,7 @@ def open_model(source: str, model: str = "") -> nn.Module:
     ArgumentError, CheckpointError
         If there is no model.
     """
-    from ..trajectory import load_model
+    from ..trajectory.loading import load_model
 
     if is_repository(source):
         trajectory = open_trajectory(source, model)

@@ -11,7 +11,7 @@ import xarray as xr
 
 from ..errors import ArgumentError
 from ..figures import Curves, Figure
-from ..summary import stack_runs
+from ..summary.runs import stack_runs
 from .clock import Clock, LossClock
 from .layers import match_layers, short_layers, with_layers
 from .rows import rows_of_runs

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-from ..summary import stack_runs
+from ..summary.runs import stack_runs
 from ..words.levels import VERDICTS
 from .clock import Clock, LossClock
 from .sources import Run

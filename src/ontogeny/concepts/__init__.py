@@ -5,8 +5,8 @@ All of them are scikit-learn transformers; NumPy arrays and PyTorch tensors are 
 
 from __future__ import annotations
 
+from .._exports import exported_names, exporter
 from .base import Extractor
-from .cav import CAV
 from .convex import ConvexNMF
 from .ica import ICA
 from .joint import JointDictionary
@@ -16,10 +16,8 @@ from .registry import make, names
 from .sae import SAE
 from .sparse import DictionaryLearning, SparsePCA
 from .spectral import PCA, SVD
-from .structure import Structure, canonical_form, structure
 
 __all__ = [
-    "CAV",
     "ConvexNMF",
     "DictionaryLearning",
     "Extractor",
@@ -32,9 +30,9 @@ __all__ = [
     "SVD",
     "SemiNMF",
     "SparsePCA",
-    "Structure",
-    "canonical_form",
     "make",
     "names",
-    "structure",
+    *exported_names("concepts"),
 ]
+
+__getattr__ = exporter("concepts")

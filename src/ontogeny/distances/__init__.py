@@ -5,20 +5,17 @@
 invertible map, `tracks` for concepts that live through several steps.
 """
 
-from .align import Alignment, align, alignment_residual
-from .chance import MatchingLevel, matching_level
-from .compare import compare
+from .._exports import exported_names, exporter
+from .alignment import align, alignment_residual
+from .comparison import compare
 from .correlations import correlation
 from .covariances import bures, matrix_log
-from .equivalence import Equivalence, equivalence
+from .equivalences import equivalence
 from .norms import entrywise, frobenius, nuclear, schatten, spectral
 from .pairs import pairwise
-from .plane import concept_plane
 from .registry import distance, names
 from .rotations import procrustes
-from .similarity import cka, cka_of_grams, mutual_neighbours, pwcca, svcca
 from .subspaces import grassmann
-from .tracks import tracks
 
 __all__ = [
     "names",
@@ -36,17 +33,9 @@ __all__ = [
     "compare",
     "pairwise",
     "align",
-    "Alignment",
     "alignment_residual",
     "equivalence",
-    "Equivalence",
-    "matching_level",
-    "MatchingLevel",
-    "tracks",
-    "concept_plane",
-    "cka",
-    "cka_of_grams",
-    "svcca",
-    "pwcca",
-    "mutual_neighbours",
+    *exported_names("distances"),
 ]
+
+__getattr__ = exporter("distances")

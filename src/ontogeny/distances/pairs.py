@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from ..arrays import Array, to_numpy
 from ..errors import ArgumentError, check_choice
-from .compare import Options, bound_measures
+from .comparison import Options, bound_measures
 from .correlations import (
     CORRELATIONS,
     column_weights,

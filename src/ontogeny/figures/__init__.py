@@ -7,25 +7,15 @@ is a variable or a dimension of the dataset that it is attached to.
 
 from __future__ import annotations
 
-from .attach import attach, extend
+from .attachment import attach
 from .base import Figure, Section
-from .characters import (
-    END_OF_ISOLATE,
-    ISOLATE,
-    in_words,
-    runs_from_the_right,
-    shown,
-    within,
-)
 from .marks import Marks
 from .panels import Band, Boundary, Curves, Heatmap, NullComparison
 from .points import Scatter
-from .tables import Column, Footer, Pair, Table, percent
-from .words import Words, show_token
+from .tables import Column, Footer, Pair, Table
+from .words import Words
 
 __all__ = [
-    "END_OF_ISOLATE",
-    "ISOLATE",
     "Band",
     "Boundary",
     "Column",
@@ -41,11 +31,4 @@ __all__ = [
     "Table",
     "Words",
     "attach",
-    "extend",
-    "in_words",
-    "percent",
-    "runs_from_the_right",
-    "show_token",
-    "shown",
-    "within",
 ]

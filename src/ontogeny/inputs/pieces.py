@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, check_type
-from ..figures import in_words, shown
+from ..figures.characters import in_words, shown
 from .tokens import Inputs
 
 __all__ = ["in_words", "pieces_of", "pieces_of_texts", "shown"]

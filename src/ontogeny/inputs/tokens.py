@@ -15,7 +15,7 @@ import numpy as np
 from ..arrays import is_array
 from ..errors import ArgumentError, check_choice
 from ..markup import html_block, html_table
-from ..needs import GRANULARITIES
+from ..needs.base import GRANULARITIES
 from .batches import Batch, make_batch, make_batches, trimmed
 from .groups import document_array, joined, normalised, token_keys
 from .layout import check_layout, check_range, rectangle, repad, warn_of_padding

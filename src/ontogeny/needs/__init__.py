@@ -10,24 +10,21 @@ package adds a need by subclassing `Need`.
 from __future__ import annotations
 
 from .activity import Activations, Attention, Readouts
-from .base import GRANULARITIES, MASK_FRACTION, Need, Source
-from .derived import InputSet, Reference, Series
+from .base import Need, Source
+from .derived import InputSet, Series
 from .predictions import Gradients, Losses, Predictor
 from .weights import Model, Weights
 
 __all__ = [
     "Activations",
     "Attention",
-    "GRANULARITIES",
     "Gradients",
     "InputSet",
     "Losses",
-    "MASK_FRACTION",
     "Model",
     "Need",
     "Predictor",
     "Readouts",
-    "Reference",
     "Series",
     "Source",
     "Weights",

@@ -20,7 +20,9 @@ from ..errors import NonFiniteError
 from ..figures import Figure, Section
 from ..needs import Need, Series, Weights
 from ..quantities import Quantity, expanded, of_names
-from ..summary import Names, NumberTable, summarise
+from ..summary import NumberTable
+from ..summary.summarise import summarise
+from ..words.names import Names
 from .arguments import as_fields
 from .catalogued import Catalogued
 
@@ -189,7 +191,7 @@ class Observable(Catalogued, abc.ABC):
     section: ClassVar[Section | None] = None
     """Heading and margin notes of its node; made of the quantities by default."""
     role: ClassVar[str] = "development"
-    """What the rows of its node mean, see `ontogeny.figures.attach`."""
+    """What the rows of its node mean, see `ontogeny.figures.attachment`."""
     summary_only: ClassVar[tuple[str, ...]] = ()
     """Arguments that only the summary uses: changing one makes no cell stale."""
     variables: ClassVar[Names] = {}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from ..distances.features import FeatureRotation, feature_rotation
-from ..needs import Reference
+from ..needs.derived import Reference
 from .base import Reading
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..inputs import ShownTexts
-from ..summary import Names
+from ..words.names import Names
 
 SHOWN: Names = {
     "shown_text_number": ("number of the text in its input set", ""),

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from .loggers import to_mlflow, to_tensorboard, to_trainer, to_wandb
 from .observed import read_observed
-from .observer import Observer
 from .recorder import Recorder
 
 if TYPE_CHECKING:
     from .callback import RecorderCallback
 
 __all__ = [
-    "Observer",
     "Recorder",
     "RecorderCallback",
     "read_observed",

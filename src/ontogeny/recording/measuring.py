@@ -15,7 +15,7 @@ from torch import nn
 from ..capture.forward import device_of
 from ..errors import ArgumentError
 from ..inputs import Inputs
-from ..needs import Reference
+from ..needs.derived import Reference
 from ..observables import Observable
 from ..study.cells.readings import Job, ReadStep, Values, own_needs, read_model
 from ..study.folder.settings import Settings

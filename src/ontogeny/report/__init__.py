@@ -11,19 +11,11 @@ kind of figure is read, drawn and written), and what users call: `page`, `files`
 
 from __future__ import annotations
 
-from .files.write import chart_svg, check_formats, write_figures
-from .notebook import FigureIndex, ResultChart, ResultFigure, ResultSummary
-from .page.live import Live
+from .files.write import chart_svg, write_figures
 from .page.write import write
 
 __all__ = [
-    "FigureIndex",
-    "Live",
-    "ResultChart",
-    "ResultFigure",
-    "ResultSummary",
     "chart_svg",
-    "check_formats",
     "write",
     "write_figures",
 ]

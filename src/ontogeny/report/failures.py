@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..problems import Problem, advice, steps_text
+from ..problems import Problem
+from ..problems.advice import advice
+from ..problems.table import steps_text
 from ..words.content import Content, Node
 from ..words.formats import plain_text, plural, step_text
 

@@ -6,6 +6,6 @@ machine before `Parcel.push`. `ontogeny.open_study` opens what was pushed by its
 
 from __future__ import annotations
 
-from .parcel import Parcel, prepare
+from .parcel import prepare
 
-__all__ = ["Parcel", "prepare"]
+__all__ = ["prepare"]

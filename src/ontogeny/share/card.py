@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import xarray as xr
 
-from ..report import ResultSummary
+from ..report.notebook.summary import ResultSummary
 from ..study.results.archive import ARCHIVE
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|!~$&])")

@@ -18,8 +18,8 @@ from ..observables import Observable
 from ..study import Plan, Study, make_study
 from ..study.cells.graph import StepCell
 from ..study.progress import Silent
-from ..trajectory import Trajectory, missing_bytes
-from ..trajectory.download import check_space
+from ..trajectory import Trajectory
+from ..trajectory.downloading import check_space, missing_bytes
 
 MOST_BYTES = 2_000_000_000
 """Bytes that are fetched without asking."""

@@ -10,7 +10,7 @@ from typing import Any
 from .. import own_code
 from ..errors import ArgumentError
 from ..observables import ModelFacts
-from ..study import make_sources
+from ..study.file import make_sources
 from ..trajectory import Trajectory
 from .presets import Preset, fitted, preset_named
 from .sets import with_sets

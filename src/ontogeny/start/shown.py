@@ -15,12 +15,13 @@ from .. import capture
 from ..capture.causality import check_causal
 from ..capture.families import longest_text
 from ..capture.forward import quiet, run
+from ..capture.listing import LayerInfo
 from ..capture.logits import logits_of
 from ..capture.loss import resolve_objective
 from ..errors import ArgumentError, LayerMatchError, NonFiniteError, OntogenyError
+from ..features.circuits.ov_circuit import check_has_ov_circuit
 from ..inputs import Inputs
 from ..observables import ModelFacts
-from ..observables.circuits import check_has_ov_circuit
 from ..trajectory import Checkpoint
 from ..trajectory.weights.transformers_models import is_pretrained
 
@@ -87,7 +88,7 @@ def _few(inputs: Inputs, longest: int | None) -> Inputs:
     )
 
 
-def _first_run(model: nn.Module, layers: Sequence[str], few: Inputs) -> list[capture.LayerInfo]:
+def _first_run(model: nn.Module, layers: Sequence[str], few: Inputs) -> list[LayerInfo]:
     """Return what layers give; a model of the user's may fail in its own ways."""
     try:
         return capture.list_layers(model, layers, few)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..atlas import accessor as accessor  # registers result.concept
-from ..problems import ProblemsAccessor as ProblemsAccessor  # registers result.problems
-from .file import make_sources, make_study, read_sources, read_study
+from ..problems.table import ProblemsAccessor  # registers result.problems
+from .file import make_study, read_study
 from .planning.plan import Plan
 from .progress import Progress
 from .results.opening import open_study
@@ -17,10 +17,8 @@ __all__ = [
     "Progress",
     "Study",
     "StudyResult",
-    "make_sources",
     "make_study",
     "open_study",
-    "read_sources",
     "read_study",
     "watch",
 ]

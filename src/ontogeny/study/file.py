@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 from .. import observables, own_code
 from ..errors import ArgumentError, OntogenyError
 from ..inputs import Inputs
-from ..trajectory import Trajectory, named_tokenizer
+from ..trajectory import Trajectory
+from ..trajectory.tokenizers import named_tokenizer
 from .folder.settings import resolve_device
 from .input_tables import as_table, as_tables, check_keys, input_sets
 from .study import Study

@@ -11,14 +11,8 @@ import numpy as np
 from ..errors import ArgumentError, suggestion
 from ..inputs import Inputs, read_tokens
 from ..observables.arguments import check_kind
-from ..tasks import (
-    BUNDLED,
-    LabelledTexts,
-    bundled_texts,
-    document_files,
-    load_texts,
-    read_labelled,
-)
+from ..tasks import LabelledTexts, bundled_texts, document_files, load_texts, read_labelled
+from ..tasks.bundled import BUNDLED
 from ..trajectory import Trajectory
 
 

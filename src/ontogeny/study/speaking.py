@@ -13,7 +13,7 @@ import xarray as xr
 
 from ..errors import StudyWarning
 from ..inputs import Inputs
-from ..problems import problems_of
+from ..problems.table import problems_of
 from .cells.environment import RECOMPUTE
 from .planning.dry_run import DryFailure
 

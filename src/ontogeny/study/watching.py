@@ -19,6 +19,7 @@ from ..errors import (
     check_number,
     check_whole,
 )
+from ..report.page.live import Live
 from ..trajectory import Trajectory
 from ..trajectory.landing import Landing, Look
 from .progress import Progress, Silent
@@ -233,7 +234,7 @@ def _write_page(result: StudyResult, page: Path, live: Mapping[str, Any] | None 
     from .. import atlas, report  # which import what draws
 
     last = max(json.loads(result.attrs["steps"]))
-    note = None if live is None else report.Live(last, **live)
+    note = None if live is None else Live(last, **live)
     report.write(atlas.with_labels(result.tree), page, note)
 
 

@@ -1,6 +1,6 @@
 """Texts, labelled texts and tokenizers, and runs with a planted development.
 
-The tasks of the papers (markers, organisms, digits) are in `ontogeny.reproduce.tasks`.
+The tasks of the papers (markers, organisms, digits) are in `ontogeny_papers.reproduce.tasks`.
 
 Examples
 --------
@@ -15,29 +15,19 @@ from __future__ import annotations
 from typing import Any
 
 from ..deprecation import moved_name
-from .bundled import BUNDLED, bundled_texts
+from .bundled import bundled_texts
 from .corpus import python_documentation, split_texts
 from .files import document_files, text_files
-from .hub_texts import DATASETS, load_texts
+from .hub_texts import load_texts
 from .labelled import LabelledTexts
-from .planted import PLANTED, Planted, PlantedModel, planted
-from .planted_lives import PlantedLives, planted_lives
 from .tables import read_labelled
 from .tokenizer import train_tokenizer
 
 __all__ = [
-    "BUNDLED",
-    "DATASETS",
-    "PLANTED",
     "LabelledTexts",
-    "Planted",
-    "PlantedLives",
-    "PlantedModel",
     "bundled_texts",
     "document_files",
     "load_texts",
-    "planted",
-    "planted_lives",
     "python_documentation",
     "read_labelled",
     "split_texts",
@@ -57,4 +47,4 @@ _MOVED = (
 
 
 def __getattr__(name: str) -> Any:
-    return moved_name(name, _MOVED, __name__, "ontogeny.reproduce.tasks")
+    return moved_name(name, _MOVED, __name__, "ontogeny_papers.reproduce.tasks")

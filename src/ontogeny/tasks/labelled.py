@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
-from ..inputs import Inputs, class_counts, stratified_draw, stratified_split, text_groups
-from ..inputs.groups import document_array
+from ..inputs import Inputs, stratified_split
+from ..inputs.groups import document_array, text_groups
+from ..inputs.splits import class_counts, stratified_draw
 
 
 @dataclass(frozen=True, eq=False)

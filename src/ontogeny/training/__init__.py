@@ -1,6 +1,6 @@
 """The one small training loop, and the recorded run of the demo.
 
-What the papers train is in `ontogeny.reproduce.training`.
+What the papers train is in `ontogeny_papers.reproduce.training`.
 
 ::
 
@@ -18,21 +18,16 @@ from __future__ import annotations
 from typing import Any
 
 from ..deprecation import moved_name
-from .causal import CausalBatch, CausalLanguageModelling, causal_language_modelling
+from .causal import causal_language_modelling
 from .control_run import scrambled
-from .loop import TrainingLog, adamw_one_cycle, train
-from .masked import MaskedBatch, MaskedLanguageModelling, masked_language_modelling
+from .loop import adamw_one_cycle, train
+from .masked import masked_language_modelling
 from .models import causal_model, demo_model
 from .run import RunSettings, record_training_run
 from .scrambling import scrambled_tokens
 
 __all__ = [
-    "CausalBatch",
-    "CausalLanguageModelling",
-    "MaskedBatch",
-    "MaskedLanguageModelling",
     "RunSettings",
-    "TrainingLog",
     "adamw_one_cycle",
     "causal_language_modelling",
     "causal_model",
@@ -60,4 +55,4 @@ _MOVED = (
 
 
 def __getattr__(name: str) -> Any:
-    return moved_name(name, _MOVED, __name__, "ontogeny.reproduce.training")
+    return moved_name(name, _MOVED, __name__, "ontogeny_papers.reproduce.training")

@@ -10,39 +10,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .checkpoint import Checkpoint
-from .download import download, missing_bytes
-from .findings import Finding, Findings
+from .downloading import download
+from .findings import Findings
 from .hub.names import UnknownRevisionError
 from .hub.revision import NotDownloadedError
-from .loading import load_model
 from .prefetch import Prefetch
 from .recorder.recorder import Recorder
-from .retained import retain, retained
-from .skeleton import Skeleton
-from .tokenizers import named_tokenizer
+from .retention import retain, retained
 from .trajectory import Trajectory, UnknownStepError
-from .weights.files import Reader
 
 if TYPE_CHECKING:
     from .recorder.callback import RecorderCallback
 
 __all__ = [
     "Checkpoint",
-    "Finding",
     "Findings",
     "NotDownloadedError",
     "Prefetch",
-    "Reader",
     "Recorder",
     "RecorderCallback",
-    "Skeleton",
     "Trajectory",
     "UnknownRevisionError",
     "UnknownStepError",
     "download",
-    "load_model",
-    "missing_bytes",
-    "named_tokenizer",
     "retain",
     "retained",
 ]

@@ -13,7 +13,8 @@ import xarray as xr
 
 from ..errors import ArgumentError
 from ..figures import Curves, Figure
-from ..problems import Problems, problems_of
+from ..problems import Problems
+from ..problems.table import problems_of
 from ..trees import MergedResult, as_tree
 from .formats import plain_text
 from .labels import LayerGroups, layer_groups, slug

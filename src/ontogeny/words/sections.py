@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..problems import standing_of
+from ..problems.problem import standing_of
 from .content import LAYER_DIMENSIONS, Content, Node
 from .formats import count, its, plain_text, plural
 from .labels import with_short_layers

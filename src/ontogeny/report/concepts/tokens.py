@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import xarray as xr
 
-from ...figures import shown
+from ...figures.characters import shown
 from ...words.formats import plain_text
 
 BEYOND = -1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...figures import show_token
+from ...figures.words import show_token
 from .drawable import Drawable, Problem
 from .fields import check_dimensions, is_text, numbers, texts, variable, with_texts
 

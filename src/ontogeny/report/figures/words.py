@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import xarray as xr
 
-from ...figures import show_token
+from ...figures.words import show_token
 from ...words.formats import plain_text
 from .drawable import Drawable, Problem
 from .fields import check_dimensions, numbers, texts, with_texts

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ...figures import percent
+from ...figures.tables import percent
 from ...words.content import Content, Node
 from ...words.formats import plain_text, step_text
 from ..concepts.tokens import Pieces

@@ -19,13 +19,14 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ... import capture
+from ...capture.blocks import WeightBlock
 from ...errors import ArgumentError, NonFiniteError, StoreError
 from ...needs import Need
 from ...observables import Observable
 from ...store import Cell, difference, plain, read_cell, read_header
-from ...summary import named, with_controls
+from ...summary.controls import with_controls
 from ...trajectory import Checkpoint, Trajectory
+from ...words.names import named
 from .cache import Checked, check_cache
 from .dependencies import REPLACED, Dependencies, Header
 from .environment import counted, environment_of
@@ -276,7 +277,7 @@ class StepCell(ObservedCell):
 class BlockCell(ObservedCell):
     """What an observable observes of one weight block over all steps."""
 
-    block: capture.WeightBlock = field(kw_only=True)
+    block: WeightBlock = field(kw_only=True)
 
     def compute(self, context: Context) -> Outcome:
         """Observe the block, without checkpoints between the ends that hold NaN or infinity.

@@ -15,7 +15,7 @@ import xarray as xr
 
 from ..._version import __version__
 from ...observables import Observable
-from ...problems import NO_CELL
+from ...problems.problem import NO_CELL
 from ...scratch import scratch_array
 from ...store import Cell
 from ...summary import verdicts

@@ -18,13 +18,17 @@ import numpy as np
 import xarray as xr
 
 from ... import capture
+from ...capture.blocks import WeightBlock
+from ...capture.gradients import untouched
 from ...errors import ArgumentError, CheckpointError, StoreError, suggestion
 from ...inputs import Inputs
 from ...inputs.pieces import pieces_of, pieces_of_texts
-from ...needs import Need, Reference, Series
+from ...needs import Need, Series
+from ...needs.derived import Reference
 from ...observables import Observable
 from ...store import Cell
-from ...trajectory import Checkpoint, Skeleton, Trajectory
+from ...trajectory import Checkpoint, Trajectory
+from ...trajectory.skeleton import Skeleton
 from ...trajectory.untrained import untrained_like
 from ..folder.layout import HERE, cell_path, digests_path, reference_path, state_path
 from ..folder.settings import Settings
@@ -143,7 +147,7 @@ def release_skeleton() -> None:
 def restored(observable: Observable) -> AbstractContextManager[Any]:
     """Return a context after which this thread's model is as it was, if `observable` gets it."""
     exclusive = any(need.exclusive for need in observable.needs())
-    return capture.untouched(_local.model) if exclusive else nullcontext()
+    return untouched(_local.model) if exclusive else nullcontext()
 
 
 class ReadStep:
@@ -270,9 +274,7 @@ class RunView:
 class ReadBlock:
     """One weight matrix over all steps, read in chunks from memory-mapped files."""
 
-    def __init__(
-        self, trajectory: Trajectory, block: capture.WeightBlock, reference_step: int
-    ) -> None:
+    def __init__(self, trajectory: Trajectory, block: WeightBlock, reference_step: int) -> None:
         self.name = block.name
         self.steps = trajectory.steps
         self.reference_step = reference_step

@@ -6,7 +6,7 @@ import hashlib
 import re
 from pathlib import Path
 
-from ...needs import Reference
+from ...needs.derived import Reference
 
 WRITTEN = (
     ".*.tmp",

@@ -15,7 +15,8 @@ from ... import own_code, summary
 from ..._version import __version__
 from ...errors import ArgumentError, CheckpointError, StoreError
 from ...inputs import Inputs
-from ...needs import Need, Reference
+from ...needs import Need
+from ...needs.derived import Reference
 from ...observables import Observable
 from ...store import plain, read_header
 from ...trajectory import Checkpoint, Trajectory

@@ -10,7 +10,8 @@ from typing import Any
 
 from ...inputs import Inputs
 from ...machine import memory_of_this_machine
-from ...needs import Need, Reference
+from ...needs import Need
+from ...needs.derived import Reference
 from ...observables import Observable
 from ..cells.graph import BlockCell, ReferenceCell, StateCell, StepCell, StudyCell
 from ..cells.shared import SHARED_BYTES

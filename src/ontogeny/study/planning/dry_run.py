@@ -21,9 +21,10 @@ import xarray as xr
 
 from ...errors import ArgumentError, CheckpointError, OntogenyError
 from ...inputs import Inputs
-from ...needs import Need, Reference
+from ...needs import Need
+from ...needs.derived import Reference
 from ...observables import Observable
-from ...problems import of_node
+from ...problems.problem import of_node
 from ...trajectory import Trajectory
 from ..cells.readings import Job, ReadStep, RunView, Values, read_model
 from ..folder.settings import Settings

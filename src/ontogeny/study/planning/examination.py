@@ -15,7 +15,8 @@ from typing import Any
 
 import xarray as xr
 
-from ...capture import PassKey, WeightBlock
+from ...capture.blocks import WeightBlock
+from ...capture.reading import PassKey
 from ...errors import CheckpointError, NonFiniteError, StoreError, check_choice
 from ...inputs import Inputs
 from ...needs import Need

@@ -16,8 +16,9 @@ from typing import Any
 import torch
 
 from ... import capture
+from ...capture.blocks import WeightBlock
 from ...capture.logits import head_path
-from ...capture.reading import pass_keys
+from ...capture.reading import PassKey, pass_keys, sources
 from ...errors import CheckpointError
 from ...inputs import Inputs
 from ...needs import Need, Weights
@@ -37,7 +38,7 @@ class Probe:
 
     reads: Mapping[Need, frozenset[str] | None]
     """Tensor names that each need depends on; None means all."""
-    passes: Mapping[Need, capture.PassKey]
+    passes: Mapping[Need, PassKey]
     """The forward pass of each need that shares passes."""
     bytes: Mapping[Need, int]
     """Bytes that the value of each need holds."""
@@ -45,7 +46,7 @@ class Probe:
     """Labels of the layers in the value of each need."""
     blocks: Mapping[str, tuple[str, ...]]
     """Weight blocks of each observable that is mapped over blocks, by node name."""
-    weight_blocks: Mapping[str, capture.WeightBlock]
+    weight_blocks: Mapping[str, WeightBlock]
     """How each weight block is read, by its name; the same at every checkpoint."""
     block_bytes: Mapping[str, int]
     """Size in float32 of the stored tensors that weight blocks are read from."""
@@ -107,7 +108,7 @@ def probe(
         model = skeleton.mapped(checkpoint)
     else:
         model = model_of(skeleton, checkpoint, of_steps, settings)
-    found = capture.sources(model, of_steps, inputs, settings.reading_settings())
+    found = sources(model, of_steps, inputs, settings.reading_settings())
     layers: dict[Need, tuple[str, ...]] = {}
     for need, source in found.items():
         need.check(source)  # what does not fit is refused now, not hours later
@@ -123,7 +124,7 @@ def probe(
         positions = max((c.positions for c in checks), key=("model", "mask", "right").index)
     dtype = settings.dtype if settings.dtype != "stored" else _dtype_of(model)
     settings = dataclasses.replace(settings, positions=positions, dtype=dtype)
-    found = capture.sources(model, of_steps, inputs, settings.reading_settings())
+    found = sources(model, of_steps, inputs, settings.reading_settings())
     keys = pass_keys(found)
     with checkpoint.open() as reader:
         stored = set(reader.names())

@@ -14,9 +14,9 @@ from ...errors import ArgumentError
 from ...inputs import Inputs
 from ...needs import Need
 from ...observables import Observable
-from ...problems import of_node
+from ...problems.problem import of_node
 from ...store import Cell
-from ...tasks import BUNDLED
+from ...tasks.bundled import BUNDLED
 from ...trajectory import Trajectory
 from ..cells.cache import DigestCache
 from ..cells.environment import differences

@@ -13,9 +13,14 @@ import xarray as xr
 from ...atlas import with_labels
 from ...errors import suggestion
 from ...markup import html_block, html_table, text_table
-from ...problems import Problems, problems_of
-from ...report import FigureIndex, ResultChart, ResultFigure, ResultSummary, write
+from ...problems import Problems
+from ...problems.table import problems_of
+from ...report import write
 from ...report.choosing import listed
+from ...report.notebook.chart import ResultChart
+from ...report.notebook.figure import ResultFigure
+from ...report.notebook.index import FigureIndex
+from ...report.notebook.summary import ResultSummary
 from ...trees import as_tree
 
 _HEADS = ("node", "what", "sizes", "figures")

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from ...capture import WeightBlock
+from ...capture.blocks import WeightBlock
 from ...trajectory import Checkpoint, Trajectory
 from ...trajectory.weights import MemoryWeights
 from ..cells.graph import BlockCell, LayerCell, StepCell, StudyCell, SummaryCell

@@ -16,10 +16,10 @@ from ..findings import Finding, Findings
 from ..hub.repository import list_files
 from ..opening import Catalogue
 from .digests import configuration, duplicate_groups, identical, non_finite, shards, tokenizer
-from .losses import losses
-from .missing import holes, left_behind, missing
+from .loss_values import losses
+from .missing_steps import holes, left_behind, missing
 from .notes import misplaced
-from .numbers import numbers
+from .weight_values import numbers
 
 __all__ = ["audit", "duplicate_groups", "holes"]
 

@@ -34,8 +34,8 @@ PASS_MODEL = (
 """What helps where a model's class is not known: a function of the user's that builds a module."""
 
 _OWN = {
-    "NextTokenForCausalLM": "ontogeny.reproduce.training.next_token_model",
-    "ReadoutTransformer": "ontogeny.reproduce.training.readout_model",
+    "NextTokenForCausalLM": "ontogeny_papers.reproduce.training.next_token_model",
+    "ReadoutTransformer": "ontogeny_papers.reproduce.training.readout_model",
 }
 
 

@@ -1,0 +1,1 @@
+"""The structure that a factorisation leaves open."""

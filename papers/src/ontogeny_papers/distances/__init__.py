@@ -1,0 +1,1 @@
+"""All concepts of all steps: tracks through training, and their plane."""

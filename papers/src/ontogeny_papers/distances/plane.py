@@ -1,0 +1,125 @@
+"""Concept PCA: the concepts of all steps as points of one plane."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ontogeny.arrays import Array, matrix, namespace, to_numpy
+from ontogeny.distances.pair import step_labels
+from ontogeny.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def concept_plane(
+    stack: Array,
+    control: Array | None = None,
+    *,
+    steps: Sequence[int] | np.ndarray | None = None,
+    n_axes: int = 2,
+) -> xr.Dataset:
+    """Project the concepts of all steps on their common leading principal components.
+
+    Parameters
+    ----------
+    stack
+        Dictionaries of one layer and extractor at all steps, (T, m, r), NumPy or PyTorch.
+    control
+        The same steps refitted with another seed, (T, m, r'): projected on the same axes, it shows
+        which of the picture is the solver's choice.
+    steps
+        Labels of the steps; 0 to T - 1 by default.
+    n_axes
+        Number of axes.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``position(step, concept, axis)``, ``direction(axis, feature)`` of unit length,
+        ``centre(feature)``, ``explained_variance(axis)``: the share of the variance of all concepts
+        of all steps that lies along an axis; with a control also ``control_position`` and
+        ``control_explained_variance``, the share of the control's own variance along these axes.
+
+    Raises
+    ------
+    ArgumentError
+        If a shape does not fit, all concepts are equal, or there are fewer dimensions than axes.
+
+    Notes
+    -----
+    Bernas (2025), Figure 11. The columns enter as they are, of their own length and sign;
+    align them first where sign and order are arbitrary. An axis points so that its largest
+    component is positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> stack = np.random.default_rng(0).standard_normal((5, 30, 4))
+    >>> plane = concept_plane(stack, steps=[0, 1, 10, 100, 1000])
+    >>> dict(plane["position"].sizes)
+    {'step': 5, 'concept': 4, 'axis': 2}
+    """
+    import xarray as xr
+
+    points = _points("stack", stack)
+    count, m, r = points.shape[0], points.shape[2], points.shape[1]
+    labels = step_labels(steps, count)
+    if not 1 <= n_axes <= min(m, count * r - 1):
+        raise ArgumentError(f"n_axes must be between 1 and {min(m, count * r - 1)}; got {n_axes}.")
+    centre = points.mean(axis=(0, 1))
+    directions = _axes(points.reshape(-1, m) - centre, n_axes)
+    variables = {
+        "direction": (("axis", "feature"), directions),
+        "centre": ("feature", centre),
+        **_projected("", points, centre, directions),
+    }
+    if control is not None:
+        other = _points("control", control)
+        if (other.shape[0], other.shape[2]) != (count, m):
+            raise ArgumentError(
+                f"control must have shape ({count}, {m}, r) like the stack; "
+                f"got {tuple(control.shape)}."
+            )
+        variables |= _projected("control_", other, centre, directions)
+    return xr.Dataset(variables, coords={"step": labels, "axis": np.arange(1, n_axes + 1)})
+
+
+def _points(name: str, stack: Array) -> np.ndarray:
+    """Concepts as rows, (T, r, m), in float64."""
+    argument = matrix(name, stack, ndim=3)
+    xp = namespace(argument)
+    return np.swapaxes(to_numpy(xp.astype(argument, xp.float64)), -1, -2)
+
+
+def _axes(centred: np.ndarray, n_axes: int) -> np.ndarray:
+    """Leading right singular vectors (n_axes, m), from the smaller of the two Gram matrices."""
+    largest = np.abs(centred).max()
+    if not largest > 0:
+        raise ArgumentError("all concepts of the stack are equal: they span no plane.")
+    scaled = centred / largest
+    if len(scaled) >= scaled.shape[1]:
+        axes = np.linalg.eigh(scaled.T @ scaled)[1][:, ::-1][:, :n_axes].T
+    else:
+        left = np.linalg.eigh(scaled @ scaled.T)[1][:, ::-1][:, :n_axes]
+        axes = np.linalg.qr(scaled.T @ left)[0].T
+    peak = np.take_along_axis(axes, np.abs(axes).argmax(axis=1)[:, None], axis=1)
+    return axes * np.where(peak < 0, -1.0, 1.0)
+
+
+def _projected(
+    prefix: str, points: np.ndarray, centre: np.ndarray, directions: np.ndarray
+) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+    """Positions on the axes, and the share of the points' own variance along each."""
+    own = points - points.mean(axis=(0, 1))
+    share = ((own @ directions.T) ** 2).sum(axis=(0, 1)) / (own**2).sum()
+    return {
+        f"{prefix}position": (
+            ("step", f"{prefix}concept", "axis"),
+            (points - centre) @ directions.T,
+        ),
+        f"{prefix}explained_variance": (("axis",), share),
+    }

@@ -1,0 +1,1 @@
+"""Laws fitted to curves, signals compared, and Lipschitz ratios."""

@@ -1,0 +1,1 @@
+"""Frequencies of rows, and how many dimensions a feature has to itself."""

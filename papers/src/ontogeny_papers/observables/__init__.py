@@ -1,0 +1,1 @@
+"""Observables that only the experiments of the papers use."""

@@ -1,0 +1,1 @@
+"""Concepts of all steps: their plane, tracks, transforms and Lipschitz ratios."""

@@ -1,0 +1,177 @@
+"""The concepts of all steps as points of one plane (Bernas 2025, Fig. 11)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import xarray as xr
+
+from ontogeny import distances
+from ontogeny.figures import Figure, Scatter, Section
+from ontogeny.observables.base import SeriesReading
+from ontogeny.observables.concept_series import ConceptSeries, finished_dictionaries
+from ontogeny.words.names import Names
+
+_AXES = ("first", "second")
+
+
+@dataclass(frozen=True)
+class ConceptPlane(ConceptSeries):
+    """The leading plane of all concepts of all steps of a `Concepts` node, layer by layer.
+
+    Concepts are first permuted and signed to fit the reference step's. At the steps where the node
+    was refitted, one refit (another seed, or resampled texts) is drawn on the same axes: what the
+    picture owes to the solver.
+
+    Parameters
+    ----------
+    of
+        Name of the `Concepts` node.
+
+    Examples
+    --------
+    >>> ConceptPlane("concepts-ica").name
+    'concepts-ica-plane'
+    """
+
+    kind: ClassVar[str] = "concept-plane"
+    question: ClassVar[str] = "How do all concepts of all steps lie in one plane?"
+    suffix: ClassVar[str] = "plane"
+    variables: ClassVar[Names] = {
+        "first": ("concept, component 1", "dictionary units"),
+        "second": ("concept, component 2", "dictionary units"),
+        "refit_first": ("refitted concept, component 1", "dictionary units"),
+        "refit_second": ("refitted concept, component 2", "dictionary units"),
+        "explained_variance": ("share of the variance of the concepts", "1"),
+        "direction": ("direction of a component, of length 1", "1"),
+        "centre": ("mean of all concepts", "dictionary units"),
+    }
+    section: ClassVar[Section] = Section(
+        title="Concepts in a plane ({of})",
+        definition="Every concept of every step is a point of the feature space; the plane is "
+        "that of the two leading principal components of all of them together.",
+        symbol="(w_tj − w̄) · (v₁, v₂)",
+        null="Refits at one step on the same axes: where they are spread as far as the steps are, "
+        "the picture shows the solver. The plane is fitted to the steps, which makes refits look a "
+        "little closer.",
+        care="Two components of many dimensions. Smooth curves of any kind look like arcs in their "
+        "principal components, a random walk too.",
+        source="Bernas 2025, sec. 8.7.1, Fig. 11",
+    )
+
+    def observe(self, reading: SeriesReading, state: xr.Dataset | None) -> xr.Dataset:
+        """Return ``first`` and ``second`` (step, concept), and the plane that they are of."""
+        steps, features, W, reference = finished_dictionaries(reading)
+        stack = _aligned(W, W[reference])
+        plane = distances.concept_plane(stack, steps=steps)
+        places = {name: plane.position.isel(axis=i, drop=True) for i, name in enumerate(_AXES)}
+        return xr.Dataset(
+            {
+                **places,
+                "explained_variance": plane.explained_variance,
+                "direction": (("axis", "feature"), plane.direction.values),
+                "centre": ("feature", plane.centre.values),
+            },
+            coords={"feature": features},
+        )
+
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Add refits on the same axes."""
+        of = nodes[self.of]
+        return _with_refits(data, of) if "refit_dictionary" in of else data
+
+    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+        """Return the concepts of all steps, and refits on the same axes."""
+        shared: dict[str, Any] = {"points": ("step", "concept"), "facet": "layer", "colour": "step"}
+        plane = Scatter(
+            "plane",
+            "Concepts of all steps in one plane",
+            x="first",
+            y="second",
+            caption="Leading principal components of the concepts of all steps; permuted and "
+            "signed to fit the reference step's.",
+            **shared,
+        )
+        refits = Scatter(
+            "refits",
+            "Refits on the same axes",
+            x="refit_first",
+            y="refit_second",
+            caption="At the steps of the noise floor: another seed, or resampled texts; "
+            "matched to the reference step's like the others.",
+            **shared,
+        )
+        return [plane, refits] if "refit_first" in data else [plane]
+
+    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+        """Return what share of the variance is shown, and how far refitting moves a concept."""
+        share = data.explained_variance.sum("axis", min_count=2)
+        if not np.isfinite(share).any():
+            return []
+        low, high = (100 * float(f(share)) for f in (np.nanmin, np.nanmax))
+        words = [f"The planes hold {low:.0f} to {high:.0f} % of the variance of the concepts."]
+        if "refit_first" not in data:
+            return words
+        moves, refits = _lengths(data)
+        both = np.isfinite(moves) & np.isfinite(refits)
+        if both.any():
+            words.append(
+                f"At the refitted steps a concept lies {np.median(refits[both]):.2g} from its "
+                f"refit in its plane, and {np.median(moves[both]):.2g} from itself at the "
+                "checkpoints beside (root mean squares over concepts, medians of "
+                f"{int(both.sum())} layers and steps); refitting moves it as far or further in "
+                f"{int((refits >= moves)[both].sum())}."
+            )
+        return words
+
+
+def _aligned(W: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    base = np.broadcast_to(reference, W.shape)
+    return np.asarray(distances.align(base, W, under="signed-permutation").aligned)
+
+
+def _with_refits(data: xr.Dataset, node: xr.Dataset) -> xr.Dataset:
+    """Add the places (layer, step, concept) of refits, matched to the reference as all steps are.
+
+    Matched to the fit of their own step they would lie closer to it than steps can to each other.
+    """
+    places = np.full((2, *data.first.transpose("layer", "step", "concept").shape), np.nan)
+    at = np.abs(data.step.values - data.attrs["reference_step"])
+    for i, layer in enumerate(data.layer.values):
+        one = data.sel(layer=layer).dropna("feature", how="all", subset=["centre"])
+        of = node.sel(layer=layer, feature=one.feature, step=data.step)
+        W, refit = (
+            of[name].transpose("step", "feature", "concept").values.astype(np.float64)
+            for name in ("dictionary", "refit_dictionary")
+        )
+        there = np.flatnonzero(np.isfinite(W).all((1, 2)))
+        both = there[np.isfinite(refit[there]).all((1, 2))]
+        if not len(both):
+            continue
+        reference = W[there[np.argmin(at[there])]]
+        centred = _aligned(refit[both], reference) - one.centre.values[:, None]
+        places[:, i, both] = np.einsum("af,sfc->asc", one.direction.values, centred)
+    dims = ("layer", "step", "concept")
+    return data.assign({f"refit_{name}": (dims, places[i]) for i, name in enumerate(_AXES)})
+
+
+def _lengths(data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """Return how far concepts lie from the checkpoints beside and from refits, (layer, step).
+
+    One number for each layer and step, since the size of dictionaries differs between them.
+    """
+    dims = ("layer", "step", "concept")
+    at, refit = (
+        np.stack([data[f"{kind}{name}"].transpose(*dims).values for name in _AXES])
+        for kind in ("", "refit_")
+    )
+    squares = np.square(np.diff(at, axis=2)).sum(axis=0).mean(axis=-1)
+    beside = np.full((2, *at.shape[1:3]), np.nan)
+    beside[0, :, 1:], beside[1, :, :-1] = squares, squares
+    known = np.isfinite(beside)
+    total = np.where(known, beside, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    moves = np.sqrt(np.where(known.any(axis=0), total, np.nan))
+    return moves, np.sqrt(np.square(refit - at).sum(axis=0).mean(axis=-1))

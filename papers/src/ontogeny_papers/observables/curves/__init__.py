@@ -1,0 +1,1 @@
+"""Laws and common signals of other nodes' curves."""

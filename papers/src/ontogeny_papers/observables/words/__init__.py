@@ -1,0 +1,1 @@
+"""Word geometry along training, and the views of a corpus."""

@@ -1,0 +1,181 @@
+"""The nodes of a page: what the observables declare, as means over seeds, runs side by side."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ontogeny.figures import Band, Curves, Figure, NullComparison, Scatter, Section, Table
+from ontogeny.observables import Observable
+from ontogeny.quantities import Quantity
+from ontogeny.summary.figures import default_figures
+from ontogeny.summary.runs import mean_of_seeds
+
+from .ranks import below_random_order, by_kind
+
+_MOST = 8  # values in a sentence; more are left to the figure
+_SPECIAL: dict[str, tuple[Quantity, ...]] = {
+    "commutators": (
+        Quantity("mean_loss", "training loss, median of the pairs", "nats", y_scale="log"),
+    ),
+    "sae-probe": (
+        Quantity("accuracy", "accuracy before removal", "share of answers"),
+        Quantity("latents_above_null", "latents that correlate beyond chance", "latents"),
+    ),
+}
+_AGAINST_LOSS = Scatter(
+    "against-loss",
+    "Norm of the commutator against the loss",
+    x="mean_loss",
+    y="norm_over_pairs",
+    points="step",
+    colour="step",
+    select={"statistic": "median"},
+    x_scale="log",
+    y_scale="log",
+    caption="Means over seeds at each step. Both fall in training: that alone relates them.",
+)
+
+
+def average_node(
+    observable: Observable, runs: Mapping[str, Sequence[xr.Dataset]], claim: str, source: str
+) -> xr.Dataset:
+    """Return the figures of an observable with means over seeds, and what they show in words.
+
+    Parameters
+    ----------
+    observable
+        What was observed.
+    runs
+        Its node in the study of each seed, by the label of the run.
+    claim, source
+        What the paper says, and where.
+    """
+    found = {
+        label: [_prepared(observable, node) for node in nodes] for label, nodes in runs.items()
+    }
+    first = next(iter(found.values()))[0]
+    quantities = (*observable.quantities, *_SPECIAL.get(observable.kind, ()))
+    tables = (_of_numbers(table.figure(first), first) for table in observable.tables)
+    special = [*observable.figures(first, {}), *tables]
+    if observable.kind == "commutators":
+        special.append(_AGAINST_LOSS)
+    drawn = [*default_figures(first, quantities), *special]
+    names = _drawn_names(drawn)
+    section = (observable.section or Section(observable.name, "")).filled(observable.arguments())
+    below = _below(runs) if observable.kind == "weight-rank" else []
+    means = mean_of_seeds(
+        {label: [_numbers(node, names) for node in nodes] for label, nodes in found.items()},
+        [quantity for quantity in quantities if quantity.name in names],
+        dataclasses.replace(section, source=source),
+        figures=special,
+        words=lambda data: [f"The paper: {claim}", *_sentences(data, drawn), *below],
+        role="motion",  # means have no rows and are not counted in the page's verdict
+    )
+    means.attrs["mark"] = "means over seeds, not counted in the verdict"
+    return means
+
+
+def _prepared(observable: Observable, node: xr.Dataset) -> xr.Dataset:
+    if observable.kind == "weight-rank":
+        means = by_kind(node)
+        return node.drop_dims("block").merge(means).drop_attrs(deep=False)
+    if observable.kind == "commutators":
+        return node.assign(mean_loss=node["loss"].median("pair"))
+    return node
+
+
+def _of_numbers(table: Table, data: xr.Dataset) -> Table:
+    """Return a table without its columns of words, which have no mean."""
+    kept = [column for column in table.columns if data[column.value].dtype.kind in "fiub"]
+    return dataclasses.replace(table, columns=kept)
+
+
+def _drawn_names(figures: Sequence[Figure]) -> list[str]:
+    """Return what the figures draw, without the intervals of one seed."""
+    names = dict.fromkeys(name for figure in figures for name in figure.variables() if name)
+    ends = {end for figure in figures for end in getattr(figure, "interval", None) or ()}
+    return [name for name in names if name not in ends]
+
+
+def _numbers(node: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
+    kept = [n for n in names if n in node.data_vars and node[n].dtype.kind in "fiub"]
+    return node[kept].drop_attrs(deep=False)
+
+
+# ---- sentences ----------------------------------------------------------------------------------
+
+
+def _below(runs: Mapping[str, Sequence[xr.Dataset]]) -> Iterator[str]:
+    for label, nodes in runs.items():
+        count, tested, _ = below_random_order(nodes)
+        start = f"{label}: " if len(runs) > 1 else ""
+        yield (
+            f"{start}{count} of {tested} matrices have a lower rank than the same directions in "
+            "random order, with step lengths at their place (p < .05 each, uncorrected)."
+        )
+
+
+def _sentences(data: xr.Dataset, figures: Sequence[Figure]) -> Iterator[str]:
+    """Give the values of the first figure in words; dots beside their nulls go before curves."""
+    order = sorted(figures, key=lambda figure: not isinstance(figure, NullComparison))
+    figure: Any = next((each for each in order if isinstance(each, NullComparison | Curves)), None)
+    if figure is None:  # only maps, whose values no sentence can hold
+        return
+    for label in data.run.values if "run" in data.dims else [None]:
+        one, start = (data, "") if label is None else (data.sel(run=label), f"{label}: ")
+        if values := _values(one, figure):
+            yield f"{start}{figure.title}{values}."
+
+
+def _values(data: xr.Dataset, figure: Any) -> str:
+    """Return ``" at steps 0 and 9: m=1 0.12 and 0.98 ± 0.01 (most frequent label 0.13)"``.
+
+    Empty where there are more numbers than a sentence can hold.
+    """
+    value, where = data[figure.value], ""
+    dims = [str(dim) for dim in value.dims if dim != "step"]
+    if "step" in value.dims:
+        data = data.dropna("step", how="all", subset=[figure.value])
+        where = f" at steps {int(data.step[0]):,} and {int(data.step[-1]):,}"
+    if figure.facet in dims and np.prod([value.sizes[dim] for dim in dims]) > _MOST:
+        data = data.isel({figure.facet: -1})
+        where += f", {data[figure.facet].values}"
+        dims.remove(figure.facet)
+    labels = list(itertools.product(*(data[dim].values for dim in dims)))
+    if len(labels) > _MOST:  # the figure shows them
+        return ""
+    parts = [data.sel(dict(zip(dims, at, strict=True))) for at in labels]
+    nulls = [_nulls(part, figure.bands[:2]) for part in parts]  # the figure shows all
+    alike = len(set(nulls)) == 1
+    texts = [
+        f"{' · '.join(map(str, at))} {_number(part, figure.value)}".strip()
+        + ("" if alike else f" ({null})")
+        for at, part, null in zip(labels, parts, nulls, strict=True)
+    ]
+    return f"{where}: {', '.join(texts)}" + (f"; {nulls[0]}" if alike and nulls[0] else "")
+
+
+def _number(data: xr.Dataset, name: str) -> str:
+    """Return the first and the last mean, the latter with its SD."""
+    last = _last(data)
+    text, sd = f"{float(last[name]):.3g}", float(last[f"{name}_sd"])
+    text += f" ± {sd:.2g}" if np.isfinite(sd) else ""
+    return f"{float(data[name][0]):.3g} and {text}" if "step" in data[name].dims else text
+
+
+def _nulls(data: xr.Dataset, bands: Sequence[Band]) -> str:
+    last, words = _last(data), []
+    for band in bands:
+        low, high = (f"{float(last[end]):.3g}" for end in (band.lower, band.upper))
+        words.append(f"{band.label} {low}" + (f" to {high}" if high != low else ""))
+    return "; ".join(words)
+
+
+def _last(data: xr.Dataset) -> xr.Dataset:
+    return data.isel(step=-1) if "step" in data.dims else data

@@ -1,0 +1,193 @@
+"""Table 3: the intrinsic dimension of concepts, and whether it falls between regimes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+
+from ontogeny import geometry
+from ontogeny.errors import ArgumentError
+from ontogeny.features.concepts.dictionaries import Concepts
+from ontogeny.features.dimension.observable import IntrinsicDimension
+from ontogeny.observables import Observable
+
+from ..evidence import LEVEL, Found, if_finite, more_often, short
+from ..verdicts import Verdict
+from .concept_recipe import ConceptRecipe
+from .paths import the_runs
+from .sizes import sizes
+
+_TITLES = {"ica": "ICA", "svd": "SVD", "kmeans": "k-means", "dictionary": "dictionary learning"}
+_AVERAGES = {
+    "aligned": "matched first",
+    "unaligned": "as returned",
+    "report-code": "as the report's code averages",
+}
+_QUICK = ("ica", "svd", "kmeans")  # dictionary learning takes as long as all of these
+_MORE = 3  # times as many concepts as elsewhere: two neighbours of a few points say nothing
+
+
+def judge(found: Found) -> Sequence[Verdict]:
+    """Judge Table 3 on the checkpoints' own dimensions, which do not depend on their agreement."""
+    extractors = [name for name in _TITLES if f"{_label(name)}-dimension" in found]
+    return [
+        *(
+            _falls(the_runs(found, f"{_label(name)}-dimension"), _TITLES[name])
+            for name in extractors
+        ),
+        _averages_agree(found, extractors),
+        _of_spectrum(the_runs(found, _label("svd"))),
+        _of_orthonormal(),
+    ]
+
+
+def _label(extractor: str) -> str:
+    return f"concepts-{extractor}-table-3"
+
+
+def _falls(runs: Sequence[xr.Dataset], title: str) -> Verdict:
+    """Judge whether the mean dimension of the checkpoints is lower in the later half.
+
+    No dictionaries of control runs are kept, so that a fall would not be shown to be learned.
+    """
+    early, late = (
+        np.array([float(run[f"checkpoint_{when}"].mean()) for run in runs])
+        for when in ("early", "late")
+    )
+    change = np.concatenate([run.checkpoint_change.values for run in runs])
+    p = np.concatenate([run.p_change.values for run in runs])
+    known = np.isfinite(p)
+    lower = int(((p < LEVEL) & (change < 0) & known).sum())
+    enough, chance = more_often(lower, int(known.sum()), LEVEL / 2) if known.any() else (False, 1.0)
+    null = np.concatenate([np.atleast_1d(run.step_dimension_null.mean("draw")) for run in runs])
+    holds: bool | None = None
+    if known.any() and (late >= early).all():
+        holds = False
+    falling = int((late < early).sum())
+    claimed = "(not claimed) " if title == "k-means" else ""  # where the report has a rise
+    steps = np.mean(
+        [run.step_dimension.median("layer", skipna=False).values[[0, -1]] for run in runs], axis=0
+    )
+    own = (
+        f"checkpoint by checkpoint {short(early)} and {short(late)}, from {steps[0]:.0f} at the "
+        f"first to {steps[1]:.0f} at the last step; lower in {lower} of {int(known.sum())} layers "
+        f"and seeds (p < {LEVEL} each), on average in {falling} of {len(runs)} seeds"
+        if known.any()
+        else f"from {steps[0]:.0f} at the first to {steps[1]:.0f} at the last step; undefined: the "
+        "concepts of a checkpoint are orthogonal"
+    )
+    return Verdict(
+        f"{claimed}{title}: the dimension falls from the first half of the steps to the second",
+        holds,
+        own,
+        f"isotropic points {np.nanmean(null):.0f}; as many layers by chance p = {chance:.2g}, "
+        f"as many seeds p = {more_often(falling, len(runs), 0.5)[1]:.2g}"
+        + (
+            "; no control run's dictionaries are kept, so a fall is not shown to be learned"
+            if enough
+            else ""
+        ),
+    )
+
+
+def _averages_agree(found: Found, extractors: Sequence[str]) -> Verdict:
+    """Judge whether it matters how the dictionaries of a regime are averaged."""
+    signs: list[bool | None] = []
+    words = []
+    for name in extractors:
+        runs = the_runs(found, f"{_label(name)}-dimension")
+        parts = []
+        for how, title in _AVERAGES.items():
+            early, late = (
+                np.array(
+                    [
+                        float(run[f"{when}_mean"].sel(average=how, estimator="regression"))
+                        for run in runs
+                    ]
+                )
+                for when in ("early", "late")
+            )
+            if name != "kmeans":  # where the report has a rise
+                signs += (late < early).tolist() if np.isfinite([early, late]).all() else [None]
+            parts.append(f"{title} {np.mean(early):.1f} to {np.mean(late):.1f}")
+        words.append(f"{_TITLES[name]}: {', '.join(parts)}")
+    return Verdict(
+        "the dimension of averaged dictionaries is lower in the second regime",
+        None if None in signs or any(signs) else False,
+        "; ".join(words),
+        "means over the seeds, of which each average and extractor but k-means must fall or none; "
+        "it depends on how much the checkpoints of a regime agree, whatever their own dimension is",
+    )
+
+
+def _of_spectrum(runs: Sequence[xr.Dataset]) -> Verdict:
+    """Compare the dimension of an SVD dictionary with that of random directions as long."""
+    rng = np.random.default_rng(0)
+    apart, own = [], []
+    for run in runs:
+        for layer in run.layer.values:
+            one = (
+                run.sel(layer=layer)
+                .isel(step=-1)
+                .dropna("feature", how="all", subset=["dictionary"])
+            )
+            W = one.dictionary.transpose("feature", "concept").values.astype(np.float64)
+            U, sizes_, _ = np.linalg.svd(W, full_matrices=False)
+            random = np.linalg.qr(rng.standard_normal(U.shape))[0]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", geometry.SpectrumOnlyWarning)  # it is the point
+                a, b = (geometry.two_nn((Q * sizes_).T, n_null=0).value for Q in (U, random))
+            apart.append(abs(a - b) / a)
+            own.append(a)
+    return Verdict(
+        "the dimension of one step's SVD concepts describes a manifold",
+        if_finite(min(apart) > 0.01, apart),
+        f"{np.median(own):.0f} at the last step (median of layers and seeds)",
+        f"random directions of the same lengths give the same: relative difference at most "
+        f"{max(apart):.0e}; it is a function of the singular values alone",
+    )
+
+
+def _of_orthonormal() -> Verdict:
+    """State what two_nn makes of a PCA dictionary, whose columns are orthonormal."""
+    W = np.linalg.qr(np.random.default_rng(0).standard_normal((64, 24)))[0]
+    try:
+        value, said = geometry.two_nn(W.T, n_null=0).value, ""
+    except ArgumentError as error:
+        value, said = np.nan, str(error)
+    return Verdict(
+        "(not claimed) PCA concepts have a dimension by TwoNN",
+        bool(np.isfinite(value)),
+        f"refused: {said}" if said else f"{value:.1f}",
+        "24 orthonormal directions, of which all are equally far from each other",
+    )
+
+
+def _observables(n: int, m: int) -> tuple[Observable, ...]:
+    chosen = _TITLES if n > 8 else _QUICK
+    return tuple(
+        observable
+        for name in chosen
+        for observable in (
+            Concepts(name, _MORE * n, max_tokens=m, label=_label(name)),
+            IntrinsicDimension(_label(name)),
+        )
+    )
+
+
+RECIPES = (
+    ConceptRecipe(
+        "concepts-table-3",
+        "Intrinsic dimension of concepts in two regimes",
+        "the intrinsic dimension of averaged dictionaries falls from the first to the second "
+        "regime, but for k-means.",
+        "Bernas 2025, sec. 6.3, Algorithm 4, Table 3",
+        *sizes(_observables),
+        "a hundred concepts and dictionary learning; semi-NMF is left out in both settings, since "
+        "its averaged dictionaries here are equally far apart, where the estimate is undefined.",
+        judge=judge,
+    ),
+)

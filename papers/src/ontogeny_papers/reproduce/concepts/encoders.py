@@ -1,0 +1,182 @@
+"""Figure 9 and Algorithm 3: what linear encoders read of the last step's concepts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+
+from ontogeny.features.encoder.observable import EncoderDynamics
+
+from ..evidence import Found, if_finite, short, spread, unanimous
+from ..verdicts import Verdict
+from .concept_recipe import ConceptRecipe
+from .extractors import concepts
+from .paths import done_by, path_lengths, the_runs
+from .sizes import sizes
+
+_FIRST = 0.2  # of the training: about where the report's first regime ends
+_MARGIN = 1.1  # by which one path must be longer than another to count as rougher
+_METRICS = ("cross_entropy", "mse", "kl", "correlation")
+
+
+def judge(found: Found) -> Sequence[Verdict]:
+    """Judge Figure 9: the curves converge early, smoothly, and the noisy regime is gone.
+
+    A distance to the end of a run falls in a turned control too, and measures that are blind to
+    changes of basis are smoother than those that are not: neither says anything of the concepts.
+    """
+    encoders, concepts = the_runs(found, "encoder-dynamics-ica"), the_runs(found, "concepts-ica")
+    return [
+        _converges(encoders),
+        _early(encoders),
+        *(_smoother(encoders, concepts, *part) for part in _PARTS),
+        _second_extractor(encoders),
+    ]
+
+
+_PARTS = (
+    (0.0, "the curves are smoother than distances between concepts"),
+    (0.5, "the noise of the second regime is gone from the curves"),
+)
+
+
+def _compared(encoders: Sequence[xr.Dataset], metric: str, end: str = "") -> list[xr.DataArray]:
+    return [
+        run[f"comparison{end}"].sel(metric=metric, codes="train-fitted", drop=True)
+        for run in encoders
+    ]
+
+
+def _controls(encoders: Sequence[xr.Dataset], metric: str) -> list[xr.DataArray]:
+    return [
+        curve.isel(run=i, drop=True)
+        for curve in _compared(encoders, metric, "_control")
+        for i in range(curve.sizes["run"])
+    ]
+
+
+def _converges(encoders: Sequence[xr.Dataset]) -> Verdict:
+    """Judge whether all four comparisons approach those of the last step."""
+    ends = {m: [_ends(curve) for curve in _compared(encoders, m)] for m in _METRICS}
+    first, last = np.array(ends["kl"]).T
+    shuffled = np.array([float(curve.median()) for curve in _compared(encoders, "kl", "_shuffled")])
+    control = np.array([_ends(curve) for curve in _controls(encoders, "kl")])
+    approach = all(
+        (end > begin) == (metric == "correlation")
+        for metric, seeds in ends.items()
+        for begin, end in seeds
+    )
+    falls_less = control[:, 1] >= 0.5 * control[:, 0]  # False of a control without numbers
+    return Verdict(
+        "cross-entropy, MSE, KL and correlation approach the last step's",
+        None if approach and not falls_less.any() else if_finite(approach, first, last),
+        f"KL from {short(first)} to {short(last)} nats, correlation from "
+        f"{short(np.array(ends['correlation'])[:, 0])} to "
+        f"{short(np.array(ends['correlation'])[:, 1])} (the reference's own encoder at the end)",
+        f"codes out of order {short(shuffled)} nats; turned runs, which learn nothing, from "
+        f"{short(control[:, 0])} to {short(control[:, 1])} as they reach their own end",
+    )
+
+
+def _ends(curve: xr.DataArray) -> tuple[float, float]:
+    median = curve.dropna("step").median("layer")
+    return (float(median[0]), float(median[-1])) if median.size else (np.nan, np.nan)
+
+
+def _early(encoders: Sequence[xr.Dataset]) -> Verdict:
+    """Judge whether most of the change is over in the first regime, and not in the controls."""
+    done = done_by(_compared(encoders, "correlation"), _FIRST)
+    controls = _controls(encoders, "correlation")
+    control = done_by(controls, _FIRST)
+    known_controls = np.isfinite([_ends(curve) for curve in controls]).all()
+    holds = unanimous(done > 0.5, done)
+    half = np.concatenate([_half_steps(run) for run in encoders])
+    known = half[np.isfinite(half)]
+    last = float(encoders[0].step[-1])
+    when = f"at step {np.median(known):,.0f} of {last:,.0f}" if len(known) else "never"
+    return Verdict(
+        "the structure of the concepts has converged in the first regime",
+        None if holds and (not known_controls or (control > 0.5).any()) else holds,
+        f"by {_FIRST:.0%} of the steps the correlation of the logits has done {short(done)} of its "
+        f"change; KL is half-way {when} (median of seeds and layers)",
+        f"turned runs {short(control)} by then; half counts as converged",
+    )
+
+
+def _half_steps(run: xr.Dataset) -> np.ndarray:
+    return (
+        np.asarray(run["half_step"].values, dtype=np.float64)
+        if "half_step" in run
+        else np.full(1, np.nan)
+    )
+
+
+def _smoother(
+    encoders: Sequence[xr.Dataset], concepts: Sequence[xr.Dataset], since: float, claim: str
+) -> Verdict:
+    """Compare path lengths with those of dictionaries as returned, and without their freedoms."""
+    own = path_lengths(_compared(encoders, "kl"), since)
+    plain, free = (
+        path_lengths([_distance(run, kind) for run in concepts], since)
+        for kind in ("frobenius", "procrustes")
+    )
+    holds = unanimous(plain > _MARGIN * own, own, plain)
+    as_smooth = bool((free <= _MARGIN * own).any())
+    unknown = not np.isfinite(free).all()
+    part = "in the second half of the steps" if since else "over the whole run"
+    return Verdict(
+        claim,
+        None if holds and (as_smooth or unknown) else holds,
+        f"length of the path for its net change, {part}: KL {spread(own, 2)}, Frobenius distance "
+        f"of the dictionaries {spread(plain, 2)}",
+        f"Procrustes distance of the same dictionaries {spread(free, 2)}"
+        + (": an invariant distance is as smooth without encoders" if as_smooth else "")
+        + "; 1 never turns back",
+    )
+
+
+def _distance(run: xr.Dataset, kind: str) -> xr.DataArray:
+    return run.relative_distance.sel(distance=kind, alignment="as returned", drop=True)
+
+
+def _second_extractor(encoders: Sequence[xr.Dataset]) -> Verdict:
+    """Compare both codes of the test rows at the reference step itself."""
+    at = [int(np.argmin(np.abs(run.step.values - run.attrs["reference_step"]))) for run in encoders]
+    kl = [
+        run.comparison.sel(metric="kl").median("layer").isel(step=i)
+        for run, i in zip(encoders, at, strict=True)
+    ]
+    own, other = (
+        np.array([float(one.sel(codes=codes)) for one in kl])
+        for codes in ("train-fitted", "test-fitted")
+    )
+    first = np.array([_ends(curve)[0] for curve in _compared(encoders, "kl")])
+    share = other / first
+    return Verdict(
+        "(not claimed) fitting the test codes anew, as Algorithm 3 does, costs nothing",
+        unanimous(share < 0.1, share),
+        f"at the last step itself KL is {short(other)} nats with an extractor fitted on the test "
+        f"rows, {short(own)} with that of the train rows",
+        f"the whole range of the curve is {short(first)} nats; less than a tenth of it counts",
+    )
+
+
+RECIPES = (
+    ConceptRecipe(
+        "concepts-figure-9",
+        "Old activations and the last step's concepts",
+        "linear encoders predict the codes of the last step's ICA concepts from the activations of "
+        "earlier steps; their curves are smooth, and the noise of the second regime is gone.",
+        "Bernas 2025, sec. 6.1, Algorithm 3, Fig. 9",
+        *sizes(
+            lambda n, m: (
+                concepts("ica", n, m),
+                EncoderDynamics("ica", n, max_tokens=m),
+            )
+        ),
+        "a second regime of thousands of steps; two seeds and eight concepts.",
+        judge=judge,
+    ),
+)

@@ -1,0 +1,194 @@
+"""Figure 11: concepts of all steps in a plane, and whether they go along a straight line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+
+from ontogeny import distances
+
+from ...observables.concepts.plane import ConceptPlane
+from ..evidence import Found, if_finite, short, spread
+from ..verdicts import Verdict
+from .concept_recipe import ConceptRecipe
+from .extractors import concepts
+from .paths import the_runs
+from .sizes import sizes
+
+_EXTRACTORS = {"convex-nmf": "convex NMF", "ica": "ICA", "dictionary": "dictionary learning"}
+_DRAWS = 3
+_MARGIN = 0.05  # of the variance by which a path must be less straight to count as curved
+
+
+def judge(found: Found) -> Sequence[Verdict]:
+    """Judge Figure 11: the plane's share, moves against refits, and the curvature of the paths."""
+    verdicts = [_in_plane(found)]
+    for extractor, title in _EXTRACTORS.items():
+        runs = the_runs(found, f"concepts-{extractor}")
+        verdicts += [_beyond_refits(runs, title), _curved(runs, title)]
+    return verdicts
+
+
+def _in_plane(found: Found) -> Verdict:
+    """State how much of the concepts' variance the plane holds, as a picture of it must."""
+    shares = {
+        title: np.array(
+            [
+                float(run.explained_variance.sum("axis", min_count=2).mean())
+                for run in the_runs(found, f"concepts-{extractor}-plane")
+            ]
+        )
+        for extractor, title in _EXTRACTORS.items()
+    }
+    lowest = min(share.min() for share in shares.values())
+    return Verdict(
+        "(not claimed) the plane of two principal components shows most of the concepts' variance",
+        if_finite(lowest > 0.5, *shares.values()),
+        ", ".join(f"{title} {spread(100 * share, 0)} %" for title, share in shares.items()),
+        "more than half in every seed counts; mean over layers",
+    )
+
+
+def _beyond_refits(runs: Sequence[xr.Dataset], title: str) -> Verdict:
+    """Judge whether concepts move further from checkpoint to checkpoint than refits do."""
+    moves, refits = np.array([_moves(run) for run in runs]).T
+    holds = True if (moves > 1.2 * refits).all() else None
+    return Verdict(
+        f"(not claimed) {title}: the picture shows how concepts move, not how the solver "
+        "scatters them",
+        if_finite(holds, moves, refits) if holds else None,
+        f"from one checkpoint to the next {short(moves)} of the length of the dictionary",
+        f"from one fit to another at one step {short(refits)}; a fifth more counts (medians over "
+        "layers and refitted steps)",
+    )
+
+
+def _moves(run: xr.Dataset) -> tuple[float, float]:
+    """Return the move to the next checkpoint and to a refit, relative, at the refitted steps."""
+    if "refit_dictionary" not in run:
+        return np.nan, np.nan
+    moves, refits = [], []
+    for W, refit in _tables(run):
+        size = np.linalg.norm(W, axis=(1, 2))
+        own = np.linalg.norm(np.diff(W, axis=0), axis=(1, 2)) / size[1:]
+        other = np.linalg.norm(refit - W, axis=(1, 2)) / size
+        there = np.isfinite(other[1:]) & (other[1:] > 0)
+        moves.append(np.median(own[there]) if there.any() else np.nan)
+        refits.append(np.median(other[1:][there]) if there.any() else np.nan)
+    return float(np.median(moves)), float(np.median(refits))
+
+
+def _curved(runs: Sequence[xr.Dataset], title: str) -> Verdict:
+    """Compare the straightness of concepts' paths with a noisy line and with a random walk."""
+    found = np.array([_straightness(run, seed) for seed, run in enumerate(runs)])
+    own, line, walk = found.T
+    curved = own < line - _MARGIN
+    as_walks = bool((own < walk + _MARGIN).any())
+    holds = True if curved.all() else None if curved.any() else False
+    return Verdict(
+        f"{title}: learning goes along a nonlinear manifold",
+        None if holds and as_walks else if_finite(holds, found) if holds is not None else None,
+        f"one direction holds {short(own)} of the squared movement of a concept",
+        f"a straight line with the noise of refits {short(line)}; a random walk of the same steps "
+        f"{short(walk)}"
+        + ("; paths that bend as a walk does, or more, tell of no manifold" if as_walks else ""),
+    )
+
+
+def _straightness(run: xr.Dataset, seed: int) -> tuple[float, float, float]:
+    """Return the share of one direction: of the paths, of noisy lines, of random walks."""
+    rng = np.random.default_rng(seed)
+    own, line, walk = [], [], []
+    for W, refit in _tables(run):
+        own.append(_share_of_one(W))
+        noise = _noise(W, refit)
+        line += [_share_of_one(_straight(W) + _scattered(noise, W, rng)) for _ in range(_DRAWS)]
+        walk += [_share_of_one(_walked(W, rng)) for _ in range(_DRAWS)]
+    return float(np.median(own)), float(np.median(line)), float(np.median(walk))
+
+
+def _share_of_one(W: np.ndarray) -> float:
+    """Return the share of the squared movement of the concepts (step, feature, concept)."""
+    centred = (W - W.mean(axis=0)).transpose(2, 0, 1)
+    squares = np.linalg.svd(centred, compute_uv=False) ** 2
+    return float(squares[:, 0].sum() / squares.sum()) if squares.sum() > 0 else float("nan")
+
+
+def _straight(W: np.ndarray) -> np.ndarray:
+    """Return every concept on the line from its first to its last place, as far along as it was."""
+    way = W[-1] - W[0]
+    size = np.square(way).sum(axis=0)
+    along = ((W - W[0]) * way).sum(axis=1) / np.where(size > 0, size, 1.0)
+    return np.asarray(W[0] + along[:, None] * way)
+
+
+def _noise(W: np.ndarray, refit: np.ndarray) -> np.ndarray:
+    """Return the standard deviation of one entry at each step, from refits where there are some."""
+    apart = np.sqrt(np.square(refit - W).mean(axis=(1, 2)) / 2)  # of two fits, each with noise
+    known = np.flatnonzero(np.isfinite(apart))
+    if not len(known):
+        return np.full(len(W), np.nan)
+    return np.interp(np.arange(len(W)), known, apart[known])
+
+
+def _scattered(noise: np.ndarray, W: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return noise[:, None, None] * rng.standard_normal(W.shape)
+
+
+def _walked(W: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return concepts that make steps of the same lengths in random directions."""
+    lengths = np.linalg.norm(np.diff(W, axis=0), axis=1, keepdims=True)
+    directions = rng.standard_normal((len(W) - 1, *W.shape[1:]))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    return np.concatenate([W[:1], W[0] + np.cumsum(lengths * directions, axis=0)])
+
+
+def _tables(run: xr.Dataset) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return each layer's dictionaries and refits (step, feature, concept), matched to the last."""
+    found = []
+    for layer in run.layer.values:
+        one = run.sel(layer=layer).dropna("feature", how="all", subset=["dictionary"])
+        W = one.dictionary.transpose("step", "feature", "concept").values.astype(np.float64)
+        refit = np.full_like(W, np.nan)
+        if "refit_dictionary" in one:
+            refit = one.refit_dictionary.transpose("step", "feature", "concept").values
+            refit = refit.astype(np.float64)
+        there = np.isfinite(W).all(axis=(1, 2))
+        W, refit = W[there], refit[there]
+        again = np.isfinite(refit).all(axis=(1, 2))
+        reference = W[-1]
+        W = _aligned(reference, W)
+        if again.any():
+            refit[again] = _aligned(reference, refit[again])
+        found.append((W, refit))
+    return found
+
+
+def _aligned(reference: np.ndarray, W: np.ndarray) -> np.ndarray:
+    base = np.broadcast_to(reference, W.shape)
+    return np.asarray(distances.align(base, W, under="signed-permutation").aligned)
+
+
+RECIPES = (
+    ConceptRecipe(
+        "concepts-figure-11",
+        "Concepts of all steps in one plane",
+        "the principal components of the concepts of all steps show that learning goes along a "
+        "nonlinear manifold.",
+        "Bernas 2025, sec. 8.7.1, Fig. 11",
+        *sizes(
+            lambda n, m: tuple(
+                observable
+                for extractor in _EXTRACTORS
+                for observable in (
+                    concepts(extractor, n, m),
+                    ConceptPlane(f"concepts-{extractor}"),
+                )
+            )
+        ),
+        "a hundred concepts; two seeds and eight concepts.",
+        judge=judge,
+    ),
+)

@@ -1,0 +1,349 @@
+"""Predict the order of learning from a text, then change it by weights of the loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import xarray as xr
+from scipy.stats import linregress, pearsonr, rankdata
+from scipy.stats import t as student
+
+from ontogeny import semantics
+from ontogeny.features.wordspace.corpus import WordStream
+from ontogeny.figures import Column, Curves, Section, Table, attach
+from ontogeny.quantities import Quantity
+from ontogeny.summary.runs import mean_of_seeds
+
+from .. import training
+from ..evidence import LEVEL
+from ..recipe import Findings, Materials
+from ..verdicts import Verdict
+
+_LENGTH = 16  # words of a crop
+_HELDOUT = 0.05
+_ADVANCED, _INVERTED, _RANDOM = "weights", "inverted weights", "random weights"
+
+
+@dataclass(frozen=True)
+class InterventionSize:
+    """Words, contexts, concepts predicted and advanced, the training, shuffled texts, seeds."""
+
+    vocab_size: int = 200
+    n_contexts: int = 600
+    concepts: int = 20
+    advanced: int = 3
+    factor: float = 2.0
+    steps: int = 500
+    records: int = 80
+    width: int = 64
+    shuffles: int = 20
+    seeds: tuple[int, ...] = (0, 1, 2)
+
+
+@dataclass(frozen=True, eq=False)
+class _Experiment:
+    """A text, what is predicted for it, and how a model is trained on it."""
+
+    order: semantics.PredictedOrder
+    words: WordStream
+    size: InterventionSize
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The text as rows of the support, negative for other words."""
+        return training.rows_of(self.words.ids, self.order.support.word_ids, len(self.words.words))
+
+    def task(self, part: slice, weights: np.ndarray | None = None) -> training.RunningTask:
+        """Return the training on a part of the text."""
+        support = self.order.support
+        contexts = support.contexts.ids  # type: ignore[attr-defined]
+        return training.RunningTask(
+            self.rows[part], contexts, support.shape[0], weights, length=_LENGTH
+        )
+
+    def run(self, weights: semantics.ContextWeights | None, seed: int) -> xr.Dataset:
+        """Return the learned shares along one training, and the loss on held-out text."""
+        size, cut = self.size, round(len(self.words) * (1 - _HELDOUT))
+        weighted = None if weights is None else weights.at(self.words.ids)[:cut]
+        words = self.order.support.shape[0]
+        model = training.context_model(words + 1, _LENGTH, width=size.width, random_state=seed)
+        at = np.unique(np.geomspace(1, size.steps, size.records).round().astype(int))
+        data = training.record_logits(
+            model,
+            self.task(slice(cut), weighted),
+            size.steps,
+            at=[0, *at],
+            measure=self._shares,
+            random_state=seed,
+        )
+        loss = self.task(slice(cut, None)).text_loss(model)
+        return data[["share"]].assign(loss=loss)
+
+    def _shares(self, logits: np.ndarray) -> xr.Dataset:
+        return xr.Dataset({"share": (("corpus", "concept"), self.order.learned_shares(logits))})
+
+
+def measure_intervention(size: InterventionSize, materials: Materials) -> Findings:
+    """Return the predicted and the measured order, and what weights of the loss change."""
+    words = materials.words
+    order = semantics.predicted_order(
+        words,
+        size.concepts,
+        vocab_size=size.vocab_size,
+        n_contexts=size.n_contexts,
+        draws=size.shuffles,
+    )
+    experiment = _Experiment(order, words, size)
+    plain = materials.of_seeds("plain", "no weights", size.seeds, partial(experiment.run, None))
+    compared = semantics.compare_order(
+        order, plain[0].step, np.stack([run.share.transpose("step", ...).values for run in plain])
+    )
+    changed = {k: _changed(experiment, materials, k) for k in _chosen(order, size)}
+    effects = _effects(plain, changed)
+    verdicts = [_of_order(compared), *_of_effects(effects)]
+    nodes = {"order": _order_node(order, compared), "intervention": _curves_node(plain, changed)}
+    return Findings(verdicts, nodes | {"effects": _effects_node(effects)})
+
+
+def _chosen(order: semantics.PredictedOrder, size: InterventionSize) -> list[int]:
+    """Return numbers of concepts, evenly spaced; the first, word frequency, is left out."""
+    k = len(order.rates)
+    return sorted({int(i) for i in np.linspace(2, (k + 2) // 2, size.advanced).round()})
+
+
+def _changed(
+    experiment: _Experiment, materials: Materials, concept: int
+) -> dict[str, list[xr.Dataset]]:
+    """Return the trainings with each kind of weights, seed by seed."""
+    order, size = experiment.order, experiment.size
+    highest = semantics.factor_limits(order, concept)[1]
+    factor = min(size.factor, 1 + 0.8 * (highest - 1))
+    weights = semantics.context_weights(order, concept, factor)
+
+    def weighted(name: str, seed: int) -> xr.Dataset:
+        used = {_ADVANCED: weights, _INVERTED: weights.inverted()}.get(name)
+        used = weights.permuted(seed) if used is None else used
+        return experiment.run(used, seed).assign(ratio=used.chosen_ratio)
+
+    return {
+        name: materials.of_seeds(
+            f"concept-{concept}-{name.replace(' ', '-')}",
+            f"concept {concept}, {name}",
+            size.seeds,
+            partial(weighted, name),
+        )
+        for name in (_ADVANCED, _INVERTED, _RANDOM)
+    }
+
+
+def octaves_gained(run: xr.Dataset, plain: xr.Dataset) -> np.ndarray:
+    """Return by how many octaves of steps each concept is learned sooner in `run` (k,).
+
+    The area between the two curves of the learned share, between 0 and 1, over log2(step). A curve
+    that is the same but for half of the steps gains one octave; no threshold is needed.
+    """
+    log_step = np.log2(np.maximum(run.step.values, 1))
+    shares = [
+        each.share.isel(corpus=0).transpose("concept", "step").clip(0, 1).values
+        for each in (run, plain)
+    ]
+    area: np.ndarray = np.trapezoid(shares[0] - shares[1], log_step, axis=1)
+    return area
+
+
+def _effects(
+    plain: list[xr.Dataset], changed: dict[int, dict[str, list[xr.Dataset]]]
+) -> xr.Dataset:
+    """Return what each kind of weights does, over (concept, weights, seed)."""
+    rows = []
+    for concept, runs in changed.items():
+        for of_kind in runs.values():
+            for run, base in zip(of_kind, plain, strict=True):
+                gained = octaves_gained(run, base)
+                others = float(np.delete(gained, concept - 1).mean())
+                cost = float(run.loss - base.loss)
+                rows.append((gained[concept - 1], others, cost, float(run.ratio)))
+    shape = (len(changed), 3, len(plain))
+    columns = np.array(rows, dtype=np.float64).T
+    dims = ("concept", "weights", "seed")
+    names = ("gained", "others", "cost", "ratio")
+    return xr.Dataset(
+        {name: (dims, each.reshape(shape)) for name, each in zip(names, columns, strict=True)},
+        coords={"concept": list(changed), "weights": [_ADVANCED, _INVERTED, _RANDOM]},
+    )
+
+
+# ---- verdicts -----------------------------------------------------------------------------------
+
+
+def _of_order(found: semantics.OrderComparison) -> Verdict:
+    low, high = found.interval
+    lower, upper = found.shuffled_interval
+    return Verdict(
+        "running text: concepts are learned in the order of the singular values of P diag(π)",
+        bool(found.spearman > upper and found.p_value <= LEVEL),
+        f"rank correlation {found.spearman:.2f} ({low:.2f} to {high:.2f}), "
+        f"{found.learned_at.shape[1]} concepts, {len(found.of_seed)} seeds",
+        f"shuffled next words' concepts, 95 %: {lower:.2f} to {upper:.2f}; random orders "
+        f"p = {found.p_value:.1g}",
+    )
+
+
+def _of_effects(effects: xr.Dataset) -> list[Verdict]:
+    advanced, inverted, random = (
+        effects.sel(weights=kind) for kind in (_ADVANCED, _INVERTED, _RANDOM)
+    )
+    beside = f"random weights of the same spread {_spread(random.gained)}"
+    sooner, later = (each.gained - random.gained for each in (advanced, inverted))
+    predicted, gained = (effects[name].values.ravel() for name in ("ratio", "gained"))
+    rank = pearsonr(rankdata(predicted), rankdata(gained), alternative="greater")
+    slope = float(linregress(np.log2(predicted), gained).slope)
+    return [
+        Verdict(
+            "(not claimed) weights that should advance a concept do",
+            _mean_interval(sooner)[1] > 0,
+            f"{_spread(advanced.gained)} octaves of steps sooner, rate multiplied by "
+            f"{_range(advanced.ratio)}; other concepts {_spread(advanced.others)}",
+            f"{beside}; difference {_spread(sooner)}",
+        ),
+        Verdict(
+            "(not claimed) inverted weights delay it",
+            _mean_interval(later)[2] < 0,
+            f"{_spread(inverted.gained)} octaves of steps sooner, rate multiplied by "
+            f"{_range(inverted.ratio)}",
+            f"{beside}; difference {_spread(later)}",
+        ),
+        Verdict(
+            "(not claimed) the more a rate should change, the more the concept moves",
+            bool(rank.pvalue <= LEVEL),
+            f"rank correlation {rank.statistic:.2f} over {len(gained)} trainings, random weights "
+            f"among them; {slope:.2f} octaves for each doubling of the rate",
+            f"no relation p = {rank.pvalue:.1g}; free embeddings move by 1 octave",
+        ),
+        Verdict(
+            "(not claimed) advancing a concept costs no more held-out loss than random weights",
+            _mean_interval(advanced.cost - random.cost)[1] <= 0,
+            f"{_spread(advanced.cost, 4)} nats more than without weights",
+            f"random weights {_spread(random.cost, 4)}",
+        ),
+    ]
+
+
+def _mean_interval(values: xr.DataArray) -> tuple[float, float, float]:
+    """Return mean and 95 % interval (Student's t) over pairs of a concept and a seed."""
+    each = values.values.ravel()
+    mean = float(each.mean())
+    if len(each) < 2:
+        return mean, -np.inf, np.inf
+    width = float(student.ppf(0.975, len(each) - 1) * each.std(ddof=1) / np.sqrt(len(each)))
+    return mean, mean - width, mean + width
+
+
+def _spread(values: xr.DataArray, digits: int = 2) -> str:
+    mean, low, high = _mean_interval(values)
+    return f"{mean:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+
+
+def _range(values: xr.DataArray) -> str:
+    low, high = f"{float(values.min()):.2f}", f"{float(values.max()):.2f}"
+    return low if low == high else f"{low} to {high}"
+
+
+# ---- nodes --------------------------------------------------------------------------------------
+
+
+def _order_node(order: semantics.PredictedOrder, found: semantics.OrderComparison) -> xr.Dataset:
+    learned = np.median(np.where(np.isnan(found.learned_at), np.inf, found.learned_at), axis=0)
+    rate, rank = order.rate_interval, order.rank_interval
+    data = xr.Dataset(
+        {
+            "rate": ("concept", order.rates),
+            "rate_low": ("concept", rate[:, 0]),
+            "rate_high": ("concept", rate[:, 1]),
+            "rank_low": ("concept", rank[:, 0]),
+            "rank_high": ("concept", rank[:, 1]),
+            "learned": ("concept", np.where(np.isinf(learned), np.nan, learned)),
+        },
+        coords={"concept": [f"{i} · {w}" for i, w in enumerate(order.labels(), 1)]},
+    )
+    table = Table(
+        "order",
+        "The predicted order and the measured one",
+        rows="concept",
+        columns=[
+            Column("rate", "predicted growth rate", interval=("rate_low", "rate_high")),
+            Column("rank_low", "place, at least"),
+            Column("rank_high", "place, at most"),
+            Column("learned", "half learned at step, median of the seeds"),
+        ],
+    )
+    section = Section(
+        "Predicted order",
+        "Growth rate of every concept from a small start, from the text alone, and the step from "
+        "which on half of it is learned.",
+        symbol="σₖ of centred P diag(π); share = uₖᵀ softmax(L) diag(π) vₖ / σₖ",
+        null="Concepts of the same text with shuffled next words, in the same models.",
+        care=f"Intervals are over {order.units:,} resampled {order.unit}. Concepts that the "
+        "median seed does not learn have no step.",
+    )
+    return attach(data, section, [table], [f"Predicted against measured: {found}."])
+
+
+def _curves_node(
+    plain: list[xr.Dataset],
+    changed: dict[int, dict[str, list[xr.Dataset]]],
+) -> xr.Dataset:
+    kinds = ("no weights", _ADVANCED, _INVERTED, _RANDOM)
+
+    def of_seed(concept: int, seed: int) -> xr.Dataset:
+        runs = [plain[seed], *(each[seed] for each in changed[concept].values())]
+        shares = [run.share.isel(corpus=0, concept=concept - 1) for run in runs]
+        return xr.Dataset({"share": xr.concat(shares, xr.Variable("weights", list(kinds)))})
+
+    found = {
+        f"concept {concept}": [of_seed(concept, seed) for seed in range(len(plain))]
+        for concept in changed
+    }
+    figure = Curves(
+        "share",
+        "Learned share of the chosen concept",
+        value="share",
+        series="weights",
+        facet="run" if len(found) > 1 else None,
+    )
+    section = Section(
+        "Intervention",
+        "The same training, seed by seed, with weights of the loss by context that should advance "
+        "one concept.",
+        null="Weights that change every rate the other way, and the same weights at random "
+        "contexts that are about as frequent.",
+    )
+    share = Quantity("share", "learned share of the concept", figure=False)
+    return mean_of_seeds(found, [share], section, figures=[figure])
+
+
+def _effects_node(effects: xr.Dataset) -> xr.Dataset:
+    rows = [f"concept {c} · {w}" for c in effects.concept.values for w in effects.weights.values]
+    stacked = effects.stack(row=("concept", "weights")).drop_vars(("row", "concept", "weights"))
+    data = stacked.mean("seed").assign_coords(row=rows)
+    sd = stacked.std("seed", ddof=1) if effects.sizes["seed"] > 1 else stacked.mean("seed") * np.nan
+    data = data.assign({f"{name}_sd": ("row", sd[name].values) for name in effects.data_vars})
+    table = Table(
+        "effects",
+        "What the weights change, mean and SD over seeds",
+        rows="row",
+        columns=[
+            Column("ratio", "rate of the concept multiplied by", sd="ratio_sd"),
+            Column("gained", "octaves of steps sooner", sd="gained_sd"),
+            Column("others", "other concepts, mean", sd="others_sd"),
+            Column("cost", "loss on held-out text, nats more", sd="cost_sd"),
+        ],
+    )
+    section = Section(
+        "What moved, and at what cost",
+        "Area between the curves of the learned share with and without weights, over log2(step): "
+        "one octave is half of the steps.",
+    )
+    return attach(data, section, [table])

@@ -1,0 +1,176 @@
+"""Concepts, orthants and clusters of a corpus (Figs 4 to 6, 11, 14, 20 to 25)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ontogeny import semantics
+from ontogeny.features.wordspace.concepts import ConceptBasis
+from ontogeny.features.wordspace.support import Support
+
+from ...observables.words.views.clouds import clusters_view, orthants_view
+from ...observables.words.views.page import semantics_page
+from ..evidence import LEVEL
+from ..recipe import Findings, Materials
+from ..verdicts import Verdict
+from .groupings import (
+    as_dataset,
+    groupings_view,
+    known_classes,
+    of_groups,
+    of_rotation,
+    orthant_scores,
+    score_of,
+    spread,
+)
+
+_KMEANS = "k-means on {} concepts"
+_UNIT = "k-means on {} concepts, rows of norm 1"
+_SINGLE = "best single concept"
+
+
+@dataclass(frozen=True)
+class OrthantSize:
+    """Words, contexts, concepts of the orthants (one more and one less too), draws of each null."""
+
+    vocab_size: int = 1000
+    n_contexts: int = 10_000
+    dims: int = 5
+    draws: int = 100
+
+    @property
+    def depths(self) -> tuple[int, int, int]:
+        """Numbers of concepts: one less than `dims`, `dims`, and one more."""
+        return self.dims - 1, self.dims, self.dims + 1
+
+
+def measure_orthants(size: OrthantSize, materials: Materials) -> Findings:
+    """Return orthants and clusters of a text beside random groups and rotated axes.
+
+    Raises
+    ------
+    ArgumentError
+        If the text has too few words of at least two word classes.
+    """
+    support = materials.support(size.vocab_size, size.n_contexts)
+    basis = semantics.svd_concepts(support, k=max(2 * size.dims, 8))
+    labels = known_classes(support.words, materials.title)
+    materials.progress.note(f"{support.shape[0]} words, {support.shape[1]} contexts: scoring")
+    pieces = materials.pieces
+    scores = pieces.kept("groupings", lambda: _scores(basis, labels, size))
+    lift = pieces.kept("lift", lambda: _lift(support, basis, size))
+
+    def page() -> dict[str, xr.Dataset]:
+        tree = semantics_page(basis, support, dims=size.dims, draws=size.draws)
+        return {str(name): child.to_dataset() for name, child in tree.children.items()}
+
+    care = "The best of several single concepts is chosen with the labels in sight."
+    text = (
+        "Orthants beside k-means with as many clusters as orthants, and the poles of one concept."
+    )
+    nodes = {"groupings": groupings_view(scores, text, care), **pieces.kept_nodes("page", page)}
+    nodes |= _others(basis, support, size)
+    verdicts = [*_verdicts(scores, size), _of_lift(lift), _of_frequency(support, basis)]
+    return Findings(verdicts, nodes)
+
+
+def _others(basis: ConceptBasis, support: Support, size: OrthantSize) -> dict[str, xr.Dataset]:
+    """Return the orthants of one concept less and more, and the clusters of unscaled rows."""
+    fewer, dims, more = size.depths
+    nodes = {
+        f"orthants-{p}": orthants_view(
+            semantics.orthants(basis, p), support=support, title=f"Orthants of {p} concepts"
+        )
+        for p in (fewer, more)
+    }
+    return nodes | {
+        f"clusters-{p}": clusters_view(_clusters(basis, p), title=f"Clusters on {p} concepts")
+        for p in (dims, more)
+    }
+
+
+def _clusters(basis: ConceptBasis, p: int, normalised: bool = False) -> list[semantics.Cluster]:
+    """Return 2^p clusters on p concepts, fewer where fewer words differ."""
+    k = min(2**p, semantics.most_clusters(basis, p, normalised=normalised))
+    return semantics.spectral_clusters(basis, k, dims=p, normalised=normalised)
+
+
+def _scores(basis: ConceptBasis, labels: dict[str, str], size: OrthantSize) -> xr.Dataset:
+    """Return the agreement of each grouping with word classes, beside its nulls."""
+    found = orthant_scores(basis, labels, size.depths, size.draws)
+    for p in size.depths[1:]:
+        for name, normalised in ((_KMEANS, False), (_UNIT, True)):
+            clusters = _clusters(basis, p, normalised)
+            score = semantics.coherence(clusters, labels, permutations=size.draws).ami
+            found[name.format(p)] = score
+    draws: dict[str, Any] = {"permutations": size.draws, "rotations": 0}
+    poles = [semantics.orthant_coherence(basis, labels, [d], **draws).ami for d in range(size.dims)]
+    return as_dataset({**found, _SINGLE: max(poles, key=lambda score: score.value)})
+
+
+def _lift(support: Support, basis: ConceptBasis, size: OrthantSize) -> xr.Dataset:
+    found = semantics.signature_lift(
+        support, basis, size.dims, permutations=size.draws, rotations=size.draws
+    )
+    return xr.Dataset(
+        {
+            "by_distance": ("distance", found.by_distance),
+            "permuted": (("draw", "distance"), found.permuted),
+            "rotated": (("draw", "distance"), found.rotated),
+        }
+    )
+
+
+def _verdicts(scores: xr.Dataset, size: OrthantSize) -> list[Verdict]:
+    by_depth = {p: score_of(scores, f"orthants of {p} concepts") for p in size.depths}
+    orthants, single = by_depth[size.dims], score_of(scores, _SINGLE)
+    return [
+        *(
+            of_groups(f"orthants of {p} concepts are groups that people recognise", score)
+            for p, score in by_depth.items()
+        ),
+        of_rotation([orthants]),
+        Verdict(
+            "a single concept says less than several together",
+            orthants.value > single.value,
+            f"best single concept {single.value:.2f}, orthants {orthants.value:.2f}",
+            f"random groups {spread(single.permuted)} and {spread(orthants.permuted)}",
+        ),
+        *(
+            of_groups(
+                f"k-means on {p} concepts, up to {2**p} clusters, gives semantics too",
+                score_of(scores, _KMEANS.format(p)),
+                f", rows of norm 1 {float(scores.ami.sel(grouping=_UNIT.format(p))):.2f}",
+                f"; orthants {by_depth[p].value:.2f}",
+            )
+            for p in size.depths[1:]
+        ),
+    ]
+
+
+def _of_lift(data: xr.Dataset) -> Verdict:
+    lift = semantics.SignatureLift(**{str(n): values.values for n, values in data.items()})
+    score = lift.lift
+    return Verdict(
+        "contexts lead to words of their own signature (Fig. 6)",
+        score.p_value <= LEVEL and lift.falls,
+        f"{score.value:.1f} times as often as any word any context; by signs that differ "
+        + ", ".join(f"{value:.2g}" for value in lift.by_distance),
+        f"random groups {np.nanmean(score.permuted):.1f} times; frequency is part of it",
+    )
+
+
+def _of_frequency(support: Support, basis: ConceptBasis) -> Verdict:
+    """Judge what nobody claims but every list of words depends on."""
+    allowed = np.asarray(support.S.sum(axis=1)).ravel()
+    found = abs(float(np.corrcoef(basis.U[:, 0], allowed)[0, 1]))
+    return Verdict(
+        "(not claimed) the first concept is more than word frequency",
+        found < 0.5,
+        f"|correlation| of u₁ with how many contexts allow a word {found:.2f}",
+        "0.5 or less would say so",
+    )

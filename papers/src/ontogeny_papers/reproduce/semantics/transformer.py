@@ -1,0 +1,230 @@
+"""A transformer that learns the contexts of a corpus: which concepts come first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import xarray as xr
+
+from ontogeny import semantics
+from ontogeny.errors import ArgumentError
+from ontogeny.features.wordspace.concepts import ConceptBasis
+from ontogeny.features.wordspace.support import Support
+from ontogeny.figures import Band, Curves, Scatter, Section
+from ontogeny.quantities import Quantity
+from ontogeny.summary.runs import mean_of_seeds
+
+from .. import training
+from ..evidence import LEVEL, joined
+from ..recipe import Findings, Materials
+from ..verdicts import Verdict
+from .free_embeddings import first_lead
+
+_LOSSES = {"square": "square loss", "cross_entropy": "cross-entropy"}
+_K = 5
+
+
+@dataclass(frozen=True)
+class TransformerSize:
+    """Words, contexts, concepts judged, training, shuffled corpora, and seeds."""
+
+    vocab_size: int = 300
+    n_contexts: int = 2000
+    concepts: int = 100
+    steps: int = 2400
+    records: int = 100
+    width: int = 128
+    batch_size: int = 250
+    shuffles: int = 20
+    seeds: tuple[int, ...] = (0, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Corpus:
+    """Concepts of a corpus and of the same corpus with shuffled next words."""
+
+    support: Support
+    bases: list[ConceptBasis]
+    directions: dict[str, np.ndarray]
+
+    @property
+    def names(self) -> list[str]:
+        return ["corpus", *(f"shuffled {i}" for i in range(1, len(self.bases)))]
+
+    def measure(self, logits: np.ndarray) -> xr.Dataset:
+        """Return projections on every corpus' concepts and the overlap with S̃, P, shuffled S̃."""
+        along = [np.sum(b.U * (logits @ b.V), axis=0) for b in self.bases]
+        Q = semantics.leading_directions(logits, _K)
+        overlap = [semantics.subspace_overlap(U, Q, [_K])[0] for U in self.directions.values()]
+        return xr.Dataset(
+            {"projection": (("corpus", "concept"), along), "overlap": ("matrix", overlap)}
+        )
+
+
+def measure_transformer(size: TransformerSize, materials: Materials) -> Findings:
+    """Return when a transformer learns each concept of a text, by loss and seed."""
+    support = materials.support(size.vocab_size, size.n_contexts)
+    corpus = _corpus(support, size)
+    found = {
+        label: materials.of_seeds(
+            loss, f"transformer, {label}", size.seeds, partial(_run, corpus, loss, size)
+        )
+        for loss, label in _LOSSES.items()
+    }
+    square, entropy = found.values()
+    verdicts = [
+        _of_order("square loss: larger singular values are learned first", square),
+        _of_order("cross-entropy: larger singular values are learned first", entropy),
+        _of_end("square loss: the logits end in the directions of S̃", square, corpus),
+        _of_end("cross-entropy: the logits end in the directions of S̃", entropy, corpus),
+        _of_start(entropy),
+    ]
+    return Findings(verdicts, {"order": _order_view(found), "directions": _overlap_view(found)})
+
+
+def _corpus(support: Support, size: TransformerSize) -> _Corpus:
+    k = min(size.concepts, min(support.shape) - 1)
+    shuffled = [semantics.shuffled_next_words(support, i) for i in range(size.shuffles)]
+    bases = [semantics.svd_concepts(each, k) for each in (support, *shuffled)]
+    common = min(basis.k for basis in bases)  # shuffling a small text leaves fewer concepts
+    if common < k:
+        bases = [semantics.svd_concepts(each, common) for each in (support, *shuffled)]
+    probabilities = semantics.svd_concepts(support, _K, of="P")
+    directions = {"S̃": bases[0].U, "centred P": probabilities.U}
+    directions |= {f"shuffled {i}": b.U for i, b in enumerate(bases[1:], 1)}
+    fewest = min(U.shape[1] for U in directions.values())
+    if fewest < _K:
+        raise ArgumentError(
+            f"text must hold at least {_K} concepts that words differ in, also where its next "
+            f"words are shuffled; this one has {fewest}. Give more text."
+        )
+    return _Corpus(support, bases, directions)
+
+
+def _run(corpus: _Corpus, loss: str, size: TransformerSize, seed: int) -> xr.Dataset:
+    support = corpus.support
+    S = support.S.toarray()
+    task = training.ContextTask(
+        support.contexts.ids,  # type: ignore[attr-defined]
+        S - S.mean(axis=0) if loss == "square" else support.P.toarray(),
+        loss,
+        batch_size=size.batch_size,
+    )
+    model = training.context_model(len(S), task.ids.shape[1], width=size.width, random_state=seed)
+    at = np.unique(np.geomspace(1, size.steps, size.records).round().astype(int))
+    run = training.record_logits(
+        model, task, size.steps, at=[0, *at], measure=corpus.measure, random_state=seed
+    )
+    series = run.projection.transpose("corpus", "concept", "step").values
+    last = np.where(series[..., -1] > 0, series[..., -1], np.nan)
+    learned = semantics.first_crossing(run.step, series, last / 2)
+    order = [
+        semantics.learning_order(basis.sigma, each, n_permutations=999, random_state=seed)
+        for basis, each in zip(corpus.bases, learned, strict=True)
+    ]
+    names = list(corpus.directions)
+    overlap = run.overlap.assign_coords(matrix=names)
+    control = overlap.isel(matrix=slice(2, None))
+    return xr.Dataset(
+        {
+            "learned": ("concept", learned[0]),
+            "sigma": ("concept", corpus.bases[0].sigma),
+            "spearman": ("corpus", [each.spearman for each in order]),
+            "p_value": order[0].p_value,
+            "overlap": overlap.isel(matrix=slice(0, 2)),
+            "shuffled_low": control.quantile(0.025, "matrix", skipna=False).drop_vars("quantile"),
+            "shuffled_high": control.quantile(0.975, "matrix", skipna=False).drop_vars("quantile"),
+        },
+        coords={"concept": np.arange(1, len(learned[0]) + 1), "corpus": corpus.names},
+    )
+
+
+def _of_order(claim: str, runs: list[xr.Dataset]) -> Verdict:
+    mine = np.array([float(run.spearman[0]) for run in runs])
+    others = np.concatenate([run.spearman.values[1:] for run in runs])
+    low, high = np.nanquantile(others, [0.025, 0.975])
+    p = max(float(run.p_value) for run in runs)
+    return Verdict(
+        claim,
+        bool(p <= LEVEL and (mine > high).all()),
+        f"rank correlation of σₖ and minus the step of half the last projection, "
+        f"{runs[0].sizes['concept']} concepts: {joined(mine)}",
+        f"shuffled next words' concepts, 95 %: {low:.2f} to {high:.2f}; random orders p = {p:.1g}",
+    )
+
+
+def _of_end(claim: str, runs: list[xr.Dataset], corpus: _Corpus) -> Verdict:
+    ends = [run.overlap.isel(step=-1) for run in runs]
+    mine, other = (
+        np.array([float(e.sel(matrix=name)) for e in ends]) for name in ("S̃", "centred P")
+    )
+    high = max(float(run.shuffled_high[-1]) for run in runs)
+    return Verdict(
+        claim,
+        bool((mine > high).all() and (mine > other).all()),
+        f"overlap at k = {_K}: {joined(mine)}",
+        f"centred P {joined(other)}; shuffled next words at most {high:.2f}, chance "
+        f"{_K / (corpus.support.shape[0] - 1):.2f}",
+    )
+
+
+def _of_start(runs: list[xr.Dataset]) -> Verdict:
+    """Judge what free embeddings show: centred P leads first."""
+    rows = []
+    for run in runs:
+        P, S = (run.overlap.sel(matrix=name).values for name in ("centred P", "S̃"))
+        early = first_lead(P, S)
+        rows.append((P[early], S[early], float(run.shuffled_high[early])))
+    first, beside, high = np.array(rows).T
+    return Verdict(
+        "(not claimed) cross-entropy: centred P leads first, as in free embeddings",
+        bool((first > beside).all() and (first > high).all()),
+        f"overlap with centred P at k = {_K} where one of the two is first half-way to its "
+        f"highest: {joined(first)}",
+        f"S̃ at the same step {joined(beside)}; shuffled next words at most {high.max():.2f}",
+    )
+
+
+def _order_view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
+    quantities = (
+        Quantity("sigma", "singular value", symbol="σₖ", figure=False),
+        Quantity("learned", "step at which half is learned", "steps", figure=False),
+    )
+    figure = Scatter(
+        "order", "When each concept is learned", x="sigma", y="learned", points="concept",
+        facet="run", x_scale="log", y_scale="log",
+        caption="Each point is a concept; mean over the seeds. Concepts that one seed does not "
+        "learn are left out.",
+    )  # fmt: skip
+    section = Section(
+        "Order of learning",
+        "Step at which the logits' projection on a concept reaches half of its last value.",
+        null="Concepts of corpora with shuffled next words, measured on the same logits.",
+        care="Cross-entropy logits grow without end, so half of the last value depends on when "
+        "one stops.",
+    )
+    taken = {label: [r[["learned", "sigma"]] for r in runs] for label, runs in found.items()}
+    return mean_of_seeds(taken, quantities, section, figures=[figure])
+
+
+def _overlap_view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
+    overlap = Quantity(
+        "overlap", "overlap of the leading directions", symbol="‖UₖᵀQₖ‖²/k", figure=False
+    )
+    figure = Curves(
+        "overlap", f"Which matrix's {_K} leading directions the logits have", value="overlap",
+        series="matrix", facet="run",
+        bands=[Band("shuffled_low", "shuffled_high", "shuffled next words, 95 %")],
+    )  # fmt: skip
+    section = Section(
+        "Directions of the logits",
+        "Share of the logits' leading directions that lies in those of the support matrix, or of "
+        "the conditional probabilities.",
+        null="Support matrices of the same words and contexts with shuffled next words.",
+        care="Word frequency alone gives far more than chance.",
+    )
+    names = ["overlap", "shuffled_low", "shuffled_high"]
+    taken = {label: [run[names] for run in runs] for label, runs in found.items()}
+    return mean_of_seeds(taken, [overlap], section, figures=[figure])

@@ -1,0 +1,126 @@
+"""A small convolutional network that learns imbalanced digits."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from ontogeny.capture.forward import device_of, quiet
+from ontogeny.errors import ArgumentError, check_choice, check_whole
+
+from ..tasks import ImbalancedDigits
+
+
+@dataclass(frozen=True, eq=False)
+class DigitTask:
+    """All images in every batch, with the loss of their classes: a task for `record_logits`.
+
+    Parameters
+    ----------
+    data
+        Images and labels.
+    loss_kind
+        ``"cross_entropy"``, or ``"square"``: (1/2) ‖centred one-hot − logits‖² an image.
+    weights
+        Weight of each image's loss (n,), such as the square of a reweighting; None for ones.
+
+    Raises
+    ------
+    ArgumentError
+        If the loss is unknown or the weights do not fit.
+
+    Examples
+    --------
+    >>> from ontogeny_papers.reproduce.tasks import imbalanced_digits
+    >>> task = DigitTask(imbalanced_digits(per_majority=20))
+    >>> task.logits(digit_network(4)).shape
+    (4, 44)
+    """
+
+    data: ImbalancedDigits
+    loss_kind: str = "cross_entropy"
+    weights: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("loss_kind", self.loss_kind, ("cross_entropy", "square"))
+        n = len(self.data.labels)
+        if self.weights is not None and (
+            self.weights.shape != (n,) or not (self.weights >= 0).all() or not self.weights.any()
+        ):
+            raise ArgumentError(f"weights must hold {n} numbers, none negative, not all 0.")
+
+    def sample(self, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
+        """Return all images, labels and weights; nothing is drawn."""
+        weights = np.ones(len(self.data.labels)) if self.weights is None else self.weights
+        return (
+            torch.from_numpy(self.data.images),
+            torch.from_numpy(self.data.labels),
+            torch.from_numpy((weights / weights.mean()).astype(np.float32)),
+        )
+
+    def loss(self, model: nn.Module, batch: tuple[Tensor, Tensor, Tensor]) -> Tensor:
+        """Return the weighted mean loss."""
+        images, labels, weights = batch
+        logits = model(images)
+        if self.loss_kind == "cross_entropy":
+            return (weights * cross_entropy(logits, labels, reduction="none")).mean()
+        target = nn.functional.one_hot(labels, logits.shape[1]) - 1 / logits.shape[1]
+        return (weights * (logits - target).square().sum(1)).mean() / 2
+
+    def logits(self, model: nn.Module) -> np.ndarray:
+        """Return the logits of all images, (classes, n) float32, in evaluation mode."""
+        with quiet(model):
+            values = model(torch.from_numpy(self.data.images).to(device_of(model)))
+        return np.ascontiguousarray(values.float().cpu().numpy().T)
+
+
+def digit_network(classes: int, *, width: int = 16, random_state: int = 0) -> nn.Sequential:
+    """Return a network of three convolutions, mean pooling and a linear read-out.
+
+    Parameters
+    ----------
+    classes
+        Number of outputs, at least 2.
+    width
+        Channels of the first layer; the others have twice as many.
+    random_state
+        Seed of the weights; PyTorch's own random state is left as it was.
+
+    Raises
+    ------
+    ArgumentError
+        If a size is out of range.
+
+    Notes
+    -----
+    After the 3-layer convolutional network of Zhao and Thrampoulidis 2025, Fig. 9, whose sizes the
+    paper does not give.
+
+    Examples
+    --------
+    >>> digit_network(4)(torch.zeros(1, 1, 8, 8)).shape
+    torch.Size([1, 4])
+    """
+    check_whole("classes", classes, 2)
+    check_whole("width", width)
+    check_whole("random_state", random_state, 0)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(random_state)
+        return nn.Sequential(
+            OrderedDict(
+                convolution1=nn.Conv2d(1, width, 3, padding=1),
+                relu1=nn.ReLU(),
+                convolution2=nn.Conv2d(width, 2 * width, 3, padding=1, stride=2),
+                relu2=nn.ReLU(),
+                convolution3=nn.Conv2d(2 * width, 2 * width, 3, padding=1),
+                relu3=nn.ReLU(),
+                pool=nn.AdaptiveAvgPool2d(2),
+                flatten=nn.Flatten(),
+                readout=nn.Linear(8 * width, classes),
+            )
+        )

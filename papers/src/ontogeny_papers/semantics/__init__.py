@@ -1,0 +1,1 @@
+"""Geometry that next-token prediction builds: unconstrained features, scores, predicted orders."""

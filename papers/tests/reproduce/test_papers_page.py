@@ -1,0 +1,98 @@
+"""The papers page says what the stored findings of the recipes say."""
+
+import csv
+import importlib.util
+import json
+import re
+
+import pytest
+from ontogeny_papers import reproduce
+
+
+EVIDENCE = PAPERS / "docs" / "evidence"
+PAGE = (PAPERS / "docs" / "papers.md").read_text("utf-8")
+FAMILIES = ("concepts", "execution", "semantics")
+HEADINGS = dict(zip(FAMILIES, re.split(r"^## ", PAGE, flags=re.M)[1:4], strict=True))
+FILES = sorted(EVIDENCE.glob("*-*.json"))
+VERDICTS = {"reproduces", "does not reproduce", "not shown", "holds", "does not hold"}
+VERDICTS |= {"not shown here"}
+
+
+def collector():
+    spec = importlib.util.spec_from_file_location("collect", EVIDENCE / "collect.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_stored_finding_is_that_of_a_recipe(path):
+    one = json.loads(path.read_text("utf-8"))
+    assert path.stem == one["recipe"] + ("-quick" if one["setting"] == "quick" else "")
+    assert one["source"] == reproduce.recipe(one["recipe"]).source
+    assert one["seeds"] >= 1
+    claims = [verdict["claim"] for verdict in one["verdicts"]]
+    assert claims and len(set(claims)) == len(claims)
+    for verdict in one["verdicts"]:
+        assert verdict["verdict"] in VERDICTS
+        assert verdict["measured"] and verdict["beside"]  # a number, and its null or why none
+        assert "nan" not in re.split(r"\W+", f"{verdict['measured']} {verdict['beside']}")
+
+
+def test_the_tables_are_those_of_the_stored_findings():
+    found = collector()
+    assert found.with_tables(PAGE, found.stored()) == PAGE
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_numbers_of_the_verdicts_are_those_of_the_stored_findings(family):
+    text = (EVIDENCE / f"{family}.csv").read_text("utf-8")
+    findings = collector().stored()
+    assert text == collector().numbers(family, findings)
+    rows = list(csv.DictReader(text.splitlines()))
+    measured = [v["measured"] for one in findings.values() for v in one["verdicts"]]
+    assert rows and all(row["measured"] in measured and row["null or control"] for row in rows)
+    shown = HEADINGS[family].count("\n| ") - 2  # without the head and its rule
+    assert len(rows) == shown
+    assert f"file: {family}.csv" in (EVIDENCE / "tables.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_recipe_of_a_paper_has_a_finding_on_the_page(family):
+    for name in reproduce.names():
+        if name.startswith(f"{family}-"):
+            assert re.search(rf"\(evidence/{name}(-quick)?\.json\)", HEADINGS[family]), name
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_numbers_in_the_prose_are_measured_ones(family):
+    stored = "".join(path.read_text("utf-8") for path in FILES if path.stem.startswith(family))
+    known = {number.lstrip("0") for number in re.findall(r"\d*\.\d+", stored)}
+    prose = HEADINGS[family].split("<!--")[0]
+    numbers = {
+        number.lstrip("0") for number in re.findall(r"(?<![\w.])\d*\.\d+(?![\w.]*\d)", prose)
+    }
+    assert numbers - known == set()
+
+
+@pytest.mark.parametrize(
+    ("heading", "kinds"),
+    [
+        ("Concept dynamics", {"Figure": 17, "Table": 3, "Algorithm": 5}),
+        ("Execution manifolds", {"Figure": 6}),
+        ("Geometry of semantics", {"Figure": 25}),
+    ],
+)
+def test_every_figure_has_a_recipe_or_a_reason(heading, kinds):
+    where = PAGE.split("## Which figure is where")[1].split("\n## ")[0]
+    rows = [row.split("|")[2:4] for row in where.splitlines() if row.startswith(f"| {heading}")]
+    for kind, last in kinds.items():
+        covered = set()
+        for what, recipes in rows:
+            named = re.findall(r"`([\w-]+)`", recipes)
+            assert set(named) <= set(reproduce.names()), recipes
+            assert named or len(recipes.split()) > 3, f"{what} has neither a recipe nor a reason"
+            for part in re.findall(rf"{kind}s? ([\d ,toand]+)", what):
+                for first, _, end in re.findall(r"(\d+)( to (\d+))?", part):
+                    covered |= set(range(int(first), int(end or first) + 1))
+        assert covered == set(range(1, last + 1)), f"{kind}s {covered}"

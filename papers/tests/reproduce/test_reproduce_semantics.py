@@ -1,0 +1,371 @@
+"""Recipes of the token-semantics paper: verdicts with their controls, text of the user's, pages."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import xarray as xr
+from ontogeny_papers import reproduce
+from ontogeny_papers.reproduce import Verdict
+from ontogeny_papers.reproduce.semantics import (
+    RECIPES,
+    Materials,
+    free_embeddings,
+    imbalance,
+    intervention,
+    organisms,
+    orthants,
+    pretrained,
+    transformer,
+)
+from ontogeny_papers.reproduce.verdicts import verdict_view
+
+import ontogeny as og
+from helpers.paths import DATA, PAPERS_GUIDES
+from ontogeny import semantics
+from ontogeny.cli.main import _run
+from ontogeny.errors import ArgumentError
+from ontogeny.study.progress import Silent
+
+TINY = {
+    "semantics-orthants": {"vocab_size": 40, "n_contexts": 120, "dims": 2, "draws": 19},
+    "semantics-free-embeddings": {
+        "vocab_size": 20, "n_contexts": 60, "concepts": 4, "seeds": (0,), "controls": 3,
+    },
+    "semantics-transformer": {
+        "vocab_size": 20, "n_contexts": 60, "concepts": 8, "steps": 6, "records": 4, "width": 8,
+        "batch_size": 16, "shuffles": 2,
+    },
+    "semantics-intervention": {
+        "vocab_size": 20, "n_contexts": 60, "concepts": 5, "advanced": 1, "steps": 6, "records": 4,
+        "width": 8, "shuffles": 2,
+    },
+    "semantics-organisms": {
+        "epochs": 20, "slow_epochs": 10, "width": 16, "draws": 19, "seeds": (0, 1),
+    },
+    "semantics-pretrained": {
+        "vocab_size": 40, "width": 8, "steps": 4, "dims": (1, 2), "draws": 19, "seeds": (0, 1),
+    },
+    "semantics-imbalance": {"classes": 4, "per_majority": 20, "steps": 6, "seeds": (0,)},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    """A text with two classes of words, whose members follow contexts of their own."""
+    rng = np.random.default_rng(0)
+    months, numbers = (
+        ["may", "june", "july", "march", "april"],
+        ["two", "three", "four", "five", "six"],
+    )
+    lines = [
+        f"in the month of {rng.choice(months)} we saw {rng.choice(numbers)} of the old dogs and "
+        f"cats go to {rng.choice(['sea', 'town', 'work'])} ."
+        for _ in range(400)
+    ]
+    path = tmp_path_factory.mktemp("text") / "months.txt"
+    path.write_text("\n\n".join(lines), encoding="utf-8")
+    return path
+
+
+def shrunk(name):
+    recipe = RECIPES[name]
+    return replace(recipe, quick=replace(recipe.quick, **TINY[name]))
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_recipe_writes_verdicts_with_their_controls(name, text, tmp_path):
+    recipe = shrunk(name)
+    page = recipe.run(tmp_path, quick=True, text=text if recipe.reads_text else None)
+    assert page == tmp_path / f"{name}-quick" / "report.html"
+    result = og.open_study(page.parent).result
+    assert json.loads(result.attrs["nodes"])[0] == "verdict"
+    assert "findings" not in result.attrs  # nothing was audited, so the page claims no audit
+    verdict = result["verdict"]
+    ours = verdict.claim.str.startswith("(not claimed)").values
+    answers = {"reproduces", "does not reproduce", "not shown"}
+    assert set(verdict.answer.values[~ours]) <= answers
+    assert set(verdict.answer.values[ours]) <= {"holds", "does not hold"}
+    for column in (verdict.measured, verdict.beside):
+        assert all(column.values) and not any("nan" in str(v) for v in column.values)
+    said = json.loads(verdict.attrs["statements"])
+    assert said[0] == f"The paper: {recipe.claim}" and recipe.limits in said[1]
+    html = page.read_text(encoding="utf-8")
+    held = list(verdict.answer.values).count("reproduces")
+    claims = "claim" if (~ours).sum() == 1 else "claims"
+    assert f"<h2>{held} of {(~ours).sum()} {claims} reproduce" in html
+    assert ("The text: months.txt, 400 texts with " in said[-1]) == recipe.reads_text
+    assert recipe.source in html and ("months.txt" in html) == recipe.reads_text
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_full_setting_is_larger_and_has_no_such_limits(name):
+    recipe = RECIPES[name]
+    full, quick = recipe.full, recipe.quick
+    sizes = [
+        [np.size(v) if isinstance(v, tuple) else v for v in vars(scale).values()]
+        for scale in (full, quick)
+    ]
+    assert all(a >= b for a, b in zip(*sizes, strict=True)) and sizes[0] != sizes[1]
+    rows = [Verdict("a", True, "1", "0")]
+    assert len(json.loads(verdict_view(rows, "c.", "s").attrs["statements"])) == 1
+
+
+def test_verdicts_need_claims_each_once():
+    for rows in ([], [Verdict("a", True, "1", "0")] * 2):
+        with pytest.raises(ArgumentError, match="each once"):
+            verdict_view(rows, "c.", "s")
+
+
+def test_planted_classes_of_words_reproduce_and_random_text_does_not(text, tmp_path):
+    size = orthants.OrthantSize(40, 200, 3, 39)
+    found = orthants.measure_orthants(size, Materials(text)).verdicts[1]
+    assert found.holds
+    words = text.read_text(encoding="utf-8").split()
+    np.random.default_rng(1).shuffle(words)
+    shuffled = tmp_path / "shuffled.txt"
+    shuffled.write_text(" ".join(words), encoding="utf-8")
+    known = semantics.word_classes(set(words))
+    assert len(set(known.values())) >= 2
+    values = [
+        abs(float(v.measured.split()[-1]))
+        for v in (found, orthants.measure_orthants(size, Materials(shuffled)).verdicts[1])
+    ]
+    assert values[1] < values[0] / 2
+
+
+def test_prose_that_people_wrote_reproduces_what_planted_classes_do():
+    path = DATA / "tinystories" / "v1-validation-sample.txt"
+    if not path.is_file():
+        pytest.skip(f"no {path.name} in {DATA}; set ONTOGENY_DATA")
+    materials = Materials(path)
+    *groups, axes, single, _, _, lift, _ = orthants.measure_orthants(
+        orthants.OrthantSize(300, 2000, 4, 19), materials
+    ).verdicts
+    assert len(groups) == 3 and all(v.holds for v in groups)
+    assert single.holds and lift.holds and not axes.holds
+    assert " texts with " in materials.description()
+
+
+def test_text_of_too_few_concepts_is_refused(tmp_path):
+    path = tmp_path / "small.txt"
+    path.write_text("a b c a b d a c d b " * 9, encoding="utf-8")
+    with pytest.raises(ArgumentError, match="text must hold at least 5 concepts"):
+        shrunk("semantics-transformer").run(tmp_path / "out", quick=True, text=path)
+
+
+def test_text_without_known_words_is_refused_by_name(tmp_path):
+    path = tmp_path / "other.txt"
+    path.write_text("kala mera suvi " * 50, encoding="utf-8")
+    with pytest.raises(ArgumentError, match=r"English words.*other\.txt"):
+        shrunk("semantics-orthants").run(tmp_path / "out", quick=True, text=path)
+
+
+def test_the_papers_weights_reverse_the_order_and_the_right_ones_level_it():
+    step = semantics.step_imbalance(6, 12)
+    verdicts = imbalance._of_flow({rule: imbalance._flow(step, rule) for rule in imbalance._RULES})
+    assert [v.holds for v in verdicts] == [True, False, True]
+    assert "reversed order" in verdicts[1].measured
+
+
+def test_half_times_are_in_the_time_of_the_weighted_loss():
+    """Gradient flow on the weighted loss, written out with small Euler steps."""
+    step = semantics.step_imbalance(4, 9)
+    omega2 = step.reweighting("paper") ** 2
+    U, _, Vt = np.linalg.svd(step.S_centred, full_matrices=False)
+    W, H = np.exp(-8) * U[:, :3], np.exp(-8) * Vt[:3]
+    eta, reached = 0.002, np.full(3, np.nan)
+    for i in range(20_000):
+        along = np.einsum("vk,vm,mk->k", step.U, W @ H, step.V)
+        reached = np.where(np.isnan(reached) & (along > step.sigma / 2), i * eta, reached)
+        error = (step.S_centred - W @ H) * omega2
+        W, H = W + eta * error @ H.T, H + eta * W.T @ error
+    found = imbalance._flow(step, "paper").half_time.values
+    np.testing.assert_allclose(found, reached, rtol=0.03)
+
+
+def test_a_question_answered_by_one_side_only_is_answered_half():
+    true = np.array([True] * 9 + [False])
+    assert imbalance._balanced(np.ones(10, bool), true, np.ones(10, bool)) == 0.5
+
+
+def run_of(spearman, shuffled, p=0.001):
+    return xr.Dataset(
+        {"spearman": ("corpus", [spearman, *shuffled]), "p_value": p, "x": ("concept", [0.0] * 5)}
+    )
+
+
+def test_an_order_that_shuffled_corpora_have_too_does_not_reproduce():
+    judge = transformer._of_order
+    assert judge("c", [run_of(0.8, [0.1, 0.2])]).holds
+    assert not judge("c", [run_of(0.8, [0.7, 0.9])]).holds
+    assert not judge("c", [run_of(0.8, [0.1, 0.2], p=0.2)]).holds
+    assert not judge("c", [run_of(0.8, [0.1, 0.2]), run_of(0.1, [0.1, 0.2])]).holds
+
+
+def test_text_is_refused_where_none_is_read_and_where_there_is_none(tmp_path, text):
+    for name in ("semantics-organisms", "execution-figure-1"):
+        with pytest.raises(ArgumentError, match=f"{name} reads no text"):
+            reproduce.recipe(name).run(tmp_path / "out", quick=True, text=text)
+    with pytest.raises(ArgumentError, match="path of a text file"):
+        reproduce.recipe("semantics-orthants").run(tmp_path / "out", text=tmp_path / "none.txt")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command_reads_a_text_of_the_users(tmp_path, text, monkeypatch, capsys):
+    monkeypatch.setitem(RECIPES, "semantics-orthants", shrunk("semantics-orthants"))
+    output = ["--output", str(tmp_path / "out"), "--quiet"]
+    assert _run(["reproduce", "semantics-orthants", "--quick", "--text", str(text), *output]) == 0
+    assert capsys.readouterr().out.strip().endswith("report.html")
+    assert _run(["reproduce", "semantics-imbalance", "--text", str(text), *output]) == 1
+    assert "reads no text" in capsys.readouterr().err
+
+
+def test_the_guide_names_every_recipe():
+    guide = PAPERS_GUIDES / "semantics.md"
+    assert all(f"`{name}`" in guide.read_text(encoding="utf-8") for name in RECIPES)
+
+
+def test_seeds_that_share_an_arbitrary_order_do_not_count_as_independent():
+    rng = np.random.default_rng(0)
+    sigma = np.arange(6.0, 0, -1)
+    orders = [rng.permutation(6) * 1.0 for _ in range(400)]
+    p = [organisms._order(sigma, np.tile(order, (10, 1)))[1] for order in orders]
+    assert np.mean(np.array(p) <= 0.05) < 0.08  # Fisher's combination of ten: about 0.2
+    one = semantics.learning_order(sigma, orders[0], n_permutations=20_000)
+    correlations, exact = organisms._order(sigma, orders[0][None])
+    assert np.isclose(correlations[0], one.spearman) and abs(exact - one.p_value) < 0.02
+    never = np.where(orders[0] > 3, np.nan, orders[0])
+    found = organisms._order(sigma, never[None])[0]
+    assert np.isclose(found[0], semantics.learning_order(sigma, never).spearman)
+
+
+@pytest.mark.parametrize(("early", "leads"), [(True, True), (False, False)])
+def test_a_matrix_that_leads_late_does_not_lead_first(early, leads):
+    sooner, later = [0.1, 0.9, 0.5, 0.2], [0.1, 0.2, 0.5, 0.95]
+    P, S = (sooner, later) if early else (later, sooner)
+    overlap = xr.DataArray([S, P], dims=("matrix", "step"), coords={"matrix": ["S̃", "centred P"]})
+    run = xr.Dataset({"overlap": overlap, "shuffled_high": ("step", [0.15] * 4)})
+    assert transformer._of_start([run]).holds is leads
+
+
+class Killed(BaseException):
+    """Stands for Ctrl-C and signals: nothing between catches it."""
+
+
+# What each recipe measures one of after another, and how many of them.
+MEASURED = {
+    "semantics-orthants": (orthants, ("_scores", "_lift", "semantics_page")),
+    "semantics-free-embeddings": (free_embeddings, ("semantics.train_ufm", "_proxy")),
+    "semantics-transformer": (transformer, ("_run",)),
+    "semantics-organisms": (organisms, ("_run",)),
+    "semantics-imbalance": (imbalance, ("_flow", "_digits")),
+    "semantics-intervention": (intervention, ("_Experiment.run",)),
+    "semantics-pretrained": (pretrained, ("_measured",)),
+}
+
+
+class Counted:
+    """Counts the calls of functions, and dies in call number `last` + 1."""
+
+    def __init__(self, monkeypatch, module, names, last):
+        self.calls, self.last = 0, last
+        for name in names:
+            *path, attribute = name.split(".")
+            place = getattr(module, path[0]) if path else module
+            monkeypatch.setattr(place, attribute, self._counting(getattr(place, attribute)))
+
+    def _counting(self, function):
+        def counting(*arguments, **options):
+            if self.calls == self.last:
+                raise Killed
+            self.calls += 1
+            return function(*arguments, **options)
+
+        return counting
+
+
+def result_of(page):
+    tree = og.open_study(page.parent).result.load()
+    for name in ("created", "provenance"):
+        tree.attrs.pop(name, None)
+    return tree
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_a_recipe_that_was_killed_goes_on_where_it_was(name, text, tmp_path, monkeypatch):
+    recipe, (module, names) = shrunk(name), MEASURED[name]
+    options = {"quick": True, "text": text if recipe.reads_text else None}
+    with monkeypatch.context() as patched:
+        counted = Counted(patched, module, names, last=10**6)
+        whole = result_of(recipe.run(tmp_path / "whole", **options))
+    everything = counted.calls
+    assert everything >= 2
+    last, folder = everything // 2, tmp_path / "killed"
+    with monkeypatch.context() as patched:
+        Counted(patched, module, names, last)
+        with pytest.raises(Killed):
+            recipe.run(folder, **options)
+    assert not list(folder.rglob("report.html"))
+    counted = Counted(monkeypatch, module, names, last=10**6)
+    page = recipe.run(folder, **options)
+    assert counted.calls == everything - last
+    xr.testing.assert_identical(result_of(page), whole)
+
+
+def test_pieces_of_another_text_or_size_are_measured_again(text, tmp_path, monkeypatch):
+    recipe = shrunk("semantics-transformer")
+    recipe.run(tmp_path, quick=True, text=text)
+    other = tmp_path / "other.txt"
+    other.write_text(text.read_text(encoding="utf-8") * 2, encoding="utf-8")
+    larger = replace(recipe, quick=replace(recipe.quick, width=16))
+    said = []
+
+    class Heard(Silent):
+        def note(self, message):
+            said.append(message)
+
+    counted = Counted(monkeypatch, transformer, ("_run",), last=10**6)
+    recipe.run(tmp_path, quick=True, text=text)
+    assert counted.calls == 0
+    recipe.run(tmp_path, quick=True, text=other, progress=Heard())
+    assert counted.calls == 4 and any("measured again: text: " in line for line in said)
+    larger.run(tmp_path, quick=True, text=other, progress=Heard())
+    assert counted.calls == 8 and any("size.width: 8 -> 16" in line for line in said)
+    replace(larger, version=2).run(tmp_path, quick=True, text=other, progress=Heard())
+    assert counted.calls == 12 and any("version: 1 -> 2" in line for line in said)
+
+
+def test_a_damaged_piece_is_measured_again(text, tmp_path, monkeypatch):
+    recipe = shrunk("semantics-transformer")
+    page = recipe.run(tmp_path, quick=True, text=text)
+    whole = result_of(page)
+    first, second, *_ = sorted((page.parent / "pieces").glob("*.safetensors"))
+    first.write_bytes(first.read_bytes()[:-3])
+    second.unlink()
+    counted = Counted(monkeypatch, transformer, ("_run",), last=10**6)
+    recipe.run(tmp_path, quick=True, text=text)
+    assert counted.calls == 2
+    xr.testing.assert_identical(result_of(page), whole)
+
+
+def test_what_is_not_claimed_holds_or_not():
+    rows = [Verdict("a", True, "1", "0"), Verdict("b", False, "1", "0")]
+    rows += [Verdict("(not claimed) c", True, "1", "0")]
+    view = verdict_view(rows, "c.", "s", material="The text: none.")
+    assert view.answer.values.tolist() == ["reproduces", "does not reproduce", "holds"]
+    assert json.loads(view.attrs["statements"])[-1] == "The text: none."
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("A dog ran.\n\nA cat sat.\n \nThe end.\n\n", "3 texts with 11 words."),
+        ("A dog ran.\nA cat sat.\n", "one text with 8 words; no blank line splits it, so contexts"),
+    ],
+)
+def test_a_page_says_how_its_text_was_split(content, said, tmp_path):
+    path = tmp_path / "own.txt"
+    path.write_text(content, encoding="utf-8")
+    assert said in Materials(path).description()

@@ -1,0 +1,73 @@
+"""Imbalanced digits and the small network that learns them."""
+
+import numpy as np
+import pytest
+import torch
+from ontogeny_papers.reproduce import tasks, training
+
+from ontogeny import semantics
+from ontogeny.errors import ArgumentError
+
+
+def test_digits_are_those_asked_for():
+    data = tasks.imbalanced_digits((7, 4), (1, 0), per_majority=50, ratio=5)
+    assert data.digits == (7, 4, 1, 0)
+    assert np.bincount(data.labels).tolist() == [50, 50, 10, 10]
+    assert data.images.shape == (120, 1, 8, 8) and data.images.dtype == np.float32
+    assert data.images.min() >= 0 and data.images.max() == 1
+    assert len(np.unique(data.images.reshape(120, -1), axis=0)) == 120  # nothing twice
+
+
+def test_their_support_is_the_step_imbalance():
+    data = tasks.imbalanced_digits(per_majority=20, ratio=20)
+    step = semantics.step_imbalance(4, 20)
+    assert np.array_equal(data.S, step.S)
+
+
+@pytest.mark.parametrize("pairs", [((0, 1), (2, 3)), ((2, 3), (0, 1))])
+def test_a_network_learns_the_minorities_last_whichever_digits_they_are(pairs):
+    data = tasks.imbalanced_digits(*pairs, per_majority=40)
+    model = training.digit_network(4, width=6)
+    found = training.record_logits(
+        model, training.DigitTask(data), 100, at=range(0, 101, 4), learning_rate=5e-3
+    )
+    right = found.logits.values.argmax(axis=1) == data.labels
+    majority, minority = (right[:, c].mean(axis=1) for c in (data.labels < 2, data.labels >= 2))
+    assert majority[-1] == minority[-1] == 1
+    last_wrong = [np.flatnonzero(share < 0.95)[-1] for share in (majority, minority)]
+    assert last_wrong[0] < last_wrong[1]
+
+
+def test_reweighted_loss_is_the_weighted_mean():
+    data = tasks.imbalanced_digits(per_majority=20)
+    weights = np.where(data.labels < 2, 0.5, 2.0)
+    model = training.digit_network(4, width=4)
+    for kind in ("cross_entropy", "square"):
+        task = training.DigitTask(data, kind, weights)
+        value = task.loss(model, task.sample(torch.Generator())).item()
+        z = task.logits(model).astype(np.float64)
+        if kind == "square":
+            each = ((z - (data.S - 0.25)) ** 2).sum(axis=0) / 2
+        else:
+            each = np.log(np.exp(z).sum(axis=0)) - (data.S * z).sum(axis=0)
+        assert value == pytest.approx((weights * each).sum() / weights.sum(), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"majorities": (1, 2)}, "different"),
+        ({"majorities": (10, 1)}, "digits"),
+        ({"per_majority": 500}, "more than"),
+        ({"ratio": 0}, "ratio"),
+    ],
+)
+def test_impossible_digits_are_refused(change, word):
+    with pytest.raises(ArgumentError, match=word):
+        tasks.imbalanced_digits(**change)
+
+
+def test_weights_must_fit():
+    data = tasks.imbalanced_digits(per_majority=20)
+    with pytest.raises(ArgumentError, match="weights"):
+        training.DigitTask(data, weights=np.zeros(len(data.labels)))

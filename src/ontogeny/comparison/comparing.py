@@ -1,0 +1,252 @@
+"""Several studied runs as one result."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ..errors import ArgumentError
+from ..figures import Curves, Section, attach
+from ..figures.attachment import extend
+from ..study import StudyResult
+from ..study.cells.merge import provenance
+from ..words.levels import Levels
+from ..words.runs import groups_of, line, sentences
+from .clock import Clock, LossClock, make_clock
+from .differences import check_differences
+from .figures import figures_of_runs
+from .nodes import node_of_runs
+from .overview import details, headline, runs_node
+from .sources import Run, levels_of, open_runs
+
+
+def compare(
+    runs: Mapping[str, Any],
+    *,
+    align: str = "step",
+    allow: Sequence[str] = (),
+    tokens_per_step: float | Mapping[str, float] | None = None,
+    title: str | None = None,
+) -> StudyResult:
+    """Return several studied runs as one result, along ``run``.
+
+    Every node that all runs have holds their curves side by side, each with its own noise, its own
+    controls and its own verdicts: nothing is measured or judged again. The report, the figures and
+    the export take the result as they take that of a study.
+
+    Parameters
+    ----------
+    runs
+        By the name of the run: the folder of a study, what `open_study` returns, or the result of
+        `Study.run`. Two at least.
+    align
+        ``"step"``: equal steps stand together; a step that a run lacks is a gap, never filled.
+        ``"tokens"``: the same by the tokens that were seen, of which the labels of ``step`` then
+        are. ``"loss"``: curves over the loss that the run itself had reached (dimension
+        ``loss_level``, from high to low), each at the first time that the loss fell so far.
+    allow
+        What may differ between runs, of ``"inputs"``, ``"tokenizers"``, ``"arguments"`` (of
+        observables), ``"settings"`` (dtype, reference) and ``"checkpoints"`` (the same run twice).
+        It is then said on the page. Models may differ in size: layers are compared by name, by
+        order where they are equally many, else at the same relative depth.
+    tokens_per_step
+        Tokens of a training step, one number or one for each run by name, where checkpoints do not
+        tell what they have seen.
+    title
+        Heading of the page.
+
+    Returns
+    -------
+    ontogeny.study.StudyResult
+        The nodes of the studies, and ``runs``. A variable ``x`` lies over ``run`` and its own
+        dimensions, with ``x_mean``, ``x_sd``, ``x_mean_low`` and ``x_mean_high`` (mean ∓ SD) of
+        what is drawn. Over (row, run) stand ``changed``, ``beyond``, ``learned``, ``half_step``
+        with ``half_step_low`` and ``half_step_high``, and over (row, run, step) ``progress``.
+        Attributes hold the ``runs``, the ``align``, and as ``problems`` what differs.
+
+    Raises
+    ------
+    ArgumentError
+        If runs differ in what is not allowed, share no node, or cannot be aligned.
+    StoreError
+        If a folder holds no result.
+
+    Examples
+    --------
+    >>> def run(half):
+    ...     steps = np.array([0, 10, 20, 40])
+    ...     loss = xr.Dataset({"loss": ("step", 4 + 4 * half / (half + steps))}, {"step": steps})
+    ...     return xr.DataTree.from_dict({"loss": loss.assign_attrs(role="track")})
+    >>> both = compare({"fast": run(5), "slow": run(20)})
+    >>> both["loss"].loss.sel(run="slow").values.round(1).tolist()
+    [8.0, 6.7, 6.0, 5.3]
+    >>> both["loss"].loss_mean.values.round(1).tolist()
+    [8.0, 6.0, 5.4, 4.9]
+    """
+    opened = open_runs(runs)
+    marks = check_differences(opened, allow)
+    clock = make_clock(align, opened, tokens_per_step)
+    nodes, notes = _nodes(opened, clock)
+    if not nodes:
+        held = "; ".join(f"{', '.join(run.nodes)} in {run.name!r}" for run in opened)
+        reason = f" {' '.join(notes)}" if notes else ""
+        raise ArgumentError(f"the runs share no node: {held}.{reason}")
+    differences = [*marks, *notes]
+    words = details(opened, nodes, differences)
+    overview = runs_node(opened, nodes, clock, words)
+    tree = xr.DataTree.from_dict({"/": xr.Dataset(), "runs": overview, **nodes})
+    tree.attrs = _attributes(opened, clock, align, title) | {
+        "nodes": json.dumps(["runs", *nodes]),
+        "headline": json.dumps(headline(opened, nodes, clock, words)),
+        "problems": json.dumps([*differences, *_problems(opened)]),
+        **provenance(),
+    }
+    return StudyResult(tree)
+
+
+def _nodes(runs: Sequence[Run], clock: Clock) -> tuple[dict[str, xr.Dataset], list[str]]:
+    """Return the nodes that all runs have, and in words what was left out or matched."""
+    nodes: dict[str, xr.Dataset] = {}
+    notes: dict[str, None] = {}
+    for name in dict.fromkeys(name for run in runs for name in run.nodes):
+        having = [run for run in runs if name in run.nodes]
+        if len(having) < len(runs):
+            held = ", ".join(repr(run.name) for run in having)
+            notes[f"{name!r} is left out: only {held} of the runs measured it."] = None
+            continue
+        if any(run.nodes[name].attrs.get("role") == "claims" for run in runs):
+            continue
+        joint = node_of_runs(name, runs, clock)
+        if isinstance(joint, str):
+            notes[joint] = None
+            continue
+        data, figures, words = joint
+        notes |= {words: None} if words else {}
+        nodes[name] = _attached(name, data, figures, runs, clock)
+    return nodes, list(notes)
+
+
+def _attached(
+    name: str, data: xr.Dataset, figures: Sequence[Any], runs: Sequence[Run], clock: Clock
+) -> xr.Dataset:
+    """Return a node with its section, figures and sentences."""
+    attrs = runs[0].nodes[name].attrs
+    role = str(attrs.get("role", "development"))
+    words = json.loads(attrs.get("section") or "{}")
+    section = Section(**{"title": name, "definition": "", **words})
+    if "marked" in data:
+        controlled = [int(run.controlled) for run in runs]
+        data["marked"].attrs.update(long_name=marked_words(runs), controlled=controlled)
+    stays = isinstance(clock, LossClock) and clock.node == name
+    dimension = "step" if stays else clock.dimension
+    drawn = figures_of_runs(data, figures, clock, dimension)
+    texts = [text for group in groups_of(data, role) for text in sentences(group, data, clock)]
+    of_runs = {
+        run.name: json.loads(run.nodes[name].attrs.get("statements") or "[]") for run in runs
+    }
+    data = attach(data, section, drawn, texts, role)
+    if stays:
+        data = extend(data, [_steps_at_loss()])
+    lines = [line(group) for group in groups_of(data, role)]
+    mark = lines[0] if len(lines) == 1 else f"{len(runs)} runs"
+    return data.assign_attrs(statements_of_runs=json.dumps(of_runs), mark=mark)
+
+
+def marked_words(runs: Sequence[Run]) -> str:
+    """Return what a filled mark means."""
+    controlled = [run.controlled for run in runs]
+    beyond = "changed beyond its motion, or learned"
+    if all(controlled):
+        return beyond
+    return f"{beyond} (changed, where no control was run)" if any(controlled) else "changed"
+
+
+def _steps_at_loss() -> Any:
+    return Curves(
+        "step-at-loss",
+        "When each run first had a loss",
+        value="step_at_loss",
+        x="loss_level",
+        series=None,
+        runs="run",
+        caption="Between checkpoints it is taken as straight.",
+    )
+
+
+def _attributes(runs: Sequence[Run], clock: Clock, align: str, title: str | None) -> dict[str, Any]:
+    """Return what the result says of itself, from what the runs say."""
+    models = [str(run.attribute("model", {}).get("class", "")) for run in runs]
+    kinds = ", ".join(dict.fromkeys(filter(None, models)))
+    by_loss = isinstance(clock, LossClock)
+    steps = {
+        round(float(v))
+        for run in runs
+        for v in (run.steps if by_loss else clock.at(run.steps, run))
+    }
+    settings = dict(runs[0].attribute("settings", {}))
+    attributes: dict[str, Any] = {
+        "title": title or f"{len(runs)} runs" + (f" of {kinds}" if kinds else ""),
+        "align": align,
+        "clock": Clock.words if by_loss else clock.words,
+        "steps": json.dumps(sorted(steps)),
+        "runs": json.dumps([_of(run) for run in runs]),
+        "settings": json.dumps({"align": align, **settings}),
+        "inputs": json.dumps(_inputs(runs)),
+        "controls": json.dumps(
+            [{**each, "run": run.name} for run in runs for each in run.attribute("controls", [])]
+        ),
+        **next(iter(levels_of(runs)), Levels()).attributes(),
+        "model": json.dumps({"class": f"{len(runs)} runs" + (f" of {kinds}" if kinds else "")}),
+    }
+    if all("findings" in run.tree.attrs for run in runs):
+        attributes["findings"] = json.dumps(_findings(runs, clock))
+    return attributes
+
+
+def _of(run: Run) -> dict[str, Any]:
+    """Return what is known of one run."""
+    names = ("title", "created", "version", "reference_step")
+    plain = {name: run.tree.attrs[name] for name in names if name in run.tree.attrs}
+    if "reference_step" in plain:
+        plain["reference_step"] = int(plain["reference_step"])
+    records = ("model", "trajectory", "settings", "inputs", "controls", "provenance")
+    return {
+        "name": run.name,
+        **plain,
+        "steps": run.steps.tolist(),
+        **{name: run.attribute(name, None) for name in records if name in run.tree.attrs},
+    }
+
+
+def _inputs(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """Return the sets of texts, those that differ under the names of their runs."""
+    sets: dict[str, dict[str, Any]] = {}
+    for run in runs:
+        for texts in run.attribute("inputs", []):
+            name = str(texts.get("name", ""))
+            if name not in sets:
+                sets[name] = texts
+            elif sets[name].get("fingerprint") != texts.get("fingerprint"):
+                sets[f"{name} ({run.name})"] = {**texts, "name": f"{name} ({run.name})"}
+    return list(sets.values())
+
+
+def _findings(runs: Sequence[Run], clock: Clock) -> list[dict[str, Any]]:
+    """Return what the audits found, each with its run."""
+    findings = []
+    for run in runs:
+        for finding in run.attribute("findings", []):
+            steps = np.asarray(finding.get("steps") or [], dtype=float)
+            placed = steps if isinstance(clock, LossClock) else clock.at(steps, run)
+            places = [round(float(s)) for s in placed if np.isfinite(s)]
+            message = f"{run.name}: {finding.get('message')}"
+            findings.append({**finding, "steps": places, "message": message})
+    return findings
+
+
+def _problems(runs: Sequence[Run]) -> list[str]:
+    return [f"{run.name}: {text}" for run in runs for text in run.attribute("problems", [])]

@@ -1,0 +1,170 @@
+"""Equivalence of factorisations: one transformation of the codes and the dictionary together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..arrays import Array, namespace
+from ..errors import ArgumentError, check_choice
+from .alignment import EQUIVALENCES, align, diagonal
+from .matching import assignments, permutations
+from .pair import double, give, give_stack, pair_of, squares
+
+
+class Equivalence(NamedTuple):
+    """What `equivalence` found; the pairs are equivalent if both residuals are near 0.
+
+    Attributes
+    ----------
+    dictionary
+        ``||W - V T||_F / ||W||_F``, a float or an array of shape (...).
+    codes
+        ``||X - U T^T||_F / ||X||_F``.
+    transform
+        T, (..., r, r).
+    """
+
+    dictionary: Any
+    codes: Any
+    transform: Array
+
+
+def equivalence(
+    U: Array, W: Array, X: Array, V: Array, under: str = "signed-permutation"
+) -> Equivalence:
+    """Test whether two factorisations (U, W) and (X, V) are equivalent.
+
+    They are if one T of the group gives ``W = V T`` and ``X = U T^T``, so that both have the same
+    product ``U W^T = X V^T``. Dictionaries alone may be equivalent where the pairs are not:
+    two concepts with the same direction and exchanged codes, for example.
+
+    Parameters
+    ----------
+    U, W
+        Codes (..., n, r) and dictionary (..., m, r), NumPy or PyTorch.
+    X, V
+        Codes and dictionary of the other factorisation, of the same shapes.
+    under
+        The group of T, one of those of `align`.
+
+    Returns
+    -------
+    Equivalence
+        The residuals ``dictionary`` and ``codes``, and the ``transform``. Both near the precision
+        of the numbers mean that the pairs are equivalent. Refits and other steps are equivalent
+        in part: compare their residuals with those of refits.
+
+    Raises
+    ------
+    ArgumentError
+        If a shape does not fit, `under` is unknown, or W or X is zero.
+
+    Notes
+    -----
+    Bernas (2025), Definitions 31 to 34 and 54, on pairs as they are defined there. T minimises the
+    sum of the squared residuals exactly. Invertible T solves a Sylvester equation, so that nothing
+    is inverted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> U, W = np.random.default_rng(0).standard_normal((2, 6, 3))
+    >>> X, V = U[:, [2, 0, 1]] * 2.0, W[:, [2, 0, 1]] / 2.0
+    >>> found = equivalence(U, W, X, V, under="scaled-permutation")
+    >>> found.dictionary < 1e-12 and found.codes < 1e-12
+    True
+    >>> equivalence(U, W, X, V, under="rotation").codes > 0.1
+    True
+    """
+    check_choice("under", under, EQUIVALENCES)
+    pair, argument = pair_of(W, V)
+    codes, others = _codes("U", U, argument), _codes("X", X, argument)
+    if codes.shape != others.shape:
+        raise ArgumentError(
+            f"U and X must have the same shape; got {tuple(codes.shape)} and {tuple(others.shape)}."
+        )
+    sides = _Sides(
+        _share(pair.first.stack, "W", of=pair.first.stack),
+        _share(pair.second.stack, "W", of=pair.first.stack),
+        _share(codes, "X", of=others),
+        _share(others, "X", of=others),
+    )
+    T = _FINDERS.get(under, _orthogonal(under))(sides)
+    xp = pair.xp
+    left = xp.sqrt(squares(sides.W - sides.V @ T)), xp.sqrt(squares(sides.X - sides.U @ T.mT))
+    return Equivalence(give(left[0], argument), give(left[1], argument), give_stack(T, argument))
+
+
+class _Sides(NamedTuple):
+    """Stacks (k, ., r): dictionaries in units of the norm of W, codes in units of that of X."""
+
+    W: Array
+    V: Array
+    U: Array
+    X: Array
+
+
+def _codes(name: str, value: Array, dictionary: Array) -> Array:
+    stack, raw = double(name, value)
+    *lead, _, r = dictionary.shape
+    if list(raw.shape[:-2]) != lead or raw.shape[-1] != r:
+        raise ArgumentError(
+            f"{name} must have shape {(*lead, 'n', r)} to go with W; got {tuple(raw.shape)}."
+        )
+    return stack
+
+
+def _share(stack: Array, name: str, *, of: Array) -> Array:
+    xp = namespace(stack, of)
+    size = xp.sqrt(squares(of))
+    if not bool(xp.all(size > 0)):
+        raise ArgumentError(f"{name} is zero: nothing of it could be left.")
+    return stack / size[..., None, None]
+
+
+def _orthogonal(under: str) -> Callable[[_Sides], Array]:
+    """For orthogonal T, ``X = U T^T`` is ``U = X T``: both equations are one of longer columns."""
+
+    def find(sides: _Sides) -> Array:
+        xp = namespace(sides.W)
+        here, there = [sides.W, sides.U], [sides.V, sides.X]
+        return align(xp.concat(here, axis=-2), xp.concat(there, axis=-2), under).transform
+
+    return find
+
+
+def _scaling(sides: _Sides) -> Array:
+    xp = namespace(sides.W)
+    inner = xp.sum(sides.V * sides.W, axis=-2) + xp.sum(sides.U * sides.X, axis=-2)
+    size = xp.sum(sides.V**2, axis=-2) + xp.sum(sides.U**2, axis=-2)
+    usable = (size > 0) & (inner != 0)
+    return diagonal(xp.where(usable, inner / xp.where(usable, size, 1.0), xp.ones_like(inner)))
+
+
+def _scaled_permutation(sides: _Sides) -> Array:
+    # With its best scale, column j of (X, V) explains gain_ij of column i of (U, W).
+    xp = namespace(sides.W)
+    inner = sides.W.mT @ sides.V + sides.U.mT @ sides.X
+    size = xp.sum(sides.V**2, axis=-2)[..., None, :] + xp.sum(sides.U**2, axis=-2)[..., :, None]
+    gain = inner**2 / xp.where(size > 0, size, xp.ones_like(size))
+    chosen = permutations(assignments(gain), gain)
+    return chosen @ _scaling(sides._replace(V=sides.V @ chosen, X=sides.X @ chosen))
+
+
+def _invertible(sides: _Sides) -> Array:
+    """Solve ``V^T V T + T U^T U = V^T W + X^T U``; the smallest T where it is not unique."""
+    xp = namespace(sides.W)
+    a, P = xp.linalg.eigh(sides.V.mT @ sides.V)
+    b, Q = xp.linalg.eigh(sides.U.mT @ sides.U)
+    total = a[..., :, None] + b[..., None, :]
+    known = total > 1e-14 * xp.max(total, axis=(-2, -1), keepdims=True)
+    right = P.mT @ (sides.V.mT @ sides.W + sides.X.mT @ sides.U) @ Q
+    return P @ xp.where(known, right / xp.where(known, total, 1.0), 0.0) @ Q.mT
+
+
+_FINDERS: dict[str, Callable[[_Sides], Array]] = {
+    "scaling": _scaling,
+    "scaled-permutation": _scaled_permutation,
+    "invertible": _invertible,
+}

@@ -1,0 +1,16 @@
+"""Observables of activations as they are, without concepts."""
+
+PUBLIC = {
+    "distances": {
+        "similarities": ["cka", "cka_of_grams", "mutual_neighbours", "pwcca", "svcca"],
+    },
+    "observables": {
+        "between_layers": ["LayerSimilarity"],
+        "between_steps": ["StepSimilarity"],
+        "decay": ["ActivationDecay"],
+        "dimensions": ["EffectiveDimensions"],
+        "path": ["ActivationPath"],
+        "similarity": ["Similarity"],
+    },
+}
+"""The names that it gives to public modules, and which of its own modules defines each."""

@@ -1,0 +1,135 @@
+"""How similar each layer is to itself at every two checkpoints: centred kernel alignment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+import xarray as xr
+
+from ...errors import check_whole
+from ...figures import Figure, Heatmap, Section
+from ...observables.base import Reading, by_layer
+from ...observables.of_activations import OfSampledActivations
+from ...units import Units
+from ...words.names import Names
+from .similarities import cka_of_grams
+from .similarity import BLOCKS
+
+_GRAM = "gram"
+
+
+@dataclass(frozen=True)
+class StepSimilarity(OfSampledActivations):
+    """Unbiased CKA of every layer between every two checkpoints, on the same tokens.
+
+    The matrix of a run that changes at once has two blocks, that of one which drifts fades away
+    from its diagonal. Errors: jackknife over ten blocks of texts. Null: tokens out of order.
+
+    Parameters
+    ----------
+    layers
+        Glob or globs over module paths.
+    on, tokens, random_state
+        Which tokens; see `ontogeny.needs.Activations`.
+    max_tokens
+        Tokens that are compared. Every cell holds as many numbers squared for each layer.
+
+    Examples
+    --------
+    >>> StepSimilarity("model.layers.*.mlp").name
+    'step-similarity'
+    """
+
+    max_tokens: int = 200
+
+    kind: ClassVar[str] = "step-similarity"
+    question: ClassVar[str] = (
+        "Which checkpoints arrange tokens alike, and where does that change at once?"
+    )
+    variables: ClassVar[Names] = {
+        "between": ("similarity between two steps", "1"),
+        "between_shuffled": ("similarity between two steps: tokens out of order", "1"),
+    }
+    section: ClassVar[Section] = Section(
+        title="Similarity between steps",
+        definition="How far the activations of a layer at two checkpoints arrange the same tokens "
+        "alike.",
+        symbol="CKA = HSIC(K, L) / √(HSIC(K, K) HSIC(L, L)), unbiased",
+        null="The same with the tokens of one checkpoint out of order.",
+        care="A few directions with a large variance can hold CKA up alone.",
+        source="Kornblith et al. 2019; Nguyen et al. 2021",
+    )
+
+    def check(self) -> None:
+        """Refuse a number out of range."""
+        check_whole("max_tokens", self.max_tokens, 8)
+
+    def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
+        """Return the inner products of all tokens in every layer, and the unit of each token."""
+
+        def one(path: str, activations: torch.Tensor) -> dict[str, Any]:
+            centred = activations.double() - activations.double().mean(dim=0)
+            gram = centred @ centred.T
+            size = gram.diagonal().sum().clamp_min(torch.finfo(torch.float64).tiny)
+            return {_GRAM: (("token", "token_"), (gram / size).float().cpu().numpy())}
+
+        need = self.activations
+        return by_layer(reading[need], one).assign(unit=("token", reading.units(need)))
+
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Return the similarities of all steps in place of the inner products."""
+        if _GRAM not in data:
+            return data
+        grams = data[_GRAM].transpose("layer", "step", "token", "token_").values.astype(np.float64)
+        units = Units(data["unit"].dropna("step").isel(step=0).values)
+        order = np.random.default_rng([self.random_state, 17]).permutation(units.place.size)
+        found = [_of_layer(each, units, order) for each in grams]
+        dims = ("layer", "step", "step_")
+        names = ("between", "between_stderr", "between_shuffled")
+        values = {
+            name: (dims, np.stack([each[i] for each in found])) for i, name in enumerate(names)
+        }
+        return data.drop_vars([_GRAM, "unit"]).assign_coords(step_=data.step.values).assign(values)
+
+    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+        """Return all pairs of steps, a panel for each layer."""
+        if "between" not in data:
+            return []
+        title = "CKA between steps"
+        return [
+            Heatmap("between", title, value="between", y="step_", facet="layer", square=True),
+            Heatmap(
+                "shuffled",
+                f"{title}, tokens of one step out of order",
+                value="between_shuffled",
+                y="step_",
+                facet="layer",
+                square=True,
+            ),
+        ]
+
+
+def _of_layer(
+    grams: np.ndarray, units: Units, order: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return similarities (steps, steps), their errors, and those of tokens out of order.
+
+    NaN at steps that are missing.
+    """
+    there = np.flatnonzero(np.isfinite(grams).all(axis=(1, 2)))
+    shape = (len(grams), len(grams))
+    found = [np.full(shape, np.nan) for _ in range(3)]
+    if len(there):
+        at, known = np.ix_(there, there), grams[there]
+        found[0][at] = cka_of_grams(known)
+        blocks = units.blocks(BLOCKS)
+        if len(blocks) > 1:
+            kept = [np.delete(np.arange(len(order)), block) for block in blocks]
+            left_out = [cka_of_grams(known[:, rows][:, :, rows]) for rows in kept]
+            found[1][at] = np.sqrt((len(blocks) - 1) * np.var(left_out, axis=0))
+        found[2][at] = cka_of_grams(known, known[:, order][:, :, order])
+    return found[0], found[1], found[2]

@@ -1,0 +1,125 @@
+"""How far activations still are from those of the reference checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+import xarray as xr
+
+from ...distances.features import squared_distances
+from ...figures import Section
+from ...needs import Need
+from ...needs.derived import Reference
+from ...observables.base import by_layer
+from ...observables.catalogued import SOME_LAYERS, PresetEntry, Presets
+from ...observables.of_activations import OfSampledActivations
+from ...observables.rotations import Rotations
+from ...quantities import Measured, Quantity
+from ...units import Units
+from ...words.names import Names
+
+
+@dataclass(frozen=True)
+class ActivationDecay(OfSampledActivations):
+    """Distance of every layer's activations to the reference step's, on the same tokens.
+
+    ``distance`` is the signal of the report (sec. 5.4), the Frobenius norm of A_t - A_ref;
+    ``rotation_removed`` is what remains after the best orthogonal map of the feature space, which
+    a mere change of basis cannot move.
+
+    Parameters
+    ----------
+    layers
+        Glob or globs over module paths.
+    on, tokens, max_tokens, random_state
+        Which tokens; see `ontogeny.needs.Activations`.
+
+    Examples
+    --------
+    >>> ActivationDecay("model.layers.*.mlp").name
+    'activation-decay'
+    """
+
+    kind: ClassVar[str] = "activation-decay"
+    question: ClassVar[str] = "How far are a layer's activations from those of the last checkpoint?"
+    presets: ClassVar[Presets] = (
+        PresetEntry(("quick", "standard", "everything"), SOME_LAYERS, 130),
+    )
+    version: ClassVar[int] = 3
+    quantities: ClassVar[tuple[Quantity, ...]] = (
+        Quantity(
+            "rotation_removed",
+            "distance after the best rotation",
+            rows="{layer} · activations",
+            subject="The activations of {layer}",
+            relative_to="reference",
+            minimum=0.0,
+            caption="Relative to the norms. What a change of basis cannot explain.",
+        ),
+        Quantity(
+            "distance",
+            "distance of activations to the reference step",
+            units="activation units",
+            symbol="‖Aₜ − A_ref‖_F",
+            heading="distance as it is",
+            share="relative",
+            share_of="√(‖Aₜ‖² + ‖A_ref‖²)",
+            caption="The signal of the report: rotation and growth of the activations included.",
+        ),
+    )
+    section: ClassVar[Section] = Section(
+        title="Activation decay",
+        definition="How far the activations of a layer still are from those of the reference step, "
+        "on the same tokens.",
+        symbol="sₜ = ‖Aₜ − A_ref‖_F",
+        null="0 at the reference step by definition, which is left out of the verdict. Intervals: "
+        "resampling texts. A rotation of the whole feature space is no development; it is removed "
+        "by the best orthogonal map.",
+        care="Relative values divide by √(‖Aₜ‖² + ‖A_ref‖²): two unrelated sets of activations "
+        "give about 1. With fewer tokens than features the best rotation fits too well.",
+        source="Bernas 2025, sec. 5.4, Figs 6-7",
+    )
+    variables: ClassVar[Names] = {
+        "relative": ("distance relative to the norms", "1"),
+        "norm": ("norm of the activations", "activation units"),
+    }
+
+    def needs(self) -> Sequence[Need]:
+        """Return the activations here and at the reference step."""
+        return [self.activations, Reference(self.activations)]
+
+    def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
+        """Return distances, absolute and relative to the norms, with standard errors."""
+        own = self.activations
+        reference = Reference(own)
+        there, units = reading[reference], Units(reading.units(own))
+
+        def one(path: str, here: torch.Tensor) -> dict[str, Any]:
+            rotations = Rotations(reading, reference, path, here, there[path].to(here))
+            return _distances(rotations, units)
+
+        return by_layer(reading[own], one)
+
+
+def _distances(rotations: Rotations, units: Units) -> dict[str, Any]:
+    A, B = rotations.here, rotations.there
+    origin = torch.zeros_like(A[:1]).expand_as(A)
+    squares, reference = (float(squared_distances(X, origin).sum()) for X in (A, B))
+    norm = (squares + reference) ** 0.5
+    if norm == 0:
+        raise ValueError("all activations are zero at this step and at the reference")
+    residual = squared_distances(A, B, rotations.best)
+    left = float(residual.sum()) ** 0.5
+    spread = units.sum_stderr(residual.cpu().numpy())
+    if spread is not None:  # of a root, by its derivative
+        spread = spread / (2 * left * norm) if left > 0 else 0.0
+    raw = float(squared_distances(A, B).sum()) ** 0.5
+    return {
+        "rotation_removed": Measured(left / norm, stderr=spread),
+        "distance": raw,
+        "relative": raw / norm,
+        "norm": squares**0.5,
+    }

@@ -1,0 +1,214 @@
+"""Which attention heads look at the token before, at a copy, or at what followed a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import xarray as xr
+
+from ...errors import check_whole
+from ...figures import Figure, Heatmap, Section
+from ...needs import Need
+from ...observables.base import Observable, by_layer
+from ...observables.catalogued import PresetEntry, Presets
+from ...quantities import Measured, Quantity
+from ...words.names import Names
+from .initial import at_first_step
+from .reading import HeadReading, HeadScores
+from .scores import SCORES
+
+_SCORED = ("head_score", "strongest_score")
+_NULLS = {
+    "unrepeated": "no repetition",
+    "equal": "equal attention",
+    "first": "all heads at the first checkpoint",
+}
+
+
+@dataclass(frozen=True)
+class AttentionHeads(Observable):
+    """Previous-token, duplicate-token and induction scores of every attention head.
+
+    The model reads random tokens that are repeated once. The scores are mean attention, from 0 to
+    1: of a token to the one before it; of a token of the second half to its copy in the first; and
+    to the token after that copy, which is what an induction head does (the score is also called
+    prefix-matching score).
+
+    A row of the chart is the strongest head of a layer: of each step, the head with the highest
+    score on one half of the sequences, measured on the other half, so that choosing it does not
+    raise its score.
+
+    Parameters
+    ----------
+    layers
+        Glob over attention modules; by default all that return attention weights.
+    on
+        Input set whose special tokens frame the sequences; the first by default.
+    n_sequences
+        How many sequences are repeated, and how many of the same length hold no token twice.
+    period
+        Tokens that are repeated; fewer where the model takes shorter texts or has few tokens.
+    random_state
+        Seed of the sequences, which are the same at every step.
+
+    Notes
+    -----
+    C. Olsson et al. 2022, "In-context learning and induction heads".
+
+    Examples
+    --------
+    >>> AttentionHeads().name
+    'attention-heads'
+    """
+
+    layers: str | tuple[str, ...] = "*"
+    on: str | None = None
+    n_sequences: int = 32
+    period: int = 25
+    random_state: int = 0
+
+    kind: ClassVar[str] = "attention-heads"
+    question: ClassVar[str] = (
+        "Which heads look at the token before, at a copy, or at what followed it, and since when?"
+    )
+    requires: ClassVar[str] = "a tokenizer or texts, attention maps"
+    price: ClassVar[str] = "one pass over 64 random sequences at each step"
+    obstacles: ClassVar[tuple[str, ...]] = ("no_maps",)
+    presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything"), {}, 230),)
+    quantities: ClassVar[tuple[Quantity, ...]] = (
+        Quantity(
+            "strongest_score",
+            "score of the strongest head",
+            units="share of attention",
+            rows="{layer} · {score} head",
+            subject="The strongest {score} score of {layer}",
+            unit="sequences",
+            nulls=_NULLS,
+            each="score",
+            heading="{label} score of the strongest head",
+            caption="One line a layer. The head is chosen at each step on one half of the "
+            "sequences and measured on the other.",
+        ),
+        Quantity(
+            "head_score",
+            "score of each head",
+            units="share of attention",
+            unit="sequences",
+            nulls=_NULLS,
+            figure=False,
+        ),
+    )
+    variables: ClassVar[Names] = {
+        "strongest_head": ("head with the highest score", ""),
+    }
+    section: ClassVar[Section] = Section(
+        title="Attention heads on repeated sequences",
+        definition="Mean attention on random tokens that are repeated once: of each token to the "
+        "token before it (previous-token), of each repeated token to its copy (duplicate-token) "
+        "and to the token after its copy (induction).",
+        symbol="mean A[i, i−1], A[i, i−p], A[i, i−p+1], p the period",
+        null="The same places in sequences of the same length without repetition, which is no "
+        "null of previous-token heads; equal attention to all visible tokens; and all heads at the "
+        "first checkpoint.",
+        care="A score says where a head looks, not what it does with it: an induction head also "
+        "copies (see copying-heads). A change counts beyond 1.96 standard errors over sequences.",
+        source="Olsson et al. 2022",
+    )
+
+    def check(self) -> None:
+        """Refuse numbers out of range."""
+        check_whole("n_sequences", self.n_sequences, 4)
+        check_whole("period", self.period, 3)
+
+    def needs(self) -> Sequence[Need]:
+        """Return the scores of the heads."""
+        chosen = (self.layers, self.on, self.n_sequences, self.period, self.random_state)
+        return [HeadScores(*chosen)]
+
+    def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
+        """Return the scores of every head, and of the strongest one of each layer."""
+        found: HeadReading = reading[self.needs()[0]]
+        equal = ("score", found.equal)
+
+        def one(path: str, values: np.ndarray) -> dict[str, Any]:
+            plain = found.unrepeated[path].mean(axis=-1)
+            heads = Measured(
+                _of_heads(values.mean(axis=-1)),
+                of_text=_of_heads(values, "text"),
+                nulls={"unrepeated": _of_heads(plain), "equal": equal},
+            )
+            head, of_text = strongest(values)
+            best = Measured(
+                ("score", _measured_half(of_text).mean(axis=-1)),
+                of_text=(("score", "text"), of_text),
+                weights=("text", np.arange(of_text.shape[-1]) % 2),
+                nulls={
+                    "unrepeated": ("score", np.take_along_axis(plain, head[:, None], 1)[:, 0]),
+                    "equal": equal,
+                },
+            )
+            return {"head_score": heads, "strongest_score": best, "strongest_head": ("score", head)}
+
+        return by_layer(found.repeated, one).assign_coords(score=list(SCORES))
+
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Return the cells with the scores of all heads at the first checkpoint.
+
+        Sequences without repetition are no null of a previous-token head, which needs none.
+        """
+        plain = [f"{name}_unrepeated" for name in _SCORED if f"{name}_unrepeated" in data]
+        repeats = {name: data[name].where(data.score != "previous-token") for name in plain}
+        first = at_first_step(data, "head_score", ("layer", "head"))
+        firsts = {} if first is None else {f"{name}_first": first for name in _SCORED}
+        return data.assign(repeats | firsts)
+
+    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+        """Return every head over steps, a figure for each score."""
+        if "head_score" not in data:
+            return []
+        return [
+            Heatmap(
+                f"heads-{score}",
+                f"{score.capitalize()} score of every head",
+                value="head_score",
+                y="head",
+                facet="layer",
+                select={"score": score},
+            )
+            for score in SCORES
+        ]
+
+
+def strongest(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the heads that are highest on the even sequences, and their values on all of them.
+
+    Parameters
+    ----------
+    values
+        (scores, heads, sequences).
+
+    Returns
+    -------
+    head, of_sequence
+        (scores,) and (scores, sequences). Only the odd sequences measure the head without bias.
+
+    Examples
+    --------
+    >>> strongest(np.array([[[0.9, 0.1], [0.5, 0.6]]]))
+    (array([0]), array([[0.9, 0.1]]))
+    """
+    head = values[..., ::2].mean(axis=-1).argmax(axis=1)
+    return head, np.take_along_axis(values, head[:, None, None], axis=1)[:, 0]
+
+
+def _measured_half(of_text: np.ndarray) -> np.ndarray:
+    return of_text[..., 1::2]
+
+
+def _of_heads(values: np.ndarray, *more: str) -> xr.DataArray:
+    """Return values over (score, head, ...) with labels of the heads, of which layers differ."""
+    heads = np.arange(values.shape[1])
+    return xr.DataArray(values, dims=("score", "head", *more), coords={"head": heads})

@@ -1,0 +1,128 @@
+"""Reading what attention heads do on repeated sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...capture.collect import feed
+from ...capture.forward import eager_attention, quiet
+from ...capture.layers import match_attention
+from ...capture.maps import MapCollector
+from ...errors import NonFiniteError
+from ...inputs.batches import Batch
+from ...needs import Need, Source
+from .scores import SCORES, head_scores
+from .sequences import RandomSequences, sequences_for
+
+
+@dataclass(frozen=True, eq=False)
+class HeadReading:
+    """What the heads of a model do on random sequences.
+
+    Parameters
+    ----------
+    repeated, unrepeated
+        By attention module, (scores, heads, sequences): on sequences with repetition and without.
+    equal
+        (scores,) what equal attention to all keys that any head reaches would give.
+    """
+
+    repeated: dict[str, np.ndarray]
+    unrepeated: dict[str, np.ndarray]
+    equal: np.ndarray
+
+
+@dataclass(frozen=True)
+class HeadScores(Need):
+    """Scores of every attention head on repeated sequences: a `HeadReading`.
+
+    Parameters
+    ----------
+    layers
+        Glob over attention modules; ``"*"`` takes all that return attention weights.
+    on
+        Name of the input set, whose special tokens frame the sequences; None means the first.
+    n_sequences, period, random_state
+        How many sequences, the length of the part that is repeated, and the seed.
+    """
+
+    layers: str | tuple[str, ...] = "*"
+    on: str | None = None
+    n_sequences: int = 32
+    period: int = 25
+    random_state: int = 0
+
+    def check(self, source: Source) -> None:
+        """Refuse a model that no sequence could be repeated for."""
+        self._sequences(source)
+
+    def read(self, source: Source) -> HeadReading:
+        """Return the scores."""
+        sequences = self._sequences(source)
+        paths = match_attention(source.model, self.layers)
+        collector = _HeadCollector(paths, sequences)
+        with quiet(source.model), eager_attention(source.model):
+            feed(
+                source.model,
+                sequences.inputs.batches(source.settings.batch_size),
+                [collector],
+                position_ids=source.settings.positions == "mask",
+            )
+        return collector.result()
+
+    def tensors(self, source: Source) -> set[str]:
+        """Return the tensors of the modules up to the last map."""
+        found: set[str] = source.tensors_read_for_attention(self.layers)
+        return found
+
+    def _sequences(self, source: Source) -> RandomSequences:
+        return sequences_for(
+            source.model, source.inputs, self.n_sequences, self.period, self.random_state
+        )
+
+
+class _HeadCollector(MapCollector):
+    """Reduces every attention map to the scores of its heads."""
+
+    def __init__(self, paths: Sequence[str], sequences: RandomSequences) -> None:
+        super().__init__(paths)
+        self._sequences = sequences
+        self._found: dict[str, np.ndarray] = {}
+        width = sequences.inputs.ids.shape[1]
+        self._reached = torch.zeros(width, width, dtype=torch.bool)
+
+    def queries(self, batch: Batch) -> Tensor:
+        """Return that every token is a query."""
+        return torch.from_numpy(np.ascontiguousarray(batch.mask))
+
+    def reduce(self, path: str, weights: Tensor) -> None:
+        """Note the scores of the map's heads."""
+        self._reached |= (weights.amax(dim=(0, 1)) > 0).cpu()
+        place, period = self._sequences.place, self._sequences.period
+        found = torch.stack(head_scores(weights[..., place, place].float(), period))
+        shape = (len(SCORES), weights.shape[1], len(self._sequences.inputs))
+        store = self._found.setdefault(path, np.full(shape, np.nan))
+        store[..., self._batch.rows] = found.transpose(1, 2).double().cpu().numpy()
+
+    def result(self) -> HeadReading:
+        """Return the scores of all modules.
+
+        Raises
+        ------
+        NonFiniteError
+            If a map holds NaN.
+        """
+        for path, found in self._found.items():
+            if not np.isfinite(found).all():
+                raise NonFiniteError(f"attention weights of {path!r} are not finite.")
+        count, place = self._sequences.count, self._sequences.place
+        share = self._reached.numpy() / self._reached.numpy().sum(axis=1, keepdims=True)
+        equal = np.array(head_scores(share[place, place], self._sequences.period))
+        repeated = {path: found[..., :count] for path, found in self._found.items()}
+        unrepeated = {path: found[..., count:] for path, found in self._found.items()}
+        return HeadReading(repeated, unrepeated, equal)

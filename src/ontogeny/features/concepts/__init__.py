@@ -1,0 +1,21 @@
+"""Observables of concepts: fitted at every step, and followed through training."""
+
+PUBLIC = {
+    "describe": {
+        "describe.concentration": ["concentration"],
+        "describe.contexts": ["contexts"],
+        "describe.enrichment": ["enrichment"],
+        "describe.names": ["names"],
+        "describe.neighbours": ["neighbours"],
+        "describe.rows": ["orientation"],
+        "describe.tokens": ["strongest_tokens"],
+    },
+    "observables": {
+        "dictionaries": ["Concepts"],
+        "distances": ["ConceptDistances"],
+        "effects": ["ConceptEffects"],
+        "joint": ["JointConcepts"],
+        "vocabulary": ["VocabularyConcepts"],
+    },
+}
+"""The names that it gives to public modules, and which of its own modules defines each."""

@@ -1,0 +1,60 @@
+"""Two halves of the texts: tokens are chosen on one and confirmed on the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....errors import ArgumentError
+from ....inputs import stratified_split
+from ....units import Units
+from .rows import Kinds, Rows, squared
+
+CHOSEN = 3  # tokens that a concept may concentrate on
+
+
+def check_units(units: Units) -> None:
+    """Check that rows come from two units of texts at least."""
+    if units.count < 2:
+        raise ArgumentError(
+            "inputs must hold two units of texts at least (texts that repeat or share a document "
+            "are one): what is found in one is confirmed in the other; the rows come from 1."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Confirmation:
+    """The tokens chosen on one half of the texts, on the other half."""
+
+    strength: np.ndarray
+    """(n_half, r) squared codes."""
+    carried: np.ndarray
+    """(r,) squared code on the chosen tokens."""
+    occurrences: np.ndarray
+    """(r,) rows that are of a chosen token."""
+
+    @property
+    def share(self) -> np.ndarray:
+        """(r,) share of the squared code on the chosen tokens; 0 where nothing fires."""
+        total = self.strength.sum(axis=0)
+        shares = np.where(total > 0, self.carried / np.where(total > 0, total, 1.0), 0.0)
+        return np.asarray(np.minimum(shares, 1.0).round(12))  # two orders of adding up round apart
+
+
+def confirmations(values: np.ndarray, rows: Rows, random_state: int) -> list[Confirmation]:
+    """Return what each half of the texts confirms of the tokens chosen on the other one."""
+    check_units(rows.units)
+    halves = stratified_split(
+        np.zeros(len(rows), dtype=int), 0.5, random_state, groups=rows.units.of_row
+    )
+    kinds, strength = Kinds.of(rows.ids()), squared(values)
+    sums = [kinds.sums(strength, half) for half in halves]
+    found = []
+    for first, second in ((0, 1), (1, 0)):
+        chosen = np.argsort(-sums[first], axis=0, kind="stable")[:CHOSEN]
+        fires = np.take_along_axis(sums[first], chosen, axis=0) > 0
+        carried = np.where(fires, np.take_along_axis(sums[second], chosen, axis=0), 0.0)
+        there = np.where(fires, kinds.counts(halves[second])[chosen], 0)
+        found.append(Confirmation(strength[halves[second]], carried.sum(axis=0), there.sum(axis=0)))
+    return found

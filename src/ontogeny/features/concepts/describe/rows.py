@@ -1,0 +1,157 @@
+"""The rows that codes are of: their tokens, their neighbours, the units that they come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from ....arrays import Array, matrix, to_numpy
+from ....errors import ArgumentError, check_type
+from ....inputs import Inputs
+from ....inputs.sampling import TokenSample
+from ....units import Units
+
+BEYOND = -1  # the id of what lies beyond a text
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The sampled tokens of a set of texts."""
+
+    inputs: Inputs
+    sample: TokenSample
+
+    def __post_init__(self) -> None:
+        check_type("inputs", self.inputs, Inputs)
+        check_type("sample", self.sample, TokenSample)
+        text, position = self.sample.text, self.sample.position
+        if not len(text) or text.min() < 0 or text.max() >= len(self.inputs):
+            raise ArgumentError(
+                f"sample must name texts 0 to {len(self.inputs) - 1} of inputs, at least one."
+            )
+        if (position >= self.inputs.lengths[text]).any() or position.min() < -1:
+            raise ArgumentError(
+                "sample names a position beyond its text: it is of other inputs than these."
+            )
+
+    def __len__(self) -> int:
+        return len(self.sample)
+
+    @cached_property
+    def units(self) -> Units:
+        """The unit of noise of each row: texts that repeat or share a document are one."""
+        return Units(self.inputs.groups[self.sample.text])
+
+    @cached_property
+    def has_tokens(self) -> bool:
+        """Whether the rows are of tokens; those of means of texts are not."""
+        return bool((self.sample.position >= 0).all())
+
+    def ids(self, offset: int = 0) -> np.ndarray:
+        """Return (n,) the id of each row's token, or of the one `offset` places after it.
+
+        -1 beyond the text, and for a row that is the mean of a text.
+        """
+        return self.ids_at(self.sample.text, self.sample.position, np.array([offset]))[:, 0]
+
+    def ids_at(self, text: np.ndarray, position: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        """Return (n, k) the ids at `offsets` (k,) from positions (n,) of texts (n,)."""
+        at = position[:, None] + offsets
+        there = (position[:, None] >= 0) & (at >= 0) & (at < self.inputs.lengths[text][:, None])
+        column = self._first[text][:, None] + np.where(there, at, 0)
+        return np.where(there, self.inputs.ids[text[:, None], column], BEYOND)
+
+    def rows_at(self, text: np.ndarray, position: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        """Return (n, k) which row is of that token, as in `ids_at`; -1 where none is."""
+        at = position[:, None] + offsets
+        inside = (at >= 0) & (at < self._row_of.shape[1])
+        return np.where(inside, self._row_of[text[:, None], np.where(inside, at, 0)], -1)
+
+    @cached_property
+    def _first(self) -> np.ndarray:
+        return np.asarray(self.inputs.mask.argmax(axis=1))
+
+    @cached_property
+    def _row_of(self) -> np.ndarray:
+        found = np.full(self.inputs.ids.shape, -1)
+        known = np.flatnonzero(self.sample.position >= 0)
+        found[self.sample.text[known], self.sample.position[known]] = known
+        return found
+
+
+def described(codes: Array, inputs: Inputs, sample: TokenSample) -> tuple[np.ndarray, Rows]:
+    """Return the codes (n, r) turned to their strong side, as float64, and their rows.
+
+    Raises
+    ------
+    ArgumentError
+        If there is not one row of codes for every row of the sample.
+    NonFiniteError
+        If a code is NaN or infinite.
+    """
+    rows = Rows(inputs, sample)
+    values = to_numpy(matrix("codes", codes)).astype(np.float64)
+    if len(values) != len(rows):
+        raise ArgumentError(
+            f"codes must have one row for each of {len(rows)} rows of sample; got {len(values)}."
+        )
+    return values * orientation(values), rows
+
+
+def orientation(codes: Array) -> np.ndarray:
+    """Return for each concept 1, or -1 where it is stronger on its negative side.
+
+    The side is that of the sum of cubes, which for centred codes is their skewness: a sparse
+    feature is mostly absent and sometimes large. Codes that are not negative are not turned.
+
+    Parameters
+    ----------
+    codes
+        (n, r).
+
+    Returns
+    -------
+    numpy.ndarray
+        (r,) of 1 and -1.
+
+    Examples
+    --------
+    >>> orientation(np.array([[0.1, 1.0], [0.1, 2.0], [-0.9, 3.0]]))
+    array([-1.,  1.])
+    """
+    values = to_numpy(matrix("codes", codes)).astype(np.float64)
+    largest = np.abs(values).max(axis=0)
+    cubes = (values / np.where(largest > 0, largest, 1.0)) ** 3
+    return np.where(cubes.sum(axis=0) < 0, -1.0, 1.0)
+
+
+def squared(codes: np.ndarray) -> np.ndarray:
+    """Return the squares of codes where they are positive, 0 elsewhere."""
+    return np.maximum(codes, 0.0) ** 2
+
+
+@dataclass(frozen=True, eq=False)
+class Kinds:
+    """Which of several kinds, such as token ids, each row is of."""
+
+    values: np.ndarray
+    place: np.ndarray
+
+    @classmethod
+    def of(cls, labels: np.ndarray) -> Kinds:
+        """Return the kinds of labels (n,), in their order."""
+        return cls(*np.unique(labels, return_inverse=True))
+
+    def counts(self, among: np.ndarray | None = None) -> np.ndarray:
+        """Return (kinds,) rows of every kind, `among` some rows."""
+        place = self.place if among is None else self.place[among]
+        return np.bincount(place, minlength=len(self.values))
+
+    def sums(self, values: np.ndarray, among: np.ndarray | None = None) -> np.ndarray:
+        """Return (kinds, r) sums of values (n, r) over the rows of every kind."""
+        kept = np.arange(len(values)) if among is None else among
+        shape = (len(self.values), len(values))
+        return sparse.csr_array((np.ones(len(kept)), (self.place[kept], kept)), shape) @ values

@@ -1,0 +1,466 @@
+"""Concepts at each step, and how far they still are from the reference step's (Algorithm 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+import xarray as xr
+
+from ... import distances
+from ...arrays import on_host
+from ...distances.correlations import CORRELATIONS
+from ...distances.features import FeatureRotation
+from ...errors import ArgumentError, CheckpointError, NonFiniteError, check_choice, check_whole
+from ...figures import Section
+from ...needs import Need
+from ...needs.derived import Reference
+from ...observables.arguments import check_names
+from ...observables.base import Reading, Run, by_layer
+from ...observables.catalogued import SOME_LAYERS, PresetEntry, Presets
+from ...observables.extractor_fits import (
+    PRECISIONS,
+    FromExtractor,
+    as_kept,
+    code_coordinates,
+    dictionary_array,
+    extractor_title,
+    layer_state,
+    matched,
+)
+from ...observables.rotations import Rotations
+from ...quantities import Quantity
+from ...units import Units
+from ...words.names import Names
+from .described import DESCRIBED
+from .describer import Describer
+from .dictionaries_described import (
+    KEPT_OF_STATE,
+    NAMED,
+    describing,
+    with_named,
+    with_untrained,
+)
+from .noise import ROTATION_REMOVED, Fitted, beside_refits, cold_starts, refit_transforms
+
+_EXACT = ("svd", "pca")
+
+
+@dataclass(frozen=True)
+class Concepts(FromExtractor):
+    """A concept extractor fitted at every step and layer, compared with the reference step.
+
+    At each step the dictionary W_t (m, r) is compared with W_ref three ways: ``as returned`` by
+    the solver; ``matched``, concepts permuted and signed to fit; ``rotation removed``, activations
+    first turned onto the reference's by the best orthogonal map, then matched. At about five steps
+    (``Study(noise=5)``; 0 switches it off) it is refitted from a cold start on three bootstrap
+    resamples of the texts, in the other floating-point precision and, where the solver depends on
+    a seed, with three other seeds, and compared with what chance gives.
+
+    Parameters
+    ----------
+    extractor
+        Name of an extractor, see ``ontogeny.concepts.names()``.
+    n_concepts
+        Number r of concepts.
+    layers
+        Glob or globs over module paths.
+    distances
+        Names of distances, see ``ontogeny.distances.names()``.
+    correlations
+        Names of correlations with the reference's concepts, see `ontogeny.distances.correlation`;
+        ``"weighted"`` weighs each of the reference's concepts by its share of the reference's
+        codes, ``"internal"`` is that of this step's own concepts.
+    on, tokens, max_tokens, random_state
+        Which tokens; `random_state` also seeds the solver, equally at every step.
+    init
+        ``"seeded"``: the same seed at every step; ``"reference"``: start from the reference
+        step's dictionary; ``"chain"``: start from the neighbouring step nearer to the reference.
+        The reference step itself is fitted from the seed in every case, so that its distance is 0.
+        A chain reads and fits every checkpoint once more, one after the other, before the steps
+        are observed.
+    keep_codes
+        Whether the codes U_t (token, concept) are stored too. They are large: 100 codes of 5,000
+        tokens at 48 steps and 12 layers are 1.2 GB. Without them their norms are kept alone.
+    keep_dictionaries
+        How the dictionaries W_t of every step, those of a refit, and ``code_coordinates`` are
+        stored: ``"float32"``, ``"float16"`` (half the bytes, numbers right to 0.05 %), or
+        ``"none"``. Distances are computed before and do not change. A step and layer of m features
+        and r concepts takes 4 m r bytes in float32; observables of this node's dictionaries
+        (`ConceptDistances`, `ConceptTracks` and the like) need them.
+    options
+        Further arguments of the extractor.
+    examples
+        Contexts that are kept of each concept at each step, with its name, its tokens and what it
+        writes to the vocabulary; 0 describes nothing. Concepts of different steps are different
+        fits: to follow a concept over the steps, use `JointConcepts`.
+    label
+        Name of the node, where a study holds the same extractor twice.
+
+    Examples
+    --------
+    >>> Concepts("ica", n_concepts=20, layers="model.layers.*.mlp").name
+    'concepts-ica'
+    """
+
+    extractor: str
+    n_concepts: int = 100
+    layers: str | tuple[str, ...] = "mlp"
+    distances: tuple[str, ...] = ("frobenius", "procrustes")
+    correlations: tuple[str, ...] = ()
+    on: str | None = None
+    tokens: str = "all"
+    max_tokens: int | None = 5000
+    random_state: int = 0
+    init: str = "seeded"
+    keep_codes: bool = False
+    keep_dictionaries: str = "float32"
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    examples: int = 0
+
+    kind: ClassVar[str] = "concepts"
+    question: ClassVar[str] = (
+        "Which directions does a dictionary find at each step, and how far are they from the last?"
+    )
+    presets: ClassVar[Presets] = (
+        PresetEntry(
+            ("standard", "everything"),
+            {"n_concepts": "$concepts", **SOME_LAYERS, "extractor": "svd"},
+            60,
+        ),
+        PresetEntry(
+            ("standard", "everything"),
+            {"n_concepts": "$concepts", **SOME_LAYERS, "extractor": "ica"},
+            70,
+        ),
+    )
+    version: ClassVar[int] = 7
+    kept: ClassVar[tuple[str, ...]] = KEPT_OF_STATE
+    uses_noise: ClassVar[bool] = True
+    variables: ClassVar[Names] = {
+        "dictionary": ("dictionary of concepts", "dictionary units"),
+        "code_coordinates": ("codes in a basis of both steps", "code units"),
+        "codes": ("codes", "code units"),
+        "norm": ("norm of the dictionary", "dictionary units"),
+        "iterations": ("iterations of the solver", "iterations"),
+        "converged": ("whether the solver converged", "1"),
+        "refit_dictionary": ("refitted dictionary", "dictionary units"),
+        "refit_transform_distance": ("change of the transform by refitting", "1"),
+        "refit_log_det": ("log-determinant of the transform of refits", "1"),
+        "refit_condition": ("condition number of the transform of refits", "1"),
+        "refit_share": ("share of the squared change by refitting", "1"),
+        **DESCRIBED,
+    }
+
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        super().check()
+        check_choice("init", self.init, ("seeded", "reference", "chain"))
+        check_choice("keep_dictionaries", self.keep_dictionaries, PRECISIONS)
+        check_whole("examples", self.examples, 0)
+        check_names("distances", self.distances, distances.names())
+        check_names("correlations", self.correlations, CORRELATIONS, minimum=0)
+        if "internal" in self.correlations and self.n_concepts < 2:
+            raise ArgumentError("correlations: 'internal' needs at least two concepts; got 1.")
+
+    @property
+    def name(self) -> str:
+        """The label, or ``concepts-`` and the extractor."""
+        return self.label or f"concepts-{self.extractor}"
+
+    @property
+    def quantities(self) -> tuple[Quantity, ...]:  # type: ignore[override]
+        """Distances to the reference, the reconstruction error, and correlations."""
+        title = extractor_title(self.extractor)
+        refit = {"refit": "refitting alone"}
+        compared: dict[str, Any] = {
+            "unit": "refits",
+            "nulls": {**refit, "chance": "chance"},
+            "facet": "alignment",
+        }
+        return (
+            Quantity(
+                "relative_distance",
+                "distance relative to the norms",
+                each="distance",
+                heading="{label} distance to the reference step",
+                rows=f"{{layer}} · {title} concepts",
+                subject=f"The {title} concepts of {{layer}}",
+                at={"distance": self._judged, "alignment": ROTATION_REMOVED},
+                relative_to="reference",
+                settled_by="refit",
+                minimum=0.0,
+                caption="Relative to the norms. Left as the solver returned them, then with "
+                "concepts permuted and signed, then with the rotation of the activations removed "
+                "as well.",
+                **compared,
+            ),
+            Quantity(
+                "distance_to_reference",
+                "distance to the reference step",
+                "dictionary units",
+                heading="the same distances, absolute",
+                select={"distance": self.distances[0]},
+                minimum=0.0,
+                caption="Not divided by the norms, which grow in training.",
+                **compared,
+            ),
+            Quantity(
+                "reconstruction_error",
+                "reconstruction error, relative",
+                symbol="‖A − UWᵀ‖ / ‖A‖",
+                heading="reconstruction error",
+                nulls=refit,
+                caption="Fraction of the norm of the activations that the concepts leave out.",
+            ),
+            Quantity(
+                "correlation_to_reference",
+                "correlation with the reference step's concepts",
+                each="correlation",
+                heading="{label} correlation with the reference step's concepts",
+                caption="Mean |cosine| of columns. Columnwise: of equal columns, which depends on "
+                "the order of the concepts. Optimal: after the best one-to-one assignment. "
+                "Weighted: the same, each of the reference's concepts weighted by its share of "
+                "the reference's absolute codes.",
+                optional=True,
+                **compared,
+            ),
+            Quantity(
+                "internal_correlation",
+                "internal correlation among the concepts of a step",
+                unit="refits",
+                nulls=refit,
+                optional=True,
+                caption="Mean |cosine| of every concept with its match among the others: how "
+                "redundant the dictionary is.",
+            ),
+            *([NAMED] if self._describer.active else ()),
+        )
+
+    @property
+    def section(self) -> Section:  # type: ignore[override]
+        """Heading and margin notes."""
+        return Section(
+            title=f"{extractor_title(self.extractor)} concepts",
+            definition=f"A dictionary W of concepts is fitted to the activations of each layer at "
+            f"each step, and compared with the reference step's. The verdict uses the "
+            f"{self._judged} distance with the rotation removed.",
+            symbol="Aₜ ≈ UₜWₜᵀ,  d(Wₜ, W_ref) / √(‖Wₜ‖² + ‖W_ref‖²)",
+            null="Grey: refitting at the same step on resampled texts, in the other floating-point "
+            "precision (and with other seeds, where the solver has any), and chance: the same "
+            "dictionary in a random basis, or against tokens out of order.",
+            care="Without matching, two fits of one model already differ, by order, sign and "
+            "rotation. A distance is 0 at the reference step by definition; that step is left out "
+            "of the verdict.",
+            source="Bernas 2025, Algorithm 2, Defs 40 and 44, 49-52, Figs 13-15 and 17",
+        )
+
+    def needs(self) -> Sequence[Need]:
+        """Return the activations here and at the reference step."""
+        return [self.activations, Reference(self.activations), *self._describer.needs()]
+
+    @property
+    def prepares_over_steps(self) -> bool:
+        """Whether all steps are fitted in order beforehand."""
+        return self.init == "chain"
+
+    def prepare(self, run: Run) -> xr.Dataset:
+        """Fit the reference step's dictionaries, and with ``init="chain"`` all others in order."""
+        values = run.reading(run.reference_step)[self.needs()[0]]
+        fits: dict[str, torch.Tensor] = {}
+
+        def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
+            _, U, fits[path] = self._fit(A)
+            return {
+                "dictionary": dictionary_array(fits[path]),
+                "codes": (("token", "concept"), _codes(U)),
+            }
+
+        state = by_layer(values, one)
+        state = state.assign(self._chain(run, fits)) if self.init == "chain" else state
+        return with_untrained(state, run, self._describer, lambda A: _codes(self._fit(A)[1]))
+
+    def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
+        """Return dictionaries, codes in few numbers, and distances of every layer."""
+        own = self.activations
+        reference = Reference(own)
+        describe = describing(reading, state, self._describer)
+        there, units = reading[reference], Units(reading.units(own))
+        here = reading.step == reading.reference_step
+
+        def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
+            known = layer_state(state, path)
+            W_ref = torch.as_tensor(known.dictionary.values[: A.shape[1]]).to(A.dtype)
+            U_ref = torch.as_tensor(known.codes.values).to(A.dtype)
+            start = None if here else self._start(known, reading.step, W_ref)
+            rotations = Rotations(reading, reference, path, A, there[path].to(A))
+            units_of_noise = units if reading.noise else None
+            fitted = Fitted(W_ref, U_ref)
+            found, U, W = self._observe_layer(rotations, fitted, start, units_of_noise)
+            return {**found, **describe(path, _codes(U), dictionary_array(W).values)}
+
+        return by_layer(reading[own], one)
+
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Count the concepts with a name."""
+        return with_named(data)
+
+    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+        """Return how many fits did not converge."""
+        fits = data.converged.values
+        failed, count = int((fits == 0).sum()), int(np.isfinite(fits).sum())
+        return [f"{failed} of {count} fits did not converge."] if failed else []
+
+    @property
+    def _describer(self) -> Describer:
+        return Describer(self.activations, self.examples)
+
+    @property
+    def _judged(self) -> str:
+        """The distance that the verdict uses."""
+        return "procrustes" if "procrustes" in self.distances else self.distances[0]
+
+    def _observe_layer(
+        self,
+        rotations: Rotations,
+        reference: Fitted,
+        start: torch.Tensor | None,
+        units: Units | None,
+    ) -> tuple[dict[str, Any], torch.Tensor, torch.Tensor]:
+        """Return what is stored of one layer, with codes and dictionary.
+
+        With `units`, refits on resampled texts are stored as well. Fits are made where the
+        activations are. Dictionaries are compared on the host: they are small, the comparisons
+        many, and each would make it wait for a device.
+        """
+        A = rotations.here
+        estimator, U, W = self._fit(A, start)
+        W = on_host(W)
+        result: dict[str, Any] = {
+            "dictionary": dictionary_array(W),
+            "code_coordinates": code_coordinates(reference.codes.to(U), U),
+            "norm": float(W.norm()),
+            "reconstruction_error": _relative_error(estimator, A),
+            "iterations": float(estimator.n_iter_),
+            "converged": float(estimator.converged_),
+        }
+        if self.keep_codes:
+            result["codes"] = (("token", "concept"), _codes(U))
+        if units is None:
+            compared = self._compared(W, reference, rotations.best)
+            result |= {str(name): v for name, v in compared.items()}
+        else:
+            result |= self._noise(Fitted(W, on_host(U)), reference, rotations, units)
+        return as_kept(result, self.keep_dictionaries), U, W
+
+    def _compared(self, W: torch.Tensor, other: Fitted, turn: FeatureRotation | None) -> xr.Dataset:
+        """Return distances of W to the other dictionary, also relative, and correlations."""
+        V = other.dictionary
+        aligned = {
+            "as returned": W,
+            "matched": matched(V, W),
+            ROTATION_REMOVED: matched(V, W if turn is None else turn.of_columns(W)),
+        }
+
+        pairs = [name for name in self.correlations if name != "internal"]
+        codes = other.codes if "weighted" in pairs else None
+        measures = (*self.distances, *pairs)
+        # All measures of one alignment at once: they share its factorisations.
+        values = [distances.compare(V, X, codes, measures=measures) for X in aligned.values()]
+
+        def table(dim: str, names: Sequence[str]) -> xr.DataArray:
+            rows = [[value[name] for value in values] for name in names]
+            coords = {dim: list(names), "alignment": list(aligned)}
+            return xr.DataArray(np.array(rows), dims=(dim, "alignment"), coords=coords)
+
+        norm = float((W.square().sum() + V.square().sum()).sqrt())
+        apart = table("distance", self.distances)
+        found = {"distance_to_reference": apart, "relative_distance": apart / norm}
+        if pairs:
+            found["correlation_to_reference"] = table("correlation", pairs)
+        if "internal" in self.correlations:
+            found["internal_correlation"] = xr.DataArray(distances.correlation("internal", W))
+        return xr.Dataset(found)
+
+    def _noise(
+        self, here: Fitted, reference: Fitted, rotations: Rotations, units: Units
+    ) -> dict[str, Any]:
+        """Return the comparisons beside refits and chance, and what is kept of the refits."""
+        seeded = "random_state" in self._estimator().get_params() and self.extractor not in _EXACT
+        A = rotations.here
+        others: dict[str, torch.Tensor] = {}
+        errors = []
+        for name, B, seed in cold_starts(A, self.random_state, seeded=seeded, units=units):
+            estimator, _, W = self._fit(B, seed=seed)
+            others[name] = on_host(W).to(A.dtype)
+            errors.append(_relative_error(estimator, B))
+        # One refit whole, as a control for what is made of the dictionaries themselves.
+        kept = others.get("seed 1", next(iter(others.values())))
+        return {
+            **beside_refits(here, reference, others, self._compared, rotations, self.random_state),
+            **refit_transforms(here.dictionary, reference.dictionary, others),
+            "reconstruction_error_refit": ("refit", np.array(errors)),
+            "refit_dictionary": dictionary_array(matched(here.dictionary, kept)),
+        }
+
+    def _fit(
+        self, A: torch.Tensor, start: torch.Tensor | None = None, seed: int | None = None
+    ) -> tuple[Any, torch.Tensor, torch.Tensor]:
+        """Return the fitted extractor, codes (n, r) and dictionary (m, r)."""
+        if not bool(A.any()):
+            raise ArgumentError("all activations are 0, in which there are no concepts")
+        estimator = self._estimator(seed)
+        U = estimator.fit_transform(A, init_dictionary=start)
+        return estimator, U, estimator.components_.T
+
+    def _start(self, known: xr.Dataset, step: int, W_ref: torch.Tensor) -> torch.Tensor | None:
+        """Return the dictionary that the fit of a step starts from; None for a cold start."""
+        if self.init == "reference":
+            return W_ref
+        if self.init == "seeded" or "start" not in known or step not in known.step.values:
+            return None
+        return torch.as_tensor(known.start.sel(step=step).values[: len(W_ref)]).to(W_ref)
+
+    def _chain(self, run: Run, fits: Mapping[str, torch.Tensor]) -> dict[str, xr.DataArray]:
+        """Walk from the reference step outwards; return what each step starts from."""
+        steps = np.asarray(run.steps)
+        before, after = steps[steps < run.reference_step], steps[steps > run.reference_step]
+        starts: dict[int, xr.DataArray] = {}
+        for walk in (before[::-1], after):
+            last = dict(fits)
+            for step in walk.tolist() if fits else []:
+                starts[step] = by_layer(last, lambda _, W: {"start": dictionary_array(W)}).start
+                last |= self._next(run, step, last)
+        order = sorted(starts)
+        if not order:
+            return {}
+        stacked = xr.concat([starts[step] for step in order], dim="step", join="outer")
+        return {"start": stacked.assign_coords(step=order)}
+
+    def _next(
+        self, run: Run, step: int, last: Mapping[str, torch.Tensor]
+    ) -> dict[str, torch.Tensor]:
+        """Return the dictionaries of a step, each from the last one; none where it fails."""
+        try:
+            values = run.reading(step)[self.needs()[0]]
+        except (CheckpointError, NonFiniteError):  # its own cell says so; the chain goes on
+            return {}
+        found: dict[str, torch.Tensor] = {}
+
+        def one(path: str, W: torch.Tensor) -> Mapping[str, Any]:
+            found[path] = self._fit(values[path], W.to(values[path]))[2]
+            return {}
+
+        by_layer(last, one)
+        return found
+
+
+def _codes(U: torch.Tensor) -> np.ndarray:
+    return np.asarray(U.detach().cpu().numpy(), dtype=np.float32)
+
+
+def _relative_error(estimator: Any, A: torch.Tensor) -> float:
+    return float(estimator.reconstruction_error_) / float(A.norm())

@@ -1,0 +1,275 @@
+"""What follows from the effects of all steps: shares, verdicts, figures and sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ...dynamics.multiple import holm
+from ...figures import Column, Curves, Figure, Heatmap, Scatter, Table
+from ...quantities import Quantity
+from ...summary.bands import null_bands
+from ...summary.noise import with_noise
+from ...words.names import Names
+
+LEVEL = 0.05
+UNIT = "nats per predicted token"
+MATTERS, NO_MORE, NO_CONCEPT = "matters", "costs no more than chance", "no concept"
+
+LEVELS = ("first_order", "removed")
+
+REMOVED = Quantity(
+    "removed",
+    "what the removal of a concept costs",
+    UNIT,
+    nulls={
+        "random": "random directions",
+        "other": "its direction where other concepts fire",
+    },
+)
+VARIABLES: Names = {
+    "effect": ("what the removal of a concept costs, to first order", UNIT),
+    "effect_random_low": ("the same of random directions, lower end", UNIT),
+    "effect_random_high": ("the same of random directions, upper end", UNIT),
+    "effect_other_low": ("the same where other concepts fire, lower end", UNIT),
+    "effect_other_high": ("the same where other concepts fire, upper end", UNIT),
+    "relative_effect": ("effect over the sum of its sizes at all steps", "1"),
+    "relative_line": ("effect over the sum of its sizes at all steps", "1"),
+    "depends": ("whether the loss depends on the layer at these tokens", "1"),
+    "share": ("share of the tokens on which concepts are removed", "1"),
+    **REMOVED.names(),
+    "removed_concept": ("number of the removed concept", "1"),
+    "first_order": ("effect of the removed concept to first order", UNIT),
+    "removed_p_single": ("p-value that its removal costs no more than the controls", "1"),
+    "removed_p": ("the same, corrected over the concepts of a step", "1"),
+    "judged_step": ("last step with controls", "steps"),
+    "judged_removed": ("cost of removal at the last step with controls", UNIT),
+    "judged_random": ("the same of random directions, upper end", UNIT),
+    "judged_other": ("the same where other concepts fire, upper end", UNIT),
+    "judged_p": ("corrected p-value at that step", "1"),
+    "verdict": ("whether the concept matters", ""),
+    "matters_from": ("step with controls from which on it matters", "steps"),
+    "n_judged": ("removed concepts that are judged", "concepts"),
+    "n_matter": ("removed concepts that matter", "concepts"),
+    "first_order_correlation": ("correlation of effects to first order and by removal", "1"),
+    "first_order_slope": ("cost of removal per effect to first order", "1"),
+}
+
+
+def verdicts(data: xr.Dataset, joint: xr.Dataset) -> xr.Dataset:
+    """Return the stacked cells with all that takes several steps, or the lives of the concepts.
+
+    Parameters
+    ----------
+    data
+        Cells along ``step``.
+    joint
+        The summary of the joint concepts.
+    """
+    if "effect" not in data:
+        return data
+    total = abs(data.effect).sum("step")
+    data = data.assign(relative_effect=data.effect / total.where(total > 0))
+    if "line_concept" in joint:
+        data = data.assign(relative_line=_lines(data.relative_effect, joint.line_concept))
+    constant = {n: _once(data[n]) for n in ("removed_concept", "share") if n in data}
+    data = null_bands(with_noise(data.assign(constant), REMOVED), REMOVED)
+    data = data.assign(_agreement(data))
+    if "removed_p_single" not in data or not data.removed_p_single.notnull().any():
+        return data
+    return data.assign(_judged(data, _are_concepts(data, joint)))
+
+
+def _once(values: xr.DataArray) -> xr.DataArray:
+    """Return what is the same at all steps where it is known."""
+    return values.max("step") if "step" in values.dims else values
+
+
+def _lines(relative: xr.DataArray, line_concept: xr.DataArray) -> xr.DataArray:
+    """Return the relative effects of the concepts, in the order of the figure of their lives."""
+    lines = line_concept.reindex(layer=relative.layer.values)
+    table = relative.transpose("layer", "concept", "step").values
+    numbers = lines.transpose("layer", "line").values
+    found = np.take_along_axis(table, np.nan_to_num(numbers)[..., None].astype(int), axis=1)
+    found = np.where(np.isfinite(numbers)[..., None], found, np.nan)
+    return xr.DataArray(found, dims=("layer", "line", "step"))
+
+
+def _are_concepts(data: xr.Dataset, joint: xr.Dataset) -> np.ndarray:
+    """Return whether each removed latent is a concept, (layer, removal)."""
+    numbers = data.removed_concept.transpose("layer", "removal").values
+    if "concept_kind" not in joint:
+        return np.isfinite(numbers)
+    kinds = joint.concept_kind.reindex(layer=data.layer.values, fill_value="")
+    kinds = kinds.transpose("layer", "concept").values.astype(str)
+    of_removed = np.take_along_axis(kinds, np.nan_to_num(numbers).astype(int), axis=1)
+    return np.isfinite(numbers) & (of_removed != NO_CONCEPT) & (of_removed != "")
+
+
+def _judged(data: xr.Dataset, concept: np.ndarray) -> dict[str, Any]:
+    """Return corrected p-values, and the verdicts at the last step with controls."""
+    order = ("step", "layer", "removal")
+    single = data.removed_p_single.transpose(*order).values
+    p = np.stack([holm(np.where(concept, each, np.nan)) for each in single])
+    known = np.flatnonzero(np.isfinite(single).any(axis=(1, 2)))
+    last = int(known[-1])
+    matters = p[last] <= LEVEL
+    words = np.where(matters, MATTERS, np.where(concept, NO_MORE, NO_CONCEPT))
+    words = np.where(np.isfinite(single[last]), words, "")
+    over = ("layer", "removal")
+    at = {
+        "judged_removed": "removed",
+        "judged_removed_stderr": "removed_stderr",
+        "judged_random": "removed_random_high",
+        "judged_other": "removed_other_high",
+    }
+    return {
+        "removed_p": (order, p),
+        "judged_step": float(data.step.values[last]),
+        **{name: data[of].isel(step=last, drop=True) for name, of in at.items() if of in data},
+        "judged_p": (over, p[last]),
+        "verdict": (over, words.astype(object)),
+        "matters_from": (over, _lasting(p[known] <= LEVEL, data.step.values[known])),
+        "n_judged": ("layer", np.isfinite(p[last]).sum(axis=1).astype(float)),
+        "n_matter": ("layer", matters.sum(axis=1).astype(float)),
+    }
+
+
+def _lasting(holds: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """Return the first step from which on something holds (steps, ...); NaN if it does not."""
+    lasting = np.flip(np.logical_and.accumulate(np.flip(holds, 0), axis=0), 0)
+    return np.where(lasting.any(axis=0), steps[lasting.argmax(axis=0)], np.nan)
+
+
+def _agreement(data: xr.Dataset) -> dict[str, Any]:
+    """Return correlation (layer,) and slope of both levels, over steps and removed concepts."""
+    found = []
+    for layer in data.layer.values:
+        one = data.sel(layer=layer)
+        x, y = (one[name].transpose("step", "removal").values.ravel() for name in LEVELS)
+        known = np.isfinite(x) & np.isfinite(y)
+        x, y = x[known], y[known]
+        varies = len(x) > 2 and x.std() > 0 and y.std() > 0
+        correlation = float(np.corrcoef(x, y)[0, 1]) if varies else np.nan
+        found.append((correlation, float(x @ y / (x @ x)) if varies else np.nan))
+    correlations, slopes = np.array(found).T
+    return {
+        "first_order_correlation": ("layer", correlations),
+        "first_order_slope": ("layer", slopes),
+    }
+
+
+def figures(data: xr.Dataset) -> list[Figure]:
+    """Return the effects over steps, the verdicts, and how both levels agree."""
+    found: list[Figure] = []
+    if "relative_line" in data and data.sizes.get("line", 0):
+        found.append(
+            Heatmap(
+                "relative-effects",
+                "When each concept mattered",
+                value="relative_line",
+                x="step",
+                y="line",
+                facet="layer",
+                caption="One row a concept, as in the figure of their lives: its effect to first "
+                "order, over the sum of its sizes at all steps. Below 0 the loss falls without it.",
+            )
+        )
+    if "removed" in data:
+        found += [
+            Curves(
+                "removed",
+                "What the removal of a concept costs",
+                value="removed",
+                series="removal",
+                facet="layer",
+                interval=("removed_low", "removed_high") if "removed_low" in data else None,
+                caption="The strongest concepts of each layer. Shade: ±1.96 standard errors over "
+                "texts.",
+            ),
+            Scatter(
+                "first-order",
+                "Effects to first order and by removal",
+                x="first_order",
+                y="removed",
+                points=("removal", "step"),
+                facet="layer",
+                colour="step",
+                caption="One point for each removed concept and step.",
+            ),
+        ]
+    if "verdict" in data:
+        found.append(_table())
+    return found
+
+
+def _table() -> Table:
+    return Table(
+        "verdicts",
+        "Which concepts matter",
+        columns=[
+            Column("removed_concept", "concept"),
+            Column("judged_removed", "cost", sd="judged_removed_stderr"),
+            Column("judged_random", "random directions"),
+            Column("judged_other", "where others fire"),
+            Column("judged_p", "p"),
+            Column("verdict", "verdict"),
+        ],
+        group="layer",
+        rows="removal",
+        caption="At the last step with controls. In brackets: standard error over texts. Of the "
+        "controls: the upper end of their draws.",
+    )
+
+
+def sentences(data: xr.Dataset, tokens: str) -> list[str]:
+    """Return one sentence a layer on what the removal of its concepts costs, or why it is unknown.
+
+    Examples
+    --------
+    >>> data = xr.Dataset({"depends": (("step", "layer"), [[0.0]])}, {"layer": ["h.5.mlp"]})
+    >>> sentences(data, "last")
+    ['The loss does not depend on h.5.mlp at these tokens, so nothing can be said of its concepts.']
+    """
+    judged = list(_judgements(data)) if "verdict" in data else []
+    return [*judged, *_unknown(data, tokens)]
+
+
+def _unknown(data: xr.Dataset, tokens: str) -> Iterator[str]:
+    if "depends" not in data:
+        return
+    best = data.depends.max("step") if "step" in data.depends.dims else data.depends
+    why = "; codes of masked tokens would tell" if tokens == "all" else ""
+    for layer in data.layer.values[(best == 0).values]:
+        yield (
+            f"The loss does not depend on {layer} at these tokens{why}, so nothing can be said of "
+            "its concepts."
+        )
+
+
+def _judgements(data: xr.Dataset) -> Iterator[str]:
+    step = f"{float(data.judged_step):,.0f}"
+    for layer in data.layer.values:
+        one = data.sel(layer=layer)
+        judged, matter = int(one.n_judged), int(one.n_matter)
+        if not judged:
+            continue
+        text = (
+            f"Concepts removed from {layer} at step {step}: {judged}. Of these, {matter} "
+            f"{'matters' if matter == 1 else 'matter'}: the loss rises by more than without "
+            "equally strong random directions, and than without the same direction where other "
+            "concepts fire."
+        )
+        if matter:
+            cost = one.judged_removed.where(one.verdict == MATTERS)
+            dearest = int(cost.argmax("removal"))
+            text += (
+                f" The most: concept {float(one.removed_concept[dearest]):.0f}, "
+                f"{float(cost[dearest]):.2g} {UNIT}."
+            )
+        if matter < judged:
+            text += f" There, but with no such cost: {judged - matter}."
+        yield text

@@ -1,0 +1,275 @@
+"""Whether a concept matters: what the loss would be without its part of a layer's output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+import xarray as xr
+
+from ...arrays import to_numpy
+from ...errors import ArgumentError, check_choice, check_number, check_whole
+from ...figures import Figure, Section
+from ...inputs.tokens import TokenSample
+from ...needs import Gradients, Need
+from ...needs.base import MASK_FRACTION
+from ...needs.derived import Reference
+from ...observables.arguments import check_node
+from ...observables.base import Observable, Reading, by_layer
+from ...observables.catalogued import INNER_LAYERS, PREDICTED, PresetEntry, Presets
+from ...observables.extractor_fits import layer_state
+from ...observables.of_activations import OfActivations
+from ...quantities import Measured
+from ...units import Units
+from ...words.names import Names
+from .effect_controls import chosen_concepts, others_of, p_above
+from .effect_layer import LayerEffects
+from .effect_verdicts import VARIABLES, figures, sentences, verdicts
+from .joint import JointConcepts
+from .removal import LossAtTokens
+
+LOSSES = {"auto": None, "causal": "next-token", "masked": "masked"}
+TOKENS = ("all", "last", "cls", "masked")
+_SHARED = ("layers", "on", "tokens", "max_tokens", "random_state")
+
+
+@dataclass(frozen=True)
+class ConceptEffects(OfActivations):
+    """By how much the loss rises without the part of each joint concept.
+
+    A layer's output A is a sum over concepts, ``A = c + sum_j u_j d_j + rest``: the codes u of
+    `JointConcepts` on its tokens, and the least-squares decoders d of the checkpoint, in the units
+    of the activations. The effect of concept j is the loss with ``A - u_j d_j`` on these tokens,
+    less the loss as it is. A code of 0 means that the concept is absent, so codes are removed as
+    they are: tokens on which it does not fire stay untouched, which they would not if its mean were
+    kept.
+
+    *To first order*, for all latents at all steps, from the gradient g of the loss at the layer's
+    output: ``effect_j = -sum_n u_nj <g_n, d_j>``. *Exactly*, by removal, for `n_removed` concepts
+    of a layer: the strongest at the reference step among those that another seed finds again. The
+    loss is not looked at to choose them.
+
+    Two controls, at the steps where a study measures noise. *Random directions*: the same codes
+    with directions of the same norm, drawn with the covariance of the layer's output, as isotropic
+    directions lie mostly where the layer writes nothing. *Other concepts*: the concept's own
+    direction, equally strong, with the codes of latents that fire about as often. To remove those
+    concepts themselves would ask whether this one matters more than they do; and codes permuted
+    over tokens would lose how a concept's tokens go together in texts.
+
+    Where masked tokens are predicted and codes are of whole texts (``tokens="all"``), nothing is
+    removed where the model sees the mask token, as the code is that of the word behind it: the
+    effect is that of a concept of the context. With ``tokens="masked"``, codes are of the masked
+    tokens as the model sees them: the effect is that of a concept of the prediction. After the last
+    attention, words that are seen predict nothing; ``depends`` is then 0, and there is no effect.
+
+    Parameters
+    ----------
+    of
+        Name of the `JointConcepts` node.
+    layers, on, tokens, max_tokens, random_state
+        As in that node, which is checked; `random_state` also seeds masks and controls. A mean over
+        tokens has no place in a text, so `tokens` must not be ``"mean"``.
+    objective
+        ``"causal"``, ``"masked"``, or ``"auto"`` (by the model's class).
+    mask_fraction
+        Which share of the tokens is masked, where masked tokens are predicted.
+    n_removed
+        Concepts of each layer that are really removed.
+    n_draws
+        Draws of each control, for each of them; at least 3.
+
+    Notes
+    -----
+    Passes over the texts that hold such tokens: 2 at every step and one backward pass (all layers
+    together), ``n_removed`` for every layer, and ``2 n_removed n_draws`` more for every layer at
+    the steps of controls (about five). Batches in which a concept does not fire are left out.
+
+    Only part of the tokens is changed where `max_tokens` is less than there are (``share``), so an
+    effect is the smaller. The code of a whole text may know of words that are masked in the loss.
+
+    Examples
+    --------
+    >>> ConceptEffects("joint-concepts", layers="model.layers.*.mlp", n_removed=4).name
+    'concept-effects'
+    """
+
+    of: str = "joint-concepts"
+    layers: str | tuple[str, ...] = "mlp"
+    objective: str = "auto"
+    mask_fraction: float = MASK_FRACTION
+    n_removed: int = 8
+    n_draws: int = 8
+    on: str | None = None
+    tokens: str = "all"
+    max_tokens: int | None = 5000
+    random_state: int = 0
+
+    kind: ClassVar[str] = "concept-effects"
+    question: ClassVar[str] = "Does a concept matter: what does the loss rise by without it?"
+    requires: ClassVar[str] = "a node joint-concepts, a vocabulary head"
+    price: ClassVar[str] = "tens of passes for each layer at some steps"
+    fewest_steps: ClassVar[int] = 3
+    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("circuits", "everything"), {**PREDICTED, **INNER_LAYERS}, 80),
+    )
+    uses_noise: ClassVar[bool] = True
+    variables: ClassVar[Names] = VARIABLES
+    section: ClassVar[Section] = Section(
+        title="Does a concept matter? ({of})",
+        definition="By how much the loss rises when the part of a concept is taken from a layer's "
+        "output: its code times the checkpoint's decoder, on the tokens of the codes.",
+        symbol="L(A − uⱼ dⱼᵀ) − L(A)",
+        null="Equally strong random directions with the same codes, and the concept's direction "
+        "on the tokens of other concepts that fire about as often. It matters where its removal "
+        "costs more than both, noise over texts included (Holm over the concepts).",
+        care="Removal shows what the rest of this model makes of a direction now. Models "
+        "make up for a part that is missing, and several concepts may carry the same. An effect "
+        "to first order says nothing of that, and overstates or understates large removals.",
+        source="Relative indirect effects: Crosscoding through time (2025)",
+    )
+
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        super().check()
+        check_node("of", self.of)
+        check_choice("objective", self.objective, LOSSES)
+        check_choice("tokens", self.tokens, TOKENS)
+        check_number("mask_fraction", self.mask_fraction, 0, 1, above=True, below=True)
+        check_whole("n_removed", self.n_removed)
+        check_whole("n_draws", self.n_draws, 3)
+        if self.tokens == "masked" and self.objective == "causal":
+            raise ArgumentError("tokens='masked' needs a loss of masked tokens; got 'causal'.")
+        if self.tokens == "masked" and self.mask_fraction != MASK_FRACTION:
+            raise ArgumentError(
+                f"mask_fraction must be {MASK_FRACTION} with tokens='masked', as the activations "
+                f"are read so; got {self.mask_fraction}."
+            )
+
+    def check_nodes(self, observables: Mapping[str, Observable]) -> None:
+        """Refuse a node of other concepts, and codes of other tokens or layers."""
+        of = observables[self.of]
+        if not isinstance(of, JointConcepts):
+            raise ArgumentError(
+                f"{self.name} needs a node of joint concepts; {self.of!r} is of kind {of.kind!r}."
+            )
+        for name in _SHARED:
+            own, other = getattr(self, name), getattr(of, name)
+            if own != other:
+                raise ArgumentError(
+                    f"{name} of {self.name} must be that of {self.of}, {other!r}; got {own!r}."
+                )
+        if self.n_removed > of.n_concepts:
+            raise ArgumentError(
+                f"n_removed must be at most the {of.n_concepts} latents of {self.of}; got "
+                f"{self.n_removed}."
+            )
+        if self.n_draws >= of.n_concepts:
+            raise ArgumentError(
+                f"n_draws must be less than the {of.n_concepts} latents of {self.of}; got "
+                f"{self.n_draws}."
+            )
+
+    @property
+    def state_of(self) -> str:
+        """The node whose codes are used."""
+        return self.of
+
+    @property
+    def depends_on(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The node that says which latents are concepts."""
+        return (self.of,)
+
+    def needs(self) -> Sequence[Need]:
+        """Return the activations here and at the reference, and the model with its loss."""
+        loss = LOSSES[self.objective]
+        return [
+            self.activations,
+            Reference(self.activations),
+            Gradients(loss, self.on, self.mask_fraction, self.random_state),
+        ]
+
+    def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
+        """Return the effects of all latents to first order, and of some by removal."""
+        if state is None:
+            raise ArgumentError(f"{self.name} needs the codes of {self.of}; got None.")
+        own, reference, borrowed = self.needs()
+        values, there, model = reading[own], reading[reference], reading[borrowed]
+        sample = model.inputs.sample(self.tokens, self.max_tokens, self.random_state)
+        kept = self._kept(model, sample)
+        chosen = TokenSample(sample.text[kept], sample.position[kept])
+        at = self._loss(model, chosen)
+        gradients = at.gradients(list(values))
+        units = Units(np.asarray(model.inputs.groups))
+
+        def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
+            if not gradients[path].any():
+                return {"depends": 0.0}
+            known = layer_state(state, path)
+            part = LayerEffects(path, at, gradients[path], kept, known, to_numpy(A), units)
+            of_reference = part.decoders(to_numpy(there[path]))
+            again = known["found_again"].values
+            removed = chosen_concepts(part.all_codes, again, of_reference, self.n_removed)
+            return {
+                **part.first_order(self.random_state),
+                **self._removed(part, removed, reading.noise),
+                "depends": 1.0,
+                "share": len(chosen) / max(int(model.inputs.ordinary.sum()), 1),
+            }
+
+        return by_layer(values, one)
+
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Add relative effects, corrected p-values and the verdict of each removed concept."""
+        return verdicts(data, nodes[self.of])
+
+    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+        """Return the effects over steps, the verdicts, and how both levels agree."""
+        return figures(data)
+
+    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+        """Return how many concepts matter in each layer."""
+        return sentences(data, self.tokens)
+
+    def _loss(self, model: Any, sample: TokenSample) -> LossAtTokens:
+        return LossAtTokens(model, sample, self.objective, self.mask_fraction, self.random_state)
+
+    def _kept(self, model: Any, sample: TokenSample) -> np.ndarray:
+        """Return the rows (k,) of the sample whose codes are those of what the model sees."""
+        at = self._loss(model, sample)
+        if self.tokens != "masked":
+            return np.flatnonzero(at.unmasked)
+        if not at.masked:
+            raise ArgumentError("tokens='masked' needs a model that predicts masked tokens.")
+        return np.arange(len(sample))
+
+    def _removed(self, part: LayerEffects, removed: np.ndarray, controls: bool) -> dict[str, Any]:
+        """Return the exact effects of the removed concepts, and of their controls."""
+        own = np.stack([part.removed(j) for j in removed])
+        found: dict[str, Any] = {
+            "removed_concept": ("removal", removed),
+            "first_order": ("removal", part.effect[removed]),
+        }
+        draws: dict[str, np.ndarray] = {}
+        if controls:
+            others = others_of(part.codes, self.n_draws)
+            draws = {
+                "random": np.stack(
+                    [part.random(j, self.n_draws, self.random_state) for j in removed]
+                ),
+                "other": np.stack([part.elsewhere(j, others[j]) for j in removed]),
+            }
+            p = [
+                max(p_above(mine, each[i], part.weights, part.units) for each in draws.values())
+                for i, mine in enumerate(own)
+            ]
+            found["removed_p_single"] = ("removal", np.array(p))
+        nulls = {name: (("removal", "draw"), part.mean(each)) for name, each in draws.items()}
+        found["removed"] = Measured.over_texts(
+            ("removal", part.mean(own)), own, part.weights, part.units.of_row, ("removal", "text"),
+            nulls=nulls,
+        )  # fmt: skip
+        return found

@@ -1,0 +1,320 @@
+"""Concepts with one code for the whole run, and the life of each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+import xarray as xr
+
+from ...concepts.joint.codes import METHODS, TRAINED, raw_codes, sparse
+from ...concepts.joint.intervals import found_again
+from ...concepts.joint.lives import SECOND
+from ...concepts.joint.presence import Decoder
+from ...concepts.joint.readout import CheckpointReadout, Moments
+from ...concepts.joint.snapshots import fitted_steps, text_blocks, text_folds
+from ...concepts.joint.whitening import Gathered
+from ...errors import ArgumentError, check_choice, check_number, check_whole
+from ...figures import Curves, Figure, Heatmap, Section
+from ...needs import Need
+from ...observables.base import Reading, Run, by_layer
+from ...observables.catalogued import INNER_LAYERS, PresetEntry, Presets
+from ...observables.extractor_fits import layer_state
+from ...observables.of_activations import OfActivations
+from ...quantities import Quantity
+from ...words.names import Names
+from .described import DESCRIBED, KEPT
+from .describer import Describer
+from .joint_described import (
+    SHARED,
+    described_at_step,
+    named_sentences,
+    with_descriptions,
+    with_names,
+)
+from .joint_examples import SHOWN_CODES, SHOWN_KEPT, ShownCodes, shown_of_concepts
+from .joint_gathered import read_together, standard
+from .joint_lives import VARIABLES, lives_of_layers, sentences
+from .joint_observed import observed, stale_sentences
+
+BLOCKS = 50  # of texts, that births are resampled over
+
+
+@dataclass(frozen=True)
+class JointConcepts(OfActivations):
+    """One dictionary for all checkpoints of a layer: what each concept is, and when it is there.
+
+    Codes that all checkpoints share are fitted once, on some of them; each checkpoint gets its own
+    decoder by least squares. What a latent writes, and whether it can be read from one checkpoint
+    alone, then tells when it was born, when it settled and when it went. See
+    `ontogeny.concepts.JointDictionary`, which does the same on arrays.
+
+    Parameters
+    ----------
+    layers
+        Glob or globs over module paths.
+    n_concepts
+        Number of latents; only some of them are concepts.
+    method
+        ``"ica"``, ``"svd"``, or a crosscoder: ``"batchtopk"``, ``"l1"``.
+    n_active
+        Codes that are not zero, per token on average.
+    fit_steps
+        On how many checkpoints the codes are fitted, evenly chosen among those of the study (less
+        those that cannot be read, or give NaN); or the training steps themselves. A number makes
+        the codes depend on the study's steps, so that a new checkpoint fits everything anew. Named
+        steps do not: new checkpoints of a live run are joined as they come.
+    readable
+        How well a code must be readable at its best checkpoint, from 0 to 1.
+    on, tokens, max_tokens, random_state
+        Which tokens; `random_state` also seeds the fit.
+    examples
+        Contexts that are kept of each concept, with its name, its tokens and what it writes to
+        the vocabulary (see `ontogeny.describe`); 0 describes nothing.
+    shown_texts
+        Of how many texts the code of every token is kept at every step, by a readout of that
+        checkpoint, for the example text of the page: of the texts that `TokenLosses` shows by
+        default. Needs ``tokens="all"`` and `examples`.
+
+    Examples
+    --------
+    >>> JointConcepts("model.layers.*.mlp", n_concepts=50, fit_steps=(0, 100, 1000)).name
+    'joint-concepts'
+    """
+
+    layers: str | tuple[str, ...] = "mlp"
+    n_concepts: int = 200
+    method: str = "ica"
+    n_active: int = 8
+    fit_steps: int | tuple[int, ...] = 12
+    readable: float = 0.6
+    on: str | None = None
+    tokens: str = "all"
+    max_tokens: int | None = 5000
+    random_state: int = 0
+    examples: int = 4
+    shown_texts: int = 0
+
+    kind: ClassVar[str] = "joint-concepts"
+    question: ClassVar[str] = "Which concepts are there, what does each mean, and when is it born?"
+    price: ClassVar[str] = "one fit for each layer over twelve steps, then one regression a step"
+    fewest_steps: ClassVar[int] = 3
+    presets: ClassVar[Presets] = (
+        PresetEntry(
+            ("standard", "circuits", "everything"), {"n_concepts": "$latents", **INNER_LAYERS}, 50
+        ),
+    )
+    version: ClassVar[int] = 3
+    kept: ClassVar[tuple[str, ...]] = (*KEPT, *SHARED, *SHOWN_KEPT, "found_again")
+    compared: ClassVar[tuple[str, ...]] = ("named", "n_concepts", "n_born", "mean_life")
+    variables: ClassVar[Names] = {
+        "strength": ("root of the share of the variance that a concept writes", "1"),
+        "readability": ("correlation of the codes with a readout of this checkpoint", "1"),
+        "whitened": ("inner products of decoders where activations are white", "1"),
+        "influence": ("what each block of texts adds to the squared strength", "1"),
+        "spread": ("noise of the squared strength", "1"),
+        "found_again": ("correlation with the best match of another seed", "1"),
+        **VARIABLES,
+        **DESCRIBED,
+        **SHOWN_CODES,
+        "named": ("concepts with a name", "concepts"),
+    }
+    quantities: ClassVar[tuple[Quantity, ...]] = (
+        Quantity(
+            "concepts_there",
+            "number of latents that can be read from a checkpoint",
+            "latents",
+            rows="{layer} · readable latents",
+            subject="The number of readable latents of {layer}",
+            unit="halves of the texts and seeds",
+            minimum=0.0,
+            caption="Latents of the joint dictionary that a sparse linear readout of this "
+            "checkpoint alone predicts on held-out texts.",
+        ),
+        Quantity(
+            "explained",
+            "share of the variance that the shared codes explain",
+            noise="exact",
+            caption="A shared code explains less than a dictionary of each checkpoint would. Where "
+            "it falls at new checkpoints, they hold what the codes do not know.",
+        ),
+    )
+    section: ClassVar[Section] = Section(
+        title="Concepts and their lives",
+        definition="Every token has one sparse code for the whole run, and every checkpoint its "
+        "own decoder. A latent is a concept where its codes can be read from single checkpoints. "
+        "It is born where it reaches half of its peak, after less than a quarter.",
+        symbol="Xₜ ≈ U Dₜ",
+        null="Tokens permuted between checkpoints give many latents that look born by strength "
+        "alone, and almost none that stay readable.",
+        care="A birth is known between two checkpoints at best, and not at the last one. It says "
+        "that the layer comes to write a feature of the texts, not that the model uses it. An "
+        "untrained model has readable concepts too: words themselves.",
+        source="Crosscoders (Lindsey et al. 2024), by exact methods",
+    )
+
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        super().check()
+        check_choice("method", self.method, METHODS)
+        check_whole("n_concepts", self.n_concepts)
+        check_whole("n_active", self.n_active)
+        if self.n_active > self.n_concepts:
+            raise ArgumentError(
+                f"n_active must be at most n_concepts, which is {self.n_concepts}; got "
+                f"{self.n_active}."
+            )
+        check_number("readable", self.readable, 0, 1)
+        check_whole("examples", self.examples, 0)
+        described = self.examples > 0 and self.tokens == "all"
+        if check_whole("shown_texts", self.shown_texts, 0) and not described:
+            raise ArgumentError(
+                f"shown_texts={self.shown_texts} needs described concepts of all tokens: examples "
+                f"of at least 1 and tokens='all'; got {self.examples} and {self.tokens!r}."
+            )
+        if isinstance(self.fit_steps, int):
+            check_whole("fit_steps", self.fit_steps)
+        elif not self.fit_steps:
+            raise ArgumentError(
+                f"fit_steps must be a number, or name at least one step; got {self.fit_steps!r}."
+            )
+        else:
+            for step in self.fit_steps:
+                check_whole("fit_steps", step, 0)
+
+    def needs(self) -> Sequence[Need]:
+        """Return the activations of the layers, and what describes their concepts."""
+        others = dict.fromkeys([*self._describer.needs(), *self._shown.needs()])
+        return [self.activations, *others]
+
+    @property
+    def prepares_over_steps(self) -> bool:
+        """Codes are fitted over several steps beforehand."""
+        return True
+
+    def bytes_to_prepare(self, rows: int, features: int, steps: int) -> int:
+        """Return the bytes of a fit: one layer at a time, all its checkpoints together."""
+        count = self.fit_steps if isinstance(self.fit_steps, int) else len(self.fit_steps)
+        stacked = self.method in TRAINED
+        return Gathered.size(rows, features, min(count, steps), stacked=stacked)
+
+    def prepare(self, run: Run) -> xr.Dataset:
+        """Fit the shared codes of every layer; checkpoints are read one at a time."""
+        steps, named = self._chosen(run), not isinstance(self.fit_steps, int)
+        need, stacked = self.activations, self.method in TRAINED
+        with ExitStack() as files:
+            kept, reading = read_together(run, steps, need, files, named=named)
+            codes = by_layer(kept, lambda _, layer: self._codes(layer.gathered(stacked=stacked)))
+        codes = self._shown.with_texts(codes, reading)
+        return with_descriptions(codes, run, reading, self._describer, self._untrained_codes)
+
+    def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
+        """Return strength and readability of every latent at one checkpoint."""
+        need, describer = self.activations, self._describer
+        rng = np.random.default_rng([self.random_state, 2])
+        texts = reading.units(need)
+        half, block = text_folds(texts, rng), text_blocks(texts, BLOCKS, rng)
+        readouts = describer.readouts(reading)
+        words = describer.texts(reading) if describer.active else None
+        shown = self._shown.at_step(reading, half)
+
+        def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
+            known = layer_state(state, path)
+            X, size = standard(A)
+            decoder = Decoder(known["codes"].values, block)
+            there = CheckpointReadout(Moments(X, half), decoder)
+            found = observed(there, known["codes_again"].values, self.readable - SECOND)
+            if words is None:
+                return found
+            step = described_at_step(there, size, words, readouts.get(path))
+            return {**found, **step, **shown(path, A, size, there)}
+
+        return by_layer(reading[need], one)
+
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Add the lives of all concepts, and how many have a name."""
+        data = with_names(lives_of_layers(data, self.readable, self.random_state))
+        return shown_of_concepts(data)
+
+    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+        """Return the lives as a heat map, and the strengths of newborn concepts."""
+        if "life" not in data:
+            return ()
+        found: list[Figure] = [
+            Heatmap(
+                "lives",
+                "The lives of the concepts",
+                value="life",
+                x="step",
+                y="line",
+                facet="layer",
+                caption="One row a concept, the youngest on top: its strength as a share of its "
+                "peak. Latents that are no concepts are left out.",
+            )
+        ]
+        if "newborn_strength" in data:
+            found.append(
+                Curves(
+                    "newborn",
+                    "Concepts born during the run",
+                    value="newborn_strength",
+                    series="newborn",
+                    facet="layer",
+                    caption="The strongest of each layer: root of the share of the checkpoint's "
+                    "variance, with what noise gives taken off.",
+                )
+            )
+        return found
+
+    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+        """Return how many concepts there are in each layer, and what happened to them."""
+        fitted = () if isinstance(self.fit_steps, int) else self.fit_steps
+        return [*sentences(data), *named_sentences(data), *stale_sentences(data, fitted)]
+
+    @property
+    def _describer(self) -> Describer:
+        return Describer(self.activations, self.examples)
+
+    @property
+    def _shown(self) -> ShownCodes:
+        return ShownCodes(self.activations, self.shown_texts)
+
+    def _chosen(self, run: Run) -> list[int]:
+        """Return the training steps of the fit; only a number asks for the study's steps.
+
+        A control run is read at fewer steps, and maybe not at those that are named: it is fitted on
+        as many.
+        """
+        named = None if isinstance(self.fit_steps, int) else sorted(set(self.fit_steps))
+        if named and not run.is_control:
+            return named
+        steps = np.asarray(run.steps)
+        count = len(named) if named else self.fit_steps
+        return [int(step) for step in steps[fitted_steps(count, len(steps))]]
+
+    def _codes(self, layer: Gathered) -> Mapping[str, Any]:
+        seeds = np.random.default_rng([self.random_state, 1]).integers(2**31, size=2).tolist()
+        raw = raw_codes(layer, self.n_concepts, self.method, self.n_active, seeds)
+        first, second = (sparse(each, self.n_active) for each in raw)
+        if not first.any():
+            raise ArgumentError("the activations do not vary, so there are no concepts in them")
+        return {
+            "codes": (("token", "concept"), first),
+            "codes_again": (("token", "concept"), second),
+            "found_again": ("concept", found_again(first, second)[0]),
+        }
+
+    def _untrained_codes(self, A: torch.Tensor) -> np.ndarray:
+        """Return the codes (n, r) of latents of one model alone, as dense as the shared ones."""
+        X, _ = standard(A)
+        r = min(self.n_concepts, X.shape[1])
+        gathered = Gathered(len(X), X.shape[1], 1, stacked=self.method in TRAINED)
+        gathered.add(X)
+        seeds = np.random.default_rng([self.random_state, 1]).integers(2**31, size=1).tolist()
+        k = self.n_active * r / self.n_concepts
+        (raw,) = raw_codes(gathered, r, self.method, max(round(k), 1), seeds)
+        return sparse(raw, k)

@@ -1,0 +1,121 @@
+"""What joint concepts are: names and contexts of the shared codes, and of each step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+import xarray as xr
+
+from ...capture.layer_readout import Readout
+from ...concepts.joint.readout import CheckpointReadout
+from ...observables.base import Reading, Run, by_layer
+from .described import near, only_of, tidied, vocabulary
+from .describer import Describer, Texts
+
+SHARED = tuple(f"shared_context_{part}" for part in ("id", "code", "text", "place"))
+
+
+def with_descriptions(
+    state: xr.Dataset,
+    run: Run,
+    reading: Reading,
+    describer: Describer,
+    untrained_codes: Callable[[torch.Tensor], np.ndarray],
+) -> xr.Dataset:
+    """Return the shared codes of all layers with what describes them.
+
+    Parameters
+    ----------
+    state
+        ``codes(layer, token, concept)`` and ``status(layer)``.
+    run
+        For the untrained model and the pieces of tokens.
+    reading
+        Any reading, for the texts.
+    describer
+        What is asked for; where that is nothing, the state is returned as it is.
+    untrained_codes
+        From activations (n, m) of the untrained model to codes (n, r) that are fitted to them.
+    """
+    if not describer.active:
+        return state
+    texts, pieces = describer.texts(reading), describer.pieces(run)
+    untrained = describer.untrained(run, untrained_codes)
+    words = pieces.values.tolist()
+    done = [str(path) for path in state.layer.values[state.status.values == "done"]]
+
+    def one(path: str, codes: np.ndarray) -> Mapping[str, Any]:
+        return {
+            **texts.described(codes, untrained.of(path), words),
+            **texts.contexts(codes, "shared_"),
+            **untrained.variables(path),
+        }
+
+    found = by_layer({path: state.codes.sel(layer=path).values for path in done}, one)
+    status = found.status.reindex(layer=state.layer.values)
+    described = found.drop_vars("status").reindex(layer=state.layer.values)
+    failed = state.status.where(state.status != "done", status)
+    return state.assign(described.data_vars).assign(status=failed, piece_text=pieces)
+
+
+def described_at_step(
+    there: CheckpointReadout, size: float, texts: Texts, readout: Readout | None
+) -> dict[str, Any]:
+    """Return what a standardised checkpoint alone says of the latents.
+
+    Where they are strongest by a readout of this checkpoint, what their decoders write to the
+    vocabulary, and which of them write alike. `size` is the checkpoint's standard deviation.
+    """
+    return {
+        **texts.contexts(there.predicted),
+        **near(there.presence.whitened[0]),
+        **vocabulary(size * there.decoders, readout, texts.random_state),
+    }
+
+
+def with_names(data: xr.Dataset) -> xr.Dataset:
+    """Return a node with the names of its concepts alone, and how many there are in each layer.
+
+    NaN where no concept could get one.
+    """
+    if "name" not in data:
+        return data
+    data = tidied(data)
+    if "concept_kind" not in data:
+        return data
+    concept = ~data.concept_kind.isin(["", "no concept"])
+    data = only_of(data, concept)
+    named = (data["name"] != "").sum("concept")
+    return data.assign(named=named.where(data["unnamed_because"] == ""))
+
+
+def named_sentences(data: xr.Dataset) -> list[str]:
+    """Return one sentence a layer on how many of its concepts have a name."""
+    return list(_sentences(data)) if "named" in data else []
+
+
+def _sentences(data: xr.Dataset) -> Iterator[str]:
+    for layer in data.layer.values:
+        one = data.sel(layer=layer)
+        count, because = float(one.n_concepts), str(one.unnamed_because.item())
+        if not count > 0:
+            continue
+        if because:
+            yield f"No concept of {layer} can get a name: {because}."
+            continue
+        named = int(one.named)
+        of = f"{named} of {count:.0f}" if named else f"None of the {count:.0f}"
+        yield f"{of} concepts of {layer} got a name{_controls(one)}."
+
+
+def _controls(one: xr.Dataset) -> str:
+    """Return how many concepts got a name in control runs, in brackets."""
+    if "named_control" not in one or "n_concepts_control" not in one:
+        return ", and no control was run"
+    counts = np.stack([one.named_control.values, one.n_concepts_control.values])
+    known = counts[:, np.isfinite(counts).all(axis=0)].astype(int).T.tolist()
+    listed = ", ".join(f"{named} of {count}" for named, count in known)
+    return f" (control runs: {listed})" if known else ", and no control run had concepts"

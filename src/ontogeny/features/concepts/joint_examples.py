@@ -1,0 +1,176 @@
+"""What readouts of joint concepts say of every token of a few texts, for the example text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import xarray as xr
+
+from ...arrays import to_numpy
+from ...capture.activation import ActivationCollector
+from ...concepts.joint.readout import CheckpointReadout
+from ...inputs import Inputs, ShownTexts
+from ...inputs.sampling import TokenSample
+from ...needs import Activations, InputSet, Need
+from ...observables.base import Reading
+from ...observables.shown import SHOWN, shown_variables
+from ...words.names import Names
+
+PARTS = 100  # of the largest shared code of a concept, that codes are stored in
+FULL, MISSING = 250, 255  # the largest number that is stored; no code there
+
+SHOWN_KEPT = (*SHOWN, "shown_shared_code")
+SHOWN_CODES: Names = {
+    **SHOWN,
+    "shown_code": (
+        "code of each token shown by a readout of the checkpoint; 255 where there is none",
+        "hundredths of the largest shared code",
+    ),
+    "shown_shared_code": (
+        "shared code of each token shown; 255 where it was not fitted",
+        "hundredths of the largest shared code",
+    ),
+}
+_DIMS = ("concept", "shown_text", "shown_place")
+
+
+@dataclass(frozen=True)
+class ShownActivations(Need):
+    """Activations of the ordinary tokens of a few texts: ``{module path: (n, m) float32 tensor}``.
+
+    They are read whole however few tokens are sampled of all texts, in the same forward passes.
+    """
+
+    layers: str | tuple[str, ...]
+    on: str | None = None
+    count: int = 3
+
+    def labels(self, source: Any) -> tuple[str, ...]:
+        """Return the labels of the modules that match."""
+        return Activations(self.layers, self.on).labels(source)
+
+    def pass_key(self, source: Any) -> Hashable:
+        """Return the key of the pass that other activations are read in."""
+        return Activations(self.layers, self.on).pass_key(source)
+
+    def collector(self, source: Any) -> ActivationCollector:
+        """Return what gathers the tokens."""
+        sample = ShownTexts.of(source.inputs, self.count).sample
+        return ActivationCollector(
+            self.labels(source), source.inputs, sample, source.settings.device
+        )
+
+    def tensors(self, source: Any) -> set[str] | None:
+        """Return the tensors of the modules up to the deepest layer."""
+        return Activations(self.layers, self.on).tensors(source)
+
+    def units(self, inputs: Inputs) -> np.ndarray:
+        """Return the unit of every token."""
+        return np.asarray(inputs.groups[ShownTexts.of(inputs, self.count).sample.text])
+
+
+@dataclass(frozen=True)
+class ShownCodes:
+    """Codes of every token of a few texts.
+
+    Parameters
+    ----------
+    need
+        The activations that codes are fitted to.
+    count
+        Number of texts; 0 keeps nothing.
+    """
+
+    need: Activations
+    count: int
+
+    def needs(self) -> list[Need]:
+        """Return what is read beside the activations."""
+        return [self._own, InputSet(self.need.on)] if self.count else []
+
+    def with_texts(self, state: xr.Dataset, reading: Reading) -> xr.Dataset:
+        """Return a state with the texts, and the shared codes of those tokens that were fitted."""
+        if not self.count:
+            return state
+        inputs, need = reading[InputSet(self.need.on)], self.need
+        shown = ShownTexts.of(inputs, self.count)
+        row = rows_of(shown.sample, inputs.sample(need.tokens, need.max_tokens, need.random_state))
+        codes = state.codes.transpose("layer", "token", "concept").values
+        found = []
+        for one in codes:
+            values = np.where((row >= 0)[:, None], one[row], np.nan)
+            found.append(_stored(values, one, shown))
+        return state.assign(
+            shown_variables(shown) | {"shown_shared_code": (("layer", *_DIMS), np.stack(found))}
+        )
+
+    def at_step(
+        self, reading: Reading, half: np.ndarray
+    ) -> Callable[[str, torch.Tensor, float, CheckpointReadout], dict[str, Any]]:
+        """Return what gives the codes of one layer at a step, by the readouts of this checkpoint.
+
+        A token gets the readout that is not fitted on its text; `half` (n,) are the tokens of one
+        half of the texts. It is given path, activations (n, m), their standard deviation and what
+        the checkpoint says of the latents.
+        """
+        if not self.count:
+            return lambda *_: {}
+        shown = ShownTexts.of(reading[InputSet(self.need.on)], self.count)
+        values, texts = reading[self._own], reading.units(self.need)
+        first = np.isin(reading.units(self._own), texts[half])
+
+        def one(
+            path: str, A: torch.Tensor, size: float, there: CheckpointReadout
+        ) -> dict[str, Any]:
+            codes, moments = there.decoder.codes, there.moments
+            Y = to_numpy(values[path]).astype(np.float64) - to_numpy(A).astype(np.float64).mean(0)
+            Y[:, ~moments.X.any(axis=0)] = 0.0  # constant features, as where they are standardised
+            found = moments.predicted_of((Y / size).astype(np.float32), first, codes)
+            return {"shown_code": (_DIMS, _stored(found, codes, shown))}
+
+        return one
+
+    @property
+    def _own(self) -> ShownActivations:
+        return ShownActivations(self.need.layers, self.need.on, self.count)
+
+
+def rows_of(wanted: TokenSample, sample: TokenSample) -> np.ndarray:
+    """Return the row of `sample` that each wanted token is, -1 where it is none.
+
+    Examples
+    --------
+    >>> sample = TokenSample(np.array([0, 0, 2]), np.array([1, 3, 0]))
+    >>> rows_of(TokenSample(np.array([0, 0, 2]), np.array([3, 4, 0])), sample).tolist()
+    [1, -1, 2]
+    """
+    known = enumerate(zip(sample.text.tolist(), sample.position.tolist(), strict=True))
+    rows = {token: row for row, token in known}
+    tokens = zip(wanted.text.tolist(), wanted.position.tolist(), strict=True)
+    return np.array([rows.get(token, -1) for token in tokens], dtype=int)
+
+
+def shown_of_concepts(data: xr.Dataset) -> xr.Dataset:
+    """Return a node with codes of its concepts alone, as small numbers."""
+    found = {}
+    for name in ("shown_code", "shown_shared_code"):
+        if name in data:
+            kept = data[name].fillna(MISSING).astype(np.uint8)
+            if "concept_kind" in data:
+                concept = ~data.concept_kind.isin(["", "no concept"])
+                kept = kept.where(concept, np.uint8(MISSING)).transpose(*data[name].dims)
+            found[name] = kept
+    return data.assign(found)
+
+
+def _stored(values: np.ndarray, codes: np.ndarray, shown: ShownTexts) -> np.ndarray:
+    """Return codes (tokens, r) over concept, text and place, in parts of the largest shared one."""
+    peak = codes.max(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        parts = np.clip(np.round(PARTS * values / peak), 0, FULL)
+    found = np.where(np.isfinite(parts), parts, MISSING).astype(np.uint8)
+    return shown.grid(found.T, np.uint8(MISSING))

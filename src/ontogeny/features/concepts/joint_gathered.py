@@ -1,0 +1,101 @@
+"""Checkpoints that joint concepts are fitted on: read one at a time, fitted one layer at a time."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import IO
+
+import numpy as np
+import torch
+
+from ...arrays import to_numpy
+from ...concepts.joint.snapshots import standardised
+from ...concepts.joint.whitening import Gathered
+from ...errors import ArgumentError, CheckpointError, NonFiniteError
+from ...needs import Activations
+from ...observables.base import Reading, Run
+
+
+def standard(A: torch.Tensor) -> tuple[np.ndarray, float]:
+    """Return activations (n, m) centred and divided by their standard deviation, and that."""
+    values = to_numpy(A)
+    return standardised(values, np.arange(len(values)))
+
+
+class Kept:
+    """Checkpoints (n, m) of one layer, in a temporary file until it is their turn to be fitted.
+
+    A fit holds an (n, n) kernel beside its checkpoints. With all layers at once in memory that
+    would be hundreds of megabytes for each of them.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._shapes: list[tuple[int, int]] = []
+
+    def add(self, X: np.ndarray) -> None:
+        """Keep a standardised checkpoint (n, m) in float32."""
+        self._file.write(np.ascontiguousarray(X).data)
+        self._shapes.append((X.shape[0], X.shape[1]))
+
+    def gathered(self, *, stacked: bool) -> Gathered:
+        """Return the checkpoints as a fit takes them; `stacked` as of `Gathered`."""
+        n, m = self._shapes[0]
+        found = Gathered(n, m, len(self._shapes), stacked=stacked)
+        self._file.seek(0)
+        for shape in self._shapes:
+            X = np.empty(shape, dtype=np.float32)
+            self._file.readinto(X.data)  # type: ignore[attr-defined]
+            found.add(X)
+        return found
+
+
+def read_together(
+    run: Run, steps: Sequence[int], need: Activations, files: ExitStack, *, named: bool
+) -> tuple[dict[str, Kept], Reading]:
+    """Return the checkpoints of each layer, read one at a time, and the last reading.
+
+    Checkpoints that cannot be read or give NaN are left out: their own cells say so. If all are,
+    the error of the last one is raised.
+
+    Parameters
+    ----------
+    run
+        The run.
+    steps
+        Training steps.
+    need
+        The activations.
+    files
+        Closes the temporary files.
+    named
+        Whether a person named the steps; then none is left out.
+
+    Raises
+    ------
+    ArgumentError
+        If a step that was named cannot be read.
+    """
+    kept: dict[str, Kept] = {}
+    last: Reading | None = None
+    unread: Exception = ArgumentError("there is no step to fit the codes on.")
+    for step in steps:
+        try:
+            reading = run.reading(step)
+            values = reading[need]
+        except (CheckpointError, NonFiniteError) as error:
+            if named:
+                raise ArgumentError(f"fit_steps cannot use step {step}: {error}") from error
+            unread = error
+            continue
+        last = reading
+        for path, A in values.items():
+            if path not in kept:
+                file = files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+                kept[path] = Kept(file)
+            kept[path].add(standard(A)[0])
+    if last is None:
+        raise unread
+    return kept, last

@@ -1,0 +1,172 @@
+"""The lives of joint concepts, from the stacked cells of all steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ...concepts.joint.intervals import FOUND_AGAIN, birth_intervals
+from ...concepts.joint.lives import Lives, lives
+from ...concepts.joint.presence import Presence
+from ...words.names import Names
+
+DRAWS = 100  # resamples of the texts
+SHOWN = 6  # newborn concepts that are drawn, of each layer
+FEWEST = 3  # steps that lives can be read off
+
+COUNTS = {
+    "n_concepts": "concepts",
+    "n_born": "concepts born during the run",
+    "n_gone": "concepts gone by the end",
+    "n_steady": "concepts that are there at every step",
+    "n_found_again": "concepts that a fit from another seed finds again",
+}
+STEPS = {
+    "concept_born": "step of the birth",
+    "concept_born_after": "last step that is surely before the birth",
+    "concept_born_before": "first step that is surely not before the birth",
+    "concept_gone": "step from which on a concept is gone",
+    "concept_settled": "step from which on its strength stays near its last value",
+}
+VARIABLES: Names = {
+    "concept_kind": ("kind of life", ""),
+    "concept_grown_out_of": ("older concept with the same decoders; -1 if none", "1"),
+    "concept_inside": ("older concept inside of which it was born; -1 if none", "1"),
+    **{name: (title, "steps") for name, title in STEPS.items()},
+    **{name: (title, "concepts") for name, title in COUNTS.items()},
+    "line": ("concepts, the oldest first", ""),
+    "line_concept": ("number of the concept", "1"),
+    "life": ("strength as a share of its peak", "1"),
+    "mean_life": ("mean strength of the concepts, each as a share of its peak", "1"),
+    "newborn_strength": ("strength of concepts born during the run", "1"),
+    "newborn": ("concepts born during the run", ""),
+    "newborn_concept": ("number of the newborn concept", "1"),
+}
+
+
+def lives_of_layers(data: xr.Dataset, readable: float, seed: int) -> xr.Dataset:
+    """Return the stacked cells with the lives of the concepts of each layer.
+
+    Steps at which a layer failed are left out of it. Layers with fewer than three steps get no
+    lives; where all are like that, nothing is added.
+    """
+    if "strength" not in data or data.sizes["step"] < FEWEST:
+        return data
+    found: dict[Any, xr.Dataset] = {}
+    for layer in data.layer.values:
+        one = data.sel(layer=layer, drop=True)
+        known = one.strength.notnull().all("concept").values
+        if known.sum() >= FEWEST:
+            found[layer] = _of_layer(one.isel(step=np.flatnonzero(known)), readable, seed)
+    if not found:
+        return data
+    names = xr.DataArray(list(found), dims="layer", name="layer")
+    stacked = xr.concat(found.values(), dim=names, join="outer", data_vars="all")
+    stacked = stacked.reindex(layer=data.layer.values, step=data.step.values)
+    kinds = stacked.concept_kind
+    stacked["concept_kind"] = kinds.where(kinds.notnull(), "").astype(object)
+    return data.drop_vars(["whitened", "influence", "spread"]).assign(stacked.data_vars)
+
+
+def _of_layer(one: xr.Dataset, readable: float, seed: int) -> xr.Dataset:
+    """Return the lives of one layer whose steps are all known."""
+    strength, there = (
+        one[name].transpose("step", "concept").values for name in ("strength", "readability")
+    )
+    whitened = one.whitened.transpose("step", "concept", "other").values
+    found = lives(strength, there, whitened, readable)
+    presence = Presence(
+        decoders=np.zeros((len(strength), 0)),
+        strength=strength,
+        floor=np.zeros_like(strength),
+        readable=there,
+        explained=one.explained.values,
+        whitened=whitened,
+        influence=one.influence.transpose("step", "block", "concept").values,
+        spread=one.spread.transpose("step", "concept").values,
+    )
+    births = birth_intervals(presence, found, DRAWS, np.random.default_rng([seed, 3]))
+    steps = one.step.values.astype(np.float64)
+    again = one.found_again.values
+    values = {
+        "concept_kind": ("concept", found.kind.astype(object)),
+        "concept_grown_out_of": ("concept", found.grown_out_of.astype(np.float64)),
+        "concept_inside": ("concept", found.inside.astype(np.float64)),
+    }
+    indexes = (found.born, births.after, births.before, found.gone, found.settled)
+    for name, index in zip(STEPS, indexes, strict=True):
+        shown = found.is_concept & (index >= 0)
+        values[name] = ("concept", np.where(shown, steps[np.maximum(index, 0)], np.nan))
+    made = xr.Dataset(
+        {**values, **_counts(found, again), **_drawn(found, strength)},
+        coords={"step": one.step.values},
+    )
+    # Numbered, so that layers with more or fewer of them can be stacked.
+    numbered = [dim for dim in ("line", "newborn") if dim in made.dims]
+    return made.assign_coords({dim: np.arange(made.sizes[dim]) for dim in numbered})
+
+
+def _counts(found: Lives, again: np.ndarray) -> dict[str, Any]:
+    concept = found.is_concept
+    numbers = (
+        concept.sum(),
+        (found.born >= 0).sum(),
+        (concept & (found.gone >= 0)).sum(),
+        found.steady.sum(),
+        (concept & (again >= FOUND_AGAIN)).sum(),
+    )
+    return {name: ((), float(n)) for name, n in zip(COUNTS, numbers, strict=True)}
+
+
+def _drawn(found: Lives, strength: np.ndarray) -> dict[str, Any]:
+    """Return what the figures draw: lines of all concepts, and the strongest newborn ones."""
+    peak = np.maximum(strength.max(axis=0), 1e-30)
+    concept = np.flatnonzero(found.is_concept)
+    order = concept[np.lexsort((-peak[concept], found.start[concept]))]
+    values: dict[str, Any] = {
+        "life": (("line", "step"), (strength / peak)[:, order].T),
+        "mean_life": ("step", _mean_share(strength / peak, found.is_concept)),
+        "line_concept": ("line", order.astype(np.float64)),
+    }
+    born = np.flatnonzero(found.born >= 0)
+    shown = np.sort(born[np.argsort(-peak[born], kind="stable")][:SHOWN])
+    if len(shown):
+        values["newborn_strength"] = (("newborn", "step"), strength[:, shown].T)
+        values["newborn_concept"] = ("newborn", shown.astype(np.float64))
+    return values
+
+
+def _mean_share(shares: np.ndarray, concept: np.ndarray) -> np.ndarray:
+    """Return the mean of the concepts' shares (T, r) at each step, NaN where there is none."""
+    return shares[:, concept].mean(axis=1) if concept.any() else np.full(len(shares), np.nan)
+
+
+def sentences(data: xr.Dataset) -> list[str]:
+    """Return one sentence a layer on its concepts, with births only where there are any."""
+    return list(_sentences(data)) if "n_concepts" in data else []
+
+
+def _sentences(data: xr.Dataset) -> Iterator[str]:
+    for layer in data.layer.values:
+        one = data.sel(layer=layer)
+        numbers = {name: one[name].item() for name in COUNTS}
+        if not numbers["n_concepts"] > 0:
+            yield f"{layer} has no latent that can be read from two checkpoints: no concept."
+            continue
+        text = (
+            f"Of {data.sizes['concept']} latents of {layer}, {numbers['n_concepts']:.0f} are "
+            f"concepts. Found again from another seed: {numbers['n_found_again']:.0f}; there at "
+            f"every step: {numbers['n_steady']:.0f}."
+        )
+        if numbers["n_born"]:
+            text += (
+                f" Born during the run: {numbers['n_born']:.0f}, between step "
+                f"{np.nanmin(one.concept_born_after.values):.0f} and step "
+                f"{np.nanmax(one.concept_born.values):.0f}."
+            )
+        if numbers["n_gone"]:
+            text += f" Gone by the end: {numbers['n_gone']:.0f}."
+        yield text

@@ -1,0 +1,286 @@
+"""What the model puts in gaps of texts, and from which step on it is right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import xarray as xr
+
+from ...errors import check_choice, check_whole
+from ...figures import Column, Curves, Figure, Section, Table
+from ...needs import InputSet, Need, Predictor
+from ...observables.base import Observable, Run, dataset
+from ...observables.catalogued import PREDICTED, PresetEntry, Presets
+from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
+from ...observables.word_frequencies import shares_elsewhere
+from ...quantities import Measured, Quantity
+from ...words.names import Names
+from .choice import choose_gaps
+from .gap_texts import labelled
+from .gaps import Gaps, check_sentences, gaps_at, given_gaps
+from .leads import leads_from
+
+_LINE = {"frequencies": "word frequencies alone"}
+
+
+@dataclass(frozen=True)
+class Predictions(Observable):
+    """What the model puts in gaps: its likeliest answers, and how likely it finds the right one.
+
+    A masked model sees the text with the gap masked; a causal model sees what stands before the
+    gap, and nothing behind it. Beside the model stands a guess from word frequencies, those of the
+    other texts of the input set.
+
+    Parameters
+    ----------
+    sentences
+        Sentences with one gap each, written ``____``, or ``____[answer]`` where the right answer
+        is known. An answer of several tokens is masked as a whole, and its first token is asked
+        for. Without sentences, gaps are chosen in the texts of the input set, by a rule that sees
+        no model: see `ontogeny.features.predictions.choice`.
+    n_gaps, random_state
+        How many gaps are chosen, and the seed of the draw.
+    top
+        How many of the likeliest answers are kept.
+    on
+        Input set; the first by default. Its texts should not be those of training.
+    objective
+        ``"auto"``, ``"causal"`` or ``"masked"``.
+
+    Examples
+    --------
+    >>> Predictions(["Return the number of ____[items] in the list."]).top
+    5
+    """
+
+    sentences: tuple[str, ...] = ()
+    n_gaps: int = 6
+    top: int = 5
+    on: str | None = None
+    objective: str = "auto"
+    random_state: int = 0
+
+    kind: ClassVar[str] = "predictions"
+    question: ClassVar[str] = "What does the model say in gaps of sentences, and is it right?"
+    requires: ClassVar[str] = "texts, a vocabulary head"
+    price: ClassVar[str] = "a few texts"
+    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("quick", "standard", "circuits", "everything"), PREDICTED, 20),
+    )
+    kept: ClassVar[tuple[str, ...]] = (
+        *("right_id", "frequency", "frequent_id", "frequent_share"),
+        *("gap_before", "gap_after", PIECES),
+    )
+    quantities: ClassVar[tuple[Quantity, ...]] = (
+        Quantity(
+            "right",
+            "probability of the right token",
+            minimum=0.0,
+            better="higher",
+            nulls=_LINE,
+            optional=True,
+            heading="Probability of the right token, mean over gaps",
+            caption="Grey: how frequent the right tokens are in the other texts.",
+        ),
+        Quantity(
+            "right_first",
+            "share of gaps whose first answer is right",
+            minimum=0.0,
+            better="higher",
+            nulls=_LINE,
+            optional=True,
+            figure=False,
+        ),
+        Quantity(
+            "shared_first_answer",
+            "gaps that share one first answer",
+            units="gaps",
+            noise="exact",
+            nulls=_LINE,
+            caption="The largest number of gaps with the same first answer. Who knows nothing but "
+            "word frequencies gives the same answer everywhere (grey).",
+        ),
+    )
+    compared: ClassVar[tuple[str, ...]] = ("right_probability",)
+    section: ClassVar[Section] = Section(
+        title="What the model says",
+        definition="The likeliest tokens at gaps in fixed texts, and the probability of the token "
+        "that stands there. The right token leads from a step on if it is the first answer at this "
+        "and all later steps.",
+        symbol="p(x | text around the gap; θₜ)",
+        null="Word frequencies: the share of the right token among the tokens of the other texts, "
+        "and their most frequent token as the one answer to all gaps.",
+        care="A few examples; the measure of the model is its loss. Other answers may be as good "
+        "as the one that stands in the text. A causal model does not see what follows a gap.",
+    )
+    variables: ClassVar[Names] = {
+        "answer_id": ("likeliest tokens", ""),
+        "answer_probability": ("probability of the likeliest tokens", "1"),
+        "right_id": ("right token", ""),
+        "right_probability": ("probability of the right token", "1"),
+        "right_rank": ("rank of the right token among all answers", ""),
+        "right_leads_from": ("step from which on the right token leads", "steps"),
+        "right_leads_after": ("last step before the right token leads", "steps"),
+        "frequency": ("share of the right token among the tokens of other texts", "1"),
+        "frequent_id": ("most frequent token of the other texts", ""),
+        "frequent_share": ("share of the most frequent token of the other texts", "1"),
+        "gap_before": ("text before the gap", ""),
+        "gap_after": ("text after the gap", ""),
+        "gap_text": ("text", ""),
+        "right_text": ("right token", ""),
+        "answer_at_first": ("first answer at the first step", ""),
+        "answer_at_last": ("first answer at the last step", ""),
+        "piece_text": ("how a token is written", ""),
+    }
+
+    def check(self) -> None:
+        """Refuse sentences without one gap, and numbers out of range."""
+        check_sentences(self.sentences)
+        check_whole("n_gaps", self.n_gaps)
+        check_whole("top", self.top)
+        check_choice("objective", self.objective, ("auto", "causal", "masked"))
+
+    def needs(self) -> Sequence[Need]:
+        """Return the model to be asked, and the texts."""
+        return [Predictor(self.on, self.objective), InputSet(self.on)]
+
+    def prepare(self, run: Run) -> xr.Dataset:
+        """Return the gaps, with what word frequencies say of them."""
+        asked, texts = self.needs()
+        reading = run.reading(run.reference_step)
+        inputs, pieces = reading[texts], run.pieces(texts)
+        if self.sentences:
+            gaps = given_gaps(self.sentences, run.tokenizer())
+            unit = np.full(len(gaps), -1)  # texts of their own
+        else:
+            gaps = gaps_at(inputs, *choose_gaps(inputs, self.n_gaps, self.random_state), pieces)
+            unit = gaps.unit
+        if not reading[asked].masked:
+            gaps = gaps.cut()
+        known = np.maximum(gaps.right_id, 0)
+        share, frequent, frequent_share = shares_elsewhere(inputs, known, unit)
+        share[gaps.right_id < 0] = np.nan
+        return gaps.to_dataset().assign(
+            {
+                "frequency": ("gap", share),
+                "frequent_id": ("gap", frequent),
+                "frequent_share": ("gap", frequent_share),
+                PIECES: pieces_variable(pieces),
+            }
+        )
+
+    def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
+        """Return the answers of one checkpoint."""
+        assert state is not None
+        gaps = Gaps.of_dataset(state)
+        count = np.arange(len(gaps))
+        found = reading[self.needs()[0]].at(
+            gaps.inputs, count, gaps.position, width=gaps.width, top=self.top
+        )
+        known = gaps.right_id >= 0
+        probability = np.exp(found.right_log_probability.values)
+        first, answers = found.right_rank.values == 1, found.answer_id.values
+        measured: dict[str, Any] = {
+            "shared_first_answer": int(np.unique(answers[:, 0], return_counts=True)[1].max()),
+            "answer_id": (("gap", "rank"), answers),
+            "answer_probability": (("gap", "rank"), np.exp(found.answer_log_probability.values)),
+        }
+        if known.any():
+            unit = gaps.unit[known]
+            measured["right"] = _over_gaps(probability[known], unit)
+            measured["right_first"] = _over_gaps(first[known].astype(np.float64), unit)
+        data = dataset(measured).assign_coords(rank=np.arange(1, self.top + 1))
+        return data.assign(
+            right_probability=("gap", np.where(known, probability, np.nan)),
+            right_rank=("gap", np.where(known, found.right_rank.values, -1)),
+        )
+
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Return the cells with the steps at which the right tokens lead, and tokens as texts."""
+        if "right_rank" not in data:
+            return data
+        leads = (data.right_rank == 1).where(data.right_rank.notnull())
+        begin, before = leads_from(data.step.values, leads.transpose("step", "gap").values)
+        data = whole_numbers(data, ["answer_id", "right_rank", "right_id", "frequent_id"])
+        data = with_pieces(data, ["answer_id", "right_id", "frequent_id"])
+        data = data.assign(right_leads_from=("gap", begin), right_leads_after=("gap", before))
+        return labelled(data.assign(_by_frequencies(data)))
+
+    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+        """Return the gaps as a table, and the probability of each right token."""
+        if "gap_text" not in data:
+            return []
+        known = bool((data.right_id >= 0).any())
+        columns = [Column("gap_text", "text"), Column("right_text", "right")] if known else []
+        columns = columns or [Column("gap_text", "text")]
+        columns += [Column("answer_at_first", "first step"), Column("answer_at_last", "last step")]
+        columns += [Column("right_leads_from", "right from step on")] if known else []
+        table = Table(
+            "answers",
+            "What it puts in the gap",
+            columns=columns,
+            rows="gap",
+            caption="First answers with their probabilities at the first and the last step. The "
+            "right token leads from a step on if it stays the first answer; it took the lead "
+            "between this checkpoint and the one before.",
+        )
+        curves = Curves(
+            "right-of-gaps",
+            "Probability of the right token in each gap",
+            value="right_probability",
+            series="gap",
+        )
+        return [table, curves] if known else [table]
+
+    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+        """Return in how many gaps the right token leads, and how many share one answer."""
+        if "right_leads_from" not in data:
+            return []
+        return [*filter(None, [_shared(data)]), *_led(data)]
+
+
+def _shared(data: xr.Dataset) -> str:
+    """Say at which step most gaps share an answer, and how many do at the end."""
+    shared = data.shared_first_answer.dropna("step")
+    at, end = int(shared.values.argmax()), shared.sizes["step"] - 1
+    gaps, most = data.sizes["gap"], int(shared[at])
+    if most == 1:
+        return f"At no step do two of {gaps} gaps share a first answer." if gaps > 1 else ""
+    said = f"At step {int(shared.step[at]):,}, {most} of {gaps} gaps share one first answer"
+    if at == end:
+        return f"{said}."
+    last = int(shared[end])
+    return f"{said}; at step {int(shared.step[end]):,}, {'no two' if last == 1 else last} do."
+
+
+def _led(data: xr.Dataset) -> list[str]:
+    """Say in how many gaps the right token leads at the end, beside a guess."""
+    known = int((data.right_id >= 0).sum())
+    if not known:
+        return []
+    last = int(data.shared_first_answer.dropna("step").step[-1])
+    lead = int(data.right_leads_from.notnull().sum())
+    said = f"At step {last:,} the right token leads in {lead} of {known} gaps"
+    if "right_first_frequencies" not in data:
+        return [f"{said}."]
+    guessed = int((data.frequent_id == data.right_id).sum())
+    return [f"{said}; the most frequent token of the other texts would be right in {guessed}."]
+
+
+def _over_gaps(values: np.ndarray, unit: np.ndarray) -> Measured:
+    return Measured.over_texts(float(values.mean()), values, np.ones(len(values)), unit)
+
+
+def _by_frequencies(data: xr.Dataset) -> dict[str, float]:
+    """Return what a guess from word frequencies gives for each quantity."""
+    known = data.right_id >= 0
+    found = {"shared_first_answer_frequencies": float(data.sizes["gap"])}
+    if "right" in data and data.frequency[known.values].notnull().all():
+        found["right_frequencies"] = float(data.frequency[known.values].mean())
+        right = (data.frequent_id == data.right_id)[known.values]
+        found["right_first_frequencies"] = float(right.mean())
+    return found

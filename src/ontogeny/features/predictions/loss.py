@@ -1,0 +1,282 @@
+"""Loss on fixed texts: the clock that every other curve is read against."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+import xarray as xr
+
+from ...capture.predicted import next_tokens
+from ...figures import Section
+from ...inputs import Inputs
+from ...needs import InputSet, Losses, Need
+from ...observables.base import Observable, dataset
+from ...observables.catalogued import PASS, PREDICTED, PresetEntry, Presets
+from ...observables.crossing import Crossing, crossing
+from ...observables.known_texts import KnownTexts
+from ...observables.word_frequencies import blind_guess, guesses
+from ...quantities import Measured, Quantity
+from ...words.names import Names
+
+LINES = {
+    "uniform": "blind guess",
+    "unigram": "word frequencies",
+    "bigram": "bigrams",
+    "own_unigram": "its own word frequencies",
+    "own_bigram": "its own bigrams",
+}
+"""What the loss is read against: ends of the variables' names, and what the figure calls them."""
+
+_FIXED = ("uniform", "unigram", "bigram")
+"""Lines that are the same at every step."""
+
+GAINS = {
+    "frequencies": "how often words occur",
+    "before": "the token before",
+    "context": "what else stands around a token",
+}
+"""What the loss gains by over a blind guess, each beyond the one before it."""
+
+_ENDS = {"": "", "_low": ", lower end", "_high": ", upper end"}
+
+
+@dataclass(frozen=True)
+class Loss(Observable):
+    """Mean loss on the study's texts, in nats per predicted token.
+
+    Beside it stand what guesses cost on the same tokens: ``loss_uniform``, a blind guess (the
+    logarithm of the number of tokens that the model can give a probability), ``loss_unigram``, the
+    frequencies of tokens, and for causal models ``loss_bigram``, each token's frequency after the
+    one before it. Frequencies are those of all other texts of the set; a set of a single text has
+    neither. ``loss_below_unigram`` and ``loss_below_bigram`` are the steps from which on the loss
+    stays below them, with their interval over texts; NaN where it does not.
+
+    Parameters
+    ----------
+    on
+        Input set; the first by default.
+    objective
+        ``"auto"``, ``"causal"`` or ``"masked"``.
+    mask_fraction, random_state
+        Which tokens are masked, the same at every step.
+
+    Examples
+    --------
+    >>> Loss().needs()[0].objective
+    'auto'
+    """
+
+    on: str | None = None
+    objective: str = "auto"
+    mask_fraction: float = 0.15
+    random_state: int = 0
+
+    kind: ClassVar[str] = "loss"
+    question: ClassVar[str] = "How well does the model predict these texts?"
+    requires: ClassVar[str] = "texts, a vocabulary head"
+    price: ClassVar[str] = PASS
+    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("quick", "standard", "weights", "circuits", "everything"), PREDICTED, 10),
+    )
+    version: ClassVar[int] = 4
+    role: ClassVar[str] = "track"
+    quantities: ClassVar[tuple[Quantity, ...]] = (
+        Quantity(
+            "loss",
+            "loss on fixed texts",
+            units="nats per token",
+            rows="loss",
+            subject="The loss",
+            better="lower",
+            nulls=LINES,
+            caption="Line: mean over predicted tokens. Grey: what guesses cost on the same tokens.",
+        ),
+    )
+    section: ClassVar[Section] = Section(
+        title="Loss on fixed texts",
+        definition="Mean negative log-probability of the right token at the predicted "
+        "positions; the same texts, and the same masked positions, at every step.",
+        symbol="L(θₜ) = −mean log p(xᵢ | context; θₜ)",
+        null="A change counts where it exceeds 1.96 standard errors of the paired "
+        "difference over texts, and its order in time beats shuffled orders.",
+        care="Measured on the study's texts only, so its level depends on them. Word frequencies "
+        "and bigrams are those of the other texts of the set, so that with few texts their lines "
+        "lie higher than the training text's own frequencies would. Only a loss below that of the "
+        "model's own word frequencies, the mean of its predictions, shows that it uses context.",
+    )
+    variables: ClassVar[Names] = {
+        f"loss_below_{line}{end}": (f"step from which on the loss is below {words}{more}", "steps")
+        for line, words in LINES.items()
+        if line != "uniform"
+        for end, more in _ENDS.items()
+    } | {
+        f"loss_half_{gain}{end}": (f"step of half the gain by {words}{more}", "steps")
+        for gain, words in GAINS.items()
+        for end, more in _ENDS.items()
+    }
+
+    def needs(self) -> Sequence[Need]:
+        """Return the losses of every text, and the texts."""
+        losses = Losses(self.on, self.objective, self.mask_fraction, self.random_state)
+        return [losses, InputSet(self.on)]
+
+    def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
+        """Return the mean loss and that of every text, weighted by its predicted tokens."""
+        losses, inputs = (reading[need] for need in self.needs())
+        of_text, weights = losses.loss.values.astype(np.float64), losses.tokens.values
+        counted = weights > 0
+        of_text = np.where(counted, of_text, 0.0)
+        units = reading.units(self.needs()[0])
+        mean = Measured.over_texts(_mean(of_text, weights), of_text, weights, units)
+        return dataset({"loss": mean, **self._lines(inputs, losses, units)})
+
+    def _lines(self, inputs: Inputs, losses: xr.Dataset, units: np.ndarray) -> dict[str, Any]:
+        """Return what guesses cost on the predicted tokens, over all and of every unit."""
+        vocabulary, masked = losses.attrs["vocabulary"], losses.attrs["objective"] == "masked"
+        found: dict[str, Any] = {"loss_uniform": blind_guess(vocabulary)}
+        if len(np.unique(inputs.groups[inputs.ordinary.any(axis=1)])) < 2:
+            return found
+        corruption = (self.mask_fraction, self.random_state) if masked else None
+        weights = losses.tokens.values
+        fixed = _guesses(KnownTexts.of(inputs), vocabulary, corruption)
+        own = [(line, losses[line].values) for line in LINES if line in losses]
+        for line, of_text in [*fixed, *own]:
+            mean = Measured.over_texts(_mean(of_text, weights), of_text, weights, units)
+            found[f"loss_{line}"] = mean.value
+            found[f"loss_{line}_of_text"] = mean.of_text
+        return found
+
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Return the cells with each line once, and the steps at which the loss went below it."""
+        lines = [f"loss_{line}{end}" for line in _FIXED for end in ("", "_of_text")]
+        known = [name for name in lines if name in data and "step" in data[name].dims]
+        data = data.assign({name: _constant(data[name]) for name in known})
+        for line in list(LINES)[1:]:
+            if f"loss_{line}_of_text" in data:
+                data = data.assign(_below(data, line))
+        return data.assign(_half_gains(data)) if "loss_own_unigram_of_text" in data else data
+
+    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+        """Return how the loss stands to the lines; of a blind guess only that it never beat it."""
+        below = [line for line in LINES if f"loss_below_{line}" in data]
+        lines = [_sentence(data, line) for line in below]
+        return [*_no_better_than_blind(data), *lines, *_gain_words(data)]
+
+
+@lru_cache(maxsize=4)
+def _guesses(
+    texts: KnownTexts, vocabulary: int, corruption: tuple[float, int] | None
+) -> tuple[tuple[str, np.ndarray], ...]:
+    """Return what guesses cost in each text: the same at every step, so they are made once.
+
+    `corruption` is the share of masked tokens and its seed, None for the next token.
+    """
+    inputs = texts.inputs
+    predicted = inputs.corrupt(*corruption)[1] if corruption else next_tokens(inputs)
+    found = guesses(inputs, predicted, vocabulary, pairs=corruption is None)
+    for of_text in found.values():
+        of_text.flags.writeable = False
+    return tuple(found.items())
+
+
+def _mean(of_text: np.ndarray, weights: np.ndarray) -> float:
+    counted = weights > 0
+    return float(np.average(of_text[counted], weights=weights[counted]))
+
+
+def _constant(values: xr.DataArray) -> xr.DataArray:
+    """Return what is the same at all steps once, read where a step has it."""
+    known = values.dropna("step", how="all")
+    return known.isel(step=0, drop=True) if known.sizes["step"] else values.isel(step=0, drop=True)
+
+
+def _below(data: xr.Dataset, line: str) -> dict[str, float]:
+    """Return the step from which on the loss stays below a line, and its interval; NaN if never."""
+    return _crossed(
+        data, f"loss_below_{line}", _of_text(data, "loss"), _of_text(data, f"loss_{line}")
+    )
+
+
+def _half_gains(data: xr.Dataset) -> dict[str, float]:
+    """Return the steps at which half of what each kind of knowledge gains was there for good.
+
+    A gain is what one line costs less than the one above it. Its half-way point is that of the sum
+    over texts, so that a resample of texts has its own end.
+    """
+    names = [name for name in ("own_unigram", "own_bigram") if f"loss_{name}_of_text" in data]
+    costs = [_of_text(data, f"loss_{name}") for name in names]
+    lines = [data.loss_uniform.values, *costs, _of_text(data, "loss")]
+    gains = [high - low for high, low in pairwise(lines)]
+    kinds = list(GAINS) if len(gains) == len(GAINS) else ["frequencies", "context"]
+    found: dict[str, float] = {}
+    for kind, gain in zip(kinds, gains, strict=True):
+        measured = np.isfinite(gain).any(axis=1)
+        if measured.any():
+            last = gain[measured][-1]
+            found |= _crossed(data, f"loss_half_{kind}", -gain, -last / 2)
+    return found
+
+
+def _of_text(data: xr.Dataset, name: str) -> np.ndarray:
+    """Return what each text costs, over (step, text), or over texts alone."""
+    values: np.ndarray = data[f"{name}_of_text"].transpose(..., "text").values
+    return values
+
+
+def _crossed(data: xr.Dataset, name: str, losses: np.ndarray, line: np.ndarray) -> dict[str, float]:
+    """Return the step from which on some losses stay below a line, and its interval."""
+    weights = data.loss_weights.transpose("step", "text").max("step").fillna(0.0)
+    found: Crossing = crossing(data.step.values, losses, line, weights.values)
+    ends = {"": found.step, "_low": found.low, "_high": found.high}
+    return {f"{name}{e}": v if np.isfinite(v) else np.nan for e, v in ends.items()}
+
+
+def _no_better_than_blind(data: xr.Dataset) -> list[str]:
+    # That it is better shows little: an untrained model may favour frequent words by luck.
+    if "loss_uniform" not in data or "step" not in data.loss.dims or data.loss.ndim > 1:
+        return []
+    if not data.loss.notnull().any() or (data.loss < data.loss_uniform).any():
+        return []
+    return [f"The loss is never below that of a blind guess ({float(data.loss_uniform):.2f} nats)."]
+
+
+def _gain_words(data: xr.Dataset) -> list[str]:
+    """Say when half of each sure gain was there; a gain that is not sure is not said."""
+    found = []
+    for kind, words in GAINS.items():
+        if not np.isfinite(data.get(f"loss_half_{kind}_high", np.nan)):
+            continue
+        step, low, high = (float(data[f"loss_half_{kind}{end}"]) for end in _ENDS)
+        interval = "" if low == high else f" ({low:,.0f}–{high:,.0f})"
+        found.append(f"Half of the gain by {words} was there by step {step:,.0f}{interval}.")
+    return found
+
+
+def _level(data: xr.Dataset, line: str) -> str:
+    """Return what a line costs; one that moves, at the last step."""
+    values = data[f"loss_{line}"]
+    if "step" not in values.dims:
+        return f"{float(values):.2f} nats"
+    return f"{float(values.dropna('step')[-1]):.2f} nats at the end"
+
+
+def _sentence(data: xr.Dataset, line: str) -> str:
+    """Say from when on the loss is below a line, or that it is not."""
+    level = f"{LINES[line]} ({_level(data, line)})"
+    step, low, high = (float(data[f"loss_below_{line}{end}"]) for end in ("", "_low", "_high"))
+    if not (data.loss < data[f"loss_{line}"]).any():
+        return f"The loss is never below that of {level}."
+    if np.isnan(step):
+        return f"The loss does not stay below that of {level}."
+    if np.isnan(high):
+        return f"The loss ends below that of {level} on these texts, but not surely on others."
+    if step == float(data.step[0]):
+        return f"The loss is below that of {level} at every step."
+    interval = "" if low == high else f" ({low:,.0f}–{high:,.0f})"
+    return f"From step {step:,.0f}{interval} on the loss is below that of {level}."

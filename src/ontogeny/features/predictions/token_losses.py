@@ -1,0 +1,196 @@
+"""The loss of every token of a few texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import xarray as xr
+
+from ...errors import check_choice, check_whole
+from ...figures import Figure, Heatmap, Section
+from ...inputs import ShownTexts
+from ...needs import InputSet, Need, Predictor
+from ...observables.base import Observable, Run, dataset
+from ...observables.catalogued import PREDICTED, PresetEntry, Presets
+from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
+from ...observables.word_frequencies import token_costs
+from ...quantities import Measured, Quantity
+from ...words.names import Names
+from .leads import leads_from
+
+
+@dataclass(frozen=True)
+class TokenLosses(Observable):
+    """The loss of every token of a few texts, in nats, and from when on each is the first answer.
+
+    A causal model predicts each token from those before it. Of a masked model it is the
+    pseudo-likelihood: each token is masked in a pass of its own, and predicted from all others.
+
+    Parameters
+    ----------
+    n_texts, random_state
+        How many texts are drawn, each of another unit (`ontogeny.Inputs.groups`), and the seed.
+        They are drawn among those that have `max_tokens` tokens, or else among the longest.
+    max_tokens
+        How many tokens of each text are shown, special tokens included. The model sees the rest.
+    on
+        Input set; the first by default. Its texts should not be those of training.
+    objective
+        ``"auto"``, ``"causal"`` or ``"masked"``.
+
+    Notes
+    -----
+    Pseudo-likelihood: Salazar et al. 2020, "Masked language model scoring", eq. 1.
+
+    Examples
+    --------
+    >>> TokenLosses(n_texts=2).max_tokens
+    64
+    """
+
+    n_texts: int = 3
+    max_tokens: int = 64
+    on: str | None = None
+    objective: str = "auto"
+    random_state: int = 0
+
+    kind: ClassVar[str] = "token-losses"
+    question: ClassVar[str] = "Which words of a text are learned, and when?"
+    requires: ClassVar[str] = "texts, a vocabulary head"
+    price: ClassVar[str] = "a few texts"
+    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("standard", "circuits", "everything"), PREDICTED, 30),
+    )
+    version: ClassVar[int] = 2
+    kept: ClassVar[tuple[str, ...]] = (
+        "token_id",
+        "token_loss_frequencies",
+        "text_number",
+        "masked",
+        PIECES,
+    )
+    quantities: ClassVar[tuple[Quantity, ...]] = (
+        Quantity(
+            "shown_loss",
+            "loss on the texts shown",
+            units="nats per token",
+            better="lower",
+            nulls={"frequencies": "word frequencies"},
+            caption="Mean over the predicted tokens of the texts shown. Grey: what word "
+            "frequencies cost on the same tokens.",
+        ),
+    )
+    section: ClassVar[Section] = Section(
+        title="Loss of every token",
+        definition="Negative log-probability of each token of a few texts, at every step. Causal "
+        "models see what stands before the token, masked models all other tokens.",
+        symbol="−log p(xᵢ | context; θₜ)",
+        null="Word frequencies: what each token costs by its share among the tokens of the other "
+        "texts.",
+        care="A few examples: the loss over all texts is the measure. A masked model that sees all "
+        "other tokens has a lower loss than where more of them are masked.",
+        source="Salazar et al. 2020, eq. 1 (pseudo-likelihood)",
+    )
+    variables: ClassVar[Names] = {
+        "token_loss": ("loss of each token", "nats"),
+        "token_rank": ("rank of the right token among all answers", ""),
+        "token_leads_from": ("step from which on the right token leads", "steps"),
+        "token_leads_after": ("last step before the right token leads", "steps"),
+        "token_loss_frequencies": ("loss of each token by word frequencies", "nats"),
+        "token_id": ("token", ""),
+        "text_loss": ("mean loss of each text", "nats per token"),
+        "text_number": ("number of the text in its input set", ""),
+        "masked": ("1 where each token is masked in a pass of its own", ""),
+        "piece_text": ("how a token is written", ""),
+    }
+
+    def check(self) -> None:
+        """Refuse numbers out of range."""
+        check_whole("n_texts", self.n_texts)
+        check_whole("max_tokens", self.max_tokens, 2)
+        check_choice("objective", self.objective, ("auto", "causal", "masked"))
+
+    def needs(self) -> Sequence[Need]:
+        """Return the model to be asked, and the texts."""
+        return [Predictor(self.on, self.objective), InputSet(self.on)]
+
+    def prepare(self, run: Run) -> xr.Dataset:
+        """Return which tokens are shown, and what they cost by word frequencies."""
+        asked, texts = self.needs()
+        reading = run.reading(run.reference_step)
+        model, inputs = reading[asked], reading[texts].padded("right")
+        shown = ShownTexts.of(inputs, self.n_texts, self.max_tokens, self.random_state)
+        predicted = shown.ordinary.copy()
+        if not model.masked:
+            predicted[:, 0] = False
+        row, place = np.nonzero(predicted)
+        costs = np.full(predicted.shape, np.nan)
+        if len(np.unique(inputs.groups[inputs.ordinary.any(axis=1)])) > 1:
+            vocabulary = model.vocabulary(inputs)
+            costs[row, place] = token_costs(inputs, shown.number[row], place, vocabulary)
+        tokens = ("text", "place")
+        return xr.Dataset(
+            {
+                "text_number": ("text", shown.number),
+                "token_id": (tokens, shown.ids),
+                "predicted": (tokens, predicted.astype(np.int8)),
+                "masked": ((), np.int8(model.masked)),
+                "token_loss_frequencies": (tokens, costs),
+                PIECES: pieces_variable(run.pieces(texts)),
+            }
+        )
+
+    def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
+        """Return the loss and rank of every token; NaN and -1 where nothing is predicted."""
+        assert state is not None
+        asked, texts = self.needs()
+        inputs = reading[texts].padded("right")
+        predicted, chosen = state.predicted.values.astype(bool), state.text_number.values
+        row, place = np.nonzero(predicted)
+        found = reading[asked].at(inputs, chosen[row], place)
+        loss, rank = np.full(predicted.shape, np.nan), np.full(predicted.shape, -1)
+        loss[row, place] = -found.right_log_probability.values
+        rank[row, place] = found.right_rank.values
+        number = predicted.sum(axis=1)
+        of_text = np.bincount(row, loss[row, place], len(chosen)) / number
+        mean = Measured.over_texts(
+            float(loss[row, place].mean()), of_text, number, inputs.groups[chosen]
+        )
+        tokens = ("text", "place")
+        data = dataset({"shown_loss": mean, "text_loss": ("text", of_text)})
+        return data.assign(token_loss=(tokens, loss), token_rank=(tokens, rank))
+
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Return the cells with the steps at which the right tokens lead."""
+        if "token_rank" not in data:
+            return data
+        ranks = data.token_rank.transpose("step", "text", "place")
+        leads = (ranks == 1).where(ranks.notnull())
+        begin, before = leads_from(data.step.values, leads.values)
+        tokens = ("text", "place")
+        costs = data.token_loss_frequencies
+        data = with_pieces(whole_numbers(data, ["token_id", "token_rank"]), ["token_id"])
+        data = data.assign(token_leads_from=(tokens, begin), token_leads_after=(tokens, before))
+        if costs.notnull().any():
+            return data.assign(shown_loss_frequencies=float(costs.mean()))
+        return data
+
+    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+        """Return the loss of every token over steps, a panel for each text."""
+        if "token_loss" not in data:
+            return []
+        return [
+            Heatmap(
+                "token-losses",
+                "Loss of every token",
+                value="token_loss",
+                y="place",
+                facet="text",
+                caption="Each row is a token of the text, the first at the bottom. Empty: a "
+                "token that is not predicted.",
+            )
+        ]

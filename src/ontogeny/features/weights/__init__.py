@@ -1,0 +1,32 @@
+"""Observables of weights: their paths, their directions, and steps of gradient descent."""
+
+PUBLIC = {
+    "geometry": {
+        "drift_nulls": ["lag_cosine_null", "line_noise_null"],
+        "nulls": ["early_energy_null", "random_walk_null", "shuffled_increments_null"],
+        "path": [
+            "early_energy",
+            "increment_participation_ratio",
+            "increment_variance_rank",
+            "net_drift_ratio",
+            "variance_rank",
+            "walk_participation_ratio",
+        ],
+        "projection": [
+            "block_matched_control",
+            "principal_basis",
+            "random_subspace_control",
+            "sampled_subspace_control",
+        ],
+        "snapshots": ["gram"],
+        "subspaces": ["principal_angles", "random_subspace_angles", "subspace_overlap"],
+    },
+    "observables": {
+        "": ["*"],
+        "learning_coefficient": ["LearningCoefficient"],
+        "norms": ["WeightNorms"],
+        "orientation": ["Orientation", "orientation_across_runs"],
+        "rank": ["WeightRank"],
+    },
+}
+"""The names that it gives to public modules, and which of its own modules defines each."""

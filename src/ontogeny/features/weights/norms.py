@@ -1,0 +1,133 @@
+"""Norms and ranks of weight matrices, at each step on its own: cheap enough for a live model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+import xarray as xr
+from torch import Tensor
+
+from ... import geometry
+from ...capture.blocks import WeightBlock
+from ...errors import NonFiniteError
+from ...figures import Section
+from ...needs import Need
+from ...observables.base import Observable, Reading, by_layer
+from ...quantities import Quantity
+from ...trajectory.weights import TensorReader
+from .parameters import parameter_blocks
+
+
+@dataclass(frozen=True, eq=False)
+class _OnDevice(Mapping[str, Tensor]):
+    """Weight matrices by name; those of files are put on the device when they are asked for."""
+
+    reader: TensorReader
+    blocks: Mapping[str, WeightBlock]
+    device: str
+
+    def __getitem__(self, name: str) -> Tensor:
+        block = self.blocks[name]
+        matrix = block.rows(self.reader, 0, block.shape[0]).flatten(1)
+        return matrix.to(self.device) if matrix.device.type == "cpu" else matrix
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.blocks)
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+
+@dataclass(frozen=True)
+class Matrices(Need):
+    """Weight matrices of a model: ``{name: (n, m) tensor}``, which are not copied.
+
+    Parameters
+    ----------
+    blocks
+        Globs over names, or short names.
+    """
+
+    blocks: str | tuple[str, ...]
+    reads_inputs: ClassVar[bool] = False
+    runs_model: ClassVar[bool] = False
+
+    def check(self, source: Any) -> None:
+        """Refuse patterns that match no weight matrix."""
+        parameter_blocks(source.model, self.blocks)
+
+    def read(self, source: Any) -> Mapping[str, Tensor]:
+        """Return the matrices; what has more than two dimensions is taken as (first, all other)."""
+        return _OnDevice(
+            TensorReader(dict(source.model.named_parameters())),
+            parameter_blocks(source.model, self.blocks),
+            source.settings.device,
+        )
+
+    def tensors(self, source: Any) -> set[str]:
+        """Return the tensors that the matrices lie in."""
+        return {block.tensor for block in parameter_blocks(source.model, self.blocks).values()}
+
+
+@dataclass(frozen=True)
+class WeightNorms(Observable):
+    """Frobenius norm and stable rank of each weight matrix, at each step.
+
+    The stable rank is the squared Frobenius norm over the squared spectral norm: between 1 and the
+    rank, and not changed by scaling. Both say how matrices grow and flatten; neither says that
+    anything was learned.
+
+    Parameters
+    ----------
+    blocks
+        Which matrices: globs over names, or short names such as ``"mlp"`` and ``"q"``.
+
+    Examples
+    --------
+    >>> WeightNorms("mlp").needs()
+    [Matrices(blocks='mlp')]
+    """
+
+    blocks: str | tuple[str, ...] = "**.weight"
+
+    kind: ClassVar[str] = "weight-norms"
+    question: ClassVar[str] = "How large is each weight matrix, and over how many directions?"
+    requires: ClassVar[str] = "weights alone"
+    price: ClassVar[str] = "one decomposition for each matrix and step"
+    role: ClassVar[str] = "motion"
+    quantities: ClassVar[tuple[Quantity, ...]] = (
+        Quantity("norm", "Frobenius norm", units="weight units"),
+        Quantity("stable_rank", "stable rank", units="directions"),
+    )
+    section: ClassVar[Section] = Section(
+        title="Weight norms",
+        definition="How large each weight matrix is, and over how many directions its size is "
+        "spread.",
+        symbol="‖W‖_F,  ‖W‖²_F / ‖W‖²₂",
+        care="A matrix that is scaled has another norm and the same stable rank. Where a norm "
+        "follows the matrix, scaling changes nothing that the model does.",
+        source="Rudelson and Vershynin 2007",
+    )
+
+    def needs(self) -> Sequence[Need]:
+        """Return the matrices."""
+        return [Matrices(self.blocks)]
+
+    def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
+        """Return norm and stable rank of every matrix."""
+        return by_layer(reading[self.needs()[0]], lambda _, W: _measures(W))
+
+
+def _measures(W: Tensor) -> dict[str, float]:
+    """Return norm and stable rank, from the moments of the smaller side in double precision."""
+    W = W.detach().cpu() if W.device.type == "mps" else W.detach()  # which has no double precision
+    W = W.double()
+    if not bool(torch.isfinite(W).all()):
+        raise NonFiniteError("the weights hold NaN or infinity")
+    moment = W @ W.T if W.shape[0] < W.shape[1] else W.T @ W
+    energy = torch.linalg.eigvalsh(moment).clamp(min=0)
+    rank = geometry.stable_rank(spectrum=energy.sqrt().cpu().numpy())
+    return {"norm": float(energy.sum().sqrt()), "stable_rank": rank}

@@ -1,0 +1,308 @@
+"""How the directions that training takes are turned: between layers, and between runs."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar
+
+import numpy as np
+import xarray as xr
+
+from ... import capture, geometry
+from ...dynamics.multiple import false_discovery
+from ...errors import ArgumentError, check_whole
+from ...figures import Figure, Heatmap, Section, attach
+from ...needs import Need, Weights
+from ...observables.base import BlockReading, Observable
+from ...observables.catalogued import PresetEntry, Presets
+from ...trajectory import Trajectory
+from ...words.names import Names, named
+from .projection import principal_coefficients
+from .snapshots import SnapshotGram
+
+_LARGEST = 2**25  # numbers of one basis
+
+
+@dataclass(frozen=True)
+class Orientation(Observable):
+    """Overlap of the principal directions of every two weight matrices of the same size.
+
+    The overlap is the mean squared cosine of the principal angles between the top `k` principal
+    components of the two paths, as vectors of all entries; beside it what random subspaces give.
+    `orientation_across_runs` compares the same matrix between seeds.
+
+    Parameters
+    ----------
+    blocks
+        Glob or globs over parameter names, or short names; matrices only.
+    k
+        Principal components of each path.
+    draws
+        Pairs of random subspaces, for p-values.
+    random_state
+        Their seed.
+
+    Examples
+    --------
+    >>> Orientation("**.q_proj.weight").over_blocks
+    True
+    """
+
+    blocks: str | tuple[str, ...] = ("q", "k", "v", "o")
+    k: int = 3
+    draws: int = 2000
+    random_state: int = 0
+
+    kind: ClassVar[str] = "orientation"
+    question: ClassVar[str] = "Do matrices of the same size share their principal directions?"
+    requires: ClassVar[str] = "weights alone"
+    price: ClassVar[str] = "one decomposition for each matrix and step"
+    fewest_steps: ClassVar[int] = 2
+    obstacles: ClassVar[tuple[str, ...]] = ("no_matrices",)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("weights", "everything"), {"blocks": "$blocks"}, 180),
+    )
+    role: ClassVar[str] = "motion"
+    section: ClassVar[Section] = Section(
+        title="Orientation of weight trajectories",
+        definition="Whether the directions that two weight matrices take in training lie in the "
+        "same part of their space.",
+        symbol="‖QᵀR‖²_F / min(r, s) = mean cos²θᵢ",
+        null="Uniformly random subspaces of the same dimensions: s/m on average; p-values from "
+        "draws of their angles.",
+        care="Entries are compared by their position. Between seeds the position of a hidden unit "
+        "means nothing, so chance is to be expected whether or not the solutions are the same up "
+        "to a turn. Layers of one run share the coordinates of the residual stream, so some "
+        "overlap is no surprise.",
+        source="Xu 2026, sec. 4.1",
+    )
+    variables: ClassVar[Names] = {
+        "size": ("entries of the matrix", "entries"),
+        "directions": ("directions kept", "directions"),
+        "overlap": ("mean squared cosine of the principal angles", "1"),
+        "ratio": ("overlap over that of random subspaces", "1"),
+        "chance": ("overlap of random subspaces on average", "1"),
+        "p_value": ("p-value against random subspaces", "1"),
+        "p_corrected": ("p-value against random subspaces, corrected", "1"),
+    }
+
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        for name in ("k", "draws"):
+            check_whole(name, getattr(self, name))
+
+    def needs(self) -> Sequence[Need]:
+        """Return the weight blocks."""
+        return [Weights(self.blocks)]
+
+    def observe(self, reading: BlockReading, state: xr.Dataset | None) -> xr.Dataset:
+        """Return the basis of one block's path."""
+        gram = SnapshotGram(len(reading.steps))
+        for chunk in reading.chunks():
+            gram.add(chunk)
+        if gram.dimension * self.k > _LARGEST:
+            raise ArgumentError(
+                f"{reading.name} has {gram.dimension} entries; {self.k} directions of at most "
+                f"{_LARGEST // self.k} can be kept. Choose smaller blocks."
+            )
+        weights = principal_coefficients(gram.gram, self.k)
+        parts = [(chunk - chunk[:1]).T @ weights for chunk in reading.chunks()]
+        basis = np.linalg.qr(np.concatenate(parts))[0].T.astype(np.float32)
+        return xr.Dataset(
+            {
+                "basis": (("component", "coordinate"), basis),
+                "size": gram.dimension,
+                "directions": len(basis),
+            },
+            coords={"component": np.arange(len(basis)), "coordinate": np.arange(gram.dimension)},
+        )
+
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Compare every two blocks of the same size; the bases themselves stay in the cells."""
+        sizes = np.nan_to_num(data["size"].values).astype(int)
+        directions = np.nan_to_num(data.directions.values).astype(int)
+        tables = data.basis.transpose("block", "component", "coordinate").values
+        bases = [t[:d, :s].T for t, d, s in zip(tables, directions, sizes, strict=True)]
+        compared = _compared(bases, _null(self.draws, self.random_state))
+        data = data.drop_vars(["basis", "component", "coordinate"])
+        data = data.assign({name: (("block", "block_"), table) for name, table in compared.items()})
+        return data.assign_coords(block_=data.block.values)
+
+    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+        """Return the overlaps as a map."""
+        return [_heatmap("block", "block_")]
+
+    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+        """Return how many pairs overlap more than random subspaces do."""
+        return _statements(data, "pairs of matrices of the same size")
+
+
+def orientation_across_runs(
+    runs: Mapping[str, Trajectory],
+    blocks: str | Sequence[str] = ("q", "k", "v", "o"),
+    k: int = 3,
+    draws: int = 2000,
+    random_state: int = 0,
+) -> xr.Dataset:
+    """Compare the principal directions of the same weight matrix between runs (seeds).
+
+    Parameters
+    ----------
+    runs
+        Trajectories by name, at least two, of models of the same shapes.
+    blocks, k, draws, random_state
+        As in `Orientation`.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``overlap``, ``chance`` (its expectation s/m for random subspaces), ``ratio``, ``p_value``
+        with dims ``(block, run, run_)``, NaN on the diagonal; ``p_corrected`` (false discovery rate
+        over all pairs); ``angle(block, run, run_, component)``, the principal angles in radians.
+        With a figure and sentences, as in a study's result.
+
+    Raises
+    ------
+    ArgumentError
+        If there are fewer than two runs, one of them has a single step, or the shapes of a block
+        differ.
+    LayerMatchError
+        If a pattern matches no weight matrix.
+
+    Examples
+    --------
+    >>> from torch import nn
+    >>> def run():
+    ...     return Trajectory.from_models({step: nn.Linear(8, 8) for step in (0, 1, 2)})
+    >>> found = orientation_across_runs({"seed 0": run(), "seed 1": run()}, "weight", k=1)
+    >>> dict(found.overlap.sizes)
+    {'block': 1, 'run': 2, 'run_': 2}
+    """
+    if len(runs) < 2:
+        raise ArgumentError(f"runs must hold at least two trajectories; got {len(runs)}.")
+    k, draws = check_whole("k", k), check_whole("draws", draws)
+    short = [name for name, run in runs.items() if len(run) < 2]
+    if short:
+        raise ArgumentError(f"a path needs at least 2 steps; {', '.join(short)} has 1.")
+    names = list(runs)
+    with runs[names[0]][int(runs[names[0]].steps[0])].open() as reader:
+        matched = capture.match_blocks(reader, blocks)
+    null, found, angles = _null(draws, random_state), [], []
+    for block in matched:
+        bases = [geometry.principal_basis(_path(run, block), k) for run in runs.values()]
+        if len({len(basis) for basis in bases}) > 1:
+            sizes = ", ".join(f"{n}: {len(basis)}" for n, basis in zip(names, bases, strict=True))
+            raise ArgumentError(f"{block} has another number of entries in other runs: {sizes}.")
+        found.append(_compared(bases, null))
+        angles.append(_angles(bases, k))
+    tables = {name: np.stack([each[name] for each in found]) for name in found[0]}
+    tables["p_corrected"] = _corrected(tables["p_value"])
+    dims = ("block", "run", "run_")
+    data = xr.Dataset(
+        {name: (dims, table) for name, table in tables.items()}
+        | {"angle": ((*dims, "component"), np.stack(angles))},
+        coords={"block": matched, "run": names, "run_": names},
+    )
+    data = named(data, {**Orientation.variables, "angle": ("principal angle", "rad")})
+    sentences = _statements(data, "pairs of runs and matrices")
+    figure = _heatmap("run", "run_", facet="block")
+    return attach(data, Orientation.section, [figure], sentences, Orientation.role)
+
+
+def _angles(bases: Sequence[np.ndarray], k: int) -> np.ndarray:
+    """Return the principal angles of every two bases, NaN beyond the directions that they have."""
+    angles = np.full((len(bases), len(bases), k), np.nan)
+    for i, j in itertools.permutations(range(len(bases)), 2):
+        if bases[i].shape[1] and bases[j].shape[1]:
+            own = geometry.principal_angles(bases[i], bases[j])
+            angles[i, j, : len(own)] = own
+    return angles
+
+
+def _path(run: Trajectory, name: str) -> np.ndarray:
+    """Return a block over all steps of a run, (T, entries)."""
+    with ExitStack() as stack:
+        readers = [stack.enter_context(checkpoint.open()) for checkpoint in run]
+        configuration = run[int(run.steps[0])].configuration()
+        block = capture.weight_block(readers[0], name, configuration)
+        return np.stack(
+            [block.rows(r, 0, block.shape[0]).float().numpy().reshape(-1) for r in readers]
+        )
+
+
+Null = Callable[[int, int, int], np.ndarray]
+
+
+def _null(draws: int, random_state: int) -> Null:
+    """Return a function that draws overlaps of random subspaces, once for each three sizes."""
+
+    @cache
+    def drawn(r: int, s: int, dimension: int) -> np.ndarray:
+        angles = geometry.random_subspace_angles(r, s, dimension, draws, random_state)
+        return np.mean(np.cos(angles) ** 2, axis=1)
+
+    return drawn
+
+
+def _compared(bases: Sequence[np.ndarray], null: Null) -> dict[str, np.ndarray]:
+    """Return overlap, chance, ratio and p-values of every two bases (entries, directions).
+
+    NaN on the diagonal, and for bases of other sizes or too many directions.
+    """
+    names = ("overlap", "chance", "p_value")
+    tables = {name: np.full((len(bases), len(bases)), np.nan) for name in names}
+    for i, j in itertools.combinations(range(len(bases)), 2):
+        (entries, r), (others, s) = bases[i].shape, bases[j].shape
+        r, s = sorted((r, s))
+        if not r or entries != others or entries < r + s:
+            continue
+        overlap, drawn = geometry.subspace_overlap(bases[i], bases[j]), null(r, s, entries)
+        p_value = (1 + np.sum(drawn >= overlap)) / (1 + len(drawn))
+        for name, value in zip(names, (overlap, s / entries, p_value), strict=True):
+            tables[name][i, j] = tables[name][j, i] = value
+    tables["ratio"] = tables["overlap"] / tables["chance"]
+    tables["p_corrected"] = _corrected(tables["p_value"])
+    return tables
+
+
+def _corrected(p_values: np.ndarray) -> np.ndarray:
+    """Return Benjamini and Hochberg's p-values; the last two dimensions hold every pair twice."""
+    corrected = false_discovery(np.where(_pairs(p_values), p_values, np.nan))
+    return np.fmax(corrected, np.swapaxes(corrected, -1, -2))
+
+
+def _pairs(p_values: np.ndarray) -> np.ndarray:
+    """Return where each pair that was compared stands, once."""
+    return np.isfinite(p_values) & np.triu(np.ones(p_values.shape[-2:], dtype=bool), 1)
+
+
+def _statements(data: xr.Dataset, what: str) -> list[str]:
+    p_values = data.p_corrected.values
+    known = _pairs(p_values)
+    if not known.any():
+        return []
+    found, ratio = int((p_values[known] < 0.05).sum()), data.ratio.values[known]
+    return [
+        (
+            f"In {found} of {int(known.sum())} {what} the principal directions overlap more than "
+            "random subspaces do (false discovery rate 5 %). Noise that prefers the same "
+            "coordinates is enough for that."
+        ),
+        f"Their median overlap is {np.median(ratio):.2f} of what chance gives on average.",
+    ]
+
+
+def _heatmap(y: str, x: str, facet: str | None = None) -> Heatmap:
+    return Heatmap(
+        "overlap",
+        "Overlap of principal directions, relative to chance",
+        value="ratio",
+        x=x,
+        y=y,
+        facet=facet,
+        caption="1: as random subspaces of the same dimensions overlap on average.",
+    )

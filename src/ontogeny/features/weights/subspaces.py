@@ -1,0 +1,167 @@
+"""Angles between column spaces, and those of random subspaces."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import eigh
+
+from ...arrays import Array, matrix, namespace, to_numpy
+from ...errors import ArgumentError, check_whole
+from .nulls import gaussian_factor
+
+
+def principal_angles(W: Array, V: Array) -> Array:
+    """Return the principal angles between the column spaces of `W` and `V`, smallest first.
+
+    Small angles come from their sines and large ones from their cosines (A. Knyazev,
+    M. Argentati, SIAM J. Sci. Comput. 23(6), 2002), so that 1e-9 rad is 1e-9 rad and not 0.
+
+    Parameters
+    ----------
+    W, V
+        Matrices (m, r) and (m, s) of one kind, float32 or float64; columns may be dependent.
+
+    Returns
+    -------
+    Array
+        Angles in radians, 0 to π/2, min(rank W, rank V) of them; of the kind and dtype of `W`.
+
+    Raises
+    ------
+    ArgumentError
+        If they differ in their number of rows, or one of them is zero.
+    NonFiniteError
+        If one holds NaN or infinity.
+
+    Notes
+    -----
+    By chance: for independent, uniformly random subspaces of dimensions r ≤ s in R^m, the
+    mean of the squared cosines is s/m; for r = 1 the squared cosine is Beta(s/2, (m−s)/2).
+
+    (`scipy.linalg.subspace_angles` 1.17 mixes the two formulas up where small and large angles
+    occur together, and then gives 1e-8 for 0.)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> W = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    >>> V = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    >>> np.round(np.degrees(principal_angles(W, V)), 6)
+    array([ 0., 45.])
+    """
+    W, V = matrix("W", W), matrix("V", V)
+    xp = namespace(W, V)
+    _check_rows(W, V)
+    dtype = xp.result_type(W, V)
+    Q, R = _basis("W", W), _basis("V", V)
+    if Q.shape[1] < R.shape[1]:
+        Q, R = R, Q
+    cosines = xp.linalg.svdvals(Q.T @ R)
+    sines = xp.flip(xp.linalg.svdvals(R - Q @ (Q.T @ R)))
+    small = cosines**2 >= 0.5
+    angles = xp.where(small, xp.asin(xp.clip(sines, 0.0, 1.0)), xp.acos(xp.clip(cosines, 0.0, 1.0)))
+    return xp.astype(angles, dtype)
+
+
+def _basis(name: str, W: Array) -> Array:
+    """Return an orthonormal float64 basis of the columns; their rank is that at W's precision."""
+    xp = namespace(W)
+    size = xp.max(xp.abs(W))
+    if size == 0:
+        raise ArgumentError(f"{name} is zero, so its columns span no subspace.")
+    tolerance = xp.finfo(W.dtype).eps * max(W.shape)
+    left, values, _ = xp.linalg.svd(xp.astype(W / size, xp.float64), full_matrices=False)
+    return left[:, : int(xp.sum(values > tolerance * values[0]))]
+
+
+def _check_rows(W: Array, V: Array) -> None:
+    if W.shape[0] != V.shape[0]:
+        raise ArgumentError(
+            f"W and V must have equally many rows; their shapes are {tuple(W.shape)} and "
+            f"{tuple(V.shape)}."
+        )
+
+
+def subspace_overlap(W: Array, V: Array) -> float:
+    """Return the mean squared cosine of the principal angles between two column spaces.
+
+    1 where the smaller lies in the larger, 0 where they are orthogonal. Independent uniformly
+    random subspaces of dimensions r ≤ s in R^m have s/m on average.
+
+    Parameters
+    ----------
+    W, V
+        Bases (m, r) and (m, s) with orthonormal columns, as `principal_basis` gives them.
+
+    Raises
+    ------
+    ArgumentError
+        If they differ in their number of rows, or their columns are not orthonormal.
+
+    Examples
+    --------
+    >>> subspace_overlap(np.eye(4)[:, :2], np.eye(4)[:, 1:3])
+    0.5
+    """
+    W, V = (_orthonormal(name, value) for name, value in (("W", W), ("V", V)))
+    _check_rows(W, V)
+    return float(np.sum((W.T @ V) ** 2) / min(W.shape[1], V.shape[1]))
+
+
+def _orthonormal(name: str, value: Array) -> np.ndarray:
+    basis = to_numpy(matrix(name, value)).astype(np.float64)
+    if np.abs(basis.T @ basis - np.eye(basis.shape[1])).max() > 1e-4:
+        raise ArgumentError(f"{name} must have orthonormal columns, as principal_basis gives them.")
+    return basis
+
+
+def random_subspace_angles(
+    r: int, s: int, dimension: int, n: int = 1000, random_state: int = 0
+) -> np.ndarray:
+    """Draw the principal angles between independent, uniformly random subspaces of R^m.
+
+    Their squared cosines are the eigenvalues of a matrix-variate Beta, drawn from two small Wishart
+    matrices at a cost that does not grow with m.
+
+    Parameters
+    ----------
+    r, s
+        Dimensions of the two subspaces, at least 1.
+    dimension
+        m, at least r + s.
+    n
+        Number of draws.
+    random_state
+        Seed.
+
+    Returns
+    -------
+    numpy.ndarray
+        (n, min(r, s)) radians, smallest first.
+
+    Raises
+    ------
+    ArgumentError
+        If a number is out of range or not whole.
+
+    References
+    ----------
+    P.-A. Absil, A. Edelman, P. Koev, On the largest principal angle between random subspaces,
+    Linear Algebra and its Applications 414, 2006.
+
+    Examples
+    --------
+    >>> angles = random_subspace_angles(3, 3, 16_384)
+    >>> round(float(np.mean(np.cos(angles) ** 2) * 16_384), 1)
+    3.0
+    """
+    low, high = sorted((check_whole("r", r), check_whole("s", s)))
+    n = check_whole("n", n)
+    if check_whole("dimension", dimension) < r + s:
+        raise ArgumentError(f"dimension must be at least r + s = {r + s}; got {dimension}.")
+    rng = np.random.default_rng(random_state)
+    inside = rng.standard_normal((n, low, high))
+    outside = gaussian_factor(low, dimension - high, n, rng)
+    A, B = (factor @ np.swapaxes(factor, 1, 2) for factor in (inside, outside))
+    squares = np.stack([eigh(a, a + b, eigvals_only=True)[::-1] for a, b in zip(A, B, strict=True)])
+    return np.arccos(np.sqrt(np.clip(squares, 0.0, 1.0)))

@@ -1,0 +1,18 @@
+"""Observables and pages of word geometry."""
+
+PUBLIC = {
+    "observables": {
+        "text_statistics": ["TextStatistics"],
+    },
+    "semantics": {
+        "cloze": ["cloze_support"],
+        "concepts": ["embedding_concepts", "svd_concepts"],
+        "corpus": ["token_stream", "word_stream"],
+        "order": ["first_crossing", "learning_order"],
+        "orthant": ["orthants", "refinement_tree"],
+        "shuffled": ["shuffled_next_words"],
+        "support": ["support_from_pairs", "support_matrix"],
+        "support_file": ["load_support", "save_support"],
+    },
+}
+"""The names that it gives to public modules, and which of its own modules defines each."""

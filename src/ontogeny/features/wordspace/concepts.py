@@ -1,0 +1,285 @@
+"""Concepts: the singular vectors of the centred support matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ...arrays import Array, matrix, to_numpy
+from ...errors import (
+    ArgumentError,
+    NonFiniteError,
+    check_choice,
+    check_flag,
+    check_iterable,
+    check_whole,
+)
+from .centred_svd import METHODS, centred_svd, column_signs
+from .support import Support
+
+_SOURCES = {"S": "support matrix", "P": "matrix of conditional probabilities"}
+
+
+@dataclass(frozen=True, eq=False)
+class ConceptBasis:
+    """Concepts: word analyzer vectors U, singular values, context analyzer vectors V.
+
+    Parameters
+    ----------
+    U
+        Word analyzer vectors, columns of shape (V, k).
+    sigma
+        Singular values, largest first, shape (k,).
+    V
+        Context analyzer vectors, columns of shape (m, k); None where there are no contexts.
+    words, contexts
+        Their names; None if unknown.
+    source
+        What the vectors were taken from, and whether it was centred.
+
+    Examples
+    --------
+    >>> from ontogeny import semantics
+    >>> basis = svd_concepts(semantics.support_matrix("a b a c a b b", lengths=1), k=2)
+    >>> basis.U.shape, basis.V.shape
+    ((3, 2), (3, 2))
+    """
+
+    U: np.ndarray
+    sigma: np.ndarray
+    V: np.ndarray | None
+    words: Sequence[str] | None = None
+    contexts: Sequence[tuple[str, ...]] | None = None
+    source: str = ""
+
+    @property
+    def k(self) -> int:
+        """Number of concepts."""
+        return self.U.shape[1]
+
+    def representations(self, W: Array, H: Array | None = None) -> tuple[Any, Any]:
+        """Return the concepts in the embedding space: W^T u_k and H v_k.
+
+        Parameters
+        ----------
+        W
+            Word embeddings of shape (V, d).
+        H
+            Context embeddings of shape (d, m).
+
+        Returns
+        -------
+        tuple of arrays of shape (d, k)
+            The second is None without H.
+
+        Raises
+        ------
+        ArgumentError
+            If the shapes do not fit.
+
+        Notes
+        -----
+        Zhao and Thrampoulidis (2025), sec. 4.2 and App. B. For W = U Sigma^1/2 R^T and
+        H = R Sigma^1/2 V^T both are sigma_k^1/2 R e_k (the paper prints sigma_k R e_k).
+
+        Examples
+        --------
+        >>> basis = ConceptBasis(np.eye(3)[:, :2], np.ones(2), None)
+        >>> basis.representations(np.arange(6.0).reshape(3, 2))[0]
+        array([[0., 2.],
+               [1., 3.]])
+        """
+        words = to_numpy(matrix("W", W))
+        if len(words) != len(self.U):
+            raise ArgumentError(f"W must have {len(self.U)} rows, one a word; got {len(words)}.")
+        if H is None:
+            return words.T @ self.U, None
+        contexts = to_numpy(matrix("H", H))
+        if self.V is None:
+            raise ArgumentError("H was given, but this basis has no context analyzer vectors.")
+        if contexts.shape[1] != len(self.V):
+            raise ArgumentError(
+                f"H must have {len(self.V)} columns, one a context; got {contexts.shape[1]}."
+            )
+        return words.T @ self.U, contexts @ self.V
+
+
+def svd_concepts(
+    support: Support | Array | sparse.sparray,
+    k: int = 20,
+    *,
+    of: str = "S",
+    weights: str | Array | None = None,
+    method: str = "auto",
+    random_state: int = 0,
+) -> ConceptBasis:
+    """Return the leading singular triplets of a matrix whose columns are centred.
+
+    Centring is implicit: a sparse matrix stays sparse. The largest entry of each u_k is positive
+    (the first of equal ones), and v_k follows.
+
+    Parameters
+    ----------
+    support
+        A :class:`Support`, or any matrix of shape (V, m), dense or sparse.
+    k
+        Number of concepts; fewer come back if the rank is lower.
+    of
+        ``"S"``, the support, or ``"P"``, the conditional probabilities, where a Support is given.
+    weights
+        Weights of the contexts, shape (m,), by which the columns are multiplied; ``"pi"`` takes
+        the share of each context in the text.
+    method
+        ``"dense"`` (SVD of the dense matrix), ``"gram"`` (eigenvectors of the smaller Gram
+        matrix) or ``"lanczos"`` (never dense); ``"auto"`` chooses by size.
+    random_state
+        Seed of the Lanczos start vector.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of its range, or every context allows every word, so that nothing is
+        left after centring.
+    NonFiniteError
+        If the matrix holds NaN or infinity.
+
+    Notes
+    -----
+    Zhao and Thrampoulidis (2025), Eq. (2) and (3): S~ = (I - 11^T / V) S = U Sigma V^T. A single
+    axis rarely means anything by itself; concept 1 is mostly word frequency. Singular vectors of
+    equal singular values are determined only up to rotation among each other.
+
+    Examples
+    --------
+    >>> basis = svd_concepts(np.array([[1.0, 0, 1], [0, 1, 1], [0, 0, 1]]), k=2)
+    >>> basis.sigma.round(3)
+    array([1.   , 0.577])
+    """
+    A, words, contexts = values_of(support, of)
+    if weights is not None:
+        A = A @ sparse.diags_array(_weights(weights, support, A.shape[1]))
+    check_whole("k", k)
+    check_choice("method", method, METHODS)
+    U, sigma, V = centred_svd(A, k, method, random_state)
+    if not len(sigma):
+        raise ArgumentError(
+            f"the centred matrix {A.shape} is zero: every context allows every word, so no concept "
+            "tells words apart. Give more text, more words or longer contexts."
+        )
+    source = f"centred {_SOURCES[of] if isinstance(support, Support) else 'matrix'}"
+    source += "" if weights is None else ", contexts weighted"
+    return ConceptBasis(U, sigma, V, words, contexts, source)
+
+
+def embedding_concepts(
+    W: Array,
+    H: Array | None = None,
+    k: int = 20,
+    *,
+    centred: bool = True,
+    words: Sequence[str] | None = None,
+    contexts: Sequence[tuple[str, ...]] | None = None,
+) -> ConceptBasis:
+    """Return the concepts that a model's own embeddings hold, without a support matrix.
+
+    W = U Sigma^1/2 R^T gives U and Sigma; the contexts follow by V = H^T R Sigma^-1/2.
+
+    Parameters
+    ----------
+    W
+        Word embeddings of shape (V, d): decoder or input embedding, rows beyond the tokenizer
+        left out.
+    H
+        Context embeddings of shape (d, m), of the same model. The columns of V are then not
+        orthonormal: H is not what the formula assumes, and shows how far the model is from it.
+    k
+        Number of concepts; fewer come back if the rank is lower.
+    centred
+        Whether the mean word embedding is subtracted, as the theory's S~ is centred. Uncentred,
+        the first axis is mostly the mean.
+    words, contexts
+        Their names.
+
+    Raises
+    ------
+    ArgumentError
+        If the shapes do not fit or W has no variance.
+
+    Notes
+    -----
+    Zhao and Thrampoulidis (2025), sec. 5.1 and App. F.2.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> W, H = rng.normal(size=(30, 4)), rng.normal(size=(4, 50))
+    >>> basis = embedding_concepts(W, H, k=3)
+    >>> basis.U.shape, basis.V.shape
+    ((30, 3), (50, 3))
+    """
+    check_whole("k", k)
+    check_flag("centred", centred)
+    vectors = to_numpy(matrix("W", W)).astype(np.float64)
+    _check_names("words", words, len(vectors), "rows of W")
+    if centred:
+        vectors = vectors - vectors.mean(0)
+    U, roots, Rt = np.linalg.svd(vectors, full_matrices=False)
+    rank = int((roots > 1e-10 * max(np.abs(vectors).max(), roots[0])).sum())
+    if rank == 0:
+        raise ArgumentError("W has the same embedding in every row; it holds no concept.")
+    k = min(k, rank)
+    signs = column_signs(U[:, :k])
+    U, R = U[:, :k] * signs, Rt[:k].T * signs
+    V = None
+    if H is not None:
+        hidden = to_numpy(matrix("H", H)).astype(np.float64)
+        if len(hidden) != len(R):
+            raise ArgumentError(
+                f"H must have {len(R)} rows, the columns of W; its shape is {hidden.shape}."
+            )
+        _check_names("contexts", contexts, hidden.shape[1], "columns of H")
+        V = hidden.T @ (R / roots[:k])  # roots are the singular values of W: Sigma^1/2
+    source = f"word embeddings, {'centred' if centred else 'not centred'}"
+    return ConceptBasis(U, roots[:k] ** 2, V, words, contexts, source)
+
+
+def _check_names(name: str, given: Sequence[Any] | None, n: int, of: str) -> None:
+    if given is None:
+        return
+    count = len(list(check_iterable(name, given, f"names of the {of}")))
+    if count != n:
+        raise ArgumentError(f"{name} must name the {n} {of}; got {count} names.")
+
+
+def values_of(support: Any, of: str) -> tuple[Any, Any, Any]:
+    """Return the matrix of a support, or the matrix given in its place, and what it names."""
+    if isinstance(support, Support):
+        check_choice("of", of, ("S", "P"))
+        return getattr(support, of), support.words, support.contexts
+    if sparse.issparse(support):
+        A = sparse.csr_array(support, dtype=np.float64)
+        if not np.isfinite(A.data).all():
+            raise NonFiniteError("support holds NaN or infinite values.")
+    else:
+        A = to_numpy(matrix("support", support)).astype(np.float64)
+    if 0 in A.shape:
+        raise ArgumentError(f"support must not be empty; its shape is {A.shape}.")
+    return A, None, None
+
+
+def _weights(weights: Any, support: Any, m: int) -> np.ndarray:
+    if isinstance(weights, str):
+        check_choice("weights", weights, ("pi",))
+        if not isinstance(support, Support):
+            raise ArgumentError("weights='pi' needs a Support; give the weights of a matrix.")
+        return support.pi
+    given = to_numpy(matrix("weights", weights, ndim=1)).astype(np.float64)
+    if given.shape != (m,) or (given < 0).any():
+        raise ArgumentError(
+            f"weights must be {m} finite numbers of at least 0; got shape {given.shape}."
+        )
+    return given

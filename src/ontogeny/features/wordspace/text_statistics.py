@@ -1,0 +1,304 @@
+"""Which statistics of its texts a model has reached: frequencies, classes of words, context."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import xarray as xr
+
+from ...errors import ArgumentError, check_choice, check_whole
+from ...figures import Band, Figure, NullComparison, Section
+from ...needs import InputSet, Need, Predictor
+from ...observables.arguments import check_node
+from ...observables.base import Observable, dataset
+from ...observables.catalogued import DISTRIBUTIONS, PREDICTED, PresetEntry, Presets
+from ...observables.crossing import crossing
+from ...quantities import Measured, Quantity
+from ...words.names import Names
+from .class_costs import ClassCosts
+from .concepts import svd_concepts
+from .contexts import corpus_support
+from .order import first_crossing
+from .orthant import signatures
+from .renaming import as_frequent, renamings
+
+_DEEPEST = 8
+_GAINS = {
+    "frequencies": "word frequencies",
+    "before": "the token before",
+    "context": "context beyond the token before",
+}
+"""Ends of the loss's ``loss_half_`` variables, and what they are called here."""
+
+
+@dataclass(frozen=True)
+class TextStatistics(Observable):
+    """What a model knows of the class of each token, for classes from coarse to fine.
+
+    Classes are orthants of the texts' own support matrix: words whose entries have the same signs
+    in the first 1, 2, ... `depth` concepts. ``class_information`` is how much less the class of
+    a token costs under the model's prediction than under the mean of its predictions, in nats. It
+    is 0 where predictions do not depend on the context. ``reached_step`` is the step from
+    which on half of the last value is there, with its interval over texts; beside it stand the
+    same steps of the loss's statistics, where `loss` names its node.
+
+    Parameters
+    ----------
+    depth
+        Concepts of the finest classes, 1 to 8.
+    loss
+        Name of the node of the loss on the same texts, whose steps are shown too; none by default.
+    vocab_size, n_contexts
+        Words and contexts of the support matrix; all other tokens are one further class.
+    draws
+        Random groupings for the null, at least 3.
+    on
+        Input set; the first by default.
+    objective
+        ``"auto"``, ``"causal"`` or ``"masked"``.
+    random_state
+        Seed of the null, and of which tokens are masked.
+
+    Notes
+    -----
+    Orthants: Zhao and Thrampoulidis 2025, Def. 1. That broad statistics come first: Belrose et al.
+    2024. In the null each word takes the class of another that is about as frequent (by a factor
+    of at most 1.25), so that classes keep their sizes and frequencies.
+
+    Examples
+    --------
+    >>> TextStatistics(depth=3).name
+    'text-statistics'
+    """
+
+    depth: int = 4
+    loss: str | None = None
+    vocab_size: int = 500
+    n_contexts: int = 2000
+    draws: int = 10
+    on: str | None = None
+    objective: str = "auto"
+    random_state: int = 0
+
+    kind: ClassVar[str] = "text-statistics"
+    question: ClassVar[str] = (
+        "Which statistics of its texts has the model reached, from coarse to fine, and when?"
+    )
+    requires: ClassVar[str] = "texts, a vocabulary head"
+    price: ClassVar[str] = DISTRIBUTIONS
+    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("standard", "circuits", "everything"), {"loss": "loss", **PREDICTED}, 40),
+    )
+    summary_only: ClassVar[tuple[str, ...]] = ("loss",)
+    quantities: ClassVar[tuple[Quantity, ...]] = (
+        Quantity(
+            "class_information",
+            "information about the class of a token",
+            units="nats per token",
+            symbol="mean log p(class | context) − log p̄(class)",
+            rows="classes of {depth}",
+            subject="The information about classes of {depth}",
+            better="higher",
+            series="",
+            facet="depth",
+            nulls={"random": "random classes of words as frequent"},
+            caption="Classes are orthants: words with the same signs in the first concepts.",
+        ),
+    )
+    variables: ClassVar[Names] = {
+        "reached_step": ("step from which on half of the gain is there", "steps"),
+        "reached_step_low": ("step from which on half of the gain is there, lower end", "steps"),
+        "reached_step_high": ("step from which on half of the gain is there, upper end", "steps"),
+        "reached_random_low": ("the same step for random classes, 2.5 %", "steps"),
+        "reached_random_high": ("the same step for random classes, 97.5 %", "steps"),
+        "random_draws": ("information about each random grouping", "nats per token"),
+        "exchanged": ("share of tokens whose word can take another class", "1"),
+    }
+    section: ClassVar[Section] = Section(
+        title="From coarse to fine",
+        definition="How much a model knows of the class of each predicted token from what stands "
+        "around it, for classes from coarse to fine; and from when on it has half of what it gains "
+        "in the end.",
+        null="The same classes with words in the place of others about as frequent.",
+        care="The halves are of each statistic's own last value, so the steps say nothing of how "
+        "much was learned. A model that learns nothing of a class has no step. Singular axes "
+        "hardly matter: other directions in the same few concepts give classes as good.",
+        source="Zhao and Thrampoulidis 2025, Def. 1; Belrose et al. 2024",
+    )
+
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        check_choice("objective", self.objective, ("auto", "causal", "masked"))
+        check_whole("depth", self.depth, 1, _DEEPEST)
+        check_whole("draws", self.draws, 3)
+        check_whole("vocab_size", self.vocab_size, 4)
+        check_whole("n_contexts", self.n_contexts)
+        if self.loss is not None:
+            check_node("loss", self.loss)
+
+    @property
+    def depends_on(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Return the node of the loss."""
+        return () if self.loss is None else (self.loss,)
+
+    def check_nodes(self, observables: Mapping[str, Observable]) -> None:
+        """Refuse another node than one of the loss."""
+        found = None if self.loss is None else observables.get(self.loss)
+        if self.loss is not None and getattr(found, "kind", None) != "loss":
+            raise ArgumentError(f"loss must name a node of kind 'loss'; {self.loss!r} is none.")
+
+    def needs(self) -> Sequence[Need]:
+        """Return the model to be asked, and the texts."""
+        return [Predictor(self.on, self.objective), InputSet(self.on)]
+
+    def prepare(self, run: Any) -> xr.Dataset:
+        """Return the class of every word, in the texts and in the null."""
+        reading = run.reading(run.reference_step)
+        model, inputs = (reading[need] for need in self.needs())
+        lengths = (2, 4) if model.masked else (1, 3)
+        corpus = corpus_support(
+            inputs, None, model.masked, self.vocab_size, self.n_contexts, lengths
+        )
+        basis = svd_concepts(corpus.support, self.depth)
+        often = np.maximum(np.asarray(corpus.support.counts.sum(axis=1)).ravel(), 0.5)
+        groups = as_frequent(often)
+        renamed = renamings(groups, self.draws, np.random.default_rng([self.random_state, 21]))
+        codes = signatures(basis.U)
+        alone = np.concatenate([group for group in groups if len(group) == 1] or [np.zeros(0, int)])
+        return xr.Dataset(
+            {
+                "word_id": ("word", np.asarray(corpus.support.word_ids, dtype=np.int64)),
+                "code": (("grouping", "word"), np.vstack([codes, codes[renamed]])),
+                "exchanged": 1 - often[alone].sum() / often.sum(),
+                "depths": basis.k,
+            }
+        )
+
+    def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
+        """Return the information about classes of every depth, of the texts and of the null."""
+        assert state is not None
+        model, inputs = (reading[need] for need in self.needs())
+        classes = ClassCosts(state.word_id.values, state.code.values, int(state.depths), inputs)
+        found = model.reduced(inputs, classes, self.random_state)
+        information = classes.information(found)  # (grouping, depth, token)
+        text = found["text"]
+        number = np.bincount(text, minlength=len(inputs.groups))
+        sums = np.stack([np.bincount(text, row, len(inputs.groups)) for row in information[0]])
+        means = information.mean(axis=2)
+        measured = Measured.over_texts(
+            ("depth", means[0]),
+            sums / np.maximum(number, 1),
+            number,
+            inputs.groups,
+            ("depth", "text"),
+            {"random": (("depth", "draw"), means[1:].T)},
+        )
+        labels = [f"depth {q}" for q in range(1, len(means[0]) + 1)]
+        return (
+            dataset({"class_information": measured})
+            .assign(exchanged=state.exchanged, random_draws=(("depth", "draw"), means[1:].T))
+            .assign_coords(depth=labels)
+        )
+
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Add the step at which each statistic is reached, with those of the loss."""
+        if "class_information_of_text" not in data:
+            return data
+        rows = self._of_classes(data)
+        if self.loss is not None and self.loss in nodes:
+            rows = _with_loss(rows, nodes[self.loss])
+        names, columns = list(rows), np.array(list(rows.values()), dtype=np.float64).T
+        ends = ("step", "step_low", "step_high", "random_low", "random_high")
+        steps = {f"reached_{e}": ("statistic", c) for e, c in zip(ends, columns, strict=True)}
+        exchanged = data.exchanged.dropna("step").isel(step=0, drop=True)
+        return data.assign(steps).assign(exchanged=exchanged).assign_coords(statistic=names)
+
+    def _of_classes(self, data: xr.Dataset) -> dict[str, tuple[float, ...]]:
+        """Return step, its interval, and the band of the null, for the classes of every depth."""
+        of_text = data.class_information_of_text.transpose("depth", "step", "text")
+        weights = data.class_information_weights.transpose("step", "text").max("step").fillna(0.0)
+        rows = {}
+        for label, gain in zip(data.depth.values, of_text.values, strict=True):
+            known = np.isfinite(gain).any(axis=1)
+            last = gain[known][-1]
+            found = crossing(data.step.values, -gain, -last / 2, weights.values)
+            draws = data.random_draws.sel(depth=label).transpose("draw", "step").values
+            ends = draws[:, known][:, -1]
+            half = np.where(ends > 0, ends / 2, np.inf)  # a grouping that gains nothing has no half
+            steps = first_crossing(data.step.values, draws, half, lasting=True)
+            band = (
+                np.nanquantile(steps, [0.025, 0.975]) if np.isfinite(steps).any() else [np.nan] * 2
+            )
+            values = (found.step, found.low, found.high, *band)
+            rows[f"classes of {label}"] = tuple(v if np.isfinite(v) else np.nan for v in values)
+        return rows
+
+    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+        """Return the panel: which statistic is reached when."""
+        if "reached_step" not in data or not data.reached_step.notnull().any():
+            return []
+        return [
+            NullComparison(
+                "reached",
+                "Which statistics of the texts are reached when?",
+                value="reached_step",
+                rows="statistic",
+                interval=("reached_step_low", "reached_step_high"),
+                bands=[
+                    Band("reached_random_low", "reached_random_high", "random classes as frequent")
+                ],
+                caption="Step from which on half of the last gain is there; whiskers: 95 % over "
+                "texts, and at least the steps on both sides. Rows without a dot are not reached.",
+            )
+        ]
+
+    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+        """Return what is known of the classes in the end, and in which order it came."""
+        if "reached_step" not in data:
+            return []
+        end = data.class_information.dropna("step", how="all").isel(step=-1)
+        draws = data.random_draws.dropna("step", how="all").isel(step=-1)
+        low, high = draws.quantile([0.025, 0.975], "draw").transpose("quantile", "depth").values
+        parts = [
+            f"{label} {value:.2f} nats (random {a:.2f} to {b:.2f})"
+            for label, value, a, b in zip(data.depth.values, end.values, low, high, strict=True)
+        ]
+        return [
+            f"At the last step the model knows of the class of a token: {', '.join(parts)}.",
+            f"{float(data.exchanged):.0%} of these tokens are words that can take another class.",
+            *_order_words(data),
+        ]
+
+
+def _with_loss(
+    rows: dict[str, tuple[float, ...]], loss: xr.Dataset
+) -> dict[str, tuple[float, ...]]:
+    """Return the rows with those of the loss: frequencies before, the rest after the classes."""
+    found = {}
+    for name, label in _GAINS.items():
+        ends = [f"loss_half_{name}{end}" for end in ("", "_low", "_high")]
+        if all(end in loss for end in ends):
+            found[label] = (*(float(loss[end]) for end in ends), np.nan, np.nan)
+    first = {label: row for label, row in found.items() if label == _GAINS["frequencies"]}
+    return {**first, **rows, **{k: v for k, v in found.items() if k not in first}}
+
+
+def _order_words(data: xr.Dataset) -> list[str]:
+    """Say which statistics surely came before which others; nothing where intervals overlap."""
+    there = data[["reached_step", "reached_step_low", "reached_step_high"]].dropna("statistic")
+    order = there.sortby("reached_step")
+    names = order.statistic.values.tolist()
+    if len(names) < 2:
+        return []
+    first, last = order.isel(statistic=0), order.isel(statistic=-1)
+    if not float(first.reached_step_high) < float(last.reached_step_low):
+        return ["The intervals of all statistics overlap, so their order is not known."]
+    steps = [float(each.reached_step) for each in (first, last)]
+    early = f"Half of {names[0]} is there by step {steps[0]:,.0f}"
+    return [
+        f"{early}, half of {names[-1]} by step {steps[1]:,.0f}; their intervals do not overlap."
+    ]
