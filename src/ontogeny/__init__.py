@@ -40,7 +40,6 @@ _MODULES = (
     "quantities",
     "recording",
     "report",
-    "reproduce",
     "semantics",
     "share",
     "start",
@@ -60,6 +59,11 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(f".{_ATTRIBUTES[name]}", __name__), name)
         globals()[name] = value
         return value
+    if name == "reproduce":
+        from ._papers import require_papers
+
+        require_papers("ontogeny.reproduce")
+        return importlib.import_module("ontogeny_papers.reproduce")
     if name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module 'ontogeny' has no attribute {name!r}")

@@ -14,8 +14,9 @@ from ..errors import ArgumentError
 from ..report.files.write import check_formats
 from .comparing import compare
 from .concept import concept
-from .listing import help_, list_, table
-from .options import MaxRevisions, Model, Quiet, Source, Studied, output
+from .listing import help_, list_
+from .options import Model, Quiet, Source
+from .plugins import commands_of_packages
 from .sharing import push
 from .starting import init, study
 from .watching import Patience, Until, Watch, refuse_with_watch, watched
@@ -236,59 +237,6 @@ def layers(
     table(("layer", "class", "output"), rows)
 
 
-@app.command()
-def reproduce(
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="A recipe; without it all are listed.")
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A small run: fewer seeds and steps; it takes minutes.")
-    ] = False,
-    seeds: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="How many seeds; by default those of the setting."),
-    ] = None,
-    output: Annotated[Path, output("DIR", "Folder for runs, studies and pages.")] = Path(
-        "reproductions"
-    ),
-    text: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A text file, split at blank lines; by default Python's own documentation.",
-        ),
-    ] = None,
-    source: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="RUN",
-            help="A folder of checkpoints, or OWNER/NAME on the Hub, to study in place of trained "
-            "seeds; can be given several times.",
-        ),
-    ] = None,
-    quiet: Quiet = False,
-) -> None:
-    """Train, measure and judge a claim of the papers or a known development, over seeds."""
-    from ontogeny_papers import reproduce as recipes
-
-    from .progress import TrainingLines, progress_for
-
-    if name is None:
-        table(("recipe", "what"), [(n, recipes.recipe(n).title) for n in recipes.names()])
-        return
-    shown = progress_for(quiet)
-    page = recipes.recipe(name).run(
-        output,
-        quick=quick,
-        seeds=seeds,
-        text=text,
-        sources=source or (),
-        progress=shown,
-        training=TrainingLines(shown, 20),
-    )
-    typer.echo(f"page: {page.resolve()}")
-
-
 def _leave(result: Any, strict: bool) -> None:
     """Exit with 3 if an observable has no cell, or if anything is missing where that counts."""
     if result.problems().lost or (strict and not _whole(result.attrs)):
@@ -309,3 +257,7 @@ def _whole(attributes: Mapping[Any, Any]) -> bool:
 
 def _output(study: Path, output: Path | None) -> Path:
     return output if output is not None else Path("studies") / study.stem
+
+
+for _name, _command in commands_of_packages().items():
+    app.command(_name)(_command)

@@ -1,0 +1,104 @@
+"""Names that features and installed packages give to the public modules.
+
+`ontogeny.geometry` and its like gather functions on arrays for users. What only one feature
+computes stands in the folder of that feature, whose ``PUBLIC`` says which names it gives to which
+public module. They are loaded when they are first asked for. So a module that all features use
+knows none of them, and a feature's folder can be added or taken away without a change elsewhere.
+
+Installed packages do the same: an entry point of the group ``ontogeny.names`` names a package that
+has a ``PUBLIC`` of the same form.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Any
+
+from ._papers import of_papers, require_papers
+from .errors import ArgumentError
+
+GROUP = "ontogeny.names"
+_FEATURES = f"{__package__}.features"
+
+
+@cache
+def features() -> tuple[str, ...]:
+    """Return the packages of the features, sorted by name.
+
+    Examples
+    --------
+    >>> "ontogeny.features.attention" in features()
+    True
+    """
+    folders = importlib.import_module(_FEATURES).__path__
+    return tuple(f"{_FEATURES}.{module.name}" for module in pkgutil.iter_modules(folders))
+
+
+def exported_names(module: str) -> list[str]:
+    """Return the names that features give to a public module, sorted.
+
+    Examples
+    --------
+    >>> exported_names("updates")[-1]
+    'pair_statistics'
+    """
+    return sorted(name for name, _ in _given(module, features()))
+
+
+def exporter(module: str) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a public module.
+
+    Examples
+    --------
+    >>> exporter("geometry")("two_nn").__name__
+    'two_nn'
+    """
+
+    def load(name: str) -> Any:
+        home = homes(module).get(name)
+        if home is None:
+            if name in of_papers(module):
+                require_papers(f"ontogeny.{module}.{name}")
+            raise AttributeError(f"module 'ontogeny.{module}' has no attribute {name!r}")
+        value = getattr(importlib.import_module(home), name)
+        setattr(sys.modules[f"{__package__}.{module}"], name, value)
+        return value
+
+    return load
+
+
+@cache
+def homes(module: str) -> Mapping[str, str]:
+    """Return in which modules the names that a public module is given are defined.
+
+    Raises
+    ------
+    ArgumentError
+        If two give the same name.
+
+    Examples
+    --------
+    >>> homes("geometry")["two_nn"]
+    'ontogeny.features.dimension.intrinsic'
+    """
+    packages = tuple(entry.value for entry in entry_points(group=GROUP))
+    result: dict[str, str] = {}
+    for name, home in _given(module, features() + packages):
+        if name in result:
+            raise ArgumentError(f"{home} and {result[name]} both give {name!r} to {module}.")
+        result[name] = home
+    return result
+
+
+def _given(module: str, packages: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Yield the names that packages give to a public module, and where each is defined."""
+    for package in packages:
+        public = getattr(importlib.import_module(package), "PUBLIC", {})
+        for inner, names in public.get(module, {}).items():
+            yield from ((name, f"{package}.{inner}") for name in names)

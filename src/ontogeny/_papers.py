@@ -1,0 +1,72 @@
+"""What moved to the distribution of the papers, so that its absence can be explained."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from .errors import MissingExtraError
+
+INSTALL = "pip install 'ontogeny[papers]'"
+_NAMES = {
+    "capture": """
+        ContextEmbeddings WordEmbeddings context_embeddings context_logits cut_attention
+        word_embeddings
+    """,
+    "concepts": """
+        Structure canonical_form structure
+    """,
+    "distances": """
+        MatchingLevel concept_plane matching_level tracks
+    """,
+    "dynamics": """
+        Fit FitComparison LipschitzRatios SignalComparison compare_fits compare_signals dtw
+        fit_exponential fit_power fit_stretched_exponential lipschitz_ratios local_constants
+        mutual_information rolling_mean standardise
+    """,
+    "geometry": """
+        feature_dimensionality row_frequencies
+    """,
+    "observables": """
+        ConceptPlane ConceptTracks EmbeddingFrequencies FeatureGeometry Fits Lipschitz
+        Projection ReadoutAccuracy ReadoutAttention SaeProbe Signals TransformDynamics
+        WordSemantics semantics_page
+    """,
+    "semantics": """
+        Cluster CoarseToFine Coherence ContextWeights MaxMargin NeighbourVectors
+        OrderComparison PredictedOrder Score SignatureLift StepImbalance closed_form
+        coarse_before_fine coherence compare_order context_weights factor_limits half_times
+        leading_directions loss_growth_rates max_margin_logits most_clusters
+        neighbour_vectors orthant_coherence predicted_order ridge_path signature_lift
+        spectral_clusters step_imbalance subspace_overlap support_confusion train_ufm
+        word_classes
+    """,
+}
+
+
+def of_papers(module: str) -> list[str]:
+    """Return the names that the papers' distribution gives to a public module.
+
+    Examples
+    --------
+    >>> "fit_exponential" in of_papers("dynamics")
+    True
+    """
+    return _NAMES.get(module, "").split()
+
+
+def require_papers(what: str) -> None:
+    """Refuse what only the papers' distribution has, where that is not installed.
+
+    The error is an `ImportError` and no `AttributeError`: where the name stands in an import
+    statement, Python would replace the text of the latter.
+
+    Raises
+    ------
+    MissingExtraError
+        With the line that installs it.
+    """
+    if importlib.util.find_spec("ontogeny_papers") is None:
+        raise MissingExtraError(
+            f"{what} belongs to the experiments of the papers, which are installed separately: "
+            f"{INSTALL}."
+        )
