@@ -25,19 +25,19 @@ lint: $(VENV)/installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-$(VENV)/installed: pyproject.toml constraints.txt
+$(VENV)/installed: pyproject.toml papers/pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install $(PIP) -e . -c constraints.txt
+	$(BIN)/python -m pip install $(PIP) -e . -e ./papers -c constraints.txt
 	touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
-	$(BIN)/python -m pip install $(PIP) -e ".[dev]" -c constraints.txt
+	$(BIN)/python -m pip install $(PIP) -e ".[dev]" -e ./papers -c constraints.txt
 	touch $@
 
 docs: $(VENV)/installed
-	$(BIN)/python -m pip install $(PIP) -e ".[docs]" -c constraints.txt
-	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W -b html docs docs/_build
-	@echo "site: docs/_build/index.html"
+	$(BIN)/python -m pip install $(PIP) -e ".[docs]" -e ./papers -c constraints.txt
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W -b html -c docs . docs/_build
+	@echo "site: docs/_build/docs/index.html"
 
 # Browser tests need Chromium; on Debian and Ubuntu, as root, it is installed here.
 browser:

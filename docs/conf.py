@@ -14,7 +14,11 @@ release = __version__
 extensions = ["myst_nb", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
 html_theme = "furo"
 html_title = "ontogeny"
-exclude_patterns = ["_build", "jupyter_execute"]
+# The source is the root of the repository, so that links between the guides of the library and those
+# of the papers are right on the site and on the forge.
+root_doc = "docs/index"
+include_patterns = ["docs/**", "papers/docs/**"]
+exclude_patterns = ["docs/_build", "**/jupyter_execute"]
 templates_path = ["_templates"]
 autosummary_generate = True
 autosummary_ignore_module_all = False  # what a room exports is its reference

@@ -8,7 +8,7 @@ from ontogeny_papers.reproduce import tasks, training
 
 from ontogeny import semantics, updates
 from ontogeny.errors import ArgumentError
-from ontogeny.observables import semantics as semantics_views
+from ontogeny_papers.observables.words import views as semantics_views
 
 TEXT = "to go to see a cat to run a dog " * 3
 BASIS = semantics.svd_concepts(np.random.default_rng(0).normal(size=(10, 4)), 3)
