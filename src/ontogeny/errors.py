@@ -27,6 +27,20 @@ import numpy as np
 LARGEST_WHOLE = 2**63 - 1
 """The largest whole number of 64 bits: what arrays, results and study files can hold."""
 
+__all__ = [
+    "OntogenyError",
+    "ArgumentError",
+    "LayerMatchError",
+    "CheckpointError",
+    "TooFewCheckpointsError",
+    "BatchInvarianceError",
+    "NonFiniteError",
+    "StoreError",
+    "MissingExtraError",
+    "StudyWarning",
+    "DenseCodesWarning",
+]
+
 
 class OntogenyError(Exception):
     """Any error that ontogeny raises on purpose; the command shows its text as one line."""

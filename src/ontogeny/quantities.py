@@ -29,6 +29,8 @@ from numpy.typing import ArrayLike
 from .errors import ArgumentError, check_choice
 from .units import Units
 
+__all__ = ["Measured", "Quantity"]
+
 CONTROL = "control"
 """The null that every quantity of a study with control runs has, along ``run``; not declared."""
 

@@ -1,0 +1,88 @@
+"""What the library offers by name: few enough to learn, each documented, none with two meanings."""
+
+import importlib
+import inspect
+import pkgutil
+import types
+from collections import defaultdict
+
+import pytest
+
+import ontogeny as og
+import ontogeny_papers
+from ontogeny._exports import homes
+from ontogeny._papers import _NAMES, of_papers, require_papers
+from ontogeny.errors import ArgumentError, MissingExtraError
+
+MODULES = [name for name in og.__all__ if isinstance(getattr(og, name), types.ModuleType)]
+# Each of these modules makes or lists its own kind of thing by name; `compare` compares
+# dictionaries in `distances`, and runs at the top.
+OF_EACH_MODULE = {"make", "names", "compare"}
+
+
+def public(module):
+    return {name: getattr(getattr(og, module), name) for name in getattr(og, module).__all__}
+
+
+def test_there_are_at_most_three_hundred():
+    assert sum(len(public(module)) for module in MODULES) <= 300
+
+
+def test_none_has_two_meanings():
+    meanings = defaultdict(set)
+    for module in MODULES:
+        for name, value in public(module).items():
+            meanings[name].add(id(value))
+    twice = {name for name, values in meanings.items() if len(values) > 1}
+    assert twice - OF_EACH_MODULE == set()
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_each_is_documented(module):
+    for name, value in public(module).items():
+        if inspect.isclass(value) or inspect.isfunction(value):
+            assert inspect.getdoc(value), f"{module}.{name}"
+
+
+def test_no_function_hides_its_module():
+    hidden = []
+    for module in pkgutil.walk_packages(og.__path__, "ontogeny."):
+        package, _, leaf = module.name.rpartition(".")
+        value = vars(importlib.import_module(package)).get(leaf)
+        if inspect.isfunction(value) and (package, leaf) != ("ontogeny.cli", "main"):
+            hidden.append(module.name)
+    assert hidden == []
+
+
+def test_the_names_of_the_papers_are_those_that_are_said_to_be():
+    given = {
+        module: {name for names in inner.values() for name in names}
+        for module, inner in ontogeny_papers.PUBLIC.items()
+    }
+    assert {module: set(of_papers(module)) for module in _NAMES} == given
+
+
+@pytest.mark.parametrize("module", _NAMES)
+def test_they_answer_where_they_were(module):
+    for name in of_papers(module):
+        assert getattr(getattr(og, module), name) is not None
+
+
+def test_without_the_papers_one_line_says_how_to_install_them(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"fit_power.* pip install 'ontogeny\[papers\]'"):
+        require_papers("ontogeny.dynamics.fit_power")
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match=r"'ontogeny\.geometry' has no attribute 'two_n'"):
+        og.geometry.two_n  # noqa: B018
+
+
+def test_a_name_that_two_packages_give_is_refused(monkeypatch):
+    def given(module, packages):
+        return iter([("two_nn", "one.place"), ("two_nn", "another.place")])
+
+    monkeypatch.setattr("ontogeny._exports._given", given)
+    with pytest.raises(ArgumentError, match=r"another\.place and one\.place both give 'two_nn'"):
+        homes.__wrapped__("geometry")
