@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 import xarray as xr
-from planted_runs import PLANTED, planted
 
 import ontogeny as og
 from ontogeny import observables as ob
+from planted_runs import PLANTED, planted
 
 LAYERS, R = "layers.*", 6
 

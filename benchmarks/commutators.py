@@ -20,8 +20,6 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from ontogeny_papers.reproduce.tasks import MarkerTask
-from ontogeny_papers.reproduce.training import MarkerRun, readout_loss
 from torch import nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
@@ -29,6 +27,8 @@ from ontogeny import geometry, updates
 from ontogeny.features.weights.parameters import block_values, parameter_blocks
 from ontogeny.features.weights.path import variance_rank_from_gram
 from ontogeny.features.weights.projection import BlockEnergies
+from ontogeny_papers.reproduce.tasks import MarkerTask
+from ontogeny_papers.reproduce.training import MarkerRun, readout_loss
 
 LR, PAIRS, K, SNAPSHOTS = 1e-3, 9, 3, 43
 DEAD = 658_560

@@ -31,7 +31,6 @@ from pathlib import Path
 
 import numpy as np
 import xarray as xr
-from planted_runs import planted
 
 from ontogeny import Inputs, Study, Trajectory
 from ontogeny.demo import STUDY
@@ -44,6 +43,7 @@ from ontogeny.summary import with_verdicts
 from ontogeny.summary.controls import with_controls
 from ontogeny.summary.verdicts import LEVELS
 from ontogeny.training import record_training_run
+from planted_runs import planted
 
 BESIDE = 3  # control runs of a page
 STEPS = 12  # at which each is read

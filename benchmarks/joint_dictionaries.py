@@ -16,7 +16,6 @@ import time
 import warnings
 
 import numpy as np
-from planted_lives import PlantedLives, planted_lives
 
 from ontogeny import concepts, distances
 from ontogeny.concepts.joint import codes as joint_codes
@@ -26,6 +25,7 @@ from ontogeny.concepts.joint.presence import Decoder, Presence
 from ontogeny.concepts.joint.readout import CheckpointReadout, Moments
 from ontogeny.concepts.joint.snapshots import standardised, text_folds
 from ontogeny.concepts.joint.whitening import Gathered
+from planted_lives import PlantedLives, planted_lives
 
 LATENTS, ACTIVE, READABLE = 128, 4, 0.4
 VARIANTS = {

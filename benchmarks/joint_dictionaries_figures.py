@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from planted_lives import planted_lives
 
 from ontogeny import concepts
+from planted_lives import planted_lives
 
 BLUE, SAND, GREY = "#3b6ea5", "#b9a26a", "#d8d8d8"
 ROW, CELL = 15, 34

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from planted_recovery import Recovered, recovered
 
 from ontogeny.errors import ArgumentError, check_number, check_whole
+from planted_recovery import Recovered, recovered
 
 DENSE_SCORES = 8  # background directions that every token uses
 MEAN_SIZE = 2.0  # length of the mean, in standard deviations of the signal

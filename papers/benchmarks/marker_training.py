@@ -18,14 +18,15 @@ import time
 from dataclasses import replace
 
 import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+
 from ontogeny_papers.reproduce.training import (
     MarkerRun,
     OptimizerSettings,
     StackedModels,
     readout_loss,
 )
-from torch import nn
-from torch.nn.functional import cross_entropy
 
 STEPS = 5  # of each turn
 

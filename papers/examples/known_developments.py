@@ -15,9 +15,9 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from ontogeny_papers import reproduce
 
 import ontogeny as og
+from ontogeny_papers import reproduce
 
 BLUE, RED, GREEN, GREY = "#2464a4", "#b3452c", "#3a7d44", "#9a9a9a"
 Series = Callable[[xr.Dataset], xr.DataArray]

@@ -6,7 +6,6 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from planted_lives import planted_lives
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -15,6 +14,7 @@ from ontogeny.concepts.joint import StaleDictionaryWarning, whitening
 from ontogeny.concepts.joint.codes import METHODS, sparse
 from ontogeny.concepts.joint.intervals import found_again
 from ontogeny.errors import ArgumentError, NonFiniteError
+from planted_lives import planted_lives
 
 FEW = {"steady": 8, "born": 6, "dying": 3, "turning": 3, "born_turning": 0}
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from planted_lives import planted_lives
 
 from ontogeny.concepts import JointDictionary
 from ontogeny.concepts.joint.lives import KINDS, first_half, lives, was_low
+from planted_lives import planted_lives
 
 SMALL = {
     "n": 2500, "m": 48, "steady": 14, "born": 14, "dying": 6, "turning": 6, "born_turning": 4,

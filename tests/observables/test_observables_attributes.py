@@ -5,8 +5,6 @@ import json
 import numpy as np
 import pytest
 import xarray as xr
-from ontogeny_papers.reproduce.tasks import MarkerTask
-from ontogeny_papers.reproduce.training import MarkerRun, record_marker_runs
 
 import ontogeny as og
 from helpers.every_kind import others, tryable
@@ -15,6 +13,8 @@ from helpers.study_examples import LAYERS, ActivationNorm, developing, tiny_inpu
 from helpers.word_semantics_examples import corpus, learning
 from ontogeny import observables as obs
 from ontogeny.words.names import named
+from ontogeny_papers.reproduce.tasks import MarkerTask
+from ontogeny_papers.reproduce.training import MarkerRun, record_marker_runs
 
 STEPS = (0, 1, 2, 4, 8, 12, 16, 24, 32, 40, 48)
 # Kinds that the other runs below measure, and one that is sampled by a package that is not here.

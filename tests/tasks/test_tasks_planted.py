@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from planted_runs import PLANTED, planted
 
 import ontogeny as og
 from ontogeny.errors import ArgumentError
 from ontogeny.observables import ActivationDecay, Concepts
+from planted_runs import PLANTED, planted
 
 
 @pytest.mark.parametrize("kind", PLANTED)

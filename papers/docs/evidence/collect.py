@@ -19,9 +19,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ontogeny_papers import reproduce
-
 import ontogeny as og
+from ontogeny_papers import reproduce
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "papers.md"

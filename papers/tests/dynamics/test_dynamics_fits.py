@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ontogeny_papers.dynamics.decay_shapes import SHAPES
 from scipy.optimize import curve_fit
 from scipy.stats import t as student
 
@@ -16,6 +15,7 @@ from ontogeny.dynamics import (
     fit_stretched_exponential,
 )
 from ontogeny.errors import ArgumentError, NonFiniteError
+from ontogeny_papers.dynamics.decay_shapes import SHAPES
 
 
 @settings(max_examples=25)

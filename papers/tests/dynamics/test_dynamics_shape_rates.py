@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from ontogeny_papers.dynamics.decay_shapes import TwoExponentials
 
 from helpers import shape_truths as truths
 from helpers.series_examples import LATE, planted
 from ontogeny.dynamics import compare_fits, compare_signals, learning_progress, regimes
 from ontogeny.dynamics.gradual import gradual_gains, gradual_levels
+from ontogeny_papers.dynamics.decay_shapes import TwoExponentials
 
 
 @pytest.mark.parametrize("kind", truths.DECAYS)

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ontogeny_papers.dynamics.surrogates import random_factors
 from scipy.stats import pearsonr, spearmanr
 from sklearn.feature_selection import mutual_info_regression
 
 from helpers.series_examples import EARLY, LATE, planted
 from ontogeny.dynamics import compare_signals, dtw, mutual_information, standardise
 from ontogeny.errors import ArgumentError, NonFiniteError
+from ontogeny_papers.dynamics.surrogates import random_factors
 
 
 def warped(x, y):

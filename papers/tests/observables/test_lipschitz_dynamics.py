@@ -7,12 +7,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planted_runs import planted
 
 import ontogeny as og
 from helpers.study_examples import LAYERS, developing, tiny_inputs
 from ontogeny import dynamics
 from ontogeny.errors import ArgumentError
+from planted_runs import planted
 
 
 @settings(max_examples=25)

@@ -5,13 +5,13 @@ import copy
 import numpy as np
 import pytest
 import torch
-from ontogeny_papers.reproduce.tasks import MarkerTask
-from ontogeny_papers.reproduce.training import MarkerRun
 
 import ontogeny as og
 from helpers.study_examples import tiny_inputs, tiny_model
 from ontogeny import capture, needs
 from ontogeny.errors import ArgumentError
+from ontogeny_papers.reproduce.tasks import MarkerTask
+from ontogeny_papers.reproduce.training import MarkerRun
 
 
 def read(model, inputs, **options):

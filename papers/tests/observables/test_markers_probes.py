@@ -3,12 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from ontogeny_papers.observables.readout.accuracy import answers, majority_share, wilson_interval
-from ontogeny_papers.observables.readout.attention import settling_step
-from ontogeny_papers.observables.readout.correlations import correlations, latent_correlations
-from ontogeny_papers.observables.readout.state import ReadoutState
-from ontogeny_papers.reproduce.tasks import MarkerTask
-from ontogeny_papers.reproduce.training import MarkerRun, record_marker_runs
 from torch import nn
 
 import ontogeny as og
@@ -17,6 +11,12 @@ from ontogeny.capture.gradients import gradients
 from ontogeny.concepts import SAE
 from ontogeny.errors import ArgumentError
 from ontogeny.observables import ReadoutAccuracy, ReadoutAttention, SaeProbe
+from ontogeny_papers.observables.readout.accuracy import answers, majority_share, wilson_interval
+from ontogeny_papers.observables.readout.attention import settling_step
+from ontogeny_papers.observables.readout.correlations import correlations, latent_correlations
+from ontogeny_papers.observables.readout.state import ReadoutState
+from ontogeny_papers.reproduce.tasks import MarkerTask
+from ontogeny_papers.reproduce.training import MarkerRun, record_marker_runs
 
 TASK = MarkerTask(length=8, modulus=4, markers=(1, 2), vocab_size=8)
 

@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 import xarray as xr
-from ontogeny_papers.observables.concepts import plane as concept_plane
 
 import ontogeny as og
 from helpers.study_examples import LAYERS, developing, tiny_inputs
 from ontogeny.errors import ArgumentError
+from ontogeny_papers.observables.concepts import plane as concept_plane
 
 STEPS = (0, 1, 2, 4, 8, 16)
 PATH = "model.layers.1.mlp"

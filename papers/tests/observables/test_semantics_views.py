@@ -7,14 +7,14 @@ import json
 import numpy as np
 import pytest
 import xarray as xr
-from ontogeny_papers.observables.words.views.clouds import clusters_view, orthants_view, tree_view
-from ontogeny_papers.observables.words.views.maps import concepts_view, space_view
-from ontogeny_papers.observables.words.views.page import semantics_page
-from ontogeny_papers.observables.words.views.scores import coherence_view, lift_view
 
 from ontogeny import report, semantics
 from ontogeny.errors import ArgumentError
 from ontogeny.features.wordspace.concepts import ConceptBasis
+from ontogeny_papers.observables.words.views.clouds import clusters_view, orthants_view, tree_view
+from ontogeny_papers.observables.words.views.maps import concepts_view, space_view
+from ontogeny_papers.observables.words.views.page import semantics_page
+from ontogeny_papers.observables.words.views.scores import coherence_view, lift_view
 
 HOSTILE = "</script><img/src=x/onerror=alert(1)>"
 

@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 import xarray as xr
-from ontogeny_papers.observables.words.views.training import confusion_view, ufm_view
 
 from helpers.ufm_examples import centred, support
 from ontogeny import report, semantics
 from ontogeny.errors import ArgumentError
+from ontogeny_papers.observables.words.views.training import confusion_view, ufm_view
 
 
 def page(nodes, tmp_path):

@@ -6,6 +6,11 @@ import json
 import numpy as np
 import pytest
 import xarray as xr
+
+from helpers.hub_account import use_account
+from helpers.hub_server import StandIn, folder_files
+from ontogeny.errors import ArgumentError
+from ontogeny.training.run import RunSettings
 from ontogeny_papers.reproduce.concepts import (
     RECIPES,
     MaskedRun,
@@ -18,11 +23,6 @@ from ontogeny_papers.reproduce.concepts import (
 )
 from ontogeny_papers.reproduce.concepts.agreement import agreement, in_common, of_other_seeds
 from ontogeny_papers.reproduce.concepts.concept_recipe import GIVEN
-
-from helpers.hub_account import use_account
-from helpers.hub_server import StandIn, folder_files
-from ontogeny.errors import ArgumentError
-from ontogeny.training.run import RunSettings
 
 STEPS = np.arange(0, 260, 10)
 LAYERS = ["a", "b", "c"]

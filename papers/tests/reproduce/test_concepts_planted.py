@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
-from ontogeny_papers.reproduce.concepts import adamw, convex, rotating, solutions
-from ontogeny_papers.reproduce.recipe import Materials
 
 import ontogeny as og
 from ontogeny.concepts import convex as library
 from ontogeny.concepts.base import Extractor
+from ontogeny_papers.reproduce.concepts import adamw, convex, rotating, solutions
+from ontogeny_papers.reproduce.recipe import Materials
 
 TINY = rotating.RotatingSize(rows=200, features=12, concepts=3, steps=5, seeds=(0, 1))
 

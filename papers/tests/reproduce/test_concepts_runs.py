@@ -5,17 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 import xarray as xr
-from ontogeny_papers import reproduce
-from ontogeny_papers.reproduce.concepts import (
-    ConceptSize,
-    MaskedRun,
-    dimension,
-    encoders,
-    labelled,
-    labelled_texts,
-    plane,
-    transforms,
-)
 
 import ontogeny as og
 from ontogeny.errors import ArgumentError
@@ -28,6 +17,17 @@ from ontogeny.observables import (
     TransformDynamics,
 )
 from ontogeny.training.run import RunSettings
+from ontogeny_papers import reproduce
+from ontogeny_papers.reproduce.concepts import (
+    ConceptSize,
+    MaskedRun,
+    dimension,
+    encoders,
+    labelled,
+    labelled_texts,
+    plane,
+    transforms,
+)
 
 STEPS = np.arange(0, 110, 10)
 RUN = MaskedRun(

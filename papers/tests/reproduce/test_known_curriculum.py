@@ -2,6 +2,7 @@
 
 import numpy as np
 import xarray as xr
+
 from ontogeny_papers.reproduce.known import curriculum
 
 STEPS = np.arange(0, 101, 10)

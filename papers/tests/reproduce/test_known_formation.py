@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import xarray as xr
-from ontogeny_papers.reproduce.known.formation import Formation
 
 from ontogeny.errors import ArgumentError
+from ontogeny_papers.reproduce.known.formation import Formation
 
 
 def planted(half, low, high, *, last=1.0, control=0.0, beyond=True, row="a · head"):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
-from ontogeny_papers.reproduce.known import KnownSize, superposition
-from ontogeny_papers.reproduce.known.superposition_run import SuperpositionRun
 
 from ontogeny.errors import ArgumentError
+from ontogeny_papers.reproduce.known import KnownSize, superposition
+from ontogeny_papers.reproduce.known.superposition_run import SuperpositionRun
 
 TWO = SuperpositionRun(2, 1, (0.0, 0.9), (0.5, 2.0), steps=2, batch_size=8)
 FIVE = SuperpositionRun(steps=2, batch_size=8)

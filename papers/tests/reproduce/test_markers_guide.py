@@ -2,9 +2,8 @@
 
 import re
 
-from ontogeny_papers.reproduce import execution
-
 from helpers.paths import PAPERS_GUIDES
+from ontogeny_papers.reproduce import execution
 
 GUIDE = PAPERS_GUIDES / "marker-task.md"
 

@@ -6,8 +6,8 @@ import json
 import re
 
 import pytest
-from ontogeny_papers import reproduce
 
+from ontogeny_papers import reproduce
 
 EVIDENCE = PAPERS / "docs" / "evidence"
 PAGE = (PAPERS / "docs" / "papers.md").read_text("utf-8")

@@ -5,6 +5,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import xarray as xr
+
+from ontogeny.observables import (
+    Commutators,
+    Projection,
+    ReadoutAccuracy,
+    ReadoutAttention,
+    SaeProbe,
+    WeightRank,
+)
 from ontogeny_papers.reproduce import (
     MarkerRecipe,
     Scale,
@@ -18,15 +27,6 @@ from ontogeny_papers.reproduce import (
 from ontogeny_papers.reproduce.execution import RECIPES
 from ontogeny_papers.reproduce.tasks import MarkerTask
 from ontogeny_papers.reproduce.training import MarkerRun
-
-from ontogeny.observables import (
-    Commutators,
-    Projection,
-    ReadoutAccuracy,
-    ReadoutAttention,
-    SaeProbe,
-    WeightRank,
-)
 
 TASK = MarkerTask(length=8, modulus=4, markers=(1, 2), vocab_size=8)
 RUN = MarkerRun(task=TASK, layers=2, width=16, heads=2, steps=6, batch_size=8)

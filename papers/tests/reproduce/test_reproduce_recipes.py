@@ -6,10 +6,6 @@ import shutil
 import numpy as np
 import pytest
 import xarray as xr
-from ontogeny_papers import reproduce
-from ontogeny_papers.reproduce import MarkerRecipe, Scale, execution
-from ontogeny_papers.reproduce.tasks import MarkerTask
-from ontogeny_papers.reproduce.training import MarkerRun
 
 import ontogeny as og
 from ontogeny.cli.main import _run
@@ -23,6 +19,10 @@ from ontogeny.observables import (
     WeightRank,
 )
 from ontogeny.summary.runs import over_seeds
+from ontogeny_papers import reproduce
+from ontogeny_papers.reproduce import MarkerRecipe, Scale, execution
+from ontogeny_papers.reproduce.tasks import MarkerTask
+from ontogeny_papers.reproduce.training import MarkerRun
 
 TASK = MarkerTask(length=8, modulus=4, markers=(1, 2), vocab_size=8)
 RUN = MarkerRun(task=TASK, layers=2, width=16, heads=2, steps=6, batch_size=8)

@@ -6,6 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import xarray as xr
+
+import ontogeny as og
+from helpers.paths import DATA, PAPERS_GUIDES
+from ontogeny import semantics
+from ontogeny.cli.main import _run
+from ontogeny.errors import ArgumentError
+from ontogeny.study.progress import Silent
 from ontogeny_papers import reproduce
 from ontogeny_papers.reproduce import Verdict
 from ontogeny_papers.reproduce.semantics import (
@@ -20,13 +27,6 @@ from ontogeny_papers.reproduce.semantics import (
     transformer,
 )
 from ontogeny_papers.reproduce.verdicts import verdict_view
-
-import ontogeny as og
-from helpers.paths import DATA, PAPERS_GUIDES
-from ontogeny import semantics
-from ontogeny.cli.main import _run
-from ontogeny.errors import ArgumentError
-from ontogeny.study.progress import Silent
 
 TINY = {
     "semantics-orthants": {"vocab_size": 40, "n_contexts": 120, "dims": 2, "draws": 19},

@@ -5,6 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import xarray as xr
+
+from ontogeny import semantics
+from ontogeny.features.wordspace.concepts import ConceptBasis
 from ontogeny_papers.reproduce import tasks, training
 from ontogeny_papers.reproduce.semantics.organism_embeddings import (
     contrast,
@@ -16,9 +19,6 @@ from ontogeny_papers.reproduce.semantics.organism_geometry import (
     Geometry,
     judge_concepts,
 )
-
-from ontogeny import semantics
-from ontogeny.features.wordspace.concepts import ConceptBasis
 
 DRAWS = 59
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from ontogeny_papers.reproduce.semantics import RECIPES, Materials, pretrained
 
 import ontogeny as og
 from ontogeny import semantics, tasks
 from ontogeny.errors import ArgumentError, CheckpointError
+from ontogeny_papers.reproduce.semantics import RECIPES, Materials, pretrained
 
 SIZE = pretrained.PretrainedSize(dims=(1, 2), draws=39, seeds=(0,))
 TEXT = (

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from ontogeny_papers.semantics.objectives import make_objective
-from ontogeny_papers.semantics.resampled import ResampledCorpus
 from scipy.stats import spearmanr
 
 from ontogeny import semantics, tasks
 from ontogeny.errors import ArgumentError
 from ontogeny.features.wordspace.counting import Contexts, count_next_words, relabelled
+from ontogeny_papers.semantics.objectives import make_objective
+from ontogeny_papers.semantics.resampled import ResampledCorpus
 
 TEXTS = tasks.bundled_texts("english")[:80]
 

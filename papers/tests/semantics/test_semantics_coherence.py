@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ontogeny_papers.semantics.neighbours import mean_similarity
-from ontogeny_papers.semantics.scores import purity, random_rotation
 from scipy import sparse
 from scipy.stats import kstest
 from sklearn.metrics import adjusted_mutual_info_score
@@ -14,6 +12,8 @@ from sklearn.metrics.pairwise import cosine_similarity
 from ontogeny import semantics
 from ontogeny.errors import ArgumentError
 from ontogeny.features.wordspace.concepts import ConceptBasis
+from ontogeny_papers.semantics.neighbours import mean_similarity
+from ontogeny_papers.semantics.scores import purity, random_rotation
 
 
 def planted(n=240, p=3, noise=0.3, seed=0):

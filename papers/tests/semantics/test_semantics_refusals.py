@@ -4,11 +4,11 @@ import json
 
 import numpy as np
 import pytest
-from ontogeny_papers.reproduce import tasks, training
 
 from ontogeny import semantics, updates
 from ontogeny.errors import ArgumentError
 from ontogeny_papers.observables.words import views as semantics_views
+from ontogeny_papers.reproduce import tasks, training
 
 TEXT = "to go to see a cat to run a dog " * 3
 BASIS = semantics.svd_concepts(np.random.default_rng(0).normal(size=(10, 4)), 3)

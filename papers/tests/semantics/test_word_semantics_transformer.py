@@ -2,9 +2,9 @@
 
 import numpy as np
 import xarray as xr
-from ontogeny_papers.reproduce import training
 
 from ontogeny import semantics, tasks
+from ontogeny_papers.reproduce import training
 
 
 def test_larger_singular_values_are_learned_earlier_and_shuffled_ones_are_not_learned():

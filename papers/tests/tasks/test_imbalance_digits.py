@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from ontogeny_papers.reproduce import tasks, training
 
 from ontogeny import semantics
 from ontogeny.errors import ArgumentError
+from ontogeny_papers.reproduce import tasks, training
 
 
 def test_digits_are_those_asked_for():

@@ -8,9 +8,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ontogeny_papers.reproduce.tasks import MarkerStream, MarkerTask
 
 from ontogeny.errors import ArgumentError
+from ontogeny_papers.reproduce.tasks import MarkerStream, MarkerTask
 
 
 def generator(seed=0):

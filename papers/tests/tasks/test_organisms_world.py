@@ -5,12 +5,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ontogeny_papers.reproduce import tasks, training
-from ontogeny_papers.semantics.coarse_to_fine import _as_frequent, _random_classes
 
 from ontogeny import semantics
 from ontogeny.errors import ArgumentError, NonFiniteError
 from ontogeny.features.wordspace.renaming import renamings
+from ontogeny_papers.reproduce import tasks, training
+from ontogeny_papers.semantics.coarse_to_fine import _as_frequent, _random_classes
 
 WORLD = tasks.organism_world()
 

@@ -7,6 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+import ontogeny as og
+from ontogeny import capture
+from ontogeny.errors import ArgumentError, NonFiniteError, StoreError
 from ontogeny_papers.reproduce.tasks import MarkerTask
 from ontogeny_papers.reproduce.training import (
     MarkerRun,
@@ -15,12 +21,6 @@ from ontogeny_papers.reproduce.training import (
     train_seeds,
 )
 from ontogeny_papers.reproduce.training import seeds as seeds_module
-from torch import nn
-from torch.nn.functional import cross_entropy
-
-import ontogeny as og
-from ontogeny import capture
-from ontogeny.errors import ArgumentError, NonFiniteError, StoreError
 
 
 def tiny(**changes):

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from planted_runs import planted
 
 import ontogeny as og
 from ontogeny.errors import ArgumentError
 from ontogeny.observables import ActivationPath, Regimes
+from planted_runs import planted
 
 
 class Reading(dict):

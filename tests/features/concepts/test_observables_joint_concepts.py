@@ -7,8 +7,6 @@ import weakref
 import numpy as np
 import pytest
 import torch
-from planted_lives import planted_lives
-from planted_runs import PlantedModel
 
 import ontogeny as og
 from ontogeny.concepts import JointDictionary
@@ -18,6 +16,8 @@ from ontogeny.concepts.joint.whitening import Gathered
 from ontogeny.errors import ArgumentError
 from ontogeny.features.concepts import joint
 from ontogeny.features.concepts.joint_gathered import standard
+from planted_lives import planted_lives
+from planted_runs import PlantedModel
 
 TEXT = 25
 

@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 import torch
-from planted_lives import planted_lives
 from torch import nn
 
 import ontogeny as og
 from ontogeny.errors import ArgumentError
 from ontogeny.features.concepts.vocabulary_rows import Rows, chosen_ids
+from planted_lives import planted_lives
 
 V, WIDTH, TEXT = 1500, 24, 25
 

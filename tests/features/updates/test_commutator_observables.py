@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
-from ontogeny_papers.observables.projection import BASES, SETTINGS
 from torch import nn
 
 import ontogeny as og
@@ -17,6 +16,7 @@ from ontogeny import geometry, needs, updates
 from ontogeny.capture.gradients import gradients as capture_gradients
 from ontogeny.errors import ArgumentError
 from ontogeny.features.weights.parameters import block_values, parameter_blocks
+from ontogeny_papers.observables.projection import BASES, SETTINGS
 
 STEPS = (0, 1, 2, 4, 8, 16)
 SMALL = {"pairs": 3, "batch_size": 4, "lr": 1e-3}
