@@ -32,11 +32,13 @@ class Tiny(torch.nn.Module):
 
 gone = sys.argv[1]
 names = set(og.observables.names())
-kind = "activation-decay" if gone != "activations" else "weight-norms"
+kind, arguments = "activation-decay", {"layers": "mlp"}
+if gone == "activations":
+    kind, arguments = "weight-norms", {"blocks": "mlp.weight"}
 study = og.Study(
     og.Trajectory.from_models({step: Tiny(step) for step in (0, 1, 2)}),
     og.Inputs.from_tokens(np.arange(1, 17).reshape(4, 4)),
-    [og.observables.make(kind, **({"layers": "mlp"} if kind == "activation-decay" else {"blocks": "mlp.weight"}))],
+    [og.observables.make(kind, **arguments)],
     device="cpu",
 )
 with tempfile.TemporaryDirectory() as folder:

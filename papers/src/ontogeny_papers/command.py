@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ontogeny.cli.options import Quiet
+from ontogeny.cli.options import Quiet, output
 
 
 def reproduce(
@@ -21,9 +21,9 @@ def reproduce(
         int | None,
         typer.Option(metavar="N", min=1, help="How many seeds; by default those of the setting."),
     ] = None,
-    output: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder for runs, studies and pages.")
-    ] = Path("reproductions"),
+    output: Annotated[Path, output("DIR", "Folder for runs, studies and pages.")] = Path(
+        "reproductions"
+    ),
     text: Annotated[
         Path | None,
         typer.Option(
@@ -42,9 +42,10 @@ def reproduce(
     quiet: Quiet = False,
 ) -> None:
     """Train, measure and judge a claim of the papers or a known development, over seeds."""
-    from ontogeny_papers import reproduce as recipes
+    from ontogeny.cli.listing import table
+    from ontogeny.cli.progress import TrainingLines, progress_for
 
-    from .progress import TrainingLines, progress_for
+    from . import reproduce as recipes
 
     if name is None:
         table(("recipe", "what"), [(n, recipes.recipe(n).title) for n in recipes.names()])

@@ -11,11 +11,10 @@ import typer
 
 from .._version import __version__
 from ..errors import ArgumentError
-from ..report.files.write import check_formats
 from .comparing import compare
 from .concept import concept
 from .listing import help_, list_
-from .options import Model, Quiet, Source
+from .options import MaxRevisions, Model, Quiet, Source, Studied, output
 from .plugins import commands_of_packages
 from .sharing import push
 from .starting import init, study
@@ -119,7 +118,7 @@ def plan(
 @app.command()
 def prefetch(study: StudyFile, quiet: Quiet = False, trust_remote_code: Trust = False) -> None:
     """Fetch what a study reads from the Hub, for a machine that has no network later."""
-    from ..study.file import read_sources
+    from ..study import read_sources
     from .progress import download_shown, progress_for
 
     trajectory, _ = read_sources(study, trust_remote_code=trust_remote_code)
@@ -202,7 +201,7 @@ def report(
     from .. import report as reports
     from ..study import open_study
 
-    kinds = check_formats([kind.strip() for kind in formats.split(",") if kind.strip()])
+    kinds = reports.check_formats([kind.strip() for kind in formats.split(",") if kind.strip()])
     study = open_study(folder)
     page = (
         Path(folder, "report.html") if Path(folder).is_dir() else Path(f"{Path(folder).name}.html")

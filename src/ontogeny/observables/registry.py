@@ -9,9 +9,11 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from pkgutil import walk_packages
+from types import ModuleType
+from typing import Any, TypeGuard
 
-from .._exports import exported_names, exporter
+from .._exports import features
 from ..errors import ArgumentError, check_choice, suggestion
 from ..own_code import digest
 from .arguments import as_fields
@@ -22,8 +24,15 @@ GROUP = "ontogeny.observables"
 
 @cache
 def kinds() -> dict[str, type[Observable]]:
-    """Return all kinds; a package's entry point must not take a name that is taken."""
-    kinds = {cls.kind: cls for cls in _ours()}
+    """Return all kinds in the order in which presets list them, then the others.
+
+    The library's are the classes in the folders of features that have a ``kind``; a package's
+    entry point must not take a name that is taken.
+    """
+    classes: dict[str, type[Observable]] = {}
+    for feature in features():
+        for cls in _of_package(import_module(feature)):
+            _add(classes, cls.kind, cls)
     for entry in entry_points(group=GROUP):
         _add(classes, entry.name, entry.load())
     return dict(sorted(classes.items(), key=lambda item: item[1].place()))
@@ -51,13 +60,6 @@ def _add(classes: dict[str, type[Observable]], kind: str, cls: Any) -> None:
             f"{classes[kind].__module__}."
         )
     classes[kind] = cls
-
-
-def _ours() -> Iterator[type[Observable]]:
-    for name in exported_names("observables"):
-        value = exporter("observables")(name)
-        if isinstance(value, type) and issubclass(value, Observable) and value.kind:
-            yield value
 
 
 def names() -> tuple[str, ...]:
