@@ -14,8 +14,8 @@ release = __version__
 extensions = ["myst_nb", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
 html_theme = "furo"
 html_title = "ontogeny"
-# The source is the root of the repository, so that links between the guides of the library and those
-# of the papers are right on the site and on the forge.
+# The source is the root of the repository: links between the guides of the library and those of
+# the papers are then right on the site and on the forge.
 root_doc = "docs/index"
 include_patterns = ["docs/**", "papers/docs/**"]
 exclude_patterns = ["docs/_build", "**/jupyter_execute"]

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from helpers.paths import PAPERS
 from ontogeny_papers import reproduce
 
 EVIDENCE = PAPERS / "docs" / "evidence"

@@ -13,7 +13,7 @@ from .._version import __version__
 from ..errors import ArgumentError
 from .comparing import compare
 from .concept import concept
-from .listing import help_, list_
+from .listing import help_, list_, table
 from .options import MaxRevisions, Model, Quiet, Source, Studied, output
 from .plugins import commands_of_packages
 from .sharing import push
@@ -118,7 +118,7 @@ def plan(
 @app.command()
 def prefetch(study: StudyFile, quiet: Quiet = False, trust_remote_code: Trust = False) -> None:
     """Fetch what a study reads from the Hub, for a machine that has no network later."""
-    from ..study import read_sources
+    from ..study.file import read_sources
     from .progress import download_shown, progress_for
 
     trajectory, _ = read_sources(study, trust_remote_code=trust_remote_code)
@@ -199,9 +199,10 @@ def report(
     """Write a study's page: one HTML file that opens without a network."""
     from .. import atlas
     from .. import report as reports
+    from ..report.files.write import check_formats
     from ..study import open_study
 
-    kinds = reports.check_formats([kind.strip() for kind in formats.split(",") if kind.strip()])
+    kinds = check_formats([kind.strip() for kind in formats.split(",") if kind.strip()])
     study = open_study(folder)
     page = (
         Path(folder, "report.html") if Path(folder).is_dir() else Path(f"{Path(folder).name}.html")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..atlas import accessor as accessor  # registers result.concept
-from ..problems.table import ProblemsAccessor  # registers result.problems
+from ..problems.table import ProblemsAccessor as ProblemsAccessor  # registers result.problems
 from .file import make_study, read_study
 from .planning.plan import Plan
 from .progress import Progress

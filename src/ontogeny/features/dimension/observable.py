@@ -44,7 +44,7 @@ class IntrinsicDimension(ConceptSeries):
     """TwoNN on the dictionaries of a `Concepts` node, compared over an early and a late window.
 
     Whether the dimension changes is judged on the means of the checkpoints' own dimensions (see
-    `ontogeny.features.dimension.dimension_change`). The dimensions of dictionaries averaged over a window are
+    `ontogeny.geometry.dimension_change`). The dimensions of dictionaries averaged over a window are
     numbers without a verdict, because they depend on how much the checkpoints agree. Each estimate
     stands beside its standard error, the same estimate on isotropic points of the
     same shape, and the Gaussian dimensions that would look like it.

@@ -36,7 +36,7 @@ class TCAV(LabelledConcepts):
 
     The score is the fraction of held-out texts whose directional derivative along the concept's
     direction is positive. Beside it: the scores of directions for shuffled labels, and of
-    bootstrap refits. See `ontogeny.features.labelled.derivatives` for one model; the parameters that are not listed
+    bootstrap refits. See `ontogeny.capture.tcav` for one model; the parameters that are not listed
     are those of `LabelledConcepts`.
 
     With `random`, also what TCAV's authors compare with: the direction of the concept's texts

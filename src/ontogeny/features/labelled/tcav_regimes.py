@@ -33,7 +33,7 @@ def regime_tables(
 ) -> tuple[xr.Dataset, list[Table], list[str]]:
     """Compare ``score(concept, layer, step)`` in two windows, layer by layer.
 
-    Returns the data with each concept's `ontogeny.features.labelled.regime_table`, the figure (none where no
+    Returns the data with each concept's `ontogeny.dynamics.regime_table`, the figure (none where no
     layer of any concept can be compared), and sentences on the layers that are left out and why.
     """
     last = float(data.step.values[-1])

@@ -25,8 +25,8 @@ class ConceptTracks(ConceptSeries):
     """Concepts of a `Concepts` node followed from checkpoint to checkpoint, layer by layer.
 
     Neighbouring checkpoints are matched one-to-one by ``|cos|``; what exceeds the chance level of
-    that transition is the same concept (`ontogeny_papers.distances.tracks`). The concepts of the reference
-    step are then followed outwards until their track breaks. At the steps where the node was
+    that transition is the same concept (`ontogeny.distances.tracks`). The concepts of the
+    reference step are then followed outwards until their track breaks. At the steps where the node was
     refitted, the same rule between fit and refit says how many concepts the solver alone loses.
 
     Parameters

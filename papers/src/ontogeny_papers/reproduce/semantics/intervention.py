@@ -58,7 +58,7 @@ class _Experiment:
     def task(self, part: slice, weights: np.ndarray | None = None) -> training.RunningTask:
         """Return the training on a part of the text."""
         support = self.order.support
-        contexts = support.contexts.ids  # type: ignore[attr-defined]
+        contexts = support.contexts.ids
         return training.RunningTask(
             self.rows[part], contexts, support.shape[0], weights, length=_LENGTH
         )

@@ -43,7 +43,7 @@ def semantics_page(
     heldout
         Text for the score that needs no labels.
     labels
-        Class of words; :func:`ontogeny_papers.semantics.word_classes` by default. The coherence of words
+        Class of words; :func:`ontogeny.semantics.word_classes` by default. The coherence of words
         of another language needs labels of one's own.
     draws
         Random partitions and rotations each.
