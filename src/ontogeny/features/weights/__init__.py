@@ -22,7 +22,6 @@ PUBLIC = {
         "subspaces": ["principal_angles", "random_subspace_angles", "subspace_overlap"],
     },
     "observables": {
-        "": ["*"],
         "learning_coefficient": ["LearningCoefficient"],
         "norms": ["WeightNorms"],
         "orientation": ["Orientation", "orientation_across_runs"],

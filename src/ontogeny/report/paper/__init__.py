@@ -13,7 +13,7 @@ from .chart import draw_chart_figure
 from .contact_sheet import draw_contact_sheet
 from .first_screen import draw_first_screen
 from .life_lines import draw_life_figure
-from .save import encoded, save, style
+from .saving import encoded, save, style
 
 __all__ = [
     "draw_chart_figure", "draw_contact_sheet", "draw_first_screen", "draw_life_figure",

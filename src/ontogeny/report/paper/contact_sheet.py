@@ -16,7 +16,7 @@ from ..concepts.lives import SHEET, Concept, Concepts, line_names
 from ..concepts.tokens import Pieces
 from ..scales import StepScale
 from .frame import PAGE
-from .save import FONT
+from .saving import FONT
 
 ACROSS = 3
 _CELL = 0.82  # inches

@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 from ...words.labels import truncate
 from .frame import Frame, colour_bar, set_dimension_axis, set_log_ticks
 from .regimes import draw_regimes
-from .save import FONT
+from .saving import FONT
 from .view import FigureView, Panel, span_of
 
 _DIRECT = 6

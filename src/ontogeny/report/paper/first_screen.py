@@ -15,7 +15,7 @@ from ..colours import BASE
 from ..first_screen.screen import FirstScreen
 from .frame import PAGE, TALLEST
 from .life_lines import fill_life, life_height
-from .save import FONT, fix_layout
+from .saving import FONT, fix_layout
 from .text import Words, broken, draw_lines, line_height
 
 _INK, _INK_2, _INK_3 = (BASE["light"][name] for name in ("ink", "ink-2", "ink-3"))

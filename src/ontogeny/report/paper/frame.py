@@ -15,7 +15,7 @@ from matplotlib.ticker import LogFormatter, MaxNLocator
 
 from ...words.labels import truncate
 from ..scales import StepScale, pick_ticks
-from .save import FONT
+from .saving import FONT
 from .view import FigureView
 
 COLUMN, PAGE, TALLEST = 3.35, 6.9, 9.0

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from ...words.labels import truncate
 from .frame import Frame, colour_bar, hatch, set_dimension_axis
-from .save import FONT
+from .saving import FONT
 from .view import FigureView, norm_of
 
 _MOST_CELLS = 20_000

@@ -19,7 +19,7 @@ from ..concepts.lives import Concept, Concepts, line_names
 from ..first_screen.screen import FirstScreen
 from ..scales import StepScale, pick_ticks
 from .frame import PAGE, TALLEST, hatch
-from .save import FONT
+from .saving import FONT
 
 _ROW, _LOSS = 0.15, 1.1  # inches
 _TINT = ramp(PROGRESS["light"], LEVELS)[LEVELS // 2]

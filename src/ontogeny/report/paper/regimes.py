@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
-from .save import FONT
+from .saving import FONT
 from .view import FigureView, Panel
 
 _ENDS = (-0.03, 1.03)

@@ -19,7 +19,7 @@ from ...words.labels import truncate
 from ..colours import ramp_at
 from ..scales import pick_ticks
 from .frame import PAGE, Frame, colour_bar, set_log_ticks
-from .save import FONT
+from .saving import FONT
 from .view import FigureView, Panel, norm_of, span_of
 
 _NAMED = 12

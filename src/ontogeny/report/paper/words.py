@@ -15,7 +15,7 @@ from matplotlib.textpath import TextToPath
 from ...words.labels import truncate
 from ..figures.words import COUNT, heaviest
 from .frame import COLUMN, PAGE, TALLEST
-from .save import FONT
+from .saving import FONT
 from .view import FigureView
 
 _SIZES = (5.5, 14.0)

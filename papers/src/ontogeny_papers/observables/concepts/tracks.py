@@ -26,8 +26,8 @@ class ConceptTracks(ConceptSeries):
 
     Neighbouring checkpoints are matched one-to-one by ``|cos|``; what exceeds the chance level of
     that transition is the same concept (`ontogeny.distances.tracks`). The concepts of the
-    reference step are then followed outwards until their track breaks. At the steps where the node was
-    refitted, the same rule between fit and refit says how many concepts the solver alone loses.
+    reference step are then followed outwards until their track breaks. At the steps where the node
+    was refitted, the same rule between fit and refit says how many concepts the solver alone loses.
 
     Parameters
     ----------
