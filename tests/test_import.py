@@ -44,15 +44,3 @@ def test_every_public_name_is_there(name):
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="Trajectorie"):
         og.Trajectorie  # noqa: B018
-
-
-@pytest.mark.parametrize(
-    ("package", "name"),
-    [("tasks", "MarkerTask"), ("tasks", "organism_world"), ("training", "record_marker_runs")],
-)
-def test_what_the_papers_train_is_found_under_its_old_name_with_a_warning(package, name):
-    with pytest.warns(DeprecationWarning, match=f"ontogeny_papers.reproduce.{package}.{name}"):
-        old = getattr(getattr(og, package), name)
-    assert old is getattr(getattr(og.reproduce, package), name)
-    with pytest.raises(AttributeError, match="MarkerTsk"):
-        og.tasks.MarkerTsk  # noqa: B018

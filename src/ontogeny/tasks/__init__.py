@@ -12,9 +12,6 @@ Examples
 
 from __future__ import annotations
 
-from typing import Any
-
-from ..deprecation import moved_name
 from .bundled import bundled_texts
 from .corpus import python_documentation, split_texts
 from .files import document_files, text_files
@@ -34,17 +31,3 @@ __all__ = [
     "text_files",
     "train_tokenizer",
 ]
-
-_MOVED = (
-    "ImbalancedDigits",
-    "MarkerBatch",
-    "MarkerStream",
-    "MarkerTask",
-    "OrganismWorld",
-    "imbalanced_digits",
-    "organism_world",
-)
-
-
-def __getattr__(name: str) -> Any:
-    return moved_name(name, _MOVED, __name__, "ontogeny_papers.reproduce.tasks")

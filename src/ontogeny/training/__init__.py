@@ -15,9 +15,6 @@ What the papers train is in `ontogeny_papers.reproduce.training`.
 
 from __future__ import annotations
 
-from typing import Any
-
-from ..deprecation import moved_name
 from .causal import causal_language_modelling
 from .control_run import scrambled
 from .loop import adamw_one_cycle, train
@@ -38,21 +35,3 @@ __all__ = [
     "scrambled_tokens",
     "train",
 ]
-
-_MOVED = (
-    "ContextTask",
-    "DigitTask",
-    "MarkerRun",
-    "OptimizerSettings",
-    "StackedModels",
-    "context_model",
-    "digit_network",
-    "readout_loss",
-    "record_logits",
-    "record_marker_runs",
-    "train_seeds",
-)
-
-
-def __getattr__(name: str) -> Any:
-    return moved_name(name, _MOVED, __name__, "ontogeny_papers.reproduce.training")
