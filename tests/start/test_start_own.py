@@ -3,12 +3,15 @@
 import concurrent.futures
 import multiprocessing
 import pickle
+import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+import xarray as xr
 from torch import nn
 
 import ontogeny as og
@@ -19,6 +22,17 @@ from ontogeny.inputs import read_tokens
 from ontogeny.start import Wishes, look, propose
 from ontogeny.study import make_study
 from ontogeny.study.file import make_sources
+
+
+@dataclass
+class Sent(own_code.Sendable):
+    """What a study sends to its workers, in small."""
+
+    thing: Any
+
+
+def name_of_built(sent):
+    return type(sent.thing()).__name__
 
 
 @pytest.fixture(scope="module")
@@ -87,9 +101,24 @@ def test_code_never_runs_from_a_pickled_file(tmp_path):
 def test_own_code_is_named_and_survives_pickling_into_another_process(own):
     build = own_code.load("model.py:build", own)
     assert pickle.loads(pickle.dumps(build)) is build
+    assert pickle.loads(pickle.dumps(Sent(build))).thing is build
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
-        assert type(pool.submit(build).result()).__name__ == "GPT"
+        assert pool.submit(name_of_built, Sent(build)).result() == "GPT"
+
+
+def test_own_code_leaves_the_imports_of_python_alone(own):
+    code = (
+        "import sys\nbefore = [*sys.meta_path], [*sys.path_hooks], [*sys.path]\n"
+        "import ontogeny as og\nfrom ontogeny import own_code\nog.observables\n"
+        "own_code.load(sys.argv[1])\n"
+        "after = [*sys.meta_path], [*sys.path_hooks], [*sys.path]\n"
+        "new = [h for h in after[0] if 'ontogeny' in getattr(h, '__module__', '')]\n"
+        "print(new, after[1:] == before[1:])"
+    )
+    named = f"{own / 'model.py'}:build"
+    done = subprocess.run([sys.executable, "-c", code, named], capture_output=True, text=True)
+    assert done.stdout.split("\n")[-2:] == ["[] True", ""], done.stderr
 
 
 @pytest.mark.parametrize(
@@ -132,6 +161,11 @@ def test_a_study_of_an_own_model_with_an_own_observable(own, tmp_path):
     result = make_study(content, own).run(tmp_path / "s")
     assert not len(result.problems())
     assert result["ActivationNorm"].norm.shape == (4, 3) and result["loss"].loss.notnull().all()
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+        elsewhere = make_study(content, own).run(tmp_path / "elsewhere", executor=pool)
+    xr.testing.assert_identical(elsewhere["ActivationNorm"].norm, result["ActivationNorm"].norm)
+    xr.testing.assert_identical(elsewhere["loss"].loss, result["loss"].loss)
 
 
 def test_attention_that_gives_maps_is_found_and_logits_of_the_last_token_are_explained(own):
@@ -185,7 +219,7 @@ def test_a_file_is_run_again_when_it_or_a_neighbour_changes(tmp_path, monkeypatc
 
 def test_a_process_that_starts_later_refuses_a_file_that_was_changed(tmp_path):
     (tmp_path / "m.py").write_text("def build(): return 1\n")
-    sent = pickle.dumps(own_code.load("m.py:build", tmp_path))
+    sent = pickle.dumps(Sent(own_code.load("m.py:build", tmp_path)))
     (tmp_path / "m.py").write_text("def build(): return 2\n")
     context = multiprocessing.get_context("spawn")
     with (

@@ -15,7 +15,7 @@ from typing import Any, TypeGuard
 
 from .._exports import features
 from ..errors import ArgumentError, check_choice, suggestion
-from ..own_code import digest
+from ..own_code import digest, set_on
 from .arguments import as_fields
 from .base import Observable
 
@@ -111,9 +111,9 @@ def make_own(kind: str, cls: Any, **arguments: Any) -> Observable:
     if not _is_observable(cls):
         raise ArgumentError(f"{kind} must be a class that inherits from ontogeny.Observable.")
     if not cls.kind:
-        cls.kind = cls.__name__
+        set_on(cls, kind=cls.__name__)
     if "version" not in vars(cls):
-        cls.version = digest(Path(inspect.getfile(cls)))
+        set_on(cls, version=digest(Path(inspect.getfile(cls))))
     return _made(kind, cls, arguments)
 
 

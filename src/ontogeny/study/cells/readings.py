@@ -26,6 +26,7 @@ from ...inputs.pieces import pieces_of, pieces_of_texts
 from ...needs import Need, Series
 from ...needs.derived import Reference
 from ...observables import Observable
+from ...own_code import Sendable
 from ...store import Cell
 from ...trajectory import Checkpoint, Trajectory
 from ...trajectory.skeleton import Skeleton
@@ -41,7 +42,7 @@ _CHUNK_BYTES = 1 << 26  # of float64 for all steps together
 
 
 @dataclass(frozen=True)
-class Job:
+class Job(Sendable):
     """What all tasks of one run share, as picklable values."""
 
     token: str

@@ -19,6 +19,7 @@ import xarray as xr
 
 from ...errors import CheckpointError, StoreError
 from ...needs import Need
+from ...own_code import Sendable
 from ...store import Cell, write_cell
 from ...trajectory import Trajectory
 from ..cells.dependencies import Dependencies
@@ -33,7 +34,7 @@ log = logging.getLogger("ontogeny.study")
 
 
 @dataclass(frozen=True)
-class Task:
+class Task(Sendable):
     """Cells that are computed together, because they read the same checkpoint."""
 
     label: str
