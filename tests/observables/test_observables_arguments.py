@@ -4,7 +4,8 @@ import dataclasses
 import json
 import math
 import pickle
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
@@ -489,3 +490,22 @@ def test_the_fields_of_an_observable_of_ones_own_are_checked():
     assert Own(share=1).share == 1
     with pytest.raises(ArgumentError, match=r"^share must be a number; got 'half'"):
         Own(share="half")
+
+
+@pytest.mark.parametrize("name", ["layers", "blocks"])
+@pytest.mark.parametrize(
+    "hint",
+    [str, str | None, str | list[str], tuple[str, ...], Sequence[str], Annotated[str, "a"], Any],
+)
+def test_patterns_are_checked_whatever_their_annotation(name, hint):
+    fields = [(name, hint, dataclasses.field(default="mlp"))]
+    own = dataclasses.make_dataclass("Own", fields, bases=(Loss,), frozen=True)
+    assert getattr(own(**{name: "attn"}), name) in ("attn", ("attn",))
+    with pytest.raises(ArgumentError, match=rf"^{name} must be a pattern or a list of patterns"):
+        own(**{name: "!"})
+
+
+def test_numbers_of_layers_are_no_patterns():
+    fields = [("layers", tuple[int, ...], dataclasses.field(default=()))]
+    own = dataclasses.make_dataclass("Own", fields, bases=(Loss,), frozen=True)
+    assert own().layers == () and own(layers=[1, 2]).layers == (1, 2)

@@ -11,6 +11,7 @@ import pytest
 import ontogeny as og
 from helpers.paths import GUIDES
 from helpers.study_examples import LAYERS, developing, jittering, tiny_inputs
+from ontogeny.errors import ArgumentError
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +32,11 @@ def example(tmp_path_factory):
 def test_it_takes_at_most_thirty_lines(example):
     body = example[0].partition("@dataclass")[2].splitlines()
     assert len([line for line in body if line.strip()]) + 1 <= 30
+
+
+def test_its_layers_are_checked(example):
+    with pytest.raises(ArgumentError, match=r"^layers must be a pattern"):
+        example[1](layers="!")
 
 
 def test_it_has_a_null_a_verdict_a_row_and_a_figure(example, tmp_path):

@@ -19,7 +19,7 @@ from ..errors import LARGEST_WHOLE, ArgumentError, check_choice, check_whole
 _LARGEST_SEED = 2**31 - 1  # refits count on from a seed, and scikit-learn's end at 2**32 - 1
 _LONGEST_NAME = 100  # bytes: names of nodes become names of folders
 
-_PATTERNS = str | tuple[str, ...]
+_PATTERNS = ("layers", "blocks")
 _MANY = {int: "whole numbers", float: "numbers", str: "texts"}
 _WORDS = {
     bool: "true or false",
@@ -62,7 +62,7 @@ def as_fields(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
         check_kind("", name, value, hint)
         if name not in empty and _has_empty_text(value):
             raise ArgumentError(f"{name} must not be empty; got {value!r}.")
-        if name in ("layers", "blocks") and hint == _PATTERNS:
+        if name in _PATTERNS and _takes_text(hint) and _is_text(value):
             check_patterns(value, name)
         if name == "label" and value is not None:
             check_node(name, value)
@@ -195,6 +195,17 @@ def _plain(value: Any) -> Any:
 def _is_list(value: Any) -> bool:
     text = isinstance(value, str | bytes | bytearray | memoryview)
     return isinstance(value, Sequence) and not text
+
+
+def _takes_text(hint: Any) -> bool:
+    """Return whether a hint takes text or a list of texts, as ``tuple[int, ...]`` does not."""
+    return hint in (Any, str) or any(map(_takes_text, typing.get_args(hint)))
+
+
+def _is_text(value: Any) -> bool:
+    """Return whether a value is text or a list of nothing else."""
+    texts = value if _is_list(value) else (value,)
+    return all(isinstance(text, str) for text in texts)
 
 
 def _has_empty_text(value: Any) -> bool:
