@@ -15,6 +15,7 @@ from ontogeny import Recorder, Trajectory
 from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.trajectory import UnknownStepError
 from ontogeny.trajectory.loading import load_model
+from ontogeny.trajectory.weights import transformers_models
 
 
 def gpt2(seed=0):
@@ -247,6 +248,46 @@ def test_own_modules_need_a_model_and_it_must_fit(tmp_path):
         CheckpointError, match=r"lacks 0\.weight, 0\.bias and also holds bias, weight"
     ):
         Trajectory.from_folder(tmp_path, model=nn.Sequential(nn.Linear(3, 2)))[5].model()
+
+
+@pytest.fixture
+def declared(tmp_path, monkeypatch):
+    """Return a function that installs a package that declares a model class."""
+
+    def install(value):
+        place = tmp_path / "installed"
+        (place / "theirs-1.dist-info").mkdir(parents=True, exist_ok=True)
+        (place / "theirs_of_models.py").write_text(
+            "import transformers\nclass TheirModel(transformers.GPT2LMHeadModel): ...\n"
+        )
+        (place / "theirs-1.dist-info" / "METADATA").write_text("Name: theirs\nVersion: 1\n")
+        (place / "theirs-1.dist-info" / "entry_points.txt").write_text(
+            f"[ontogeny.models]\nTheirModel = {value}\n"
+        )
+        monkeypatch.syspath_prepend(place)
+        transformers_models._entry_points.cache_clear()
+
+    yield install
+    transformers_models._entry_points.cache_clear()
+
+
+def test_a_class_that_an_installed_package_declares_is_used(tmp_path, declared):
+    gpt2().save_pretrained(tmp_path / "run" / "checkpoint-1")
+    path = tmp_path / "run" / "checkpoint-1" / "config.json"
+    config = json.loads(path.read_text())
+    path.write_text(json.dumps({**config, "architectures": ["TheirModel"]}))
+    message = (
+        r"no model class 'TheirModel', no installed package declares it \(entry points "
+        r"ontogeny.models\).*; install the package that has the class, or say how it is built"
+    )
+    with pytest.raises(CheckpointError, match=message):
+        Trajectory.from_folder(tmp_path / "run")[1].model()
+    declared("theirs_of_models:Missing")
+    with pytest.raises(CheckpointError, match="declared as theirs_of_models:Missing, which cannot"):
+        Trajectory.from_folder(tmp_path / "run")[1].model()
+    declared("theirs_of_models:TheirModel")
+    model = Trajectory.from_folder(tmp_path / "run")[1].model()
+    assert type(model).__module__ == "theirs_of_models"
 
 
 def test_code_and_classes_from_outside_are_never_used(tmp_path):

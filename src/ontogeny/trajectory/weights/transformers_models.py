@@ -5,12 +5,13 @@ transformers is imported when the first function that needs it runs.
 
 from __future__ import annotations
 
-import importlib
 import logging
 import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +34,8 @@ PASS_MODEL = (
 )
 """What helps where a model's class is not known: a function of the user's that builds a module."""
 
-_OWN = {
-    "NextTokenForCausalLM": "ontogeny_papers.reproduce.training.next_token_model",
-    "ReadoutTransformer": "ontogeny_papers.reproduce.training.readout_model",
-}
+GROUP = "ontogeny.models"
+"""Entry points of installed packages: a class by its name in the architectures of config.json."""
 
 
 def is_pretrained(model: object) -> bool:
@@ -63,12 +62,14 @@ def quiet() -> Iterator[None]:
 
 
 def model_class(folder: Path) -> Any:
-    """Return transformers' own class for the architecture that config.json names.
+    """Return the class for the architecture that config.json names.
+
+    It is transformers' own, or one that an installed package declares as an entry point.
 
     Raises
     ------
     CheckpointError
-        If there is no such class in transformers; remote code is never run.
+        If there is no such class; remote code is never run.
     """
     import transformers
 
@@ -80,19 +81,34 @@ def model_class(folder: Path) -> Any:
     names = configuration.get("architectures")
     if not (isinstance(names, list) and names and isinstance(names[0], str)):
         raise CheckpointError(f"{folder / 'config.json'} names no architectures; {PASS_MODEL}.")
-    found = getattr(transformers, names[0], None) or _own_class(names[0])
-    if not (isinstance(found, type) and issubclass(found, transformers.PreTrainedModel)):
+    cls = getattr(transformers, names[0], None) or _declared_class(names[0])
+    if not (isinstance(cls, type) and issubclass(cls, transformers.PreTrainedModel)):
         raise CheckpointError(
-            f"transformers has no model class {names[0]!r} and code that comes with a checkpoint "
-            f"is not run; {PASS_MODEL}.{suggestion(names[0], dir(transformers))}"
+            f"transformers has no model class {names[0]!r}, no installed package declares it "
+            f"(entry points {GROUP}), and code that comes with a checkpoint is not run; install "
+            f"the package that has the class, or {PASS_MODEL}."
+            f"{suggestion(names[0], dir(transformers))}"
         )
-    return found
+    return cls
 
 
-def _own_class(name: str) -> Any:
-    """Return a class of this package, imported by name: `training` may import this package."""
-    module = _OWN.get(name)
-    return None if module is None else getattr(importlib.import_module(module), name)
+@cache
+def _entry_points() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=GROUP)}
+
+
+def _declared_class(name: str) -> Any:
+    """Return what an installed package declares under the name of a class, or None."""
+    entry = _entry_points().get(name)
+    if entry is None:
+        return None
+    try:
+        return entry.load()
+    except (ImportError, AttributeError) as error:
+        raise CheckpointError(
+            f"the model class {name!r} is declared as {entry.value}, which cannot be imported: "
+            f"{error}. Install that package anew."
+        ) from error
 
 
 def load_pretrained(
