@@ -133,14 +133,16 @@ def test_no_births_where_the_rows_share_nothing(tmp_path, run, how):
 
 def test_noise_that_persists_is_no_more_than_the_null_of_mixed_rows(tmp_path):
     """Rows that drift at random: every step holds the noise of the ones before."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(1)
     drift = np.cumsum(rng.standard_normal((8, V, WIDTH)), axis=0)
     models = {10 * t: Words(start() + each - drift[0]) for t, each in enumerate(drift)}
-    one = node(tmp_path / "s", models).isel(block=0)
+    one = node(tmp_path / "s", models, nulls=3).isel(block=0)
     readable = (one.readability >= 0.4).any("step").sum().item()
     assert readable >= 12  # it can be read from every step, and means nothing
     mixed = one.null_concepts.sel(null="rows mixed").item()
-    assert mixed >= 1  # the rows permuted at each step do not show it
+    # The rows permuted at each step do not show it. One draw may hold none: it depends on the
+    # last digits of a fit, and so on the processor. Three hold six together, or about.
+    assert mixed > 0 == one.null_concepts.sel(null="rows permuted").item()
     assert int(one.n_concepts) <= min(mixed + 3, readable / 2)
 
 
