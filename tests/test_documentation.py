@@ -10,20 +10,33 @@ import pytest
 import typer
 
 import ontogeny as og
-from helpers.paths import ROOT
+from helpers.paths import PAPERS, ROOT
+from ontogeny import _exports
 from ontogeny.capture import objectives
+from ontogeny.cli import plugins
 from ontogeny.cli.commands import app
 from ontogeny.observables import registry
 from ontogeny.trajectory.control import KINDS
+from ontogeny.trajectory.weights import transformers_models
 
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs" / "guides").glob("*.md")),
+    PAPERS / "README.md",
+    *sorted((PAPERS / "docs").glob("*.md")),
+    *sorted((PAPERS / "docs" / "guides").glob("*.md")),
 ]
 SOURCE = ROOT / "src"
-GROUPS = {objectives.GROUP, registry.GROUP}  # entry points, which are named like modules
+# Entry points, which are named like modules.
+GROUPS = {
+    objectives.GROUP,
+    registry.GROUP,
+    plugins.GROUP,
+    _exports.GROUP,
+    transformers_models.GROUP,
+}
 COMMANDS = typer.main.get_command(app).commands
 _LINE = re.compile(r"^[`A-Z_=0-9 ]*\bontogeny ([a-z]+)\b(.*)$", re.M)
 
