@@ -69,7 +69,7 @@ def own(history):
     return [each for each in entries if not any(k.startswith("observed/") for k in each)]
 
 
-def test_numbers_go_to_the_trainers_own_log_and_the_training_is_the_same(tmp_path, no_budget):
+def test_numbers_go_to_the_trainers_history_and_the_training_is_the_same(tmp_path, no_budget):
     plain = trainer(tmp_path / "out")
     plain.train()
     observed = trainer(tmp_path / "out", [observing(tmp_path / "run")])
@@ -99,6 +99,13 @@ def test_a_log_that_is_given_is_used_instead(tmp_path, no_budget):
     run.add_callback(observing(tmp_path / "run", log=to_trainer(run), overwrite=True))
     run.train()
     assert [e["step"] for e in run.state.log_history if "observed/loss" in e] == [0, 4, 8, 10]
+
+
+def test_loggers_that_get_no_numbers_are_named(tmp_path, no_budget):
+    run = trainer(tmp_path / "out", [observing(tmp_path / "run")])
+    run.args.report_to = ["tensorboard"]
+    with pytest.warns(match=r"not to report_to=\['tensorboard'\]: .*to_trainer\(trainer\)"):
+        run.train()
 
 
 def test_a_callback_that_is_used_again_logs_to_the_trainer_that_calls_it(tmp_path, no_budget):
@@ -140,7 +147,9 @@ def test_tensorboard_gets_them_through_the_trainer(tmp_path, no_budget):
     options = {"report_to": ["tensorboard"]}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TENSORBOARD_LOGGING_DIR", str(tmp_path / "board"))
-        trainer(tmp_path / "out", [observing(tmp_path / "run")], **options).train()
+        run = trainer(tmp_path / "out", **options)
+        run.add_callback(observing(tmp_path / "run", log=to_trainer(run)))
+        run.train()
     events = EventAccumulator(str(tmp_path / "board"))
     events.Reload()
     assert [e.step for e in events.Scalars("train/observed/loss")] == [0, 4, 8, 10]

@@ -10,7 +10,7 @@ from torch import nn
 
 from ontogeny import Recorder
 from ontogeny.errors import ArgumentError
-from ontogeny.trajectory.recorder import Schedule
+from ontogeny.trajectory.schedule import Schedule
 
 PYTHIA = [0, *(2**k for k in range(10)), *range(1000, 144_000, 1000)]
 

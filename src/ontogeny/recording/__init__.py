@@ -1,12 +1,13 @@
-"""Recording that also observes: cheap numbers of a model while it trains, sent to any logger.
+"""Checkpoints that a training loop or transformers' Trainer writes, and numbers while it trains.
 
-`Recorder` and `RecorderCallback` write checkpoints as those of `ontogeny.trajectory` do. With
-``observe=`` they also measure the live model, bit for bit without changing the training, within a
-budget of its time.
+`Recorder` and `RecorderCallback` write checkpoints. With ``observe=`` they also measure the live
+model, bit for bit without changing the training, within a budget of its time, and send the numbers
+to any logger.
 """
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from .loggers import to_mlflow, to_tensorboard, to_trainer, to_wandb
@@ -15,6 +16,7 @@ from .recorder import Recorder
 
 if TYPE_CHECKING:
     from .callback import RecorderCallback
+    from .observer import Observer
 
 __all__ = [
     "Recorder",
@@ -27,9 +29,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "RecorderCallback":  # subclasses transformers' TrainerCallback, slow to import
-        from .callback import RecorderCallback
+_SLOW = {
+    "RecorderCallback": "callback",  # subclasses transformers' TrainerCallback
+    "Observer": "observer",  # takes observables and what studies compute with
+}
 
-        return RecorderCallback
+
+def __getattr__(name: str) -> Any:
+    if name in _SLOW:
+        return getattr(importlib.import_module(f".{_SLOW[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

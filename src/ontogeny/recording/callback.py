@@ -1,39 +1,40 @@
-"""The `Recorder` that also observes, as a callback of transformers' Trainer."""
+"""The `Recorder` as a callback of transformers' Trainer."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from transformers import Trainer
+from transformers import TrainerCallback
 
-from ..inputs import Inputs
-from ..observables import Observable
-from ..trajectory.recorder.callback import RecorderCallback as CheckpointCallback
-from ..trajectory.recorder.schedule import Every
-from .loggers import to_trainer
+from ..errors import ArgumentError
+from ..trajectory.schedule import Every
+from .loggers import to_history
 from .recorder import Recorder
 
+if TYPE_CHECKING:
+    from ..inputs import Inputs
+    from ..observables import Observable
 
-class RecorderCallback(CheckpointCallback):
+
+class RecorderCallback(TrainerCallback):
     """Records and observes while a transformers ``Trainer`` trains, without changing the training.
 
     Step 0 is written before the first step, the last one after the last. The arguments are those
-    of `Recorder`; `total` and `tokenizer` come from the Trainer if they are not given, and numbers
-    go to the Trainer's own loggers (``report_to``) if `log` is not given.
+    of `Recorder`; `total` and `tokenizer` come from the Trainer if they are not given. If `log` is
+    not given, observed numbers stand in the Trainer's history (``trainer.state.log_history``). A
+    callback is not told which Trainer calls it, so its loggers (``report_to``) are named::
+
+        trainer.add_callback(RecorderCallback(..., log=to_trainer(trainer)))
 
     Examples
     --------
-    >>> from transformers import TrainerCallback
     >>> callback = RecorderCallback("runs/tiny")
     >>> isinstance(callback, TrainerCallback)
     True
     """
-
-    _recorder: Recorder
 
     def __init__(
         self,
@@ -49,33 +50,50 @@ class RecorderCallback(CheckpointCallback):
         log: Any = None,
         budget: float = 0.05,
     ) -> None:
+        if isinstance(every, Iterable) and not isinstance(every, str):
+            every = tuple(every)  # it is read twice
+        self._arguments = (folder, every, total, tokenizer, overwrite, dtype)
         self._observing = {"observe": observe, "inputs": inputs, "log": log, "budget": budget}
-        self._log = log  # of this training; a callback may be used by several Trainers
-        super().__init__(folder, every, total, tokenizer, overwrite, dtype)
-
-    def _make(self, *arguments: Any) -> Recorder:
-        return Recorder(*arguments, **self._observing | {"log": self._log})
+        # Made anew when a training begins; made here as well so that a bad argument shows at once.
+        self._recorder = Recorder(*self._arguments, **self._observing)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Write and observe step 0, or check that a resumed run is the one in the folder."""
-        if self._observing["observe"] is not None and self._observing["log"] is None:
-            trainer = _calling_trainer()
-            self._log = () if trainer is None else to_trainer(trainer)
-        super().on_train_begin(args, state, control, **kwargs)
+        folder, every, total, tokenizer, overwrite, dtype = self._arguments
+        if args.output_dir and Path(args.output_dir).resolve() == self._recorder.folder:
+            raise ArgumentError(
+                f"{folder} is the Trainer's output_dir, where it writes and deletes checkpoints of "
+                "its own; give the callback another folder."
+            )
+        processing = kwargs.get("processing_class")
+        if tokenizer is None and hasattr(processing, "save_pretrained"):
+            tokenizer = processing
+        total = total or state.max_steps or None
+        observing = self._observing | {"log": self._log(args, state)}
+        self._recorder = Recorder(folder, every, total, tokenizer, overwrite, dtype, **observing)
+        self._recorder(state.global_step, kwargs["model"])
+
+    def _log(self, args: Any, state: Any) -> Any:
+        """Return where numbers go in this training: a callback may be used by several Trainers."""
+        if self._observing["observe"] is None or self._observing["log"] is not None:
+            return self._observing["log"]
+        if args.report_to and state.is_world_process_zero:
+            from ..study.speaking import say  # with the observables, which are imported by now
+
+            say(
+                "observed numbers go to the Trainer's history, and not to report_to="
+                f"{args.report_to!r}: for that, trainer.add_callback(RecorderCallback(..., "
+                "log=ontogeny.recording.to_trainer(trainer)))"
+            )
+        return to_history(state)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Write a checkpoint and observe if that is due, and observe the last step."""
-        super().on_step_end(args, state, control, **kwargs)
+        self._recorder(state.global_step, kwargs["model"])
         observer = self._recorder.observer
         if observer is not None and control.should_training_stop and state.is_world_process_zero:
             observer.observe(state.global_step, kwargs["model"])  # before the loggers are closed
 
-
-def _calling_trainer() -> Trainer | None:
-    """Return the Trainer that calls this callback: it gives callbacks everything but itself."""
-    frame = inspect.currentframe()
-    while frame is not None:
-        if isinstance(found := frame.f_locals.get("self"), Trainer):
-            return found
-        frame = frame.f_back
-    return None
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Write the last checkpoint."""
+        self._recorder.finish(state.global_step, kwargs["model"])

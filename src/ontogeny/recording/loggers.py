@@ -60,6 +60,24 @@ def to_trainer(trainer: Any) -> Log:
     return log
 
 
+def to_history(state: Any) -> Log:
+    """Send to the history of transformers' Trainer, which its callbacks are handed.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> state = SimpleNamespace(epoch=0.5, log_history=[])
+    >>> to_history(state)({"observed/loss": 3.5}, 10)
+    >>> state.log_history
+    [{'observed/loss': 3.5, 'epoch': 0.5, 'step': 10}]
+    """
+
+    def log(metrics: Mapping[str, float], step: int) -> None:
+        state.log_history.append({**metrics, "epoch": state.epoch, "step": step})
+
+    return log
+
+
 def to_tensorboard(writer: Any) -> Log:
     """Send to a TensorBoard ``SummaryWriter``.
 

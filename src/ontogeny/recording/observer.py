@@ -16,14 +16,14 @@ from ..inputs import Inputs
 from ..observables import Observable
 from ..study.checks import check_observables, named_inputs
 from ..study.speaking import say
-from ..trajectory.recorder.recorder import is_first_process
-from ..trajectory.recorder.schedule import Every, Schedule
+from ..trajectory.schedule import Every, Schedule
 from ..trajectory.selection import check_step
 from ..trajectory.weights.saving import unwrap
 from .budget import Budget
 from .loggers import as_logs
 from .measuring import check_live, measure
 from .observed import OBSERVED, append, entries
+from .recorder import is_first_process
 
 
 class Observer:

@@ -1,36 +1,52 @@
-"""A `Recorder` that also observes."""
+"""Checkpoints written from a live training loop, which they do not change."""
 
 from __future__ import annotations
 
+import logging
+import platform
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
-from .. import trajectory
+from .._version import __version__
 from ..errors import ArgumentError
-from ..inputs import Inputs
-from ..observables import Observable
-from ..trajectory.recorder.schedule import Every
-from .observer import Observer
+from ..trajectory.record import RECORD, read_record
+from ..trajectory.schedule import Every, Schedule
+from ..trajectory.selection import check_step
+from ..trajectory.tokenizers import file_digests
+from ..trajectory.weights.building import check_dtype
+from ..trajectory.weights.digests import combine, tensor_digests
+from ..trajectory.weights.folders import TEMPORARY, find_weights, step_folders
+from ..trajectory.weights.saving import save_checkpoint, unwrap, write_json
+
+if TYPE_CHECKING:
+    from ..inputs import Inputs
+    from ..observables import Observable
+    from .observer import Observer
+
+logger = logging.getLogger("ontogeny.trajectory")
 
 
-class Recorder(trajectory.Recorder):
-    """Writes checkpoints of a model while it trains, in any loop, and observes it there.
+class Recorder:
+    """Writes checkpoints of a model while it trains, in any loop, and observes it there if asked.
 
     Call it after every optimiser step, and once with step 0 before the first::
 
-        record = Recorder("runs/tiny", total=1000, observe=[Loss()], inputs=inputs)
+        record = Recorder("runs/tiny", total=1000)
         record(0, model)
         for step in range(1, 1001):
             ...  # one optimiser step
             record(step, model)
         record.finish(1000, model)
 
-    Training is bit for bit the same with and without it. Checkpoints are written as
-    `ontogeny.trajectory.Recorder` says, and what is observed as `Observer` says.
+    With ``observe=[Loss()], inputs=inputs`` it also measures the model, as `Observer` says. It
+    draws no random number and leaves mode and gradients alone, so training is bit for bit the same
+    with and without it. A checkpoint is written under a temporary name and renamed, so it is whole
+    or not there. Under torch.distributed only rank 0 writes.
 
     Parameters
     ----------
@@ -81,37 +97,211 @@ class Recorder(trajectory.Recorder):
         log: Any = None,
         budget: float = 0.05,
     ) -> None:
-        super().__init__(folder, every, total, tokenizer, overwrite, dtype)
-        self.observer: Observer | None = None
-        if observe is None and (inputs is not None or log is not None):
-            raise ArgumentError("inputs= and log= go with observe=[...], which is missing.")
-        if observe is not None:
-            schedule = self.schedule
-            self.observer = Observer(
-                observe,
-                inputs,  # type: ignore[arg-type]  # it refuses None
-                self.folder,
-                every=schedule.every,
-                total=schedule.total,
-                log=log,
-                budget=budget,
+        check_dtype(dtype)
+        if tokenizer is not None and not hasattr(tokenizer, "save_pretrained"):
+            raise ArgumentError(
+                "tokenizer must have save_pretrained, as transformers' tokenizers do; "
+                f"got {type(tokenizer).__name__}."
             )
+        self.folder = Path(folder).expanduser().resolve()
+        self.schedule = Schedule.coerce(every, total)
+        self._tokenizer = tokenizer
+        self._overwrite = overwrite
+        self._dtype = dtype
+        self._begun = False
+        self._steps: set[int] = set()
+        self._earlier: frozenset[int] = frozenset()
+        self._check_folder()
+        self.observer = self._make_observer(observe, inputs, log, budget)
+
+    def _make_observer(self, observe: Any, inputs: Any, log: Any, budget: float) -> Observer | None:
+        if observe is None:
+            if inputs is not None or log is not None:
+                raise ArgumentError("inputs= and log= go with observe=[...], which is missing.")
+            return None
+        from .observer import Observer  # with observables and studies, which a loop need not have
+
+        every, total = self.schedule.every, self.schedule.total
+        return Observer(
+            observe, inputs, self.folder, every=every, total=total, log=log, budget=budget
+        )
+
+    @property
+    def steps(self) -> list[int]:
+        """Steps that are on disk, increasing."""
+        return sorted(self._steps)
 
     def __call__(self, step: int, model: nn.Module) -> bool:
-        """Write a checkpoint and observe if that is due; return whether one was written."""
-        written = super().__call__(step, model)
+        """Write a checkpoint and observe if that is due; return whether one was written.
+
+        Raises
+        ------
+        ArgumentError
+            If the folder holds another run, or the model cannot be saved from this process.
+        """
+        step = check_step("step", step)
+        if not is_first_process():
+            return False
+        module = self._ready(step, model)
+        written = self.schedule.due(step) and self._write(step, module)
         if self.observer is not None:
             self.observer(step, model)
         return written
 
     def finish(self, step: int, model: nn.Module) -> bool:
-        """Write and observe the last step; return whether a checkpoint was written."""
-        written = super().finish(step, model)
+        """Write and observe the last step unless that is done; return whether one was written.
+
+        The end of the run is noted, so that who watches the folder need not wait for more.
+        """
+        step = check_step("step", step)
+        if not is_first_process():
+            return False
+        written = self._write(step, self._ready(step, model))
+        self._note(finished=step)
         if self.observer is not None:
             self.observer.finish(step, model)
         return written
 
+    def _ready(self, step: int, model: nn.Module) -> nn.Module:
+        model = unwrap(model)
+        if not self._begun:
+            self._begin(step, model)
+        return model
+
+    def _write(self, step: int, model: nn.Module) -> bool:
+        if step in self._steps:
+            if step in self._earlier and not self._is_stored(step, model):
+                logger.warning(
+                    "%s keeps its earlier checkpoint at step %d, which differs from this model.",
+                    self.folder,
+                    step,
+                )
+            return False
+        save_checkpoint(self._path(step), model, self._dtype)
+        self._steps.add(step)
+        self._note_digest(step)
+        return True
+
+    def _note_digest(self, step: int) -> None:
+        """Note what was written, so that an audit finds steps that are exchanged later."""
+        record = read_record(self.folder) or {}
+        digest = combine(tensor_digests(find_weights(self._path(step))))
+        self._note(digests={**record.get("digests", {}), str(step): digest})
+
+    def _note(self, **entries: Any) -> None:
+        """Put entries into the note about this run."""
+        write_json(self.folder / RECORD, {**(read_record(self.folder) or {}), **entries})
+
+    def _is_stored(self, step: int, model: nn.Module) -> bool:
+        """Return whether the checkpoint on disk holds the weights that `model` has now."""
+        stored = tensor_digests(find_weights(step_folders(self.folder)[step]))
+        trial = self.folder / f"{TEMPORARY}trial"  # names and layout on disk can differ from ours
+        try:
+            save_checkpoint(trial, model, self._dtype)
+            return tensor_digests(find_weights(trial)) == stored
+        finally:
+            shutil.rmtree(trial, ignore_errors=True)
+
+    def _path(self, step: int) -> Path:
+        return self.folder / f"checkpoint-{step}"
+
+    def _check_folder(self) -> None:
+        if self.folder.exists() and not self.folder.is_dir():
+            raise ArgumentError(f"folder must be a folder; {self.folder} is a file.")
+        if self.folder.is_dir() and read_record(self.folder) is None and step_folders(self.folder):
+            raise ArgumentError(
+                f"{self.folder} holds checkpoints that no Recorder wrote; give the Recorder a "
+                "folder of its own."
+            )
+
+    def _begin(self, step: int, model: nn.Module) -> None:
+        """Make the folder ready: new, cleared, or the same run continued."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if self._overwrite:
+            self._clear()
+        for left in self.folder.glob(f"{TEMPORARY}*"):
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+        record = read_record(self.folder)
+        if record is not None:
+            self._check_same_run(record, step, model)
+        elif step > 0:
+            logger.warning("recording begins at step %d; step 0 was not recorded.", step)
+        self._earlier = frozenset(step_folders(self.folder))
+        self._steps = set(self._earlier)
+        write_json(self.folder / RECORD, self._record(record, step, model))
+        self._save_tokenizer()
+        self._begun = True
+
     def _clear(self) -> None:
-        super()._clear()
+        for path in step_folders(self.folder).values():
+            shutil.rmtree(path)
+        for name in (RECORD, *file_digests(self.folder)):
+            (self.folder / name).unlink(missing_ok=True)
         if self.observer is not None:
             self.observer.path.unlink(missing_ok=True)
+
+    def _check_same_run(self, record: dict[str, Any], step: int, model: nn.Module) -> None:
+        remedy = "give another folder, or overwrite=True to delete it"
+        if record["class"] != _class_name(model):
+            raise ArgumentError(
+                f"{self.folder} holds a recording of {record['class']}, this model is "
+                f"{_class_name(model)}; {remedy}."
+            )
+        if step in step_folders(self.folder) and not self._is_stored(step, model):
+            raise ArgumentError(
+                f"{self.folder} holds another run: its step {step} has other weights than this "
+                f"model; {remedy}."
+            )
+
+    def _record(self, before: dict[str, Any] | None, step: int, model: nn.Module) -> dict[str, Any]:
+        schedules = list(before["schedules"]) if before else []
+        now = self.schedule.to_record()
+        if not schedules:
+            schedules = [{"from": 0, **now}]
+        elif {key: schedules[-1][key] for key in now} != now:
+            # A run that goes back first passes steps that the schedule before it had planned.
+            begin = max([step, *(there + 1 for there in self._earlier)])
+            earlier = [entry for entry in schedules if entry["from"] < begin]
+            schedules = [*earlier, {"from": begin, **now}]
+        return {
+            "format": 1,
+            "class": _class_name(model),
+            "schedules": schedules,
+            "digests": dict(before.get("digests", {})) if before else {},
+            "planned": self.schedule.planned(self.schedule.total) if self.schedule.total else None,
+            "versions": {
+                "ontogeny": __version__,
+                "torch": str(torch.__version__),
+                "python": platform.python_version(),
+            },
+        }
+
+    def _save_tokenizer(self) -> None:
+        if self._tokenizer is None:
+            return
+        before = file_digests(self.folder)
+        if not before:
+            self._tokenizer.save_pretrained(self.folder)
+            return
+        trial = self.folder / f"{TEMPORARY}tokenizer"
+        try:
+            self._tokenizer.save_pretrained(trial)
+            same = file_digests(trial) == before
+        finally:
+            shutil.rmtree(trial, ignore_errors=True)
+        if not same:
+            raise ArgumentError(
+                f"{self.folder} holds another tokenizer; a run keeps one from its first step on."
+            )
+
+
+def is_first_process() -> bool:
+    """Return whether this process writes: under torch.distributed only rank 0 does."""
+    distributed = torch.distributed
+    if not (distributed.is_available() and distributed.is_initialized()):
+        return True
+    return distributed.get_rank() == 0
+
+
+def _class_name(model: nn.Module) -> str:
+    return type(model).__qualname__

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError, check_choice, check_whole, suggestion
+from ..recording import Recorder
 from ..tasks import python_documentation, split_texts, train_tokenizer
-from ..trajectory import Recorder
-from ..trajectory.recorder import log_steps
+from ..trajectory.schedule import log_steps
 from .causal import CausalLanguageModelling, causal_language_modelling
 from .loop import Progress, TrainingLog, adamw_one_cycle, train
 from .masked import MaskedLanguageModelling, masked_language_modelling

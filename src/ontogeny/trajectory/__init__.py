@@ -1,13 +1,11 @@
 """Which checkpoints: a training run as an ordered, audited set of models.
 
-`Trajectory` opens the checkpoints of a run, `Recorder` and `RecorderCallback` write them while a
-model trains. Weights are read from safetensors, or from pickled files with ``weights_only=True``;
-code that comes with a checkpoint never runs unless it is asked for.
+`Trajectory` opens the checkpoints of a run. Weights are read from safetensors, or from pickled
+files with ``weights_only=True``; code that comes with a checkpoint never runs unless it is asked
+for. What writes checkpoints while a model trains is in `ontogeny.recording`.
 """
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
 
 from .checkpoint import Checkpoint
 from .downloading import download
@@ -15,20 +13,14 @@ from .findings import Findings
 from .hub.names import UnknownRevisionError
 from .hub.revision import NotDownloadedError
 from .prefetch import Prefetch
-from .recorder.recorder import Recorder
 from .retention import retain, retained
 from .trajectory import Trajectory, UnknownStepError
-
-if TYPE_CHECKING:
-    from .recorder.callback import RecorderCallback
 
 __all__ = [
     "Checkpoint",
     "Findings",
     "NotDownloadedError",
     "Prefetch",
-    "Recorder",
-    "RecorderCallback",
     "Trajectory",
     "UnknownRevisionError",
     "UnknownStepError",
@@ -36,11 +28,3 @@ __all__ = [
     "retain",
     "retained",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name == "RecorderCallback":  # subclasses transformers' TrainerCallback, slow to import
-        from .recorder.callback import RecorderCallback
-
-        return RecorderCallback
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

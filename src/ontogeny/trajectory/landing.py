@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from .recorder.record import read_record
+from .record import read_record
 from .weights.folders import step_folders
 
 Signature: TypeAlias = tuple[tuple[str, int, int], ...]

@@ -23,7 +23,7 @@ from .hub.names import Revisions, choose
 from .hub.remote_code import RemoteModel
 from .hub.repository import Repositories, Repository
 from .hub.revision import HubWeights
-from .recorder.record import planned_steps, read_record
+from .record import planned_steps, read_record
 from .selection import check_step
 from .weights.building import Template
 from .weights.files import MemoryWeights, state_tensors

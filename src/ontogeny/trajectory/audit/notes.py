@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..checkpoint import Checkpoint
 from ..findings import Finding, join_steps
-from ..recorder.record import read_record
+from ..record import read_record
 
 
 def misplaced(

@@ -19,7 +19,7 @@ from torch.utils import _pytree as pytree
 from ontogeny.errors import ArgumentError, StoreError
 from ontogeny.store import difference, plain, write_json, write_whole
 from ontogeny.training.loop import Loss, Progress, train
-from ontogeny.trajectory import Recorder
+from ontogeny.recording import Recorder
 
 from .stacked import OptimizerSettings, StackedModels
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ...errors import ArgumentError, check_whole
-from ..selection import check_step
+from ..errors import ArgumentError, check_whole
+from .selection import check_step
 
 Every: TypeAlias = str | int | Iterable[int] | Callable[[int], bool]
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ...errors import CheckpointError
+from ..errors import CheckpointError
 from .schedule import Schedule
 
 RECORD = "recorder.json"
