@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol, TypeAlias
 
 import numpy as np
 import torch
@@ -23,6 +25,8 @@ from torch import Tensor, nn
 
 from ...errors import CheckpointError
 from .pickled import unpickle
+
+_Stamp: TypeAlias = tuple[int, int, int, int]
 
 
 class Reader(Protocol):
@@ -58,38 +62,57 @@ def _unknown(name: str, names: list[str]) -> CheckpointError:
     return CheckpointError(f"the checkpoint has no tensor {name!r}; it has {len(names)} others.")
 
 
+@dataclass(frozen=True)
+class _Entry:
+    """Where a tensor lies in its file, counted from the end of the header."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    begin: int
+    end: int
+
+
 class _Shard:
-    """One open safetensors file."""
+    """One safetensors file; it is opened when a tensor is read, and at first for its header."""
 
     def __init__(self, path: Path, stack: ExitStack) -> None:
-        self._checked = stack.enter_context(_safe(path))  # refuses offsets that do not fit
-        self._file = stack.enter_context(path.open("rb"))
-        length = int.from_bytes(self._file.read(8), "little")
-        self._layout = json.loads(self._file.read(length))
-        self._begin = 8 + length
+        self._path, self._stack = path, stack
+        self._stamp = _stamp(path)
+        self._begin, self._entries = _header(path, self._stamp)
 
     def names(self) -> list[str]:
-        return list(self._checked.keys())
+        return list(self._entries)
 
     def shape(self, name: str) -> tuple[int, ...]:
-        return tuple(self._checked.get_slice(name).get_shape())
+        return self._entries[name].shape
 
     def dtype(self, name: str) -> torch.dtype:
-        part = self._checked.get_slice(name)
-        found = part[:0] if part.get_shape() else self._checked.get_tensor(name)
-        return found.dtype
+        return self._entries[name].dtype
 
     def rows(self, name: str, start: int = 0, stop: int | None = None) -> Tensor:
         """Map ``tensor[start:stop]``; a number without dimensions is one row."""
-        shape, dtype = self.shape(name), self.dtype(name)
-        begin, end = self._layout[name]["data_offsets"]
-        if end - begin != math.prod(shape) * dtype.itemsize:  # several numbers in one byte
-            return self._checked.get_tensor(name)[slice(start, stop) if shape else ...]
+        entry = self._entries[name]
+        shape, dtype = entry.shape, entry.dtype
+        if entry.end - entry.begin != math.prod(shape) * dtype.itemsize:
+            with _safe(self._path) as checked:  # several numbers in one byte
+                return checked.get_tensor(name)[slice(start, stop) if shape else ...]
         first, last, _ = slice(start, stop).indices(shape[0] if shape else 1)
         row = math.prod(shape[1:]) * dtype.itemsize
         size = max(last - first, 0) * row
-        flat = self._mapped(self._begin + begin + first * row, size, dtype)
+        flat = self._mapped(self._begin + entry.begin + first * row, size, dtype)
         return flat.reshape((max(last - first, 0), *shape[1:]) if shape else ())
+
+    @cached_property
+    def _file(self) -> BinaryIO:
+        """The open file, unless it was written over since its header was read."""
+        try:
+            file = self._stack.enter_context(self._path.open("rb"))
+        except OSError as error:
+            raise CheckpointError(f"{self._path} is gone: {error.strerror}.") from None
+        # Not by the change time: a new link to the file, or new rights, are no new content.
+        if _stamp_of(os.fstat(file.fileno()))[:-1] != self._stamp[:-1]:
+            raise CheckpointError(f"{self._path} was written over while it was read.")
+        return file
 
     def _mapped(self, offset: int, size: int, dtype: torch.dtype) -> Tensor:
         if not size:
@@ -244,6 +267,39 @@ def _join(shards: Any) -> dict[str, Any]:
             raise CheckpointError(f"{path} repeats tensors of another shard: {twice[:3]}.")
         joined.update(tensors)
     return joined
+
+
+def _stamp(path: Path) -> _Stamp:
+    try:
+        return _stamp_of(path.stat())
+    except OSError as error:
+        raise CheckpointError(f"{path} is not a readable safetensors file: {error}.") from None
+
+
+def _stamp_of(stat: os.stat_result) -> _Stamp:
+    """Return what changes when a file is written over: a copy may keep the modification time."""
+    return stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_ctime_ns
+
+
+@lru_cache(maxsize=1024)
+def _header(path: Path, stamp: _Stamp) -> tuple[int, dict[str, _Entry]]:
+    """Return where the tensors of a file begin, and each of them by its name."""
+    with (
+        _safe(path) as checked,
+        path.open("rb") as file,
+    ):
+        length = int.from_bytes(file.read(8), "little")
+        layout = json.loads(file.read(length))
+        layout.pop("__metadata__", None)  # which is no tensor
+        entries = {name: _entry(checked, name, place) for name, place in layout.items()}
+    return 8 + length, entries
+
+
+def _entry(checked: Any, name: str, place: Mapping[str, Any]) -> _Entry:
+    part = checked.get_slice(name)
+    shape = tuple(part.get_shape())
+    dtype = (part[:0] if shape else checked.get_tensor(name)).dtype
+    return _Entry(shape, dtype, *place["data_offsets"])
 
 
 def _safe(path: Path) -> Any:
