@@ -162,7 +162,7 @@ class _Pickler(pickle.Pickler):
 
 
 def _restored(cls: type, state: bytes) -> Any:
-    thing = object.__new__(cls)
+    thing: Any = object.__new__(cls)
     vars(thing).update(pickle.loads(state))
     return thing
 
