@@ -91,7 +91,7 @@ def test_names_and_kinds_of_a_package_answer(installed):
 
 def test_the_catalogue_shows_its_kind(installed):
     done = run(installed, "-m", "ontogeny", "list", "observables")
-    (line,) = (line for line in done.stdout.splitlines() if "largest-activation" in line)
+    assert done.stdout.count("largest-activation") == 1
     assert "How large does an activation get?" in " ".join(done.stdout.split())
     assert (
         "largest activation of each layer"

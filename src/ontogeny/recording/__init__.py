@@ -16,7 +16,6 @@ from .recorder import Recorder
 
 if TYPE_CHECKING:
     from .callback import RecorderCallback
-    from .observer import Observer
 
 __all__ = [
     "Recorder",

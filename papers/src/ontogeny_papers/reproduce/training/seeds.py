@@ -17,9 +17,9 @@ from torch.optim import Optimizer
 from torch.utils import _pytree as pytree
 
 from ontogeny.errors import ArgumentError, StoreError
+from ontogeny.recording import Recorder
 from ontogeny.store import difference, plain, write_json, write_whole
 from ontogeny.training.loop import Loss, Progress, train
-from ontogeny.recording import Recorder
 
 from .stacked import OptimizerSettings, StackedModels
 
