@@ -186,6 +186,8 @@ class Observable(Catalogued, abc.ABC):
     """Variables of the state that stand in the result; `summarise` finds them beside the cells."""
     compared: ClassVar[tuple[str, ...]] = ()
     """Further variables, of cells or from `derive`: ``x_control`` holds them in control runs."""
+    charts: ClassVar[Sequence[Figure]] = ()
+    """Figures that no argument changes; each stands where the data hold the value that it draws."""
     tables: ClassVar[Sequence[NumberTable]] = ()
     """Tables of numbers that do not depend on the step; they stand after the other figures."""
     section: ClassVar[Section | None] = None
@@ -299,8 +301,8 @@ class Observable(Catalogued, abc.ABC):
         return data
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
-        """Return the figures that stand after those of the quantities."""
-        return ()
+        """Return the figures that stand after those of the quantities: by default the `charts`."""
+        return [figure for figure in self.charts if figure.value in data]
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return the sentences that stand after those of the quantities."""

@@ -63,6 +63,13 @@ class StepSimilarity(OfSampledActivations):
         care="A few directions with a large variance can hold CKA up alone.",
         source="Kornblith et al. 2019; Nguyen et al. 2021",
     )
+    charts: ClassVar[Sequence[Figure]] = tuple(
+        Heatmap(name, title, value=value, y="step_", facet="layer", square=True)
+        for name, title, value in (
+            ("between", "CKA between steps", "between"),
+            ("shuffled", "CKA between steps, tokens of one step out of order", "between_shuffled"),
+        )
+    )
 
     def check(self) -> None:
         """Refuse a number out of range."""
@@ -94,23 +101,6 @@ class StepSimilarity(OfSampledActivations):
             name: (dims, np.stack([each[i] for each in found])) for i, name in enumerate(names)
         }
         return data.drop_vars([_GRAM, "unit"]).assign_coords(step_=data.step.values).assign(values)
-
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
-        """Return all pairs of steps, a panel for each layer."""
-        if "between" not in data:
-            return []
-        title = "CKA between steps"
-        return [
-            Heatmap("between", title, value="between", y="step_", facet="layer", square=True),
-            Heatmap(
-                "shuffled",
-                f"{title}, tokens of one step out of order",
-                value="between_shuffled",
-                y="step_",
-                facet="layer",
-                square=True,
-            ),
-        ]
 
 
 def _of_layer(

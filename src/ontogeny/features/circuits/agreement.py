@@ -12,14 +12,15 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from ...errors import ArgumentError, check_choice
+from ...errors import ArgumentError
 from ...figures import Section
 from ...inputs import Inputs
-from ...needs import InputSet, Need, Predictor
+from ...needs import InputSet, Need
 from ...observables.arguments import check_wholes
-from ...observables.base import Observable, dataset
+from ...observables.base import dataset
 from ...observables.catalogued import DISTRIBUTIONS, PREDICTED, PresetEntry, Presets
 from ...observables.known_texts import KnownTexts
+from ...observables.of_predictions import OfPredictions
 from ...quantities import Measured, Quantity
 from ...words.names import Names
 from .ngrams import LARGEST_ORDER, NGrams
@@ -30,7 +31,7 @@ _RESAMPLES = 200
 
 
 @dataclass(frozen=True)
-class NgramAgreement(Observable):
+class NgramAgreement(OfPredictions):
     """Divergence of a model's predictions from n-gram models of given texts.
 
     D(model ‖ n-gram) in nats, mean over predicted tokens: 0 where the model predicts what the
@@ -72,7 +73,6 @@ class NgramAgreement(Observable):
     question: ClassVar[str] = (
         "When does the model predict what word frequencies, bigrams and trigrams do?"
     )
-    requires: ClassVar[str] = "texts, a vocabulary head"
     price: ClassVar[str] = DISTRIBUTIONS
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_order")
     presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything"), PREDICTED, 260),)
@@ -121,12 +121,11 @@ class NgramAgreement(Observable):
         check_wholes("orders", self.orders, minimum=1, fewest=1)
         if max(self.orders) > LARGEST_ORDER:
             raise ArgumentError(f"orders must be at most {LARGEST_ORDER}; got {self.orders}.")
-        check_choice("objective", self.objective, ("auto", "causal", "masked"))
 
     def needs(self) -> Sequence[Need]:
         """Return the model to be asked, the texts, and those that are counted."""
         counted = self.on if self.counted is None else self.counted
-        return [Predictor(self.on, self.objective), InputSet(self.on), InputSet(counted)]
+        return [*super().needs(), InputSet(counted)]
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return the divergences by n."""

@@ -88,6 +88,9 @@ class CopyingHeads(Observable):
         "norms have a fixed scale. Nothing is sampled, so a change counts beyond rounding.",
         source="Elhage et al. 2021",
     )
+    charts: ClassVar[Sequence[Figure]] = (
+        Heatmap("heads", "Copying score of every head", value="copying", y="head", facet="layer"),
+    )
 
     def check(self) -> None:
         """Refuse a number out of range."""
@@ -116,10 +119,3 @@ class CopyingHeads(Observable):
         first = at_first_step(data, "copying", ("layer", "head"))
         names = ("copying_first", "strongest_copying_first")
         return data.assign(dict.fromkeys(names, first)) if first is not None else data
-
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
-        """Return every head over steps."""
-        if "copying" not in data:
-            return []
-        title = "Copying score of every head"
-        return [Heatmap("heads", title, value="copying", y="head", facet="layer")]

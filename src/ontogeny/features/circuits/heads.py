@@ -117,6 +117,17 @@ class AttentionHeads(Observable):
         "copies (see copying-heads). A change counts beyond 1.96 standard errors over sequences.",
         source="Olsson et al. 2022",
     )
+    charts: ClassVar[Sequence[Figure]] = tuple(
+        Heatmap(
+            f"heads-{score}",
+            f"{score.capitalize()} score of every head",
+            value="head_score",
+            y="head",
+            facet="layer",
+            select={"score": score},
+        )
+        for score in SCORES
+    )
 
     def check(self) -> None:
         """Refuse numbers out of range."""
@@ -164,22 +175,6 @@ class AttentionHeads(Observable):
         first = at_first_step(data, "head_score", ("layer", "head"))
         firsts = {} if first is None else {f"{name}_first": first for name in _SCORED}
         return data.assign(repeats | firsts)
-
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
-        """Return every head over steps, a figure for each score."""
-        if "head_score" not in data:
-            return []
-        return [
-            Heatmap(
-                f"heads-{score}",
-                f"{score.capitalize()} score of every head",
-                value="head_score",
-                y="head",
-                facet="layer",
-                select={"score": score},
-            )
-            for score in SCORES
-        ]
 
 
 def strongest(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

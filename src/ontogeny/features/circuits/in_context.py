@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -12,9 +11,9 @@ import xarray as xr
 from ...errors import ArgumentError, check_choice, check_whole
 from ...figures import Section
 from ...inputs import Inputs
-from ...needs import InputSet, Need, Predictor
-from ...observables.base import Observable, dataset
+from ...observables.base import dataset
 from ...observables.catalogued import PresetEntry, Presets
+from ...observables.of_predictions import OfPredictions
 from ...quantities import Measured, Quantity
 from .sequences import frame
 
@@ -22,7 +21,7 @@ PLACES = ("early", "late", "late, short context")
 
 
 @dataclass(frozen=True)
-class InContextLearning(Observable):
+class InContextLearning(OfPredictions):
     """Loss late in a text minus loss early in it; below 0 where the context helps.
 
     Early and late are windows of tokens: `window` tokens from the `early`-th on, and as many up to
@@ -60,7 +59,6 @@ class InContextLearning(Observable):
 
     kind: ClassVar[str] = "in-context-learning"
     question: ClassVar[str] = "Does the model predict better late in a text than early?"
-    requires: ClassVar[str] = "texts, a vocabulary head"
     price: ClassVar[str] = "three passes a step"
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_order")
     presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything"), {}, 250),)
@@ -102,10 +100,6 @@ class InContextLearning(Observable):
         if self.window is not None:
             check_whole("window", self.window)
         check_choice("objective", self.objective, ("auto", "causal"))
-
-    def needs(self) -> Sequence[Need]:
-        """Return the model to be asked, and the texts."""
-        return [Predictor(self.on, self.objective), InputSet(self.on)]
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return the score, its null, and the losses that they are made of."""

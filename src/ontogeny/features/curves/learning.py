@@ -105,6 +105,15 @@ class LearningDynamics(OfCurve):
         "progressed": ("whether it fell below the first value for good", "1"),
         "converged": ("whether changes came to stay within the noise", "1"),
     }
+    charts: ClassVar[Sequence[Figure]] = (
+        Curves(
+            "changes",
+            "Change since the checkpoint before",
+            value="change",
+            y_scale="log",
+            caption="Absolute change; checkpoints further apart have more time to change.",
+        ),
+    )
 
     def check(self) -> None:
         """Refuse arguments out of range."""
@@ -159,18 +168,6 @@ class LearningDynamics(OfCurve):
         if self.noise is not None:
             return np.full(len(layers), self.noise)
         return floor_of(node, self.variable, self.select, layers.tolist())
-
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
-        """Return the changes between checkpoints."""
-        return [
-            Curves(
-                "changes",
-                "Change since the checkpoint before",
-                value="change",
-                y_scale="log",
-                caption="Absolute change; checkpoints further apart have more time to change.",
-            )
-        ]
 
 
 _VERDICT = ("progressed", "since", "bound", "bound_step", "late_bound", "converged", "quiet_since")

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ...errors import check_choice, check_whole
+from ...errors import check_whole
 from ...figures import Column, Curves, Figure, Section, Table
-from ...needs import InputSet, Need, Predictor
-from ...observables.base import Observable, Run, dataset
+from ...observables.base import Run, dataset
 from ...observables.catalogued import PREDICTED, PresetEntry, Presets
+from ...observables.of_predictions import OfPredictions
 from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
 from ...observables.word_frequencies import shares_elsewhere
 from ...quantities import Measured, Quantity
@@ -27,7 +27,7 @@ _LINE = {"frequencies": "word frequencies alone"}
 
 
 @dataclass(frozen=True)
-class Predictions(Observable):
+class Predictions(OfPredictions):
     """What the model puts in gaps: its likeliest answers, and how likely it finds the right one.
 
     A masked model sees the text with the gap masked; a causal model sees what stands before the
@@ -65,9 +65,7 @@ class Predictions(Observable):
 
     kind: ClassVar[str] = "predictions"
     question: ClassVar[str] = "What does the model say in gaps of sentences, and is it right?"
-    requires: ClassVar[str] = "texts, a vocabulary head"
     price: ClassVar[str] = "a few texts"
-    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
     presets: ClassVar[Presets] = (
         PresetEntry(("quick", "standard", "circuits", "everything"), PREDICTED, 20),
     )
@@ -142,11 +140,6 @@ class Predictions(Observable):
         check_sentences(self.sentences)
         check_whole("n_gaps", self.n_gaps)
         check_whole("top", self.top)
-        check_choice("objective", self.objective, ("auto", "causal", "masked"))
-
-    def needs(self) -> Sequence[Need]:
-        """Return the model to be asked, and the texts."""
-        return [Predictor(self.on, self.objective), InputSet(self.on)]
 
     def prepare(self, run: Run) -> xr.Dataset:
         """Return the gaps, with what word frequencies say of them."""

@@ -15,10 +15,11 @@ from ...capture.predicted import next_tokens
 from ...figures import Section
 from ...inputs import Inputs
 from ...needs import InputSet, Losses, Need
-from ...observables.base import Observable, dataset
+from ...observables.base import dataset
 from ...observables.catalogued import PASS, PREDICTED, PresetEntry, Presets
 from ...observables.crossing import Crossing, crossing
 from ...observables.known_texts import KnownTexts
+from ...observables.of_predictions import OfPredictions
 from ...observables.word_frequencies import blind_guess, guesses
 from ...quantities import Measured, Quantity
 from ...words.names import Names
@@ -46,7 +47,7 @@ _ENDS = {"": "", "_low": ", lower end", "_high": ", upper end"}
 
 
 @dataclass(frozen=True)
-class Loss(Observable):
+class Loss(OfPredictions):
     """Mean loss on the study's texts, in nats per predicted token.
 
     Beside it stand what guesses cost on the same tokens: ``loss_uniform``, a blind guess (the
@@ -78,9 +79,7 @@ class Loss(Observable):
 
     kind: ClassVar[str] = "loss"
     question: ClassVar[str] = "How well does the model predict these texts?"
-    requires: ClassVar[str] = "texts, a vocabulary head"
     price: ClassVar[str] = PASS
-    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
     presets: ClassVar[Presets] = (
         PresetEntry(("quick", "standard", "weights", "circuits", "everything"), PREDICTED, 10),
     )

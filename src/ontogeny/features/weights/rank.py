@@ -20,7 +20,7 @@ from ...quantities import Quantity
 from ...summary import NumberTable
 from ...words.names import Names
 from .nulls import NullDistribution
-from .rank_figures import figures, section, separating, statements, symbol
+from .rank_figures import CHARTS, section, separating, statements, symbol
 from .snapshots import SnapshotGram
 
 _WINDOWS = 24
@@ -112,6 +112,7 @@ class WeightRank(Observable):
         "growing_walk": ("variance rank of random walks so far", "directions"),
         "growing_shuffled": ("variance rank of directions in random order so far", "directions"),
     }
+    charts: ClassVar[Sequence[Figure]] = CHARTS
 
     def check(self) -> None:
         """Refuse arguments out of range."""
@@ -222,10 +223,6 @@ class WeightRank(Observable):
         data = data.assign(module_distance=_by_module(data.to_last))
         data.variance_rank.attrs.update(symbol=symbol(self.variance))
         return data
-
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
-        """Return the ranks beside their nulls, and what separates learning from a walk."""
-        return figures()
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return what the ranks, the early components and the learned matrices show."""

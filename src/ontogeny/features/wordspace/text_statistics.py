@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ...errors import ArgumentError, check_choice, check_whole
+from ...errors import ArgumentError, check_whole
 from ...figures import Band, Figure, NullComparison, Section
-from ...needs import InputSet, Need, Predictor
 from ...observables.arguments import check_node
 from ...observables.base import Observable, dataset
 from ...observables.catalogued import DISTRIBUTIONS, PREDICTED, PresetEntry, Presets
 from ...observables.crossing import crossing
+from ...observables.of_predictions import OfPredictions
 from ...quantities import Measured, Quantity
 from ...words.names import Names
 from .class_costs import ClassCosts
@@ -35,7 +35,7 @@ _GAINS = {
 
 
 @dataclass(frozen=True)
-class TextStatistics(Observable):
+class TextStatistics(OfPredictions):
     """What a model knows of the class of each token, for classes from coarse to fine.
 
     Classes are orthants of the texts' own support matrix: words whose entries have the same signs
@@ -87,9 +87,7 @@ class TextStatistics(Observable):
     question: ClassVar[str] = (
         "Which statistics of its texts has the model reached, from coarse to fine, and when?"
     )
-    requires: ClassVar[str] = "texts, a vocabulary head"
     price: ClassVar[str] = DISTRIBUTIONS
-    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
     presets: ClassVar[Presets] = (
         PresetEntry(("standard", "circuits", "everything"), {"loss": "loss", **PREDICTED}, 40),
     )
@@ -132,7 +130,6 @@ class TextStatistics(Observable):
 
     def check(self) -> None:
         """Refuse arguments out of range."""
-        check_choice("objective", self.objective, ("auto", "causal", "masked"))
         check_whole("depth", self.depth, 1, _DEEPEST)
         check_whole("draws", self.draws, 3)
         check_whole("vocab_size", self.vocab_size, 4)
@@ -150,10 +147,6 @@ class TextStatistics(Observable):
         found = None if self.loss is None else observables.get(self.loss)
         if self.loss is not None and getattr(found, "kind", None) != "loss":
             raise ArgumentError(f"loss must name a node of kind 'loss'; {self.loss!r} is none.")
-
-    def needs(self) -> Sequence[Need]:
-        """Return the model to be asked, and the texts."""
-        return [Predictor(self.on, self.objective), InputSet(self.on)]
 
     def prepare(self, run: Any) -> xr.Dataset:
         """Return the class of every word, in the texts and in the null."""
