@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -141,23 +141,15 @@ class NgramAgreement(OfPredictions):
         other = rng.permutation(np.argwhere(inputs.ordinary))
         compare = Comparison(models, inputs, self.orders, other)
         found = model.reduced(inputs, compare, self.random_state)
-        labels = [_WORDS[n] for n in self.orders]
-        measured = {
-            name: _mean(found, f"{name}_", self.orders, inputs.groups)
-            for name in ("divergence", "reverse_divergence")
-        }
         nulls = {
             null: ("ngram", [float(found[f"{null}_{n}"].mean()) for n in self.orders])
             for null in ("uniform", "other")
         }
-        smoothing = ("ngram", models.smoothing[np.array(self.orders) - 1])
-        return dataset(
-            {
-                "divergence": replace(measured["divergence"], nulls=nulls),
-                "reverse_divergence": measured["reverse_divergence"],
-                "smoothing": smoothing,
-            }
-        ).assign_coords(ngram=labels)
+        cell: dict[str, Any] = {"smoothing": ("ngram", models.smoothing[np.array(self.orders) - 1])}
+        for name, lines in (("divergence", nulls), ("reverse_divergence", {})):
+            table = np.stack([found[f"{name}_{n}"] for n in self.orders])
+            cell[name] = Measured.over_tokens("ngram", table, found["text"], inputs.groups, lines)
+        return dataset(cell).assign_coords(ngram=[_WORDS[n] for n in self.orders])
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the cells with the step at which each n-gram model is closest."""
@@ -264,19 +256,6 @@ def closest_steps(of_text: xr.DataArray, weights: np.ndarray) -> dict[str, np.nd
     step = steps[(values @ weights).argmin(axis=0)]
     ends = {"closest_step": step, "closest_step_low": low, "closest_step_high": high}
     return {name: each.astype(np.float64) for name, each in ends.items()}
-
-
-def _mean(
-    found: Mapping[str, np.ndarray], prefix: str, orders: Sequence[int], groups: np.ndarray
-) -> Measured:
-    text = found["text"]
-    number = np.bincount(text, minlength=len(groups))
-    table = np.stack([found[f"{prefix}{n}"] for n in orders])
-    sums = np.stack([np.bincount(text, row, len(groups)) for row in table])
-    of_text = sums / np.maximum(number, 1)
-    return Measured.over_texts(
-        ("ngram", table.mean(axis=1)), of_text, number, groups, ("ngram", "text")
-    )
 
 
 def _sentence(data: xr.Dataset) -> str:

@@ -153,7 +153,7 @@ class AttentionHeads(Observable):
             )
             head, of_text = strongest(values)
             best = Measured(
-                ("score", _measured_half(of_text).mean(axis=-1)),
+                ("score", of_text[..., 1::2].mean(axis=-1)),
                 of_text=(("score", "text"), of_text),
                 weights=("text", np.arange(of_text.shape[-1]) % 2),
                 nulls={
@@ -197,10 +197,6 @@ def strongest(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     head = values[..., ::2].mean(axis=-1).argmax(axis=1)
     return head, np.take_along_axis(values, head[:, None, None], axis=1)[:, 0]
-
-
-def _measured_half(of_text: np.ndarray) -> np.ndarray:
-    return of_text[..., 1::2]
 
 
 def _of_heads(values: np.ndarray, *more: str) -> xr.DataArray:

@@ -15,7 +15,7 @@ from ...observables.base import dataset
 from ...observables.catalogued import PresetEntry, Presets
 from ...observables.of_predictions import OfPredictions
 from ...quantities import Measured, Quantity
-from .sequences import frame
+from .sequences import frame, framed
 
 PLACES = ("early", "late", "late, short context")
 
@@ -110,13 +110,10 @@ class InContextLearning(OfPredictions):
                 "them; a masked model sees what follows as well, so every token has all of it."
             )
         windows = Windows.of(inputs, self.early, self.late, self.window)
-        losses = {
-            "early": windows.losses(model, windows.texts, windows.early),
-            "late": windows.losses(model, windows.texts, windows.late),
-            "late, short context": windows.losses(model, windows.shortened(), windows.early),
-        }
+        early = windows.losses(model, windows.texts, windows.early)
+        late = windows.losses(model, windows.texts, windows.late)
+        short = windows.losses(model, windows.shortened(), windows.early)
         units, even = windows.texts.groups, np.ones(len(windows.texts))
-        early, late, short = losses.values()
         score = Measured.over_texts(
             float((late - early).mean()),
             late - early,
@@ -124,12 +121,12 @@ class InContextLearning(OfPredictions):
             units,
             nulls={"short": float((short - early).mean())},
         )
-        table = np.stack(list(losses.values()))
+        table = np.stack([early, late, short])
         places = Measured.over_texts(
             ("place", table.mean(axis=1)), table, even, units, ("place", "text")
         )
-        found = dataset({"score": score, "place_loss": places})
-        return found.assign_coords(place=list(losses))
+        cell = dataset({"score": score, "place_loss": places})
+        return cell.assign_coords(place=list(PLACES))
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,18 +192,11 @@ class Windows:
         begin, _ = frame(self.texts)
         begin = begin[: self.early]
         kept = slice(self.late - self.early + len(begin), self.late + self.size)
-        ids = self.texts.ids[:, kept]
-        start = np.tile(np.array(begin, dtype=np.int64), (len(ids), 1))
-        whole = np.concatenate([start, ids], axis=1)
-        special = np.concatenate(
-            [np.ones(start.shape, dtype=bool), self.texts.special[:, kept]], axis=1
-        )
-        return Inputs.from_tokens(whole, np.ones(whole.shape, dtype=bool), special)
+        return framed(begin, self.texts.ids[:, kept], special=self.texts.special[:, kept])
 
     def losses(self, model: Any, texts: Inputs, first: int) -> np.ndarray:
         """Return the mean loss (n,) of ordinary tokens in the window that begins at `first`."""
         row, place = np.nonzero(texts.ordinary[:, self._window(first)])
-        found = model.at(texts, row, first + place).right_log_probability.values
-        total = np.bincount(row, weights=-found, minlength=len(texts))
-        losses: np.ndarray = total / np.bincount(row, minlength=len(texts))
-        return losses
+        right = model.at(texts, row, first + place).right_log_probability.values
+        total = np.bincount(row, weights=-right, minlength=len(texts))
+        return np.asarray(total / np.bincount(row, minlength=len(texts)))

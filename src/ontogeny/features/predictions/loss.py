@@ -224,8 +224,7 @@ def _half_gains(data: xr.Dataset) -> dict[str, float]:
 
 def _of_text(data: xr.Dataset, name: str) -> np.ndarray:
     """Return what each text costs, over (step, text), or over texts alone."""
-    values: np.ndarray = data[f"{name}_of_text"].transpose(..., "text").values
-    return values
+    return np.asarray(data[f"{name}_of_text"].transpose(..., "text").values)
 
 
 def _crossed(data: xr.Dataset, name: str, losses: np.ndarray, line: np.ndarray) -> dict[str, float]:

@@ -135,14 +135,14 @@ class LearningCoefficient(Observable):
             model,
             windows(inputs, self.length, self.batch_size, classifier),
             classifier=classifier,
-            lr=self.lr,
             n_beta=self.n_beta,
-            localization=self.localization,
-            chains=self.chains,
-            draws=self.draws,
             burn_in=int(self.draws * self.burn_in),
+            lr=self.lr,
+            localization=self.localization,
+            num_chains=self.chains,
+            num_draws=self.draws,
             batch_size=self.batch_size,
-            random_state=self.random_state,
+            init_seed=self.random_state,
         )
         good = found.accepted
         if not good.any():
@@ -151,11 +151,11 @@ class LearningCoefficient(Observable):
                 f"{', '.join(f'{c:.3g}' for c in found.coefficients)}); change lr={self.lr:g}, "
                 f"n_beta={self.n_beta:g} or localization={self.localization:g}, or give more draws."
             )
-        each = found.coefficients[good]
-        stderr = each.std(ddof=1) / np.sqrt(len(each)) if len(each) > 1 else None
+        values = found.coefficients[good]
+        stderr = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else None
         data = dataset(
             {
-                "coefficient": Measured(float(each.mean()), stderr=stderr),
+                "coefficient": Measured(float(values.mean()), stderr=stderr),
                 "accepted": float(good.mean()),
                 "initial_loss": found.initial,
             }

@@ -178,23 +178,14 @@ class TextStatistics(OfPredictions):
         classes = ClassCosts(state.word_id.values, state.code.values, int(state.depths), inputs)
         found = model.reduced(inputs, classes, self.random_state)
         information = classes.information(found)  # (grouping, depth, token)
-        text = found["text"]
-        number = np.bincount(text, minlength=len(inputs.groups))
-        sums = np.stack([np.bincount(text, row, len(inputs.groups)) for row in information[0]])
-        means = information.mean(axis=2)
-        measured = Measured.over_texts(
-            ("depth", means[0]),
-            sums / np.maximum(number, 1),
-            number,
-            inputs.groups,
-            ("depth", "text"),
-            {"random": (("depth", "draw"), means[1:].T)},
+        random = (("depth", "draw"), information[1:].mean(axis=2).T)
+        measured = Measured.over_tokens(
+            "depth", information[0], found["text"], inputs.groups, {"random": random}
         )
-        labels = [f"depth {q}" for q in range(1, len(means[0]) + 1)]
-        return (
-            dataset({"class_information": measured})
-            .assign(exchanged=state.exchanged, random_draws=(("depth", "draw"), means[1:].T))
-            .assign_coords(depth=labels)
+        data = dataset({"class_information": measured})
+        labels = [f"depth {q}" for q in range(1, information.shape[1] + 1)]
+        return data.assign(exchanged=state.exchanged, random_draws=random).assign_coords(
+            depth=labels
         )
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
