@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import xarray as xr
 
-from ..errors import NonFiniteError
+from ..errors import NonFiniteError, check_whole
 from ..figures import Figure, Section
 from ..needs import Need, Series, Weights
 from ..quantities import Quantity, expanded, of_names
@@ -177,6 +177,8 @@ class Observable(Catalogued, abc.ABC):
     """Whether it measures noise floors, and so asks for ``reading.noise``."""
     depends_on: ClassVar[tuple[str, ...]] = ()
     """Names of nodes that `summarise` also reads."""
+    minima: ClassVar[Mapping[str, int]] = {}
+    """Smallest value of each argument that is a whole number; None passes as well."""
     quantities: ClassVar[tuple[Quantity, ...]] = ()
     """What it measures: intervals, floors, bands, rows, words and figures follow from these.
 
@@ -215,6 +217,9 @@ class Observable(Catalogued, abc.ABC):
         given = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
         for name, value in as_fields(type(self), given).items():
             object.__setattr__(self, name, value)
+        for name, minimum in self.minima.items():
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name), minimum)
         self.check()
         self.needs()  # refuses patterns, tokens and the like that no need can have
 

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 import xarray as xr
 
-from ...errors import check_whole
 from ...figures import Figure, Heatmap, Section
 from ...observables.base import Reading, by_layer
 from ...observables.of_activations import OfSampledActivations
@@ -47,6 +46,7 @@ class StepSimilarity(OfSampledActivations):
     max_tokens: int = 200
 
     kind: ClassVar[str] = "step-similarity"
+    minima: ClassVar[Mapping[str, int]] = {"max_tokens": 8}
     question: ClassVar[str] = (
         "Which checkpoints arrange tokens alike, and where does that change at once?"
     )
@@ -70,10 +70,6 @@ class StepSimilarity(OfSampledActivations):
             ("shuffled", "CKA between steps, tokens of one step out of order", "between_shuffled"),
         )
     )
-
-    def check(self) -> None:
-        """Refuse a number out of range."""
-        check_whole("max_tokens", self.max_tokens, 8)
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return the inner products of all tokens in every layer, and the unit of each token."""

@@ -11,7 +11,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from ...errors import ArgumentError, check_whole
+from ...errors import ArgumentError
 from ...figures import Figure, Heatmap, Section
 from ...observables.base import dataset
 from ...observables.catalogued import PASS, PREDICTED, PresetEntry, Presets
@@ -60,6 +60,7 @@ class Calibration(OfPredictions):
     random_state: int = 0
 
     kind: ClassVar[str] = "calibration"
+    minima: ClassVar[Mapping[str, int]] = {"bins": 2}
     question: ClassVar[str] = "Is the model as often right as it is sure?"
     price: ClassVar[str] = PASS
     presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything"), PREDICTED, 280),)
@@ -118,10 +119,6 @@ class Calibration(OfPredictions):
             "lowest confidence. Empty: no prediction was so sure.",
         ),
     )
-
-    def check(self) -> None:
-        """Refuse arguments out of range."""
-        check_whole("bins", self.bins, 2)
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return the error with resamples and null, accuracy, margin, and the bins."""

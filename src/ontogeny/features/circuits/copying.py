@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ...errors import check_whole
 from ...figures import Figure, Heatmap, Section
 from ...needs import Need
 from ...observables.base import Observable, by_layer
@@ -58,6 +57,7 @@ class CopyingHeads(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "copying-heads"
+    minima: ClassVar[Mapping[str, int]] = {"draws": 1}
     question: ClassVar[str] = "Which heads raise the token that they look at?"
     requires: ClassVar[str] = "weights of a known family"
     price: ClassVar[str] = "a product of both vocabulary matrices at each step"
@@ -91,10 +91,6 @@ class CopyingHeads(Observable):
     charts: ClassVar[Sequence[Figure]] = (
         Heatmap("heads", "Copying score of every head", value="copying", y="head", facet="layer"),
     )
-
-    def check(self) -> None:
-        """Refuse a number out of range."""
-        check_whole("draws", self.draws, 1)
 
     def needs(self) -> Sequence[Need]:
         """Return the scores."""

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ...errors import check_whole
 from ...figures import Figure, Heatmap, Section
 from ...needs import Need
 from ...observables.base import Observable, by_layer
@@ -71,6 +70,7 @@ class AttentionHeads(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "attention-heads"
+    minima: ClassVar[Mapping[str, int]] = {"n_sequences": 4, "period": 3}
     question: ClassVar[str] = (
         "Which heads look at the token before, at a copy, or at what followed it, and since when?"
     )
@@ -128,11 +128,6 @@ class AttentionHeads(Observable):
         )
         for score in SCORES
     )
-
-    def check(self) -> None:
-        """Refuse numbers out of range."""
-        check_whole("n_sequences", self.n_sequences, 4)
-        check_whole("period", self.period, 3)
 
     def needs(self) -> Sequence[Need]:
         """Return the scores of the heads."""

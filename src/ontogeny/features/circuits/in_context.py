@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
 
-from ...errors import ArgumentError, check_choice, check_whole
+from ...errors import ArgumentError, check_choice
 from ...figures import Section
 from ...inputs import Inputs
 from ...observables.base import dataset
@@ -58,6 +59,7 @@ class InContextLearning(OfPredictions):
     objective: str = "auto"
 
     kind: ClassVar[str] = "in-context-learning"
+    minima: ClassVar[Mapping[str, int]] = {"early": 2, "late": 2, "window": 1}
     question: ClassVar[str] = "Does the model predict better late in a text than early?"
     price: ClassVar[str] = "three passes a step"
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_order")
@@ -93,12 +95,7 @@ class InContextLearning(OfPredictions):
     )
 
     def check(self) -> None:
-        """Refuse positions that cannot be."""
-        for name in ("early", "late"):
-            if getattr(self, name) is not None:
-                check_whole(name, getattr(self, name), 2)
-        if self.window is not None:
-            check_whole("window", self.window)
+        """Refuse another objective."""
         check_choice("objective", self.objective, ("auto", "causal"))
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:

@@ -119,12 +119,9 @@ def sequences_for(
 
 
 def framed(
-    begin: Sequence[int],
-    ids: np.ndarray,
-    end: Sequence[int] = (),
-    special: np.ndarray | None = None,
+    begin: Sequence[int], ids: np.ndarray, end: Sequence[int] = (), special: Any = False
 ) -> Inputs:
-    """Return texts (n, length) between special tokens; none of theirs is special by default.
+    """Return texts (n, length) between special tokens; `special` says which of theirs are too.
 
     Examples
     --------
@@ -134,7 +131,7 @@ def framed(
     sides = [np.tile(np.array(side, dtype=np.int64), (len(ids), 1)) for side in (begin, end)]
     whole = np.concatenate([sides[0], ids, sides[1]], axis=1)
     mask, marks = np.ones(whole.shape, dtype=bool), np.ones(whole.shape, dtype=bool)
-    marks[:, len(begin) : whole.shape[1] - len(end)] = False if special is None else special
+    marks[:, len(begin) : whole.shape[1] - len(end)] = special
     return Inputs.from_tokens(whole, mask, marks)
 
 

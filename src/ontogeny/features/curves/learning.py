@@ -131,7 +131,9 @@ class LearningDynamics(OfCurve):
         data = data.isel(layer=np.flatnonzero(enough))
         curves, steps = self.tabulated(data), data.step.values
         reference = curve_reference(data, curves)
-        noise = self._noise(nodes[self.of], data.layer.values)
+        layers = data.layer.values.tolist()
+        measured = floor_of(nodes[self.of], self.variable, self.select, layers)
+        noise = measured if self.noise is None else np.full(len(layers), self.noise)
         verdicts = _judged(steps, curves, noise, reference)
         controls = self._controls(nodes[self.of], data, noise)
         maps = [recurrence(column, steps, reference_index=reference) for column in curves.T]
@@ -163,11 +165,6 @@ class LearningDynamics(OfCurve):
             usable = np.where(enough, noise, np.nan)
             found.append(_judged(data.step.values, table, usable, reference))
         return found
-
-    def _noise(self, node: xr.Dataset, layers: np.ndarray) -> np.ndarray:
-        if self.noise is not None:
-            return np.full(len(layers), self.noise)
-        return floor_of(node, self.variable, self.select, layers.tolist())
 
 
 _VERDICT = ("progressed", "since", "bound", "bound_step", "late_bound", "converged", "quiet_since")

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ...errors import check_whole
 from ...figures import Column, Curves, Figure, Section, Table
 from ...observables.base import Run, dataset
 from ...observables.catalogued import PREDICTED, PresetEntry, Presets
@@ -64,6 +63,7 @@ class Predictions(OfPredictions):
     random_state: int = 0
 
     kind: ClassVar[str] = "predictions"
+    minima: ClassVar[Mapping[str, int]] = {"n_gaps": 1, "top": 1}
     question: ClassVar[str] = "What does the model say in gaps of sentences, and is it right?"
     price: ClassVar[str] = "a few texts"
     presets: ClassVar[Presets] = (
@@ -136,10 +136,8 @@ class Predictions(OfPredictions):
     }
 
     def check(self) -> None:
-        """Refuse sentences without one gap, and numbers out of range."""
+        """Refuse sentences without one gap."""
         check_sentences(self.sentences)
-        check_whole("n_gaps", self.n_gaps)
-        check_whole("top", self.top)
 
     def prepare(self, run: Run) -> xr.Dataset:
         """Return the gaps, with what word frequencies say of them."""

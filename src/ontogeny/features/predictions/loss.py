@@ -158,7 +158,10 @@ class Loss(OfPredictions):
         data = data.assign({name: _constant(data[name]) for name in known})
         for line in list(LINES)[1:]:
             if f"loss_{line}_of_text" in data:
-                data = data.assign(_below(data, line))
+                costs = _of_text(data, f"loss_{line}")
+                data = data.assign(
+                    _crossed(data, f"loss_below_{line}", _of_text(data, "loss"), costs)
+                )
         return data.assign(_half_gains(data)) if "loss_own_unigram_of_text" in data else data
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
@@ -193,13 +196,6 @@ def _constant(values: xr.DataArray) -> xr.DataArray:
     """Return what is the same at all steps once, read where a step has it."""
     known = values.dropna("step", how="all")
     return known.isel(step=0, drop=True) if known.sizes["step"] else values.isel(step=0, drop=True)
-
-
-def _below(data: xr.Dataset, line: str) -> dict[str, float]:
-    """Return the step from which on the loss stays below a line, and its interval; NaN if never."""
-    return _crossed(
-        data, f"loss_below_{line}", _of_text(data, "loss"), _of_text(data, f"loss_{line}")
-    )
 
 
 def _half_gains(data: xr.Dataset) -> dict[str, float]:

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ...errors import check_whole
 from ...figures import Figure, Heatmap, Section
 from ...inputs import ShownTexts
 from ...observables.base import Run, dataset
@@ -58,6 +57,7 @@ class TokenLosses(OfPredictions):
     random_state: int = 0
 
     kind: ClassVar[str] = "token-losses"
+    minima: ClassVar[Mapping[str, int]] = {"n_texts": 1, "max_tokens": 2}
     question: ClassVar[str] = "Which words of a text are learned, and when?"
     price: ClassVar[str] = "a few texts"
     presets: ClassVar[Presets] = (
@@ -116,11 +116,6 @@ class TokenLosses(OfPredictions):
             "token that is not predicted.",
         ),
     )
-
-    def check(self) -> None:
-        """Refuse numbers out of range."""
-        check_whole("n_texts", self.n_texts)
-        check_whole("max_tokens", self.max_tokens, 2)
 
     def prepare(self, run: Run) -> xr.Dataset:
         """Return which tokens are shown, and what they cost by word frequencies."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ import xarray as xr
 from torch import nn
 
 from ...capture.loss import resolve_objective
-from ...errors import ArgumentError, check_number, check_whole
+from ...errors import ArgumentError, check_number
 from ...figures import Section
 from ...inputs import Inputs
 from ...needs import InputSet, Model, Need
@@ -71,6 +71,7 @@ class LearningCoefficient(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "learning-coefficient"
+    minima: ClassVar[Mapping[str, int]] = {"chains": 2, "draws": 8, "batch_size": 1, "length": 2}
     question: ClassVar[str] = "How degenerate is the loss around each checkpoint?"
     requires: ClassVar[str] = "a causal model or a classifier, the extra llc (devinterp)"
     price: ClassVar[str] = "some hundred gradients at each step"
@@ -115,11 +116,6 @@ class LearningCoefficient(Observable):
         for name in ("lr", "n_beta"):
             check_number(name, getattr(self, name), above=True)
         check_number("localization", self.localization)
-        check_whole("chains", self.chains, 2)
-        check_whole("draws", self.draws, 8)
-        check_whole("batch_size", self.batch_size)
-        if self.length is not None:
-            check_whole("length", self.length, 2)
         if check_number("burn_in", self.burn_in) > 0.75:
             raise ArgumentError(f"burn_in must lie in 0 to 0.75; got {self.burn_in}.")
 

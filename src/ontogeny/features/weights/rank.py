@@ -11,7 +11,7 @@ import xarray as xr
 
 from ... import geometry
 from ...dynamics.multiple import false_discovery
-from ...errors import ArgumentError, check_number, check_whole
+from ...errors import ArgumentError, check_number
 from ...figures import Figure, Section
 from ...needs import Need, Weights
 from ...observables.base import BlockReading, Observable
@@ -63,6 +63,7 @@ class WeightRank(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "weight-rank"
+    minima: ClassVar[Mapping[str, int]] = {"draws": 4, "max_snapshots": 3}
     question: ClassVar[str] = "In how few directions does each weight matrix move over the run?"
     requires: ClassVar[str] = "weights alone"
     price: ClassVar[str] = "each matrix of all steps, once"
@@ -117,8 +118,6 @@ class WeightRank(Observable):
     def check(self) -> None:
         """Refuse arguments out of range."""
         check_number("variance", self.variance, 0, 1, above=True)
-        check_whole("draws", self.draws, minimum=4)
-        check_whole("max_snapshots", self.max_snapshots, minimum=3)
 
     def needs(self) -> Sequence[Need]:
         """Return the weight blocks."""

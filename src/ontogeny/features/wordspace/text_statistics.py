@@ -84,6 +84,7 @@ class TextStatistics(OfPredictions):
     random_state: int = 0
 
     kind: ClassVar[str] = "text-statistics"
+    minima: ClassVar[Mapping[str, int]] = {"draws": 3, "vocab_size": 4, "n_contexts": 1}
     question: ClassVar[str] = (
         "Which statistics of its texts has the model reached, from coarse to fine, and when?"
     )
@@ -131,9 +132,6 @@ class TextStatistics(OfPredictions):
     def check(self) -> None:
         """Refuse arguments out of range."""
         check_whole("depth", self.depth, 1, _DEEPEST)
-        check_whole("draws", self.draws, 3)
-        check_whole("vocab_size", self.vocab_size, 4)
-        check_whole("n_contexts", self.n_contexts)
         if self.loss is not None:
             check_node("loss", self.loss)
 
