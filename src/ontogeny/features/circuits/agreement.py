@@ -169,6 +169,7 @@ class NgramAgreement(OfPredictions):
         return [_sentence(data.sel(ngram=label)) for label in data.ngram.values.tolist()]
 
 
+@dataclass(frozen=True, eq=False)
 class Comparison:
     """Divergences between predictions of a model and of n-gram models, token by token.
 
@@ -184,17 +185,16 @@ class Comparison:
         (places, 2) text and column of places that are taken in turn for the null.
     """
 
-    def __init__(
-        self, models: NGrams, inputs: Inputs, orders: Sequence[int], other: np.ndarray
-    ) -> None:
-        self._models, self._inputs, self._orders = models, inputs, tuple(orders)
-        self._other = other
+    models: NGrams
+    inputs: Inputs
+    orders: Sequence[int]
+    other: np.ndarray
 
     def __call__(
         self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor
     ) -> dict[str, np.ndarray]:
         """Return the divergences of some tokens by name, (e,) each."""
-        size = max(1, _NUMBERS_AT_ONCE // self._models.vocabulary)
+        size = max(1, _NUMBERS_AT_ONCE // self.models.vocabulary)
         pieces = [
             self._of(text[i : i + size], column[i : i + size], log_p[i : i + size])
             for i in range(0, len(text), size)
@@ -203,11 +203,11 @@ class Comparison:
 
     def _of(self, text: np.ndarray, column: np.ndarray, log_p: Tensor) -> dict[str, np.ndarray]:
         p = log_p.exp()
-        place = self._other[(text * self._inputs.ids.shape[1] + column) % len(self._other)]
-        here = self._models.distributions(self._inputs, text, column)
-        there = self._models.distributions(self._inputs, place[:, 0], place[:, 1])
+        place = self.other[(text * self.inputs.ids.shape[1] + column) % len(self.other)]
+        here = self.models.distributions(self.inputs, text, column)
+        there = self.models.distributions(self.inputs, place[:, 0], place[:, 1])
         found = {}
-        for n in self._orders:
+        for n in self.orders:
             q, log_q = _on(here[n - 1], log_p)
             _, log_other = _on(there[n - 1], log_p)
             found[f"divergence_{n}"] = _divergence(p, log_p, log_q)

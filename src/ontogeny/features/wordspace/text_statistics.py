@@ -142,8 +142,9 @@ class TextStatistics(OfPredictions):
 
     def check_nodes(self, observables: Mapping[str, Observable]) -> None:
         """Refuse another node than one of the loss."""
-        found = None if self.loss is None else observables.get(self.loss)
-        if self.loss is not None and getattr(found, "kind", None) != "loss":
+        if self.loss is None:
+            return
+        if getattr(observables.get(self.loss), "kind", None) != "loss":
             raise ArgumentError(f"loss must name a node of kind 'loss'; {self.loss!r} is none.")
 
     def prepare(self, run: Any) -> xr.Dataset:
