@@ -132,8 +132,11 @@ class LearningDynamics(OfCurve):
         curves, steps = self.tabulated(data), data.step.values
         reference = curve_reference(data, curves)
         layers = data.layer.values.tolist()
-        measured = floor_of(nodes[self.of], self.variable, self.select, layers)
-        noise = measured if self.noise is None else np.full(len(layers), self.noise)
+        noise = (
+            floor_of(nodes[self.of], self.variable, self.select, layers)
+            if self.noise is None
+            else np.full(len(layers), self.noise)
+        )
         verdicts = _judged(steps, curves, noise, reference)
         controls = self._controls(nodes[self.of], data, noise)
         maps = [recurrence(column, steps, reference_index=reference) for column in curves.T]
