@@ -7,6 +7,7 @@ gradients are subtracted.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ...errors import ArgumentError, NonFiniteError, check_choice, check_number
+from ...errors import ArgumentError, NonFiniteError, check_choice
 from .field import GradientField, Loss, Vector, inner, norm
 
 METHODS = ("difference", "bracket")
@@ -198,10 +199,11 @@ def commutators(
     3
     """
     check_choice("method", method, METHODS)
-    lr = check_number("lr", lr, above=True)
+    if isinstance(lr, bool) or not isinstance(lr, int | float) or not 0 < lr < math.inf:
+        raise ArgumentError(f"lr must be a positive finite number; got {lr!r}.")
     chosen = _pairs(pairs, len(batches))
     field = GradientField(model, loss, dtype, random_state)
-    return _each(field, batches, lr, chosen, method)
+    return _each(field, batches, float(lr), chosen, method)
 
 
 def _pairs(pairs: Sequence[tuple[int, int]] | None, count: int) -> list[tuple[int, int]]:
