@@ -291,6 +291,40 @@ class Measured:
         means, total = of_row.means(of_text, weights)
         return cls(value, None, (tuple(dims), means), ("text", total), nulls=nulls or {})
 
+    @classmethod
+    def over_tokens(
+        cls,
+        dim: str,
+        table: np.ndarray,
+        text: np.ndarray,
+        units: np.ndarray,
+        nulls: Mapping[str, Any] | None = None,
+    ) -> Measured:
+        """Return means over tokens along `dim`; what each text says makes the noise.
+
+        Parameters
+        ----------
+        dim
+            Name of the first dimension of `table`.
+        table
+            (rows, tokens) values.
+        text
+            (tokens,) the text of each token.
+        units, nulls
+            As of `over_texts`.
+
+        Examples
+        --------
+        >>> table, text = np.array([[1.0, 3.0, 5.0]]), np.array([0, 0, 1])
+        >>> found = Measured.over_tokens("depth", table, text, np.array([0, 1]))
+        >>> found.value, found.of_text[1], found.weights[1]
+        (('depth', array([3.])), array([[2., 5.]]), array([2, 1]))
+        """
+        number = np.bincount(text, minlength=len(units))
+        sums = np.stack([np.bincount(text, row, len(units)) for row in table])
+        value, of_text = (dim, table.mean(axis=1)), sums / np.maximum(number, 1)
+        return cls.over_texts(value, of_text, number, units, (dim, "text"), nulls)
+
     def variables(self, name: str) -> dict[str, Any]:
         """Return the variables of the cell by their names."""
         parts = {

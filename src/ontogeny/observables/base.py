@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import xarray as xr
 
-from ..errors import NonFiniteError
+from ..errors import NonFiniteError, check_whole
 from ..figures import Figure, Section
 from ..needs import Need, Series, Weights
 from ..quantities import Quantity, expanded, of_names
@@ -177,6 +177,8 @@ class Observable(Catalogued, abc.ABC):
     """Whether it measures noise floors, and so asks for ``reading.noise``."""
     depends_on: ClassVar[tuple[str, ...]] = ()
     """Names of nodes that `summarise` also reads."""
+    minima: ClassVar[Mapping[str, int]] = {}
+    """Smallest value of each argument that is a whole number; None passes as well."""
     quantities: ClassVar[tuple[Quantity, ...]] = ()
     """What it measures: intervals, floors, bands, rows, words and figures follow from these.
 
@@ -186,6 +188,8 @@ class Observable(Catalogued, abc.ABC):
     """Variables of the state that stand in the result; `summarise` finds them beside the cells."""
     compared: ClassVar[tuple[str, ...]] = ()
     """Further variables, of cells or from `derive`: ``x_control`` holds them in control runs."""
+    charts: ClassVar[Sequence[Figure]] = ()
+    """Figures that no argument changes; each stands where the data hold the value that it draws."""
     tables: ClassVar[Sequence[NumberTable]] = ()
     """Tables of numbers that do not depend on the step; they stand after the other figures."""
     section: ClassVar[Section | None] = None
@@ -213,6 +217,9 @@ class Observable(Catalogued, abc.ABC):
         given = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
         for name, value in as_fields(type(self), given).items():
             object.__setattr__(self, name, value)
+        for name, minimum in self.minima.items():
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name), minimum)
         self.check()
         self.needs()  # refuses patterns, tokens and the like that no need can have
 
@@ -299,8 +306,8 @@ class Observable(Catalogued, abc.ABC):
         return data
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
-        """Return the figures that stand after those of the quantities."""
-        return ()
+        """Return the figures that stand after those of the quantities: by default the `charts`."""
+        return [figure for figure in self.charts if figure.value in data]
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return the sentences that stand after those of the quantities."""

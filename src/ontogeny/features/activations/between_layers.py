@@ -14,9 +14,8 @@ from ...errors import ArgumentError
 from ...figures import Figure, Heatmap, Section
 from ...observables.base import Reading
 from ...observables.catalogued import PASS
-from ...quantities import Quantity
 from ...words.names import Names
-from .similarity import LABELS, MEASURES, OfMeasures, by_measure
+from .similarity import LABELS, MEASURES, OfMeasures
 
 
 @dataclass(frozen=True)
@@ -44,6 +43,9 @@ class LayerSimilarity(OfMeasures):
 
     max_tokens: int | None = 1000
 
+    measured: ClassVar[str] = "to_layer_before"
+    other: ClassVar[str] = "the layer before"
+    row: ClassVar[str] = f"similarity to {other}"
     kind: ClassVar[str] = "layer-similarity"
     question: ClassVar[str] = "How alike are the layers of a model, and since when?"
     price: ClassVar[str] = f"{PASS}, and every pair"
@@ -58,19 +60,6 @@ class LayerSimilarity(OfMeasures):
         source="Kornblith et al. 2019; Raghu et al. 2017; Morcos et al. 2018; Huh et al. 2024",
     )
 
-    @property
-    def quantities(self) -> tuple[Quantity, ...]:  # type: ignore[override]
-        """The similarity to the layer before, by each measure; the first one makes the rows."""
-        return (
-            by_measure(
-                self.measures,
-                "to_layer_before",
-                "the layer before",
-                rows="{layer} · similarity to the layer before",
-                subject="The similarity of {layer} to the layer before",
-            ),
-        )
-
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return the similarities of all pairs, and with noise and null those of neighbours."""
         need = self.activations
@@ -80,7 +69,7 @@ class LayerSimilarity(OfMeasures):
             raise ArgumentError(f"layers must match at least two layers; got {paths}.")
 
         pairs = {b: (values[b], values[a]) for a, b in itertools.pairwise(paths)}
-        data = self.similarities(pairs, reading.units(need), "to_layer_before")
+        data = self.similarities(pairs, reading.units(need))
         arrays = [values[path].double().cpu().numpy() for path in paths]
         dims = ("measure", "of_layer", "with_layer")
         return data.assign(between=(dims, _between(arrays, self.measures))).assign_coords(
@@ -108,12 +97,10 @@ class LayerSimilarity(OfMeasures):
 
 def _between(arrays: Sequence[np.ndarray], measures: Sequence[str]) -> np.ndarray:
     """Return the similarities (measures, layers, layers); PWCCA weighs by the first of two."""
-    found = np.ones((len(measures), len(arrays), len(arrays)))
-    for number, name in enumerate(measures):
+    tables = np.ones((len(measures), len(arrays), len(arrays)))
+    for table, name in zip(tables, measures, strict=True):
         for i, j in itertools.combinations(range(len(arrays)), 2):
-            found[number, i, j] = MEASURES[name](arrays[i], arrays[j])
-            one_way = name == "pwcca"
-            found[number, j, i] = (
-                MEASURES[name](arrays[j], arrays[i]) if one_way else found[number, i, j]
-            )
-    return found
+            table[i, j] = table[j, i] = MEASURES[name](arrays[i], arrays[j])
+            if name == "pwcca":
+                table[j, i] = MEASURES[name](arrays[j], arrays[i])
+    return tables

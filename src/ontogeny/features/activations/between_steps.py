@@ -10,7 +10,6 @@ import numpy as np
 import torch
 import xarray as xr
 
-from ...errors import check_whole
 from ...figures import Figure, Heatmap, Section
 from ...observables.base import Reading, by_layer
 from ...observables.of_activations import OfSampledActivations
@@ -47,6 +46,7 @@ class StepSimilarity(OfSampledActivations):
     max_tokens: int = 200
 
     kind: ClassVar[str] = "step-similarity"
+    minima: ClassVar[Mapping[str, int]] = {"max_tokens": 8}
     question: ClassVar[str] = (
         "Which checkpoints arrange tokens alike, and where does that change at once?"
     )
@@ -63,10 +63,13 @@ class StepSimilarity(OfSampledActivations):
         care="A few directions with a large variance can hold CKA up alone.",
         source="Kornblith et al. 2019; Nguyen et al. 2021",
     )
-
-    def check(self) -> None:
-        """Refuse a number out of range."""
-        check_whole("max_tokens", self.max_tokens, 8)
+    charts: ClassVar[Sequence[Figure]] = tuple(
+        Heatmap(name, title, value=value, y="step_", facet="layer", square=True)
+        for name, title, value in (
+            ("between", "CKA between steps", "between"),
+            ("shuffled", "CKA between steps, tokens of one step out of order", "between_shuffled"),
+        )
+    )
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return the inner products of all tokens in every layer, and the unit of each token."""
@@ -87,49 +90,27 @@ class StepSimilarity(OfSampledActivations):
         grams = data[_GRAM].transpose("layer", "step", "token", "token_").values.astype(np.float64)
         units = Units(data["unit"].dropna("step").isel(step=0).values)
         order = np.random.default_rng([self.random_state, 17]).permutation(units.place.size)
-        found = [_of_layer(each, units, order) for each in grams]
+        tables = np.stack([_of_layer(gram, units, order) for gram in grams], axis=1)
         dims = ("layer", "step", "step_")
         names = ("between", "between_stderr", "between_shuffled")
-        values = {
-            name: (dims, np.stack([each[i] for each in found])) for i, name in enumerate(names)
-        }
+        values = {name: (dims, table) for name, table in zip(names, tables, strict=True)}
         return data.drop_vars([_GRAM, "unit"]).assign_coords(step_=data.step.values).assign(values)
 
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
-        """Return all pairs of steps, a panel for each layer."""
-        if "between" not in data:
-            return []
-        title = "CKA between steps"
-        return [
-            Heatmap("between", title, value="between", y="step_", facet="layer", square=True),
-            Heatmap(
-                "shuffled",
-                f"{title}, tokens of one step out of order",
-                value="between_shuffled",
-                y="step_",
-                facet="layer",
-                square=True,
-            ),
-        ]
 
-
-def _of_layer(
-    grams: np.ndarray, units: Units, order: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _of_layer(grams: np.ndarray, units: Units, order: np.ndarray) -> np.ndarray:
     """Return similarities (steps, steps), their errors, and those of tokens out of order.
 
     NaN at steps that are missing.
     """
     there = np.flatnonzero(np.isfinite(grams).all(axis=(1, 2)))
-    shape = (len(grams), len(grams))
-    found = [np.full(shape, np.nan) for _ in range(3)]
+    tables = np.full((3, len(grams), len(grams)), np.nan)
     if len(there):
-        at, known = np.ix_(there, there), grams[there]
-        found[0][at] = cka_of_grams(known)
+        at, grams = np.ix_(there, there), grams[there]
+        tables[0][at] = cka_of_grams(grams)
         blocks = units.blocks(BLOCKS)
         if len(blocks) > 1:
-            kept = [np.delete(np.arange(len(order)), block) for block in blocks]
-            left_out = [cka_of_grams(known[:, rows][:, :, rows]) for rows in kept]
-            found[1][at] = np.sqrt((len(blocks) - 1) * np.var(left_out, axis=0))
-        found[2][at] = cka_of_grams(known, known[:, order][:, :, order])
-    return found[0], found[1], found[2]
+            rest = [np.delete(np.arange(len(order)), block) for block in blocks]
+            left_out = [cka_of_grams(grams[:, rows][:, :, rows]) for rows in rest]
+            tables[1][at] = np.sqrt((len(blocks) - 1) * np.var(left_out, axis=0))
+        tables[2][at] = cka_of_grams(grams, grams[:, order][:, :, order])
+    return tables

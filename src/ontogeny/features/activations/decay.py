@@ -93,8 +93,7 @@ class ActivationDecay(OfSampledActivations):
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return distances, absolute and relative to the norms, with standard errors."""
-        own = self.activations
-        reference = Reference(own)
+        own, reference = self.needs()
         there, units = reading[reference], Units(reading.units(own))
 
         def one(path: str, here: torch.Tensor) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 import xarray as xr
 
-from ...errors import ArgumentError, check_whole
+from ...errors import ArgumentError
 from ...figures import Section
 from ...observables.base import by_layer
 from ...observables.of_activations import OfActivations
@@ -52,6 +52,7 @@ class ActivationPath(OfActivations):
     random_state: int = 0
 
     kind: ClassVar[str] = "activation-path"
+    minima: ClassVar[Mapping[str, int]] = {"coordinates": 1}
     question: ClassVar[str] = (
         "On what path do a layer's activations move, along fixed random directions?"
     )
@@ -75,10 +76,6 @@ class ActivationPath(OfActivations):
         "directions, to 33 % where along one. It grows with the spacing of the checkpoints.",
         source="W. B. Johnson, J. Lindenstrauss, Contemp. Math. 26, 1984 (random projections)",
     )
-
-    def check(self) -> None:
-        """Refuse arguments out of range."""
-        check_whole("coordinates", self.coordinates)
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return ``path(layer, coordinate)`` at this step."""

@@ -285,9 +285,9 @@ def _unbiased_hsic(X: Array, Y: Array) -> Array:
     n = X.shape[-2]
     diagonals = [xp.sum(side * side, axis=-1) for side in (X, Y)]
     # Centred columns sum to zero, so a full kernel's rows do, and only the diagonals remain.
-    product = squares(X.mT @ Y) - xp.sum(diagonals[0] * diagonals[1], axis=-1)
-    sums = [-xp.sum(diagonal, axis=-1) for diagonal in diagonals]
     rows = xp.sum(diagonals[0] * diagonals[1], axis=-1)
+    product = squares(X.mT @ Y) - rows
+    sums = [-xp.sum(diagonal, axis=-1) for diagonal in diagonals]
     return product + sums[0] * sums[1] / ((n - 1) * (n - 2)) - 2.0 * rows / (n - 2)
 
 

@@ -45,24 +45,46 @@ class OfMeasures(OfActivations):
     max_tokens: int | None = 5000
     random_state: int = 0
 
+    measured: ClassVar[str] = "similarity"
+    other: ClassVar[str]
+    """What a layer is compared with."""
+    row: ClassVar[str] = "similarity"
+    relative_to: ClassVar[str] = ""
+
+    @property
+    def quantities(self) -> tuple[Quantity, ...]:  # type: ignore[override]
+        """The similarity by each measure, named `measured`; the first one makes the rows."""
+        return (
+            Quantity(
+                self.measured,
+                f"similarity to {self.other}",
+                rows=f"{{layer}} · {self.row}",
+                subject=f"The {self.row.replace('similarity', 'similarity of {layer}')}",
+                at={"measure": self.measures[0]},
+                unit="blocks of texts",
+                relative_to=self.relative_to,
+                nulls={"shuffled": "tokens out of order"},
+                each="measure",
+                labels=LABELS,
+                heading=f"{{label}} with {self.other}",
+            ),
+        )
+
     def check(self) -> None:
         """Refuse arguments out of range."""
         check_names("measures", self.measures, MEASURES)
 
     def similarities(
-        self,
-        pairs: Mapping[str, tuple[torch.Tensor, torch.Tensor]],
-        units: np.ndarray,
-        name: str,
+        self, pairs: Mapping[str, tuple[torch.Tensor, torch.Tensor]], units: np.ndarray
     ) -> xr.Dataset:
-        """Return similarities of pairs by layer, with errors and null, under `name`.
+        """Return similarities of pairs by layer, with errors and null.
 
         `units` are the texts that rows of activations belong to.
         """
         blocks = Units(units).blocks(BLOCKS)
 
         def one(path: str, pair: tuple[torch.Tensor, torch.Tensor]) -> dict[str, Measured]:
-            return {name: compared(*pair, self.measures, blocks, self.random_state)}
+            return {self.measured: compared(*pair, self.measures, blocks, self.random_state)}
 
         return by_layer(pairs, one).assign_coords(measure=list(self.measures))
 
@@ -92,6 +114,8 @@ class Similarity(OfMeasures):
     'similarity'
     """
 
+    other: ClassVar[str] = "the reference step"
+    relative_to: ClassVar[str] = "reference"
     kind: ClassVar[str] = "similarity"
     question: ClassVar[str] = (
         "How similar is a layer to itself at the last checkpoint (CKA and others)?"
@@ -111,20 +135,6 @@ class Similarity(OfMeasures):
         source="Kornblith et al. 2019; Raghu et al. 2017; Morcos et al. 2018; Huh et al. 2024",
     )
 
-    @property
-    def quantities(self) -> tuple[Quantity, ...]:  # type: ignore[override]
-        """The similarity by each measure; the first one makes the rows."""
-        return (
-            by_measure(
-                self.measures,
-                "similarity",
-                "the reference step",
-                rows="{layer} · similarity",
-                subject="The similarity of {layer}",
-                relative_to="reference",
-            ),
-        )
-
     def needs(self) -> Sequence[Need]:
         """Return the activations here and at the reference step."""
         return [self.activations, Reference(self.activations)]
@@ -134,25 +144,7 @@ class Similarity(OfMeasures):
         own, reference = self.needs()
         there = reading[reference]
         pairs = {path: (here, there[path]) for path, here in reading[own].items()}
-        return self.similarities(pairs, reading.units(own), "similarity")
-
-
-def by_measure(measures: Sequence[str], name: str, other: str, **words: Any) -> Quantity:
-    """Return the quantity of similarities to `other` by measure; the first one makes the rows.
-
-    `words` are further arguments of the quantity, such as how its rows are named.
-    """
-    return Quantity(
-        name,
-        f"similarity to {other}",
-        at={"measure": measures[0]},
-        unit="blocks of texts",
-        nulls={"shuffled": "tokens out of order"},
-        each="measure",
-        labels=LABELS,
-        heading=f"{{label}} with {other}",
-        **words,
-    )
+        return self.similarities(pairs, reading.units(own))
 
 
 def compared(

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ...errors import check_whole
 from ...figures import Section
 from ...inputs import ShownTexts
 from ...needs import Attention, InputSet, Need
@@ -46,6 +45,7 @@ class AttentionEntropy(Observable):
     shown_texts: int = 0
 
     kind: ClassVar[str] = "attention-entropy"
+    minima: ClassVar[Mapping[str, int]] = {"shown_texts": 0}
     question: ClassVar[str] = "How focused is each attention head?"
     requires: ClassVar[str] = "texts, attention maps"
     price: ClassVar[str] = PASS
@@ -89,10 +89,6 @@ class AttentionEntropy(Observable):
         "special tokens can be.",
         source="Xu 2026, sec. 4.2, Fig. 2",
     )
-
-    def check(self) -> None:
-        """Refuse a number of texts out of range."""
-        check_whole("shown_texts", self.shown_texts, 0)
 
     def needs(self) -> Sequence[Need]:
         """Return the reduced attention maps, and the texts where tokens are shown."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -12,14 +12,15 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from ...errors import ArgumentError, check_choice
+from ...errors import ArgumentError
 from ...figures import Section
 from ...inputs import Inputs
-from ...needs import InputSet, Need, Predictor
+from ...needs import InputSet, Need
 from ...observables.arguments import check_wholes
-from ...observables.base import Observable, dataset
+from ...observables.base import dataset
 from ...observables.catalogued import DISTRIBUTIONS, PREDICTED, PresetEntry, Presets
 from ...observables.known_texts import KnownTexts
+from ...observables.of_predictions import OfPredictions
 from ...quantities import Measured, Quantity
 from ...words.names import Names
 from .ngrams import LARGEST_ORDER, NGrams
@@ -30,7 +31,7 @@ _RESAMPLES = 200
 
 
 @dataclass(frozen=True)
-class NgramAgreement(Observable):
+class NgramAgreement(OfPredictions):
     """Divergence of a model's predictions from n-gram models of given texts.
 
     D(model ‖ n-gram) in nats, mean over predicted tokens: 0 where the model predicts what the
@@ -72,7 +73,6 @@ class NgramAgreement(Observable):
     question: ClassVar[str] = (
         "When does the model predict what word frequencies, bigrams and trigrams do?"
     )
-    requires: ClassVar[str] = "texts, a vocabulary head"
     price: ClassVar[str] = DISTRIBUTIONS
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_order")
     presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything"), PREDICTED, 260),)
@@ -121,12 +121,11 @@ class NgramAgreement(Observable):
         check_wholes("orders", self.orders, minimum=1, fewest=1)
         if max(self.orders) > LARGEST_ORDER:
             raise ArgumentError(f"orders must be at most {LARGEST_ORDER}; got {self.orders}.")
-        check_choice("objective", self.objective, ("auto", "causal", "masked"))
 
     def needs(self) -> Sequence[Need]:
         """Return the model to be asked, the texts, and those that are counted."""
         counted = self.on if self.counted is None else self.counted
-        return [Predictor(self.on, self.objective), InputSet(self.on), InputSet(counted)]
+        return [*super().needs(), InputSet(counted)]
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return the divergences by n."""
@@ -142,23 +141,15 @@ class NgramAgreement(Observable):
         other = rng.permutation(np.argwhere(inputs.ordinary))
         compare = Comparison(models, inputs, self.orders, other)
         found = model.reduced(inputs, compare, self.random_state)
-        labels = [_WORDS[n] for n in self.orders]
-        measured = {
-            name: _mean(found, f"{name}_", self.orders, inputs.groups)
-            for name in ("divergence", "reverse_divergence")
-        }
         nulls = {
             null: ("ngram", [float(found[f"{null}_{n}"].mean()) for n in self.orders])
             for null in ("uniform", "other")
         }
-        smoothing = ("ngram", models.smoothing[np.array(self.orders) - 1])
-        return dataset(
-            {
-                "divergence": replace(measured["divergence"], nulls=nulls),
-                "reverse_divergence": measured["reverse_divergence"],
-                "smoothing": smoothing,
-            }
-        ).assign_coords(ngram=labels)
+        cell: dict[str, Any] = {"smoothing": ("ngram", models.smoothing[np.array(self.orders) - 1])}
+        for name, lines in (("divergence", nulls), ("reverse_divergence", {})):
+            table = np.stack([found[f"{name}_{n}"] for n in self.orders])
+            cell[name] = Measured.over_tokens("ngram", table, found["text"], inputs.groups, lines)
+        return dataset(cell).assign_coords(ngram=[_WORDS[n] for n in self.orders])
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the cells with the step at which each n-gram model is closest."""
@@ -178,6 +169,7 @@ class NgramAgreement(Observable):
         return [_sentence(data.sel(ngram=label)) for label in data.ngram.values.tolist()]
 
 
+@dataclass(frozen=True, eq=False)
 class Comparison:
     """Divergences between predictions of a model and of n-gram models, token by token.
 
@@ -193,17 +185,16 @@ class Comparison:
         (places, 2) text and column of places that are taken in turn for the null.
     """
 
-    def __init__(
-        self, models: NGrams, inputs: Inputs, orders: Sequence[int], other: np.ndarray
-    ) -> None:
-        self._models, self._inputs, self._orders = models, inputs, tuple(orders)
-        self._other = other
+    models: NGrams
+    inputs: Inputs
+    orders: Sequence[int]
+    other: np.ndarray
 
     def __call__(
         self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor
     ) -> dict[str, np.ndarray]:
         """Return the divergences of some tokens by name, (e,) each."""
-        size = max(1, _NUMBERS_AT_ONCE // self._models.vocabulary)
+        size = max(1, _NUMBERS_AT_ONCE // self.models.vocabulary)
         pieces = [
             self._of(text[i : i + size], column[i : i + size], log_p[i : i + size])
             for i in range(0, len(text), size)
@@ -212,11 +203,11 @@ class Comparison:
 
     def _of(self, text: np.ndarray, column: np.ndarray, log_p: Tensor) -> dict[str, np.ndarray]:
         p = log_p.exp()
-        place = self._other[(text * self._inputs.ids.shape[1] + column) % len(self._other)]
-        here = self._models.distributions(self._inputs, text, column)
-        there = self._models.distributions(self._inputs, place[:, 0], place[:, 1])
+        place = self.other[(text * self.inputs.ids.shape[1] + column) % len(self.other)]
+        here = self.models.distributions(self.inputs, text, column)
+        there = self.models.distributions(self.inputs, place[:, 0], place[:, 1])
         found = {}
-        for n in self._orders:
+        for n in self.orders:
             q, log_q = _on(here[n - 1], log_p)
             _, log_other = _on(there[n - 1], log_p)
             found[f"divergence_{n}"] = _divergence(p, log_p, log_q)
@@ -265,19 +256,6 @@ def closest_steps(of_text: xr.DataArray, weights: np.ndarray) -> dict[str, np.nd
     step = steps[(values @ weights).argmin(axis=0)]
     ends = {"closest_step": step, "closest_step_low": low, "closest_step_high": high}
     return {name: each.astype(np.float64) for name, each in ends.items()}
-
-
-def _mean(
-    found: Mapping[str, np.ndarray], prefix: str, orders: Sequence[int], groups: np.ndarray
-) -> Measured:
-    text = found["text"]
-    number = np.bincount(text, minlength=len(groups))
-    table = np.stack([found[f"{prefix}{n}"] for n in orders])
-    sums = np.stack([np.bincount(text, row, len(groups)) for row in table])
-    of_text = sums / np.maximum(number, 1)
-    return Measured.over_texts(
-        ("ngram", table.mean(axis=1)), of_text, number, groups, ("ngram", "text")
-    )
 
 
 def _sentence(data: xr.Dataset) -> str:

@@ -11,11 +11,11 @@ import xarray as xr
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from ...errors import ArgumentError, check_choice, check_whole
+from ...errors import ArgumentError
 from ...figures import Figure, Heatmap, Section
-from ...needs import InputSet, Need, Predictor
-from ...observables.base import Observable, dataset
+from ...observables.base import dataset
 from ...observables.catalogued import PASS, PREDICTED, PresetEntry, Presets
+from ...observables.of_predictions import OfPredictions
 from ...quantities import Measured, Quantity
 from ...units import Units
 from ...words.names import Names
@@ -25,7 +25,7 @@ _DRAWS = 20
 
 
 @dataclass(frozen=True)
-class Calibration(Observable):
+class Calibration(OfPredictions):
     """Expected calibration error of the first answers, with accuracy, confidence and margin.
 
     The confidence of a prediction is the probability of its first answer. Predictions are put into
@@ -60,10 +60,9 @@ class Calibration(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "calibration"
+    minima: ClassVar[Mapping[str, int]] = {"bins": 2}
     question: ClassVar[str] = "Is the model as often right as it is sure?"
-    requires: ClassVar[str] = "texts, a vocabulary head"
     price: ClassVar[str] = PASS
-    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
     presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything"), PREDICTED, 280),)
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
@@ -110,15 +109,16 @@ class Calibration(Observable):
         "right about nothing, and so is nearly calibrated.",
         source="Guo et al. 2017, eq. 3",
     )
-
-    def check(self) -> None:
-        """Refuse arguments out of range."""
-        check_whole("bins", self.bins, 2)
-        check_choice("objective", self.objective, ("auto", "causal", "masked"))
-
-    def needs(self) -> Sequence[Need]:
-        """Return the model to be asked, and the texts."""
-        return [Predictor(self.on, self.objective), InputSet(self.on)]
+    charts: ClassVar[Sequence[Figure]] = (
+        Heatmap(
+            "bins",
+            "Overconfidence by confidence",
+            value="overconfidence",
+            y="bin",
+            caption="Confidence minus share of right answers; each row is a bin, named by its "
+            "lowest confidence. Empty: no prediction was so sure.",
+        ),
+    )
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return the error with resamples and null, accuracy, margin, and the bins."""
@@ -155,15 +155,6 @@ class Calibration(Observable):
             return data
         labels = (np.arange(data.sizes["bin"]) / data.sizes["bin"]).round(3)
         return data.drop_vars("confidence_from").assign_coords(bin=labels)
-
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
-        """Return the overconfidence in every bin over steps."""
-        if "overconfidence" not in data:
-            return []
-        caption = "Confidence minus share of right answers; each row is a bin, named by its lowest "
-        caption += "confidence. Empty: no prediction was so sure."
-        title = "Overconfidence by confidence"
-        return [Heatmap("bins", title, value="overconfidence", y="bin", caption=caption)]
 
 
 def first_answers(

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ...errors import check_whole
 from ...figures import Figure, Heatmap, Section
 from ...needs import Need
 from ...observables.base import Observable, by_layer
@@ -58,6 +57,7 @@ class CopyingHeads(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "copying-heads"
+    minima: ClassVar[Mapping[str, int]] = {"draws": 1}
     question: ClassVar[str] = "Which heads raise the token that they look at?"
     requires: ClassVar[str] = "weights of a known family"
     price: ClassVar[str] = "a product of both vocabulary matrices at each step"
@@ -88,10 +88,9 @@ class CopyingHeads(Observable):
         "norms have a fixed scale. Nothing is sampled, so a change counts beyond rounding.",
         source="Elhage et al. 2021",
     )
-
-    def check(self) -> None:
-        """Refuse a number out of range."""
-        check_whole("draws", self.draws, 1)
+    charts: ClassVar[Sequence[Figure]] = (
+        Heatmap("heads", "Copying score of every head", value="copying", y="head", facet="layer"),
+    )
 
     def needs(self) -> Sequence[Need]:
         """Return the scores."""
@@ -116,10 +115,3 @@ class CopyingHeads(Observable):
         first = at_first_step(data, "copying", ("layer", "head"))
         names = ("copying_first", "strongest_copying_first")
         return data.assign(dict.fromkeys(names, first)) if first is not None else data
-
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
-        """Return every head over steps."""
-        if "copying" not in data:
-            return []
-        title = "Copying score of every head"
-        return [Heatmap("heads", title, value="copying", y="head", facet="layer")]

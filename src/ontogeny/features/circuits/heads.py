@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ...errors import check_whole
 from ...figures import Figure, Heatmap, Section
 from ...needs import Need
 from ...observables.base import Observable, by_layer
@@ -71,6 +70,7 @@ class AttentionHeads(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "attention-heads"
+    minima: ClassVar[Mapping[str, int]] = {"n_sequences": 4, "period": 3}
     question: ClassVar[str] = (
         "Which heads look at the token before, at a copy, or at what followed it, and since when?"
     )
@@ -117,11 +117,17 @@ class AttentionHeads(Observable):
         "copies (see copying-heads). A change counts beyond 1.96 standard errors over sequences.",
         source="Olsson et al. 2022",
     )
-
-    def check(self) -> None:
-        """Refuse numbers out of range."""
-        check_whole("n_sequences", self.n_sequences, 4)
-        check_whole("period", self.period, 3)
+    charts: ClassVar[Sequence[Figure]] = tuple(
+        Heatmap(
+            f"heads-{score}",
+            f"{score.capitalize()} score of every head",
+            value="head_score",
+            y="head",
+            facet="layer",
+            select={"score": score},
+        )
+        for score in SCORES
+    )
 
     def needs(self) -> Sequence[Need]:
         """Return the scores of the heads."""
@@ -142,7 +148,7 @@ class AttentionHeads(Observable):
             )
             head, of_text = strongest(values)
             best = Measured(
-                ("score", _measured_half(of_text).mean(axis=-1)),
+                ("score", of_text[..., 1::2].mean(axis=-1)),
                 of_text=(("score", "text"), of_text),
                 weights=("text", np.arange(of_text.shape[-1]) % 2),
                 nulls={
@@ -165,22 +171,6 @@ class AttentionHeads(Observable):
         firsts = {} if first is None else {f"{name}_first": first for name in _SCORED}
         return data.assign(repeats | firsts)
 
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
-        """Return every head over steps, a figure for each score."""
-        if "head_score" not in data:
-            return []
-        return [
-            Heatmap(
-                f"heads-{score}",
-                f"{score.capitalize()} score of every head",
-                value="head_score",
-                y="head",
-                facet="layer",
-                select={"score": score},
-            )
-            for score in SCORES
-        ]
-
 
 def strongest(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the heads that are highest on the even sequences, and their values on all of them.
@@ -202,10 +192,6 @@ def strongest(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     head = values[..., ::2].mean(axis=-1).argmax(axis=1)
     return head, np.take_along_axis(values, head[:, None, None], axis=1)[:, 0]
-
-
-def _measured_half(of_text: np.ndarray) -> np.ndarray:
-    return of_text[..., 1::2]
 
 
 def _of_heads(values: np.ndarray, *more: str) -> xr.DataArray:

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
 
-from ...errors import ArgumentError, check_choice, check_whole
+from ...errors import ArgumentError, check_choice
 from ...figures import Section
 from ...inputs import Inputs
-from ...needs import InputSet, Need, Predictor
-from ...observables.base import Observable, dataset
+from ...observables.base import dataset
 from ...observables.catalogued import PresetEntry, Presets
+from ...observables.of_predictions import OfPredictions
 from ...quantities import Measured, Quantity
-from .sequences import frame
+from .sequences import frame, framed
 
 PLACES = ("early", "late", "late, short context")
 
 
 @dataclass(frozen=True)
-class InContextLearning(Observable):
+class InContextLearning(OfPredictions):
     """Loss late in a text minus loss early in it; below 0 where the context helps.
 
     Early and late are windows of tokens: `window` tokens from the `early`-th on, and as many up to
@@ -59,8 +59,8 @@ class InContextLearning(Observable):
     objective: str = "auto"
 
     kind: ClassVar[str] = "in-context-learning"
+    minima: ClassVar[Mapping[str, int]] = {"early": 2, "late": 2, "window": 1}
     question: ClassVar[str] = "Does the model predict better late in a text than early?"
-    requires: ClassVar[str] = "texts, a vocabulary head"
     price: ClassVar[str] = "three passes a step"
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_order")
     presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything"), {}, 250),)
@@ -95,17 +95,8 @@ class InContextLearning(Observable):
     )
 
     def check(self) -> None:
-        """Refuse positions that cannot be."""
-        for name in ("early", "late"):
-            if getattr(self, name) is not None:
-                check_whole(name, getattr(self, name), 2)
-        if self.window is not None:
-            check_whole("window", self.window)
+        """Refuse another objective."""
         check_choice("objective", self.objective, ("auto", "causal"))
-
-    def needs(self) -> Sequence[Need]:
-        """Return the model to be asked, and the texts."""
-        return [Predictor(self.on, self.objective), InputSet(self.on)]
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return the score, its null, and the losses that they are made of."""
@@ -116,13 +107,10 @@ class InContextLearning(Observable):
                 "them; a masked model sees what follows as well, so every token has all of it."
             )
         windows = Windows.of(inputs, self.early, self.late, self.window)
-        losses = {
-            "early": windows.losses(model, windows.texts, windows.early),
-            "late": windows.losses(model, windows.texts, windows.late),
-            "late, short context": windows.losses(model, windows.shortened(), windows.early),
-        }
+        early = windows.losses(model, windows.texts, windows.early)
+        late = windows.losses(model, windows.texts, windows.late)
+        short = windows.losses(model, windows.shortened(), windows.early)
         units, even = windows.texts.groups, np.ones(len(windows.texts))
-        early, late, short = losses.values()
         score = Measured.over_texts(
             float((late - early).mean()),
             late - early,
@@ -130,12 +118,12 @@ class InContextLearning(Observable):
             units,
             nulls={"short": float((short - early).mean())},
         )
-        table = np.stack(list(losses.values()))
+        table = np.stack([early, late, short])
         places = Measured.over_texts(
             ("place", table.mean(axis=1)), table, even, units, ("place", "text")
         )
-        found = dataset({"score": score, "place_loss": places})
-        return found.assign_coords(place=list(losses))
+        cell = dataset({"score": score, "place_loss": places})
+        return cell.assign_coords(place=list(PLACES))
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,18 +189,11 @@ class Windows:
         begin, _ = frame(self.texts)
         begin = begin[: self.early]
         kept = slice(self.late - self.early + len(begin), self.late + self.size)
-        ids = self.texts.ids[:, kept]
-        start = np.tile(np.array(begin, dtype=np.int64), (len(ids), 1))
-        whole = np.concatenate([start, ids], axis=1)
-        special = np.concatenate(
-            [np.ones(start.shape, dtype=bool), self.texts.special[:, kept]], axis=1
-        )
-        return Inputs.from_tokens(whole, np.ones(whole.shape, dtype=bool), special)
+        return framed(begin, self.texts.ids[:, kept], special=self.texts.special[:, kept])
 
     def losses(self, model: Any, texts: Inputs, first: int) -> np.ndarray:
         """Return the mean loss (n,) of ordinary tokens in the window that begins at `first`."""
         row, place = np.nonzero(texts.ordinary[:, self._window(first)])
-        found = model.at(texts, row, first + place).right_log_probability.values
-        total = np.bincount(row, weights=-found, minlength=len(texts))
-        losses: np.ndarray = total / np.bincount(row, minlength=len(texts))
-        return losses
+        right = model.at(texts, row, first + place).right_log_probability.values
+        total = np.bincount(row, weights=-right, minlength=len(texts))
+        return np.asarray(total / np.bincount(row, minlength=len(texts)))

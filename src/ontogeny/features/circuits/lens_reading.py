@@ -94,8 +94,7 @@ class LayerPredictions(Need):
 
     def tensors(self, source: Source) -> set[str]:
         """Return the tensors of all modules that are called."""
-        found: set[str] = source.tensors_read()
-        return found
+        return source.tensors_read()
 
 
 def way_to_logits(model: nn.Module) -> Callable[[Tensor], Tensor]:

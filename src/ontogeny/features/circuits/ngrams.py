@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from ...capture.predicted import next_tokens
 from ...errors import ArgumentError, check_whole
@@ -78,9 +79,8 @@ class NGrams:
             )
         text, column = np.nonzero(next_tokens(texts))
         found = smoothed(texts, text, column, vocabulary, order)
-        every = np.nonzero(texts.ordinary)
-        tables = [_Counts.of(texts, every[0], every[1], 0)]
-        tables += [_Counts.of(texts, text, column, n) for n in range(1, order)]
+        tables = [_Counts.of(texts, *np.nonzero(texts.ordinary), 0, vocabulary)]
+        tables += [_Counts.of(texts, text, column, n, vocabulary) for n in range(1, order)]
         return cls(vocabulary, np.array([each for _, each in found]), tuple(tables), texts)
 
     def distributions(
@@ -101,7 +101,7 @@ class NGrams:
         own = inputs.groups[text] if inputs.fingerprint == self.texts.fingerprint else None
         found: list[np.ndarray] = []
         for n, (table, strength) in enumerate(zip(self.tables, self.smoothing, strict=True)):
-            counts = table.after(contexts(inputs, text, column, n), own, self.vocabulary)
+            counts = table.after(contexts(inputs, text, column, n), own)
             prior = found[-1] if found else np.ones(self.vocabulary)
             smooth = counts + strength * prior
             found.append(smooth / smooth.sum(axis=1, keepdims=True))
@@ -110,67 +110,36 @@ class NGrams:
 
 @dataclass(frozen=True, eq=False)
 class _Counts:
-    """How often tokens follow contexts of one length, over all texts and within each unit."""
+    """How often tokens follow contexts of one length, within each unit and over all of them.
 
-    total: _Table
-    own: _Table
-
-    @classmethod
-    def of(cls, texts: Inputs, text: np.ndarray, column: np.ndarray, length: int) -> _Counts:
-        context, token = contexts(texts, text, column, length), texts.ids[text, column]
-        there = context >= 0
-        unit = texts.groups[text]
-        whole = np.zeros(len(token), dtype=np.int64)
-        return cls(
-            _Table.of(whole[there], context[there], token[there]),
-            _Table.of(unit[there], context[there], token[there]),
-        )
-
-    def after(self, context: np.ndarray, own: np.ndarray | None, vocabulary: int) -> np.ndarray:
-        """Return the counts (e, V) after each context, without those of the units `own`."""
-        found = np.zeros((len(context), vocabulary))
-        for table, unit, sign in (
-            (self.total, np.zeros(len(context), dtype=np.int64), 1.0),
-            (self.own, own, -1.0),
-        ):
-            if unit is not None:
-                row, token, count = table.rows(unit, context)
-                found[row, token] += sign * count
-        return found
-
-
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """Counts of tokens by unit and context, those of one context together."""
+    A row of `counts` belongs to a unit and a context, see `places`; unit -1 is all texts together,
+    and the last row, which is empty, is that of contexts that do not occur.
+    """
 
     places: dict[tuple[int, int], int]
-    start: np.ndarray
-    length: np.ndarray
-    tokens: np.ndarray
-    counts: np.ndarray
+    counts: sparse.csr_array
 
     @classmethod
-    def of(cls, unit: np.ndarray, context: np.ndarray, token: np.ndarray) -> _Table:
-        of_token = np.unique(numbered(context, unit), return_inverse=True)[1]
-        _, first, counts = np.unique(
-            numbered(of_token, token), return_index=True, return_counts=True
-        )
-        _, start, length = np.unique(of_token[first], return_index=True, return_counts=True)
-        pairs = zip(unit[first[start]].tolist(), context[first[start]].tolist(), strict=True)
+    def of(
+        cls, texts: Inputs, text: np.ndarray, column: np.ndarray, length: int, vocabulary: int
+    ) -> _Counts:
+        context = contexts(texts, text, column, length)
+        there = context >= 0
+        unit = np.append(np.full(there.sum(), -1), texts.groups[text][there])
+        context, token = np.tile(context[there], 2), np.tile(texts.ids[text, column][there], 2)
+        # numbered() takes no negative second number.
+        pair = numbered(context, unit + 1)
+        _, first, row = np.unique(pair, return_index=True, return_inverse=True)
+        pairs = zip(unit[first].tolist(), context[first].tolist(), strict=True)
         places = {pair: place for place, pair in enumerate(pairs)}
-        return cls(places, start, length, token[first], counts)
+        shape = (len(places) + 1, vocabulary)
+        return cls(places, sparse.coo_array((np.ones(len(row)), (row, token)), shape).tocsr())
 
-    def rows(
-        self, unit: np.ndarray, context: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return what is counted after each (unit, context): its row, the token, the count."""
-        place = np.array(
-            [self.places.get(key, -1) for key in zip(unit.tolist(), context.tolist(), strict=True)],
-            dtype=np.int64,
-        )
-        known = np.flatnonzero(place >= 0)
-        length = self.length[place[known]]
-        row = np.repeat(known, length)
-        within = np.arange(len(row)) - np.repeat(np.cumsum(length) - length, length)
-        at = np.repeat(self.start[place[known]], length) + within
-        return row, self.tokens[at], self.counts[at]
+    def after(self, context: np.ndarray, own: np.ndarray | None) -> np.ndarray:
+        """Return the counts (e, V) after each context, without those of the units `own`."""
+        counts = self._rows(np.full(len(context), -1), context)
+        return (counts if own is None else counts - self._rows(own, context)).toarray()
+
+    def _rows(self, unit: np.ndarray, context: np.ndarray) -> sparse.csr_array:
+        pairs = zip(unit.tolist(), context.tolist(), strict=True)
+        return self.counts[[self.places.get(pair, len(self.places)) for pair in pairs]]

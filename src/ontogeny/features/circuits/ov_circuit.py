@@ -112,8 +112,12 @@ class CopyingScores(Need):
     def read(self, source: Source) -> dict[str, np.ndarray]:
         """Return the scores."""
         model, vocabulary = source.model, source.inputs.vocab_size
-        _check_finite(model)
-        embedding = token_embedding(model)[:vocabulary]
+        for name, parameter in model.named_parameters():
+            if not bool(torch.isfinite(parameter).all()):
+                raise NonFiniteError(
+                    f"copying scores are not finite: {name} holds NaN or infinity."
+                )
+        embedding = model.get_input_embeddings().weight.detach().float()[:vocabulary]
         layers = match_layers(model, self.layers)
         unembedding = readouts(model, layers[:1], vocabulary=vocabulary)[layers[0]].unembedding
         rng = np.random.default_rng([self.random_state, 12])
@@ -148,20 +152,6 @@ def check_has_ov_circuit(model: nn.Module) -> None:
         return
     why = path if isinstance(path, str) else "a nonlinear function stands before its vocabulary map"
     raise ArgumentError(f"copying scores of {name} are not defined: {why}.")
-
-
-def _check_finite(model: nn.Module) -> None:
-    """Refuse weights that are NaN or infinite: a norm would not even be known as one."""
-    for name, parameter in model.named_parameters():
-        if not bool(torch.isfinite(parameter).all()):
-            raise NonFiniteError(f"copying scores are not finite: {name} holds NaN or infinity.")
-
-
-def token_embedding(model: nn.Module) -> Tensor:
-    """Return the token embedding (V, m) in float32."""
-    find: Any = model.get_input_embeddings
-    weight: Tensor = find().weight
-    return weight.detach().float()
 
 
 def head_weights(model: nn.Module, layers: Sequence[str]) -> Iterator[tuple[str, HeadWeights]]:

@@ -77,8 +77,7 @@ class HeadScores(Need):
 
     def tensors(self, source: Source) -> set[str]:
         """Return the tensors of the modules up to the last map."""
-        found: set[str] = source.tensors_read_for_attention(self.layers)
-        return found
+        return source.tensors_read_for_attention(self.layers)
 
     def _sequences(self, source: Source) -> RandomSequences:
         return sequences_for(

@@ -104,7 +104,10 @@ def sequences_for(
     """
     tokens = ordinary_tokens(model, inputs)
     begin, end = frame(inputs)
-    longest = _longest(model, inputs) - len(begin) - len(end)
+    config = getattr(model, "config", None)
+    # Where nothing tells how long texts may be, they are as long as the inputs.
+    longest = int(inputs.lengths.max()) if config is None else longest_text(config) or 10**6
+    longest -= len(begin) + len(end)
     fits = min(period, longest // 2, len(tokens) // 2)
     if fits < _SHORTEST:
         raise ArgumentError(
@@ -112,12 +115,24 @@ def sequences_for(
             f"ordinary ones: no {_SHORTEST} tokens can be repeated, so heads cannot be scored."
         )
     both = np.concatenate(random_sequences(tokens, count, fits, random_state))
-    wide = [np.tile(np.array(each, dtype=np.int64), (len(both), 1)) for each in (begin, end)]
-    ids = np.concatenate([wide[0], both, wide[1]], axis=1)
-    special = np.ones(ids.shape, dtype=bool)
-    special[:, len(begin) : ids.shape[1] - len(end)] = False
-    mask = np.ones(ids.shape, dtype=bool)
-    return RandomSequences(Inputs.from_tokens(ids, mask, special), fits, len(begin))
+    return RandomSequences(framed(begin, both, end), fits, len(begin))
+
+
+def framed(
+    begin: Sequence[int], ids: np.ndarray, end: Sequence[int] = (), special: Any = False
+) -> Inputs:
+    """Return texts (n, length) between special tokens; `special` says which of theirs are too.
+
+    Examples
+    --------
+    >>> framed([1], np.array([[5, 6], [7, 8]])).special.tolist()
+    [[True, False, False], [True, False, False]]
+    """
+    sides = [np.tile(np.array(side, dtype=np.int64), (len(ids), 1)) for side in (begin, end)]
+    whole = np.concatenate([sides[0], ids, sides[1]], axis=1)
+    mask, marks = np.ones(whole.shape, dtype=bool), np.ones(whole.shape, dtype=bool)
+    marks[:, len(begin) : whole.shape[1] - len(end)] = special
+    return Inputs.from_tokens(whole, mask, marks)
 
 
 def ordinary_tokens(model: Any, inputs: Inputs) -> np.ndarray:
@@ -163,11 +178,3 @@ def _shared(texts: Iterable[tuple[np.ndarray, np.ndarray]]) -> list[int]:
             break
         found += first
     return found
-
-
-def _longest(model: Any, inputs: Inputs) -> int:
-    """Return how many tokens a text may have; where nothing tells, as many as the inputs have."""
-    config = getattr(model, "config", None)
-    if config is None:
-        return int(inputs.lengths.max())
-    return longest_text(config) or 10**6

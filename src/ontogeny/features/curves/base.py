@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ...errors import ArgumentError, check_whole, suggestion
+from ...errors import ArgumentError, suggestion
 from ...figures.attachment import extend
 from ...needs import Need
 from ...observables.arguments import check_labels, check_node
@@ -56,13 +56,11 @@ class OfCurve(Observable):
 
     requires: ClassVar[str] = "a node with curves"
     price: ClassVar[str] = SECONDS
+    minima: ClassVar[Mapping[str, int]] = {"first": 0, "last": 0}
 
     def check(self) -> None:
         """Refuse arguments out of range."""
         check_node("of", self.of)
-        for name in ("first", "last"):
-            if getattr(self, name) is not None:
-                check_whole(name, getattr(self, name), minimum=0)
         if self.first is not None and self.last is not None and self.first >= self.last:
             raise ArgumentError(f"first must be before last; got {self.first} and {self.last}.")
         check_labels("select", self.select)

@@ -105,6 +105,15 @@ class LearningDynamics(OfCurve):
         "progressed": ("whether it fell below the first value for good", "1"),
         "converged": ("whether changes came to stay within the noise", "1"),
     }
+    charts: ClassVar[Sequence[Figure]] = (
+        Curves(
+            "changes",
+            "Change since the checkpoint before",
+            value="change",
+            y_scale="log",
+            caption="Absolute change; checkpoints further apart have more time to change.",
+        ),
+    )
 
     def check(self) -> None:
         """Refuse arguments out of range."""
@@ -122,7 +131,12 @@ class LearningDynamics(OfCurve):
         data = data.isel(layer=np.flatnonzero(enough))
         curves, steps = self.tabulated(data), data.step.values
         reference = curve_reference(data, curves)
-        noise = self._noise(nodes[self.of], data.layer.values)
+        layers = data.layer.values.tolist()
+        noise = (
+            floor_of(nodes[self.of], self.variable, self.select, layers)
+            if self.noise is None
+            else np.full(len(layers), self.noise)
+        )
         verdicts = _judged(steps, curves, noise, reference)
         controls = self._controls(nodes[self.of], data, noise)
         maps = [recurrence(column, steps, reference_index=reference) for column in curves.T]
@@ -154,23 +168,6 @@ class LearningDynamics(OfCurve):
             usable = np.where(enough, noise, np.nan)
             found.append(_judged(data.step.values, table, usable, reference))
         return found
-
-    def _noise(self, node: xr.Dataset, layers: np.ndarray) -> np.ndarray:
-        if self.noise is not None:
-            return np.full(len(layers), self.noise)
-        return floor_of(node, self.variable, self.select, layers.tolist())
-
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
-        """Return the changes between checkpoints."""
-        return [
-            Curves(
-                "changes",
-                "Change since the checkpoint before",
-                value="change",
-                y_scale="log",
-                caption="Absolute change; checkpoints further apart have more time to change.",
-            )
-        ]
 
 
 _VERDICT = ("progressed", "since", "bound", "bound_step", "late_bound", "converged", "quiet_since")

@@ -36,6 +36,7 @@ _AVERAGED = {
     "unaligned": "averaged as returned",
     "report-code": "as the report's code averages",
 }
+_MEANS = {"early": "early window", "late": "late window", "change": "late - early"}
 _CANDIDATES = (1, 2, 5, 10, 20, 50, 100, 200, 400, 800)
 
 
@@ -102,11 +103,7 @@ class IntrinsicDimension(ConceptSeries):
             Quantity(
                 f"checkpoint_{name}", f"{title}, mean over checkpoints", "dimensions", figure=False
             )
-            for name, title in (
-                ("early", "early window"),
-                ("late", "late window"),
-                ("change", "late - early"),
-            )
+            for name, title in _MEANS.items()
         ),
         Quantity(
             "step_dimension",
@@ -202,18 +199,14 @@ class IntrinsicDimension(ConceptSeries):
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
         """Return a table of both windows, and one for every average and method."""
+        checkpoints = [
+            Column(f"checkpoint_{n}", title.removesuffix(" window"), sd=f"checkpoint_{n}_stderr")
+            for n, title in _MEANS.items()
+        ]
         own = Table(
             "windows",
             "Early and late, mean over each window's checkpoints",
-            columns=[
-                Column(f"checkpoint_{name}", title, sd=f"checkpoint_{name}_stderr")
-                for name, title in (
-                    ("early", "early"),
-                    ("late", "late"),
-                    ("change", "late - early"),
-                )
-            ]
-            + [Column("p_change", "p")],
+            columns=[*checkpoints, Column("p_change", "p")],
             caption="In brackets the standard error. p: the dimension is the same in both windows.",
         )
         averaged = [

@@ -2,8 +2,7 @@
 
 PUBLIC = {
     "dynamics": {
-        "code_matching": ["match_codes"],
-        "encoding": ["encode"],
+        "encoding": ["encode", "match_codes"],
         "logits": ["compare_logits"],
     },
     "observables": {

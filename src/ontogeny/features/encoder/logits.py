@@ -71,7 +71,12 @@ def compare_logits(Z: Array, Z_ref: Array, *, temperature: float = 1.0) -> Logit
     >>> round(compare_logits(Z[:, ::-1], Z).kl, 3)
     1.203
     """
-    first, second = _pair(Z, Z_ref)
+    first = to_numpy(matrix("Z", Z)).astype(np.float64)
+    second = to_numpy(matrix("Z_ref", Z_ref)).astype(np.float64)
+    if first.shape != second.shape:
+        raise ArgumentError(
+            f"Z and Z_ref must have the same shape (n, r); got {first.shape} and {second.shape}."
+        )
     log_p = _log_shares(second, temperature)
     log_q = _log_shares(first, temperature)
     P, Q, d = np.exp(log_p), np.exp(log_q), log_q - log_p
@@ -82,7 +87,7 @@ def compare_logits(Z: Array, Z_ref: Array, *, temperature: float = 1.0) -> Logit
         mse=float(np.mean((P - Q) ** 2)),
         cross_entropy=float(-(P * log_q).sum(1).mean()),
         kl=float(rows.mean()),
-        correlation=_correlation(first, second),
+        correlation=float(np.clip((_unit(first) * _unit(second)).sum(), -1.0, 1.0)),
         logit_mse=float(np.mean((first - second) ** 2)),
         kl_stderr=float(rows.std(ddof=1) / len(rows) ** 0.5) if len(rows) > 1 else 0.0,
     )
@@ -104,21 +109,6 @@ def _log_shares(codes: np.ndarray, temperature: float) -> np.ndarray:
     if not (np.isfinite(temperature) and temperature > 0):
         raise ArgumentError(f"temperature must be above 0; got {temperature!r}.")
     return log_softmax(codes / temperature, axis=1)
-
-
-def _pair(Z: Array, Z_ref: Array) -> tuple[np.ndarray, np.ndarray]:
-    first = to_numpy(matrix("Z", Z)).astype(np.float64)
-    second = to_numpy(matrix("Z_ref", Z_ref)).astype(np.float64)
-    if first.shape != second.shape:
-        raise ArgumentError(
-            f"Z and Z_ref must have the same shape (n, r); got {first.shape} and {second.shape}."
-        )
-    return first, second
-
-
-def _correlation(x: np.ndarray, y: np.ndarray) -> float:
-    x, y = _unit(x), _unit(y)
-    return float(np.clip((x * y).sum(), -1.0, 1.0))
 
 
 def _unit(values: np.ndarray) -> np.ndarray:

@@ -104,6 +104,18 @@ class EncoderDynamics(FromExtractor):
         "gap": ("duality gap of the solver, relative", "1"),
         "converged": ("whether the solver converged", "1"),
     }
+    charts: ClassVar[Sequence[Figure]] = (
+        Heatmap(
+            "shares",
+            "Share of every concept",
+            value="share",
+            y="concept",
+            facet="layer",
+            caption="Mean softmax of the encoded codes: what each of the reference's concepts "
+            "counts for at each step, whatever its direction. An encoder that finds nothing "
+            "and has no intercept gives codes near 0, and each of r concepts a share near 1/r.",
+        ),
+    )
 
     def check(self) -> None:
         """Refuse arguments out of range."""
@@ -220,21 +232,6 @@ class EncoderDynamics(FromExtractor):
             }
 
         return by_layer(self._rows(reading), one)
-
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
-        """Return the shares of all concepts."""
-        return [
-            Heatmap(
-                "shares",
-                "Share of every concept",
-                value="share",
-                y="concept",
-                facet="layer",
-                caption="Mean softmax of the encoded codes: what each of the reference's concepts "
-                "counts for at each step, whatever its direction. An encoder that finds nothing "
-                "and has no intercept gives codes near 0, and each of r concepts a share near 1/r.",
-            )
-        ]
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return what the reference itself, the first checkpoint and chance leave, in medians."""

@@ -9,11 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ...errors import check_choice, check_whole
 from ...figures import Column, Curves, Figure, Section, Table
-from ...needs import InputSet, Need, Predictor
-from ...observables.base import Observable, Run, dataset
+from ...observables.base import Run, dataset
 from ...observables.catalogued import PREDICTED, PresetEntry, Presets
+from ...observables.of_predictions import OfPredictions
 from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
 from ...observables.word_frequencies import shares_elsewhere
 from ...quantities import Measured, Quantity
@@ -27,7 +26,7 @@ _LINE = {"frequencies": "word frequencies alone"}
 
 
 @dataclass(frozen=True)
-class Predictions(Observable):
+class Predictions(OfPredictions):
     """What the model puts in gaps: its likeliest answers, and how likely it finds the right one.
 
     A masked model sees the text with the gap masked; a causal model sees what stands before the
@@ -64,10 +63,9 @@ class Predictions(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "predictions"
+    minima: ClassVar[Mapping[str, int]] = {"n_gaps": 1, "top": 1}
     question: ClassVar[str] = "What does the model say in gaps of sentences, and is it right?"
-    requires: ClassVar[str] = "texts, a vocabulary head"
     price: ClassVar[str] = "a few texts"
-    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
     presets: ClassVar[Presets] = (
         PresetEntry(("quick", "standard", "circuits", "everything"), PREDICTED, 20),
     )
@@ -138,15 +136,8 @@ class Predictions(Observable):
     }
 
     def check(self) -> None:
-        """Refuse sentences without one gap, and numbers out of range."""
+        """Refuse sentences without one gap."""
         check_sentences(self.sentences)
-        check_whole("n_gaps", self.n_gaps)
-        check_whole("top", self.top)
-        check_choice("objective", self.objective, ("auto", "causal", "masked"))
-
-    def needs(self) -> Sequence[Need]:
-        """Return the model to be asked, and the texts."""
-        return [Predictor(self.on, self.objective), InputSet(self.on)]
 
     def prepare(self, run: Run) -> xr.Dataset:
         """Return the gaps, with what word frequencies say of them."""

@@ -7,7 +7,7 @@ known, it has words on both sides, and its token occurs in other texts too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from ...inputs import Inputs
 from ...inputs.sampling import generator
 
 _BEFORE, _AFTER = 8, 4  # ordinary tokens on both sides of a gap
-Test = Callable[[int, int], bool]
 
 
 def choose_gaps(
@@ -64,8 +63,7 @@ def choose_gaps(
     text, position = text[order], position[order]
     chosen: list[int] = []
     for allowed, whole_words in _conditions(inputs, text, position):
-        test = _whole_word(inputs) if whole_words else _any
-        chosen = _draw(inputs, text, position, allowed, test, n_gaps, chosen)
+        chosen = _draw(inputs, text, position, allowed, whole_words, n_gaps, chosen)
         if len(chosen) == n_gaps:
             break
     at = np.array(chosen)
@@ -96,7 +94,7 @@ def _draw(
     text: np.ndarray,
     position: np.ndarray,
     allowed: np.ndarray,
-    test: Test,
+    whole_words: bool,
     n_gaps: int,
     chosen: list[int],
 ) -> list[int]:
@@ -111,7 +109,7 @@ def _draw(
             if len(chosen) >= most:
                 break
             new = unit[at] not in taken["unit"] and ids[at] not in taken["id"]
-            if new and test(text[at], position[at]):
+            if new and not (whole_words and _is_part(inputs, text[at], position[at])):
                 chosen.append(int(at))
                 taken["unit"].add(unit[at])
                 taken["id"].add(ids[at])
@@ -152,20 +150,12 @@ def _words(inputs: Inputs) -> np.ndarray:
     return words
 
 
-def _whole_word(inputs: Inputs) -> Test:
-    """Return a test for words that stand free: white space before them, no letter behind them."""
-
-    def test(text: int, position: int) -> bool:
-        assert inputs.spans is not None and inputs.texts is not None
-        whole, (start, stop) = inputs.texts[text], inputs.spans[text, position]
-        token = whole[start:stop]
-        start += len(token) - len(token.lstrip())
-        behind = whole[stop : stop + 1]
-        free = start == 0 or whole[start - 1].isspace()
-        return free and not behind.isalnum() and behind not in ("_", "'", "’", "-", "(")
-
-    return test
-
-
-def _any(text: int, position: int) -> bool:
-    return True
+def _is_part(inputs: Inputs, text: int, position: int) -> bool:
+    """Return whether a token is no word that stands free: a space before it, no letter behind."""
+    assert inputs.spans is not None and inputs.texts is not None
+    whole, (start, stop) = inputs.texts[text], inputs.spans[text, position]
+    token = whole[start:stop]
+    start += len(token) - len(token.lstrip())
+    behind = whole[stop : stop + 1]
+    inside = start > 0 and not whole[start - 1].isspace()
+    return inside or behind.isalnum() or behind in ("_", "'", "’", "-", "(")

@@ -47,12 +47,8 @@ def labelled(data: xr.Dataset) -> xr.Dataset:
 
 def _answers(data: xr.Dataset, pieces: Mapping[int, str]) -> list[str]:
     first = data.isel(rank=0)
-    return [
-        f"{_token(pieces[i])} {percent(p)}"
-        for i, p in zip(
-            first.answer_id.values.tolist(), first.answer_probability.values.tolist(), strict=True
-        )
-    ]
+    ids, shares = first.answer_id.values.tolist(), first.answer_probability.values.tolist()
+    return [f"{_token(pieces[i])} {percent(p)}" for i, p in zip(ids, shares, strict=True)]
 
 
 def _token(piece: str) -> str:

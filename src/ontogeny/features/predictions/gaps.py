@@ -183,40 +183,28 @@ def given_gaps(sentences: Sequence[str], tokenizer: Any) -> Gaps:
             f"sentences need a fast tokenizer, and the run has {what}; leave sentences empty to "
             "take gaps in the texts of an input set."
         )
-    found = [_place(sentence, tokenizer) for sentence in sentences]
-    inputs = _tokenised([text for text, *_ in found], tokenizer)
-    position = np.array([start for _, start, _, _ in found])
-    width = np.array([count for _, _, count, _ in found])
-    known = np.array([answered for *_, answered in found])
-    right = np.where(known, inputs.ids[np.arange(len(found)), position], _UNKNOWN)
-    gaps = [_match(sentence) for sentence in sentences]
-    return Gaps(
-        inputs,
-        position,
-        np.where(known, width, 1),
-        right,
-        inputs.groups,
-        tuple(gap.string[: gap.start()] for gap in gaps),
-        tuple(gap.string[gap.end() :] for gap in gaps),
-    )
+    places = [_place(sentence, tokenizer) for sentence in sentences]
+    texts, starts, widths, answered, before, after = zip(*places, strict=True)
+    inputs, position, known = _tokenised(texts, tokenizer), np.array(starts), np.array(answered)
+    right = np.where(known, inputs.ids[np.arange(len(places)), position], _UNKNOWN)
+    width = np.where(known, widths, 1)
+    return Gaps(inputs, position, width, right, inputs.groups, before, after)
 
 
-def _match(sentence: str) -> re.Match[str]:
+def _place(sentence: str, tokenizer: Any) -> tuple[str, int, int, bool, str, str]:
+    """Return the text that is tokenised, the first token of the gap, its width, if it is answered.
+
+    Then what stands before and after the gap.
+    """
     gap = GAP.search(sentence)
     assert gap is not None
-    return gap
-
-
-def _place(sentence: str, tokenizer: Any) -> tuple[str, int, int, bool]:
-    """Return the sentence filled in, where its gap begins and how wide it is, if it is known."""
-    gap = _match(sentence)
     before, after = sentence[: gap.start()], sentence[gap.end() :]
     answer = None if gap["answer"] is None else gap["answer"].strip()
     for fill in _FILLS if answer is None else (answer,):
         text = f"{before}{fill}{after}"
         inside = _inside(_tokenised([text], tokenizer), len(before), len(before) + len(fill))
         if len(inside) and (answer is not None or len(inside) == 1):
-            return text, int(inside[0]), len(inside), answer is not None
+            return text, int(inside[0]), len(inside), answer is not None, before, after
     raise ArgumentError(
         f"the gap in {sentence!r} does not begin and end where tokens of this tokenizer do; move "
         "it, or give another answer."
@@ -266,15 +254,9 @@ def gaps_at(inputs: Inputs, text: np.ndarray, position: np.ndarray, pieces: Sequ
     """
     inputs = inputs.padded("right")
     sides = [_sides(inputs, *at, pieces) for at in zip(text, position, strict=True)]
-    return Gaps(
-        inputs.subset(text),
-        position,
-        np.ones(len(text), dtype=np.int64),
-        inputs.ids[text, position],
-        inputs.groups[text],
-        tuple(before for before, _ in sides),
-        tuple(after for _, after in sides),
-    )
+    before, after = zip(*sides, strict=True)
+    width, right = np.ones(len(text), dtype=np.int64), inputs.ids[text, position]
+    return Gaps(inputs.subset(text), position, width, right, inputs.groups[text], before, after)
 
 
 def _sides(inputs: Inputs, text: int, position: int, pieces: Sequence[str]) -> tuple[str, str]:

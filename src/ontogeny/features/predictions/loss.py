@@ -15,10 +15,11 @@ from ...capture.predicted import next_tokens
 from ...figures import Section
 from ...inputs import Inputs
 from ...needs import InputSet, Losses, Need
-from ...observables.base import Observable, dataset
+from ...observables.base import dataset
 from ...observables.catalogued import PASS, PREDICTED, PresetEntry, Presets
 from ...observables.crossing import Crossing, crossing
 from ...observables.known_texts import KnownTexts
+from ...observables.of_predictions import OfPredictions
 from ...observables.word_frequencies import blind_guess, guesses
 from ...quantities import Measured, Quantity
 from ...words.names import Names
@@ -46,7 +47,7 @@ _ENDS = {"": "", "_low": ", lower end", "_high": ", upper end"}
 
 
 @dataclass(frozen=True)
-class Loss(Observable):
+class Loss(OfPredictions):
     """Mean loss on the study's texts, in nats per predicted token.
 
     Beside it stand what guesses cost on the same tokens: ``loss_uniform``, a blind guess (the
@@ -78,9 +79,7 @@ class Loss(Observable):
 
     kind: ClassVar[str] = "loss"
     question: ClassVar[str] = "How well does the model predict these texts?"
-    requires: ClassVar[str] = "texts, a vocabulary head"
     price: ClassVar[str] = PASS
-    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
     presets: ClassVar[Presets] = (
         PresetEntry(("quick", "standard", "weights", "circuits", "everything"), PREDICTED, 10),
     )
@@ -159,7 +158,10 @@ class Loss(Observable):
         data = data.assign({name: _constant(data[name]) for name in known})
         for line in list(LINES)[1:]:
             if f"loss_{line}_of_text" in data:
-                data = data.assign(_below(data, line))
+                costs = _of_text(data, f"loss_{line}")
+                data = data.assign(
+                    _crossed(data, f"loss_below_{line}", _of_text(data, "loss"), costs)
+                )
         return data.assign(_half_gains(data)) if "loss_own_unigram_of_text" in data else data
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
@@ -196,13 +198,6 @@ def _constant(values: xr.DataArray) -> xr.DataArray:
     return known.isel(step=0, drop=True) if known.sizes["step"] else values.isel(step=0, drop=True)
 
 
-def _below(data: xr.Dataset, line: str) -> dict[str, float]:
-    """Return the step from which on the loss stays below a line, and its interval; NaN if never."""
-    return _crossed(
-        data, f"loss_below_{line}", _of_text(data, "loss"), _of_text(data, f"loss_{line}")
-    )
-
-
 def _half_gains(data: xr.Dataset) -> dict[str, float]:
     """Return the steps at which half of what each kind of knowledge gains was there for good.
 
@@ -225,8 +220,7 @@ def _half_gains(data: xr.Dataset) -> dict[str, float]:
 
 def _of_text(data: xr.Dataset, name: str) -> np.ndarray:
     """Return what each text costs, over (step, text), or over texts alone."""
-    values: np.ndarray = data[f"{name}_of_text"].transpose(..., "text").values
-    return values
+    return np.asarray(data[f"{name}_of_text"].transpose(..., "text").values)
 
 
 def _crossed(data: xr.Dataset, name: str, losses: np.ndarray, line: np.ndarray) -> dict[str, float]:

@@ -9,12 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ...errors import check_choice, check_whole
 from ...figures import Figure, Heatmap, Section
 from ...inputs import ShownTexts
-from ...needs import InputSet, Need, Predictor
-from ...observables.base import Observable, Run, dataset
+from ...observables.base import Run, dataset
 from ...observables.catalogued import PREDICTED, PresetEntry, Presets
+from ...observables.of_predictions import OfPredictions
 from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
 from ...observables.word_frequencies import token_costs
 from ...quantities import Measured, Quantity
@@ -23,7 +22,7 @@ from .leads import leads_from
 
 
 @dataclass(frozen=True)
-class TokenLosses(Observable):
+class TokenLosses(OfPredictions):
     """The loss of every token of a few texts, in nats, and from when on each is the first answer.
 
     A causal model predicts each token from those before it. Of a masked model it is the
@@ -58,10 +57,9 @@ class TokenLosses(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "token-losses"
+    minima: ClassVar[Mapping[str, int]] = {"n_texts": 1, "max_tokens": 2}
     question: ClassVar[str] = "Which words of a text are learned, and when?"
-    requires: ClassVar[str] = "texts, a vocabulary head"
     price: ClassVar[str] = "a few texts"
-    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
     presets: ClassVar[Presets] = (
         PresetEntry(("standard", "circuits", "everything"), PREDICTED, 30),
     )
@@ -107,16 +105,17 @@ class TokenLosses(Observable):
         "masked": ("1 where each token is masked in a pass of its own", ""),
         "piece_text": ("how a token is written", ""),
     }
-
-    def check(self) -> None:
-        """Refuse numbers out of range."""
-        check_whole("n_texts", self.n_texts)
-        check_whole("max_tokens", self.max_tokens, 2)
-        check_choice("objective", self.objective, ("auto", "causal", "masked"))
-
-    def needs(self) -> Sequence[Need]:
-        """Return the model to be asked, and the texts."""
-        return [Predictor(self.on, self.objective), InputSet(self.on)]
+    charts: ClassVar[Sequence[Figure]] = (
+        Heatmap(
+            "token-losses",
+            "Loss of every token",
+            value="token_loss",
+            y="place",
+            facet="text",
+            caption="Each row is a token of the text, the first at the bottom. Empty: a "
+            "token that is not predicted.",
+        ),
+    )
 
     def prepare(self, run: Run) -> xr.Dataset:
         """Return which tokens are shown, and what they cost by word frequencies."""
@@ -178,19 +177,3 @@ class TokenLosses(Observable):
         if costs.notnull().any():
             return data.assign(shown_loss_frequencies=float(costs.mean()))
         return data
-
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
-        """Return the loss of every token over steps, a panel for each text."""
-        if "token_loss" not in data:
-            return []
-        return [
-            Heatmap(
-                "token-losses",
-                "Loss of every token",
-                value="token_loss",
-                y="place",
-                facet="text",
-                caption="Each row is a token of the text, the first at the bottom. Empty: a "
-                "token that is not predicted.",
-            )
-        ]

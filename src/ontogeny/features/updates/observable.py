@@ -11,7 +11,7 @@ import xarray as xr
 
 from ... import updates
 from ...capture.objectives import loss_names
-from ...errors import ArgumentError, check_choice, check_number, check_whole
+from ...errors import ArgumentError, check_choice, check_number
 from ...figures import Section
 from ...needs import Gradients, Need
 from ...observables.base import Observable
@@ -74,6 +74,7 @@ class Commutators(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "commutators"
+    minima: ClassVar[Mapping[str, int]] = {"pairs": 1, "batch_size": 1}
     question: ClassVar[str] = "Does the order of two gradient steps matter?"
     requires: ClassVar[str] = "texts, a vocabulary head"
     price: ClassVar[str] = "some dozens of gradients at each step"
@@ -139,8 +140,6 @@ class Commutators(Observable):
         if self.loss is not None:
             check_choice("loss", self.loss, [n for n in loss_names() if n != "none"])
         check_number("lr", self.lr, above=True)
-        for name in ("pairs", "batch_size"):
-            check_whole(name, getattr(self, name))
         check_choice("method", self.method, METHODS)
         if self.dtype is not None:
             check_choice("dtype", self.dtype, ("float32", "float64"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ import xarray as xr
 from torch import nn
 
 from ...capture.loss import resolve_objective
-from ...errors import ArgumentError, check_number, check_whole
+from ...errors import ArgumentError, check_number
 from ...figures import Section
 from ...inputs import Inputs
 from ...needs import InputSet, Model, Need
@@ -71,6 +71,7 @@ class LearningCoefficient(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "learning-coefficient"
+    minima: ClassVar[Mapping[str, int]] = {"chains": 2, "draws": 8, "batch_size": 1, "length": 2}
     question: ClassVar[str] = "How degenerate is the loss around each checkpoint?"
     requires: ClassVar[str] = "a causal model or a classifier, the extra llc (devinterp)"
     price: ClassVar[str] = "some hundred gradients at each step"
@@ -115,11 +116,6 @@ class LearningCoefficient(Observable):
         for name in ("lr", "n_beta"):
             check_number(name, getattr(self, name), above=True)
         check_number("localization", self.localization)
-        check_whole("chains", self.chains, 2)
-        check_whole("draws", self.draws, 8)
-        check_whole("batch_size", self.batch_size)
-        if self.length is not None:
-            check_whole("length", self.length, 2)
         if check_number("burn_in", self.burn_in) > 0.75:
             raise ArgumentError(f"burn_in must lie in 0 to 0.75; got {self.burn_in}.")
 
@@ -135,14 +131,14 @@ class LearningCoefficient(Observable):
             model,
             windows(inputs, self.length, self.batch_size, classifier),
             classifier=classifier,
-            lr=self.lr,
             n_beta=self.n_beta,
-            localization=self.localization,
-            chains=self.chains,
-            draws=self.draws,
             burn_in=int(self.draws * self.burn_in),
+            lr=self.lr,
+            localization=self.localization,
+            num_chains=self.chains,
+            num_draws=self.draws,
             batch_size=self.batch_size,
-            random_state=self.random_state,
+            init_seed=self.random_state,
         )
         good = found.accepted
         if not good.any():
@@ -151,11 +147,11 @@ class LearningCoefficient(Observable):
                 f"{', '.join(f'{c:.3g}' for c in found.coefficients)}); change lr={self.lr:g}, "
                 f"n_beta={self.n_beta:g} or localization={self.localization:g}, or give more draws."
             )
-        each = found.coefficients[good]
-        stderr = each.std(ddof=1) / np.sqrt(len(each)) if len(each) > 1 else None
+        values = found.coefficients[good]
+        stderr = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else None
         data = dataset(
             {
-                "coefficient": Measured(float(each.mean()), stderr=stderr),
+                "coefficient": Measured(float(values.mean()), stderr=stderr),
                 "accepted": float(good.mean()),
                 "initial_loss": found.initial,
             }

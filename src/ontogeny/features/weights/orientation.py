@@ -58,6 +58,7 @@ class Orientation(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "orientation"
+    minima: ClassVar[Mapping[str, int]] = {"k": 1, "draws": 1}
     question: ClassVar[str] = "Do matrices of the same size share their principal directions?"
     requires: ClassVar[str] = "weights alone"
     price: ClassVar[str] = "one decomposition for each matrix and step"
@@ -89,11 +90,6 @@ class Orientation(Observable):
         "p_value": ("p-value against random subspaces", "1"),
         "p_corrected": ("p-value against random subspaces, corrected", "1"),
     }
-
-    def check(self) -> None:
-        """Refuse arguments out of range."""
-        for name in ("k", "draws"):
-            check_whole(name, getattr(self, name))
 
     def needs(self) -> Sequence[Need]:
         """Return the weight blocks."""

@@ -149,9 +149,7 @@ class BlockEnergies:
     def within(self) -> BlockEnergies:
         """The same for the blocks that have a subspace alone."""
         kept = self.ranks > 0
-        return BlockEnergies(
-            self.inside[kept], self.energy[kept], self.ranks[kept], self.sizes[kept]
-        )
+        return BlockEnergies(*(values[kept] for values in vars(self).values()))
 
     @property
     def rho(self) -> np.ndarray:

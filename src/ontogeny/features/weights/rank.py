@@ -11,7 +11,7 @@ import xarray as xr
 
 from ... import geometry
 from ...dynamics.multiple import false_discovery
-from ...errors import ArgumentError, check_number, check_whole
+from ...errors import ArgumentError, check_number
 from ...figures import Figure, Section
 from ...needs import Need, Weights
 from ...observables.base import BlockReading, Observable
@@ -20,7 +20,7 @@ from ...quantities import Quantity
 from ...summary import NumberTable
 from ...words.names import Names
 from .nulls import NullDistribution
-from .rank_figures import figures, section, separating, statements, symbol
+from .rank_figures import CHARTS, section, separating, statements, symbol
 from .snapshots import SnapshotGram
 
 _WINDOWS = 24
@@ -63,6 +63,7 @@ class WeightRank(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "weight-rank"
+    minima: ClassVar[Mapping[str, int]] = {"draws": 4, "max_snapshots": 3}
     question: ClassVar[str] = "In how few directions does each weight matrix move over the run?"
     requires: ClassVar[str] = "weights alone"
     price: ClassVar[str] = "each matrix of all steps, once"
@@ -112,12 +113,11 @@ class WeightRank(Observable):
         "growing_walk": ("variance rank of random walks so far", "directions"),
         "growing_shuffled": ("variance rank of directions in random order so far", "directions"),
     }
+    charts: ClassVar[Sequence[Figure]] = CHARTS
 
     def check(self) -> None:
         """Refuse arguments out of range."""
         check_number("variance", self.variance, 0, 1, above=True)
-        check_whole("draws", self.draws, minimum=4)
-        check_whole("max_snapshots", self.max_snapshots, minimum=3)
 
     def needs(self) -> Sequence[Need]:
         """Return the weight blocks."""
@@ -222,10 +222,6 @@ class WeightRank(Observable):
         data = data.assign(module_distance=_by_module(data.to_last))
         data.variance_rank.attrs.update(symbol=symbol(self.variance))
         return data
-
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
-        """Return the ranks beside their nulls, and what separates learning from a walk."""
-        return figures()
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return what the ranks, the early components and the learned matrices show."""

@@ -115,32 +115,30 @@ def _median(values: xr.DataArray) -> float:
     return float(np.nanmedian(values.values))
 
 
-def figures() -> list[Figure]:
-    """Return the figures of the node."""
-    return [
-        NullComparison(
-            "whole-run",
-            "Variance rank of the whole run",
-            value="variance_rank",
-            rows="block",
-            bands=[Band(f"{name}_low", f"{name}_high", label) for name, label in _NULLS.items()],
-            caption="Dots: measured. Bands, top to bottom as in the legend: 95 % of the draws.",
-        ),
-        Curves(
-            "growing",
-            "Variance rank of the run so far",
-            value="growing_rank_by_kind",
-            x="step_",
-            series=None,
-            facet="kind",
-            bands=[
-                Band(f"growing_{n}_low_by_kind", f"growing_{n}_high_by_kind", _NULLS[n])
-                for n in ("walk", "shuffled")
-            ],
-            caption="Mean over the matrices of one kind, from the first checkpoint up to each "
-            "step.",
-        ),
-    ]
+CHARTS: tuple[Figure, ...] = (
+    NullComparison(
+        "whole-run",
+        "Variance rank of the whole run",
+        value="variance_rank",
+        rows="block",
+        bands=[Band(f"{name}_low", f"{name}_high", label) for name, label in _NULLS.items()],
+        caption="Dots: measured. Bands, top to bottom as in the legend: 95 % of the draws.",
+    ),
+    Curves(
+        "growing",
+        "Variance rank of the run so far",
+        value="growing_rank_by_kind",
+        x="step_",
+        series=None,
+        facet="kind",
+        bands=[
+            Band(f"growing_{n}_low_by_kind", f"growing_{n}_high_by_kind", _NULLS[n])
+            for n in ("walk", "shuffled")
+        ],
+        caption="Mean over the matrices of one kind, from the first checkpoint up to each step.",
+    ),
+)
+"""The figures of the node."""
 
 
 def separating(variance: float) -> NumberTable:

@@ -89,14 +89,9 @@ def sampled_chains(
     windows: np.ndarray,
     *,
     classifier: bool,
-    lr: float,
     n_beta: float,
-    localization: float,
-    chains: int,
-    draws: int,
     burn_in: int,
-    batch_size: int,
-    random_state: int,
+    **options: Any,
 ) -> Chains:
     """Draw weights around those of a model by SGLD and return the losses there.
 
@@ -110,11 +105,12 @@ def sampled_chains(
         Token ids (texts, length), without padding; of a classifier with the label as last column.
     classifier
         Whether the loss is that of the labels; else it is that of the next tokens.
-    lr, n_beta, localization, chains, draws, batch_size, random_state
-        As ``devinterp.slt.llc.llc`` has them: step size, inverse temperature, pull towards the
-        checkpoint, numbers of chains and of draws, texts in a batch, and seed.
+    n_beta
+        Inverse temperature.
     burn_in
         Draws that do not count.
+    options
+        Further arguments of ``devinterp.slt.llc.llc``, such as its step size.
 
     Raises
     ------
@@ -135,15 +131,10 @@ def sampled_chains(
             model,
             texts,
             {},
-            lr=lr,
             n_beta=n_beta,
-            localization=localization,
-            num_chains=chains,
-            num_draws=draws,
-            batch_size=batch_size,
-            init_seed=random_state,
             device=str(device_of(model)),
             loss_fn=_label_loss if classifier else None,
+            **options,
         )
     trace = np.asarray(found["loss_trace"].transpose("chain", "step").values, dtype=np.float64)
     return Chains(trace, float(found["init_loss"]), n_beta, burn_in)

@@ -76,51 +76,36 @@ def cloze_support(
     stream = token_stream(tokens, names)
     word_ids = vocabulary(stream, exclude, vocab_size)
     ids, V = relabelled(stream.ids, word_ids), len(word_ids)
-    found = [_windows(ids, V, n) for n in range(shortest, longest + 1)]
-    counts = np.concatenate([f.counts for f in found])
+    gaps = [_gaps(ids, V, n, longest) for n in range(shortest, longest + 1)]
+    word, key, neighbours, counts, first = (np.concatenate(p) for p in zip(*gaps, strict=True))
     if not len(counts):
         raise ArgumentError(
             f"tokens hold no word between {shortest} to {longest} neighbours "
             f"({len(stream)} tokens, {V} different words kept)."
         )
-    first = np.concatenate([f.first for f in found])
+    # The contexts of each length were numbered from 0; now they follow one another.
+    sizes = [len(number_of) for _, _, _, number_of, _ in gaps]
+    key += np.repeat(np.cumsum(sizes) - sizes, [len(words) for words, *_ in gaps])
     kept = np.lexsort((first, -counts))[:n_contexts]
     place = np.full(len(counts), -1)
     place[kept] = np.arange(len(kept))
-    rows, columns, contexts, left = [], [], np.full((len(kept), longest), -1), []
-    offset = 0
-    for f in found:
-        own = place[offset : offset + len(f.counts)]
-        column = own[f.key]
-        rows.append(f.word[column >= 0])
-        columns.append(column[column >= 0])
-        contexts[own[own >= 0], : f.neighbours.shape[1]] = f.neighbours[own >= 0]
-        left.append(np.full(len(own), -(-f.neighbours.shape[1] // 2)))
-        offset += len(own)
-    row, column = np.concatenate(rows), np.concatenate(columns)
+    column = place[key]
+    row, column = word[column >= 0], column[column >= 0]
     table = sparse.coo_array(
         (np.ones(len(row), dtype=np.int64), (row, column)), shape=(V, len(kept))
     ).tocsr()
     table.sort_indices()
-    words = tuple(stream.words[i] for i in word_ids)
-    return Cloze(
-        Support(table, words, ContextWords(contexts, words), word_ids),
-        np.concatenate(left)[kept],
-    )
+    words, contexts = tuple(stream.words[i] for i in word_ids), neighbours[kept]
+    left = -(-(contexts >= 0).sum(axis=1) // 2)
+    return Cloze(Support(table, words, ContextWords(contexts, words), word_ids), left)
 
 
-@dataclass(frozen=True, eq=False)
-class _Windows:
-    """All gaps with n neighbours: word and context number of each, and every context once."""
+def _gaps(ids: np.ndarray, V: int, n: int, longest: int) -> tuple[np.ndarray, ...]:
+    """Return all gaps with n neighbours, and what stands around them.
 
-    word: np.ndarray
-    key: np.ndarray
-    neighbours: np.ndarray
-    counts: np.ndarray
-    first: np.ndarray
-
-
-def _windows(ids: np.ndarray, V: int, n: int) -> _Windows:
+    Word and context number of each gap; then, of every context, its words (-1 up to `longest`), how
+    often it occurs, and where first.
+    """
     left, right = -(-n // 2), n // 2
     offsets = [*range(-left, 0), *range(1, right + 1)]
     centre = np.arange(left, len(ids) - right)
@@ -132,6 +117,7 @@ def _windows(ids: np.ndarray, V: int, n: int) -> _Windows:
     for offset in offsets:  # numbered anew each time, so that keys stay below tokens × words
         key = np.unique(key * V + ids[centre + offset], return_inverse=True)[1]
     _, first, counts = np.unique(key, return_index=True, return_counts=True)
-    columns = [ids[centre[first] + offset] for offset in offsets]
-    neighbours = np.stack(columns, axis=1).reshape(len(first), n)
-    return _Windows(ids[centre], key, neighbours, counts, centre[first])
+    neighbours = np.full((len(first), longest), -1)
+    for place, offset in enumerate(offsets):
+        neighbours[:, place] = ids[centre[first] + offset]
+    return ids[centre], key, neighbours, counts, centre[first]

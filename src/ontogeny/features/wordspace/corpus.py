@@ -6,8 +6,10 @@ One stands between two texts.
 
 from __future__ import annotations
 
+import itertools
 import re
 from array import array
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,8 +74,8 @@ def word_stream(
         One text; the path of a text file, whose texts are separated by blank lines; or any iterable
         of texts or of rows with a text in `field` (a ``datasets`` data set).
     split
-        ``"words"`` (:func:`~ontogeny.semantics.split_words`), ``"spaces"`` for tokenised text
-        such as WikiText, or a function from a text to a list of words. A Hugging Face tokenizer
+        ``"words"`` and punctuation marks, ``"spaces"`` for tokenised text such as
+        WikiText, or a function from a text to a list of words. A Hugging Face tokenizer
         is used by its tokens, without special ones.
     lowercase, punctuation
         Whether capitals become small letters, and whether punctuation marks are words. They are
@@ -128,7 +130,9 @@ def token_stream(tokens: Tokens, names: Sequence[str] | None = None) -> WordStre
         return word_stream(tokens)
     if is_array(tokens):
         return _of_ids(_joined([tokens] if tokens.ndim <= 1 else list(tokens)), names)
-    first, rest = _peeked(check_iterable("tokens", tokens, "words or token ids, or a text"))
+    rest = check_iterable("tokens", tokens, "words or token ids, or a text")
+    first = next(rest, _NOTHING)
+    rest = rest if first is _NOTHING else itertools.chain([first], rest)
     if isinstance(first, int | np.integer):
         return _of_ids(_joined([np.asarray(list(rest))]), names)
     if isinstance(first, str):
@@ -136,7 +140,8 @@ def token_stream(tokens: Tokens, names: Sequence[str] | None = None) -> WordStre
     if is_array(first) or _holds_numbers(first):
         return _of_ids(_joined(rest), names)
     if isinstance(first, Sequence) and not len(first):  # what a first text without tokens is not
-        return token_stream(_without_empty(rest), names)
+        texts = (text for text in rest if not isinstance(text, Sequence) or len(text))
+        return token_stream(texts, names)
     if isinstance(first, Sequence) or first is _NOTHING:
         return _numbered(_checked_words(words) for words in rest)
     raise ArgumentError(
@@ -167,17 +172,11 @@ def _texts(texts: Any, field: str) -> Iterator[str]:
         raise ArgumentError("texts must hold a text; they are empty, or were all read before.")
 
 
-class _Index(dict[str, int]):
-    """A number for every word, given when it is first met."""
-
-    def __missing__(self, word: str) -> int:
-        self[word] = number = len(self)
-        return number
-
-
 def _numbered(texts: Iterable[list[str]]) -> WordStream:
     """Give the words of all texts numbers in the order in which they are met."""
-    index = _Index()
+    # A word that is new gets the number of those before it.
+    index: defaultdict[str, int] = defaultdict()
+    index.default_factory = index.__len__
     ids = array("i")
     for words in texts:
         ids.extend(map(index.__getitem__, words))
@@ -240,22 +239,6 @@ class _Numbers(Sequence[str]):
     def __getitem__(self, i: Any) -> Any:
         found = self._range[i]
         return str(found) if isinstance(found, int) else tuple(map(str, found))
-
-
-def _peeked(values: Iterator[Any]) -> tuple[Any, Iterator[Any]]:
-    first = next(values, _NOTHING)
-    if first is _NOTHING:
-        return first, iter(())
-
-    def rest() -> Iterator[Any]:
-        yield first
-        yield from values
-
-    return first, rest()
-
-
-def _without_empty(texts: Iterator[Any]) -> Iterator[Any]:
-    return (text for text in texts if not (isinstance(text, Sequence) and not len(text)))
 
 
 def _holds_numbers(value: Any) -> bool:

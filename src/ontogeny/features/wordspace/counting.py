@@ -214,13 +214,10 @@ def _selected(
     for i, length in enumerate(lengths):
         level = levels[length - 1]
         quota = n // len(lengths) + (i < n % len(lengths)) if per_length else n
-        picked.append(np.lexsort((level.first, -level.counts))[:quota])
-    counts = np.concatenate([levels[L - 1].counts[p] for L, p in zip(lengths, picked, strict=True)])
-    first = np.concatenate([levels[L - 1].first[p] for L, p in zip(lengths, picked, strict=True)])
-    words = np.concatenate(
-        [_words(levels, L, p, n_words) for L, p in zip(lengths, picked, strict=True)]
-    )
-    sizes = np.repeat(lengths, [len(p) for p in picked])
+        nodes = np.lexsort((level.first, -level.counts))[:quota]
+        words, sizes = _words(levels, length, nodes, n_words), np.full(len(nodes), length)
+        picked.append((words, level.counts[nodes], level.first[nodes], sizes))
+    words, counts, first, sizes = (np.concatenate(column) for column in zip(*picked, strict=True))
     order = np.lexsort((sizes, first, -counts))[:n]
     return Contexts(words[order], counts[order])
 

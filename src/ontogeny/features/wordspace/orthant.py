@@ -147,16 +147,14 @@ def orthants(
     check_number("neutral", neutral)
     check_flag("keep_neutral", keep_neutral)
     check_flag("normalised", normalised)
-    words = _Side(basis.U, picked, neutral, keep_neutral, normalised)
-    contexts = _Side(
-        np.zeros((0, basis.k)) if basis.V is None else basis.V,
-        picked, neutral, keep_neutral, normalised,
-    )  # fmt: skip
-    found = [
-        _orthant(int(code), picked, words, contexts, basis)
-        for code in np.union1d(words.codes[words.kept], contexts.codes[contexts.kept])
-    ]
-    return sorted(found, key=lambda o: (-len(o.words), -o.typicality.max(initial=0.0)))
+    no_contexts = np.zeros((0, basis.k))
+    words, contexts = (
+        _Side(vectors, picked, neutral, keep_neutral, normalised)
+        for vectors in (basis.U, no_contexts if basis.V is None else basis.V)
+    )
+    codes = np.union1d(words.codes[words.kept], contexts.codes[contexts.kept])
+    cells = [_orthant(int(code), picked, words, contexts, basis) for code in codes]
+    return sorted(cells, key=lambda o: (-len(o.words), -o.typicality.max(initial=0.0)))
 
 
 class _Side:
@@ -173,7 +171,7 @@ class _Side:
         rows = vectors[:, dims]
         self.codes = signatures(rows)
         sizes = np.abs(rows)
-        scale = np.linalg.norm(vectors[:, dims], axis=0) / max(np.sqrt(len(rows)), 1.0)
+        scale = np.linalg.norm(rows, axis=0) / max(np.sqrt(len(rows)), 1.0)
         self.neutral = ((sizes < threshold * scale) | (sizes == 0)).any(1)
         self.kept = np.ones(len(rows), dtype=bool) if keep_neutral else ~self.neutral
         self.typicality = sizes.sum(1)

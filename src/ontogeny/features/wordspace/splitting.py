@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ...errors import ArgumentError, check_choice, check_flag, check_texts
+from ...errors import check_choice, check_flag, check_texts
 
 # One word is a special token such as <unk>, WikiText's @-@, one CJK character, a run of anything
 # but spaces and punctuation (so that the marks of Indic and Semitic scripts stay in their words,
@@ -21,42 +21,13 @@ _WORD = re.compile(rf"</?\w+>|<\|\w+\|>|@[-,.]@|[{_CJK}]|{_LETTERS}(?:['’]{_LE
 _IS_MARK = re.compile(rf"[{_MARKS}]+")
 
 
-def split_words(text: str, *, lowercase: bool = True, punctuation: bool = True) -> list[str]:
-    """Split running text into words.
-
-    A word is a run of letters, digits and marks, with apostrophes inside it; a punctuation mark,
-    one Chinese or Japanese character, and tokens such as ``<unk>`` and ``@-@`` stand alone.
-
-    Parameters
-    ----------
-    text
-        Any text.
-    lowercase
-        Whether capitals become small letters.
-    punctuation
-        Whether punctuation marks are words; dropped otherwise.
-
-    Examples
-    --------
-    >>> split_words("Tom said: I'm 5!")
-    ['tom', 'said', ':', "i'm", '5', '!']
-    >>> split_words("Tom said: I'm 5!", lowercase=False, punctuation=False)
-    ['Tom', 'said', "I'm", '5']
-    """
-    if not isinstance(text, str):
-        raise ArgumentError(f"text must be a string; got {type(text).__name__}.")
-    check_flag("lowercase", lowercase)
-    check_flag("punctuation", punctuation)
-    words = _WORD.findall(text.lower() if lowercase else text)
-    if not punctuation:
-        words = [word for word in words if not _IS_MARK.fullmatch(word)]
-    return words
-
-
 def splitter(
     split: str | Callable[[str], Any], lowercase: bool, punctuation: bool
 ) -> Callable[[str], list[str]]:
     """Return the function that cuts a text into words: what `word_stream` takes as `split`.
+
+    With ``"words"``, punctuation marks are words of their own, apostrophes stay inside of them, and
+    one Chinese or Japanese character, and tokens such as ``<unk>`` and ``@-@`` stand alone.
 
     Raises
     ------
@@ -67,6 +38,8 @@ def splitter(
     --------
     >>> splitter("spaces", lowercase=True, punctuation=False)("A man , a plan")
     ['a', 'man', 'a', 'plan']
+    >>> splitter("words", lowercase=True, punctuation=True)("Tom said: I'm 5!")
+    ['tom', 'said', ':', "i'm", '5', '!']
     """
     check_flag("lowercase", lowercase)
     check_flag("punctuation", punctuation)
@@ -76,11 +49,10 @@ def splitter(
     if callable(split):
         return lambda text: check_texts("split: what it returns", split(text), "words")
     check_choice("split", split, ("words", "spaces"))
-    if split == "words":
-        return lambda text: split_words(text, lowercase=lowercase, punctuation=punctuation)
+    parts = _WORD.findall if split == "words" else str.split
 
-    def spaces(text: str) -> list[str]:
-        words = (text.lower() if lowercase else text).split()
+    def cut(text: str) -> list[str]:
+        words = parts(text.lower() if lowercase else text)
         return words if punctuation else [w for w in words if not _IS_MARK.fullmatch(w)]
 
-    return spaces
+    return cut

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ...errors import ArgumentError, check_choice, check_whole
+from ...errors import ArgumentError, check_whole
 from ...figures import Band, Figure, NullComparison, Section
-from ...needs import InputSet, Need, Predictor
 from ...observables.arguments import check_node
 from ...observables.base import Observable, dataset
 from ...observables.catalogued import DISTRIBUTIONS, PREDICTED, PresetEntry, Presets
 from ...observables.crossing import crossing
+from ...observables.of_predictions import OfPredictions
 from ...quantities import Measured, Quantity
 from ...words.names import Names
 from .class_costs import ClassCosts
@@ -35,7 +35,7 @@ _GAINS = {
 
 
 @dataclass(frozen=True)
-class TextStatistics(Observable):
+class TextStatistics(OfPredictions):
     """What a model knows of the class of each token, for classes from coarse to fine.
 
     Classes are orthants of the texts' own support matrix: words whose entries have the same signs
@@ -84,12 +84,11 @@ class TextStatistics(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "text-statistics"
+    minima: ClassVar[Mapping[str, int]] = {"draws": 3, "vocab_size": 4, "n_contexts": 1}
     question: ClassVar[str] = (
         "Which statistics of its texts has the model reached, from coarse to fine, and when?"
     )
-    requires: ClassVar[str] = "texts, a vocabulary head"
     price: ClassVar[str] = DISTRIBUTIONS
-    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
     presets: ClassVar[Presets] = (
         PresetEntry(("standard", "circuits", "everything"), {"loss": "loss", **PREDICTED}, 40),
     )
@@ -132,11 +131,7 @@ class TextStatistics(Observable):
 
     def check(self) -> None:
         """Refuse arguments out of range."""
-        check_choice("objective", self.objective, ("auto", "causal", "masked"))
         check_whole("depth", self.depth, 1, _DEEPEST)
-        check_whole("draws", self.draws, 3)
-        check_whole("vocab_size", self.vocab_size, 4)
-        check_whole("n_contexts", self.n_contexts)
         if self.loss is not None:
             check_node("loss", self.loss)
 
@@ -147,13 +142,10 @@ class TextStatistics(Observable):
 
     def check_nodes(self, observables: Mapping[str, Observable]) -> None:
         """Refuse another node than one of the loss."""
-        found = None if self.loss is None else observables.get(self.loss)
-        if self.loss is not None and getattr(found, "kind", None) != "loss":
+        if self.loss is None:
+            return
+        if getattr(observables.get(self.loss), "kind", None) != "loss":
             raise ArgumentError(f"loss must name a node of kind 'loss'; {self.loss!r} is none.")
-
-    def needs(self) -> Sequence[Need]:
-        """Return the model to be asked, and the texts."""
-        return [Predictor(self.on, self.objective), InputSet(self.on)]
 
     def prepare(self, run: Any) -> xr.Dataset:
         """Return the class of every word, in the texts and in the null."""
@@ -185,23 +177,14 @@ class TextStatistics(Observable):
         classes = ClassCosts(state.word_id.values, state.code.values, int(state.depths), inputs)
         found = model.reduced(inputs, classes, self.random_state)
         information = classes.information(found)  # (grouping, depth, token)
-        text = found["text"]
-        number = np.bincount(text, minlength=len(inputs.groups))
-        sums = np.stack([np.bincount(text, row, len(inputs.groups)) for row in information[0]])
-        means = information.mean(axis=2)
-        measured = Measured.over_texts(
-            ("depth", means[0]),
-            sums / np.maximum(number, 1),
-            number,
-            inputs.groups,
-            ("depth", "text"),
-            {"random": (("depth", "draw"), means[1:].T)},
+        random = (("depth", "draw"), information[1:].mean(axis=2).T)
+        measured = Measured.over_tokens(
+            "depth", information[0], found["text"], inputs.groups, {"random": random}
         )
-        labels = [f"depth {q}" for q in range(1, len(means[0]) + 1)]
-        return (
-            dataset({"class_information": measured})
-            .assign(exchanged=state.exchanged, random_draws=(("depth", "draw"), means[1:].T))
-            .assign_coords(depth=labels)
+        data = dataset({"class_information": measured})
+        labels = [f"depth {q}" for q in range(1, information.shape[1] + 1)]
+        return data.assign(exchanged=state.exchanged, random_draws=random).assign_coords(
+            depth=labels
         )
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
