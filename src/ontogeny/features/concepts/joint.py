@@ -160,14 +160,7 @@ class JointConcepts(OfActivations):
     def check(self) -> None:
         """Refuse arguments out of range."""
         super().check()
-        check_choice("method", self.method, METHODS)
-        check_whole("n_concepts", self.n_concepts)
-        check_whole("n_active", self.n_active)
-        if self.n_active > self.n_concepts:
-            raise ArgumentError(
-                f"n_active must be at most n_concepts, which is {self.n_concepts}; got "
-                f"{self.n_active}."
-            )
+        check_latents(self.method, self.n_concepts, self.n_active)
         check_number("readable", self.readable, 0, 1)
         check_whole("examples", self.examples, 0)
         described = self.examples > 0 and self.tokens == "all"
@@ -318,3 +311,13 @@ class JointConcepts(OfActivations):
         k = self.n_active * r / self.n_concepts
         (raw,) = raw_codes(gathered, r, self.method, max(round(k), 1), seeds)
         return sparse(raw, k)
+
+
+def check_latents(method: str, n_concepts: int, n_active: int) -> None:
+    """Check what joint dictionaries share: how codes are found, how many, how many a token has."""
+    check_choice("method", method, METHODS)
+    check_whole("n_concepts", n_concepts)
+    if check_whole("n_active", n_active) > n_concepts:
+        raise ArgumentError(
+            f"n_active must be at most n_concepts, which is {n_concepts}; got {n_active}."
+        )
