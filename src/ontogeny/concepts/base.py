@@ -217,9 +217,7 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return matrix("init_dictionary", W)  # again: a cast to the dtype of A may overflow
 
     def _check_n_concepts(self) -> int:
-        r = self.n_concepts
-        check_whole("n_concepts", r)
-        return int(r)
+        return check_whole("n_concepts", self.n_concepts)
 
     def _generator(self) -> torch.Generator:
         """Return a generator on the CPU, so that every device draws the same numbers."""
