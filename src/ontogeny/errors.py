@@ -138,6 +138,29 @@ def check_choice(name: str, given: object, allowed: Iterable[str]) -> str:
     )
 
 
+def check_known(what: str, noun: str, given: Iterable[str], allowed: Iterable[str]) -> None:
+    """Check that all names given to `what`, each of a `noun`, are among those it has.
+
+    Raises
+    ------
+    ArgumentError
+        If one is not.
+
+    Examples
+    --------
+    >>> check_known("ica", "option", ["funn"], ["fun", "tol"])
+    Traceback (most recent call last):
+    ontogeny.errors.ArgumentError: ica has no option 'funn'; it has fun, tol. Did you mean 'fun'?
+    """
+    allowed = list(allowed)
+    for name in given:
+        if name not in allowed:
+            raise ArgumentError(
+                f"{what} has no {noun} {name!r}; it has {', '.join(allowed) or 'none'}."
+                f"{suggestion(name, allowed)}"
+            )
+
+
 def check_whole(name: str, value: object, minimum: int = 1, maximum: int = LARGEST_WHOLE) -> int:
     """Return `value` as an integer if it is a whole number from `minimum` to `maximum`.
 

@@ -7,6 +7,7 @@ NumPy arrays are wrapped without a copy and come back as NumPy arrays.
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -27,6 +28,7 @@ from .tensors import as_tensor, give, plain_tensors, precise
 NORM_ROWS = 512
 
 
+@dataclass(eq=False, repr=False)
 class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of all extractors: ``A ~ U W^T`` with codes U (n, r) and dictionary W (m, r).
 
@@ -55,8 +57,9 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     _on_overflow: ClassVar[str] = "; give float64 activations"  # what then helps
 
-    n_concepts: int
-    random_state: Any
+    n_concepts: int = 100
+    _: KW_ONLY
+    random_state: Any = None
 
     def fit(self, X: Array, y: Any = None, *, init_dictionary: Array | None = None) -> Self:
         """Fit to activations `X` (n, m).
@@ -214,9 +217,7 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return matrix("init_dictionary", W)  # again: a cast to the dtype of A may overflow
 
     def _check_n_concepts(self) -> int:
-        r = self.n_concepts
-        check_whole("n_concepts", r)
-        return int(r)
+        return check_whole("n_concepts", self.n_concepts)
 
     def _generator(self) -> torch.Generator:
         """Return a generator on the CPU, so that every device draws the same numbers."""

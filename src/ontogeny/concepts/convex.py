@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -32,7 +32,7 @@ TRIAL = 3  # of these, after which they must have come nearer than the clusters'
 Steps = Iterator[tuple[Tensor, Tensor, Tensor]]  # U (r, n), H (r, l) and the objective
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class ConvexNMF(Extractor):
     """Convex NMF ``A ~ U H Z``: U, H non-negative, ``W^T = H Z``, Z samples (all or landmarks).
 
@@ -91,14 +91,11 @@ class ConvexNMF(Extractor):
     True
     """
 
-    n_concepts: int = 100
-    _: KW_ONLY
     variant: str = "accelerated"
     strict_convex: bool = True
     landmarks: int | None = None
     max_iter: int = 50
     tol: float | None = None
-    random_state: Any = None
 
     @property
     def _scale_in(self) -> str:  # type: ignore[override]

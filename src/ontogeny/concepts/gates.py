@@ -36,7 +36,6 @@ class Gate:
         return pre * (pre > threshold)
 
 
-@dataclass
 class Vanilla(Gate):
     """ReLU, L1 penalty."""
 
@@ -46,7 +45,6 @@ class Vanilla(Gate):
         return codes, self.alpha * codes.sum(1).mean()
 
 
-@dataclass
 class TopK(Gate):
     """The k largest pre-activations of a sample, if positive (Gao et al. 2024)."""
 
@@ -60,15 +58,14 @@ class TopK(Gate):
         return torch.zeros_like(pre).scatter(1, top.indices, top.values.relu())
 
 
+@dataclass
 class BatchTopK(Gate):
     """The k n largest positive pre-activations of a batch (Bussmann et al. 2024).
 
     Afterwards one threshold: the mean over late batches of the smallest code that was kept.
     """
 
-    def __init__(self, k: int, alpha: float) -> None:
-        super().__init__(k, alpha)
-        self.smallest: Tensor | None = None
+    smallest: Tensor | None = None
 
     def threshold(self, extra: list[Tensor], like: Tensor) -> Tensor:
         """Return what pre-activations must exceed after training, (1, r)."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ POLISH = 4  # Newton steps, at the maximum, that take off what rounding left
 Contrast = Callable[[Tensor], tuple[Tensor, Tensor]]
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class ICA(Extractor):
     """Independent sources of unit variance: ``A ~ U W^T + mean`` with the mixing matrix W.
 
@@ -63,12 +63,9 @@ class ICA(Extractor):
 
     _scale_in: ClassVar[str] = "dictionary"
 
-    n_concepts: int = 100
-    _: KW_ONLY
     fun: str = "logcosh"
     max_iter: int = 200
     tol: float = 1e-4
-    random_state: Any = None
 
     def _check_options(self) -> None:
         check_choice("fun", self.fun, CONTRASTS)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import sklearn.cluster
@@ -23,7 +23,7 @@ from .solution import Solution
 from .tensors import on_cpu, precise
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class KMeans(Extractor):
     """k-means: each sample is its centroid, ``A ~ U W^T`` with one-hot U.
 
@@ -55,12 +55,9 @@ class KMeans(Extractor):
 
     _scale_in: ClassVar[str] = "dictionary"
 
-    n_concepts: int = 100
-    _: KW_ONLY
     n_init: int = 1
     max_iter: int = 300
     tol: float = 1e-4
-    random_state: Any = None
 
     def _check_options(self) -> None:
         check_stopping(self.max_iter, self.tol)

@@ -70,7 +70,7 @@ def thin_svd(A: Tensor, r: int) -> tuple[Tensor, Tensor, Tensor]:
         V, exact = _leading_rows(A, k)
     else:
         left, exact = _leading_rows(A.mT, k)
-        V, exact = range_basis(A.mT @ left), False
+        V, exact = torch.linalg.qr(A.mT @ left).Q, False
     Y = A @ V
     if exact:
         sigma = torch.linalg.vector_norm(Y, dim=0)
@@ -171,11 +171,6 @@ def unit_rows(W: Tensor) -> Tensor:
     """Return the rows scaled to unit norm; zero rows stay zero."""
     norm = torch.linalg.vector_norm(W, dim=-1, keepdim=True)
     return W / torch.where(norm > 0, norm, 1.0)
-
-
-def range_basis(Y: Tensor) -> Tensor:
-    """Return an orthonormal basis of the columns of `Y`."""
-    return torch.linalg.qr(Y).Q
 
 
 def _leading_rows(A: Tensor, k: int) -> tuple[Tensor, bool]:

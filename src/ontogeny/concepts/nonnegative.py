@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -59,7 +59,7 @@ def _rough_codes(G: Tensor, B: Tensor, null: Tensor) -> Tensor:
     return X.clamp(min=0)
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class NMF(Extractor):
     """Non-negative matrix factorisation ``A ~ U W^T``, U and W non-negative.
 
@@ -98,12 +98,9 @@ class NMF(Extractor):
     True
     """
 
-    n_concepts: int = 100
-    _: KW_ONLY
     nonnegative: str | None = None
     max_iter: int = 300
     tol: float = 1e-4
-    random_state: Any = None
 
     def _check_options(self) -> None:
         if self.nonnegative is not None:
@@ -165,7 +162,7 @@ class NMF(Extractor):
         return tags
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class SemiNMF(Extractor):
     """Semi-NMF ``A ~ U W^T``: one factor non-negative, the other free, for signed activations.
 
@@ -207,12 +204,9 @@ class SemiNMF(Extractor):
     True
     """
 
-    n_concepts: int = 100
-    _: KW_ONLY
     nonnegative: str = "codes"
     max_iter: int = 200
     tol: float = 1e-4
-    random_state: Any = None
 
     def _check_options(self) -> None:
         check_choice("nonnegative", self.nonnegative, ("codes", "dictionary"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from ..errors import ArgumentError, check_choice, suggestion
+from ..errors import check_choice, check_known
 from .base import Extractor
 from .convex import ConvexNMF
 from .ica import ICA
@@ -62,12 +62,7 @@ def make(name: str, n_concepts: int = 100, random_state: Any = 0, **options: Any
     allowed = [
         p for p in inspect.signature(kind).parameters if p not in ("n_concepts", "random_state")
     ]
-    for option in options:
-        if option not in allowed:
-            raise ArgumentError(
-                f"{name} has no option {option!r}; it has {', '.join(allowed) or 'none'}."
-                f"{suggestion(option, allowed)}"
-            )
+    check_known(name, "option", options, allowed)
     made = kind(n_concepts=n_concepts, random_state=random_state, **options)
     made._check_arguments()  # fit() does so too, but here nothing has been computed yet
     return made

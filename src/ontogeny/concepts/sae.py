@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -31,7 +31,7 @@ DENSE = (
 )
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class SAE(Extractor):
     """Sparse autoencoder ``A ~ U W^T + b``: codes by one gated linear layer, unit-norm dictionary.
 
@@ -92,15 +92,12 @@ class SAE(Extractor):
     3
     """
 
-    n_concepts: int = 100
-    _: KW_ONLY
     variant: str = "vanilla"
     alpha: float = 1e-3
     k: int = 10
     epochs: int = 16
     batch_size: int = 512
     learning_rate: float = 3e-3
-    random_state: Any = None
 
     def _check_options(self) -> None:
         check_choice("variant", self.variant, VARIANTS)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -29,15 +28,16 @@ def sparse_codes(A: Tensor, W: Tensor, alpha: Tensor | float) -> Tensor:
     return solve_rows(B, G, torch.zeros_like(B), Factor("sparse", penalty)).mT
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class _Penalised(Extractor):
     """An extractor whose objective holds ``alpha`` times the L1 norm of one factor.
 
     At the moderate scale that problems are solved at, the penalty is alpha over that scale.
     """
 
-    alpha: float
-    max_iter: int
-    tol: float
+    alpha: float = 1.0
+    max_iter: int = 200
+    tol: float = 1e-3
 
     def _check_options(self) -> None:
         check_number("alpha", self.alpha, above=True)
@@ -65,7 +65,6 @@ class _Penalised(Extractor):
         return float(self._tau) * float(self._scale)
 
 
-@dataclass(eq=False, repr=False)
 class DictionaryLearning(_Penalised):
     """Dictionary learning: ``min 1/2 |A - U W^T|^2 + alpha |U|_1``, columns of W of norm at most 1.
 
@@ -105,13 +104,6 @@ class DictionaryLearning(_Penalised):
     (True, True)
     """
 
-    n_concepts: int = 100
-    _: KW_ONLY
-    alpha: float = 1.0
-    max_iter: int = 200
-    tol: float = 1e-3
-    random_state: Any = None
-
     def _held(self, n: int, m: int) -> int:
         return 2 * n * m + 3 * self.n_concepts * (n + m)  # reconstruction and residual
 
@@ -146,7 +138,7 @@ class DictionaryLearning(_Penalised):
         return sparse_codes(A, W, self._penalty)
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class SparsePCA(_Penalised):
     """Sparse PCA, in either of the two problems of that name, on centred activations.
 
@@ -189,13 +181,7 @@ class SparsePCA(_Penalised):
     True
     """
 
-    n_concepts: int = 100
-    _: KW_ONLY
     sparse: str = "dictionary"
-    alpha: float = 1.0
-    max_iter: int = 200
-    tol: float = 1e-3
-    random_state: Any = None
 
     def _check_options(self) -> None:
         check_choice("sparse", self.sparse, ("dictionary", "codes"))

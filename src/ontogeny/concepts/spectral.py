@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import torch
@@ -14,7 +13,6 @@ from .solution import Solution
 from .tensors import as_tensor, give, precise
 
 
-@dataclass(eq=False, repr=False)
 class SVD(Extractor):
     """Truncated singular value decomposition, the scale shared: ``U S^1/2`` and ``V S^1/2``.
 
@@ -48,10 +46,6 @@ class SVD(Extractor):
 
     _scale_in: ClassVar[str] = "both"
 
-    n_concepts: int = 100
-    _: KW_ONLY
-    random_state: Any = None
-
     def _held(self, n: int, m: int) -> int:
         return moments(n, m)
 
@@ -74,7 +68,6 @@ class SVD(Extractor):
         return self._sigma * self._scale
 
 
-@dataclass(eq=False, repr=False)
 class PCA(Extractor):
     """Principal component analysis: centred, orthonormal dictionary, uncorrelated codes.
 
@@ -105,10 +98,6 @@ class PCA(Extractor):
     >>> bool(np.allclose(pca.components_ @ pca.components_.T, np.eye(2)))
     True
     """
-
-    n_concepts: int = 100
-    _: KW_ONLY
-    random_state: Any = None
 
     def _held(self, n: int, m: int) -> int:
         return n * m + moments(n, m)  # centred

@@ -125,20 +125,19 @@ def _permutation(pair: Pair) -> Array:
     return permutations(assignments(pair.inner), pair.inner)
 
 
-def _signs(inner: Array) -> Array:
+def _signs(first: Array, second: Array) -> Array:
+    inner = _matched_products(first, second)
     xp = namespace(inner)
     return xp.where(inner < 0, -xp.ones_like(inner), xp.ones_like(inner))
 
 
 def _sign(pair: Pair) -> Array:
-    return diagonal(_signs(_matched_products(pair.first.stack, pair.second.stack)))
+    return diagonal(_signs(pair.first.stack, pair.second.stack))
 
 
 def _signed_permutation(pair: Pair) -> Array:
     chosen = permutations(assignments(pair.xp.abs(pair.inner)), pair.inner)
-    return chosen @ diagonal(
-        _signs(_matched_products(pair.first.stack, pair.second.stack @ chosen))
-    )
+    return chosen @ diagonal(_signs(pair.first.stack, pair.second.stack @ chosen))
 
 
 def _scaling(pair: Pair) -> Array:

@@ -8,8 +8,8 @@ from typing import Any
 
 from ..arrays import Array
 from ..errors import ArgumentError, check_choice
-from .correlations import column_weights, columnwise_of, internal_of, optimal_of, weighted_of
-from .pair import Pair, give, pair_of
+from .correlations import column_weights, correlations_of
+from .pair import give, pair_of
 from .registry import MEASURES, measure_with
 
 Options = Mapping[str, Mapping[str, Any]]
@@ -64,7 +64,7 @@ def compare(
     weights = None if U is None else column_weights(U, argument)
     known: dict[str, Callable[[], Array]]
     known = {name: partial(measure, pair) for name, measure in bound.items()}
-    known |= _correlations(pair, weights)
+    known |= correlations_of(pair, weights)
     wanted = tuple(known) if measures is None else measures
     for name in wanted:
         if name == "weighted" and U is None:
@@ -79,13 +79,3 @@ def bound_measures(options: Options | None) -> dict[str, Callable[..., Array]]:
     for name in options:
         check_choice("a name in options", name, MEASURES)
     return {name: measure_with(name, options.get(name, {})) for name in MEASURES}
-
-
-def _correlations(pair: Pair, weights: Array | None) -> dict[str, Callable[[], Array]]:
-    values: dict[str, Callable[[], Array]]
-    values = {"columnwise": partial(columnwise_of, pair), "optimal": partial(optimal_of, pair)}
-    if pair.first.stack.shape[-1] > 1:
-        values["internal"] = partial(internal_of, pair.first)
-    if weights is not None:
-        values["weighted"] = partial(weighted_of, pair, weights)
-    return values

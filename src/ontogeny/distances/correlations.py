@@ -6,12 +6,14 @@ a zero column has cosine 0 with everything. Similarities, not distances.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ..arrays import Array, namespace
 from ..errors import ArgumentError, check_choice
 from .matching import assignments, picked
-from .pair import Factors, Pair, cosines, double, give, pair_of, stacked
+from .pair import Factors, Pair, codes_of, cosines, give, pair_of, stacked
 
 CORRELATIONS = ("columnwise", "optimal", "internal", "weighted")
 
@@ -68,11 +70,19 @@ def correlation(name: str, W: Array, V: Array | None = None, *, U: Array | None 
     if V is None:
         raise ArgumentError(f"correlation {name!r} needs both W and V.")
     pair, argument = pair_of(W, V)
-    if name == "columnwise":
-        return give(columnwise_of(pair), argument)
-    if U is None:
-        return give(optimal_of(pair), argument)
-    return give(weighted_of(pair, column_weights(U, argument)), argument)
+    weights = None if U is None else column_weights(U, argument)
+    return give(correlations_of(pair, weights)[name](), argument)
+
+
+def correlations_of(pair: Pair, weights: Array | None) -> dict[str, Callable[[], Array]]:
+    """Return what computes each correlation that there is of a pair of stacks, by name."""
+    values: dict[str, Callable[[], Array]]
+    values = {"columnwise": partial(columnwise_of, pair), "optimal": partial(optimal_of, pair)}
+    if pair.first.stack.shape[-1] > 1:
+        values["internal"] = partial(internal_of, pair.first)
+    if weights is not None:
+        values["weighted"] = partial(weighted_of, pair, weights)
+    return values
 
 
 def columnwise_of(pair: Pair) -> Array:
@@ -104,12 +114,7 @@ def internal_of(factors: Factors) -> Array:
 
 def column_weights(U: Array, argument: Array) -> Array:
     """Share of every column of the codes U (..., n, r) in their absolute sum, (k, r)."""
-    codes, raw = double("U", U)
-    if raw.shape[-1] != argument.shape[-1] or tuple(raw.shape[:-2]) != tuple(argument.shape[:-2]):
-        raise ArgumentError(
-            f"U must have shape {(*argument.shape[:-2], 'n', argument.shape[-1])} to go with W; "
-            f"got {tuple(raw.shape)}."
-        )
+    codes = codes_of("U", U, argument)
     xp = namespace(codes, argument)
     sums = xp.sum(xp.abs(codes), axis=-2)
     total = xp.sum(sums, axis=-1, keepdims=True)

@@ -9,7 +9,7 @@ from ..arrays import Array, namespace
 from ..errors import ArgumentError, check_choice
 from .alignment import EQUIVALENCES, align, diagonal
 from .matching import assignments, permutations
-from .pair import double, give, give_stack, pair_of, squares
+from .pair import codes_of, give, give_stack, pair_of, squares
 
 
 class Equivalence(NamedTuple):
@@ -79,7 +79,7 @@ def equivalence(
     """
     check_choice("under", under, EQUIVALENCES)
     pair, argument = pair_of(W, V)
-    codes, others = _codes("U", U, argument), _codes("X", X, argument)
+    codes, others = codes_of("U", U, argument), codes_of("X", X, argument)
     if codes.shape != others.shape:
         raise ArgumentError(
             f"U and X must have the same shape; got {tuple(codes.shape)} and {tuple(others.shape)}."
@@ -103,16 +103,6 @@ class _Sides(NamedTuple):
     V: Array
     U: Array
     X: Array
-
-
-def _codes(name: str, value: Array, dictionary: Array) -> Array:
-    stack, raw = double(name, value)
-    *lead, _, r = dictionary.shape
-    if list(raw.shape[:-2]) != lead or raw.shape[-1] != r:
-        raise ArgumentError(
-            f"{name} must have shape {(*lead, 'n', r)} to go with W; got {tuple(raw.shape)}."
-        )
-    return stack
 
 
 def _share(stack: Array, name: str, *, of: Array) -> Array:

@@ -212,6 +212,17 @@ def stacked(name: str, value: Array) -> tuple[Factors, Array]:
     return Factors(wide, float(namespace(argument).finfo(argument.dtype).eps)), argument
 
 
+def codes_of(name: str, value: Array, dictionary: Array) -> Array:
+    """Return codes (..., n, r) that go with a dictionary as a stack in float64."""
+    stack, raw = double(name, value)
+    *lead, _, r = dictionary.shape
+    if list(raw.shape[:-2]) != lead or raw.shape[-1] != r:
+        raise ArgumentError(
+            f"{name} must have shape {(*lead, 'n', r)} to go with W; got {tuple(raw.shape)}."
+        )
+    return stack
+
+
 def pair_of(W: Array, V: Array, *, any_r: bool = False) -> tuple[Pair, Array]:
     """Check two stacks of dictionaries and return them as a `Pair`, with W as it was given.
 
@@ -260,16 +271,17 @@ def give(result: Array, argument: Array) -> Any:
         return float(result[0])
     if bool(xp.any(xp.isfinite(result) & (xp.abs(result) > xp.finfo(argument.dtype).max))):
         raise NonFiniteError(f"a result does not fit in {argument.dtype}: pass float64 arrays.")
-    return _like(xp.reshape(result, tuple(argument.shape[:-2])), argument)
+    return as_given(xp.reshape(result, tuple(argument.shape[:-2])), argument)
 
 
 def give_stack(stack: Array, argument: Array) -> Array:
     """Return matrices (k, a, b) as (..., a, b), of the kind and dtype of the argument."""
     lead = tuple(argument.shape[:-2])
-    return _like(namespace(stack).reshape(stack, lead + tuple(stack.shape[-2:])), argument)
+    return as_given(namespace(stack).reshape(stack, lead + tuple(stack.shape[-2:])), argument)
 
 
-def _like(result: Array, argument: Array) -> Array:
+def as_given(result: Array, argument: Array) -> Array:
+    """Return `result` in the dtype and on the device of `argument`."""
     result = namespace(result).astype(result, argument.dtype)
     return result.to(argument.device) if is_torch_array(result) else result
 

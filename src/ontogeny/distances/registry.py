@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..arrays import Array
-from ..errors import ArgumentError, check_choice, suggestion
+from ..errors import check_choice, check_known
 from . import covariances, norms, rotations, subspaces
 from .pair import measured
 
@@ -75,10 +75,5 @@ def measure_with(name: str, options: Mapping[str, Any]) -> Callable[..., Array]:
     """Return the measure of that name with its options checked and bound."""
     measure = MEASURES[check_choice("name", name, MEASURES)]
     allowed = tuple(inspect.signature(measure).parameters)[1:]
-    for option in options:
-        if option not in allowed:
-            has = f"; it has {', '.join(allowed)}" if allowed else ""
-            raise ArgumentError(
-                f"distance {name!r} has no option {option!r}{has}.{suggestion(option, allowed)}"
-            )
+    check_known(f"distance {name!r}", "option", options, allowed)
     return functools.partial(measure, **options)

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from array_api_compat import is_torch_array
 
 from ..arrays import Array, matrix, namespace
-from ..distances.pair import double
+from ..distances.pair import as_given, double
 from ..errors import ArgumentError, check_choice
 from .residual_norms import NORMS, ResidualNorm, matrix_norm
 
@@ -184,8 +183,8 @@ def fit_encoder(
     E, b = basis.carried_back(X)
     error, whole = matrix_norm(target - basis.Q @ X, norm), matrix_norm(target, norm)
     return Encoder(
-        matrix=given_back(E * (u / a), given),
-        intercept=given_back(b * u, given),
+        matrix=as_given(E * (u / a), given),
+        intercept=as_given(b * u, given),
         norm=norm,
         error=error * u,
         relative_error=error / whole if whole > 0 else 0.0,
@@ -306,9 +305,3 @@ def _balance(norm: ResidualNorm, primal: Array, dual: Array) -> Array:
 def _size(values: Array) -> float:
     xp = namespace(values)
     return float(xp.max(xp.abs(values)))
-
-
-def given_back(result: Array, given: Array) -> Array:
-    """Return `result` in the dtype and on the device of `given`."""
-    shaped = namespace(result).astype(result, given.dtype, copy=False)
-    return shaped.to(given.device) if is_torch_array(shaped) else shaped

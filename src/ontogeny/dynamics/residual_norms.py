@@ -6,123 +6,87 @@ sum of the values is what is minimised.
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..arrays import Array, namespace
 
 
-class ResidualNorm(abc.ABC):
+class ResidualNorm(NamedTuple):
     """A norm f of a residual R (n, r), as the splitting method needs it."""
 
-    by_column = False
+    value: Callable[[Array], Array]
+    """f(R): one value a column (r,), or one in all (1,)."""
+    prox: Callable[[Array, Array], Array]
+    """The R that minimises ``step f(R) + |R - V|² / 2``, from V and the step."""
+    dual: Callable[[Array], Array]
+    """The dual norm of a matrix, one a column or one in all."""
+    by_column: bool = False
     """Whether columns are fitted one by one."""
-    peaked = False
+    peaked: bool = False
     """Whether about as few entries carry it at the minimum as there are coordinates."""
 
-    @abc.abstractmethod
-    def value(self, R: Array) -> Array:
-        """Return f(R): one value a column (r,), or one in all (1,)."""
 
-    @abc.abstractmethod
-    def prox(self, V: Array, step: Array) -> Array:
-        """Return the R that minimises ``step f(R) + |R - V|² / 2``."""
-
-    @abc.abstractmethod
-    def dual(self, Z: Array) -> Array:
-        """Return the dual norm of Z, one a column or one in all."""
+def _column_sums(R: Array) -> Array:
+    xp = namespace(R)
+    return xp.sum(xp.abs(R), axis=0)
 
 
-class _L1(ResidualNorm):
-    """Sum of absolute entries."""
-
-    by_column = True
-
-    def value(self, R: Array) -> Array:
-        xp = namespace(R)
-        return xp.sum(xp.abs(R), axis=0)
-
-    def prox(self, V: Array, step: Array) -> Array:
-        return _soft(V, step)
-
-    def dual(self, Z: Array) -> Array:
-        xp = namespace(Z)
-        return xp.max(xp.abs(Z), axis=0)
+def _column_maxima(R: Array) -> Array:
+    xp = namespace(R)
+    return xp.max(xp.abs(R), axis=0)
 
 
-class _Linf(ResidualNorm):
-    """Largest absolute entry of every column."""
-
-    by_column = True
-    peaked = True
-
-    def value(self, R: Array) -> Array:
-        xp = namespace(R)
-        return xp.max(xp.abs(R), axis=0)
-
-    def prox(self, V: Array, step: Array) -> Array:
-        xp = namespace(V)
-        level = _level(xp.abs(V).mT, step[:, None])[..., 0]
-        return xp.clip(V, -level, level)
-
-    def dual(self, Z: Array) -> Array:
-        xp = namespace(Z)
-        return xp.sum(xp.abs(Z), axis=0)
+def _clipped_columns(V: Array, step: Array) -> Array:
+    xp = namespace(V)
+    level = _level(xp.abs(V).mT, step[:, None])[..., 0]
+    return xp.clip(V, -level, level)
 
 
-class _InducedLinf(ResidualNorm):
-    """Largest row sum of absolute entries."""
-
-    peaked = True
-
-    def value(self, R: Array) -> Array:
-        xp = namespace(R)
-        return xp.reshape(xp.max(xp.sum(xp.abs(R), axis=1)), (1,))
-
-    def prox(self, V: Array, step: Array) -> Array:
-        xp = namespace(V)
-        size = xp.abs(V)
-        total = xp.cumulative_sum(xp.sort(size, axis=1, descending=True), axis=1)
-        count = xp.arange(1, V.shape[1] + 1, dtype=V.dtype, device=V.device)
-        radius, mass = 0.0, float(step[0])
-        while True:  # Newton from the left on a convex, falling, piecewise linear function
-            shares = (total - radius) / count
-            at = xp.argmax(shares, axis=1)
-            cut = xp.clip(xp.max(shares, axis=1), 0.0, None)
-            excess = float(xp.sum(cut)) - mass
-            slope = float(xp.sum(xp.where(cut > 0, 1.0 / count[at], 0.0 * cut)))
-            if excess <= 1e-12 * mass or radius + excess / slope <= radius:
-                return _soft(V, cut[:, None])
-            radius += excess / slope
-
-    def dual(self, Z: Array) -> Array:
-        xp = namespace(Z)
-        return xp.reshape(xp.sum(xp.max(xp.abs(Z), axis=1)), (1,))
+def _largest_row_sum(R: Array) -> Array:
+    xp = namespace(R)
+    return xp.reshape(xp.max(xp.sum(xp.abs(R), axis=1)), (1,))
 
 
-class _Singular(ResidualNorm):
-    """A norm of the singular values; `prox` and `dual` are built from those of the values."""
+def _sum_of_row_maxima(Z: Array) -> Array:
+    xp = namespace(Z)
+    return xp.reshape(xp.sum(xp.max(xp.abs(Z), axis=1)), (1,))
 
-    def __init__(
-        self,
-        norm: Callable[[Array], Array],
-        shrink: Callable[[Array, Array], Array],
-        dual: Callable[[Array], Array],
-    ) -> None:
-        self._norm, self._shrink, self._dual = norm, shrink, dual
 
-    def value(self, R: Array) -> Array:
-        xp = namespace(R)
-        return xp.reshape(self._norm(xp.linalg.svdvals(R)), (1,))
+def _shrunk_rows(V: Array, step: Array) -> Array:
+    """Return the proximal map of the largest row sum: every row is shrunk by its own amount."""
+    xp = namespace(V)
+    size = xp.abs(V)
+    total = xp.cumulative_sum(xp.sort(size, axis=1, descending=True), axis=1)
+    count = xp.arange(1, V.shape[1] + 1, dtype=V.dtype, device=V.device)
+    radius, mass = 0.0, float(step[0])
+    while True:  # Newton from the left on a convex, falling, piecewise linear function
+        shares = (total - radius) / count
+        at = xp.argmax(shares, axis=1)
+        cut = xp.clip(xp.max(shares, axis=1), 0.0, None)
+        excess = float(xp.sum(cut)) - mass
+        slope = float(xp.sum(xp.where(cut > 0, 1.0 / count[at], 0.0 * cut)))
+        if excess <= 1e-12 * mass or radius + excess / slope <= radius:
+            return _soft(V, cut[:, None])
+        radius += excess / slope
 
-    def prox(self, V: Array, step: Array) -> Array:
+
+def _of_singular_values(
+    norm: Callable[[Array], Array],
+    shrink: Callable[[Array, Array], Array],
+    dual: Callable[[Array], Array],
+) -> ResidualNorm:
+    """Return a norm of the singular values, from norm, proximal map and dual norm of a vector."""
+
+    def prox(V: Array, step: Array) -> Array:
         left, values, right = namespace(V).linalg.svd(V, full_matrices=False)
-        return (left * self._shrink(values, step)) @ right
+        return (left * shrink(values, step)) @ right
 
-    def dual(self, Z: Array) -> Array:
-        xp = namespace(Z)
-        return xp.reshape(self._dual(xp.linalg.svdvals(Z)), (1,))
+    def value(R: Array, of: Callable[[Array], Array] = norm) -> Array:
+        xp = namespace(R)
+        return xp.reshape(of(xp.linalg.svdvals(R)), (1,))
+
+    return ResidualNorm(value, prox, lambda Z: value(Z, dual))
 
 
 def _soft(V: Array, by: Array) -> Array:
@@ -162,16 +126,17 @@ def _cut(values: Array, step: Array) -> Array:
     return xp.minimum(values, _level(values, step))
 
 
-_NUCLEAR = _Singular(_sum, lambda values, step: _soft(values, step), _largest)
-_SPECTRAL = _Singular(_largest, _cut, _sum)
 # The induced l1 norm is the largest column sum: fitting every column in l1 minimises it too.
+_L1 = ResidualNorm(_column_sums, _soft, _column_maxima, by_column=True)
 NORMS: dict[str, ResidualNorm] = {
-    "nuclear": _NUCLEAR,
-    "2": _SPECTRAL,
-    "l1": _L1(),
-    "linf": _Linf(),
-    "induced-l1": _L1(),
-    "induced-linf": _InducedLinf(),
+    "nuclear": _of_singular_values(_sum, _soft, _largest),
+    "2": _of_singular_values(_largest, _cut, _sum),
+    "l1": _L1,
+    "linf": ResidualNorm(
+        _column_maxima, _clipped_columns, _column_sums, by_column=True, peaked=True
+    ),
+    "induced-l1": _L1,
+    "induced-linf": ResidualNorm(_largest_row_sum, _shrunk_rows, _sum_of_row_maxima, peaked=True),
 }
 
 

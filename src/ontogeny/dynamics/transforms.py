@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Array, namespace
-from ..distances.pair import double
+from ..distances.pair import as_given, double
 from ..distances.rotations import best_rotation
 from ..errors import ArgumentError
-from .least_norm import given_back
 from .series import checked_steps
 
 
@@ -156,14 +155,14 @@ def transform(
     smallest = max(float(values[-1]), largest * float(xp.finfo(W.dtype).eps))
     norm = xp.linalg.matrix_norm
     return Transform(
-        matrix=given_back(T, given),
+        matrix=as_given(T, given),
         log_det=float(xp.sum(xp.log(values[kept]))),
         condition=largest / smallest if smallest > 0 else 1.0 / float(xp.finfo(W.dtype).eps),
         rank=int(xp.sum(xp.astype(kept, xp.int64))),
         general=TransformError(float(norm(W - V @ T)), float(norm(U - B @ inverse_transposed))),
         orthogonal=TransformError(float(norm(W - V @ Q)), float(norm(U - B @ Q))),
         identity=TransformError(float(norm(W - V)), float(norm(U - B))),
-        rotation=given_back(Q, given),
+        rotation=as_given(Q, given),
         dictionary_norm=float(norm(W)),
         codes_norm=float(norm(U)),
     )

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError, NonFiniteError
-from .series import checked_steps
+from .series import checked_steps, checked_values
 
 FEWEST_FOR_A_TREND = 10
 NEIGHBOURS = 4
@@ -84,16 +84,11 @@ def detrend(steps: ArrayLike, values: ArrayLike) -> Detrended:
     (True, True)
     """
     steps = checked_steps(steps)
-    series = np.asarray(values, dtype=np.float64)
-    if series.ndim == 0 or series.shape[-1] != len(steps):
-        raise ArgumentError(
-            f"values must have shape (..., {len(steps)}), one for each step; its shape is "
-            f"{series.shape}."
-        )
+    series = checked_values(values, len(steps))
     if len(steps) < FEWEST_FOR_A_TREND:
         raise ArgumentError(f"a trend needs at least {FEWEST_FOR_A_TREND} steps; got {len(steps)}.")
-    if not np.isfinite(series).all():
-        raise NonFiniteError(f"values holds {np.sum(~np.isfinite(series))} NaN or infinite values.")
+    if np.isnan(series).any():
+        raise NonFiniteError(f"values holds {np.sum(np.isnan(series))} NaN values.")
     roughness, basis = _demmler_reinsch(step_coordinate(steps))
     smoothing, freedom = _smoothing_grid(roughness)
     flexible = int(np.argmin(np.abs(freedom - FLEXIBLE * len(steps))))

@@ -48,7 +48,7 @@ class Regime:
     sd: float | np.ndarray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Regimes:
     """What `regimes` found.
 
@@ -92,20 +92,20 @@ class Regimes:
         Why no boundary could be looked for, else empty.
     """
 
-    boundary: float | None
-    interval: tuple[float, float] | None
-    smooth: Regime | None
-    noisy: Regime | None
-    noise_ratio: float
-    noise_ratio_interval: tuple[float, float]
-    spacing_ratio: float
+    boundary: float | None = None
+    interval: tuple[float, float] | None = None
+    smooth: Regime | None = None
+    noisy: Regime | None = None
+    noise_ratio: float = NAN
+    noise_ratio_interval: tuple[float, float] = (NAN, NAN)
+    spacing_ratio: float = NAN
     regimes: tuple[Regime, ...]
-    boundaries: tuple[float, ...]
+    boundaries: tuple[float, ...] = ()
     p_value: float
-    p_third: float
-    p_jumps: float
-    p_gradual: float
-    gradual_ratio: float
+    p_third: float = NAN
+    p_jumps: float = NAN
+    p_gradual: float = NAN
+    gradual_ratio: float = NAN
     trend: np.ndarray
     residuals: np.ndarray
     reason: str = ""
@@ -220,20 +220,8 @@ def regimes(
         return whole.reshape(shape)
 
     one = Regimes(
-        boundary=None,
-        interval=None,
-        smooth=None,
-        noisy=None,
-        noise_ratio=NAN,
-        noise_ratio_interval=(NAN, NAN),
-        spacing_ratio=NAN,
         regimes=_parts(job, single, ()),
-        boundaries=(),
         p_value=NAN if job.reason else job.p_value(),
-        p_third=NAN,
-        p_jumps=NAN,
-        p_gradual=NAN,
-        gradual_ratio=NAN,
         trend=back(job.trend),
         residuals=back(job.residuals),
         reason=job.reason,

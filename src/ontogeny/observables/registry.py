@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, TypeGuard
 
 from .._exports import features
-from ..errors import ArgumentError, check_choice, suggestion
+from ..errors import ArgumentError, check_choice, check_known
 from ..own_code import digest, set_on
 from .arguments import as_fields
 from .base import Observable
@@ -118,17 +118,10 @@ def make_own(kind: str, cls: Any, **arguments: Any) -> Observable:
 
 
 def _made(kind: str, cls: type[Observable], arguments: Mapping[str, Any]) -> Observable:
-    known = {f.name: f for f in dataclasses.fields(cls)}
-    for name in arguments:
-        if name not in known:
-            raise ArgumentError(
-                f"the observable {kind!r} has no argument {name!r}; it has {', '.join(known)}."
-                f"{suggestion(name, known)}"
-            )
-    for name, field in known.items():
-        required = (
-            field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        )
+    fields = {f.name: f for f in dataclasses.fields(cls)}
+    check_known(f"the observable {kind!r}", "argument", arguments, fields)
+    for name, field in fields.items():
+        required = field.default is field.default_factory is dataclasses.MISSING
         if required and name not in arguments:
             raise ArgumentError(f"the observable {kind!r} needs the argument {name!r}.")
     try:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, suggestion
+from ..errors import ArgumentError, check_known
 from ..inputs import Inputs, read_tokens
 from ..observables.arguments import check_kind
 from ..tasks import LabelledTexts, bundled_texts, document_files, load_texts, read_labelled
@@ -18,12 +18,8 @@ from ..trajectory import Trajectory
 
 def check_keys(where: str, table: Mapping[str, Any], allowed: Mapping[str, Any]) -> None:
     """Refuse unknown keys, and values of another kind than `allowed` says."""
+    check_known(where, "key", table, allowed)
     for key, value in table.items():
-        if key not in allowed:
-            raise ArgumentError(
-                f"{where} has no key {key!r}; it has {', '.join(allowed)}."
-                f"{suggestion(key, allowed)}"
-            )
         check_kind(where, key, value, allowed[key])
 
 

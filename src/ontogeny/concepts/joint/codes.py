@@ -75,18 +75,20 @@ def refined(sources: Sequence[np.ndarray], k: float, gathered: Gathered) -> list
     centred = [U - U.mean(axis=0) for U in codes]
     grams = [(u.T @ u).astype(np.float64) for u in centred]
     solvers = [u @ inverse_of(G).astype(np.float32) for u, G in zip(centred, grams, strict=True)]
-    found = [np.zeros_like(U) for U in codes]
-    known = [np.zeros_like(G) for G in grams]
+    readings = [np.zeros_like(U) for U in codes]
+    information = [np.zeros_like(G) for G in grams]
     for X in gathered.steps():
         moment = (X.T @ X).astype(np.float64)
         for i, solver in enumerate(solvers):
             D = (solver.T @ X).astype(np.float64)
             readout = _readout(D, grams[i], moment)
-            found[i] += X @ readout.astype(np.float32)
-            known[i] += D @ readout
+            readings[i] += X @ readout.astype(np.float32)
+            information[i] += D @ readout
     refit = []
-    for S, U, u, added, own in zip(sources, codes, centred, found, known, strict=True):
-        full = U + _divided(added - u @ own.astype(np.float32), np.diag(own))
+    for S, U, u, read, own in zip(sources, codes, centred, readings, information, strict=True):
+        # What all checkpoints read of the residual alone: with what the codes themselves write
+        # taken off, a code only moves by what the sparse codes have lost.
+        full = U + _divided(read - u @ own.astype(np.float32), np.diag(own))
         refit.append(np.where(skewness(full) > SKEWED, full, S))
     return refit
 
@@ -124,6 +126,7 @@ def sparse(codes: np.ndarray, k: float) -> np.ndarray:
     used = spread > 1e-6 * max(float(np.abs(codes).max()), 1e-30)
     signs = np.where(skewness(codes) < 0, -1.0, 1.0)
     values = np.where(used, codes / np.where(used, spread, 1.0) * signs, 0.0).astype(np.float32)
+    # One limit for the whole table, not one a token: a text full of concepts may have more than k.
     kept = min(round(len(values) * k), values.size)
     limit = max(float(np.partition(values, values.size - kept, axis=None)[-kept]), 0.0)
     return np.where((values >= limit) & (values > 0), values, np.float32(0.0))

@@ -304,6 +304,7 @@ class JointDictionary(BaseEstimator):
         rng = np.random.default_rng(self._draw_seed)
         births: BirthIntervals = birth_intervals(presence, self.lives_, self.n_draws, rng)
         for strength, again in self._again:
+            # After `extend` other seeds have no strengths at the added checkpoints.
             if len(strength) == len(self.strength_):
                 births = widened(births, self.lives_.born, strength, again)
         self.births_ = births

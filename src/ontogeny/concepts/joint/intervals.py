@@ -44,6 +44,7 @@ def birth_intervals(
     squared = presence.strength**2
     starts = np.full((draws, squared.shape[1]), -1)
     for k in range(draws):
+        # By how much the weight of each block differs from the 1 that it has in the data.
         times = rng.multinomial(blocks, np.full(blocks, 1 / blocks)) - 1.0
         moved = np.einsum("b,sbr->sr", times.astype(np.float32), presence.influence)
         noise = presence.spread * rng.standard_normal(squared.shape)
@@ -63,6 +64,7 @@ def birth_intervals(
 
 def _quantile(values: np.ndarray, seen: np.ndarray, level: float, to: np.ufunc) -> np.ndarray:
     """Return a quantile (r,) of the values (draws, r) that are seen; -1 of none."""
+    # Draws without a birth are sorted behind all others, where no `place` reaches.
     ordered = np.sort(np.where(seen, values, np.iinfo(int).max), axis=0)
     count = seen.sum(axis=0)
     place = to(level * np.maximum(count - 1, 0)).astype(int)

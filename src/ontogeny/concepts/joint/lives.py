@@ -172,6 +172,8 @@ def _own_part(
     if rise[0] > GROWS or rise[1] <= rise[0]:
         return None
     gram = whitened.astype(np.float64)
+    # As long as j is nothing but i, j writes this multiple of what i writes; j's own part at any
+    # checkpoint is the length of what its decoder has beyond that.
     factor = gram[:until, j, i].sum() / gram[:until, i, i].sum()
     left = gram[:, j, j] - 2 * factor * gram[:, j, i] + factor**2 * gram[:, i, i]
     part = np.sqrt(np.clip(left / np.maximum(gram[:, j, j], 1e-30), 0, 1))
@@ -199,6 +201,8 @@ def _confirmed(readable: np.ndarray, start: np.ndarray) -> np.ndarray:
     for t in reversed(range(S)):
         row[t] = np.where(readable[t], row[t + 1] + 1, 0)
     found = np.zeros(len(start), dtype=bool)
+    # At its very start a latent is still weak, so the row of readable checkpoints may begin one
+    # later. The zero rows at the end let `start + 1` point beyond the last checkpoint.
     for first in (start, start + 1):
         found |= row[first, each] >= np.clip(S - first, 2, STAYS)
     return found

@@ -92,6 +92,7 @@ class Decoder:
         length = np.einsum("rm,rm->r", D, D, dtype=np.float64)
         fitted = float((self.centred @ D * X).sum(dtype=np.float64)) / n
         left = max(1 - fitted / total, 0.0) * n / free
+        # The squared strength that a decoder fitted to noise alone has on average; it is taken off.
         floor = left * self.variance * self.error
         return np.sqrt(np.maximum(length * self.variance / total - floor, 0)), np.sqrt(floor), left
 
@@ -106,6 +107,8 @@ class Decoder:
             return np.zeros((self.blocks.shape[0], len(D)), dtype=np.float32)
         residual = X - self.centred @ D
         length = np.einsum("rm,rm->r", D, D)
+        # By the weight of a token its decoder moves, then the variance of the codes, then the
+        # variance of the checkpoint that both are divided by.
         of_token = 2 * variance * self.solver * (residual @ D.T)
         of_token += length * (self.centred**2 - variance) / n
         of_token -= length * variance * ((X**2).sum(axis=1, keepdims=True) / size - 1) / n

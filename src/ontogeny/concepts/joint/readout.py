@@ -62,6 +62,7 @@ class Moments:
             (n, r) codes that the readouts are fitted to.
         """
         found = np.empty((len(others), codes.shape[1]), dtype=codes.dtype)
+        # Readouts fitted on the first half serve tokens of the second, and the other way round.
         for half, rows, (weights, share) in zip(
             self.halves, (~first, first), self._readouts(codes), strict=True
         ):
@@ -120,6 +121,7 @@ class CheckpointReadout:
         X, D, covariance = self.moments.X, self.decoders, self.moments.covariance
         strength, floor, left = self.decoder.strength(X, D)
         size = float(np.trace(covariance))
+        # How many features vary independently: noise of a squared length averages over so many.
         effective = size**2 / max(float((covariance**2).sum()), 1e-300)
         return Presence(
             D[None],
@@ -145,6 +147,7 @@ def _limits(predicted: np.ndarray, share: np.ndarray) -> np.ndarray:
     """Return above which number (r,) a `share` (r,) of each column of `predicted` (n, r) lies."""
     n, r = predicted.shape
     kept = np.clip(np.ceil(share * n).astype(int), 1, n - 1)
+    # The largest value that is not kept, as `_above` compares by ">": ties fall below.
     return np.asarray(np.sort(predicted, axis=0)[n - 1 - kept, np.arange(r)])
 
 

@@ -116,10 +116,6 @@ class Untrained:
         known = {path: values[np.isfinite(values)]} if np.isfinite(values).any() else {}
         return cls(known, {}, str(layer["unnamed_because"].item()))
 
-    def of(self, path: str) -> np.ndarray | None:
-        """Return the concentrations in a layer, None where there are none."""
-        return self.by_layer.get(path)
-
     def because(self, path: str) -> str:
         """Return why concepts of a layer can get no name; empty where they can."""
         return "" if path in self.by_layer else self.failed.get(path, self.reason)

@@ -65,7 +65,7 @@ def describing(reading: Reading, state: xr.Dataset | None, describer: Describer)
         untrained = Untrained.stored(state.sel(layer=path), path)
         directions = (dictionary * orientation(codes)).T
         return {
-            **texts.described(codes, untrained.of(path), pieces),
+            **texts.described(codes, untrained.by_layer.get(path), pieces),
             **texts.contexts(codes),
             **near(directions @ directions.T),
             **vocabulary(directions, readouts.get(path), texts.random_state),

@@ -160,14 +160,7 @@ class JointConcepts(OfActivations):
     def check(self) -> None:
         """Refuse arguments out of range."""
         super().check()
-        check_choice("method", self.method, METHODS)
-        check_whole("n_concepts", self.n_concepts)
-        check_whole("n_active", self.n_active)
-        if self.n_active > self.n_concepts:
-            raise ArgumentError(
-                f"n_active must be at most n_concepts, which is {self.n_concepts}; got "
-                f"{self.n_active}."
-            )
+        check_latents(self.method, self.n_concepts, self.n_active)
         check_number("readable", self.readable, 0, 1)
         check_whole("examples", self.examples, 0)
         described = self.examples > 0 and self.tokens == "all"
@@ -292,11 +285,13 @@ class JointConcepts(OfActivations):
         named = None if isinstance(self.fit_steps, int) else sorted(set(self.fit_steps))
         if named and not run.is_control:
             return named
+        # A control run may have other steps than those named: as many of its own are taken.
         steps = np.asarray(run.steps)
         count = len(named) if named else self.fit_steps
         return [int(step) for step in steps[fitted_steps(count, len(steps))]]
 
     def _codes(self, layer: Gathered) -> Mapping[str, Any]:
+        # [seed, 1], [seed, 2], ...: fits, folds of texts and births draw from streams of their own.
         seeds = np.random.default_rng([self.random_state, 1]).integers(2**31, size=2).tolist()
         raw = raw_codes(layer, self.n_concepts, self.method, self.n_active, seeds)
         first, second = (sparse(each, self.n_active) for each in raw)
@@ -315,6 +310,18 @@ class JointConcepts(OfActivations):
         gathered = Gathered(len(X), X.shape[1], 1, stacked=self.method in TRAINED)
         gathered.add(X)
         seeds = np.random.default_rng([self.random_state, 1]).integers(2**31, size=1).tolist()
+        # A narrow layer has fewer latents here than the joint dictionary: with `n_active` codes a
+        # token each of them would fire more often than the shared ones.
         k = self.n_active * r / self.n_concepts
         (raw,) = raw_codes(gathered, r, self.method, max(round(k), 1), seeds)
         return sparse(raw, k)
+
+
+def check_latents(method: str, n_concepts: int, n_active: int) -> None:
+    """Check what joint dictionaries share: how codes are found, how many, how many a token has."""
+    check_choice("method", method, METHODS)
+    check_whole("n_concepts", n_concepts)
+    if check_whole("n_active", n_active) > n_concepts:
+        raise ArgumentError(
+            f"n_active must be at most n_concepts, which is {n_concepts}; got {n_active}."
+        )

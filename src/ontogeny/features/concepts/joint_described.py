@@ -49,7 +49,7 @@ def with_descriptions(
 
     def one(path: str, codes: np.ndarray) -> Mapping[str, Any]:
         return {
-            **texts.described(codes, untrained.of(path), words),
+            **texts.described(codes, untrained.by_layer.get(path), words),
             **texts.contexts(codes, "shared_"),
             **untrained.variables(path),
         }

@@ -121,12 +121,14 @@ class ShownCodes:
             return lambda *_: {}
         shown = ShownTexts.of(reading[InputSet(self.need.on)], self.count)
         values, texts = reading[self._own], reading.units(self.need)
+        # Every text shown is on the side of the fold on which the sampled tokens of its unit are.
         first = np.isin(reading.units(self._own), texts[half])
 
         def one(
             path: str, A: torch.Tensor, size: float, there: CheckpointReadout
         ) -> dict[str, Any]:
             codes, moments = there.decoder.codes, there.moments
+            # Centred by the mean of the sampled tokens, which the readouts were fitted on.
             Y = to_numpy(values[path]).astype(np.float64) - to_numpy(A).astype(np.float64).mean(0)
             Y[:, ~moments.X.any(axis=0)] = 0.0  # constant features, as where they are standardised
             found = moments.predicted_of((Y / size).astype(np.float32), first, codes)

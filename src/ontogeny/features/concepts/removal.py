@@ -94,11 +94,8 @@ class LossAtTokens:
 
     def _batches(self, ids: np.ndarray | None) -> list[Batch]:
         """Return the texts that hold a row and a predicted token, with `ids` for theirs."""
-        size, inputs, predicted = (
-            self.reading.settings.batch_size,
-            self.reading.inputs,
-            self._seen[1],
-        )
+        reading, predicted = self.reading, self._seen[1]
+        size, inputs = reading.settings.batch_size, reading.inputs
         return [
             batch
             for batch in inputs.batches(size, ids)

@@ -12,7 +12,6 @@ import numpy as np
 import xarray as xr
 
 from ...concepts import JointDictionary
-from ...concepts.joint.codes import METHODS
 from ...concepts.joint.intervals import FOUND_AGAIN
 from ...concepts.joint.lives import SECOND
 from ...errors import ArgumentError, check_choice, check_number, check_whole
@@ -23,7 +22,7 @@ from ...observables.catalogued import PresetEntry, Presets
 from ...quantities import Quantity
 from ...words.names import Names
 from .described import tidied
-from .joint import JointConcepts
+from .joint import JointConcepts, check_latents
 from .joint_lives import FEWEST, lives_of_layers
 from .vocabulary_rows import Rows, chosen_ids
 from .vocabulary_words import sentences
@@ -158,15 +157,8 @@ class VocabularyConcepts(Observable):
     def check(self) -> None:
         """Refuse arguments out of range."""
         super().check()
-        check_choice("method", self.method, METHODS)
+        check_latents(self.method, self.n_concepts, self.n_active)
         check_choice("start", self.start, STARTS)
-        check_whole("n_concepts", self.n_concepts)
-        check_whole("n_active", self.n_active)
-        if self.n_active > self.n_concepts:
-            raise ArgumentError(
-                f"n_active must be at most n_concepts, which is {self.n_concepts}; got "
-                f"{self.n_active}."
-            )
         check_whole("fit_steps", self.fit_steps)
         check_number("readable", self.readable, 0, 1)
         check_whole("nulls", self.nulls, 0)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from sklearn.base import clone
 
 from ...errors import ArgumentError, check_choice, check_number, check_whole
 from ...inputs import Inputs
@@ -128,7 +127,7 @@ class LabelledConcepts(Observable):
         return LabelledRows.of(inputs, self.tokens, self.fraction, self.random_state)
 
     def _fit(self, A: Any, rows: LabelledRows) -> ConceptDirection:
-        cav, seed = clone(self._cav()), self.random_state
+        cav, seed = self._cav(), self.random_state
         return fit_direction(A, rows, cav, self.n_random, self.n_refits, seed)
 
     def _stacked(

@@ -266,13 +266,8 @@ class CAV(ClassifierMixin, BaseEstimator):
         if self.solver == "adam":
             return adam(A, signs, weights, self.l2, self.intercept, self.learning_rate, limit)
         solver = RidgeLogistic(A, self.l2, self.intercept)
-        result = list(solver.solve_many(signs, weights, self.tol, limit))
-        return Fits(
-            np.stack([f.coef for f in result]),
-            np.array([f.intercept for f in result]),
-            np.array([f.converged for f in result]),
-            np.array([f.n_iter for f in result]),
-        )
+        solved = solver.solve_many(signs, weights, self.tol, limit)
+        return Fits(*map(np.array, zip(*solved, strict=True)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -15,14 +15,13 @@ _ROUNDING = 1e-7  # gradients this small hardly change an objective near one
 _JITTER = 1e-12  # of the mean curvature: keeps the factorisation defined where features are tied
 
 
-@dataclass(frozen=True)
-class Solved:
-    """One minimiser: ``coef`` (m,), ``intercept``, iterations, and whether it met the tolerance."""
+class Solved(NamedTuple):
+    """One minimiser: ``coef`` (m,), ``intercept``, whether it met the tolerance, iterations."""
 
     coef: np.ndarray
     intercept: float
-    n_iter: int
     converged: bool
+    n_iter: int
 
 
 class RidgeLogistic:
@@ -62,36 +61,27 @@ class RidgeLogistic:
         # Of the gradient without cancellation: where activations are tiny, so is every gradient.
         self._scale = min(1.0, float(np.linalg.norm(np.abs(features).mean(axis=0))) / 2)
 
-    def solve(
-        self,
-        signs: np.ndarray,
-        weights: np.ndarray | None = None,
-        tol: float = 1e-7,
-        max_iter: int = 1000,
-    ) -> Solved:
-        """Return the minimiser for labels `signs` (n,), each sample counted `weights` (n,) times.
-
-        It has converged where the norm of the gradient, in the coordinates in which the curvature
-        is at most one, is at most `tol`: the objective then lies within about ``tol^2`` of its
-        minimum. Where the penalty dwarfs the curvature, so that all gradients are small, `tol` is
-        relative to their scale.
-        """
-        tol *= self._scale
-        return self._solve(signs, weights, tol, max_iter, np.zeros(len(self._pull)))
-
     def solve_many(
         self,
         signs: np.ndarray,
-        weights: np.ndarray | None = None,
-        tol: float = 1e-7,
-        max_iter: int = 1000,
+        weights: np.ndarray | None,
+        tol: float,
+        max_iter: int,
     ) -> Iterator[Solved]:
-        """Iterate over the minimisers for each row of `signs` (K, n) and of `weights` (K, n)."""
+        """Iterate over the minimisers for each row of `signs` (K, n) and of `weights` (K, n).
+
+        Each sample counts `weights` times. One has converged where the norm of the gradient, in
+        the coordinates in which the curvature is at most one, is at most `tol`: the objective then
+        lies within about ``tol^2`` of its minimum. Where the penalty dwarfs the curvature, so that
+        all gradients are small, `tol` is relative to their scale.
+        """
+        tol *= self._scale
+        zero = np.zeros(len(self._pull))
         if weights is not None or len(signs) == 1:
             for k, row in enumerate(signs):
-                yield self.solve(row, None if weights is None else weights[k], tol, max_iter)
+                counted = None if weights is None else weights[k]
+                yield self._solve(row, counted, tol, max_iter, zero)
             return
-        tol *= self._scale
         points, steps, converged = self._unit_steps(signs, tol, min(max_iter, _UNIT_STEPS))
         for k, row in enumerate(signs):
             if converged[k]:
@@ -151,7 +141,7 @@ class RidgeLogistic:
     def _found(self, point: np.ndarray, steps: int, converged: bool) -> Solved:
         v = solve_triangular(self._factor.T, point)
         coef, intercept = (v[:-1], float(v[-1])) if self._intercept else (v, 0.0)
-        return Solved(coef, intercept, steps, converged)
+        return Solved(coef, intercept, converged, steps)
 
 
 class _Objective:
