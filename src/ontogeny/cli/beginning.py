@@ -15,20 +15,10 @@ from typing import Any
 import typer
 
 from ..errors import ArgumentError
-from ..start import (
-    Cost,
-    Proposal,
-    Wishes,
-    check_source,
-    download_limit,
-    estimate,
-    names_of,
-    propose,
-    same_source,
-    study_text,
-    to_fetch,
-    total,
-)
+from ..start.cost import Cost, download_limit, estimate, to_fetch, total
+from ..start.proposal import Proposal, Wishes, propose
+from ..start.source import check_source, names_of, same_source
+from ..start.written import study_text
 from ..trajectory import Trajectory
 
 _ASKED = "# Asked for: "

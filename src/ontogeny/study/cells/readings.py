@@ -370,14 +370,9 @@ def store_reference(value: Any) -> xr.Dataset:
     return xr.Dataset(layers, attrs={"reference": "layers"})
 
 
-def has_state(observable: Observable) -> bool:
-    """Return whether an observable prepares a state."""
-    return observable.prepares
-
-
 def state_node(observable: Observable) -> str:
     """Return the node whose state an observable is given, usually its own; empty if none."""
-    return observable.state_of or (observable.name if has_state(observable) else "")
+    return observable.state_of or (observable.name if observable.prepares else "")
 
 
 def load_state(observable: Observable, read: Callable[[Path], Cell]) -> xr.Dataset | None:
