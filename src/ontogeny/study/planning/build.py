@@ -234,7 +234,7 @@ class Graph:
         }
 
     def _weights(self, step: int, needs: Sequence[Need]) -> str:
-        names: set[str] | None = set()
+        names: set[str] | None = set()  # None: of one need it is not known, so all weights count
         for need in needs:
             known = self.probe.reads.get(need.at_step)
             names = None if names is None or known is None else names | known

@@ -10,7 +10,7 @@ from dataclasses import replace
 from ...capture.blocks import WeightBlock
 from ...trajectory import Checkpoint, Trajectory
 from ...trajectory.weights import MemoryWeights
-from ..cells.graph import BlockCell, LayerCell, StepCell, StudyCell, SummaryCell
+from ..cells.graph import BlockCell, LayerCell, StepCell, StudyCell
 from ..planning.build import Graph
 from ..planning.parts import RunPart
 from ..progress import Progress
@@ -96,21 +96,12 @@ class _Stages:
 def summarise(parts: Sequence[RunPart], waiting: Callable[[str], None]) -> None:
     """Compute every summary that does not stand: of controls, then of the run, which reads them."""
     studied, *controls = parts
-    for part in controls:
-        _summarise(part, part.graph.summaries(), waiting)
-    of_run = studied.graph.summaries([part.graph for part in controls])
-    _summarise(studied, of_run, waiting)
-
-
-def _summarise(
-    part: RunPart,
-    generations: Sequence[Sequence[SummaryCell]],
-    waiting: Callable[[str], None],
-) -> None:
-    """Compute the summaries of one run, those first that others depend on."""
-    for generation in generations:
-        tasks = [Task(cell.label, part.trajectory, (cell,)) for cell in generation]
-        list(TaskRunner(part.job, None, None, waiting).run(tasks))
+    graphs = [part.graph for part in controls]
+    for part in [*controls, studied]:
+        # Those first that others depend on.
+        for generation in part.graph.summaries(graphs if part is studied else ()):
+            tasks = [Task(cell.label, part.trajectory, (cell,)) for cell in generation]
+            list(TaskRunner(part.job, None, None, waiting).run(tasks))
 
 
 def save_digests(parts: Sequence[RunPart]) -> None:
