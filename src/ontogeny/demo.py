@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import ArgumentError
+from .store import write_whole
 from .study import Progress, open_study, read_study
 from .study.progress import Silent
 
@@ -120,7 +121,7 @@ def run_demo(
         If `folder` holds other files.
     """
     root, progress = Path(folder), progress or Silent()
-    _check_folder(root, quick)
+    _check_folder(root)
     if (root / "run").is_dir():
         _check_size(root, quick)
     else:
@@ -128,11 +129,8 @@ def run_demo(
     study_file = root / "study.toml"
     if not study_file.exists():
         title = "How a small EuroBERT learns Python's documentation"
-        partial = study_file.with_name(".study.toml.partial")
-        partial.write_text(
-            STUDY.format(title=title, **(_QUICK if quick else _FULL)), encoding="utf-8"
-        )
-        partial.replace(study_file)
+        text = STUDY.format(title=title, **(_QUICK if quick else _FULL))
+        write_whole(study_file, text.encode())
     study = read_study(study_file)
     progress.note(f"audit: {study.trajectory.audit()}")
     with ThreadPoolExecutor(_WORKERS) as executor:
@@ -140,7 +138,7 @@ def run_demo(
     return open_study(root / "study").report(root / "report.html")
 
 
-def _check_folder(root: Path, quick: bool) -> None:
+def _check_folder(root: Path) -> None:
     ours = {"run", "study.toml", "study", "report.html", _PARTIAL}
     found = {p.name for p in root.iterdir()} if root.is_dir() else set()
     others = {name for name in found - ours if not name.startswith(".")}

@@ -39,36 +39,15 @@ _PARTS = {
     "provenance": dict,
     "checksum": str,
 }
-_FAULTS = (
-    OSError,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-    MemoryError,
-)
-"""What reading a file raises that anybody may have written, or that was damaged."""
 _TEMPORARY = re.compile(r"\..+?\.(?:(?P<writer>[0-9a-f]{8}-\d+)\.)?[0-9a-f]{8}\.tmp")
 _SURELY_ENDED = 7 * 24 * 3600.0  # seconds; a job may be suspended for days
+# By the names that safetensors gives them, such as F32 and I8; bytes are in its order, the little.
 _DTYPES = {
-    "F64": "<f8",
-    "F32": "<f4",
-    "F16": "<f2",
-    "I64": "<i8",
-    "I32": "<i4",
-    "I16": "<i2",
-    "I8": "|i1",
-    "U64": "<u8",
-    "U32": "<u4",
-    "U16": "<u2",
-    "U8": "|u1",
-    "BOOL": "|b1",
-}
-
-
-_KNOWN = {np.dtype(name) for name in _DTYPES.values()}
+    f"{kind.upper()}{8 * size}": np.dtype(f"<{kind}{size}")
+    for kind, sizes in {"f": (2, 4, 8), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8)}.items()
+    for size in sizes
+} | {"BOOL": np.dtype("bool")}
+_STORABLE = frozenset(_DTYPES.values())
 
 
 @dataclass(frozen=True)
@@ -131,7 +110,7 @@ def write_cell(path: Path, cell: Cell) -> str:
 def _storable(name: str, values: np.ndarray) -> np.ndarray:
     """Return numbers in this machine's byte order and in one piece."""
     dtype = values.dtype.newbyteorder("=")
-    if dtype not in _KNOWN:
+    if dtype not in _STORABLE:
         raise StoreError(f"{name} is of type {dtype}; a cell holds real numbers and texts.")
     return np.ascontiguousarray(values, dtype).reshape(values.shape)
 
@@ -351,7 +330,9 @@ def _reading(path: Path) -> Iterator[BinaryIO]:
             yield file
     except StoreError:
         raise
-    except _FAULTS as error:
+    # A file that anybody may have written, or that was damaged, makes JSON, numpy and xarray raise
+    # whatever they have: a deep nesting a RecursionError, a forged shape a MemoryError.
+    except Exception as error:
         kind = type(error).__name__
         raise StoreError(f"{path} is not a readable cell: {kind}: {error}") from error
 
@@ -380,7 +361,7 @@ def _parsed(path: Path, file: BinaryIO) -> tuple[dict[str, Any], dict[str, Any],
 
 def _tensor(spec: Mapping[str, Any]) -> tuple[np.dtype, tuple[int, ...], int, int]:
     """Return dtype, shape and the first and last offset of a tensor, which must fit together."""
-    dtype, shape = np.dtype(_DTYPES[spec["dtype"]]), tuple(spec["shape"])
+    dtype, shape = _DTYPES[spec["dtype"]], tuple(spec["shape"])
     begin, end = spec["data_offsets"]
     if end - begin != math.prod(shape) * dtype.itemsize or min(begin, *shape, 0) < 0:
         raise ValueError(f"{end - begin} bytes are no numbers of shape {shape} and type {dtype}")

@@ -15,20 +15,11 @@ from typing import Any
 import typer
 
 from ..errors import ArgumentError
-from ..start import (
-    Cost,
-    Proposal,
-    Wishes,
-    check_source,
-    download_limit,
-    estimate,
-    names_of,
-    propose,
-    same_source,
-    study_text,
-    to_fetch,
-    total,
-)
+from ..start.cost import Cost, download_limit, estimate, to_fetch, total
+from ..start.proposal import Proposal, Wishes, propose
+from ..start.source import check_source, names_of, same_source
+from ..start.written import study_text
+from ..store import write_whole
 from ..trajectory import Trajectory
 
 _ASKED = "# Asked for: "
@@ -49,11 +40,8 @@ class Begun:
 
     def write(self, run_with: str) -> None:
         """Write the study file, whole or not at all."""
-        self.file.parent.mkdir(parents=True, exist_ok=True)
-        partial = self.file.with_name(f".{self.file.name}.partial")
         text = study_text(self.proposal, run_with)
-        partial.write_text(_with_asked(text, self.proposal.wishes), encoding="utf-8")
-        partial.replace(self.file)
+        write_whole(self.file, _with_asked(text, self.proposal.wishes).encode())
 
 
 def prepared(

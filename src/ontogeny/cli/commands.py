@@ -103,7 +103,7 @@ def plan(
     ] = False,
 ) -> None:
     """Report what a run would read, compute and store, and what would fail; nothing is written."""
-    from ..start import time_left
+    from ..start.cost import time_left
     from ..study import read_study
 
     chosen = read_study(study, trust_remote_code=trust_remote_code)

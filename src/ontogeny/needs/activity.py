@@ -38,8 +38,7 @@ class Activations(Need):
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        if isinstance(self.layers, list):
-            object.__setattr__(self, "layers", tuple(self.layers))
+        super().__post_init__()
         check_choice("tokens", self.tokens, GRANULARITIES)
         if self.max_tokens is not None and self.max_tokens < 2:
             raise ArgumentError(f"max_tokens must be at least 2 or None; got {self.max_tokens}.")
@@ -47,7 +46,7 @@ class Activations(Need):
     @property
     def patterns(self) -> tuple[str, ...]:
         """The layer globs as a tuple."""
-        return (self.layers,) if isinstance(self.layers, str) else self.layers
+        return self.globs(self.layers)
 
     def labels(self, source: Source) -> tuple[str, ...]:
         """Return the labels of the modules that match."""
@@ -111,9 +110,7 @@ class Attention(Need):
     shown: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("layers", "top"):
-            if isinstance(getattr(self, name), list):
-                object.__setattr__(self, name, tuple(getattr(self, name)))
+        super().__post_init__()
         check_choice("statistic", self.statistic, ("entropy",))
         check_choice("tokens", self.tokens, ("all", "last"))
         if any(k < 1 for k in self.top):
@@ -158,14 +155,9 @@ class Readouts(Need):
     layers: str | tuple[str, ...]
     on: str | None = None
 
-    def __post_init__(self) -> None:
-        if isinstance(self.layers, list):
-            object.__setattr__(self, "layers", tuple(self.layers))
-
     def read(self, source: Source) -> Any:
         """Return the maps of the layers that have one."""
-        patterns = (self.layers,) if isinstance(self.layers, str) else self.layers
-        return source.readouts(patterns)
+        return source.readouts(self.globs(self.layers))
 
     def tensors(self, source: Source) -> set[str]:
         """Return the tensors of all modules that are called."""

@@ -34,10 +34,21 @@ class Need:
     over: ClassVar[str] = "step"
     """What observables that need it are mapped over: ``"step"``, ``"block"`` or ``"layer"``."""
 
+    def __post_init__(self) -> None:
+        """Make lists tuples: a need is the key of what is read, and study files give lists."""
+        for name, value in vars(self).items():
+            if isinstance(value, list):
+                object.__setattr__(self, name, tuple(value))
+
     @property
     def at_step(self) -> Need:
         """The need that is read of a checkpoint: this one, unless it is a `Reference`."""
         return self
+
+    @staticmethod
+    def globs(patterns: str | tuple[str, ...]) -> tuple[str, ...]:
+        """Return one glob or several as a tuple."""
+        return (patterns,) if isinstance(patterns, str) else patterns
 
     def check(self, source: Source) -> None:
         """Refuse a model or inputs that it cannot read; called once before a study begins."""

@@ -31,10 +31,7 @@ class Losses(Need):
 
     def __post_init__(self) -> None:
         check_choice("objective", self.objective, ("auto", "causal", "masked"))
-        if not 0 < self.mask_fraction < 1:
-            raise ArgumentError(
-                f"mask_fraction must lie between 0 and 1; got {self.mask_fraction}."
-            )
+        _check_fraction(self.mask_fraction)
 
     def pass_key(self, source: Source) -> Hashable:
         """Return the key of a whole pass, over masked texts if masked tokens are predicted."""
@@ -119,10 +116,7 @@ class Gradients(Need):
     exclusive: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not 0 < self.mask_fraction < 1:
-            raise ArgumentError(
-                f"mask_fraction must lie between 0 and 1; got {self.mask_fraction}."
-            )
+        _check_fraction(self.mask_fraction)
 
     def check(self, source: Source) -> None:
         """Refuse a loss that is unknown or does not fit the model and its inputs."""
@@ -131,3 +125,9 @@ class Gradients(Need):
     def read(self, source: Source) -> Any:
         """Return the model with its loss."""
         return source.gradients(self)
+
+
+def _check_fraction(mask_fraction: float) -> None:
+    """Refuse a share of tokens that hides none or all of them."""
+    if not 0 < mask_fraction < 1:
+        raise ArgumentError(f"mask_fraction must lie between 0 and 1; got {mask_fraction}.")

@@ -17,14 +17,10 @@ class Weights(Need):
     runs_model: ClassVar[bool] = False
     over: ClassVar[str] = "block"
 
-    def __post_init__(self) -> None:
-        if isinstance(self.blocks, list):
-            object.__setattr__(self, "blocks", tuple(self.blocks))
-
     @property
     def patterns(self) -> tuple[str, ...]:
         """The block globs as a tuple."""
-        return (self.blocks,) if isinstance(self.blocks, str) else self.blocks
+        return self.globs(self.blocks)
 
 
 @dataclass(frozen=True)

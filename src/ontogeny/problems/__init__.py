@@ -5,7 +5,4 @@ from __future__ import annotations
 from .problem import Problem
 from .table import Problems
 
-__all__ = [
-    "Problem",
-    "Problems",
-]
+__all__ = ["Problem", "Problems"]

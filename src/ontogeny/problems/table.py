@@ -81,20 +81,20 @@ class Problems(Sequence[Problem]):
         """
         if not self.rows:
             return ""
-        own = [row for row in self.rows if not row.run]
+        of_run = [row for row in self.rows if not row.run]
         groups: dict[str, list[Problem]] = {}
-        for row in own or self.rows:
+        for row in of_run or self.rows:
             groups.setdefault(row.where, []).append(row)
-        said = [
+        parts = [
             f"{where}{self._count(each)}: {_main_reason(each)}" for where, each in groups.items()
         ]
-        more = len(said) - _NAMED
+        more = len(parts) - _NAMED
         if more > 0:
-            of = f"observable{'s' * (more > 1)}" if own else "of control runs"
-            said[_NAMED:] = [f"and {more} more {of}"]
-        if own and self._runs:
-            said.append(self._controls_failed)
-        return f"{self._head()}: {'; '.join(said)}"
+            of = f"observable{'s' * (more > 1)}" if of_run else "of control runs"
+            parts[_NAMED:] = [f"and {more} more {of}"]
+        if of_run and self._runs:
+            parts.append(self._controls_failed)
+        return f"{self._head()}: {'; '.join(parts)}"
 
     def _head(self) -> str:
         if self.failed:
@@ -135,11 +135,11 @@ class Problems(Sequence[Problem]):
         return f"{self._head()}; {lost} of {len(self.standings)} observables {has} no result"
 
     def _repr_html_(self) -> str:
-        said = "".join(f"<p>{html.escape(line)}</p>" for line in (self.standing, *self.notes))
+        text = "".join(f"<p>{html.escape(line)}</p>" for line in (self.standing, *self.notes))
         if not self.rows:
-            return said
+            return text
         lines = [_cells(row, whole=True) for row in self.rows]
-        return f"{said}{html_table(HEADS, lines)}"
+        return f"{text}{html_table(HEADS, lines)}"
 
 
 def problems_of(result: MergedResult) -> Problems:

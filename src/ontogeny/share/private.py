@@ -11,6 +11,7 @@ import re
 import socket
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
@@ -60,24 +61,20 @@ def shorten_within(text: str, found: dict[str, str]) -> str:
     >>> shorten_within("see https://example.org/a/b, and/or 3 tokens/s", found)
     'see https://example.org/a/b, and/or 3 tokens/s'
     """
-    for known in _own_folders():
-        text = re.sub(rf"(?<![\w/]){re.escape(known)}(?=[/\\])", "~", text)
+    for folder in _own_folders():
+        text = re.sub(rf"(?<![\w/]){re.escape(folder)}(?=[/\\])", "~", text)
     return _PATH.sub(lambda m: found.setdefault(m[0], _last(m[0])), text)
 
 
 def remove_paths(store: Path, found: dict[str, str]) -> None:
     """Shorten absolute paths in the provenance and the statuses of a copied result."""
-
-    def change(text: str) -> str:
-        return shorten_within(text, found)
-
-    change_attributes(
-        store, "", lambda attributes: in_strings(attributes, lambda text: shorten(text, found))
-    )
+    # What a study states of itself may be a path as a whole; a reason of a failure quotes some.
+    whole, within = partial(shorten, found=found), partial(shorten_within, found=found)
+    change_attributes(store, "", lambda attrs: in_strings(attrs, whole))
     for node in (path.parent for path in store.glob("*/.zgroup")):
-        change_attributes(store, node.name, lambda attrs: attrs | _failure(attrs, change))
+        change_attributes(store, node.name, lambda attrs: attrs | _failure(attrs, within))
         if (node / "status").is_dir():
-            change_texts(store, f"{node.name}/status", change)
+            change_texts(store, f"{node.name}/status", within)
 
 
 def _failure(attributes: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:

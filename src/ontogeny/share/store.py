@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..study.results.checksums import write_checksums
-
-_METADATA = (".zarray", ".zattrs", ".zgroup")
+from ..study.results.foreign import metadata_files
 
 
 def change_attributes(
@@ -71,12 +70,6 @@ def strings(value: Any) -> Iterator[str]:
 
 def seal(store: Path) -> None:
     """Write the metadata of the whole store and the checksums again."""
-    found = {
-        path.relative_to(store).as_posix(): json.loads(path.read_bytes())
-        for path in sorted(store.rglob(".z*"))
-        if path.name in _METADATA
-    }
-    content = {"metadata": found, "zarr_consolidated_format": 1}
+    content = {"metadata": metadata_files(store), "zarr_consolidated_format": 1}
     (store / ".zmetadata").write_text(json.dumps(content, indent=2), encoding="utf-8")
-    (store / ".checksums.json").unlink()
     write_checksums(store)

@@ -23,7 +23,7 @@ def value(content: Any) -> str:
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(content, list | tuple):
         return f"[{', '.join(map(value, content))}]"
-    if isinstance(content, float) and not isinstance(content, bool):
+    if isinstance(content, float):  # JSON would write inf as Infinity, which TOML does not know
         return repr(content)
     return json.dumps(content)
 

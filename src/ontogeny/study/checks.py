@@ -11,7 +11,6 @@ from ..inputs import Inputs
 from ..observables import Observable
 from ..observables.arguments import check_node
 from ..trajectory import Trajectory
-from .cells.readings import has_state
 from .planning.build import generations
 
 
@@ -52,9 +51,11 @@ def check_observables(observables: Sequence[Observable]) -> tuple[Observable, ..
             )
         names.add(observable.name)
     by_name = {o.name: o for o in observables}
+    edges = {
+        o.name: [*o.depends_on, *([] if o.source is None else [o.source.node])] for o in observables
+    }
     for observable in observables:
-        sources = [] if observable.source is None else [observable.source.node]
-        for other in [*observable.depends_on, *sources]:
+        for other in edges[observable.name]:
             if other not in names:
                 raise ArgumentError(
                     f"{observable.name} depends on {other!r}, which the study does not have."
@@ -63,15 +64,12 @@ def check_observables(observables: Sequence[Observable]) -> tuple[Observable, ..
         _check_source(observable, by_name)
         _check_state(observable, by_name)
         observable.check_nodes(by_name)
-    _check_order(observables)
+    _check_order(edges)
     return tuple(observables)
 
 
-def _check_order(observables: Sequence[Observable]) -> None:
+def _check_order(edges: Mapping[str, Sequence[str]]) -> None:
     """Refuse observables that depend on themselves, directly or through others."""
-    edges = {
-        o.name: [*o.depends_on, *([] if o.source is None else [o.source.node])] for o in observables
-    }
     try:
         generations(edges)
     except CycleError as error:
@@ -82,9 +80,9 @@ def _check_order(observables: Sequence[Observable]) -> None:
 def _check_state(observable: Observable, by_name: Mapping[str, Observable]) -> None:
     """Refuse the state of a node that the study does not have, or that prepares none."""
     node = observable.state_of
-    if node and (node not in by_name or not has_state(by_name[node])):
+    if node and (node not in by_name or not by_name[node].prepares):
         others = {name: other for name, other in by_name.items() if name != observable.name}
-        known = [name for name, other in others.items() if has_state(other)]
+        known = [name for name, other in others.items() if other.prepares]
         why = "prepares nothing" if node in by_name else "the study does not have"
         raise ArgumentError(
             f"{observable.name} reads the state of {node!r}, which {why}.{suggestion(node, known)}"

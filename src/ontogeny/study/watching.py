@@ -148,6 +148,8 @@ class _Watch:
                     seen, changed = look, time.monotonic()
                 if look.landed and self._is_over(look, changed):
                     return self._last_round(look)
+                # A round that failed leaves `studied` as it is, so that it is tried again even if
+                # nothing more lands.
                 if look.landed != studied.landed and self._round(look):
                     studied = look
                 time.sleep(self._pause(look))
@@ -172,8 +174,11 @@ class _Watch:
             have = "s have" if count > 1 else " has"
             self.progress.note(f"{count} checkpoint{have} landed; the first page takes {FEWEST}")
             return
+        # Files that are being written are no findings of an audit while the training goes on.
         in_progress = replace(trajectory.catalogue, incomplete=(), temporary=())
         trajectory = replace(trajectory, catalogue=in_progress)
+        # Of the last step, the noise steps and the controls' steps each round has others: what
+        # refers to them would be computed anew as often. The first step stays.
         options = {"reference": "first", "noise": 0, "controls": 0, "control_runs": ()}
         self.shown = self.run_study(study.over(trajectory, **options))
         _write_page(self.shown, self.page, {"every": self.every})

@@ -50,6 +50,7 @@ def check_cache(
         return Checked("stale", (str(error),))
     if changed := difference(stored.fingerprint, plain(fingerprint)):
         return Checked("stale", tuple(changed))
+    # A cell can be done although some of its layers or steps failed: these are tried again.
     if stored.status != "done" or _failed_layers(stored.data):
         return Checked("retry", (stored.status,))
     return Checked("done", (), environment_of(stored.provenance))
@@ -119,14 +120,14 @@ class DigestCache:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
-        self._known: dict[str, Any] = {}
+        self._entries: dict[str, Any] = {}
         self._changed = False
         if path is not None and path.exists():
             try:
-                known = json.loads(path.read_text())
-                self._known = known if isinstance(known, dict) else {}
+                content = json.loads(path.read_text())
+                self._entries = content if isinstance(content, dict) else {}
             except (OSError, ValueError):  # a damaged cache costs time, never a result
-                self._known = {}
+                pass
 
     def __call__(self, checkpoint: Checkpoint, names: Iterable[str] | None = None) -> str:
         """Return one digest of the tensors `names` of a checkpoint, or of all its weights.
@@ -138,6 +139,7 @@ class DigestCache:
         CheckpointError
             If the checkpoint cannot be read.
         """
+        # The Hub lists digests of whole files: so nothing is downloaded to find that all is done.
         if checkpoint.file_digests() is not None:
             return checkpoint.fingerprint
         return combine(self._tensors(checkpoint), names)
@@ -158,11 +160,11 @@ class DigestCache:
         files = checkpoint.weights.on_disk()
         if files is None:
             return checkpoint.digests()
-        stamp = [list(each) for each in files.stamp()]  # as JSON gives it back
-        entry = self._known.get(str(checkpoint.path))
+        stamp = [list(file) for file in files.stamp()]  # as JSON gives it back
+        entry = self._entries.get(str(checkpoint.path))
         if not isinstance(entry, dict) or entry.get("files") != stamp or "tensors" not in entry:
             entry = {"files": stamp, "tensors": checkpoint.digests()}
-            self._known[str(checkpoint.path)] = entry
+            self._entries[str(checkpoint.path)] = entry
             self._changed = True
         return entry["tensors"]
 
@@ -179,7 +181,7 @@ class DigestCache:
     def save(self) -> None:
         """Write the digests that are new."""
         if self._path is not None and self._changed:
-            write_json(self._path, self._known)
+            write_json(self._path, self._entries)
             self._changed = False
 
 

@@ -39,41 +39,42 @@ def environment(device: str = "cpu") -> dict[str, str]:
     >>> sorted(environment())[:3]
     ['BLAS', 'instructions', 'numpy']
     """
-    found = dict(_of_this_process())
+    result = dict(_of_this_process())
     if device.startswith("cuda"):
-        found["GPU"] = torch.cuda.get_device_name(device)
-        found["CUDA"] = str(torch.version.cuda)
-        found["matrix products"] = _precision(torch.backends.cuda.matmul)
-    return found
+        result["GPU"] = torch.cuda.get_device_name(device)
+        result["CUDA"] = str(torch.version.cuda)
+        result["matrix products"] = _precision(torch.backends.cuda.matmul)
+    return result
 
 
 def _precision(products: Any) -> str:
     """Return how float32 is multiplied: ``"tf32"`` is faster and has ten bits."""
-    known = getattr(products, "fp32_precision", None)  # PyTorch before 2.9 has a switch alone
-    return "tf32" if known == "tf32" or (known is None and products.allow_tf32) else "float32"
+    mode = getattr(products, "fp32_precision", None)  # PyTorch before 2.9 has a switch alone
+    return "tf32" if mode == "tf32" or (mode is None and products.allow_tf32) else "float32"
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
     """Return the versions of this package and of those of `packages` that are installed."""
-    found = {"ontogeny": __version__}
+    result = {"ontogeny": __version__}
     for package in packages:
         try:
-            found[package] = version(package)
+            result[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return result
 
 
 @cache
 def _of_this_process() -> dict[str, str]:
+    # The same BLAS has other kernels for AVX2 and AVX-512, whose sums differ in the last bits.
     libraries = {
-        str(each.get("architecture") or each["internal_api"])
-        for each in threadpool_info()
-        if each["user_api"] == "blas"
+        str(library.get("architecture") or library["internal_api"])
+        for library in threadpool_info()
+        if library["user_api"] == "blas"
     }
     instructions = f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}"
-    known = {"instructions": instructions, "BLAS": ", ".join(sorted(libraries))}
-    return versions(PACKAGES) | known
+    hardware = {"instructions": instructions, "BLAS": ", ".join(sorted(libraries))}
+    return versions(PACKAGES) | hardware
 
 
 def counted(environments: Iterable[Environment]) -> list[tuple[dict[str, str], int]]:
@@ -112,12 +113,12 @@ def differences(
         return []
     usual, lines = groups[0][0] if here is None else here, []
     for there, count in groups:
-        if changed := _changed(usual, there):
+        if changed := difference(usual, there) if there else ["it was not recorded"]:
             named = _named(node for node, each in cells if each == there)
             verb = "was" if count == 1 else "were"
             lines.append(
                 f"{count:,} of {len(cells):,} cells ({named}) {verb} computed in another "
-                f"environment: {changed}"
+                f"environment: {'; '.join(changed)}"
             )
     return lines
 
@@ -127,11 +128,7 @@ def _named(nodes: Iterable[str]) -> str:
     return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:2])} and others"
 
 
-def _changed(usual: Environment, other: Environment) -> str:
-    return "; ".join(difference(usual, other)) if other else "it was not recorded"
-
-
 def environment_of(provenance: Mapping[str, Any]) -> Environment:
     """Return where a cell was computed, by what is kept with it; empty for earlier versions."""
-    found = provenance.get("environment")
-    return found if isinstance(found, Mapping) else {}
+    recorded = provenance.get("environment")
+    return recorded if isinstance(recorded, Mapping) else {}

@@ -167,8 +167,10 @@ def header_of(folder: Path, cells: Iterable[StudyCell] = ()) -> Callable[[Path],
             return "unreadable", f"missing: {error}"
         if place in known:
             expected = plain(known[place].fingerprint(header))
+            # A state's fingerprint also holds the steps that `prepare` turned out to read, which
+            # are known only afterwards: they are no reason to take it for another run's.
             stored = found["fingerprint"]
-            same = {name: each for name, each in stored.items() if name in expected}
+            same = {name: value for name, value in stored.items() if name in expected}
             if changed := difference(same, expected):
                 why = f"another run has put its own in its place ({changed[0]}); run again"
                 return REPLACED, f"missing: {why}"
@@ -291,6 +293,8 @@ class BlockCell(ObservedCell):
         try:
             return Outcome(observable.observe(reading, state))
         except NonFiniteError as error:
+            # One diverged checkpoint must not cost a block its whole path. Without its first or
+            # last step, however, distances would be of another path, so then the cell fails.
             broken = reading.not_finite()
             if not broken.any() or broken[0] or broken[-1]:
                 raise
@@ -350,6 +354,7 @@ class SummaryCell(StudyCell):
         stored = {cell.key: self._stored(cell.place, context.dependencies) for cell in self.cells}
         stacked = stack(observable, stored, job.folder)
         stacked.attrs["reference_step"] = job.settings.reference_step
+        # `reads` are the cells, then the nodes it depends on, the controls, and last the state.
         count, beside = len(observable.depends_on), len(self.controls)
         places = self.reads[len(self.cells) :][: count + beside]
         read = [summary_data(context.dependencies.read(place)) for place in places]

@@ -44,12 +44,8 @@ def _alike(first: xr.Dataset, other: xr.Dataset, name: str) -> bool:
         return False
     a, b = first[name], other[name]
     same = (a.dims, a.shape, a.dtype, a.attrs) == (b.dims, b.shape, b.dtype, b.attrs)
-    return same and all(
-        dim in first.indexes and dim in other.indexes and a.indexes[dim].equals(b.indexes[dim])
-        if dim in first.indexes or dim in other.indexes
-        else True
-        for dim in a.dims
-    )
+    labelled = same and a.indexes.keys() == b.indexes.keys()
+    return labelled and all(index.equals(b.indexes[dim]) for dim, index in a.indexes.items())
 
 
 def stacked_in_file(rows: Sequence[np.ndarray | None], folder: Path) -> np.ndarray:

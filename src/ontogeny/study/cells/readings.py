@@ -118,14 +118,15 @@ class Values(dict[Need, Any]):
         try:
             self.update(read(needs) if needs else {})
         except CheckpointError as error:
+            # Of a damaged file nothing can be read: one by one it would be loaded for each need.
             self._errors = dict.fromkeys(needs, error)
         except Exception as error:  # a need that cannot be read must not cost the others theirs
             log.debug("reading together failed (%s); reading one by one", error)
             for need in needs:
                 try:
                     self.update(read([need]))
-                except Exception as own:
-                    self._errors[need] = own
+                except Exception as reason:
+                    self._errors[need] = reason
 
     def __missing__(self, need: Need) -> Any:
         raise self._errors.get(need, KeyError(need))
@@ -133,6 +134,8 @@ class Values(dict[Need, Any]):
 
 def _skeleton(job: Job, trajectory: Trajectory) -> Any:
     """Return this thread's one model skeleton of the run."""
+    # Building a model takes longer than filling it, so each thread builds one and fills it with
+    # the weights of every checkpoint; the token tells the runs of one process apart.
     if getattr(_local, "token", None) != job.token:
         settings = job.settings
         _local.skeleton = trajectory.skeleton(settings.device, settings.torch_dtype())
@@ -192,6 +195,7 @@ class ReadStep:
     def shared(self, need: Need, key: Hashable, make: Callable[[], Any]) -> Any:
         """Return what `make` gives, kept for other observables that declare the need."""
         self._check_declared(need)
+        # What no other observable asks for would only take memory from what is shared.
         others = sum(need in other.needs() for other in self._job.observables) - 1
         return self._shared.get((need, key), make) if others > 0 else make()
 
@@ -370,14 +374,9 @@ def store_reference(value: Any) -> xr.Dataset:
     return xr.Dataset(layers, attrs={"reference": "layers"})
 
 
-def has_state(observable: Observable) -> bool:
-    """Return whether an observable prepares a state."""
-    return observable.prepares
-
-
 def state_node(observable: Observable) -> str:
     """Return the node whose state an observable is given, usually its own; empty if none."""
-    return observable.state_of or (observable.name if has_state(observable) else "")
+    return observable.state_of or (observable.name if observable.prepares else "")
 
 
 def load_state(observable: Observable, read: Callable[[Path], Cell]) -> xr.Dataset | None:

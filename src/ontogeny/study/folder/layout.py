@@ -8,18 +8,8 @@ from pathlib import Path
 
 from ...needs.derived import Reference
 
-WRITTEN = (
-    ".*.tmp",
-    "cells/*/.*.tmp",
-    "states/.*.tmp",
-    "summaries/.*.tmp",
-    "runs/*/cells/*/.*.tmp",
-    "runs/*/states/.*.tmp",
-    "runs/*/summaries/.*.tmp",
-    "runs/*/.claims/.*.tmp",
-    "retained/.*.tmp",
-    ".claims/.*.tmp",
-)
+_PLACES = ("", "cells/*/", "states/", "summaries/", "retained/", ".claims/")
+WRITTEN = tuple(f"{run}{place}.*.tmp" for run in ("", "runs/*/") for place in _PLACES)
 """Globs of the temporary files of what is written whole."""
 
 

@@ -30,7 +30,7 @@ from ..cells.graph import (
     StudyCell,
     SummaryCell,
 )
-from ..cells.readings import has_state, own_needs, state_node, vocabulary_size
+from ..cells.readings import own_needs, state_node, vocabulary_size
 from ..folder.layout import HERE, cell_path, reference_path, run_folder, state_path, summary_path
 from ..folder.settings import Settings
 from .probe import Probe
@@ -72,7 +72,7 @@ class Graph:
     @cached_property
     def _prepared(self) -> dict[Path, StudyCell]:
         """References and states by their places."""
-        states = (self._state(o) for o in self.observables if has_state(o))
+        states = (self._state(o) for o in self.observables if o.prepares)
         return {cell.place: cell for cell in (*self._references(), *states)}
 
     def observed(self, observable: Observable) -> tuple[StudyCell, ...]:
@@ -122,7 +122,7 @@ class Graph:
         needs = (n for o in self.observables for n in o.needs() if isinstance(n, Reference))
         for need in dict.fromkeys(needs):
             place, read = reference_path(HERE, need), need.need
-            label = self._label(f"{type(read).__name__} of reference step {step}")
+            label = self.label(f"{type(read).__name__} of reference step {step}")
             components = {"need": repr(read), **self._at_step(step, [need], [need])}
             yield ReferenceCell("reference", step, place, label, components, need=read)
 
@@ -131,7 +131,7 @@ class Graph:
         needs = [need for need in observable.needs() if need.over == "step"]
         components = _for_cells(observable) | self._at_step(step, needs, needs)
         components["reference_step"] = step
-        label = self._label(f"the state of {name}")
+        label = self.label(f"the state of {name}")
         return StateCell(name, "state", state_path(HERE, name), label, components)
 
     def _observed(self, observable: Observable) -> Iterator[StudyCell]:
@@ -150,14 +150,15 @@ class Graph:
             if observable.over_blocks:
                 block = self.probe.weight_blocks[str(key)]
                 components = common | self._of_block(block.tensor)
-                start = (name, key, place, self._label(f"{name} of {key}"), components)
+                start = (name, key, place, self.label(f"{name} of {key}"), components)
                 yield BlockCell(*start, tuple(reads), sources, block=block)
             else:
                 components = common | self._of_step(observable, int(key))
-                start = (name, key, place, self._label(f"{name} at step {key}"), components)
+                start = (name, key, place, self.label(f"{name} at step {key}"), components)
                 yield StepCell(*start, tuple(reads), sources)
 
-    def _label(self, text: str) -> str:
+    def label(self, text: str) -> str:
+        """Return what messages call a part of this run: of a control run with its name."""
         return f"{self.name}: {text}" if self.name else text
 
     def _of_block(self, tensor: str) -> dict[str, Any]:
@@ -221,7 +222,7 @@ class Graph:
             *(summary_path(run_folder(HERE, run), name) for run in beside),
             *([state_path(HERE, name)] if observable.kept and observable.prepares else ()),
         )
-        label = self._label(f"the summary of {name}")
+        label = self.label(f"the summary of {name}")
         start = (name, "summary", summary_path(HERE, name), label, components)
         return SummaryCell(*start, reads, cells, cells=cells, controls=tuple(beside))
 
@@ -233,7 +234,7 @@ class Graph:
         }
 
     def _weights(self, step: int, needs: Sequence[Need]) -> str:
-        names: set[str] | None = set()
+        names: set[str] | None = set()  # None: of one need it is not known, so all weights count
         for need in needs:
             known = self.probe.reads.get(need.at_step)
             names = None if names is None or known is None else names | known

@@ -105,6 +105,8 @@ def dry_run(
     settings = replace(settings, noise_steps=(), reference_step=step)
     left = [o for o in observables if _can(o)]
     failures: list[DryFailure] = []
+    # Some need more than two texts, such as fits of many concepts: what fails is tried on more,
+    # and counts only if it fails on all of them.
     for count in texts:
         few = {name: _some(each, count) for name, each in inputs.items()}
         whole = all(len(few[name]) == len(each) for name, each in inputs.items())

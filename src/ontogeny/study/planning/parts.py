@@ -76,6 +76,7 @@ class Parts:
 
     def _of_control(self, control: ControlRun, settings: Settings, token: str) -> RunPart:
         reference = settings.reference_step
+        # A run that is given as a control may lack the step that the study refers to.
         reference = reference if reference in control.steps else control.steps[-1]
         own = replace(settings, noise_steps=(), reference_step=reference)
         # Checkpoints made of the run's own fit into the same module.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 
@@ -191,13 +191,11 @@ def _without_new_steps(why: Sequence[str]) -> list[str]:
 
 def sum_of_plans(plans: Sequence[Plan]) -> Plan:
     """Return the plan of the run that is studied, which comes first, with its control runs."""
-    return Plan(
+    # Steps and downloads are those of the studied run: controls read the same checkpoints.
+    return replace(
+        plans[0],
         entries=[entry for plan in plans for entry in plan.entries],
         prepared=[entry for plan in plans for entry in plan.prepared],
-        steps=plans[0].steps,
-        device=plans[0].device,
-        downloads=plans[0].downloads,
-        download_bytes=plans[0].download_bytes,
         notes=[note for plan in plans for note in plan.notes],
         **vars(together(plans)),
     )
@@ -228,6 +226,8 @@ def make_plan(
     outcomes: dict[Path, str] = {}
     header = None if folder is None else header_of(folder)
     for cell in cells:
+        # Where what it reads is to be computed anew, its checksum is not known yet, and the old one
+        # would tell that the cell stands.
         before = {outcomes[place] for place in cell.reads}
         known = None if before & {"new", "stale"} else header
         outcome, why, where = cell.check(folder, trajectory, digests.whole, known, read)

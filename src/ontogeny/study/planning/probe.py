@@ -121,9 +121,11 @@ def probe(
             capture.check_batch_invariance(model, each, watched or None) for each in inputs.values()
         ]
         difference = max(check.difference for check in checks)
+        # One way for all input sets: the strictest that any of them needs.
         positions = max((c.positions for c in checks), key=("model", "mask", "right").index)
     dtype = settings.dtype if settings.dtype != "stored" else _dtype_of(model)
     settings = dataclasses.replace(settings, positions=positions, dtype=dtype)
+    # Again, as the tensors that a need reads are traced with the positions that were found.
     found = sources(model, of_steps, inputs, settings.reading_settings())
     keys = pass_keys(found)
     with checkpoint.open() as reader:

@@ -14,14 +14,8 @@ from pathlib import Path, PureWindowsPath
 from ...errors import StoreError
 
 ARCHIVE = "result.zarr.zip"
-_EARLIEST = (
-    1980,
-    1,
-    1,
-    0,
-    0,
-    0,
-)  # one date for all files, so that equal results are equal archives
+# One date for all files, the first that ZIP knows, so that equal results are equal archives.
+_EARLIEST = (1980, 1, 1, 0, 0, 0)
 _MOST_FILES = 200_000
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -70,16 +64,11 @@ def unpack(archive: Path, folder: Path) -> None:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with file.open(entry) as source, target.open("xb") as copy:
                     shutil.copyfileobj(source, copy)
-    except (
-        zipfile.BadZipFile,
-        NotImplementedError,
-        RuntimeError,
-        EOFError,
-        OSError,
-        ValueError,
-    ) as error:
-        if isinstance(error, StoreError):
-            raise
+    except StoreError:
+        raise
+    # Of an unknown compression zipfile raises a NotImplementedError, of an encrypted entry a
+    # RuntimeError: both are a RuntimeError.
+    except (zipfile.BadZipFile, RuntimeError, EOFError, OSError, ValueError) as error:
         raise StoreError(f"{archive.name} is damaged or no archive: {error}") from error
 
 

@@ -91,16 +91,18 @@ def _metadata(store: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what lies beside the arrays, and the list of it that Zarr reads first."""
     try:
         listed = json.loads((store / ".zmetadata").read_bytes())["metadata"]
-        own = {
-            path.relative_to(store).as_posix(): json.loads(path.read_bytes())
-            for path in store.rglob(".z*")
-            if path.name in _METADATA
-        }
+        own = metadata_files(store)
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
         raise StoreError(f"its metadata cannot be read: {error}") from error
     if not isinstance(listed, dict) or next(store.rglob("zarr.json"), None):
         raise StoreError("its metadata contradict each other.")
     return own, listed
+
+
+def metadata_files(store: Path) -> dict[str, Any]:
+    """Return what the metadata files of a Zarr store hold, by their names in it."""
+    files = sorted(path for path in store.rglob(".z*") if path.name in _METADATA)
+    return {path.relative_to(store).as_posix(): json.loads(path.read_bytes()) for path in files}
 
 
 def _arrays(metadata: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -166,8 +166,8 @@ class StudyResult(Mapping[str, Any]):
         try:
             return self.tree[name]
         except KeyError:
-            told = f"there are {listed(list(self))}.{suggestion(str(name), self)}"
-            raise KeyError(f"there is no node {name!r}; {told}") from None
+            names = f"there are {listed(list(self))}.{suggestion(str(name), self)}"
+            raise KeyError(f"there is no node {name!r}; {names}") from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.tree.children)

@@ -16,41 +16,21 @@ from .run import Task, left_of
 _POLL = 0.2  # seconds until it is looked again whether another process has retained its steps
 
 
-@contextmanager
-def bounded(
-    job: Job,
-    trajectory: Trajectory,
-    tasks: Sequence[Task],
-    max_revisions: int | None,
-    blocks: Sequence[str],
-) -> Iterator[Revisions | None]:
-    """Bound the Hub revisions on disk while tasks run; None where nothing bounds them.
+class Revisions:
+    """The Hub revisions of a run, of which a bounded number lies on disk.
+
+    Tasks read their checkpoints through it (`held`), however many each needs. What is downloaded
+    ahead is claimed first, so that of several processes one downloads it.
 
     Parameters
     ----------
     job, trajectory, tasks
         What is run: revisions are downloaded in the order of the tasks.
     max_revisions
-        Downloaded revisions on disk at any time; None keeps all of them in the Hub cache.
+        Downloaded revisions on disk at any time.
     blocks
         Names of tensors that weight blocks are still to be read from over all steps: they are
         copied to the study's folder while a revision is there.
-    """
-    if max_revisions is None:
-        yield None
-        return
-    revisions = Revisions(job, trajectory, tasks, max_revisions, blocks)
-    with ExitStack() as stack:
-        stack.callback(revisions.release)
-        stack.enter_context(revisions.prefetch)
-        yield revisions
-
-
-class Revisions:
-    """The Hub revisions of a run, of which a bounded number lies on disk.
-
-    Tasks read their checkpoints through it (`held`), however many each needs. What is downloaded
-    ahead is claimed first, so that of several processes one downloads it.
     """
 
     def __init__(
@@ -79,11 +59,16 @@ class Revisions:
             may_fetch=self._claim_ahead,
         )
 
-    def release(self) -> None:
-        """Give up the claims on what was downloaded ahead."""
-        for claim in self._claims.values():
-            claim.close()
-        self._claims.clear()
+    @contextmanager
+    def at_work(self) -> Iterator[Revisions]:
+        """Download ahead; afterwards give up the claims on what was downloaded so."""
+        try:
+            with self.prefetch:
+                yield self
+        finally:
+            for claim in self._claims.values():
+                claim.close()
+            self._claims.clear()
 
     def in_order(self, tasks: Sequence[Task]) -> list[Task]:
         """Return the tasks with those first of which this process has the revision."""
@@ -173,6 +158,7 @@ class Revisions:
 
     def _all_in(self, checkpoint: Checkpoint) -> bool:
         """Return whether all blocks were retained: a process with less to do may have done it."""
+        # `retained` gives back the checkpoint itself where nothing of it is kept in the folder.
         if checkpoint is self._trajectory[checkpoint.step]:
             return False
         with checkpoint.open() as reader:

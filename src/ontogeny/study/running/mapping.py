@@ -13,6 +13,7 @@ from concurrent.futures import (
     wait,
 )
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
@@ -30,88 +31,111 @@ _POLL = 0.5  # seconds until the claims of other processes are read again
 Run: TypeAlias = Callable[[Job, Task], Done]
 
 
-def map_tasks(
-    job: Job,
-    tasks: Sequence[Task],
-    executor: Submitting | None,
-    revisions: Revisions | None,
-    waiting: Callable[[str], None],
-) -> Iterator[Done]:
-    """Run tasks here, or in the executor as they come; stopping cancels what has not begun.
+@dataclass(frozen=True)
+class TaskRunner:
+    """How tasks are run: here, or in the executor as they come; stopping cancels what waits.
 
-    What other processes work on is waited for, and done here if they die; `waiting` receives a
-    line about it. Where revisions are bounded, a task is submitted when its revision is on disk,
-    and its revision is held until it is finished.
+    Where revisions are bounded, a task is submitted when its revision is on disk, and its revision
+    is held until it is finished. `waiting` receives a line about what other processes work on.
     """
-    left, noted = list(tasks), False
-    while left:
-        taken: dict[str, str] = {}
-        for done in _once(job, left, executor, revisions, waiting):
-            if done.taken_by:
-                taken[done.label] = done.taken_by
-            else:
-                yield done
-        if taken and not noted:
-            label, who = next(iter(taken.items()))
-            others = f" and {len(taken) - 1} more tasks" if len(taken) > 1 else ""
-            waiting(f"waiting for {label}{others}, which {who} computes in this folder")
-            noted = True
-        left = [task for task in left if task.label in taken]
+
+    job: Job
+    executor: Submitting | None
+    revisions: Revisions | None
+    waiting: Callable[[str], None]
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[Done]:
+        """Run tasks; what other processes work on is waited for, and done here if they die."""
+        left, noted = list(tasks), False
         while left:
-            time.sleep(_POLL)
-            if not all(holder(job.folder, task.label) for task in left):
-                break
+            elsewhere: dict[str, str] = {}
+            for done in self._once(left):
+                if done.taken_by:
+                    elsewhere[done.label] = done.taken_by
+                else:
+                    yield done
+            if elsewhere and not noted:
+                label, who = next(iter(elsewhere.items()))
+                others = f" and {len(elsewhere) - 1} more tasks" if len(elsewhere) > 1 else ""
+                self.waiting(f"waiting for {label}{others}, which {who} computes in this folder")
+                noted = True
+            left = [task for task in left if task.label in elsewhere]
+            # Until one claim is gone: its task is finished, or its holder died and it is done here.
+            while left:
+                time.sleep(_POLL)
+                if not all(holder(self.job.folder, task.label) for task in left):
+                    break
 
-
-def _once(
-    job: Job,
-    tasks: Sequence[Task],
-    executor: Submitting | None,
-    revisions: Revisions | None,
-    waiting: Callable[[str], None],
-) -> Iterator[Done]:
-    """Run all tasks that no other process works on."""
-    if revisions is not None and executor is not None:
-        yield from _held_here(job, tasks, executor, revisions, waiting)
-    elif revisions is not None:
-        for task in revisions.in_order(tasks):
-            yield _bounded(job, task, revisions, compute_task)
-    elif executor is None:
-        for task in tasks:
-            yield run_task(job, task)
-    elif isinstance(executor, ProcessPoolExecutor):
-        yield from run_in_processes(
-            job, tasks, executor, lambda pool, task: pool.submit(run_task, job, task)
-        )
-    else:
-        submit = partial(submitted, executor, run_task, job)
-        yield from _collect(job, [(task, partial(submit, task)) for task in tasks], waiting)
-
-
-def _held_here(
-    job: Job,
-    tasks: Sequence[Task],
-    executor: Submitting,
-    revisions: Revisions,
-    waiting: Callable[[str], None],
-) -> Iterator[Done]:
-    """Run tasks in the executor, each while a thread of this process holds its revision."""
-
-    def submit(pool: Submitting, task: Task) -> Future[Done]:
-        run = compute_in_worker if isinstance(pool, ProcessPoolExecutor) else compute_task
-
-        def there(job: Job, task: Task) -> Done:
-            return submitted(pool, run, job, task).result()
-
-        return holders.submit(_bounded, job, task, revisions, there)
-
-    ordered = revisions.in_order(tasks)
-    with ThreadPoolExecutor(revisions.at_once) as holders:
-        if isinstance(executor, ProcessPoolExecutor):
-            yield from run_in_processes(job, ordered, executor, submit)
+    def _once(self, tasks: Sequence[Task]) -> Iterator[Done]:
+        """Run all tasks that no other process works on."""
+        job, executor, revisions = self.job, self.executor, self.revisions
+        if revisions is not None and executor is not None:
+            yield from self._held_here(tasks, executor, revisions)
+        elif revisions is not None:
+            for task in revisions.in_order(tasks):
+                yield _bounded(job, task, revisions, compute_task)
+        elif executor is None:
+            for task in tasks:
+                yield run_task(job, task)
+        elif isinstance(executor, ProcessPoolExecutor):
+            yield from run_in_processes(
+                job, tasks, executor, lambda pool, task: pool.submit(run_task, job, task)
+            )
         else:
-            calls = [(task, partial(submit, executor, task)) for task in ordered]
-            yield from _collect(job, calls, waiting)
+            submit = partial(submitted, executor, run_task, job)
+            yield from self._collect([(task, partial(submit, task)) for task in tasks])
+
+    def _held_here(
+        self, tasks: Sequence[Task], executor: Submitting, revisions: Revisions
+    ) -> Iterator[Done]:
+        """Run tasks in the executor, each while a thread of this process holds its revision."""
+
+        def submit(pool: Submitting, task: Task) -> Future[Done]:
+            run = compute_in_worker if isinstance(pool, ProcessPoolExecutor) else compute_task
+
+            def there(job: Job, task: Task) -> Done:
+                return submitted(pool, run, job, task).result()
+
+            return holders.submit(_bounded, self.job, task, revisions, there)
+
+        ordered = revisions.in_order(tasks)
+        with ThreadPoolExecutor(revisions.at_once) as holders:
+            if isinstance(executor, ProcessPoolExecutor):
+                yield from run_in_processes(self.job, ordered, executor, submit)
+            else:
+                yield from self._collect(
+                    [(task, partial(submit, executor, task)) for task in ordered]
+                )
+
+    def _collect(self, calls: Sequence[tuple[Task, Callable[[], Future[Done]]]]) -> Iterator[Done]:
+        """Give what the call of each task returns as it comes."""
+        folder = self.job.folder
+        futures: dict[Future[Done], Task] = {}
+        try:
+            for task, call in calls:
+                futures[call()] = task
+            done, _ = wait(futures, _PATIENCE, FIRST_COMPLETED)
+            if not done and not any(holder(folder, task.label) for task in futures.values()):
+                self.waiting(
+                    f"no task has begun for {_PATIENCE:.0f} s: do the executor's workers start? A "
+                    "batch system lets jobs wait, without an error, that ask for what it has not."
+                )
+            for future in as_completed(futures):
+                try:
+                    yield future.result()
+                except Exception as error:
+                    # As Dask calls it, which has tried some times; it need not be installed here.
+                    if type(error).__name__ != "KilledWorker":
+                        raise
+                    yield give_up(self.job, futures[future], KILLED)
+        except BrokenProcessPool as error:  # of a pool that is not the standard library's
+            raise StoreError(
+                "a worker process died (out of memory, or killed); finished cells are kept, "
+                "and the same command goes on from there."
+            ) from error
+        finally:
+            for future in futures:
+                future.cancel()
 
 
 def _bounded(job: Job, task: Task, revisions: Revisions, compute: Run) -> Done:
@@ -126,36 +150,3 @@ def _bounded(job: Job, task: Task, revisions: Revisions, compute: Run) -> Done:
             return Done(task.label)
         with revisions.held(task) as held:
             return compute(job, held)
-
-
-def _collect(
-    job: Job,
-    calls: Sequence[tuple[Task, Callable[[], Future[Done]]]],
-    waiting: Callable[[str], None],
-) -> Iterator[Done]:
-    """Give what the call of each task returns as it comes."""
-    futures: dict[Future[Done], Task] = {}
-    try:
-        for task, call in calls:
-            futures[call()] = task
-        done, _ = wait(futures, _PATIENCE, FIRST_COMPLETED)
-        if not done and not any(holder(job.folder, task.label) for task in futures.values()):
-            waiting(
-                f"no task has begun for {_PATIENCE:.0f} s: do the executor's workers start? A "
-                "batch system lets jobs wait, without an error, that ask for what it has not."
-            )
-        for future in as_completed(futures):
-            try:
-                yield future.result()
-            except Exception as error:
-                if type(error).__name__ != "KilledWorker":  # as Dask calls it, after some tries
-                    raise
-                yield give_up(job, futures[future], KILLED)
-    except BrokenProcessPool as error:  # of a pool that is not the standard library's
-        raise StoreError(
-            "a worker process died (out of memory, or killed); finished cells are kept, "
-            "and the same command goes on from there."
-        ) from error
-    finally:
-        for future in futures:
-            future.cancel()

@@ -56,6 +56,8 @@ def run_in_processes(
     left, deaths, pool = list(tasks), Counter[str](), executor
     try:
         while left:
+            # Several tasks are under way when a pool breaks, and any may have killed its worker:
+            # suspects run alone, so that a second death is surely their own.
             alone = [task for task in left if deaths[task.label]][:1]
             begun = alone or list(left)
             for task, done in _finished(begun, pool, submit):

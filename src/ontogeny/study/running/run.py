@@ -97,6 +97,7 @@ def left_of(job: Job, task: Task) -> list[StudyCell]:
 
     What failed elsewhere is left: it is tried here too, so that this process can report why.
     """
+    # One header function for all cells of the task, as each reads a file once and remembers it.
     header = header_of(job.folder, task.cells)
     options = (job.folder, task.trajectory, job.digests.whole, header, job.read)
     return [cell for cell in task.cells if cell.check(*options).outcome != "done"]

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 
 from ...capture.blocks import WeightBlock
 from ...trajectory import Checkpoint, Trajectory
 from ...trajectory.weights import MemoryWeights
-from ..cells.graph import BlockCell, LayerCell, StepCell, StudyCell, SummaryCell
-from ..cells.readings import Job
+from ..cells.graph import BlockCell, LayerCell, StepCell, StudyCell
+from ..planning.build import Graph
 from ..planning.parts import RunPart
 from ..progress import Progress
-from .disk import bounded
+from .disk import Revisions
 from .executors import Submitting
-from .mapping import map_tasks
+from .mapping import TaskRunner
 from .run import Task
 
 _BLOCKS_PER_TASK = 8
@@ -41,11 +42,14 @@ class _Stages:
 
     def __init__(self, part: RunPart) -> None:
         self.part = part
-        plan, trajectory, name = part.plan, part.trajectory, part.name
+        plan, trajectory, graph = part.plan, part.trajectory, part.graph
         to_do = [e.cell for e in plan.entries if e.to_do]
-        prepared = [e.cell for e in plan.prepared if e.to_do]
-        self.first = _prepared(part.job, trajectory, prepared, name)
-        self.steps = _steps(trajectory, [c for c in to_do if isinstance(c, StepCell)], name)
+        prepared = tuple(e.cell for e in plan.prepared if e.to_do)
+        # References and states are one task, as they read the reference step together.
+        reference, label = part.job.settings.reference_step, graph.label("references")
+        first = Task(label, trajectory, prepared, reference, any_step=True)
+        self.first = [first] if prepared else []
+        self.steps = _steps(graph, [c for c in to_do if isinstance(c, StepCell)])
         self.blocks = _groups(
             [e.cell for e in plan.entries if isinstance(e.cell, BlockCell)], to_do
         )
@@ -68,12 +72,16 @@ class _Stages:
 
         def stage(tasks: Sequence[Task]) -> Iterator[str]:
             counts = {task.label: sum(cell.observed for cell in task.cells) for task in tasks}
-            for done in map_tasks(job, tasks, executor, revisions, progress.note):
+            for done in runner.run(tasks):
                 progress.advance(done.label, counts[done.label], done.seconds)
                 yield from done.problems
                 blocked.update(done.blocked)
 
-        with bounded(job, trajectory, of_steps, max_revisions, tensors) as revisions:
+        revisions = None
+        if max_revisions is not None:
+            revisions = Revisions(job, trajectory, of_steps, max_revisions, tensors)
+        runner = TaskRunner(job, executor, revisions, progress.note)
+        with nullcontext() if revisions is None else revisions.at_work():
             yield from stage(self.first)
             yield from stage(self.steps)
             if self.blocks:
@@ -82,27 +90,18 @@ class _Stages:
                 yield from stage(_blocks(self.blocks, trajectory))
         yield from stage(self.layers)
         for (node, why), n in blocked.items():
-            yield f"{_prefix(self.part.name)}{node}: failed in {n} cells: {why}"
+            yield self.part.graph.label(f"{node}: failed in {n} cells: {why}")
 
 
 def summarise(parts: Sequence[RunPart], waiting: Callable[[str], None]) -> None:
     """Compute every summary that does not stand: of controls, then of the run, which reads them."""
     studied, *controls = parts
-    for part in controls:
-        _summarise(part, part.graph.summaries(), waiting)
-    of_run = studied.graph.summaries([part.graph for part in controls])
-    _summarise(studied, of_run, waiting)
-
-
-def _summarise(
-    part: RunPart,
-    generations: Sequence[Sequence[SummaryCell]],
-    waiting: Callable[[str], None],
-) -> None:
-    """Compute the summaries of one run, those first that others depend on."""
-    for generation in generations:
-        tasks = [Task(cell.label, part.trajectory, (cell,)) for cell in generation]
-        list(map_tasks(part.job, tasks, None, None, waiting))
+    graphs = [part.graph for part in controls]
+    for part in [*controls, studied]:
+        # Those first that others depend on.
+        for generation in part.graph.summaries(graphs if part is studied else ()):
+            tasks = [Task(cell.label, part.trajectory, (cell,)) for cell in generation]
+            list(TaskRunner(part.job, None, None, waiting).run(tasks))
 
 
 def save_digests(parts: Sequence[RunPart]) -> None:
@@ -111,24 +110,12 @@ def save_digests(parts: Sequence[RunPart]) -> None:
         part.graph.digests.save()
 
 
-def _prefix(name: str) -> str:
-    return f"{name}: " if name else ""
-
-
-def _prepared(
-    job: Job, trajectory: Trajectory, cells: Sequence[StudyCell], name: str
-) -> list[Task]:
-    """Return the task of references and states, which read the reference step together."""
-    step, label = job.settings.reference_step, f"{_prefix(name)}references"
-    return [Task(label, trajectory, tuple(cells), step, any_step=True)] if cells else []
-
-
-def _steps(trajectory: Trajectory, cells: Sequence[StepCell], name: str) -> list[Task]:
+def _steps(graph: Graph, cells: Sequence[StepCell]) -> list[Task]:
     steps: dict[int, list[StepCell]] = {}
     for cell in cells:
         steps.setdefault(int(cell.key), []).append(cell)
     return [
-        Task(f"{_prefix(name)}step {step}", trajectory.select(steps=[step]), tuple(each), step)
+        Task(graph.label(f"step {step}"), graph.trajectory.select(steps=[step]), tuple(each), step)
         for step, each in sorted(steps.items())
     ]
 
