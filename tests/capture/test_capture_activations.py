@@ -241,8 +241,8 @@ def test_modules_that_give_no_single_matrix_are_refused(layers, message):
     [
         ({"tokens": "every"}, "tokens must be one of"),
         ({"max_tokens": 1}, "max_tokens must be at least 2"),
-        ({"batch_size": 0}, "batch_size must be a positive integer; got 0"),
-        ({"layers": 3}, "layers must be a pattern or a list of patterns; got int"),
+        ({"batch_size": 0}, "batch_size must be a whole number of at least 1; got 0"),
+        ({"layers": 3}, "layers must be a list of patterns; got 3"),
         ({"inputs": [[1, 2]]}, "inputs must be Inputs or a dict"),
         ({"inputs": {"input_ids": [[99]]}}, "token id 99, but LlamaForCausalLM has only 64"),
         ({"inputs": {"input_ids": [[5] * 33]}}, "a text of 33 tokens.*takes at most 32"),

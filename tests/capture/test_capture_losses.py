@@ -146,7 +146,7 @@ def test_auto_asks_where_the_class_does_not_tell():
     ("arguments", "message"),
     [
         ({"objective": "next"}, "objective must be one of"),
-        ({"mask_fraction": 0.0}, "mask_fraction must lie between 0 and 1"),
+        ({"mask_fraction": 0.0}, "mask_fraction must be a finite number above 0"),
         ({"inputs": {"input_ids": [[5, 6]]}}, "have no mask token"),
     ],
 )

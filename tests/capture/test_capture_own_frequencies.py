@@ -8,7 +8,7 @@ from torch import nn
 from helpers import tiny_models as tiny
 from helpers.study_examples import tiny_inputs
 from ontogeny import Inputs, capture
-from ontogeny.capture.own_frequencies import OwnFrequencies
+from ontogeny.capture.loss import OwnFrequencies
 from ontogeny.capture.predicted import next_tokens
 from ontogeny.errors import ArgumentError
 from ontogeny.observables.crossing import crossing

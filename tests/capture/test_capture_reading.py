@@ -188,7 +188,7 @@ def test_needs_that_cannot_be_read_are_refused(needs, inputs, message):
 
 @pytest.mark.parametrize("batch_size", [0, 1.5, "8"])
 def test_batch_size_is_checked(batch_size):
-    with pytest.raises(ArgumentError, match="batch_size must be a positive integer"):
+    with pytest.raises(ArgumentError, match="batch_size must be a whole number of at least 1"):
         capture.ReadingSettings(batch_size=batch_size)
 
 

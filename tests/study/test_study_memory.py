@@ -10,7 +10,7 @@ import xarray as xr
 
 import ontogeny as og
 from helpers.study_examples import LAYERS, developing, tiny_inputs
-from ontogeny.capture import buffers
+from ontogeny.capture import activation
 from ontogeny.errors import ArgumentError, StudyWarning
 from ontogeny.scratch import scratch_array
 from ontogeny.study import Plan
@@ -61,8 +61,8 @@ def test_samples_that_memory_has_no_room_for_lie_in_files_and_change_no_number(
         made.append(scratch_array(*arguments))
         return made[-1]
 
-    monkeypatch.setattr(buffers, "scratch_array", counted)
-    monkeypatch.setattr(buffers, "free_memory", lambda: 0)
+    monkeypatch.setattr(activation, "scratch_array", counted)
+    monkeypatch.setattr(activation, "free_memory", lambda: 0)
     study = _study(None)
     weights = study.plan().model_bytes
     monkeypatch.setattr(cost, "memory_of_this_machine", lambda: weights)
@@ -75,11 +75,13 @@ def test_samples_that_memory_has_no_room_for_lie_in_files_and_change_no_number(
 
 
 def test_the_layers_that_come_first_stay_in_memory(monkeypatch):
-    monkeypatch.setattr(buffers, "free_memory", lambda: 2 * 4 * 30)
+    monkeypatch.setattr(activation, "free_memory", lambda: 2 * 4 * 30)
     made = []
-    monkeypatch.setattr(buffers, "scratch_array", lambda *a: made.append(a[0]) or scratch_array(*a))
+    monkeypatch.setattr(
+        activation, "scratch_array", lambda *a: made.append(a[0]) or scratch_array(*a)
+    )
     shapes = {"a": (5, 4), "b": (5, 3), "c": (5, 2)}
-    found = buffers.sample_buffers(shapes, torch.device("cpu"))
+    found = activation.sample_buffers(shapes, torch.device("cpu"))
     assert made == [(5, 3)] and {k: tuple(v.shape) for k, v in found.items()} == shapes
 
 
@@ -87,10 +89,10 @@ def test_a_disk_without_room_is_said_with_what_to_do(monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(buffers, "scratch_array", full)
-    monkeypatch.setattr(buffers, "free_memory", lambda: 0)
+    monkeypatch.setattr(activation, "scratch_array", full)
+    monkeypatch.setattr(activation, "free_memory", lambda: 0)
     with pytest.raises(ArgumentError, match=r"sample of 'mlp' .* TMPDIR"):
-        buffers.sample_buffers({"mlp": (10, 4)}, torch.device("cpu"))
+        activation.sample_buffers({"mlp": (10, 4)}, torch.device("cpu"))
 
 
 def test_what_may_be_too_large_by_estimate_is_said_and_tried(tmp_path, monkeypatch):

@@ -93,7 +93,7 @@ def test_a_run_is_recorded_and_can_be_scrambled(tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"length": 1}, "length must be at least 2; got 1"),
+        ({"length": 1}, "length must be a whole number of at least 2; got 1"),
         ({"tokens_per_step": 20}, "multiple of length=16; got 20"),
         ({"length": 10**5, "tokens_per_step": 10**5}, "texts are too short"),
     ],
@@ -106,7 +106,7 @@ def test_a_wrong_task_is_refused(options, said):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"layers": 0}, "layers must be at least 1"),
+        ({"layers": 0}, "layers must be a whole number of at least 1"),
         ({"width": 30}, "even multiple of heads"),
     ],
 )

@@ -136,7 +136,7 @@ def test_the_generator_decides_the_batch_and_the_stream_is_left_alone():
 
 def test_crops_reach_the_first_and_the_last_token():
     stream = torch.arange(10, 15)
-    made = MaskedLanguageModelling(stream, torch.ones(5, dtype=torch.bool), 1, 4, 40, 0.1)
+    made = MaskedLanguageModelling(stream, 4, 40, torch.ones(5, dtype=torch.bool), 1, 0.1)
     assert set(made.sample(generator()).ids.unique().tolist()) == {1, *range(10, 15)}
 
 
@@ -152,7 +152,7 @@ def test_empty_texts_are_left_out():
 
 def test_unigram_entropy_of_equal_frequencies_is_the_logarithm_of_their_number():
     stream = torch.tensor([0, 5, 6, 7, 8, 0, 5, 6, 7, 8])
-    made = MaskedLanguageModelling(stream, stream != 0, 1, 4, 1, 0.15)
+    made = MaskedLanguageModelling(stream, 4, 1, stream != 0, 1, 0.15)
     assert made.unigram_entropy == pytest.approx(torch.log(torch.tensor(4.0)).item())
 
 

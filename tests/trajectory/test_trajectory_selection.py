@@ -68,9 +68,9 @@ def test_start_and_stop_are_inclusive_and_combine_with_count():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"count": 1}, "count must be an integer of at least 2"),
-        ({"count": 2.5}, "count must be an integer of at least 2"),
-        ({"count": True}, "count must be an integer of at least 2"),
+        ({"count": 1}, "count must be a whole number of at least 2"),
+        ({"count": 2.5}, "count must be a whole number of at least 2"),
+        ({"count": True}, "count must be a whole number of at least 2"),
         ({"spacing": "lin"}, "Did you mean 'linear'"),
         ({"count": 3, "steps": [0]}, "count or steps, not both"),
         ({"start": 101, "stop": 199}, "no checkpoint is left between 101 and 199"),

@@ -1,7 +1,7 @@
 """What is read off one model: activations, attention, losses, and which weights they depend on."""
 
 from .._exports import exported_names, exporter
-from .blocks import weight_block
+from .blocks import match_blocks, weight_block
 from .directional import directional_derivatives
 from .families import family_of
 from .invariance import check_batch_invariance
@@ -12,7 +12,6 @@ from .reading import ModelSource, modules_read, read
 from .settings import ReadingSettings
 from .shortcuts import activations, attention_entropy, losses
 from .targets import Target
-from .weights import match_blocks
 
 __all__ = [
     "ModelSource",

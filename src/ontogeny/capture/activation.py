@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,13 @@ from ..errors import ArgumentError, NonFiniteError
 from ..inputs import Inputs
 from ..inputs.batches import Batch
 from ..inputs.sampling import TokenSample
-from .buffers import sample_buffers
+from ..machine import free_memory
+from ..scratch import scratch_array
+from .collect import Collector
 from .forward import first_tensor
 
 
-class ActivationCollector:
+class ActivationCollector(Collector):
     """Copies the sampled rows of module outputs into one float32 buffer per layer.
 
     Parameters
@@ -43,10 +45,6 @@ class ActivationCollector:
         self._buffers: dict[str, Tensor] = {}
         self._held: dict[str, Tensor] = {}
         self._awaited: set[str] = set()
-
-    def attached(self) -> AbstractContextManager[None]:
-        """Need no context."""
-        return nullcontext()
 
     def start(self, batch: Batch) -> set[str]:
         """Find the sampled rows of this batch."""
@@ -154,3 +152,49 @@ def _check_shape(path: str, hidden: Any, shape: tuple[int, ...]) -> Tensor:
             f"its output has shape {tuple(hidden.shape)}."
         )
     return hidden
+
+
+SHARE = 0.5
+"""Share of the free memory that samples may take: fits and the reference need the rest."""
+
+
+def sample_buffers(
+    shapes: Mapping[str, tuple[int, int]], device: torch.device
+) -> dict[str, Tensor]:
+    """Return a float32 tensor for the sample of each layer, with the same numbers to come.
+
+    In the order of the layers, what goes beyond half of the free memory lies in files: the system
+    writes their pages to disk and reads them again as it needs room. Samples on a GPU stay there.
+
+    Raises
+    ------
+    ArgumentError
+        If neither memory nor disk has room.
+
+    Examples
+    --------
+    >>> sample_buffers({"mlp": (3, 2)}, torch.device("cpu"))["mlp"].shape
+    torch.Size([3, 2])
+    """
+    free = free_memory() if device.type == "cpu" else None
+    left = math.inf if free is None else SHARE * free
+    buffers = {}
+    for path, shape in shapes.items():
+        size = 4 * math.prod(shape)
+        if size <= left:
+            buffers[path] = torch.empty(shape, dtype=torch.float32, device=device)
+            left -= size
+        else:
+            buffers[path] = _in_a_file(path, shape, size)
+    return buffers
+
+
+def _in_a_file(path: str, shape: tuple[int, int], size: int) -> Tensor:
+    try:
+        return torch.from_numpy(scratch_array(shape, np.float32))
+    except OSError as error:
+        raise ArgumentError(
+            f"the sample of {path!r} takes {size / 1e9:.3g} GB, and neither memory nor the folder "
+            f"of temporary files has room for it ({error.strerror}); lower max_tokens, take fewer "
+            "layers, or let TMPDIR name a folder on a larger disk."
+        ) from error

@@ -13,8 +13,8 @@ from torch import Tensor
 from ..errors import NonFiniteError
 from ..inputs import Inputs, ShownTexts
 from ..inputs.batches import Batch
+from .activation import sampled_rows
 from .maps import MapCollector
-from .shown_entropy import ShownEntropies
 
 
 class AttentionCollector(MapCollector):
@@ -74,6 +74,7 @@ class AttentionCollector(MapCollector):
         valid = queries[:, None, :, None] & keys[:, None, None, :]
         weights = weights.float().masked_fill(~valid, 0.0)
         self._reached |= (weights.amax(dim=(0, 1)) > 0).cpu()
+        # A place that is no query has no mass: 0 / 0 would make the text's entropy NaN.
         mass = weights.sum(dim=-1).masked_fill(~queries[:, None, :], 1.0)
         entropy = torch.special.entr(weights).sum(dim=-1) / mass + mass.log()
         total = entropy.sum(dim=-1, dtype=torch.float64)  # (texts, heads)
@@ -103,6 +104,8 @@ class AttentionCollector(MapCollector):
         super().finish(output)
         if self._awaited == set():
             return
+        # How far a query sees is read off the weights, not the configuration: back to the first key
+        # in causal models, less in those with a sliding window, ahead in encoders.
         query, key = self._reached.numpy().nonzero()
         back, ahead = int((query - key).max(initial=0)), int((key - query).max(initial=0))
         offset = np.arange(self._reached.shape[0])
@@ -142,7 +145,7 @@ class AttentionCollector(MapCollector):
                     f"the first is text {first}."
                 )
             entropy[index, : len(values)] = values
-        found = xr.Dataset(
+        dataset = xr.Dataset(
             {
                 "entropy": (("layer", "head", "text"), entropy, {"units": "nats"}),
                 "uniform": ("text", self._uniform, {"units": "nats"}),
@@ -151,14 +154,14 @@ class AttentionCollector(MapCollector):
             coords={"layer": layers, "head": np.arange(heads), "text": np.arange(len(tokens))},
         )
         if self._shown:
-            found = found.assign(self._shown.variables())
+            dataset = dataset.assign(self._shown.variables())
         if not self._top:
-            return found
+            return dataset
         top_mass = np.full((len(self._top), *entropy.shape), np.nan)
         for index, path in enumerate(layers):
             values = self._mass[path]
             top_mass[:, index, : values.shape[1]] = values
-        return found.assign(top_mass=(("k", "layer", "head", "text"), top_mass)).assign_coords(
+        return dataset.assign(top_mass=(("k", "layer", "head", "text"), top_mass)).assign_coords(
             k=list(self._top)
         )
 
@@ -169,3 +172,45 @@ def _last_tokens(inputs: Inputs) -> np.ndarray:
     first = inputs.mask.argmax(axis=1)
     last[np.arange(len(inputs)), first + inputs.lengths - 1] = True
     return last
+
+
+class ShownEntropies:
+    """Keeps the entropy of each ordinary token that is shown, mean over heads.
+
+    Parameters
+    ----------
+    shown
+        The texts.
+    """
+
+    def __init__(self, shown: ShownTexts) -> None:
+        self._shown = shown
+        self._entropy: dict[str, np.ndarray] = {}
+        self._uniform = np.full(len(shown.sample), np.nan)
+
+    def start(self, batch: Batch) -> None:
+        """Find the tokens of the batch that are shown."""
+        self._row, self._slot = sampled_rows(self._shown.sample, batch)
+        self._column = batch.first[self._row] + self._shown.sample.position[self._slot]
+
+    def take(self, path: str, entropy: Tensor) -> None:
+        """Keep what is shown of one module's entropies, (texts, heads, tokens)."""
+        store = self._entropy.setdefault(path, np.full(len(self._uniform), np.nan))
+        store[self._slot] = entropy.mean(dim=1).cpu().numpy()[self._row, self._column]
+
+    def finish(self, uniform: np.ndarray) -> None:
+        """Keep the entropy (texts, tokens) of equal attention to all visible keys."""
+        self._uniform[self._slot] = uniform[self._row, self._column]
+
+    def variables(self) -> dict[str, Any]:
+        """Return ``shown_entropy(layer, shown_text, shown_place)`` and its uniform counterpart.
+
+        Both float32 in nats, NaN at special tokens and beyond the text.
+        """
+        tokens = ("shown_text", "shown_place")
+        values = np.stack(list(self._entropy.values())).astype(np.float32)
+        uniform = self._uniform.astype(np.float32)
+        return {
+            "shown_entropy": (("layer", *tokens), self._shown.grid(values), {"units": "nats"}),
+            "shown_entropy_uniform": (tokens, self._shown.grid(uniform), {"units": "nats"}),
+        }

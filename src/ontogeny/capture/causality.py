@@ -59,7 +59,7 @@ def check_causal(model: nn.Module, inputs: Inputs) -> None:
         return
     other, half = changed_after(ids)
     with quiet(model):
-        first, second = (_logits(model, each) for each in (ids, other))
+        first, second = (_logits(model, tokens) for tokens in (ids, other))
     if first is None or second is None:
         return  # whoever reads the logits says what is wrong with them
     apart = relative_change(first[:, :half], second[:, :half])
@@ -84,13 +84,13 @@ def relative_change(first: Tensor, second: Tensor) -> float:
     >>> relative_change(torch.tensor([3.0, 4.0]), torch.tensor([3.0, 9.0]))
     1.0
     """
-    first, second = (each.detach().cpu().double() for each in (first, second))
+    first, second = (tensor.detach().cpu().double() for tensor in (first, second))
     size = max(float(first.norm()), float(np.finfo(np.float32).tiny))
     return float((first - second).norm()) / size
 
 
 def _logits(model: nn.Module, ids: np.ndarray) -> Tensor | None:
     inputs = Inputs.from_tokens(ids, mask=np.ones(ids.shape, dtype=bool))
-    found: Any = logits_of(run(model, inputs.batches(1)[0]))
-    tokens = isinstance(found, Tensor) and found.ndim == 3 and found.shape[1] == ids.shape[1]
-    return found if tokens else None
+    logits: Any = logits_of(run(model, inputs.batches(1)[0]))
+    tokens = isinstance(logits, Tensor) and logits.ndim == 3 and logits.shape[1] == ids.shape[1]
+    return logits if tokens else None

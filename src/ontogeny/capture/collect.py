@@ -2,48 +2,45 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from typing import Any, Protocol
 
 from torch import nn
 
 from ..errors import ArgumentError
 from ..inputs.batches import Batch
-from .forward import Enough, run
+from .forward import Enough, quiet, run
 from .sites import watched
 
 
 class Collector(Protocol):
     """Takes what one need asks for out of forward passes that it may share with others."""
 
-    @property
-    def paths(self) -> Sequence[str]:
-        """Labels of the sites that it wants to see."""
-        ...
+    paths: Sequence[str] = ()
+    """Labels of the sites that it wants to see."""
 
     def attached(self) -> AbstractContextManager[None]:
         """Return the context in which batches are fed."""
-        ...
+        return nullcontext()
 
+    @abstractmethod
     def start(self, batch: Batch) -> set[str] | None:
         """Begin a batch; return the sites that it waits for, None to run to the very end.
 
         The empty set says that nothing of this batch is wanted.
         """
-        ...
 
     def take(self, path: str, output: Any) -> None:
         """Take what is wanted of one site's value; must copy, never keep a view."""
-        ...
 
+    @abstractmethod
     def finish(self, output: Any) -> None:
         """End a batch; `output` is the model's, None if the pass was stopped before."""
-        ...
 
     def result(self) -> Any:
         """Return what was collected over all batches."""
-        ...
 
 
 class _Pass:
@@ -98,7 +95,7 @@ def feed(
         If a module that is waited for is never called.
     """
     state = _Pass(model, collectors)
-    with ExitStack() as stack:
+    with quiet(model), ExitStack() as stack:
         stack.enter_context(watched(model, state.listeners, state.on_output))
         for collector in collectors:
             stack.enter_context(collector.attached())

@@ -17,7 +17,7 @@ import torch
 import xarray as xr
 from torch import Tensor, nn
 
-from ..arrays import is_array, to_numpy
+from ..arrays import to_numpy
 from ..errors import ArgumentError, NonFiniteError, check_choice
 from ..inputs import Inputs
 from .forward import check_fits, device_of, quiet, run
@@ -145,7 +145,7 @@ def _directions(paths: Sequence[str], directions: Any) -> dict[str, np.ndarray]:
     vectors = {}
     for path in paths:
         value = directions[path] if by_path else directions
-        array = np.asarray(to_numpy(value) if is_array(value) else value, dtype=np.float64)
+        array = np.asarray(to_numpy(value), dtype=np.float64)
         array = array[:, None] if array.ndim == 1 else array
         if array.ndim != 2 or not array.size:
             raise ArgumentError(
@@ -225,10 +225,10 @@ class _Shifts:
             )
         zeros = [self._zeros[label] for label in self._vectors]
         if total.requires_grad:
-            found = torch.autograd.grad(total, zeros, allow_unused=True, materialize_grads=True)
+            grads = torch.autograd.grad(total, zeros, allow_unused=True, materialize_grads=True)
         else:
-            found = tuple(torch.zeros_like(zero) for zero in zeros)
-        arrays = (gradient.detach().double().cpu().numpy() for gradient in found)
+            grads = tuple(torch.zeros_like(zero) for zero in zeros)
+        arrays = (gradient.detach().double().cpu().numpy() for gradient in grads)
         return dict(zip(self._vectors, arrays, strict=True))
 
 

@@ -114,6 +114,7 @@ class Family:
         """Return whether a module or weight of this name holds query, key and value in one."""
         if not isinstance(self.qkv, str):
             return False
+        # With the dots, "crossattn.c_attn" does not end in "attn.c_attn".
         return f".{name.removesuffix('.weight')}".endswith(f".{self.qkv}")
 
     def is_vocabulary(self, name: str) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 import numpy as np
@@ -38,19 +38,6 @@ def quiet(model: nn.Module) -> Iterator[None]:
         finally:
             for module, training in modes.items():
                 module.training = training
-
-
-@contextmanager
-def hooked(modules: Mapping[str, nn.Module], hook: Callable[[str, Any], None]) -> Iterator[None]:
-    """Call ``hook(path, output)`` whenever one of `modules` returns; hooks never outlive this."""
-    with ExitStack() as stack:
-        for path, module in modules.items():
-
-            def call(_module: nn.Module, _args: Any, output: Any, path: str = path) -> None:
-                hook(path, output)
-
-            stack.callback(module.register_forward_hook(call).remove)
-        yield
 
 
 @contextmanager

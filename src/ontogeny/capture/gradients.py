@@ -64,6 +64,7 @@ class GradientReading:
             )
         rng = np.random.default_rng(random_state)
         rows: list[np.ndarray] = []
+        # Whole groups of batches only, so that no text is twice in `together` batches.
         used = total // (size * together) * size * together
         while len(rows) < count:
             order = rng.permutation(total)

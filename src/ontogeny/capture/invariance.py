@@ -15,7 +15,7 @@ from ..inputs import Inputs
 from ..inputs.sampling import TokenSample
 from .activation import ActivationCollector
 from .collect import feed
-from .forward import check_fits, quiet, takes
+from .forward import check_fits, takes
 from .layers import match_layers
 from .listing import list_layers
 
@@ -92,15 +92,14 @@ def check_batch_invariance(
         dtype = next((p.dtype for p in model.parameters() if p.is_floating_point()), torch.float32)
         tolerance = _TOLERANCES.get(dtype, _TOLERANCE)
     probe = inputs.subset(_some_texts(inputs))
-    with quiet(model):
-        alone = [_read(model, probe.subset([text]), paths, False) for text in range(len(probe))]
-        best = Invariance(np.inf, tolerance, "model", inputs.padding_side, paths[0])
-        for positions, laid in _ways(model, probe):
-            difference, layer = _difference(model, laid, paths, positions == "mask", alone)
-            found = Invariance(difference, tolerance, positions, laid.padding_side, layer)
-            if difference <= tolerance:
-                return found
-            best = min(best, found, key=lambda way: way.difference)
+    alone = [_read(model, probe.subset([text]), paths, False) for text in range(len(probe))]
+    best = Invariance(np.inf, tolerance, "model", inputs.padding_side, paths[0])
+    for positions, laid in _ways(model, probe):
+        difference, layer = _difference(model, laid, paths, positions == "mask", alone)
+        result = Invariance(difference, tolerance, positions, laid.padding_side, layer)
+        if difference <= tolerance:
+            return result
+        best = min(best, result, key=lambda way: way.difference)
     where = f"layer {best.layer!r}" if best.layer else "the output"
     raise BatchInvarianceError(
         f"{type(model).__name__} gives a text other activations in a padded batch than alone: "
@@ -113,8 +112,7 @@ def _output(model: nn.Module, inputs: Inputs) -> str:
     """Return ``""``, the model itself, or the last module that gives a row per token."""
     text = inputs.subset([0])
     try:
-        with quiet(model):
-            _read(model, text, [""], False)
+        _read(model, text, [""], False)
     except ArgumentError:
         tokens = int(text.lengths[0])
         rows = [
@@ -157,8 +155,8 @@ def _difference(
     stops = np.cumsum(inputs.lengths).tolist()
     for text, (start, stop) in enumerate(zip([0, *stops], stops, strict=False)):
         for path in paths:
-            own, batched = alone[text][path].double(), together[path][start:stop].double()
-            error, scale = float((batched - own).norm()), float(own.norm())
+            single, batched = alone[text][path].double(), together[path][start:stop].double()
+            error, scale = float((batched - single).norm()), float(single.norm())
             relative = error / scale if scale else float(error > 0)
             if relative > worst:
                 worst, where = relative, path

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -23,9 +23,9 @@ from ..errors import ArgumentError, NonFiniteError, check_whole
 from ..inputs import Inputs
 from .activation import ActivationCollector
 from .collect import feed
-from .forward import check_fits, device_of, quiet
+from .forward import check_fits, device_of
 from .logits import head_path
-from .norms import NormPart, head_part, norm_part
+from .norms import DensePart, NormPart, head_part, norm_part
 from .readout_path import VocabularyPath, path_to_vocabulary
 
 MAX_TEXTS = 8  # that the scales of norms are averaged over
@@ -36,12 +36,8 @@ _ROWS = 64  # directions at a time: their logits over a whole vocabulary are lar
 Site = TypeVar("Site", str, str | None)
 
 
-class Part(Protocol):
-    """A linear map on directions, one a row."""
-
-    def __call__(self, directions: Tensor) -> Tensor:
-        """Return the directions behind this part."""
-        ...
+Part: TypeAlias = NormPart | DensePart
+"""A linear map on directions, one a row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +75,7 @@ class Readout:
         NonFiniteError
             If a direction holds NaN or infinity.
         """
-        rows = np.asarray(to_numpy(directions) if isinstance(directions, Tensor) else directions)
+        rows = to_numpy(directions)
         if rows.ndim != 2 or rows.shape[1] != self.width:
             raise ArgumentError(
                 f"directions must have the shape (r, {self.width}), the width of the stream; got "
@@ -88,10 +84,10 @@ class Readout:
         if not np.isfinite(rows).all():
             raise NonFiniteError("directions must be finite; they hold NaN or infinity.")
         with torch.no_grad():
-            found = torch.as_tensor(rows, dtype=torch.float32, device=self.unembedding.device)
+            vectors = torch.as_tensor(rows, dtype=torch.float32, device=self.unembedding.device)
             for part in self.parts:
-                found = part(found)
-            return to_numpy(found @ self.unembedding.T)
+                vectors = part(vectors)
+            return to_numpy(vectors @ self.unembedding.T)
 
 
 def readout(
@@ -209,8 +205,7 @@ def _states(
     check_fits(model, some)
     sample = some.sample("all", MAX_TOKENS, random_state=0)
     collector = ActivationCollector(sites, some, sample, device_of(model))
-    with quiet(model):
-        feed(model, some.batches(1), [collector])
+    feed(model, some.batches(1), [collector])
     return collector.result()
 
 
@@ -301,7 +296,7 @@ def written(
     """
     check_whole("n_tokens", n_tokens, 1, len(readout.unembedding))
     check_whole("n_random", n_random)
-    rows = np.asarray(to_numpy(directions) if isinstance(directions, Tensor) else directions)
+    rows = to_numpy(directions)
     rng = np.random.default_rng(random_state)
     drawn = rng.standard_normal((n_random, readout.width))
     drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
@@ -317,9 +312,9 @@ def written(
 
 def _norm(model: nn.Module, name: str, states: Mapping[str, Tensor] | None) -> NormPart:
     norm = model.get_submodule(name)
-    found = norm_part(norm, device_of(model))
-    assert found is not None  # readouts has looked
-    return found if states is None else found.scaled_as(norm, states[f"{name}#in"])
+    part = norm_part(norm, device_of(model))
+    assert part is not None  # readouts has looked
+    return part if states is None else part.scaled_as(norm, states[f"{name}#in"])
 
 
 def _batches(rows: np.ndarray) -> list[np.ndarray]:
@@ -328,9 +323,9 @@ def _batches(rows: np.ndarray) -> list[np.ndarray]:
 
 def _strongest(logits: np.ndarray, n_tokens: int) -> dict[str, np.ndarray]:
     """Return ids and values of the largest and the smallest logits of each row; ties by id."""
-    found = {}
+    strongest = {}
     for name, signed in {"written_up": -logits, "written_down": logits}.items():
         ids = np.argsort(signed, axis=1, kind="stable")[:, :n_tokens]
-        found[f"{name}_id"] = ids
-        found[name] = np.take_along_axis(logits, ids, axis=1)
-    return found
+        strongest[f"{name}_id"] = ids
+        strongest[name] = np.take_along_axis(logits, ids, axis=1)
+    return strongest

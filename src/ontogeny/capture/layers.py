@@ -120,18 +120,18 @@ def match_paths(
     patterns = check_patterns(patterns, argument)
     search = _Search(paths, parts)
     aliases = aliases or Aliases()
-    kept: set[str] = set()
+    chosen: set[str] = set()
     for pattern in patterns:
         text = pattern.removeprefix("!")
-        found = search.labels(text, aliases)
-        if not found:
+        matches = search.labels(text, aliases)
+        if not matches:
             raise LayerMatchError(_no_match(pattern, paths, argument, kind) + aliases.hint(text))
-        kept = kept - found if pattern.startswith("!") else kept | found
-    if not kept:
+        chosen = chosen - matches if pattern.startswith("!") else chosen | matches
+    if not chosen:
         raise LayerMatchError(f"{argument}={list(patterns)} leaves no {kind} after the exclusions.")
-    modules = {split_label(label)[0] for label in kept}
+    modules = {split_label(label)[0] for label in chosen}
     labels = (_label(p, part) for p in paths if p in modules for part in search.parts(p))
-    return [label for label in labels if label in kept]
+    return [label for label in labels if label in chosen]
 
 
 class _Search:
@@ -147,15 +147,15 @@ class _Search:
         """Return what one pattern means: a full path, else a short name, else a pattern."""
         if split_label(text)[0] not in self._known:
             for group in aliases.translate(text):
-                found = set().union(*(self._matching(pattern) for pattern in group))
-                if found:
-                    return found
+                matches = set().union(*(self._matching(pattern) for pattern in group))
+                if matches:
+                    return matches
         return self._matching(text)
 
     def _matching(self, pattern: str) -> set[str]:
         text, part = split_label(pattern)
-        found = {text} if text in self._known else _matching(text, self._paths, self._siblings)
-        return {_label(path, part) for path in found if part in self.parts(path)}
+        matches = {text} if text in self._known else _matching(text, self._paths, self._siblings)
+        return {_label(path, part) for path in matches if part in self.parts(path)}
 
 
 def _label(path: str, part: str) -> str:

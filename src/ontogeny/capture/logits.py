@@ -79,6 +79,8 @@ class LogitRows:
         if not self._count:
             return None
         logits = self._checked(output)
+        # Only where the model returns the map's very output: one that does more to the logits could
+        # mix positions, and would then be given the chosen ones alone.
         self._select = logits is returned
         if not self._selected:
             logits = logits.flatten(0, 1).index_select(0, self._index.to(logits.device))

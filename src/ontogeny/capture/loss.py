@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from ..errors import ArgumentError, NonFiniteError, check_choice
 from ..inputs import Inputs
-from .own_frequencies import OwnFrequencies
 from .predicted import PredictionCollector
 
 
@@ -54,22 +53,22 @@ class LossCollector(PredictionCollector):
         super().__init__(model, inputs, positions)
         self._own = OwnFrequencies(inputs, self.positions, bool(self.shift)) if own else None
         self._sums = np.zeros(len(inputs))
-        self._found: list[tuple[np.ndarray, Tensor]] = []
+        self._losses: list[tuple[np.ndarray, Tensor]] = []
 
     def add(self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor) -> None:
         """Note the loss of each predicted token."""
-        self._found.append((text, -log_p.gather(1, target[:, None])[:, 0]))
+        self._losses.append((text, -log_p.gather(1, target[:, None])[:, 0]))
         if self._own is not None:
             self._own.add(text, column, log_p.exp_())
 
     def finish(self, output: Any) -> None:
         """Add the batch's losses to their texts, which are brought to the CPU once."""
         super().finish(output)
-        if self._found:
-            text = np.concatenate([each for each, _ in self._found])
-            losses = torch.cat([loss for _, loss in self._found]).cpu().double().numpy()
+        if self._losses:
+            text = np.concatenate([texts for texts, _ in self._losses])
+            losses = torch.cat([loss for _, loss in self._losses]).cpu().double().numpy()
             self._sums += np.bincount(text, weights=losses, minlength=len(self._sums))
-            self._found = []
+            self._losses = []
 
     def result(self) -> xr.Dataset:
         """Return ``loss(text)`` in nats per predicted token and ``tokens(text)``, their number.
@@ -106,3 +105,89 @@ class LossCollector(PredictionCollector):
                 "vocabulary": self.vocabulary,
             },
         )
+
+
+_LEAST = float(np.finfo(np.float32).tiny)  # below it a probability is rounded to 0
+
+
+class OwnFrequencies:
+    """Sums a model's predictions over all places, and over those after the same token.
+
+    The prediction at a place is part of its own mean. That makes the mean harder to beat: after a
+    token that occurs once, the mean is the prediction.
+
+    Parameters
+    ----------
+    inputs
+        The texts.
+    predicted
+        (n, L) bool: the tokens that are predicted.
+    pairs
+        Whether to take means after each token as well, for models that predict the next token.
+    """
+
+    def __init__(self, inputs: Inputs, predicted: np.ndarray, pairs: bool) -> None:
+        text, column = np.nonzero(predicted)
+        self._place = np.cumsum(predicted.ravel()).reshape(predicted.shape) - 1
+        self._text, self._number = text, len(predicted)
+        self._target = inputs.ids[text, column]
+        self._sums = np.zeros(int(self._target.max(initial=-1)) + 1)
+        self._after = _AfterToken(inputs.ids[text, column - 1], self._target) if pairs else None
+
+    def add(self, text: np.ndarray, column: np.ndarray, probability: Tensor) -> None:
+        """Add predictions (e, vocabulary) of the tokens at (text, column)."""
+        total = probability[:, : len(self._sums)].sum(0, dtype=torch.float32)
+        self._sums += total.cpu().numpy()
+        if self._after is not None:
+            self._after.add(self._place[text, column], probability)
+
+    def of_texts(self) -> dict[str, np.ndarray]:
+        """Return the mean loss (n,) of each text under the means, 0 without a predicted token."""
+        mean = self._sums[self._target] / max(len(self._target), 1)
+        costs = {"own_unigram": -np.log(np.maximum(mean, _LEAST))}
+        if self._after is not None:
+            costs["own_bigram"] = self._after.costs()
+        number = np.maximum(np.bincount(self._text, minlength=self._number), 1)
+        return {
+            name: np.bincount(self._text, weights=cost, minlength=self._number) / number
+            for name, cost in costs.items()
+        }
+
+
+class _AfterToken:
+    """Sums predictions by the token before, of the targets that ever follow it.
+
+    Every pair of a token and what follows it has one sum; those of one token stand together, so
+    that the targets of a place are a range of pairs.
+    """
+
+    def __init__(self, before: np.ndarray, target: np.ndarray) -> None:
+        size = int(target.max(initial=0)) + 1
+        pairs, self._pair = np.unique(before.astype(np.int64) * size + target, return_inverse=True)
+        self._targets = pairs % size
+        _, self._of, self._count = np.unique(before, return_inverse=True, return_counts=True)
+        _, self._start, self._length = np.unique(
+            pairs // size, return_index=True, return_counts=True
+        )
+        self._sums = np.zeros(len(pairs))
+
+    def add(self, place: np.ndarray, probability: Tensor) -> None:
+        """Add the predictions at these places."""
+        # Each place stands for several numbers, those of the tokens that ever follow its token:
+        # they lie one after the other from `start` on, so ranges of different lengths are joined.
+        of = self._of[place]
+        length = self._length[of]
+        row = np.repeat(np.arange(len(place)), length)
+        within = np.arange(len(row)) - np.repeat(np.cumsum(length) - length, length)
+        pair = self._start[of][row] + within
+        chosen = (
+            torch.from_numpy(each).to(probability.device) for each in (row, self._targets[pair])
+        )
+        values = probability[tuple(chosen)].float().cpu().numpy()
+        self._sums += np.bincount(pair, weights=values, minlength=len(self._sums))
+
+    def costs(self) -> np.ndarray:
+        """Return the loss of each token under the mean prediction after the token before it."""
+        mean = self._sums[self._pair] / self._count[self._of]
+        cost: np.ndarray = -np.log(np.maximum(mean, _LEAST))
+        return cost

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import abc
+from abc import abstractmethod
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -12,11 +11,12 @@ from torch import Tensor
 
 from ..errors import LayerMatchError
 from ..inputs.batches import Batch
+from .collect import Collector
 
 _ROW_SUM_TOLERANCE = 0.05  # a row of 2,000 bfloat16 weights misses 1 by up to about 0.02
 
 
-class MapCollector(abc.ABC):
+class MapCollector(Collector):
     """Finds which modules return attention maps, and hands each map to `reduce` at once.
 
     Parameters
@@ -30,17 +30,13 @@ class MapCollector(abc.ABC):
         self._known: set[str] = set()
         self._batches = 0
 
-    @abc.abstractmethod
+    @abstractmethod
     def queries(self, batch: Batch) -> Tensor:
         """Return which tokens are queries, (texts, tokens) bool."""
 
-    @abc.abstractmethod
+    @abstractmethod
     def reduce(self, path: str, weights: Tensor) -> None:
         """Take what is wanted of a map (texts, heads, tokens, tokens); must copy it."""
-
-    def attached(self) -> AbstractContextManager[None]:
-        """Need no context."""
-        return nullcontext()
 
     def start(self, batch: Batch) -> set[str] | None:
         """Note the batch's queries; the first batch shows which modules have maps."""

@@ -95,11 +95,12 @@ def norm_part(norm: nn.Module, device: torch.device | str) -> NormPart | None:
     width = next((p.shape[-1] for p in norm.parameters()), None) or _width_of(norm)
     if width is None:
         return None
-    own = copy.deepcopy(norm).float().to(device)
+    norm_copy = copy.deepcopy(norm).float().to(device)
     probes = _SIZE * torch.randn(_PROBES, width, generator=torch.Generator().manual_seed(0))
     probes = probes.to(device)
     with torch.no_grad():
-        there, back = own(probes), own(-probes)
+        there, back = norm_copy(probes), norm_copy(-probes)
+    # x and -x: what changes sign is scaled, what does not is the bias.
     odd, bias = (there - back) / 2, ((there + back) / 2).mean(dim=0)
     for centred in (True, False):
         part = NormPart(torch.ones(width, device=device), bias, centred)
@@ -136,21 +137,21 @@ def head_part(head: nn.Module, dense: str, norm: str, states: Tensor) -> tuple[D
     """
     layer, last = head.get_submodule(dense), head.get_submodule(norm)
     weight = layer.get_parameter("weight")
-    kept: dict[str, Tensor] = {}
+    values: dict[str, Tensor] = {}
 
     def after_dense(_module: nn.Module, _args: Any, output: Tensor) -> None:
-        kept["before"] = output
+        values["before"] = output
 
     def before_norm(_module: nn.Module, args: tuple[Tensor, ...]) -> None:
-        kept["after"] = args[0]
+        values["after"] = args[0]
 
     with ExitStack() as stack, torch.enable_grad():
         stack.callback(layer.register_forward_hook(after_dense).remove)
         stack.callback(last.register_forward_pre_hook(before_norm).remove)
         head(states.to(weight.dtype).clone().requires_grad_())
-        (slopes,) = torch.autograd.grad(kept["after"].sum(), kept["before"])
+        (slopes,) = torch.autograd.grad(values["after"].sum(), values["before"])
     part = norm_part(last, weight.device)
     assert part is not None
-    scales = part.scales(last, kept["after"].detach())
+    scales = part.scales(last, values["after"].detach())
     slope = (slopes.float() * scales[:, None]).mean(dim=0)
     return DensePart(weight.detach().float().clone(), slope), part

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import abc
+from abc import abstractmethod
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -14,6 +14,7 @@ from ..errors import ArgumentError
 from ..inputs import Inputs
 from ..inputs.batches import Batch
 from .causality import check_causal
+from .collect import Collector
 from .logits import LogitRows
 
 _ROWS_AT_ONCE = 1024  # bounds the float32 copy of half-precision logits
@@ -27,7 +28,7 @@ def next_tokens(inputs: Inputs) -> np.ndarray:
     return positions
 
 
-class PredictionCollector(abc.ABC):
+class PredictionCollector(Collector):
     """Hands the log-probabilities of predicted tokens to `add`, some rows at once.
 
     Predicted are the masked `positions`, or without them every ordinary token after a first one, by
@@ -45,8 +46,6 @@ class PredictionCollector(abc.ABC):
         (n, L) bool: the tokens that a masked model predicts; None for the next token.
     """
 
-    paths: tuple[str, ...] = ()
-
     def __init__(
         self, model: nn.Module, inputs: Inputs, positions: np.ndarray | None = None
     ) -> None:
@@ -61,7 +60,7 @@ class PredictionCollector(abc.ABC):
         self._targets = inputs.ids
         self._logits = LogitRows.of(model)
 
-    @abc.abstractmethod
+    @abstractmethod
     def add(self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor) -> None:
         """Take what is wanted of (e, vocabulary) log-probabilities of the tokens `target`.
 
@@ -85,9 +84,6 @@ class PredictionCollector(abc.ABC):
         """Watch the vocabulary map for as long as batches are fed."""
         return self._logits.attached()
 
-    def take(self, path: str, output: Any) -> None:  # noqa: B027
-        """Nothing is taken of modules."""
-
     def finish(self, output: Any) -> None:
         """Hand the batch's predictions on.
 
@@ -110,5 +106,5 @@ class PredictionCollector(abc.ABC):
         target = self._target.to(logits.device)
         for start in range(0, len(target), _ROWS_AT_ONCE):
             rows = slice(start, start + _ROWS_AT_ONCE)
-            found = logits[rows].float().log_softmax(-1)
-            self.add(text[rows], column[rows], target[rows], found)
+            log_p = logits[rows].float().log_softmax(-1)
+            self.add(text[rows], column[rows], target[rows], log_p)

@@ -17,7 +17,7 @@ from ..inputs import Inputs
 from ..inputs.batches import Batch
 from ..needs.base import MASK_FRACTION
 from .causality import check_causal
-from .collect import feed
+from .collect import Collector, feed
 from .forward import check_fits, quiet, run
 from .logits import LogitRows, head_path
 from .loss import resolve_objective
@@ -186,16 +186,15 @@ class Predictor:
         self._feed(laid_out, ids, collector)
         return collector.result()
 
-    def _feed(self, laid_out: Inputs, ids: np.ndarray | None, collector: Any) -> None:
+    def _feed(self, laid_out: Inputs, ids: np.ndarray | None, collector: Collector) -> None:
         """Run the model on texts."""
         check_fits(self._model, laid_out, ids)
-        with quiet(self._model):
-            feed(
-                self._model,
-                laid_out.batches(self._settings.batch_size, ids),
-                [collector],
-                position_ids=self._settings.positions == "mask",
-            )
+        feed(
+            self._model,
+            laid_out.batches(self._settings.batch_size, ids),
+            [collector],
+            position_ids=self._settings.positions == "mask",
+        )
 
     def _check(
         self, inputs: Inputs, text: np.ndarray, position: np.ndarray, width: np.ndarray
@@ -236,8 +235,8 @@ def check_mask_token(inputs: Inputs) -> None:
 
 def _once(text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return each text once, and where each token's text is among them."""
-    known, row = np.unique(text, return_inverse=True)
-    return known, row
+    texts, row = np.unique(text, return_inverse=True)
+    return texts, row
 
 
 def _masked(inputs: Inputs, column: np.ndarray, width: np.ndarray) -> np.ndarray:
@@ -260,18 +259,18 @@ class _Reduced(PredictionCollector):
     ) -> None:
         super().__init__(model, inputs, positions)
         self._function = function
-        self._found: list[dict[str, np.ndarray]] = []
+        self._pieces: list[dict[str, np.ndarray]] = []
 
     def add(self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor) -> None:
         """Note what the function gives."""
         if bool(torch.isnan(log_p).any()):
             raise NonFiniteError(f"the logits of {self.name} are not finite at a predicted token.")
-        found = self._function(text, column, target, log_p)
+        numbers = self._function(text, column, target, log_p)
         plain = {
             name: value.cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
-            for name, value in found.items()
+            for name, value in numbers.items()
         }
-        self._found.append({"text": text, "column": column, **plain})
+        self._pieces.append({"text": text, "column": column, **plain})
 
     def result(self) -> dict[str, np.ndarray]:
         """Return all numbers by name, ordered by text and column.
@@ -281,17 +280,15 @@ class _Reduced(PredictionCollector):
         ArgumentError
             If nothing is predicted.
         """
-        if not self._found:
+        if not self._pieces:
             raise ArgumentError("inputs hold no token that is predicted; use longer texts.")
-        whole = {name: np.concatenate([f[name] for f in self._found]) for name in self._found[0]}
+        whole = {name: np.concatenate([f[name] for f in self._pieces]) for name in self._pieces[0]}
         order = np.lexsort((whole["column"], whole["text"]))
         return {name: values[order] for name, values in whole.items()}
 
 
-class _AtTokens:
+class _AtTokens(Collector):
     """Takes probabilities, ranks and answers at tokens (row, column) out of forward passes."""
-
-    paths: tuple[str, ...] = ()
 
     def __init__(
         self, model: nn.Module, row: np.ndarray, column: np.ndarray, right: np.ndarray, top: int
@@ -317,9 +314,6 @@ class _AtTokens:
         """Watch the vocabulary map for as long as batches are fed."""
         return self._logits.attached()
 
-    def take(self, path: str, output: Any) -> None:
-        """Nothing is taken of modules."""
-
     def finish(self, output: Any) -> None:
         """Read the batch's tokens."""
         logits = self._logits.take(output)
@@ -341,10 +335,10 @@ class _AtTokens:
         if bool(torch.isnan(log_p).any()):
             raise NonFiniteError(f"the logits of {self._name} are not finite at a chosen token.")
         right = torch.from_numpy(self._right[at]).to(logits.device)[:, None]
-        own = log_p.gather(1, right)
+        log_p_right = log_p.gather(1, right)
         token = torch.arange(log_p.shape[1], device=logits.device)
-        ahead = (log_p > own) | ((log_p == own) & (token < right))
-        self._log_p[at] = own[:, 0].double().cpu().numpy()
+        ahead = (log_p > log_p_right) | ((log_p == log_p_right) & (token < right))
+        self._log_p[at] = log_p_right[:, 0].double().cpu().numpy()
         self._rank[at] = 1 + ahead.sum(dim=1).cpu().numpy()
         if self._top:
             values, ids = torch.sort(log_p, dim=1, descending=True, stable=True)

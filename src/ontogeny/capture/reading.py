@@ -23,7 +23,7 @@ from ..needs.base import MASK_FRACTION
 from .activation import ActivationCollector
 from .attention import AttentionCollector
 from .collect import Collector, feed
-from .forward import check_fits, eager_attention, quiet
+from .forward import check_fits, eager_attention
 from .gradients import GradientReading, gradients
 from .layer_readout import Readout, readouts, why_no_readout
 from .layers import match_attention, match_layers
@@ -218,14 +218,14 @@ def read(
     wanted = list(dict.fromkeys(needs))
     groups: dict[PassKey, list[Need]] = {}
     values: dict[Need, Any] = {}
-    found = sources(model, wanted, inputs, settings)
-    keys = pass_keys(found)
+    by_need = sources(model, wanted, inputs, settings)
+    keys = pass_keys(by_need)
     for need, key in keys.items():
         if key is not None:
             groups.setdefault(key, []).append(need)
     for key, group in groups.items():
-        values |= _read_together(replace(found[group[0]], key=key), group)
-    values |= {need: need.read(found[need]) for need, key in keys.items() if key is None}
+        values |= _read_together(replace(by_need[group[0]], key=key), group)
+    values |= {need: need.read(by_need[need]) for need, key in keys.items() if key is None}
     return {need: values[need] for need in wanted}
 
 
@@ -238,14 +238,14 @@ def sources(
     """Return the source of each need; needs of the same input set have the same one."""
     settings = settings or ReadingSettings()
     by_set: dict[str, ModelSource] = {}
-    found: dict[Need, ModelSource] = {}
+    by_need: dict[Need, ModelSource] = {}
     for need in needs:
         on = input_set(need, inputs)
         if on not in by_set:
             laid_out = settings.layout(Inputs.coerce(inputs[on]))
             by_set[on] = ModelSource(model, on, laid_out, settings)
-        found[need] = by_set[on]
-    return found
+        by_need[need] = by_set[on]
+    return by_need
 
 
 def pass_keys(found: Mapping[Need, ModelSource]) -> dict[Need, PassKey | None]:
@@ -289,8 +289,8 @@ def modules_read(
     """
     names: dict[Need, set[str]] = {}
     for need, source in sources(model, needs, inputs, settings).items():
-        known = need.tensors(source)
-        names[need] = set(model.state_dict(keep_vars=True)) if known is None else known
+        tensors = need.tensors(source)
+        names[need] = set(model.state_dict(keep_vars=True)) if tensors is None else tensors
     return names
 
 
@@ -301,7 +301,7 @@ def _read_together(source: ModelSource, needs: Sequence[Need]) -> dict[Need, Any
     ids, _ = source.corrupted
     check_fits(model, inputs, ids)
     collectors: dict[Need, Collector] = {need: need.collector(source) for need in needs}
-    with quiet(model), eager_attention(model) if source.key.eager else nullcontext():
+    with eager_attention(model) if source.key.eager else nullcontext():
         feed(
             model,
             inputs.batches(settings.batch_size, ids),

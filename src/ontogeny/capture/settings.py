@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..errors import ArgumentError, check_choice
+from ..errors import ArgumentError, check_choice, check_whole
 from ..inputs import Inputs
 from ..needs import Need
 
@@ -35,13 +35,11 @@ class ReadingSettings:
 
     def __post_init__(self) -> None:
         check_choice("positions", self.positions, POSITIONS)
-        if not isinstance(self.batch_size, int) or self.batch_size < 1:
-            raise ArgumentError(f"batch_size must be a positive integer; got {self.batch_size!r}.")
+        check_whole("batch_size", self.batch_size)
 
     def layout(self, inputs: Inputs) -> Inputs:
         """Return `inputs` padded the way they are read."""
-        right = self.positions == "right" or self.positions == "auto"
-        return inputs.padded("right") if right else inputs
+        return inputs.padded("right") if self.positions in ("right", "auto") else inputs
 
 
 def input_set(need: Need, inputs: Mapping[str, Inputs]) -> str:

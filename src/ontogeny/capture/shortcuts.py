@@ -9,7 +9,7 @@ import torch
 import xarray as xr
 from torch import Tensor, nn
 
-from ..errors import ArgumentError
+from ..errors import check_iterable
 from ..inputs import Inputs
 from ..needs import Activations, Attention, Losses
 from .forward import device_of
@@ -133,9 +133,4 @@ def losses(
 def _patterns(layers: str | Sequence[str]) -> str | tuple[str, ...]:
     if isinstance(layers, str):
         return layers
-    try:
-        return tuple(layers)
-    except TypeError:
-        raise ArgumentError(
-            f"layers must be a pattern or a list of patterns; got {type(layers).__name__}."
-        ) from None
+    return tuple(check_iterable("layers", layers, "patterns"))

@@ -7,8 +7,9 @@ in results and are themselves accepted as patterns.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 from torch import Tensor, nn
@@ -51,32 +52,20 @@ def known_parts(model: nn.Module, path: str) -> tuple[str, ...]:
     return (INPUT, "", *FUSED_PARTS) if fused else (INPUT, "")
 
 
-@contextmanager
 def watched(
     model: nn.Module, labels: Iterable[str], hook: Callable[[str, Any], None]
-) -> Iterator[None]:
+) -> AbstractContextManager[None]:
     """Call ``hook(label, value)`` whenever the forward pass reaches a site.
 
     The value is the module's output as it is, or the tensor that the label's part names. Hooks
     never outlive the context.
     """
-    with ExitStack() as stack:
-        for label in labels:
-            path, part = split_label(label)
-            module = model.get_submodule(path)
-            if part == INPUT:
-                before = _input_hook(label, hook)
-                handle = module.register_forward_pre_hook(before, with_kwargs=True)
-            else:
-                handle = module.register_forward_hook(_output_hook(model, label, part, hook))
-            stack.callback(handle.remove)
-        yield
+    return _hooked(model, labels, hook, _watch_input, functools.partial(_watch_output, model))
 
 
-@contextmanager
 def changed(
     model: nn.Module, labels: Iterable[str], change: Callable[[str, Any], Tensor]
-) -> Iterator[None]:
+) -> AbstractContextManager[None]:
     """Let ``change(label, value)`` be the value of each site in the forward pass.
 
     Of an output that is a tuple or a mapping, the first entry is changed and the others stay.
@@ -96,39 +85,54 @@ def changed(
     >>> doubled.tolist(), model(torch.ones(2)).tolist()
     ([2.0, 2.0], [1.0, 1.0])
     """
+    labels = list(labels)
+    if fused := [label for label in labels if split_label(label)[1] not in ("", INPUT)]:
+        raise ArgumentError(
+            f"{fused[0]!r} is a part of a fused output, and only whole outputs can be changed: "
+            f"choose {module_of(fused[0])!r}."
+        )
+    return _hooked(model, labels, change, _change_input, _change_output)
+
+
+@contextmanager
+def _hooked(
+    model: nn.Module,
+    labels: Iterable[str],
+    function: Callable[[str, Any], Any],
+    on_input: Callable[..., Any],
+    on_output: Callable[..., Any],
+) -> Iterator[None]:
     with ExitStack() as stack:
         for label in labels:
             path, part = split_label(label)
             module = model.get_submodule(path)
             if part == INPUT:
-                before = _changed_input(label, change)
+                before = functools.partial(on_input, label, function)
                 handle = module.register_forward_pre_hook(before, with_kwargs=True)
-            elif part:
-                raise ArgumentError(
-                    f"{label!r} is a part of a fused output, and only whole outputs can be "
-                    f"changed: choose {path!r}."
-                )
             else:
-                handle = module.register_forward_hook(_changed_output(label, change))
+                after = functools.partial(on_output, label, function)
+                handle = module.register_forward_hook(after)
             stack.callback(handle.remove)
         yield
 
 
-def _changed_input(label: str, change: Callable[[str, Any], Tensor]) -> Any:
-    def call(_module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if args:
-            return (change(label, args[0]), *args[1:]), kwargs
-        name = input_name(label, kwargs)
-        return args, {**kwargs, name: change(label, kwargs[name])}
+def _change_input(
+    label: str,
+    change: Callable[[str, Any], Tensor],
+    _module: nn.Module,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    if args:
+        return (change(label, args[0]), *args[1:]), kwargs
+    name = input_name(label, kwargs)
+    return args, {**kwargs, name: change(label, kwargs[name])}
 
-    return call
 
-
-def _changed_output(label: str, change: Callable[[str, Any], Tensor]) -> Any:
-    def call(_module: nn.Module, _args: Any, output: Any) -> Any:
-        return _replaced(output, change(label, first_tensor(output)))
-
-    return call
+def _change_output(
+    label: str, change: Callable[[str, Any], Tensor], _module: nn.Module, _args: Any, output: Any
+) -> Any:
+    return _replaced(output, change(label, first_tensor(output)))
 
 
 def _replaced(output: Any, first: Tensor) -> Any:
@@ -144,11 +148,14 @@ def _replaced(output: Any, first: Tensor) -> Any:
     return type(output)((first, *output[1:]))
 
 
-def _input_hook(label: str, hook: Callable[[str, Any], None]) -> Callable[..., None]:
-    def call(_module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        hook(label, args[0] if args else kwargs[input_name(label, kwargs)])
-
-    return call
+def _watch_input(
+    label: str,
+    hook: Callable[[str, Any], None],
+    _module: nn.Module,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+) -> None:
+    hook(label, args[0] if args else kwargs[input_name(label, kwargs)])
 
 
 def input_name(label: str, kwargs: Mapping[str, Any]) -> str:
@@ -166,24 +173,21 @@ def input_name(label: str, kwargs: Mapping[str, Any]) -> str:
     return name
 
 
-def _output_hook(
-    model: nn.Module, label: str, part: str, hook: Callable[[str, Any], None]
-) -> Callable[..., None]:
-    heads = _interleaved_heads(model) if part else None
-
-    def call(_module: nn.Module, _args: Any, output: Any) -> None:
-        if part:
-            fused = first_tensor(output)
-            index = part_index(part, fused.shape[-1], heads).to(fused.device)
-            output = fused.index_select(-1, index)
-        hook(label, output)
-
-    return call
-
-
-def _interleaved_heads(model: nn.Module) -> int | None:
-    family = family_of(model)
-    if family is None or not family.interleaved:
-        return None
-    config: Any = model.config
-    return int(config.num_attention_heads)
+def _watch_output(
+    model: nn.Module,
+    label: str,
+    hook: Callable[[str, Any], None],
+    _module: nn.Module,
+    _args: Any,
+    output: Any,
+) -> None:
+    part = split_label(label)[1]
+    if part:
+        # GPT-NeoX interleaves: each head's query, key and value follow each other, so that a
+        # third of the columns is a third of the heads and no query.
+        family = family_of(model)
+        config: Any = model.config
+        heads = int(config.num_attention_heads) if family and family.interleaved else None
+        fused = first_tensor(output)
+        output = fused.index_select(-1, part_index(part, fused.shape[-1], heads).to(fused.device))
+    hook(label, output)

@@ -164,6 +164,8 @@ class Targets:
     def batches(self, batch_size: int) -> list[tuple[np.ndarray, Batch]]:
         """Return the examples in batches, longest first, each as (examples, batch)."""
         repeated = self._inputs.subset(self.text)
+        # `subset` cuts off padding that all texts share: with padding on the left, the columns of
+        # the subset begin `left` columns later in these inputs.
         left = self._inputs.ids.shape[1] - repeated.ids.shape[1]
         if self._inputs.padding_side == "right":
             left = 0
@@ -199,6 +201,7 @@ class Targets:
             weights = np.ones(len(gold))
         else:
             logits, gold = self._rows.take(output), self._gold
+            # Each example counts once, however many targets it has.
             weights = 1 / np.bincount(self._row)[self._row]
         index = torch.from_numpy(np.ascontiguousarray(gold)).to(logits.device)
         if self._target.quantity == "log-probability":

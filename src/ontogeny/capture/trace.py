@@ -11,10 +11,10 @@ from torch import nn
 
 from ..errors import LayerMatchError
 from ..inputs import Inputs
-from .forward import eager_attention, hooked, quiet, run
+from .forward import eager_attention, quiet, run
 from .layers import match_attention
 from .maps import attention_map
-from .sites import INPUT, split_label
+from .sites import INPUT, split_label, watched
 
 
 class Trace:
@@ -42,7 +42,7 @@ class Trace:
                 stack.enter_context(eager_attention(model))
             for path, module in modules.items():
                 stack.callback(module.register_forward_pre_hook(self._starter(path)).remove)
-            stack.enter_context(hooked(modules, self._ended))
+            stack.enter_context(watched(model, modules, self._ended))
             run(model, batch, position_ids=position_ids)
 
     def _starter(self, path: str) -> Any:
@@ -87,12 +87,12 @@ class Trace:
     def names(self, end: int) -> set[str]:
         """Return the stored tensors of the modules that started by `end`."""
         stored = set(self._model.state_dict(keep_vars=True))
-        found: set[str] = set()
+        tensors: set[str] = set()
         for path, module in self._model.named_modules(remove_duplicate=False):
             if self._start(path) <= end:
-                own = [*module._parameters, *module._buffers]
-                found |= {f"{path}.{name}" if path else name for name in own}
-        return self._with_ties(found) & stored
+                local_names = [*module._parameters, *module._buffers]
+                tensors |= {f"{path}.{name}" if path else name for name in local_names}
+        return self._with_ties(tensors) & stored
 
     def _start(self, path: str) -> int:
         """Return when a module started, or the nearest of its parents that was called."""

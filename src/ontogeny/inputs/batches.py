@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import check_whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +53,7 @@ def make_batches(
     ids: np.ndarray, mask: np.ndarray, padding_side: str, batch_size: int
 ) -> list[Batch]:
     """Return the texts in batches, longest first; texts of equal length keep their order."""
-    if batch_size < 1:
-        raise ArgumentError(f"batch_size must be at least 1; got {batch_size}.")
+    check_whole("batch_size", batch_size)
     order = np.argsort(-mask.sum(axis=1), kind="stable")
     starts = range(0, len(order), batch_size)
     return [make_batch(ids, mask, padding_side, order[i : i + batch_size]) for i in starts]

@@ -89,16 +89,16 @@ def joined(keys: Sequence[Sequence[Hashable]], count: int) -> np.ndarray:
     >>> joined([["x", "y", "x", "z"], [0, 1, 2, 1]], 4).tolist()
     [0, 1, 0, 1]
     """
-    shared = [each for each in keys if len(set(each)) < count]
+    shared = [values for values in keys if len(set(values)) < count]
     if not shared:
         return np.arange(count)
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
     firsts = []
-    for each in shared:
+    for values in shared:
         first: dict[Hashable, int] = {}
-        firsts.append([first.setdefault(key, row) for row, key in enumerate(each)])
+        firsts.append([first.setdefault(key, row) for row, key in enumerate(values)])
     edges = (np.tile(np.arange(count), len(shared)), np.concatenate(firsts))
     links = coo_array((np.ones(len(edges[0]), dtype=np.int8), edges), shape=(count, count))
     _, unit = connected_components(links.tocsr(), directed=False)

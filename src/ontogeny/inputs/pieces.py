@@ -227,9 +227,9 @@ def _first_places(ids: np.ndarray, usable: np.ndarray) -> np.ndarray:
     order = flat[np.argsort(ids.ravel()[flat], kind="stable")]
     _, first, count = np.unique(ids.ravel()[order], return_index=True, return_counts=True)
     rank = np.arange(len(order)) - np.repeat(first, count)
-    kept = np.zeros(ids.size, dtype=bool)
-    kept[order[rank < _SEEN]] = True
-    return kept.reshape(ids.shape)
+    chosen = np.zeros(ids.size, dtype=bool)
+    chosen[order[rank < _SEEN]] = True
+    return chosen.reshape(ids.shape)
 
 
 def _covered(text: str, start: int, stop: int) -> str:

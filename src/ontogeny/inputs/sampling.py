@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import check_number, check_whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +38,7 @@ def draw(sample: TokenSample, max_tokens: int | None, random_state: int) -> Toke
     >>> len(draw(whole, 4, 0)), len(draw(whole, None, 0))
     (4, 9)
     """
-    if max_tokens is not None and max_tokens < 1:
-        raise ArgumentError(f"max_tokens must be at least 1 or None; got {max_tokens}.")
-    if max_tokens is None or max_tokens >= len(sample):
+    if max_tokens is None or check_whole("max_tokens", max_tokens) >= len(sample):
         return sample
     chosen = generator(random_state).choice(len(sample), size=max_tokens, replace=False)
     chosen.sort()
@@ -58,8 +56,7 @@ def masked_positions(ordinary: np.ndarray, fraction: float, random_state: int) -
     >>> masked_positions(ordinary, 0.5, random_state=0).sum(axis=1).tolist()
     [2, 1, 0]
     """
-    if not 0 < fraction < 1:
-        raise ArgumentError(f"mask_fraction must lie between 0 and 1; got {fraction}.")
+    check_number("mask_fraction", fraction, 0, 1, above=True, below=True)
     text, column = np.nonzero(ordinary)
     shuffled = np.lexsort((generator(random_state).random(len(text)), text))
     number = np.bincount(text, minlength=len(ordinary))
@@ -73,10 +70,4 @@ def masked_positions(ordinary: np.ndarray, fraction: float, random_state: int) -
 
 def generator(random_state: int) -> np.random.Generator:
     """Return the generator of a seed, a non-negative integer."""
-    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
-        raise ArgumentError(
-            f"random_state must be a non-negative integer; got {type(random_state).__name__}."
-        )
-    if random_state < 0:
-        raise ArgumentError(f"random_state must be a non-negative integer; got {random_state}.")
-    return np.random.default_rng(int(random_state))
+    return np.random.default_rng(check_whole("random_state", random_state, 0))

@@ -79,9 +79,9 @@ class ShownTexts:
         [[-1, 1, 2], [-1, 3, -1]]
         """
         shape = (*values.shape[:-1], *self.ids.shape)
-        found = np.full(shape, empty, dtype=np.result_type(values.dtype, np.array(empty).dtype))
-        found[..., self.ordinary] = values
-        return found
+        grid = np.full(shape, empty, dtype=np.result_type(values.dtype, np.array(empty).dtype))
+        grid[..., self.ordinary] = values
+        return grid
 
 
 def _chosen(inputs: Inputs, count: int, max_tokens: int, random_state: int) -> np.ndarray:

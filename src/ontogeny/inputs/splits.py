@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, check_number, check_whole
 from ..units import Units
 from .sampling import generator
 
@@ -100,8 +100,7 @@ def stratified_split(
     (3, 3)
     """
     labels = _check_labels(labels)
-    if not isinstance(fraction, float | int) or not 0 < fraction < 1:
-        raise ArgumentError(f"fraction must lie between 0 and 1; got {fraction!r}.")
+    check_number("fraction", fraction, 0, 1, above=True, below=True)
     units = Units.of(groups, len(labels), "texts")
     has = _has(labels, units)
     classes = np.unique(labels)
@@ -168,9 +167,7 @@ def stratified_draw(labels: Any, count: int, random_state: int = 0) -> np.ndarra
     {0: 8, 1: 2}
     """
     labels = _check_labels(labels)
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-        raise ArgumentError(f"count must be a positive integer; got {count!r}.")
-    if count >= len(labels):
+    if check_whole("count", count) >= len(labels):
         return np.arange(len(labels))
     rng = generator(random_state)
     shuffled = rng.permutation(len(labels))

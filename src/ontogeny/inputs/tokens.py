@@ -268,12 +268,14 @@ class Inputs:
         rows = np.asarray(rows, dtype=np.int64)
         width = int(self.lengths[rows].max(initial=0))
         columns = trimmed(self.ids.shape[1], width, self.padding_side)
+        chosen: dict[str, Any] = {
+            name: array[rows, columns]
+            for name in ("ids", "mask", "special", "spans")
+            if (array := getattr(self, name)) is not None
+        }
         return replace(
             self,
-            ids=self.ids[rows, columns],
-            mask=self.mask[rows, columns],
-            special=self.special[rows, columns],
-            spans=None if self.spans is None else self.spans[rows, columns],
+            **chosen,
             texts=None if self.texts is None else tuple(self.texts[row] for row in rows),
             labels=None if self.labels is None else self.labels[rows],
             documents=None if self.documents is None else self.documents[rows],

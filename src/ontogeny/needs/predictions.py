@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..errors import ArgumentError, check_choice
+from ..errors import check_choice, check_number
 from .base import Need, Source
 
 
@@ -31,7 +31,7 @@ class Losses(Need):
 
     def __post_init__(self) -> None:
         check_choice("objective", self.objective, ("auto", "causal", "masked"))
-        _check_fraction(self.mask_fraction)
+        check_number("mask_fraction", self.mask_fraction, 0, 1, above=True, below=True)
 
     def pass_key(self, source: Source) -> Hashable:
         """Return the key of a whole pass, over masked texts if masked tokens are predicted."""
@@ -116,7 +116,7 @@ class Gradients(Need):
     exclusive: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        _check_fraction(self.mask_fraction)
+        check_number("mask_fraction", self.mask_fraction, 0, 1, above=True, below=True)
 
     def check(self, source: Source) -> None:
         """Refuse a loss that is unknown or does not fit the model and its inputs."""

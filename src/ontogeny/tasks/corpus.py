@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import ArgumentError, OntogenyError
+from ..errors import ArgumentError, OntogenyError, check_number
 from ..inputs.groups import joined
 from ..units import Units
 
@@ -62,20 +62,20 @@ def paragraphs(document: str) -> list[str]:
     >>> paragraphs("Loops\n=====\n\nThe for statement repeats\n  its body for each item.\n")
     ['Loops The for statement repeats its body for each item.']
     """
-    found: list[str] = []
+    result: list[str] = []
     waiting = ""
     for block in _BLANK_LINE.split(_RULE.sub("", document)):
         text = " ".join([waiting, *block.split()]).strip()
         if len(text) < _SHORTEST:
             waiting = text
         else:
-            found.append(text)
+            result.append(text)
             waiting = ""
-    if waiting and found:
-        found[-1] = f"{found[-1]} {waiting}"
+    if waiting and result:
+        result[-1] = f"{result[-1]} {waiting}"
     elif waiting:
-        found.append(waiting)
-    return found
+        result.append(waiting)
+    return result
 
 
 def split_texts(
@@ -109,8 +109,7 @@ def split_texts(
     >>> len(kept), len(heldout)
     (3, 1)
     """
-    if not 0 < fraction < 1:
-        raise ArgumentError(f"fraction must lie between 0 and 1; got {fraction}.")
+    check_number("fraction", fraction, 0, 1, above=True, below=True)
     if len(texts) < 2:
         raise ArgumentError(f"texts must hold at least 2 texts to split; got {len(texts)}.")
     units = Units(joined([texts], len(texts)))
@@ -119,9 +118,9 @@ def split_texts(
     order = np.random.default_rng(random_state).permutation(units.count)
     count = min(max(round(fraction * units.count), 1), units.count - 1)
     chosen = np.isin(units.place, order[:count])
-    kept = [text for text, out in zip(texts, chosen, strict=True) if not out]
+    rest = [text for text, out in zip(texts, chosen, strict=True) if not out]
     heldout = [text for text, out in zip(texts, chosen, strict=True) if out]
-    return kept, heldout
+    return rest, heldout
 
 
 def _documents() -> Iterator[str]:

@@ -101,16 +101,16 @@ def document_files(
     """
     check_choice("unit", unit, ("paragraph", "line", "file"))
     check_choice("documents", documents, ("file", "article"))
-    found = [
+    grouped = [
         [text for text in texts if text]
         for path in _files(paths)
         for texts in _documents(path, documents, unit, field, encoding)
     ]
-    found = [texts for texts in found if texts]
-    if not found:
+    grouped = [texts for texts in grouped if texts]
+    if not grouped:
         raise ArgumentError(f"paths {_shown(paths)} hold no text.")
-    number = np.repeat(np.arange(len(found)), [len(texts) for texts in found])
-    return LabelledTexts(tuple(t for texts in found for t in texts), None, "files", (), number)
+    number = np.repeat(np.arange(len(grouped)), [len(texts) for texts in grouped])
+    return LabelledTexts(tuple(t for texts in grouped for t in texts), None, "files", (), number)
 
 
 def _documents(
@@ -137,15 +137,15 @@ def _matches(path: Path) -> list[Path]:
     if path.is_file():  # also a name with brackets in it, which a glob would misread
         return [path]
     if path.is_dir():
-        found = sorted(p for p in path.rglob("*") if p.suffix.lower() in _SUFFIXES)
+        files = sorted(p for p in path.rglob("*") if p.suffix.lower() in _SUFFIXES)
         wanted = f"no file that ends in {', '.join(_SUFFIXES)}"
     else:
-        found = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
+        files = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
         wanted = "no file"
-    found = [p for p in found if p.is_file()]
-    if not found:
+    files = [p for p in files if p.is_file()]
+    if not files:
         raise ArgumentError(f"paths: {str(path)!r} matches {wanted}.")
-    return found
+    return files
 
 
 def _read(path: Path, unit: str, field: str, encoding: str) -> list[str]:

@@ -100,18 +100,18 @@ def read_labelled(
     lines = read_text(file, encoding).split("\n")
     if document is not None and kind in _NO_COLUMNS:
         raise ArgumentError(f"document names a column, which {file} does not have.")
-    rows = _Rows(str(file), on_error, document)
+    if kind == "cola":
+        text, label = (3 if text is None else text), (1 if label is None else label)
+    rows = _Rows(str(file), on_error, text, label, document)
     if kind == "lines":
         rows.read_lines(lines)
     elif kind == "label-text":
         rows.read_label_text(lines)
     elif kind == "jsonl":
-        rows.read_json(lines, text, label)
+        rows.read_json(lines)
     else:
-        if kind == "cola":
-            text, label = (3 if text is None else text), (1 if label is None else label)
         quoted = kind == "csv" if quotes is None else quotes
-        rows.read_table(lines, "," if kind == "csv" else "\t", quoted, text, label)
+        rows.read_table(lines, "," if kind == "csv" else "\t", quoted)
     return rows.result()
 
 
@@ -121,7 +121,9 @@ class _Rows:
 
     source: str
     on_error: str
-    document: Column | None = None
+    text: Column | None
+    label: Column | None
+    document: Column | None
     texts: list[str] = field(default_factory=list)
     labels: list[Any] = field(default_factory=list)
     documents: list[Any] = field(default_factory=list)
@@ -173,8 +175,9 @@ class _Rows:
                 label, *rest = line.split(maxsplit=1)
                 self.add(number, rest[0] if rest else "", label)
 
-    def read_json(self, lines: list[str], text: Column | None, label: Column | None) -> None:
-        found = False
+    def read_json(self, lines: list[str]) -> None:
+        text: str | None = None
+        label: str | None = None
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
@@ -186,9 +189,8 @@ class _Rows:
             if not isinstance(row, dict):
                 self.bad(number, "it is not an object")
                 continue
-            if not found:  # the first object shows which fields there are
-                text, label = self._columns(list(row), text, label)
-                found = True
+            if text is None:  # the first object shows which fields there are
+                text, label = self._columns(list(row))
             wanted = (text, label, self.document)
             missing = [name for name in wanted if name is not None and name not in row]
             if missing:
@@ -198,26 +200,19 @@ class _Rows:
                 document = None if self.document is None else row[self.document]
                 self.add(number, row[text], value, document)
 
-    def read_table(
-        self,
-        lines: list[str],
-        separator: str,
-        quotes: bool,
-        text: Column | None,
-        label: Column | None,
-    ) -> None:
+    def read_table(self, lines: list[str], separator: str, quotes: bool) -> None:
         records: Iterator[Any] = self._records(lines, separator, quotes)
         first = next(records, None)
         if first is None:
             return
         header = first[1]
-        if self._has_names(header, text, label):
-            name, other = self._columns(header, text, label)
+        if self._has_names(header):
+            name, other = self._columns(header)
             where, tag = header.index(name), None if other is None else header.index(other)
             own = None if self.document is None else header.index(self.document)
         else:
             records = itertools.chain([first], records)
-            where, tag = self._numbers(header, text, label)
+            where, tag = self._numbers(header)
             own = None if self.document is None else int(self.document)
         self.labelled = tag is not None
         kept = list(records)
@@ -253,50 +248,46 @@ class _Rows:
                 self.bad(start + 1, reason)
                 start += 1  # the quote may have swallowed whole rows: go on behind its own line
 
-    def _has_names(self, first: list[str], text: Column | None, label: Column | None) -> bool:
+    def _has_names(self, first: list[str]) -> bool:
         """Return whether the first row names the columns."""
-        given = (text, label, self.document)
-        if any(isinstance(column, str) for column in given):
-            return True
-        if any(column is not None for column in given):
-            return False
+        columns = [column for _, column in self._given() if column is not None]
+        if columns:
+            return any(isinstance(column, str) for column in columns)
         return any(name.strip().lower() in _TEXT_NAMES for name in first)
 
-    def _numbers(
-        self, first: list[str], text: Column | None, label: Column | None
-    ) -> tuple[int, int | None]:
+    def _numbers(self, first: list[str]) -> tuple[int, int | None]:
         """Return the numbers of the text and the label column of a file without names."""
-        if text is None:
+        if self.text is None:
             raise ArgumentError(
                 f"{self.source}: the first row names no text column ({', '.join(_TEXT_NAMES)}); "
                 f"give text= and label= as column numbers from 0. It reads {first}."
             )
-        for name, column in (("text", text), ("label", label), ("document", self.document)):
+        for name, column in self._given():
             if column is not None and column not in range(len(first)):
                 raise ArgumentError(
                     f"{self.source}: {name}={column} is no column; rows have {len(first)}."
                 )
-        return int(text), None if label is None else int(label)
+        return int(self.text), None if self.label is None else int(self.label)
 
-    def _columns(
-        self, names: list[str], text: Column | None, label: Column | None
-    ) -> tuple[str, str | None]:
+    def _given(self) -> list[tuple[str, Column | None]]:
+        return [("text", self.text), ("label", self.label), ("document", self.document)]
+
+    def _columns(self, names: list[str]) -> tuple[str, str | None]:
         """Return the names of the text and the label column as the file writes them."""
         by_lower = {name.strip().lower(): name for name in names}
-        named = (("text", text), ("label", label), ("document", self.document))
-        for argument, column in named:
+        for argument, column in self._given():
             if column is not None and column not in names:
                 raise ArgumentError(
                     f"{self.source} has no column {argument}={column!r}; it has "
                     f"{', '.join(map(repr, names))}.{suggestion(str(column), names)}"
                 )
-        found = text or next((by_lower[n] for n in _TEXT_NAMES if n in by_lower), None)
+        found = self.text or next((by_lower[n] for n in _TEXT_NAMES if n in by_lower), None)
         if found is None:
             raise ArgumentError(
                 f"{self.source} has no column of a usual name ({', '.join(_TEXT_NAMES)}); name "
                 f"one of {', '.join(map(repr, names))} as text=."
             )
-        other = label or next((by_lower[n] for n in _LABEL_NAMES if n in by_lower), None)
+        other = self.label or next((by_lower[n] for n in _LABEL_NAMES if n in by_lower), None)
         self.labelled = other is not None
         return str(found), None if other is None else str(other)
 

@@ -59,10 +59,6 @@ class CausalLanguageModelling(PackedTask):
         Crops in a batch.
     """
 
-    stream: Tensor
-    length: int
-    crops: int
-
     @property
     def unigram_entropy(self) -> float:
         """Entropy of the frequencies of tokens, in nats: the loss without any context."""

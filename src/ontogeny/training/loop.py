@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, OneCycleLR
 
-from ..errors import ArgumentError, NonFiniteError, check_whole
+from ..errors import ArgumentError, NonFiniteError, check_number, check_whole
 from .parallel import checked_loss, shared_among
 
 Batches: TypeAlias = Iterable[Any] | Callable[[torch.Generator], Any]
@@ -84,8 +84,7 @@ def adamw_one_cycle(
     True
     """
     check_whole("steps", steps)
-    if not 0 < warmup < 1:
-        raise ArgumentError(f"warmup must lie between 0 and 1; got {warmup}.")
+    check_number("warmup", warmup, 0, 1, above=True, below=True)
     parameters = [p for p in model.parameters() if p.requires_grad]
     if not parameters:
         raise ArgumentError("model has no parameter that requires a gradient.")
@@ -180,6 +179,50 @@ def train(
     >>> log.step
     array([1, 2, 3, 4, 5])
     """
+    _check_numbers(steps, start, clip, workers, device)
+    if schedule is not None and optimizer is None:
+        raise ArgumentError("schedule needs the optimizer that it was made for.")
+    model.to(device)
+    if optimizer is None:
+        optimizer, schedule = adamw_one_cycle(model, steps)
+    mode = model.training
+    cuda = [torch.device(device)] if torch.device(device).type == "cuda" else []
+    together = nullcontext(_backward(loss)) if workers == 1 else shared_among(workers, loss)
+    missing = object()
+    losses, rates = np.empty(steps - start), np.empty(steps - start)
+    with torch.random.fork_rng(devices=cuda), together as gradient:
+        torch.manual_seed(random_state)
+        model.train()
+        try:
+            # Here and not before: an iterator over a DataLoader draws its seed when it is made.
+            stream = _stream(batches, random_state, torch.device(device))
+            if start == 0:
+                for call in on_step:
+                    call(0, model)
+            for i in range(start, steps):
+                batch = next(stream, missing)
+                if batch is missing:
+                    raise ArgumentError(
+                        f"batches ended after {i - start} batches; {steps - start} steps need "
+                        f"{steps - start}."
+                    )
+                rates[i - start] = optimizer.param_groups[0]["lr"]
+                number = _update(model, batch, gradient, optimizer, clip, step=i + 1)
+                losses[i - start] = number
+                if schedule is not None:
+                    schedule.step()
+                for call in on_step:
+                    call(i + 1, model)
+                if progress is not None:
+                    progress(i + 1, steps, number)
+        finally:
+            model.train(mode)
+    return TrainingLog(np.arange(start + 1, steps + 1), losses, rates)
+
+
+def _check_numbers(
+    steps: int, start: int, clip: float, workers: int, device: str | torch.device
+) -> None:
     check_whole("steps", steps)
     if check_whole("workers", workers) > 1 and torch.device(device).type != "cpu":
         raise ArgumentError(
@@ -190,66 +233,6 @@ def train(
         raise ArgumentError(f"start must lie between 0 and steps - 1 = {steps - 1}; got {start}.")
     if not clip > 0:
         raise ArgumentError(f"clip must be positive; got {clip}.")
-    if schedule is not None and optimizer is None:
-        raise ArgumentError("schedule needs the optimizer that it was made for.")
-    model.to(device)
-    if optimizer is None:
-        optimizer, schedule = adamw_one_cycle(model, steps)
-    mode = model.training
-    cuda = [torch.device(device)] if torch.device(device).type == "cuda" else []
-    together = nullcontext(_backward(loss)) if workers == 1 else shared_among(workers, loss)
-    with torch.random.fork_rng(devices=cuda), together as gradient:
-        torch.manual_seed(random_state)
-        model.train()
-        try:
-            return _updates(
-                model,
-                _stream(batches, random_state, torch.device(device)),
-                gradient,
-                range(start, steps),
-                optimizer,
-                schedule,
-                on_step,
-                clip,
-                progress,
-            )
-        finally:
-            model.train(mode)
-
-
-def _updates(
-    model: nn.Module,
-    stream: Iterator[Any],
-    gradient: Loss,
-    updates: range,
-    optimizer: Optimizer,
-    schedule: LRScheduler | None,
-    on_step: Sequence[OnStep],
-    clip: float,
-    progress: Progress | None,
-) -> TrainingLog:
-    start, steps = updates.start, updates.stop
-    losses, rates = np.empty(len(updates)), np.empty(len(updates))
-    for call in on_step if start == 0 else ():
-        call(0, model)
-    for i in updates:
-        try:
-            batch = next(stream)
-        except StopIteration:
-            raise ArgumentError(
-                f"batches ended after {i - start} batches; {steps - start} steps need "
-                f"{steps - start}."
-            ) from None
-        rates[i - start] = optimizer.param_groups[0]["lr"]
-        number = _update(model, batch, gradient, optimizer, clip, step=i + 1)
-        losses[i - start] = number
-        if schedule is not None:
-            schedule.step()
-        for call in on_step:
-            call(i + 1, model)
-        if progress is not None:
-            progress(i + 1, steps, number)
-    return TrainingLog(np.arange(start + 1, steps + 1), losses, rates)
 
 
 def _update(

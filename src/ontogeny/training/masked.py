@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, check_number
 from .packed import PackedTask, entropy_of, packed_stream
 
 if TYPE_CHECKING:
@@ -51,15 +51,15 @@ class MaskedBatch:
         >>> [(part.positions.tolist(), round(share, 2)) for part, share in batch.split(2)]
         [([1, 2], 0.67), ([2], 0.33)]
         """
-        found, first = [], 0
+        parts_and_shares, first = [], 0
         for ids in self.ids.tensor_split(parts):
             after = first + ids.numel()
             here = (self.positions >= first) & (self.positions < after)
             if here.any():
                 part = MaskedBatch(ids, self.positions[here] - first, self.targets[here])
-                found.append((part, float(here.double().mean())))
+                parts_and_shares.append((part, float(here.double().mean())))
             first = after
-        return found
+        return parts_and_shares
 
 
 @dataclass(frozen=True)
@@ -70,23 +70,20 @@ class MaskedLanguageModelling(PackedTask):
     ----------
     stream
         All texts one after the other with their begin and end tokens, (tokens,) int64.
-    maskable
-        Which of them are ordinary tokens and may be masked, (tokens,) bool.
-    mask_id
-        Id of the mask token.
     length
         Tokens in a crop.
     crops
         Crops in a batch.
+    maskable
+        Which tokens of the stream are ordinary and may be masked, (tokens,) bool.
+    mask_id
+        Id of the mask token.
     mask_fraction
         Share of the ordinary tokens of a batch that is masked.
     """
 
-    stream: Tensor
     maskable: Tensor
     mask_id: int
-    length: int
-    crops: int
     mask_fraction: float
 
     @property
@@ -171,14 +168,13 @@ def masked_language_modelling(
     >>> batch.ids.shape, bool((batch.ids.flatten()[batch.positions] == task.mask_id).all())
     (torch.Size([4, 16]), True)
     """
-    if not 0 < mask_fraction < 1:
-        raise ArgumentError(f"mask_fraction must lie between 0 and 1; got {mask_fraction}.")
+    check_number("mask_fraction", mask_fraction, 0, 1, above=True, below=True)
     if tokenizer.mask_token_id is None:
         raise ArgumentError("tokenizer has no mask token.")
     stream = packed_stream(texts, tokenizer, length, tokens_per_step, shortest=3)
     maskable = ~torch.isin(stream, torch.tensor(tokenizer.all_special_ids))
     return MaskedLanguageModelling(
-        stream, maskable, tokenizer.mask_token_id, length, tokens_per_step // length, mask_fraction
+        stream, length, tokens_per_step // length, maskable, tokenizer.mask_token_id, mask_fraction
     )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, check_whole
 
 if TYPE_CHECKING:
     from transformers import (
@@ -154,8 +154,7 @@ def causal_model(
 
 def _check_sizes(sizes: dict[str, int]) -> None:
     for name, size in sizes.items():
-        if size < 1:
-            raise ArgumentError(f"{name} must be at least 1; got {size}.")
+        check_whole(name, size)
     width, heads = sizes["width"], sizes["heads"]
     if width % heads or (width // heads) % 2:
         raise ArgumentError(

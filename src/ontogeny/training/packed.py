@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import Field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, check_whole
 from .scrambling import scrambled_tokens
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 
+@dataclass(frozen=True)
 class PackedTask:
     """What language modelling does with a stream; subclasses are data classes that hold it."""
 
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     stream: Tensor
     length: int
     crops: int
@@ -60,8 +60,7 @@ def packed_stream(
     ArgumentError
         If an argument is out of range, or the texts are too short.
     """
-    if length < shortest:
-        raise ArgumentError(f"length must be at least {shortest}; got {length}.")
+    check_whole("length", length, shortest)
     if tokens_per_step < length or tokens_per_step % length:
         raise ArgumentError(
             f"tokens_per_step must be a multiple of length={length}; got {tokens_per_step}."

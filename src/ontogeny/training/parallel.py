@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import reduce
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,17 +19,10 @@ from torch import Tensor, nn
 from ..errors import ArgumentError
 
 
-class Divisible(Protocol):
-    """A batch that can be divided among threads."""
-
-    def split(self, parts: int) -> Sequence[tuple[Any, float]]:
-        """Return at most so many batches, each with its share of the mean loss."""
-
-
 @contextmanager
 def shared_among(
     workers: int, loss: Callable[[nn.Module, Any], Tensor]
-) -> Iterator[Callable[[nn.Module, Divisible], Tensor]]:
+) -> Iterator[Callable[[nn.Module, Any], Tensor]]:
     """Give a function that sets the gradients of a model and returns the loss of a batch.
 
     The parts' gradients are added in their order, so that equal arguments give equal bits however
@@ -68,14 +61,14 @@ def shared_among(
 
     with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
 
-        def gradient(model: nn.Module, batch: Divisible) -> Tensor:
+        def gradient(model: nn.Module, batch: Any) -> Tensor:
             parts = _parts(batch, workers)
-            found = list(pool.map(lambda each: part(model, *each), parts))
+            results = list(pool.map(lambda item: part(model, *item), parts))
             parameters = [p for p in model.parameters() if p.requires_grad]
-            for parameter, *own in zip(parameters, *(g for _, g in found), strict=True):
-                given = [each for each in own if each is not None]
-                parameter.grad = reduce(torch.add, given) if given else None
-            return torch.stack([value for value, _ in found]).sum()
+            for parameter, *gradients in zip(parameters, *(g for _, g in results), strict=True):
+                present = [item for item in gradients if item is not None]
+                parameter.grad = reduce(torch.add, present) if present else None
+            return torch.stack([value for value, _ in results]).sum()
 
         torch.set_num_threads(1)  # the optimizer's operations are small too
         try:

@@ -160,13 +160,13 @@ def record(
     folder = Path(folder)
     if folder.exists() and any(folder.iterdir()):
         raise ArgumentError(f"folder {str(folder)!r} is not empty; name a new one.")
-    kept, heldout = split_texts(
+    train_texts, heldout = split_texts(
         python_documentation() if texts is None else texts, settings.heldout
     )
-    tokenizer = train_tokenizer(kept, settings.vocab_size)
+    tokenizer = train_tokenizer(train_texts, settings.vocab_size)
     make_task, make_model = _ARCHITECTURES[settings.architecture]
     task = make_task(
-        kept, tokenizer, length=settings.length, tokens_per_step=settings.tokens_per_step
+        train_texts, tokenizer, length=settings.length, tokens_per_step=settings.tokens_per_step
     )
     if scrambled is not None:
         task = task.scrambled(*scrambled, tokenizer)

@@ -97,7 +97,7 @@ def scrambled_tokens(
 def _kept(keep: Iterable[int]) -> np.ndarray:
     """Return the ids that stay, increasing, (k,) int64; they may be negative."""
     ids = set(check_iterable("keep", keep, "token ids"))
-    if odd := [each for each in ids if not isinstance(each, Integral)]:
+    if odd := [entry for entry in ids if not isinstance(entry, Integral)]:
         raise ArgumentError(f"keep must hold whole numbers; got {odd[0]!r}.")
     return np.array(sorted(ids), dtype=np.int64)
 

@@ -68,8 +68,8 @@ def download(trajectory: Trajectory) -> Iterator[int]:
     if not sources:
         return
     check_space(missing_bytes(trajectory), next(iter(sources.values()))[0].cache)
-    for step, found in sources.items():
-        for source in found:
+    for step, revisions in sources.items():
+        for source in revisions:
             source.download()
         tokenizer_files(trajectory[step])
         yield step

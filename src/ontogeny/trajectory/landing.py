@@ -119,7 +119,7 @@ def _signature(path: Path) -> Signature | None:
     """Return the signature of a checkpoint's folder or file; None if it was just deleted."""
     try:
         files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
-        found = [(file, file.stat()) for file in files]
+        stats = [(file, file.stat()) for file in files]
     except OSError:
         return None
-    return tuple((str(f.relative_to(path.parent)), s.st_size, s.st_mtime_ns) for f, s in found)
+    return tuple((str(f.relative_to(path.parent)), s.st_size, s.st_mtime_ns) for f, s in stats)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..errors import ArgumentError, check_choice
+from ..errors import ArgumentError, check_choice, check_whole
 
 SPACINGS = ("log", "linear")
 
@@ -47,10 +47,7 @@ def spread(steps: Sequence[int], count: int, spacing: str) -> list[int]:
     [0, 1, 8, 64]
     """
     check_choice("spacing", spacing, SPACINGS)
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 2:
-        raise ArgumentError(
-            f"count must be an integer of at least 2 (first and last); got {count!r}."
-        )
+    check_whole("count", count, 2)  # the first and the last
     if len(steps) <= count:
         return list(steps)
     if spacing == "linear":

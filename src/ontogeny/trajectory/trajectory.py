@@ -15,10 +15,9 @@ from torch import Tensor, nn
 
 from ..errors import ArgumentError, CheckpointError, TooFewCheckpointsError, check_choice
 from ..markup import html_block, html_table
-from .audit import audit
+from .audit import audit, resolve
 from .checkpoint import Checkpoint
 from .control import Controlled, control_checkpoints
-from .duplicates import resolve
 from .findings import Findings
 from .hub.client import resolve_cache
 from .hub.names import Revisions

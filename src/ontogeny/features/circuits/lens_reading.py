@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ...capture.collect import feed
-from ...capture.forward import check_fits, first_tensor, quiet
+from ...capture.forward import check_fits, first_tensor
 from ...capture.layers import match_layers
 from ...capture.logits import head_path
 from ...capture.predicted import PredictionCollector
@@ -83,13 +83,12 @@ class LayerPredictions(Need):
         collector = _LensCollector(
             source.model, inputs, positions, layers, self.max_tokens, self.random_state
         )
-        with quiet(source.model):
-            feed(
-                source.model,
-                inputs.batches(source.settings.batch_size, ids),
-                [collector],
-                position_ids=source.settings.positions == "mask",
-            )
+        feed(
+            source.model,
+            inputs.batches(source.settings.batch_size, ids),
+            [collector],
+            position_ids=source.settings.positions == "mask",
+        )
         return collector.result()
 
     def tensors(self, source: Source) -> set[str]:

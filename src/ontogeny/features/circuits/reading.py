@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ...capture.collect import feed
-from ...capture.forward import eager_attention, quiet
+from ...capture.forward import eager_attention
 from ...capture.layers import match_attention
 from ...capture.maps import MapCollector
 from ...errors import NonFiniteError
@@ -66,7 +66,7 @@ class HeadScores(Need):
         sequences = self._sequences(source)
         paths = match_attention(source.model, self.layers)
         collector = _HeadCollector(paths, sequences)
-        with quiet(source.model), eager_attention(source.model):
+        with eager_attention(source.model):
             feed(
                 source.model,
                 sequences.inputs.batches(source.settings.batch_size),

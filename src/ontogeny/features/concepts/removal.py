@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from ...capture.activation import sampled_rows
 from ...capture.causality import check_causal
-from ...capture.collect import feed
+from ...capture.collect import Collector, feed
 from ...capture.directional import frozen
 from ...capture.forward import check_fits, quiet
 from ...capture.gradients import GradientReading
@@ -187,8 +187,7 @@ class LossAtTokens:
         reading, predicted = self.reading, self._seen[1]
         collector = LossCollector(reading.model, reading.inputs, predicted if self.masked else None)
         by_mask = reading.settings.positions == "mask"
-        with quiet(reading.model):
-            feed(reading.model, batches, [*others, collector], position_ids=by_mask)
+        feed(reading.model, batches, [*others, collector], position_ids=by_mask)
         found = collector.result()
         return np.where(self.tokens > 0, found.loss.fillna(0.0) * found.tokens, 0.0)
 
@@ -272,10 +271,8 @@ class _Nothing(_Rows):
         return dict(zip(labels, arrays, strict=True))
 
 
-class _Part(_Rows):
+class _Part(_Rows, Collector):
     """Takes ``codes direction^T`` away at one site; a `Collector` that collects nothing."""
-
-    paths: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -305,12 +302,6 @@ class _Part(_Rows):
         self.begin(batch)
         return set()
 
-    def take(self, path: str, output: Any) -> None:
-        """Nothing is taken."""
-
     def finish(self, output: Any) -> None:
         """Check that the site was called."""
         self.check_called([self._label])
-
-    def result(self) -> None:
-        """Nothing is collected."""

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from torch import Tensor, nn
 
-from ...capture.blocks import WeightBlock, weight_block
-from ...capture.weights import match_blocks
+from ...capture.blocks import WeightBlock, match_blocks, weight_block
 from ...trajectory.weights import TensorReader
 
 

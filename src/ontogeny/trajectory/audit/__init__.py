@@ -15,13 +15,13 @@ from ..checkpoint import Checkpoint
 from ..findings import Finding, Findings
 from ..hub.repository import list_files
 from ..opening import Catalogue
-from .digests import configuration, duplicate_groups, identical, non_finite, shards, tokenizer
+from .digests import configuration, identical, non_finite, resolve, shards, tokenizer
 from .loss_values import losses
 from .missing_steps import holes, left_behind, missing
 from .notes import misplaced
 from .weight_values import numbers
 
-__all__ = ["audit", "duplicate_groups", "holes"]
+__all__ = ["audit", "holes", "resolve"]
 
 
 def audit(

@@ -47,19 +47,19 @@ def _logged(folder: Path | None, checkpoints: Sequence[Checkpoint]) -> list[tupl
     folders = [folder] if folder is not None else []
     local = [c.path for c in checkpoints if c.path is not None and c.source is None]
     entries: list[tuple[Any, Any]] = []
-    for each in [*folders, *local[-1:]]:
-        history = trainer_state(each).get("log_history")
+    for place in [*folders, *local[-1:]]:
+        history = trainer_state(place).get("log_history")
         history = history if isinstance(history, list) else []
         entries = [(e.get("step"), e.get("loss")) for e in history if isinstance(e, dict)]
-        entries = entries or _training_log(each)
+        entries = entries or _training_log(place)
         if entries:
             break
-    found = {
+    losses = {
         int(step): float(loss)
         for step, loss in entries
         if isinstance(step, int) and isinstance(loss, int | float) and np.isfinite(loss)
     }
-    return sorted(found.items())
+    return sorted(losses.items())
 
 
 def _training_log(folder: Path) -> list[tuple[Any, Any]]:
@@ -74,12 +74,12 @@ def _at_checkpoints(
     logged: Sequence[tuple[int, float]], steps: Sequence[int]
 ) -> tuple[list[int], list[float]]:
     """Return, for each checkpoint, the mean of the last losses since the checkpoint before."""
-    kept, values = [], []
+    with_loss, values = [], []
     before = -1
     for step in steps:
         since = [loss for at, loss in logged if before < at <= step][-_WINDOW:]
         if since:
-            kept.append(step)
+            with_loss.append(step)
             values.append(float(np.mean(since)))
         before = step
-    return kept, values
+    return with_loss, values

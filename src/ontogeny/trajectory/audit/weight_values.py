@@ -145,7 +145,7 @@ def misordered(steps: Sequence[int], distances: np.ndarray) -> Iterator[Finding]
     by as much.
     """
     n = len(steps)
-    best, found = _BETTER, None
+    best, pair = _BETTER, None
     for i in range(1, n - 1):
         for j in range(i + 1, n - 1):
             order = list(range(n))
@@ -154,13 +154,13 @@ def misordered(steps: Sequence[int], distances: np.ndarray) -> Iterator[Finding]
             labelled = sum(distances[k, k + 1] for k in edges)
             exchanged = sum(distances[order[k], order[k + 1]] for k in edges)
             if labelled > 0 and exchanged < best * labelled:
-                best, found = exchanged / labelled, (steps[i], steps[j])
-    if found is not None:
+                best, pair = exchanged / labelled, (steps[i], steps[j])
+    if pair is not None:
         text = (
-            f"{join_steps(found)} look exchanged: the other way round, the way through the weights "
+            f"{join_steps(pair)} look exchanged: the other way round, the way through the weights "
             f"is {best:.2g} times as long"
         )
-        yield Finding("order", "suspected", found, text)
+        yield Finding("order", "suspected", pair, text)
 
 
 def _initialisation(sample: _Sample) -> Iterator[Finding]:

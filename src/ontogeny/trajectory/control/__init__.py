@@ -6,7 +6,6 @@ the run, and `weights` makes all of it the weights of a checkpoint.
 """
 
 from .kinds import KINDS
-from .making import Controlled, control_checkpoints
-from .weights import ControlWeights
+from .weights import Controlled, ControlWeights, control_checkpoints
 
 __all__ = ["KINDS", "ControlWeights", "Controlled", "control_checkpoints"]

@@ -15,8 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .orthogonal import HAAR_LIMIT, Side, side_map, signed_permutation
-from .seeds import generator
+from .orthogonal import HAAR_LIMIT, Side, generator, side_map, signed_permutation
 from .sources import Sources, norm
 
 Kind: TypeAlias = Callable[[Sources, str, str, int, slice | None], Tensor]
@@ -43,8 +42,9 @@ def turned(
     """
     if rows is None:
         motion = sources.motion(sources.at, name)
-        left, right = _maps(motion, len(motion) if motion.ndim else 1, first, random_state)
-        moved = left.left(motion.reshape(left.size, -1))
+        size = len(motion) if motion.ndim else 1
+        left, right = _maps(motion, size, first, random_state)
+        moved = left.left(motion.reshape(size, -1))
     else:
         size = sources.here.shape(name)[0]
         left = signed_permutation(size, random_state, first, "left")

@@ -8,13 +8,29 @@ which is orthogonal as well and costs no product of matrices.
 from __future__ import annotations
 
 import functools
+import hashlib
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from .seeds import generator
+
+def generator(random_state: int, *purpose: str | int) -> np.random.Generator:
+    """Return a generator for one purpose, such as a tensor's name and a side of it.
+
+    The same seed and purpose give the same numbers in every process, in any order of use.
+
+    Examples
+    --------
+    >>> one, other = generator(0, "weight", 3), generator(0, "weight", 3)
+    >>> one.random() == other.random()
+    True
+    """
+    text = repr((random_state, *purpose)).encode()
+    return np.random.default_rng(int.from_bytes(hashlib.blake2b(text, digest_size=32).digest()))
+
 
 HAAR_LIMIT = 1024
 """The largest side that is turned by a dense matrix."""
@@ -29,11 +45,6 @@ class Rotation:
     """A dense orthogonal matrix, (n, n) float64."""
 
     matrix: Tensor
-
-    @property
-    def size(self) -> int:
-        """Return n."""
-        return len(self.matrix)
 
     def left(self, values: Tensor) -> Tensor:
         """Return ``Q @ values``."""
@@ -50,11 +61,6 @@ class SignedPermutation:
 
     order: Tensor
     signs: Tensor
-
-    @property
-    def size(self) -> int:
-        """Return n."""
-        return len(self.order)
 
     def left(self, values: Tensor) -> Tensor:
         """Return the rows in another order, with signs."""

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
-from ...errors import CheckpointError
+import torch
+from torch import Tensor, nn
+
+from ...errors import (
+    ArgumentError,
+    CheckpointError,
+    TooFewCheckpointsError,
+    check_choice,
+    check_whole,
+)
 from ..checkpoint import Checkpoint
 from ..weights.digests import combine
-from ..weights.files import Reader
-from .learned import kept_names
-from .reader import ControlReader
+from ..weights.files import MemoryWeights, Reader, Weights, state_tensors
+from .kinds import KINDS
+from .reader import ControlReader, kept_names
 from .sources import Sources, is_bounded, remember_lengths
-from .ties import first_names
 
 _VERSION = "1"  # of what is computed; digests of controls depend on it
 
@@ -112,3 +122,135 @@ class ControlWeights:
     def moved(self, function: Callable[[Checkpoint], Checkpoint]) -> ControlWeights:
         """Return the same with other places of the sources, such as another cache."""
         return replace(self, path=tuple(map(function, self.path)))
+
+
+_SAMPLE = 64  # values that two tensors are compared by first
+
+
+def first_names(weights: Weights, reader: Reader) -> dict[str, str]:
+    """Return, for each name of an opened checkpoint, the first name of the same tensor.
+
+    Tensors of modules, state dicts and pickled files are the same if they share memory. In
+    safetensors, where nothing is shared, matrices are the same if they are equal at this
+    checkpoint and not constant: models that tie them are stored so by some programs.
+
+    Examples
+    --------
+    >>> state = {"embed": torch.rand(3, 2), "norm": torch.ones(2)}
+    >>> weights = MemoryWeights({**state, "head": state["embed"]})
+    >>> with weights.open() as reader:
+    ...     first_names(weights, reader)
+    {'embed': 'embed', 'norm': 'norm', 'head': 'embed'}
+    """
+    groups: dict[object, str] = {}
+    first = {}
+    for name in _order(weights, reader):
+        tensor = reader.get(name)
+        first[name] = groups.setdefault(_place(tensor), name) if tensor.numel() else name
+    by_value: dict[object, list[str]] = {}
+    for name in dict.fromkeys(first.values()):
+        sample = _sample(reader, name)
+        for other in by_value.setdefault(sample, []) if sample else ():
+            if torch.equal(reader.get(name), reader.get(other)):
+                first = {n: other if f == name else f for n, f in first.items()}
+                break
+        else:
+            by_value.setdefault(sample, []).append(name)
+    return first
+
+
+def _order(weights: Weights, reader: Reader) -> Iterable[str]:
+    """Return names in the order of the model, where it is known, so that embeddings come first."""
+    if not isinstance(weights, MemoryWeights):
+        return reader.names()
+    source = weights.source
+    return state_tensors(source) if isinstance(source, nn.Module) else source
+
+
+def _place(tensor: Tensor) -> object:
+    return (tensor.device, tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride())
+
+
+def _sample(reader: Reader, name: str) -> object:
+    """Return what equal matrices share, or None for what is constant or no matrix."""
+    shape = reader.shape(name)
+    if len(shape) < 2 or 0 in shape:
+        return None
+    values = reader.rows(name, 0, 1).detach().cpu().reshape(-1)[:_SAMPLE]
+    if values.is_complex() or bool((values == values[0]).all()):
+        return None
+    return (shape, reader.dtype(name), tuple(values.double().tolist()))
+
+
+@dataclass(frozen=True)
+class Controlled:
+    """What a control was made of.
+
+    Attributes
+    ----------
+    kind, random_state
+        How.
+    of
+        Where the source's checkpoints come from (`Trajectory.provenance`).
+    path
+        The source's folder, for its tokenizer, or None.
+    """
+
+    kind: str
+    random_state: int
+    of: dict[str, Any]
+    path: Path | None
+
+
+def control_checkpoints(
+    checkpoints: Sequence[Checkpoint], kind: str, random_state: int, title: str
+) -> tuple[Checkpoint, ...]:
+    """Return the checkpoints of a control; nothing is read.
+
+    Raises
+    ------
+    ArgumentError
+        If kind or seed is unknown, there are too few checkpoints, or they are a control's.
+    """
+    check_choice("kind", kind, KINDS)
+    random_state = check_whole("random_state", random_state, 0)
+    if any(c.derived is not None for c in checkpoints):
+        raise ArgumentError(
+            f"{title} is a control already; make controls of the run itself, with other seeds."
+        )
+    fewest = 3 if kind == "shuffled" else 2
+    if len(checkpoints) < fewest:
+        raise TooFewCheckpointsError(
+            f"a control of kind {kind!r} needs at least {fewest} checkpoints to have a motion; "
+            f"{title} has {len(checkpoints)}."
+        )
+    made = []
+    for i, checkpoint in enumerate(checkpoints):
+        path, at = _path(checkpoints, kind, i)
+        weights = ControlWeights(kind, random_state, path, at)
+        made.append(
+            Checkpoint(
+                step=checkpoint.step,
+                label=f"{checkpoint.label} ({weights.name})",
+                path=None,
+                weights=weights,
+                template=checkpoint.template,
+                tokens=checkpoint.tokens,
+                source=checkpoint.source,
+                derived=weights,
+            )
+        )
+    return tuple(made)
+
+
+def _path(
+    checkpoints: Sequence[Checkpoint], kind: str, i: int
+) -> tuple[tuple[Checkpoint, ...], int]:
+    """Return the checkpoints that number i of a control is computed from, and its place there."""
+    if i == 0:
+        return (checkpoints[0],), 0
+    if kind == "turned":
+        return (checkpoints[0], checkpoints[i]), 1
+    if kind == "walk":
+        return tuple(checkpoints[: i + 1]), i
+    return tuple(checkpoints), i

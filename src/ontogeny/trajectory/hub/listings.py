@@ -68,15 +68,15 @@ def asking(folder: Path) -> Iterator[None]:
 def _listing(
     place: Path, repo: str, commit: str, endpoint: str | None, token: str | bool | None
 ) -> dict[str, HubFile]:
-    if (kept := _kept(place)) is not None:
-        return kept
-    found = _asked(repo, commit, endpoint, token)
+    if (stored := _kept(place)) is not None:
+        return stored
+    listing = _asked(repo, commit, endpoint, token)
     with suppress(OSError):  # of a cache that cannot be written to
         place.parent.mkdir(parents=True, exist_ok=True)
         temporary = place.with_name(f".{uuid.uuid4().hex}")
-        temporary.write_text(json.dumps({name: asdict(file) for name, file in found.items()}))
+        temporary.write_text(json.dumps({name: asdict(file) for name, file in listing.items()}))
         temporary.replace(place)
-    return found
+    return listing
 
 
 def _kept(place: Path) -> dict[str, HubFile] | None:

@@ -12,7 +12,7 @@ import os
 import re
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Set
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from ..weights.files import Reader, WeightFiles
 from ..weights.folders import PICKLED, SAFE, find_weights, weight_map
 from .client import hub_errors, is_offline, silent_bar
 from .listings import HubFile, listed, listing_path
-from .shards import open_shards
+from .shards import ShardsReader
 from .slots import Slots
 
 _SHARDS = (
@@ -312,15 +312,12 @@ class HubWeights:
     @contextmanager
     def open(self) -> Iterator[Reader]:
         """Yield a reader; of weights in shards, those are fetched that are read."""
-        with self.source.present(()) as there:
+        with self.source.present(()) as there, ExitStack() as stack:
             shards = None if there.is_downloaded() else there.shards()
-            some = (
-                find_weights(there.path).open()
-                if shards is None
-                else open_shards(there.fetch, shards)
-            )
-            with some as reader:
-                yield reader
+            if shards is None:
+                yield stack.enter_context(find_weights(there.path).open())
+            else:
+                yield ShardsReader(there.fetch, shards, stack)
 
     def on_disk(self) -> WeightFiles:
         """Return the weight files without fetching any.

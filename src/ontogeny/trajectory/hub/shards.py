@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TypeAlias
 
@@ -62,19 +62,10 @@ class ShardsReader:
             )
         shard = self._shards[name]
         if shard not in self._readers:
-            files = WeightFiles((self._path(shard),))
-            self._readers[shard] = self._opened.enter_context(files.open())
+            path = self._fetch(shard)
+            if path is None:
+                raise CheckpointError(
+                    f"the checkpoint lacks the shard {shard}, which its index names."
+                )
+            self._readers[shard] = self._opened.enter_context(WeightFiles((path,)).open())
         return self._readers[shard]
-
-    def _path(self, shard: str) -> Path:
-        path = self._fetch(shard)
-        if path is None:
-            raise CheckpointError(f"the checkpoint lacks the shard {shard}, which its index names.")
-        return path
-
-
-@contextmanager
-def open_shards(fetch: Fetch, shards: Mapping[str, str]) -> Iterator[Reader]:
-    """Yield a reader that fetches shards as they are needed."""
-    with ExitStack() as opened:
-        yield ShardsReader(fetch, shards, opened)

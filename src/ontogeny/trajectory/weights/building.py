@@ -164,9 +164,7 @@ def _check_fits(label: str, reader: Reader, source: str, target: Tensor, exact: 
 
 def _check_tied(label: str, reader: Reader, one: str, other: str) -> None:
     # NaN is not equal to itself: damaged weights are tied all the same.
-    if one != other and not torch.allclose(
-        reader.get(one), reader.get(other), rtol=0, atol=0, equal_nan=True
-    ):
+    if one != other and not _same(reader.get(one), reader.get(other)):
         raise CheckpointError(f"{label}: the model ties {one} and {other}, but they differ here.")
 
 

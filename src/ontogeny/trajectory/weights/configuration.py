@@ -56,10 +56,10 @@ def read_configuration(source: Path | nn.Module | None) -> dict[str, Any] | None
 
 
 def _normal(raw: dict[str, Any]) -> dict[str, Any]:
-    kept = {key: value for key, value in raw.items() if key not in _NOT_THE_MODEL}
-    if "torch_dtype" in kept:  # the name before transformers 4.56
-        kept.setdefault("dtype", kept.pop("torch_dtype"))
-    return kept
+    result = {key: value for key, value in raw.items() if key not in _NOT_THE_MODEL}
+    if "torch_dtype" in result:  # the name before transformers 4.56
+        result.setdefault("dtype", result.pop("torch_dtype"))
+    return result
 
 
 def changes(before: dict[str, Any] | None, after: dict[str, Any] | None) -> list[str]:
@@ -72,12 +72,12 @@ def changes(before: dict[str, Any] | None, after: dict[str, Any] | None) -> list
     """
     if before is None or after is None:
         return [] if before is after else ["config.json is not in every checkpoint"]
-    found = []
+    phrases = []
     for key in sorted(before.keys() | after.keys()):
         old, new = before.get(key, _MISSING), after.get(key, _MISSING)
         if old != new:
-            found.append(f"{key} {_show(old)} -> {_show(new)}")
-    return found
+            phrases.append(f"{key} {_show(old)} -> {_show(new)}")
+    return phrases
 
 
 def other_model(before: dict[str, Any] | None, after: dict[str, Any] | None) -> list[str]:

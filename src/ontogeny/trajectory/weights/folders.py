@@ -32,14 +32,14 @@ def step_folders(folder: Path) -> dict[int, Path]:
     CheckpointError
         If two stand for the same step, or a file that is asked cannot be read.
     """
-    found: dict[int, Path] = {}
+    paths: dict[int, Path] = {}
     for step, path in _folders(folder) or _files(folder) or _telling_files(folder):
-        if step in found:
+        if step in paths:
             raise CheckpointError(
-                f"{found[step]} and {path.name} both stand for step {step}; keep one of them."
+                f"{paths[step]} and {path.name} both stand for step {step}; keep one of them."
             )
-        found[step] = path
-    return dict(sorted(found.items()))
+        paths[step] = path
+    return dict(sorted(paths.items()))
 
 
 def _folders(folder: Path) -> list[tuple[int, Path]]:
@@ -56,8 +56,8 @@ def _files(folder: Path) -> list[tuple[int, Path]]:
 def _telling_files(folder: Path) -> list[tuple[int, Path]]:
     """Return pickled weight files that hold their step, as nanoGPT's ``ckpt.pt`` does."""
     pickled = (path for path in _weight_files(folder) if path.suffix != _SAFE_SUFFIX)
-    told = ((stored_step(path), path) for path in pickled)
-    return [(step, path) for step, path in told if step is not None]
+    numbered = ((stored_step(path), path) for path in pickled)
+    return [(step, path) for step, path in numbered if step is not None]
 
 
 def step_of_file(path: Path) -> int:
@@ -83,8 +83,8 @@ def step_of_file(path: Path) -> int:
 
 def _step_of(name: str) -> int | None:
     """Return the step that a file's name holds: after "step" or "iter", else the last number."""
-    found = next((m for pattern in _STEP_IN_NAME if (m := pattern.search(name))), None)
-    return None if found is None or "-of-" in name else int(found[1])
+    match = next((m for pattern in _STEP_IN_NAME if (m := pattern.search(name))), None)
+    return None if match is None or "-of-" in name else int(match[1])
 
 
 def _weight_files(folder: Path) -> list[Path]:

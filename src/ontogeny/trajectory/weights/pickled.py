@@ -61,8 +61,8 @@ def stored_step(path: Path) -> int | None:
     500
     """
     state = _loaded(path)
-    said = [state.get(key) for key in _STEP_KEYS] if isinstance(state, Mapping) else []
-    numbers = (int(n) for n in said if isinstance(n, int) and not isinstance(n, bool) and n >= 0)
+    values = [state.get(key) for key in _STEP_KEYS] if isinstance(state, Mapping) else []
+    numbers = (int(n) for n in values if isinstance(n, int) and not isinstance(n, bool) and n >= 0)
     return next(numbers, None)
 
 

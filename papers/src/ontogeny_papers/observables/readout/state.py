@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from ontogeny.capture import match_layers
-from ontogeny.capture.forward import first_tensor, hooked
+from ontogeny.capture.forward import first_tensor
 from ontogeny.capture.forward import run as forward
+from ontogeny.capture.sites import watched
 from ontogeny.concepts import SAE
 from ontogeny.errors import ArgumentError
 
@@ -42,7 +43,7 @@ class ReadoutState:
             def note(path: str, output: Any, seen: list[Tensor] = seen) -> None:
                 seen.append(first_tensor(output))
 
-            with torch.no_grad(), hooked({self.path: self._module}, note):
+            with torch.no_grad(), watched(self.value.model, [self.path], note):
                 forward(self.value.model, batch)
             state = seen[0][torch.arange(len(batch.rows)), torch.from_numpy(batch.last)]
             state = state.double().cpu()
