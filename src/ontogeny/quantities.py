@@ -286,10 +286,9 @@ class Measured:
         (array([2., 5.]), array([2., 1.]))
         """
         of_row = Units(np.asarray(units))
-        if of_row.distinct:
-            return cls(value, None, (tuple(dims), of_text), ("text", weights), nulls=nulls or {})
-        means, total = of_row.means(of_text, weights)
-        return cls(value, None, (tuple(dims), means), ("text", total), nulls=nulls or {})
+        if not of_row.distinct:
+            of_text, weights = of_row.means(of_text, weights)
+        return cls(value, None, (tuple(dims), of_text), ("text", weights), nulls=nulls or {})
 
     @classmethod
     def over_tokens(

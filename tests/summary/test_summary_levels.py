@@ -10,7 +10,7 @@ from ontogeny.errors import ArgumentError
 from ontogeny.figures import Section
 from ontogeny.report import write
 from ontogeny.report.notebook.summary import ResultSummary
-from ontogeny.study import merge
+from ontogeny.study.cells import merge
 from ontogeny.summary import verdicts
 from ontogeny.summary.summarise import summarise
 from ontogeny.words.levels import Levels

@@ -1,6 +1,7 @@
 """Runs and controls as one more dimension of the same quantities."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ from ontogeny.figures.tables import Column
 from ontogeny.observables import AttentionEntropy, Loss
 from ontogeny.quantities import Quantity
 from ontogeny.summary.figures import figure_of_runs
-from ontogeny.summary.runs import along_runs, mean_of_seeds, stack_runs
+from ontogeny.summary.runs import mean_of_seeds, stack_runs
+from ontogeny.summary.summarise import summarise
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +31,19 @@ def runs(tmp_path_factory):
         )
         found[name] = study.run(tmp_path_factory.mktemp(name) / "study")
     return found
+
+
+def along_runs(nodes, quantities, section):
+    """Return the same node of several runs as one that is judged along ``run``."""
+    stored = [name for quantity in quantities for name in quantity.stored()]
+    data = stack_runs({run: node[[n for n in stored if n in node]] for run, node in nodes.items()})
+    of_runs = [
+        replace(q, rows=f"{q.rows} ({{run}})", subject=q.subject and f"{q.subject} ({{run}})")
+        if q.rows
+        else q
+        for q in quantities
+    ]
+    return summarise(data, of_runs, section)
 
 
 @pytest.mark.parametrize("observable", [Loss(), AttentionEntropy()], ids=lambda o: o.name)

@@ -7,7 +7,6 @@ runs do not share is refused or marked, so that a difference between curves is o
 from __future__ import annotations
 
 from ..words.runs import summary_lines
-from .comparing import compare
-from .folder import write_comparison
+from .comparing import compare, write_comparison
 
 __all__ = ["compare", "summary_lines", "write_comparison"]

@@ -8,21 +8,55 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
 
 from ..errors import ArgumentError, check_choice
-from ..words.places import LossPlaces, Places, TokenPlaces
+from ..words.formats import fine_step, joined, three_digits
 from .sources import Run
 
 CLOCKS = ("step", "tokens", "loss")
 
 
 @dataclass(frozen=True)
-class Clock(Places):
-    """Runs aligned by their steps: the steps stay as they are."""
+class Clock:
+    """Runs aligned by their steps: the steps stay as they are.
+
+    ``dimension`` is that of aligned curves, ``words`` the title of their axis. A sentence writes
+    places by ``number``, in the first of the ``units`` that the largest of them reaches, and puts
+    them and the name of that unit into ``template``.
+    """
+
+    dimension = "step"
+    words = "training step"
+    template = "step {0}"
+    units: ClassVar[Mapping[float, str]] = {1.0: ""}
+    number = staticmethod(fine_step)
+
+    def say(
+        self,
+        values: Sequence[float],
+        last: str = " and ",
+        intervals: Sequence[tuple[float, float]] = (),
+    ) -> str:
+        """Return places as a sentence names them.
+
+        Examples
+        --------
+        >>> Clock().say([51, 60, 58], intervals=[(44, 58)])
+        'step 51 (44–58), 60 and 58'
+        >>> TokenClock({}).say([2e6, 3e6], " to ")
+        '2 to 3 million tokens'
+        """
+        unit = next((unit for unit in self.units if max(values) >= unit), 1.0)
+        written = [self.number(value / unit) for value in values]
+        for i, ends in enumerate(intervals):
+            if np.isfinite(ends).all():
+                low, high = (self.number(end / unit) for end in ends)
+                written[i] += f" ({low}–{high})"
+        return self.template.format(joined(written, last), self.units[unit])
 
     def place(self, node: xr.Dataset, run: Run) -> xr.Dataset:
         """Return a node of a run along this clock."""
@@ -34,9 +68,18 @@ class Clock(Places):
 
 
 @dataclass(frozen=True)
-class TokenClock(Clock, TokenPlaces):
+class TokenClock(Clock):
     """Runs aligned by the tokens that they have seen: ``step`` counts tokens."""
 
+    words = "training tokens"
+    template = "{0} {1}"
+    units: ClassVar = {
+        1e12: "trillion tokens",
+        1e9: "billion tokens",
+        1e6: "million tokens",
+        1.0: "tokens",
+    }
+    number = staticmethod(three_digits)
     tokens: Mapping[str, np.ndarray]
 
     def place(self, node: xr.Dataset, run: Run) -> xr.Dataset:
@@ -52,7 +95,7 @@ class TokenClock(Clock, TokenPlaces):
 
 
 @dataclass(frozen=True)
-class LossClock(Clock, LossPlaces):
+class LossClock(Clock):
     """Runs aligned by their own loss: each curve at the first time that the loss fell to a level.
 
     Parameters
@@ -65,6 +108,10 @@ class LossClock(Clock, LossPlaces):
         The node that holds the loss; it keeps its steps.
     """
 
+    dimension = "loss_level"
+    words = "loss level"
+    template = "loss {0}"
+    number = staticmethod("{:.3g}".format)
     levels: np.ndarray
     steps: Mapping[str, np.ndarray]
     losses: Mapping[str, np.ndarray]

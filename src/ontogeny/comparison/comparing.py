@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, StoreError
 from ..figures import Curves, Section, attach
 from ..figures.attachment import extend
+from ..store import write_json
 from ..study import StudyResult
 from ..study.cells.merge import provenance
+from ..study.folder.layout import comparison_path, settings_path
+from ..study.results.result_files import write_result
+from ..trees import MergedResult, as_tree
 from ..words.levels import Levels
 from ..words.runs import groups_of, line, sentences
 from .clock import Clock, LossClock, make_clock
@@ -98,14 +103,51 @@ def compare(
     differences = [*marks, *notes]
     words = details(opened, nodes, differences)
     overview = runs_node(opened, nodes, clock, words)
+    problems = [f"{run.name}: {text}" for run in opened for text in run.attribute("problems", [])]
     tree = xr.DataTree.from_dict({"/": xr.Dataset(), "runs": overview, **nodes})
     tree.attrs = _attributes(opened, clock, align, title) | {
         "nodes": json.dumps(["runs", *nodes]),
         "headline": json.dumps(headline(opened, nodes, clock, words)),
-        "problems": json.dumps([*differences, *_problems(opened)]),
+        "problems": json.dumps([*differences, *problems]),
         **provenance(),
     }
     return StudyResult(tree)
+
+
+def write_comparison(tree: MergedResult, folder: str | Path) -> Path:
+    """Write a comparison into a folder, from which `ontogeny.open_study` opens it again.
+
+    Parameters
+    ----------
+    tree
+        As `compare` returns it.
+    folder
+        A new folder, an empty one, or that of an earlier comparison, which is replaced.
+
+    Returns
+    -------
+    pathlib.Path
+        The result, ``result.zarr``.
+
+    Raises
+    ------
+    ArgumentError
+        If `tree` is no comparison.
+    StoreError
+        If the folder holds a study, or other files.
+    """
+    compared = as_tree(tree)
+    if "runs" not in compared.attrs:
+        raise ArgumentError("tree must be what compare returns.")
+    path = Path(folder)
+    if settings_path(path).exists():
+        raise StoreError(f"{path} is the folder of a study; write the comparison to another one.")
+    others = path.is_dir() and any(p.name[0] != "." for p in path.iterdir())
+    if others and not comparison_path(path).exists():
+        raise StoreError(f"{path} holds files that are no comparison; give a new folder.")
+    path.mkdir(parents=True, exist_ok=True)
+    write_json(comparison_path(path), {"format": "ontogeny-comparison-1"})
+    return write_result(path, compared)
 
 
 def _nodes(runs: Sequence[Run], clock: Clock) -> tuple[dict[str, xr.Dataset], list[str]]:
@@ -144,15 +186,15 @@ def _attached(
     stays = isinstance(clock, LossClock) and clock.node == name
     dimension = "step" if stays else clock.dimension
     drawn = figures_of_runs(data, figures, clock, dimension)
-    texts = [text for group in groups_of(data, role) for text in sentences(group, data, clock)]
+    groups = groups_of(data)
+    texts = [text for group in groups for text in sentences(group, clock.say)]
     of_runs = {
         run.name: json.loads(run.nodes[name].attrs.get("statements") or "[]") for run in runs
     }
     data = attach(data, section, drawn, texts, role)
     if stays:
         data = extend(data, [_steps_at_loss()])
-    lines = [line(group) for group in groups_of(data, role)]
-    mark = lines[0] if len(lines) == 1 else f"{len(runs)} runs"
+    mark = line(groups[0]) if len(groups) == 1 else f"{len(runs)} runs"
     return data.assign_attrs(statements_of_runs=json.dumps(of_runs), mark=mark)
 
 
@@ -181,44 +223,46 @@ def _attributes(runs: Sequence[Run], clock: Clock, align: str, title: str | None
     """Return what the result says of itself, from what the runs say."""
     models = [str(run.attribute("model", {}).get("class", "")) for run in runs]
     kinds = ", ".join(dict.fromkeys(filter(None, models)))
-    by_loss = isinstance(clock, LossClock)
-    steps = {
-        round(float(v))
-        for run in runs
-        for v in (run.steps if by_loss else clock.at(run.steps, run))
-    }
-    settings = dict(runs[0].attribute("settings", {}))
-    attributes: dict[str, Any] = {
-        "title": title or f"{len(runs)} runs" + (f" of {kinds}" if kinds else ""),
-        "align": align,
-        "clock": Clock.words if by_loss else clock.words,
-        "steps": json.dumps(sorted(steps)),
-        "runs": json.dumps([_of(run) for run in runs]),
-        "settings": json.dumps({"align": align, **settings}),
-        "inputs": json.dumps(_inputs(runs)),
-        "controls": json.dumps(
-            [{**each, "run": run.name} for run in runs for each in run.attribute("controls", [])]
-        ),
-        **next(iter(levels_of(runs)), Levels()).attributes(),
-        "model": json.dumps({"class": f"{len(runs)} runs" + (f" of {kinds}" if kinds else "")}),
+    name = f"{len(runs)} runs" + (f" of {kinds}" if kinds else "")
+    steps = {round(float(v)) for run in runs for v in _placed(run.steps, run, clock)}
+    controls = [(run.name, control) for run in runs for control in run.attribute("controls", [])]
+    records = {
+        "steps": sorted(steps),
+        "runs": [_of(run) for run in runs],
+        "settings": {"align": align, **runs[0].attribute("settings", {})},
+        "inputs": _inputs(runs),
+        "controls": [{**control, "run": of_run} for of_run, control in controls],
+        "model": {"class": name},
     }
     if all("findings" in run.tree.attrs for run in runs):
-        attributes["findings"] = json.dumps(_findings(runs, clock))
-    return attributes
+        records["findings"] = _findings(runs, clock)
+    return {
+        "title": title or name,
+        "align": align,
+        "clock": Clock.words if isinstance(clock, LossClock) else clock.words,
+        **{key: json.dumps(record) for key, record in records.items()},
+        **next(iter(levels_of(runs)), Levels()).attributes(),
+    }
+
+
+def _placed(steps: np.ndarray, run: Run, clock: Clock) -> np.ndarray:
+    """Return steps of a run on the axis of the page's steps, which by loss are the run's own."""
+    return steps if isinstance(clock, LossClock) else clock.at(steps, run)
 
 
 def _of(run: Run) -> dict[str, Any]:
     """Return what is known of one run."""
-    names = ("title", "created", "version", "reference_step")
-    plain = {name: run.tree.attrs[name] for name in names if name in run.tree.attrs}
-    if "reference_step" in plain:
-        plain["reference_step"] = int(plain["reference_step"])
+    attrs = run.tree.attrs
+    reference = (
+        {"reference_step": int(attrs["reference_step"])} if "reference_step" in attrs else {}
+    )
     records = ("model", "trajectory", "settings", "inputs", "controls", "provenance")
     return {
         "name": run.name,
-        **plain,
+        **{name: attrs[name] for name in ("title", "created", "version") if name in attrs},
+        **reference,
         "steps": run.steps.tolist(),
-        **{name: run.attribute(name, None) for name in records if name in run.tree.attrs},
+        **{name: run.attribute(name, None) for name in records if name in attrs},
     }
 
 
@@ -241,12 +285,7 @@ def _findings(runs: Sequence[Run], clock: Clock) -> list[dict[str, Any]]:
     for run in runs:
         for finding in run.attribute("findings", []):
             steps = np.asarray(finding.get("steps") or [], dtype=float)
-            placed = steps if isinstance(clock, LossClock) else clock.at(steps, run)
-            places = [round(float(s)) for s in placed if np.isfinite(s)]
+            places = [round(float(s)) for s in _placed(steps, run, clock) if np.isfinite(s)]
             message = f"{run.name}: {finding.get('message')}"
             findings.append({**finding, "steps": places, "message": message})
     return findings
-
-
-def _problems(runs: Sequence[Run]) -> list[str]:
-    return [f"{run.name}: {text}" for run in runs for text in run.attribute("problems", [])]

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from ..words.labels import short_names
-
 
 @dataclass(frozen=True)
 class LayerMatch:
@@ -40,16 +38,15 @@ def match_layers(names: Sequence[Sequence[str]]) -> LayerMatch | None:
     --------
     >>> match_layers([["h.0", "h.1"], ["layers.0", "layers.1"]]).labels
     ('h.0', 'h.1')
-    >>> found = match_layers([["h.0", "h.1"], ["h.0", "h.1", "h.2", "h.3", "h.4", "h.5"]])
-    >>> found.labels, found.places
+    >>> match = match_layers([["h.0", "h.1"], ["h.0", "h.1", "h.2", "h.3", "h.4", "h.5"]])
+    >>> match.labels, match.places
     (('25 % of the depth', '75 % of the depth'), ((0, 1), (1, 4)))
     """
     everywhere = [tuple(map(str, layers)) for layers in names]
     first = everywhere[0]
     if all(set(layers) == set(first) for layers in everywhere):
-        return LayerMatch(
-            first, tuple(tuple(layers.index(n) for n in first) for layers in everywhere)
-        )
+        places = tuple(tuple(map(layers.index, first)) for layers in everywhere)
+        return LayerMatch(first, places)
     if len({len(layers) for layers in everywhere}) == 1:
         places = (tuple(range(len(first))),) * len(everywhere)
         return LayerMatch(first, places, "Layers have other names and are compared in their order.")
@@ -92,26 +89,11 @@ def with_layers(node: xr.Dataset, match: LayerMatch, run: int) -> xr.Dataset:
     if "layer" in node.dims:
         node = node.isel(layer=list(match.places[run])).assign_coords(layer=list(match.labels))
     if "row_layer" in node:
-        layers = list(map(str, node["row_layer"].values))
-        matched = [i for i, layer in enumerate(layers) if not layer or layer in names]
-        renamed = [names.get(layers[i], "") for i in matched]
-        rows = [
-            str(node["row"].values[i]).replace(layers[i], new)
-            if new
-            else str(node["row"].values[i])
-            for i, new in zip(matched, renamed, strict=True)
-        ]
-        node = node.isel(row=matched).assign_coords(row=np.array(rows, dtype=object))
+        names[""] = ""
+        node = node.isel(row=[str(layer) in names for layer in node["row_layer"].values])
+        layers, labels = (list(map(str, node[name].values)) for name in ("row_layer", "row"))
+        renamed = [names[layer] for layer in layers]
+        rows = [old.replace(*pair) for old, *pair in zip(labels, layers, renamed, strict=True)]
+        node = node.assign_coords(row=np.array(rows, dtype=object))
         node = node.assign(row_layer=("row", np.array(renamed, dtype=object)))
     return node
-
-
-def short_layers(labels: Sequence[str]) -> dict[str, str]:
-    """Return what layers are called in rows and sentences: ``layer 0``.
-
-    Examples
-    --------
-    >>> short_layers(["model.layers.0.mlp", "model.layers.1.mlp"])["model.layers.0.mlp"]
-    'layer 0'
-    """
-    return dict(zip(labels, short_names(labels), strict=True))

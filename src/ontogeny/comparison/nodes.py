@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import xarray as xr
@@ -12,8 +11,10 @@ import xarray as xr
 from ..errors import ArgumentError
 from ..figures import Curves, Figure
 from ..summary.runs import stack_runs
+from ..words.labels import short_names
+from ..words.rows import without_layer
 from .clock import Clock, LossClock
-from .layers import match_layers, short_layers, with_layers
+from .layers import match_layers, with_layers
 from .rows import rows_of_runs
 from .sources import Run
 
@@ -69,15 +70,15 @@ def means(data: xr.Dataset, names: Iterable[str]) -> dict[str, xr.DataArray]:
             continue
         values = data[name].astype(float)
         mean, sd = values.mean("run", skipna=False), values.std("run", ddof=1, skipna=False)
-        words = values.attrs.get("long_name", name)
-        units = {"units": values.attrs.get("units", "")}
+        words, units = values.attrs.get("long_name", name), values.attrs.get("units", "")
         for end, value, what in (
-            ("mean", mean, f"{words}, mean over runs"),
-            ("sd", sd, f"{words}, SD over runs"),
-            ("mean_low", mean - sd, f"{words}, mean − SD over runs"),
-            ("mean_high", mean + sd, f"{words}, mean + SD over runs"),
+            ("mean", mean, "mean"),
+            ("sd", sd, "SD"),
+            ("mean_low", mean - sd, "mean − SD"),
+            ("mean_high", mean + sd, "mean + SD"),
         ):
-            averages[f"{name}_{end}"] = value.assign_attrs(long_name=what, **units)
+            long_name = f"{words}, {what} over runs"
+            averages[f"{name}_{end}"] = value.assign_attrs(long_name=long_name, units=units)
     return averages
 
 
@@ -129,12 +130,10 @@ def _lean(node: xr.Dataset, drawn: set[str]) -> xr.Dataset:
 
 
 def _step_at_loss(runs: Sequence[Run], clock: Clock) -> xr.DataArray:
-    steps: Mapping[str, Any] = {
-        run.name: clock.place(
-            xr.Dataset({"step_at": ("step", run.steps.astype(float))}, {"step": run.steps}), run
-        )
-        for run in runs
-    }
+    steps = {}
+    for run in runs:
+        at = xr.Dataset({"step_at": ("step", run.steps.astype(float))}, {"step": run.steps})
+        steps[run.name] = clock.place(at, run)
     return stack_runs(steps)["step_at"]
 
 
@@ -143,24 +142,12 @@ def _short(data: xr.Dataset) -> xr.Dataset:
     if "row_layer" not in data:
         return data
     layers = [str(layer) for layer in data.row_layer.values]
-    short = short_layers([layer for layer in dict.fromkeys(layers) if layer]) | {"": ""}
+    paths = [layer for layer in dict.fromkeys(layers) if layer]
+    short = dict(zip(paths, short_names(paths), strict=True))
     pairs = list(zip(map(str, data.row.values), layers, strict=True))
     labels = [label.replace(layer, short[layer]) if layer else label for label, layer in pairs]
     if len(set(labels)) < len(labels):
         labels = [label for label, _ in pairs]
-    names = [_without(label, layer) for label, layer in pairs]
-    return data.assign(row_name=("row", np.array(names, dtype=object))).assign_coords(
-        row=("row", np.array(labels, dtype=object))
-    )
-
-
-def _without(label: str, layer: str) -> str:
-    """Return a row's label without its layer, which dots set apart.
-
-    Examples
-    --------
-    >>> _without("h.0.mlp · dimensions", "h.0.mlp")
-    'dimensions'
-    """
-    parts = [part.strip() for part in label.split("·")]
-    return " · ".join(part for part in parts if part and part != layer) or label
+    names = [without_layer(label, layer) or label for label, layer in pairs]
+    data = data.assign(row_name=("row", np.array(names, dtype=object)))
+    return data.assign_coords(row=("row", np.array(labels, dtype=object)))

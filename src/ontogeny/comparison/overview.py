@@ -29,7 +29,7 @@ def details(
     runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], differences: Sequence[str]
 ) -> list[str]:
     """Return what holds of all runs together, and their differences in words."""
-    rows, _ = _rows(nodes, thin=False)
+    rows = _rows(nodes)
     order = [] if rows is None else agreement_sentence(rows, f"{rows.sizes['row']} rows")
     without = control_words({run.name: run.controlled for run in runs})
     return [*order, *filter(None, [without]), *differences]
@@ -44,11 +44,17 @@ def runs_node(
     figures: list[Any] = [
         Table("table", "The runs", columns=[*columns, Column("controls")], rows="run")
     ]
-    rows, thinned = _rows(nodes)
+    rows = _rows(nodes)
     if rows is not None:
-        data = data.merge(rows)
+        shown = _thinned(rows)
+        data = data.merge(shown.assign_coords(row=_unique(shown)))
         if isinstance(clock, LossClock):
-            figures.insert(0, _chart(data, thinned))
+            chart = marks(data)
+            if shown.sizes["row"] < rows.sizes["row"]:
+                more = f"Of more than {MOST_ROWS} rows some layers are shown here;"
+                caption = f"{chart.caption} {more} the sections show all."
+                chart = dataclasses.replace(chart, caption=caption)
+            figures.insert(0, chart)
     section = Section(
         "Runs",
         "Every run was studied by itself and keeps its own noise, controls and verdicts; p-values "
@@ -71,14 +77,11 @@ def headline(
     runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], clock: Clock, words: Sequence[str]
 ) -> dict[str, Any]:
     """Return what the first screen says: ``heading``, ``lead``, the details, and counts of rows."""
-    groups = [
-        group
-        for node in nodes.values()
-        for group in groups_of(node, str(node.attrs.get("role", "")))
-        if group.role != "motion"
-    ]
-    first = next((g for g in groups if g.role == "track"), groups[0] if groups else None)
-    lead = " ".join(sentences(first, _node_of(first, nodes), clock)) if first else ""
+    judged = [node for node in nodes.values() if node.attrs.get("role") != "motion"]
+    groups = [group for node in judged for group in groups_of(node)]
+    tracks = [group for group in groups if group.node.attrs.get("role") == "track"]
+    first = next(iter(tracks + groups), None)
+    lead = " ".join(sentences(first, clock.say)) if first else ""
     return {
         "heading": _shared_landmarks(runs) or _heading(groups, [run.controlled for run in runs]),
         "lead": lead or "The runs have no rows that were judged; the figures show their curves.",
@@ -116,14 +119,11 @@ def _heading(groups: Sequence[Group], controlled: Sequence[bool]) -> str:
     if len(everywhere) == 1:
         return sentence_start(line(everywhere[0]))
     if everywhere:
-        return (
-            f"{len(everywhere)} of {len(groups)} quantities were learned in {total} of {total} runs"
-        )
-    somewhere = [g for g in groups if g.counts("learned").any()]
-    if somewhere:
-        return sentence_start(
-            line(max(somewhere, key=lambda g: int((g.counts("learned") > 0).sum())))
-        )
+        where = f"in {total} of {total} runs"
+        return f"{len(everywhere)} of {len(groups)} quantities were learned {where}"
+    somewhere = max(groups, key=lambda g: np.count_nonzero(g.counts("learned")))
+    if somewhere.counts("learned").any():
+        return sentence_start(line(somewhere))
     if any(controlled):
         return _nothing_learned(groups, controlled)
     if len(groups) == 1:
@@ -151,69 +151,54 @@ def _nothing_learned(groups: Sequence[Group], controlled: Sequence[bool]) -> str
     return f"Nothing here was learned in {which} with controls"
 
 
-def _node_of(group: Group, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Return the node that holds a quantity."""
-    name = str(group.rows.row_quantity.values[0])
-    return next((node for node in nodes.values() if name in node), xr.Dataset())
-
-
 def _table_of(runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], clock: Clock) -> xr.Dataset:
     """Return what is known of each run as variables over ``run``."""
     models = [run.attribute("model", {}) for run in runs]
     controls = [len(run.attribute("controls", [])) or int(run.controlled) for run in runs]
-    parts: dict[str, tuple[Any, str, str]] = {
-        "model": ([str(m.get("class", "")) for m in models], "model", ""),
-        "parameters": ([float(m.get("parameters", np.nan)) for m in models], "parameters", "1"),
-        "checkpoints": ([len(run.steps) for run in runs], "checkpoints", "1"),
-        "first_step": ([int(run.steps[0]) for run in runs], "first step", ""),
-        "last_step": ([int(run.steps[-1]) for run in runs], "last step", ""),
-        "controls": (controls, "controls", "1"),
+    parts: dict[str, tuple[Any, str]] = {
+        "model": (np.array([str(m.get("class", "")) for m in models], dtype=object), ""),
+        "parameters": ([float(m.get("parameters", np.nan)) for m in models], "1"),
+        "checkpoints": ([len(run.steps) for run in runs], "1"),
+        "first_step": ([int(run.steps[0]) for run in runs], ""),
+        "last_step": ([int(run.steps[-1]) for run in runs], ""),
+        "controls": (controls, "1"),
     }
-    table = {}
-    for name, (values, words, units) in parts.items():
-        array = np.array(values, dtype=object if name == "model" else None)
-        table[name] = ("run", array, {"long_name": words, "units": units})
+    table = {
+        name: ("run", values, {"long_name": name.replace("_", " "), "units": units})
+        for name, (values, units) in parts.items()
+    }
     return xr.Dataset(table, {"run": np.array([run.name for run in runs], dtype=object)})
 
 
-def _rows(nodes: Mapping[str, xr.Dataset], thin: bool = True) -> tuple[xr.Dataset | None, bool]:
-    """Return the rows of all nodes but those of weight change, and whether some were left out."""
+def _rows(nodes: Mapping[str, xr.Dataset]) -> xr.Dataset | None:
+    """Return the rows of all nodes but those of weight change."""
     pieces = []
     for name, node in nodes.items():
         if node.sizes.get("row", 0) and node.attrs.get("role") != "motion":
             numbers = [
-                n
-                for n, v in node.data_vars.items()
-                if set(v.dims) <= {"row", "run"} and "row" in v.dims
+                n for n, v in node.data_vars.items() if {"row"} <= {*v.dims} <= {"row", "run"}
             ]
-            piece = node[numbers].assign(
-                row_node=("row", np.full(node.sizes["row"], name, dtype=object))
-            )
+            of_node = np.full(node.sizes["row"], name, dtype=object)
+            piece = node[numbers].assign(row_node=("row", of_node))
             pieces.append(piece.drop_attrs(deep=False))
     if not pieces:
-        return None, False
-    total = sum(piece.sizes["row"] for piece in pieces)
-    if thin and total > MOST_ROWS:
-        pieces = [_thinned(piece, MOST_ROWS / total) for piece in pieces]
-    shared = set.intersection(*(set(piece.data_vars) for piece in pieces))
-    rows = xr.concat(
-        [piece[sorted(map(str, shared))] for piece in pieces],
-        dim="row",
-        coords="minimal",
-        compat="override",
-        combine_attrs="override",
-    )
-    return rows.assign_coords(row=_unique(rows)), rows.sizes["row"] < total
+        return None
+    shared = sorted(set.intersection(*(set(map(str, piece.data_vars)) for piece in pieces)))
+    pieces = [piece[shared] for piece in pieces]
+    return xr.concat(pieces, "row", coords="minimal", compat="override", combine_attrs="override")
 
 
-def _thinned(rows: xr.Dataset, share: float) -> xr.Dataset:
-    """Return about a share of the rows, evenly over each quantity, two at least."""
+def _thinned(rows: xr.Dataset) -> xr.Dataset:
+    """Return at most about `MOST_ROWS` rows, evenly over each quantity of a node, two at least."""
+    share = min(MOST_ROWS / rows.sizes["row"], 1.0)
+    quantities: dict[tuple[str, str], list[int]] = {}
+    for place, quantity in enumerate(zip(rows.row_node.values, rows.row_name.values, strict=True)):
+        quantities.setdefault(quantity, []).append(place)
     places: list[int] = []
-    for name in dict.fromkeys(map(str, rows.row_name.values)):
-        members = np.flatnonzero(rows.row_name.values == name)
+    for members in quantities.values():
         count = min(max(int(len(members) * share), 2), len(members))
         even = np.unique(np.linspace(0, len(members) - 1, count).round().astype(int))
-        places += members[even].tolist()
+        places += [members[i] for i in even]
     return rows.isel(row=sorted(places))
 
 
@@ -225,14 +210,6 @@ def _unique(rows: xr.Dataset) -> np.ndarray:
         for label, node in zip(labels, map(str, rows.row_node.values), strict=True)
     ]
     return np.array(names, dtype=object)
-
-
-def _chart(data: xr.Dataset, thinned: bool) -> Any:
-    chart = marks(data)
-    if not thinned:
-        return chart
-    more = f" Of more than {MOST_ROWS} rows some layers are shown here; the sections show all."
-    return dataclasses.replace(chart, caption=chart.caption + more)
 
 
 def _alignment(clock: Clock) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 import xarray as xr
@@ -73,10 +73,8 @@ def _own_rows(node: xr.Dataset, run: Run, clock: Clock) -> xr.Dataset:
         if name not in rows:
             continue
         at = rows[name].copy(data=clock.at(rows[name].values.astype(float), run))
-        if isinstance(clock, LossClock):
-            rows = rows.assign({name.replace("_step", "_loss"): at})
-        else:
-            rows = rows.assign({name: at})
+        by_loss = isinstance(clock, LossClock)
+        rows = rows.assign({name.replace("_step", "_loss") if by_loss else name: at})
     if "half_loss_low" in rows:  # the loss falls: the later end is the lower one
         ends = {"half_loss_low": rows.half_loss_high, "half_loss_high": rows.half_loss_low}
         rows = rows.assign({name: values.rename(name) for name, values in ends.items()})
@@ -105,29 +103,28 @@ def _verdicts(rows: xr.Dataset, controlled: bool) -> xr.Dataset:
 
 def _keyed(rows: xr.Dataset) -> xr.Dataset:
     """Return rows by what tells them apart in every run: quantity, layer, label, and number."""
-    count: Counter[str] = Counter()
-    keys = []
-    for i in range(rows.sizes["row"]):
-        parts = [
-            str(rows[name].values[i]) if name in rows else ""
-            for name in ("row_quantity", "row_layer", "row")
-        ]
-        key = _KEY.join(parts)
-        keys.append(f"{key}{_KEY}{count[key]}")
-        count[key] += 1
+    parts = [
+        map(str, rows[name].values) if name in rows else [""] * rows.sizes["row"]
+        for name in ("row_quantity", "row_layer", "row")
+    ]
+    joined = map(_KEY.join, zip(*parts, strict=True))
+    keys = [f"{key}{_KEY}{number}" for key, number in _numbered(joined)]
     rows = rows.drop_vars(["row_quantity", "row_layer"], errors="ignore")
     return rows.assign_coords(row=_texts(keys))
+
+
+def _numbered(labels: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Give each label with how often it has come until then."""
+    seen: Counter[str] = Counter()
+    for label in labels:
+        seen[label] += 1
+        yield label, seen[label]
 
 
 def _distinct(labels: tuple[str, ...]) -> list[str]:
     """Return labels, numbered where several rows share one."""
     count = Counter(labels)
-    seen: Counter[str] = Counter()
-    names = []
-    for label in labels:
-        seen[label] += 1
-        names.append(label if count[label] == 1 else f"{label} ({seen[label]})")
-    return names
+    return [n if count[n] == 1 else f"{n} ({number})" for n, number in _numbered(labels)]
 
 
 def _texts(values: object) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import xarray as xr
 from ..errors import ArgumentError, OntogenyError
 from ..study import Study, open_study
 from ..trees import as_tree
+from ..words.content import attribute
 from ..words.levels import Levels
 
 
@@ -57,16 +57,7 @@ class Run:
 
     def attribute(self, name: str, default: Any) -> Any:
         """Return an attribute of the result that holds JSON."""
-        value = self.tree.attrs.get(name, default)
-        if isinstance(value, np.ndarray):
-            return value.tolist()
-        try:
-            return json.loads(value) if isinstance(value, str) and value else value
-        except json.JSONDecodeError:
-            raise ArgumentError(
-                f"attribute {name!r} of run {self.name!r} must hold JSON; it starts with "
-                f"{value[:40]!r}."
-            ) from None
+        return attribute(self.tree.attrs, name, default, f"run {self.name!r}")
 
 
 def levels_of(runs: Sequence[Run]) -> set[Levels]:

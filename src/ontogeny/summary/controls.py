@@ -66,24 +66,23 @@ def with_controls(
     >>> with_controls(run, {"turned 0": control}, [Quantity("x", "loss")]).x_control.values
     array([[4. , nan, 4.5]])
     """
-    found = {}
+    beside = {}
     shares = [quantity.share for quantity in quantities if quantity.share]
     for name in dict.fromkeys([*(quantity.name for quantity in quantities), *shares, *compared]):
-        known = {run: node[name].drop_attrs() for run, node in controls.items() if name in node}
-        if name not in compared:
-            known = {run: value for run, value in known.items() if "step" in value.dims}
-        if not known:
+        pieces = {}
+        for run, node in controls.items():
+            if name in node and "step" in node[name].dims:
+                pieces[run] = node[name].drop_attrs().reindex(step=data.step)
+            elif name in node and name in compared:
+                pieces[run] = node[name].drop_attrs()
+        if not pieces:
             continue
-        pieces = [
-            value.reindex(step=data.step) if "step" in value.dims else value
-            for value in known.values()
-        ]
-        stacked = xr.concat(pieces, dim="run", join="outer", coords="minimal")
-        stacked = stacked.assign_coords(run=list(known)).reindex(run=list(controls))
+        stacked = xr.concat(list(pieces.values()), dim="run", join="outer", coords="minimal")
+        stacked = stacked.assign_coords(run=list(pieces)).reindex(run=list(controls))
         if name in data and "step" in stacked.dims:  # and not only after what follows from steps
             stacked = stacked.reindex_like(data[name].isel(step=0, drop=True))
-        found[f"{name}_{CONTROL}"] = stacked
-    return data.assign(found) if found else data
+        beside[f"{name}_{CONTROL}"] = stacked
+    return data.assign(beside)
 
 
 def of_controls(data: xr.Dataset, quantity: Quantity) -> Quantity:
@@ -112,7 +111,7 @@ def with_control_bands(
     >>> figure.bands[0].label, data.x_control_high.values
     ('control runs (turned)', array([4., 5.]))
     """
-    found: list[Figure] = []
+    drawn: list[Figure] = []
     for figure in figures:
         name = f"{figure.value}_{CONTROL}"
         used = {getattr(figure, use) for use in figure.dimensions}
@@ -123,13 +122,13 @@ def with_control_bands(
             or set(data[name].dims) != {RUN, *data[figure.value].dims}
             or used & {RUN, *NUMBERED}
         ):
-            found.append(figure)
+            drawn.append(figure)
             continue
         if f"{name}_low" not in data:
             data = data.assign(band_of_draws(data[name], [RUN], name))
         band = Band(f"{name}_low", f"{name}_high", _label(data[name]))
-        found.append(dataclasses.replace(figure, bands=[*figure.bands, band]))
-    return data, found
+        drawn.append(dataclasses.replace(figure, bands=[*figure.bands, band]))
+    return data, drawn
 
 
 def kind_of(run: str) -> str:
@@ -176,11 +175,9 @@ def _of_one(steps: np.ndarray, values: np.ndarray, control: np.ndarray) -> tuple
     at = np.flatnonzero(np.isfinite(values) & np.isfinite(control))
     if len(at) < 2:
         return (float("nan"),) * 5
-    own, other = values[at], control[at]
-    change = float(own[-1] - own[0])
-    halves = (_half(steps[at], series) for series in (other, own))
-    control_half, run_half = halves
-    return float(other[0]), float(other[-1]), control_half, change, run_half
+    run, other = values[at], control[at]
+    other_half, run_half = (_half(steps[at], series) for series in (other, run))
+    return float(other[0]), float(other[-1]), other_half, float(run[-1] - run[0]), run_half
 
 
 def _half(steps: np.ndarray, values: np.ndarray) -> float:

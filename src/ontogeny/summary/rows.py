@@ -142,12 +142,10 @@ def _series(data: xr.Dataset, quantity: Quantity) -> Iterator[tuple[Any, ...]]:
         change_floor(data, quantity, to_last=last).sel(quantity.at, drop=True)
         for last in (False, True)
     )
-    settled = data.get(f"{quantity.name}_{quantity.settled_by}_high")
-    if settled is not None:
-        settled = settled.sel(quantity.at, drop=True)
-    control = data.get(f"{quantity.name}_{CONTROL}")
-    if control is not None:
-        control = control.sel(quantity.at, drop=True)
+    names = (f"{quantity.name}_{quantity.settled_by}_high", f"{quantity.name}_{CONTROL}")
+    settled, control = (
+        data[name].sel(quantity.at, drop=True) if name in data else None for name in names
+    )
     dims = sorted((str(d) for d in value.dims if d != "step"), key=lambda dim: dim == "layer")
     for labels in itertools.product(*(value[dim].values for dim in dims)):
         at = dict(zip(dims, labels, strict=True))

@@ -7,6 +7,7 @@ Observables know nothing of runs. Their quantities hold along a dimension ``run`
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,37 +19,6 @@ from ..quantities import Quantity, of_names
 from ..words.names import named
 from .figures import figure_of_runs
 from .summarise import summarise
-
-
-def along_runs(
-    nodes: Mapping[str, xr.Dataset], quantities: Sequence[Quantity], section: Section
-) -> xr.Dataset:
-    """Return the same node of several runs as one, along ``run``, with its figures and sentences.
-
-    Parameters
-    ----------
-    nodes
-        A node's cells or its summary by the name of the run, all relative to the same reference
-        step. Steps and labels that a run lacks hold NaN.
-    quantities
-        What they hold. Rows are judged for each run by its own noise.
-    section
-        Heading and margin notes.
-
-    Examples
-    --------
-    >>> one = xr.Dataset({"x": ("step", [4.0, 2.0]), "x_stderr": 0.1}, {"step": [0, 1]})
-    >>> found = along_runs(
-    ...     {"real": one, "control": 0 * one + 4},
-    ...     [Quantity("x", "loss", rows="loss")],
-    ...     Section("Loss", "Mean loss."),
-    ... )
-    >>> found.row.values.tolist(), dict(found.x.sizes)
-    (['loss (real)', 'loss (control)'], {'run': 2, 'step': 2})
-    """
-    own = [name for quantity in quantities for name in quantity.stored()]
-    data = stack_runs({label: node[[n for n in own if n in node]] for label, node in nodes.items()})
-    return summarise(data, [_of_runs(quantity) for quantity in quantities], section)
 
 
 def stack_runs(nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
@@ -86,13 +56,11 @@ def stack_runs(nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         combine_attrs="drop",
         fill_value=_fills(pieces),
     )
-    order = {
-        dim: list(
-            dict.fromkeys(v for piece in pieces if dim in piece.coords for v in _of(piece, dim))
-        )
-        for dim in map(str, data.dims)
-        if dim != "run" and dim.rstrip("_") != "step"
-    }
+    order = {}
+    for dim in map(str, data.dims):
+        if dim != "run" and dim.rstrip("_") != "step":
+            labels = [np.atleast_1d(p[dim].values).tolist() for p in pieces if dim in p.coords]
+            order[dim] = list(dict.fromkeys(itertools.chain(*labels)))
     data = data.sel(order)
     unlabelled = [d for d in order if all(d not in node.coords for node in nodes.values())]
     data = data.drop_vars(unlabelled)
@@ -111,22 +79,11 @@ def _numbered(node: xr.Dataset) -> xr.Dataset:
     return node.assign_coords({dim: np.arange(node.sizes[dim]) for dim in bare})
 
 
-def _of(node: xr.Dataset, dim: str) -> list[Any]:
-    return list(np.atleast_1d(node[dim].values).tolist())
-
-
 def _fills(pieces: Sequence[xr.Dataset]) -> dict[Any, Any]:
     """Return what stands where a run has nothing: NaN would turn texts and truths into objects."""
     kinds = {name: values.dtype.kind for p in pieces for name, values in p.data_vars.items()}
     fills = {"b": False, "O": "", "U": "", "T": "", "S": b""}
     return {name: fills.get(kind, np.nan) for name, kind in kinds.items()}
-
-
-def _of_runs(quantity: Quantity) -> Quantity:
-    if not quantity.rows:
-        return quantity
-    subject = quantity.subject and f"{quantity.subject} ({{run}})"
-    return dataclasses.replace(quantity, rows=f"{quantity.rows} ({{run}})", subject=subject)
 
 
 def mean_of_seeds(
@@ -205,7 +162,7 @@ def over_seeds(found: Mapping[str, Sequence[xr.Dataset]]) -> xr.Dataset:
     >>> float(data["rank"]), float(data["rank_sd"]), int(data["seeds"])
     (4.0, 1.4142135623730951, 2)
     """
-    runs = {label: _of_run(each) for label, each in found.items()}
+    runs = {label: _of_run(seeds) for label, seeds in found.items()}
     if len(runs) == 1:
         return next(iter(runs.values()))
     pieces = [data.expand_dims(run=[label]) for label, data in runs.items()]

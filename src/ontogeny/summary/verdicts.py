@@ -90,23 +90,19 @@ def _together(nodes: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
     """Judge nodes whose rows are one family of tests."""
     if not nodes:
         return {}
-    p_value = _over(nodes, {n: d["p_uncorrected"].values for n, d in nodes.items()})
     tests = sum(int(np.isfinite(d["p_uncorrected"].values).sum()) for d in nodes.values())
-    p_control = _over(nodes, {n: _two_sided(d) for n, d in nodes.items()})
-    p_learned = _over(nodes, {n: _one_sided(d) for n, d in nodes.items()})
-    return {
-        name: _verdicts(d, p_value[name], p_control[name], p_learned[name], tests)
-        for name, d in nodes.items()
-    }
+    ends = np.cumsum([d.sizes["row"] for d in nodes.values()])[:-1]
+    p_values = [  # each corrected over all nodes together
+        np.split(holm(np.concatenate(list(map(uncorrected, nodes.values())))), ends)
+        for uncorrected in (_of_order, _two_sided, _one_sided)
+    ]
+    of_nodes = zip(nodes.items(), *p_values, strict=True)
+    return {name: _verdicts(node, *of_node, tests) for (name, node), *of_node in of_nodes}
 
 
-def _over(
-    nodes: Mapping[str, xr.Dataset], p_values: Mapping[str, np.ndarray]
-) -> dict[str, np.ndarray]:
-    """Return p-values corrected over all nodes together."""
-    corrected = holm(np.concatenate(list(p_values.values())))
-    ends = np.cumsum([len(p) for p in p_values.values()])[:-1]
-    return dict(zip(nodes, np.split(corrected, ends), strict=True))
+def _of_order(node: xr.Dataset) -> np.ndarray:
+    """Return for each row how likely chance gives its steps such an order."""
+    return node["p_uncorrected"].values
 
 
 def _two_sided(node: xr.Dataset) -> np.ndarray:
@@ -114,9 +110,7 @@ def _two_sided(node: xr.Dataset) -> np.ndarray:
     if "run" not in node.dims:
         return np.full(node.sizes["row"], np.nan)
     both = np.stack([node["p_control_change"].values, node["p_control_half"].values])
-    known = np.isfinite(both)
-    smallest = np.where(known, both, 1.0).min(0) * known.sum(0)
-    return np.where(known.any(0), np.minimum(smallest, 1.0), np.nan)
+    return np.minimum(np.fmin(*both) * np.isfinite(both).sum(0), 1.0)
 
 
 def _one_sided(node: xr.Dataset) -> np.ndarray:
@@ -138,12 +132,6 @@ def _improved(node: xr.Dataset) -> np.ndarray:
     return ((sign * (node["last_value"] - node["first_value"]) > 0) & more.all("run")).values
 
 
-def _only_memory(node: xr.Dataset) -> np.ndarray:
-    if "only_memory" not in node:
-        return np.zeros(node.sizes["row"], dtype=bool)
-    return node["only_memory"].values
-
-
 def _verdicts(
     node: xr.Dataset,
     p_value: np.ndarray,
@@ -151,7 +139,8 @@ def _verdicts(
     p_learned: np.ndarray,
     tests: int,
 ) -> xr.Dataset:
-    known, memory = node["noise_known"].values, _only_memory(node)
+    known = node["noise_known"].values
+    memory = node.get("only_memory", xr.zeros_like(node["moved"])).values
     # Jitter with memory comes back to where it was; a turned run does not, so that it is no control
     # for jitter alone.
     moved = node["moved"].values & ~memory

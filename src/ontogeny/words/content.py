@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from ..figures import Curves, Figure
 from ..problems import Problems
 from ..problems.table import problems_of
 from ..trees import MergedResult, as_tree
-from .formats import plain_text
+from .formats import plain_text, sentence_start
 from .labels import LayerGroups, layer_groups, slug
 from .levels import Levels
 from .rows import Row, read_rows
@@ -121,34 +122,31 @@ def read_content(result: MergedResult) -> Content:
     tree = as_tree(result)
     nodes = _read_nodes(tree)
     attrs = tree.attrs
-    steps = _all_steps(attrs, nodes)
+    stated = partial(attribute, attrs, owner="the root")
     return Content(
         title=plain_text(attrs.get("title") or "Untitled study"),
         created=plain_text(attrs.get("created", "")),
         version=plain_text(attrs.get("version", "")),
-        steps=steps,
-        model=_mapping(_attribute(attrs, "model", {}, "the root")),
-        inputs=[_mapping(i) for i in _attribute(attrs, "inputs", [], "the root")],
-        settings=_attribute(attrs, "settings", {}, "the root"),
-        provenance=_attribute(attrs, "provenance", {}, "the root"),
+        steps=_all_steps(attrs, nodes),
+        model=_mapping(stated("model", {})),
+        inputs=[_mapping(texts) for texts in stated("inputs", [])],
+        settings=stated("settings", {}),
+        provenance=stated("provenance", {}),
         audited="findings" in attrs,
-        findings=[_finding(f) for f in _attribute(attrs, "findings", [], "the root")],
-        controls=[
-            plain_text(_mapping(c).get("name", ""))
-            for c in _attribute(attrs, "controls", [], "the root")
-        ],
-        boundaries=_boundaries(tree.attrs, nodes),
+        findings=[_finding(finding) for finding in stated("findings", [])],
+        controls=[plain_text(_mapping(run).get("name", "")) for run in stated("controls", [])],
+        boundaries=_boundaries(attrs, nodes),
         nodes=nodes,
         groups=layer_groups(_layer_paths(nodes)),
         track=_track(nodes),
         clock=plain_text(attrs.get("clock") or "training step"),
-        headline=_attribute(attrs, "headline", {}, "the root"),
+        headline=stated("headline", {}),
         problems=problems_of(tree),
         levels=Levels.of(tree),
     )
 
 
-def _attribute(attrs: Mapping[Any, Any], name: str, default: Any, owner: str) -> Any:
+def attribute(attrs: Mapping[Any, Any], name: str, default: Any, owner: str) -> Any:
     """Return an attribute that holds JSON; what is already plain data is taken as it is."""
     value = attrs.get(name, default)
     if isinstance(value, np.ndarray):
@@ -198,10 +196,12 @@ def _read_nodes(tree: xr.DataTree) -> list[Node]:
 
 def _read_node(path: str, dataset: xr.Dataset, taken: Sequence[str]) -> Node:
     owner = f"node {path!r}"
-    section = _attribute(dataset.attrs, "section", {}, owner)
-    title = section.get("title") or _in_words(path)
+    section = attribute(dataset.attrs, "section", {}, owner)
+    # A node without a heading is called by its path: "concepts-ica" is "Concepts ica".
+    words = path.rpartition("/")[2].replace("-", " ").replace("_", " ")
+    title = section.get("title") or sentence_start(words)
     role = str(dataset.attrs.get("role", "development"))
-    figures = _attribute(dataset.attrs, "figures", [], owner)
+    figures = attribute(dataset.attrs, "figures", [], owner)
     name = slug(f"section-{path}", taken)
     drawn = [_figure(number, data) for number, data in enumerate(figures, start=1)]
     return Node(
@@ -210,18 +210,12 @@ def _read_node(path: str, dataset: xr.Dataset, taken: Sequence[str]) -> Node:
         title=title,
         section={note: section.get(note, "") for note in NOTES},
         figures=drawn,
-        statements=_attribute(dataset.attrs, "statements", [], owner),
+        statements=attribute(dataset.attrs, "statements", [], owner),
         role=role,
         dataset=dataset,
         rows=read_rows(dataset, title, name, role, _bands(figure for figure, _ in drawn))
         or read_run_rows(dataset, title, name, role),
     )
-
-
-def _in_words(path: str) -> str:
-    """Return a heading for a node without one: ``concepts-ica`` as ``Concepts ica``."""
-    words = path.rpartition("/")[2].replace("-", " ").replace("_", " ")
-    return words[:1].upper() + words[1:]
 
 
 def _bands(figures: Iterable[Figure]) -> dict[str, list[tuple[str, str]]]:
@@ -246,7 +240,7 @@ def _figure(number: int, data: Mapping[str, Any]) -> tuple[Figure, str]:
 
 
 def _all_steps(attrs: Mapping[Any, Any], nodes: Sequence[Node]) -> tuple[int, ...]:
-    steps = {int(s) for s in _attribute(attrs, "steps", [], "the root")}
+    steps = {int(s) for s in attribute(attrs, "steps", [], "the root")}
     for node in nodes:
         if "step" in node.dataset.coords:
             steps.update(int(s) for s in np.atleast_1d(node.dataset["step"].values))
@@ -270,7 +264,7 @@ def _boundaries(attrs: Mapping[Any, Any], nodes: Sequence[Node]) -> list[RegimeM
     items = [
         item if isinstance(item, Mapping) else {"step": item}
         for source in [attrs, *(node.dataset.attrs for node in nodes)]
-        for item in _attribute(source, "boundaries", [], "the root or a node")
+        for item in attribute(source, "boundaries", [], "the root or a node")
     ]
     items += [item for node in nodes if node.role == "regimes" for item in _shown_boundaries(node)]
     marks: dict[float, RegimeMark] = {}

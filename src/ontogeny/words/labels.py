@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 
 def truncate(text: str, length: int) -> str:
@@ -112,12 +113,8 @@ def _without_middle(parts: Sequence[str]) -> Sequence[str]:
 
 def _shared(parts: Sequence[Sequence[str]]) -> int:
     """How many leading components all share, leaving each at least one."""
-    shared = 0
-    for column in zip(*(p[:-1] for p in parts), strict=False):
-        if len(set(column)) > 1:
-            break
-        shared += 1
-    return shared
+    columns = zip(*(p[:-1] for p in parts), strict=False)
+    return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
 
 
 @dataclass(frozen=True)
@@ -145,9 +142,7 @@ def layer_groups(paths: Iterable[str]) -> LayerGroups:
     order = list(dict.fromkeys(names.values()))
     numbered = sorted((n for n in order if n.isdigit()), key=int)
     first = next((i for i, n in enumerate(order) if n.isdigit()), len(order))
-    before = [n for n in order[:first] if not n.isdigit()]
-    after = [n for n in order[first:] if not n.isdigit()]
-    labels = (*before, *numbered, *after)
+    labels = (*order[:first], *numbered, *(n for n in order[first:] if not n.isdigit()))
     places = {label: i for i, label in enumerate(labels)}
     return LayerGroups(labels, {path: places[name] for path, name in names.items()})
 

@@ -106,7 +106,7 @@ class LossStory:
 
 def read_loss(content: Content) -> LossStory | None:
     """Return the story of the loss, none where it was not measured."""
-    node = next((node for node in content.nodes if node.role == "track"), None)
+    node = _track_node(content)
     if node is None or content.track is None:
         return None
     losses = content.track.values[np.isfinite(content.track.values)]
@@ -184,11 +184,13 @@ def _number(data: xr.Dataset, name: str) -> float:
 
 def control_curve(content: Content) -> tuple[Sequence[float], Sequence[float]] | None:
     """Return the lower and upper ends of the control runs' loss at the steps of the loss."""
-    node = next((node for node in content.nodes if node.role == "track"), None)
-    names = ("loss_control_low", "loss_control_high")
-    if node is None or any(name not in node.dataset for name in names):
-        return None
-    low, high = (node.dataset[name] for name in names)
-    if low.dims != ("step",) or high.dims != ("step",):
-        return None
-    return low.values.astype(float).tolist(), high.values.astype(float).tolist()
+    node = _track_node(content)
+    ends = [node.dataset.get(f"loss_control_{end}") for end in ("low", "high")] if node else []
+    curves = [
+        v.values.astype(float).tolist() for v in ends if v is not None and v.dims == ("step",)
+    ]
+    return (curves[0], curves[1]) if len(curves) == 2 else None
+
+
+def _track_node(content: Content) -> Node | None:
+    return next((node for node in content.nodes if node.role == "track"), None)

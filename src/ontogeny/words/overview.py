@@ -79,16 +79,11 @@ def overview(content: Content) -> Overview:
 
 def _of_headline(headline: Mapping[str, Any]) -> Overview:
     """Return the overview that a result brings along."""
-    counts = (int(headline.get(name) or 0) for name in (*VERDICTS, "judged"))
-    learned, beyond, changed, judged = counts
     return Overview(
         str(headline.get("heading") or ""),
         str(headline.get("lead") or ""),
         tuple(map(str, headline.get("details") or ())),
-        learned=learned,
-        beyond=beyond,
-        changed=changed,
-        judged=judged,
+        **{name: int(headline.get(name) or 0) for name in (*VERDICTS, "judged")},
     )
 
 

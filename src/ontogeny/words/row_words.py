@@ -163,8 +163,7 @@ def mark_records(row: Row) -> list[list[Any]]:
 def facts(row: Row) -> list[str]:
     """Return what is known of a row, most important first."""
     half = half_words(row)
-    everything = [journey(row), f"half-change step {half}" if half else "", *_control_facts(row)]
-    parts = [part for part in everything if part]
+    parts = [journey(row), f"half-change step {half}" if half else "", *_control_facts(row)]
     if row.changed and math.isfinite(row.settled_step):
         step = step_text(row.settled_step)
         parts.append(f"after step {step} any further change is too small to measure")
@@ -172,7 +171,7 @@ def facts(row: Row) -> list[str]:
         if math.isfinite(p):
             words = p_value(p)
             parts.append(f"{name} {words}" if words.startswith("<") else f"{name} = {words}")
-    return parts
+    return list(filter(None, parts))
 
 
 def spoken(row: Row) -> str:

@@ -213,7 +213,7 @@ def read_rows(
     return [
         Row(
             label=labels[i],
-            quantity=_quantity(labels[i], layers[i], title),
+            quantity=without_layer(labels[i], layers[i]) or title,
             variable=plain_text(names[i]),
             layer=layers[i],
             short_layer=short.get(layers[i], ""),
@@ -304,13 +304,16 @@ def _last(data: xr.Dataset, name: str, layer: str) -> float:
     return float(values[-1]) if len(values) else math.nan
 
 
-def _quantity(label: str, layer: str, title: str) -> str:
-    """Return a row's label without the layer, which has its own place in the chart."""
-    if not layer:
-        return label or title
-    parts = [part.strip() for part in label.split("·")]
-    rest = [part for part in parts if part and part != layer.strip()]
-    return " · ".join(rest) or title
+def without_layer(label: str, layer: str) -> str:
+    """Return a row's label without its layer, which dots set apart.
+
+    Examples
+    --------
+    >>> without_layer("h.0.mlp · dimensions", "h.0.mlp")
+    'dimensions'
+    """
+    parts = [part.strip() for part in label.split("·")] if layer else [label]
+    return " · ".join(part for part in parts if part and part != layer.strip())
 
 
 def counted_rows(rows: Sequence[Row]) -> list[Row]:

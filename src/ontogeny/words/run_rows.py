@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from .formats import plain_text
 from .row_words import direction, mean
-from .rows import Row, RunRow, read_rows
+from .rows import NUMBERS, Row, RunRow, read_rows
 
 
 def read_run_rows(dataset: xr.Dataset, title: str, section: str, role: str) -> list[Row]:
@@ -57,11 +58,15 @@ def _marked(dataset: xr.Dataset) -> xr.DataArray:
 def _together(runs: Sequence[RunRow], quantity: str) -> Row:
     rows = [run.row for run in runs]
     halves = [row.half_step for row in rows if math.isfinite(row.half_step)] or [math.nan]
-    ways = {direction(row) for row in rows}
-    ends = [
-        mean([getattr(row, name) for row in rows]) if len(ways) == 1 else math.nan
-        for name in ("first_value", "last_value")
-    ]
+    numbers: dict[str, Any] = dict.fromkeys(NUMBERS, math.nan)
+    if len({direction(row) for row in rows}) == 1:
+        for name in ("first_value", "last_value"):
+            numbers[name] = mean([getattr(row, name) for row in rows])
+    numbers |= {
+        "half_step": float(np.median(halves)),
+        "half_step_low": min(halves),
+        "half_step_high": max(halves),
+    }
     nothing = np.empty(0)
     return replace(
         rows[0],
@@ -69,15 +74,7 @@ def _together(runs: Sequence[RunRow], quantity: str) -> Row:
         steps=nothing.astype(int),
         progress=nothing,
         distinct=nothing.astype(bool),
-        first_value=ends[0],
-        last_value=ends[1],
-        half_step=float(np.median(halves)),
-        half_step_low=min(halves),
-        half_step_high=max(halves),
-        settled_step=math.nan,
-        p_value=math.nan,
-        p_uncorrected=math.nan,
-        p_control=math.nan,
+        **numbers,
         changed=any(run.firm for run in runs),
         beyond=all(row.beyond for row in rows),
         learned=all(row.learned for row in rows),

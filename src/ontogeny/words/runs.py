@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import xarray as xr
@@ -13,7 +13,6 @@ from scipy.stats import spearmanr
 from ..trees import MergedResult, as_tree
 from .formats import joined, mid_sentence, sentence_start, value_range
 from .levels import VERDICTS
-from .places import Places
 from .row_words import STATES, UNCONTROLLED
 
 _WORDS = {"learned": STATES["learned"], "beyond": STATES["beyond"], "changed": "changed"}
@@ -23,16 +22,24 @@ MIN_ROWS = 4
 MANY = 6
 """More runs are summed up instead of listed."""
 
-NO_CONTROL = f"No control was run: {mid_sentence(UNCONTROLLED)}"
-
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """The rows of one quantity, over ``row`` and ``run``."""
+    """The rows of one quantity, over ``row`` and ``run``, and the node that holds it."""
 
     name: str
     rows: xr.Dataset
-    role: str = "development"
+    node: xr.Dataset = field(default_factory=xr.Dataset)
+
+    @property
+    def quantity(self) -> str:
+        """The variable that the rows follow."""
+        return str(self.rows.row_quantity.values[0])
+
+    @property
+    def runs(self) -> list[str]:
+        """Names of the runs."""
+        return list(map(str, self.rows.run.values))
 
     @property
     def kind(self) -> str:
@@ -45,7 +52,7 @@ class Group:
         return self.rows[verdict].transpose("row", "run").values.sum(axis=0)
 
 
-def groups_of(data: xr.Dataset, role: str = "development") -> list[Group]:
+def groups_of(data: xr.Dataset) -> list[Group]:
     """Return the rows of a node, those of one quantity together."""
     if "row_quantity" not in data:
         return []
@@ -53,7 +60,7 @@ def groups_of(data: xr.Dataset, role: str = "development") -> list[Group]:
     for i, quantity in enumerate(data.row_quantity.values):
         named.setdefault((str(quantity), str(data.row_name.values[i])), []).append(i)
     rows = data[[n for n, v in data.data_vars.items() if "row" in v.dims and "step" not in v.dims]]
-    return [Group(name, rows.isel(row=places), role) for (_, name), places in named.items()]
+    return [Group(name, rows.isel(row=places), data) for (_, name), places in named.items()]
 
 
 def line(group: Group) -> str:
@@ -80,11 +87,11 @@ def line(group: Group) -> str:
     if unknown.any() and not group.counts("judgeable").any():
         return f"{group.name}: too few checkpoints, or an unknown noise, to judge it"
     if unknown.any():
-        runs = [str(r) for r, n in zip(group.rows.run.values, unknown, strict=True) if n]
+        runs = list(itertools.compress(group.runs, unknown))
         words += f"; not all of it could be judged in {joined(runs)}"
     absent = count - group.counts("present")
     if (absent == count).any():
-        runs = [str(r) for r, n in zip(group.rows.run.values, absent, strict=True) if n == count]
+        runs = list(itertools.compress(group.runs, absent == count))
         words += f"; {joined(runs)} {'has' if len(runs) == 1 else 'have'} none"
     return f"{group.name}: {words}"
 
@@ -112,19 +119,19 @@ def _of_rows(counts: np.ndarray, group: Group) -> str:
         return f"{number} {kind} in {total} of {total} runs"
     if total > MANY:
         return f"{counts.min()} to {counts.max()} of {count} {kind} in {total} runs"
-    return f"{joined([str(n) for n in counts])} of {count} {kind} ({joined(_names(group))})"
+    return f"{joined([str(n) for n in counts])} of {count} {kind} ({joined(group.runs)})"
 
 
-def sentences(group: Group, data: xr.Dataset, places: Places) -> list[str]:
-    """Return what a section says of one quantity over the runs."""
-    of_all = [f"{sentence_start(line(group))}.", *_values(group, data)]
+def sentences(group: Group, say: Callable[..., str]) -> list[str]:
+    """Return what a section says of one quantity over the runs; `say` names places on the axis."""
+    of_all = [f"{sentence_start(line(group))}.", *_values(group)]
     if group.rows.sizes["row"] == 1:
-        return of_all + _half(group, places)
+        return of_all + _half(group, say)
     of_all += agreement_sentence(group.rows, f"its {group.rows.sizes['row']} {group.kind}")
-    return of_all + _order(group, data)
+    return of_all + _order(group)
 
 
-def _values(group: Group, data: xr.Dataset) -> list[str]:
+def _values(group: Group) -> list[str]:
     """Say in which direction the rows that changed went, and from what to what."""
     if not {"first_value", "last_value"} <= set(group.rows.data_vars):
         return []
@@ -136,8 +143,9 @@ def _values(group: Group, data: xr.Dataset) -> list[str]:
     if not counted.any():
         return []
     rises = (last > first)[counted]
-    quantity = str(group.rows.row_quantity.values[0])
-    units = data[quantity].attrs.get("units", "1") if quantity in data else "1"
+    units = (
+        group.node[group.quantity].attrs.get("units", "1") if group.quantity in group.node else "1"
+    )
     ends = f"from {value_range(first[counted])} to {value_range(last[counted])}"
     ends += f" {units}" * (units != "1")
     if rises.all() or not rises.any():
@@ -146,20 +154,20 @@ def _values(group: Group, data: xr.Dataset) -> list[str]:
     return [f"It rose in {up} and fell in {down} of {counted.size}, {ends}."]
 
 
-def _half(group: Group, places: Places) -> list[str]:
+def _half(group: Group, say: Callable[..., str]) -> list[str]:
     """Say when half of the change was done in each run."""
-    name = "half_loss" if places.dimension == "loss_level" else "half_step"
+    name = "half_loss" if "half_loss" in group.rows else "half_step"
     half, low, high = (_where_changed(group.rows, f"{name}{end}")[0] for end in _ENDS)
     finite = np.flatnonzero(np.isfinite(half))
     if not len(finite):
         return []
     if len(finite) > MANY:
-        ends = places.say([f(half[finite]) for f in (np.min, np.max)], " to ")
-        middle = places.say([np.median(half[finite])])
+        ends = say([f(half[finite]) for f in (np.min, np.max)], " to ")
+        middle = say([np.median(half[finite])])
         return [f"Half of the change was done by {ends}, at the median by {middle}."]
     intervals = [(low[i], high[i]) for i in finite]
-    runs = joined([_names(group)[i] for i in finite])
-    when = places.say(half[finite], intervals=intervals)
+    runs = joined([group.runs[i] for i in finite])
+    when = say(half[finite], intervals=intervals)
     return [f"Half of the change was done by {when} ({runs})."]
 
 
@@ -202,12 +210,12 @@ def agreement_sentence(rows: xr.Dataset, what: str) -> list[str]:
     return [f"Rank correlation of the half-change steps of {what}: {mean}{between}."]
 
 
-def _order(group: Group, data: xr.Dataset) -> list[str]:
+def _order(group: Group) -> list[str]:
     """Say which layer came first, only where every run says so by intervals that are apart.
 
     A distance to a reference step is 0 there, and its order follows from the reference.
     """
-    if group.kind != "layers" or _is_distance(data, str(group.rows.row_quantity.values[0])):
+    if group.kind != "layers" or _is_distance(group.node, group.quantity):
         return []
     low, high = (_where_changed(group.rows, f"half_step{end}") for end in _ENDS[1:])
     finite = np.flatnonzero(np.isfinite(low).all(axis=1) & np.isfinite(high).all(axis=1))
@@ -234,17 +242,13 @@ def _is_distance(data: xr.Dataset, quantity: str) -> bool:
     return bool((np.nan_to_num(np.abs(values)) < 1e-9).any())
 
 
-def _names(group: Group) -> list[str]:
-    return [str(run) for run in group.rows.run.values]
-
-
 def control_words(controlled: Mapping[str, bool]) -> str:
     """Say which runs have no control, if any."""
     without = [name for name, has_control in controlled.items() if not has_control]
     if not without:
         return ""
     if len(without) == len(controlled):
-        return NO_CONTROL
+        return f"No control was run: {mid_sentence(UNCONTROLLED)}"
     return f"No control was run for {joined(without)}, where only change could be judged."
 
 
@@ -257,13 +261,9 @@ def summary_lines(tree: MergedResult) -> list[str]:
         As `compare` returns it.
     """
     compared = as_tree(tree)
-    lines = [line(group) for group in _all_groups(compared)]
+    nodes = [child.to_dataset() for child in compared.subtree if child is not compared]
+    own = [node for node in nodes if node.attrs.get("role") != "runs"]
+    lines = [line(group) for node in own for group in groups_of(node)]
     runs = compared["runs"].to_dataset()
     controls = dict(zip(map(str, runs.run.values), runs.controls.values > 0, strict=True))
     return [*lines, *filter(None, [control_words(controls)])]
-
-
-def _all_groups(tree: xr.DataTree) -> Iterator[Group]:
-    for child in tree.subtree:
-        if child is not tree and child.attrs.get("role") != "runs":
-            yield from groups_of(child.to_dataset(), str(child.attrs.get("role", "")))

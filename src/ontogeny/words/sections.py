@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ..problems.problem import standing_of
 from .content import LAYER_DIMENSIONS, Content, Node
@@ -86,8 +87,7 @@ def studied(content: Content) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _input_line(item: object) -> str:
-    data = item if isinstance(item, dict) else {}
+def _input_line(data: Mapping[str, Any]) -> str:
     sizes = [
         plural(data[key], noun)
         for key, noun in (("texts", "text"), ("tokens", "token"))

@@ -29,7 +29,7 @@ def statements(data: xr.Dataset, quantities: Sequence[Quantity]) -> list[str]:
 
     Examples
     --------
-    >>> from ontogeny.summary import chart_rows
+    >>> from ontogeny.summary.rows import chart_rows
     >>> loss = Quantity("x", "loss", "nats", rows="loss", subject="The loss")
     >>> data = xr.Dataset({"x": ("step", np.linspace(8, 4, 10)), "x_stderr": 0.036})
     >>> data = data.assign_coords(step=np.arange(10))
