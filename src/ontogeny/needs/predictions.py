@@ -125,9 +125,3 @@ class Gradients(Need):
     def read(self, source: Source) -> Any:
         """Return the model with its loss."""
         return source.gradients(self)
-
-
-def _check_fraction(mask_fraction: float) -> None:
-    """Refuse a share of tokens that hides none or all of them."""
-    if not 0 < mask_fraction < 1:
-        raise ArgumentError(f"mask_fraction must lie between 0 and 1; got {mask_fraction}.")
