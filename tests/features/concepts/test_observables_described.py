@@ -173,9 +173,9 @@ def test_latents_of_the_untrained_model_that_never_fire_do_not_lower_the_limit()
                     needs.InputSet(None): lookup_texts()}  # fmt: skip
 
     found = observable._describer.untrained(Run(), observable._untrained_codes)
-    assert found.of("out").shape == (3,) and (found.of("out") > 0).all()
+    assert found.by_layer["out"].shape == (3,) and (found.by_layer["out"] > 0).all()
     none = observable._describer.untrained(Run(), lambda A: np.zeros((len(A), 12)))
-    assert none.of("out") is None and "none of its latents fires" in none.because("out")
+    assert "out" not in none.by_layer and "none of its latents fires" in none.because("out")
 
 
 def test_a_vocabulary_smaller_than_the_list_of_tokens_written_is_shown_whole():
