@@ -68,7 +68,7 @@ def _legend_of_cells(canvas: Canvas, rows: Sequence[Row]) -> None:
     if not layout.narrow:
         canvas.text(layout.width, y, "half-change step", "note end")
     canvas.y = y + 8
-    if any(map(np.any, _beyond_ends(rows))):
+    if any((_over(row) | _under(row)).any() for row in rows):
         _legend_of_overshoot(canvas)
 
 
@@ -86,11 +86,6 @@ def _legend_of_overshoot(canvas: Canvas) -> None:
         canvas.text(x + 28, y, words, "note")
         x += 28 + (12 if layout.narrow else 11.5) * em
     canvas.y = y + 4
-
-
-def _beyond_ends(rows: Sequence[Row]) -> list[np.ndarray]:
-    """Return of every row where it is told to lie beyond its last or its first value."""
-    return [_over(row) | _under(row) for row in rows]
 
 
 def _over(row: Row) -> np.ndarray:

@@ -25,10 +25,11 @@ def build_first(content: Content, first: FirstScreen) -> dict[str, Any]:
     control = control_curve(content)
     return {
         "lines": lines,
-        "control": None if control is None else [[_finite(v) for v in end] for end in control],
+        "control": None if control is None else [[finite(v) for v in end] for end in control],
         "control_name": "control" if len(content.controls) == 1 else "controls",
     }
 
 
-def _finite(value: float) -> float | None:
+def finite(value: float) -> float | None:
+    """Return a number as JSON holds it, which has no NaN and no infinity."""
     return float(value) if math.isfinite(value) else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -23,6 +22,7 @@ from ..figures.drawable import Drawable
 from ..figures.fields import is_text
 from ..figures.latex import latex_table
 from ..figures.runs import LINES
+from ..first_screen.payload import finite
 from ..kinds import kind_of
 from ..run_differences import derived_names
 from ..run_words import band_words, captions, view_code
@@ -67,7 +67,7 @@ def build_payload(
         "findings": [{"steps": list(f.steps), "message": f.message} for f in content.findings],
         "boundaries": [
             {
-                kind: [_finite(p) for p in scale.positions([mark.step, mark.low, mark.high])]
+                kind: [finite(p) for p in scale.positions([mark.step, mark.low, mark.high])]
                 for kind, scale in scales.items()
             }
             for mark in content.boundaries
@@ -184,7 +184,7 @@ def _runs(drawable: Drawable, node: _NodeData) -> dict[str, Any] | None:
         "names": list(runs.names),
         "controls": controls,
         "others": list(runs.others),
-        "factor": _finite(runs.factor),
+        "factor": finite(runs.factor),
         "lines": LINES,
         "views": views,
         "captions": captions(drawable, runs),
@@ -263,10 +263,6 @@ def _start(content: Content) -> int:
     return int(np.argmin(np.abs(np.array(content.steps) - middle)))
 
 
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
-
-
 def _track(content: Content) -> dict[str, Any] | None:
     track = content.track
     if track is None:
@@ -275,7 +271,7 @@ def _track(content: Content) -> dict[str, Any] | None:
         "title": track.title,
         "units": track.units,
         "steps": track.steps.tolist(),
-        "values": [_finite(v) for v in track.values],
+        "values": [finite(v) for v in track.values],
     }
 
 
@@ -305,4 +301,4 @@ def _row(row: Row, content: Content) -> dict[str, Any]:
 
 def _field(value: Any) -> Any:
     """Return a field of a record as JSON holds it: NaN as null."""
-    return _finite(value) if isinstance(value, float) else value
+    return finite(value) if isinstance(value, float) else value

@@ -297,10 +297,15 @@ def _ends(data: Any, name: str, what: str, units: str) -> str:
     ends = [course[np.isfinite(course)][-1] for course in runs if np.isfinite(course).any()]
     if not ends:
         return ""
-    low, high = f"{min(ends):.2f}", f"{max(ends):.2f}"
-    span = low if low == high else f"{low}–{high}"
-    number = "the control run" if len(ends) == 1 else f"{len(ends)} control runs"
+    number, span = _controls(ends, ".2f")
     return f"In {number} {what} ends at {span} {units}."
+
+
+def _controls(values: list[Any], form: str) -> tuple[str, str]:
+    """Return how many control runs have these values, and the range of them."""
+    low, high = format(min(values), form), format(max(values), form)
+    number = "the control run" if len(values) == 1 else f"{len(values)} control runs"
+    return number, low if low == high else f"{low}–{high}"
 
 
 def _names_given(concepts: Concepts, shown: int) -> str:
@@ -310,9 +315,7 @@ def _names_given(concepts: Concepts, shown: int) -> str:
     counts = [named for named, _ in concepts.named_controls]
     if not counts or concepts.named is None:
         return menu.rstrip()
-    low, high = min(counts), max(counts)
-    number = "the control run" if len(counts) == 1 else f"{len(counts)} control runs"
-    span = f"{low:,}" if low == high else f"{low:,}–{high:,}"
+    number, span = _controls(counts, ",")
     return (
         f"{menu}A name got {concepts.named:,} here, and {span} in {number}, which have concepts of "
         "their own."
