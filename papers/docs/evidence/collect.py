@@ -1,10 +1,10 @@
 """Store the findings of recipes beside the documentation, and write the tables of the papers page.
 
-    python docs/evidence/collect.py reproductions [more folders of recipes]
+    python papers/docs/evidence/collect.py reproductions [more folders of recipes]
 
 Each folder is an ``--output`` of ``ontogeny reproduce``. The findings of a recipe become
-``docs/evidence/NAME.json`` (``NAME-quick.json``). From all of them come the verdicts on
-``docs/papers.md`` and, with their numbers and nulls, ``docs/evidence/FAMILY.csv``: of a recipe that
+``papers/docs/evidence/NAME.json`` (``NAME-quick.json``). From all of them come the verdicts on
+``papers/docs/papers.md`` and, with their numbers and nulls, ``docs/evidence/FAMILY.csv``: of a recipe that
 was run at its full size, that run, else the quick one. Without a folder the tables alone are
 written.
 """

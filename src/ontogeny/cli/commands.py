@@ -15,7 +15,7 @@ from .comparing import compare
 from .concept import concept
 from .listing import help_, list_, table
 from .options import MaxRevisions, Model, Quiet, Source, Studied, output
-from .plugins import commands_of_packages
+from .plugins import add_commands
 from .sharing import push
 from .starting import init, study
 from .watching import Patience, Until, Watch, refuse_with_watch, watched
@@ -259,5 +259,4 @@ def _output(study: Path, output: Path | None) -> Path:
     return output if output is not None else Path("studies") / study.stem
 
 
-for _name, _command in commands_of_packages().items():
-    app.command(_name)(_command)
+add_commands(app)

@@ -11,13 +11,17 @@ from .._papers import require_papers
 GROUP = "ontogeny.commands"
 
 
-def commands_of_packages() -> dict[str, Callable[..., Any]]:
-    """Return the verbs of installed packages: functions as `typer` takes them, by name.
+def add_commands(app: Any) -> None:
+    """Add the verbs of installed packages to a `typer` application.
 
     A package whose verb cannot be loaded says so when the verb is used; all others work.
     """
-    verbs = {entry.name: _loaded(entry) for entry in entry_points(group=GROUP)}
-    return {"reproduce": _reproduce, **verbs}
+    verbs = {entry.name: entry for entry in entry_points(group=GROUP)}
+    for name, entry in verbs.items():
+        app.command(name)(_loaded(entry))
+    if "reproduce" not in verbs:  # whatever is asked of it, the answer is how to install it
+        anything = {"allow_extra_args": True, "ignore_unknown_options": True}
+        app.command("reproduce", context_settings=anything)(_reproduce)
 
 
 def _loaded(entry: EntryPoint) -> Callable[..., Any]:
