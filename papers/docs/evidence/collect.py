@@ -4,9 +4,9 @@
 
 Each folder is an ``--output`` of ``ontogeny reproduce``. The findings of a recipe become
 ``papers/docs/evidence/NAME.json`` (``NAME-quick.json``). From all of them come the verdicts on
-``papers/docs/papers.md`` and, with their numbers and nulls, ``docs/evidence/FAMILY.csv``: of a recipe that
-was run at its full size, that run, else the quick one. Without a folder the tables alone are
-written.
+``papers/docs/papers.md`` and, with their numbers and nulls, ``papers/docs/evidence/FAMILY.csv``: of
+a recipe that was run at its full size, that run, else the quick one. Without a folder the tables
+alone are written.
 """
 
 from __future__ import annotations
