@@ -18,8 +18,8 @@ html_title = "ontogeny"
 # the papers are then right on the site and on the forge.
 root_doc = "docs/index"
 include_patterns = ["docs/**", "papers/docs/**"]
-exclude_patterns = ["docs/_build", "**/jupyter_execute"]
-templates_path = ["_templates"]
+exclude_patterns = ["docs/_build", "docs/_templates", "**/jupyter_execute"]
+templates_path = ["docs/_templates"]
 autosummary_generate = True
 autosummary_ignore_module_all = False  # what a room exports is its reference
 autodoc_typehints = "none"  # signatures of arrays and options would fill the lines
