@@ -16,7 +16,7 @@ _NAMES = {
         Structure canonical_form structure
     """,
     "distances": """
-        MatchingLevel concept_plane matching_level tracks
+        concept_plane
     """,
     "dynamics": """
         Fit FitComparison LipschitzRatios SignalComparison compare_fits compare_signals dtw
@@ -27,7 +27,7 @@ _NAMES = {
         feature_dimensionality row_frequencies
     """,
     "observables": """
-        ConceptPlane ConceptTracks EmbeddingFrequencies FeatureGeometry Fits Lipschitz
+        ConceptPlane EmbeddingFrequencies FeatureGeometry Fits Lipschitz
         Projection ReadoutAccuracy ReadoutAttention SaeProbe Signals TransformDynamics
         WordSemantics semantics_page
     """,

@@ -18,9 +18,7 @@ PUBLIC = {
         "concepts.structure": ["Structure", "canonical_form", "structure"],
     },
     "distances": {
-        "distances.chance": ["MatchingLevel", "matching_level"],
         "distances.plane": ["concept_plane"],
-        "distances.tracks": ["tracks"],
     },
     "dynamics": {
         "dynamics.fit": ["Fit"],
@@ -39,7 +37,6 @@ PUBLIC = {
     "observables": {
         "observables.concepts.lipschitz": ["Lipschitz"],
         "observables.concepts.plane": ["ConceptPlane"],
-        "observables.concepts.tracks": ["ConceptTracks"],
         "observables.concepts.transforms": ["TransformDynamics"],
         "observables.curves.fits": ["Fits"],
         "observables.curves.signals": ["Signals"],

@@ -1,1 +1,1 @@
-"""All concepts of all steps: tracks through training, and their plane."""
+"""All concepts of all steps in one plane."""

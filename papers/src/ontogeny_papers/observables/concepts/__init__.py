@@ -1,1 +1,1 @@
-"""Concepts of all steps: their plane, tracks, transforms and Lipschitz ratios."""
+"""Concepts of all steps: their plane, their transforms and Lipschitz ratios."""

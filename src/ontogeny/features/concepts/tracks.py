@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ontogeny import distances
-from ontogeny.figures import Column, Curves, Figure, Heatmap, Section, Table
-from ontogeny.observables.base import SeriesReading
-from ontogeny.observables.catalogued import PresetEntry, Presets
-from ontogeny.observables.concept_series import ConceptSeries, finished_dictionaries
-from ontogeny.summary.bands import over_steps
-from ontogeny.words.names import Names
+from ...figures import Column, Curves, Figure, Heatmap, Section, Table
+from ...observables.base import SeriesReading
+from ...observables.catalogued import PresetEntry, Presets
+from ...observables.concept_series import ConceptSeries, finished_dictionaries
+from ...summary.bands import over_steps
+from ...words.names import Names
+from .tracking import tracks
 
 _EVENTS = {"birth": "births", "split": "splits", "death": "deaths", "merge": "merges"}
 
@@ -188,7 +188,7 @@ class ConceptTracks(ConceptSeries):
 
     def _tracks(self, W: np.ndarray, **options: Any) -> xr.Dataset:
         own = {name: getattr(self, name) for name in ("threshold", "level", "random_state")}
-        return distances.tracks(W, **own, **options)
+        return tracks(W, **own, **options)
 
 
 def _events(found: xr.Dataset) -> dict[str, tuple[str, np.ndarray]]:
@@ -237,7 +237,7 @@ def _refits(data: xr.Dataset, node: xr.Dataset) -> dict[str, xr.DataArray]:
 def _found_again(pair: xr.Dataset, limit: float) -> float:
     names = ("dictionary", "refit_dictionary")
     stack = [pair[name].transpose("feature", "concept").values for name in names]
-    found = distances.tracks(np.stack(stack).astype(np.float64), threshold=limit)
+    found = tracks(np.stack(stack).astype(np.float64), threshold=limit)
     return float((found.start[1] == "continued").mean())
 
 
