@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import torch
 from torch import nn
@@ -19,8 +19,30 @@ from .weights.configuration import read_configuration
 from .weights.digests import combine, tensor_digests
 from .weights.files import MemoryWeights, Reader, Weights
 
-if TYPE_CHECKING:
-    from .control import ControlWeights
+
+class Derived(Weights, Protocol):
+    """Weights that are computed, when they are read, from those of stored checkpoints."""
+
+    @property
+    def name(self) -> str:
+        """Return what they are, such as ``"turned 0"``."""
+
+    @property
+    def here(self) -> Checkpoint:
+        """Return the stored checkpoint of the same step, whose configuration they have."""
+
+    @property
+    def sources(self) -> tuple[Checkpoint, ...]:
+        """Return all stored checkpoints that are read."""
+
+    def digests(self, of: Callable[[Checkpoint], Mapping[str, str]]) -> dict[str, str]:
+        """Return a digest for each tensor, by those `of` the sources; nothing is computed."""
+
+    def file_digests(self) -> dict[str, str] | None:
+        """Return a digest by those of the Hub's files, or None if the sources are elsewhere."""
+
+    def moved(self, function: Callable[[Checkpoint], Checkpoint]) -> Derived:
+        """Return the same with other places of the sources."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +84,7 @@ class Checkpoint:
     template: Template | None = field(default=None, repr=False, compare=False)
     tokens: int | None = field(default=None, repr=False)
     source: HubRevision | None = field(default=None, repr=False)
-    derived: ControlWeights | None = field(default=None, repr=False)
+    derived: Derived | None = field(default=None, repr=False)
 
     @property
     def home(self) -> Checkpoint:
