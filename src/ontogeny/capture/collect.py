@@ -34,6 +34,7 @@ class Collector(Protocol):
 
     def take(self, path: str, output: Any) -> None:
         """Take what is wanted of one site's value; must copy, never keep a view."""
+        return
 
     @abstractmethod
     def finish(self, output: Any) -> None:
@@ -41,6 +42,7 @@ class Collector(Protocol):
 
     def result(self) -> Any:
         """Return what was collected over all batches."""
+        return
 
 
 class _Pass:

@@ -33,7 +33,10 @@ class Clock:
     words = "training step"
     template = "step {0}"
     units: ClassVar[Mapping[float, str]] = {1.0: ""}
-    number = staticmethod(fine_step)
+
+    def number(self, value: float) -> str:
+        """Return a place without its unit."""
+        return fine_step(value)
 
     def say(
         self,
@@ -79,8 +82,11 @@ class TokenClock(Clock):
         1e6: "million tokens",
         1.0: "tokens",
     }
-    number = staticmethod(three_digits)
     tokens: Mapping[str, np.ndarray]
+
+    def number(self, value: float) -> str:
+        """Return a place without its unit."""
+        return three_digits(value)
 
     def place(self, node: xr.Dataset, run: Run) -> xr.Dataset:
         """Return a node with tokens as labels of its steps."""

@@ -93,7 +93,8 @@ def with_layers(node: xr.Dataset, match: LayerMatch, run: int) -> xr.Dataset:
         node = node.isel(row=[str(layer) in names for layer in node["row_layer"].values])
         layers, labels = (list(map(str, node[name].values)) for name in ("row_layer", "row"))
         renamed = [names[layer] for layer in layers]
-        rows = [old.replace(*pair) for old, *pair in zip(labels, layers, renamed, strict=True)]
+        pairs = zip(labels, layers, renamed, strict=True)
+        rows = [label.replace(layer, name) for label, layer, name in pairs]
         node = node.assign_coords(row=np.array(rows, dtype=object))
         node = node.assign(row_layer=("row", np.array(renamed, dtype=object)))
     return node

@@ -97,7 +97,10 @@ def _together(nodes: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
         for uncorrected in (_of_order, _two_sided, _one_sided)
     ]
     of_nodes = zip(nodes.items(), *p_values, strict=True)
-    return {name: _verdicts(node, *of_node, tests) for (name, node), *of_node in of_nodes}
+    return {
+        name: _verdicts(node, p_order, p_control, p_learned, tests)
+        for (name, node), p_order, p_control, p_learned in of_nodes
+    }
 
 
 def _of_order(node: xr.Dataset) -> np.ndarray:

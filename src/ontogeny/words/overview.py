@@ -79,11 +79,12 @@ def overview(content: Content) -> Overview:
 
 def _of_headline(headline: Mapping[str, Any]) -> Overview:
     """Return the overview that a result brings along."""
+    counts: dict[str, Any] = {name: int(headline.get(name) or 0) for name in (*VERDICTS, "judged")}
     return Overview(
         str(headline.get("heading") or ""),
         str(headline.get("lead") or ""),
         tuple(map(str, headline.get("details") or ())),
-        **{name: int(headline.get(name) or 0) for name in (*VERDICTS, "judged")},
+        **counts,
     )
 
 

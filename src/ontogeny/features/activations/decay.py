@@ -93,7 +93,7 @@ class ActivationDecay(OfSampledActivations):
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return distances, absolute and relative to the norms, with standard errors."""
-        own, reference = self.needs()
+        own, reference = self.activations, Reference(self.activations)
         there, units = reading[reference], Units(reading.units(own))
 
         def one(path: str, here: torch.Tensor) -> dict[str, Any]:

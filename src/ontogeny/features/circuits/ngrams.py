@@ -79,7 +79,8 @@ class NGrams:
             )
         text, column = np.nonzero(next_tokens(texts))
         found = smoothed(texts, text, column, vocabulary, order)
-        tables = [_Counts.of(texts, *np.nonzero(texts.ordinary), 0, vocabulary)]
+        ordinary, place = np.nonzero(texts.ordinary)
+        tables = [_Counts.of(texts, ordinary, place, 0, vocabulary)]
         tables += [_Counts.of(texts, text, column, n, vocabulary) for n in range(1, order)]
         return cls(vocabulary, np.array([each for _, each in found]), tuple(tables), texts)
 
