@@ -249,7 +249,7 @@ def test_figures_that_cannot_be_drawn_say_why():
     page = page_of(xr.DataTree.from_dict({"plain": node}))
     assert page.data["figures"] == []
     for expected in (
-        "draws curves, heatmap, marks, null, scatter, table, words; the figure's kind is 'cloud'.",
+        "the figure's kind is 'cloud'.",
         "The result has no variable 'nothing'.",
         "'value' has no dimension 'head'",
         "The selection {'layer': 'no'} is not in 'value'.",

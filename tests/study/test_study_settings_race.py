@@ -11,7 +11,7 @@ import ontogeny as og
 from helpers.study_examples import LAYERS, Counting, developing, tiny_inputs
 from ontogeny.errors import StoreError
 from ontogeny.store import read_cell
-from ontogeny.study import study as study_module
+from ontogeny.study.folder import frozen
 
 STEPS = (0, 1, 4)
 
@@ -99,7 +99,7 @@ def test_where_two_settings_meet_in_spite_of_that_no_cell_is_wrong(
     trajectory, alone, tmp_path, monkeypatch, other, label
 ):
     """As on a file system on which neither sees the other's claim in time."""
-    monkeypatch.setattr(study_module, "present", lambda *_: nullcontext())
+    monkeypatch.setattr(frozen, "present", lambda *_: nullcontext())
     beside = Meanwhile(label, _study(trajectory, **other), tmp_path / "s")
     with pytest.warns(og.errors.StudyWarning):
         mixed = _study(trajectory).run(tmp_path / "s", progress=beside)

@@ -65,7 +65,7 @@ def effect_words(effect: Effect) -> str:
 
     Examples
     --------
-    >>> from ontogeny.atlas import Effect
+    >>> from ontogeny.report.concepts.facts import Effect
     >>> effect_words(Effect(0.0123, -0.002, 0.002, "matters"))
     'to first order the loss rises by +0.0123 nats per predicted token; ... +0.002; matters'
     """
@@ -96,7 +96,7 @@ def life_words(life: Life) -> str:
 
     Examples
     --------
-    >>> from ontogeny.atlas import Life
+    >>> from ontogeny.report.concepts.facts import Life
     >>> life_words(Life("born", 162, 81, 243, settled=405))
     'born by step 162 (after step 81, by step 243 at the latest); settled from step 405'
     """

@@ -5,7 +5,7 @@ from .blocks import match_blocks, weight_block
 from .directional import directional_derivatives
 from .families import family_of
 from .invariance import check_batch_invariance
-from .layer_readout import readout
+from .layer_readout import readout, written
 from .layers import match_layers
 from .listing import list_layers
 from .reading import ModelSource, modules_read, read
@@ -30,6 +30,7 @@ __all__ = [
     "read",
     "readout",
     "weight_block",
+    "written",
     *exported_names("capture"),
 ]
 

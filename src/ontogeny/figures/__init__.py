@@ -13,7 +13,7 @@ from .marks import Marks
 from .panels import Band, Boundary, Curves, Heatmap, NullComparison
 from .points import Scatter
 from .tables import Column, Footer, Pair, Table
-from .words import Words
+from .words import Words, show_token
 
 __all__ = [
     "Band",
@@ -31,4 +31,5 @@ __all__ = [
     "Table",
     "Words",
     "attach",
+    "show_token",
 ]

@@ -238,10 +238,9 @@ class ProblemsAccessor:
 
     Examples
     --------
-    >>> import ontogeny as og
     >>> data = xr.Dataset({"status": ("step", ["failed: no", "done"])}, {"step": [0, 8]})
     >>> result = xr.DataTree.from_dict({"loss": data})
-    >>> og.problems.problems_of(result) == result.problems()
+    >>> problems_of(result) == result.problems()
     True
     >>> result.problems()
     1 of 2 cells failed

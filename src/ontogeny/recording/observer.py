@@ -23,7 +23,7 @@ from .budget import Budget
 from .loggers import as_logs
 from .measuring import check_live, measure
 from .observed import OBSERVED, append, entries
-from .recorder import is_first_process
+from .processes import is_first_process
 
 
 class Observer:

@@ -22,6 +22,7 @@ from ..trajectory.weights.building import check_dtype
 from ..trajectory.weights.digests import combine, tensor_digests
 from ..trajectory.weights.folders import TEMPORARY, find_weights, step_folders
 from ..trajectory.weights.saving import save_checkpoint, unwrap, write_json
+from .processes import is_first_process
 
 if TYPE_CHECKING:
     from ..inputs import Inputs
@@ -293,14 +294,6 @@ class Recorder:
             raise ArgumentError(
                 f"{self.folder} holds another tokenizer; a run keeps one from its first step on."
             )
-
-
-def is_first_process() -> bool:
-    """Return whether this process writes: under torch.distributed only rank 0 does."""
-    distributed = torch.distributed
-    if not (distributed.is_available() and distributed.is_initialized()):
-        return True
-    return distributed.get_rank() == 0
 
 
 def _class_name(model: nn.Module) -> str:

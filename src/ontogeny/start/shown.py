@@ -18,8 +18,8 @@ from ..capture.forward import quiet, run
 from ..capture.listing import LayerInfo
 from ..capture.logits import logits_of
 from ..capture.loss import resolve_objective
+from ..capture.ov_circuit import check_has_ov_circuit
 from ..errors import ArgumentError, LayerMatchError, NonFiniteError, OntogenyError
-from ..features.circuits.ov_circuit import check_has_ov_circuit
 from ..inputs import Inputs
 from ..observables import ModelFacts
 from ..trajectory import Checkpoint

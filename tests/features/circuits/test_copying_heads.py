@@ -8,14 +8,14 @@ import ontogeny as og
 from helpers.family_models import NAMES, build, inputs_of
 from ontogeny.capture.layer_readout import readouts as capture_readouts
 from ontogeny.capture.layers import match_layers
-from ontogeny.capture.sites import watched
-from ontogeny.errors import ArgumentError, NonFiniteError
-from ontogeny.features.circuits.ov_circuit import (
+from ontogeny.capture.ov_circuit import (
     CopyingScores,
     check_has_ov_circuit,
     copying_score,
     head_weights,
 )
+from ontogeny.capture.sites import watched
+from ontogeny.errors import ArgumentError, NonFiniteError
 
 REFUSED = {
     "bert": "normed after every layer",

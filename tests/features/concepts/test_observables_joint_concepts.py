@@ -139,7 +139,7 @@ def test_named_steps_never_ask_for_the_steps_of_the_study(run):
         def reading(self, step):
             self.read = (*self.read, step)
             values = torch.from_numpy(run.activations[step // 10])
-            return {own._activations(): {"layers.0": values}}
+            return {own.activations: {"layers.0": values}}
 
     own, asked = observable(fit_steps=(90, 0, 30), examples=0), Run()
     state = own.prepare(asked)
@@ -275,7 +275,7 @@ def test_one_layer_is_in_memory_at_a_time_while_codes_are_fitted(run, monkeypatc
 
         def reading(self, step):
             values = torch.from_numpy(run.activations[step // 10])
-            return {own._activations(): {f"layers.{i}": values * 2**i for i in range(3)}}
+            return {own.activations: {f"layers.{i}": values * 2**i for i in range(3)}}
 
     own = observable(fit_steps=(0, 30, 90), examples=0)
     codes = own.prepare(Run()).codes.values

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
+from ...capture.ov_circuit import CopyingScores
 from ...figures import Figure, Heatmap, Section
 from ...needs import Need
 from ...observables.base import Observable, by_layer
 from ...observables.catalogued import PresetEntry, Presets
 from ...quantities import Measured, Quantity
 from .initial import at_first_step
-from .ov_circuit import CopyingScores
 
 _NULLS = {
     "permuted": "embeddings of other tokens",

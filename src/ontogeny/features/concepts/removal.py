@@ -46,7 +46,7 @@ class LossAtTokens:
     Examples
     --------
     >>> from ontogeny import Inputs
-    >>> from ontogeny.capture import gradients
+    >>> from ontogeny.capture.gradients import gradients
     >>> from ontogeny.needs import Gradients
     >>> model = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 9))
     >>> texts = Inputs.from_tokens([[1, 2, 3], [4, 5]])

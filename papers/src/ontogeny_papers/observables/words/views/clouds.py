@@ -58,7 +58,8 @@ def orthants_view(
 
     Examples
     --------
-    >>> basis = semantics.ConceptBasis(np.eye(3)[:, :2], np.ones(2), None, ("a", "b", "c"))
+    >>> from ontogeny.features.wordspace.concepts import ConceptBasis
+    >>> basis = ConceptBasis(np.eye(3)[:, :2], np.ones(2), None, ("a", "b", "c"))
     >>> dict(orthants_view(semantics.orthants(basis, 2)).sizes)
     {'orthant': 1, 'rank': 3}
     """
@@ -185,7 +186,8 @@ def clusters_view(
 
     Examples
     --------
-    >>> basis = semantics.ConceptBasis(np.eye(3)[:, :2], np.ones(2), None, ("a", "b", "c"))
+    >>> from ontogeny.features.wordspace.concepts import ConceptBasis
+    >>> basis = ConceptBasis(np.eye(3)[:, :2], np.ones(2), None, ("a", "b", "c"))
     >>> dict(clusters_view(semantics.spectral_clusters(basis, 2)).sizes)
     {'cluster': 2, 'rank': 2}
     """
@@ -242,7 +244,8 @@ def tree_view(tree: RefinementTree, top: int = 15) -> xr.Dataset:
 
     Examples
     --------
-    >>> basis = semantics.ConceptBasis(np.array([[0.9, 0.1], [-0.4, 0.2]]), np.ones(2), None)
+    >>> from ontogeny.features.wordspace.concepts import ConceptBasis
+    >>> basis = ConceptBasis(np.array([[0.9, 0.1], [-0.4, 0.2]]), np.ones(2), None)
     >>> tree_view(semantics.refinement_tree(basis, 2)).parent.values.tolist()
     ['', '', '+', '-']
     """

@@ -38,7 +38,8 @@ def concepts_view(basis: ConceptBasis, k: int = 8, shown: int = SHOWN) -> xr.Dat
 
     Examples
     --------
-    >>> basis = semantics.ConceptBasis(np.eye(3)[:, :2], np.ones(2), None, ("a", "b", "c"))
+    >>> from ontogeny.features.wordspace.concepts import ConceptBasis
+    >>> basis = ConceptBasis(np.eye(3)[:, :2], np.ones(2), None, ("a", "b", "c"))
     >>> sorted(concepts_view(basis).data_vars)
     ['U', 'sigma']
     """
@@ -110,7 +111,8 @@ def space_view(
 
     Examples
     --------
-    >>> basis = semantics.ConceptBasis(np.eye(4)[:, :3], np.ones(3), None, tuple("abcd"))
+    >>> from ontogeny.features.wordspace.concepts import ConceptBasis
+    >>> basis = ConceptBasis(np.eye(4)[:, :3], np.ones(3), None, tuple("abcd"))
     >>> space_view(basis).sizes["point"]
     4
     """

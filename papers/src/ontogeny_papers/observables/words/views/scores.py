@@ -39,7 +39,8 @@ def coherence_view(scores: Mapping[int, semantics.Coherence]) -> xr.Dataset:
     --------
     >>> rng = np.random.default_rng(0)
     >>> words = tuple("abcdefgh")
-    >>> basis = semantics.ConceptBasis(rng.normal(size=(8, 2)), np.ones(2), None, words)
+    >>> from ontogeny.features.wordspace.concepts import ConceptBasis
+    >>> basis = ConceptBasis(rng.normal(size=(8, 2)), np.ones(2), None, words)
     >>> scores = {2: semantics.orthant_coherence(basis, dict(zip(words, "xxxyyyzz")), 2)}
     >>> sorted(coherence_view(scores).attrs)
     ['figures', 'role', 'section', 'statements']

@@ -10,15 +10,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ...capture.families import Family, family_of
-from ...capture.fused import part_index
-from ...capture.layer_readout import readouts
-from ...capture.layers import match_layers
-from ...capture.norms import norm_part
-from ...capture.readout_path import path_to_vocabulary
-from ...capture.sites import split_label
-from ...errors import ArgumentError, NonFiniteError
-from ...needs import Need, Source
+from ..errors import ArgumentError, NonFiniteError
+from ..needs import Need, Source
+from .families import Family, family_of
+from .fused import part_index
+from .layer_readout import readouts
+from .layers import match_layers
+from .norms import norm_part
+from .readout_path import path_to_vocabulary
+from .sites import split_label
 
 
 @dataclass(frozen=True, eq=False)
