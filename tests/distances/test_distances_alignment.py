@@ -19,14 +19,14 @@ def test_a_planted_transformation_is_undone(under):
     rng = np.random.default_rng(1)
     planted = planted_transform(under, rng)
     aligned, transform = distances.align(W, W @ planted, under=under)
-    np.testing.assert_allclose(aligned, W, atol=1e-12)
-    np.testing.assert_allclose(transform, np.linalg.inv(planted), atol=1e-12)
+    np.testing.assert_allclose(aligned, W, atol=1e-10)
+    np.testing.assert_allclose(transform, np.linalg.inv(planted), atol=1e-10)
 
 
 @pytest.mark.parametrize("under", GROUPS)
 def test_the_residual_tells_an_equivalent_dictionary_from_another(under):
     rng = np.random.default_rng(2)
-    assert distances.alignment_residual(W, W @ planted_transform(under, rng), under) < 1e-12
+    assert distances.alignment_residual(W, W @ planted_transform(under, rng), under) < 1e-10
     aligned = distances.align(W, V, under).aligned
     share = np.linalg.norm(W - aligned) / np.linalg.norm(W)
     assert distances.alignment_residual(W, V, under) == pytest.approx(share)
@@ -64,9 +64,9 @@ def test_scaled_matching_reaches_the_exhaustive_minimum():
 
 def test_rotation_and_invertible_alignment_meet_procrustes_and_least_squares():
     aligned = distances.align(W, V, "rotation").aligned
-    assert np.linalg.norm(W - aligned) == pytest.approx(distances.procrustes(W, V), rel=1e-12)
+    assert np.linalg.norm(W - aligned) == pytest.approx(distances.procrustes(W, V), rel=1e-10)
     transform = distances.align(W, V, "invertible").transform
-    np.testing.assert_allclose(transform, np.linalg.lstsq(V, W)[0], atol=1e-12)
+    np.testing.assert_allclose(transform, np.linalg.lstsq(V, W)[0], atol=1e-10)
     deficient = V * np.array([1.0, 1.0, 0.0, 1.0])
     assert np.isfinite(distances.align(W, deficient, "invertible").transform).all()
 

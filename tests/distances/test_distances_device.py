@@ -30,7 +30,7 @@ def test_a_distance_waits_once_for_each_argument_and_once_for_its_results(name):
     with FakeDevice() as device:
         one = CALLS[name](W[0], V[0])
     assert device.count == 2
-    assert one == pytest.approx(CALLS[name](BATCHED[0][0], BATCHED[1][0]), rel=1e-12)
+    assert one == pytest.approx(CALLS[name](BATCHED[0][0], BATCHED[1][0]), rel=1e-10)
     with FakeDevice() as device:
         many = CALLS[name](W, V)
     assert device.count == 3
@@ -49,7 +49,7 @@ def test_an_alignment_gives_back_on_the_device_what_the_cpu_finds(under):
     for a, b in zip(there, here, strict=True):
         torch.testing.assert_close(a.host, b)
     own = distances.alignment_residual(BATCHED[0][0], BATCHED[1][0], under)
-    assert residual == pytest.approx(own, rel=1e-12)
+    assert residual == pytest.approx(own, rel=1e-10)
 
 
 @pytest.mark.parametrize("count", [2, 6])
@@ -58,7 +58,7 @@ def test_all_pairs_of_any_number_of_steps_wait_once_for_each_argument(count):
         there = distances.pairwise(placed(STACK[:count]), placed(CODES[:count]), workers=1)
     assert device.count == 2
     here = distances.pairwise(STACK[:count], CODES[:count], workers=1)
-    np.testing.assert_allclose(there, here, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(there, here, rtol=1e-10, atol=1e-14)
 
 
 def test_series_of_dictionaries_wait_a_fixed_number_of_times():

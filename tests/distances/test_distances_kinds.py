@@ -39,9 +39,9 @@ def test_compare_agrees_with_every_function_of_its_own():
     values = distances.compare(W, V, U)
     assert list(values) == [*distances.names(), "columnwise", "optimal", "internal", "weighted"]
     for name in distances.names():
-        assert values[name] == pytest.approx(distances.distance(name, W, V), rel=1e-12)
+        assert values[name] == pytest.approx(distances.distance(name, W, V), rel=1e-10)
     for name in ("columnwise", "optimal", "internal"):
-        assert values[name] == pytest.approx(distances.correlation(name, W, V), rel=1e-12)
+        assert values[name] == pytest.approx(distances.correlation(name, W, V), rel=1e-10)
     assert values["weighted"] == distances.correlation("weighted", W, V, U=U)
     assert "weighted" not in distances.compare(W, V)
     assert "internal" not in distances.compare(W[:, :1], V[:, :1])
@@ -60,7 +60,7 @@ def test_compare_gives_the_measures_that_are_asked_for_from_shared_factorisation
     assert shapes.count(W.shape) == 2, "one of each dictionary"
     assert tuple(values) == wanted
     for name in wanted[1:]:
-        assert values[name] == pytest.approx(distances.distance(name, W, V), rel=1e-12)
+        assert values[name] == pytest.approx(distances.distance(name, W, V), rel=1e-10)
     assert shapes.count(W.shape) == 2 + 3 * 2
     with pytest.raises(ArgumentError, match="measures: 'weighted' needs the codes U of W"):
         distances.compare(W, V, measures=["weighted"])
@@ -87,7 +87,7 @@ def test_options_reach_the_distance_they_are_for():
 def test_half_precision_and_integers_are_widened():
     half = W.astype(np.float16)
     assert distances.frobenius(half, half * 0) == pytest.approx(
-        np.linalg.norm(half.astype(np.float64)), rel=1e-12
+        np.linalg.norm(half.astype(np.float64)), rel=1e-10
     )
     assert distances.frobenius(torch.ones(2, 2, dtype=torch.bfloat16), torch.zeros(2, 2)) == 2.0
     assert distances.nuclear(np.eye(2, dtype=int), np.zeros((2, 2), dtype=int)) == 2.0
@@ -96,7 +96,7 @@ def test_half_precision_and_integers_are_widened():
 def test_gradients_are_left_outside():
     tensor = torch.tensor(W, requires_grad=True)
     assert distances.procrustes(tensor, torch.tensor(V)) == pytest.approx(
-        distances.procrustes(W, V), rel=1e-12
+        distances.procrustes(W, V), rel=1e-10
     )
 
 

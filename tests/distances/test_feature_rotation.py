@@ -24,7 +24,7 @@ def _whole(rotation, m):
 def test_with_many_samples_it_is_what_align_finds(dtype, condition):
     A, B = _pair(5000, 30, dtype, condition)  # more than one chunk of rows
     found, known = feature_rotation(A, B), align(B, A, under="rotation").transform
-    tolerance = 1e-12 if dtype == torch.float64 else 1e-6
+    tolerance = 1e-10 if dtype == torch.float64 else 1e-6
     torch.testing.assert_close(found.whole, known, rtol=0, atol=tolerance * condition**0.5)
     W = A[:7].mT
     limit = (1e-10 if dtype == torch.float64 else 1e-6) * float(W.norm())
@@ -36,11 +36,11 @@ def test_with_few_samples_it_equals_align_where_that_is_unique(n, m):
     A, B = _pair(n, m)
     found, Q = feature_rotation(A, B), align(B, A, under="rotation").transform
     assert (found.whole is None) == (4 * n <= m)
-    torch.testing.assert_close(found.of_columns(A.mT), Q.mT @ A.mT, rtol=0, atol=1e-12)
-    torch.testing.assert_close(found.of_rows(A), A @ Q, rtol=0, atol=1e-12)
+    torch.testing.assert_close(found.of_columns(A.mT), Q.mT @ A.mT, rtol=0, atol=1e-10)
+    torch.testing.assert_close(found.of_rows(A), A @ Q, rtol=0, atol=1e-10)
     own = _whole(found, m)
-    torch.testing.assert_close(own.mT @ own, torch.eye(m, dtype=own.dtype), rtol=0, atol=1e-12)
-    torch.testing.assert_close(found.of_rows(B), B @ own, rtol=0, atol=1e-12)
+    torch.testing.assert_close(own.mT @ own, torch.eye(m, dtype=own.dtype), rtol=0, atol=1e-10)
+    torch.testing.assert_close(found.of_rows(B), B @ own, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize(("n", "m"), [(12, 20), (5, 20)])
@@ -50,14 +50,14 @@ def test_what_no_sample_has_is_turned_as_little_as_possible(n, m):
     F, G = (torch.linalg.svd(X).Vh[n:].mT for X in (A, B))
     left, _, right = torch.linalg.svd(F.mT @ G)
     expected = G @ (left @ right).mT  # where the columns of F go
-    torch.testing.assert_close(feature_rotation(A, B).of_columns(F), expected, rtol=0, atol=1e-12)
+    torch.testing.assert_close(feature_rotation(A, B).of_columns(F), expected, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("n", [3, 30])
 def test_activations_that_did_not_move_are_not_turned(n):
     A = _pair(n, 20)[0]
     own = _whole(feature_rotation(A, A), 20)
-    torch.testing.assert_close(own, torch.eye(20, dtype=torch.float64), rtol=0, atol=1e-12)
+    torch.testing.assert_close(own, torch.eye(20, dtype=torch.float64), rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("n", [3, 30])
@@ -66,7 +66,7 @@ def test_a_rotation_that_was_made_is_found_and_leaves_nothing(n):
     Q = torch.linalg.qr(_pair(20, 20)[1]).Q
     found = feature_rotation(A, A @ Q)
     assert float(squared_distances(A, A @ Q, found).max()) < 1e-24
-    torch.testing.assert_close(found.of_columns(A.mT), Q.mT @ A.mT, rtol=0, atol=1e-12)
+    torch.testing.assert_close(found.of_columns(A.mT), Q.mT @ A.mT, rtol=0, atol=1e-10)
 
 
 def test_the_thin_form_holds_fewer_numbers():

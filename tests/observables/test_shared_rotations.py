@@ -77,7 +77,7 @@ def test_what_does_not_fit_is_computed_again_and_what_fits_is_not_pushed_out():
 def test_a_dictionary_in_a_random_basis_keeps_its_inner_products():
     W = torch.randn(40, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     turned = _in_random_basis(W, 0)
-    torch.testing.assert_close(turned.mT @ turned, W.mT @ W, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(turned.mT @ turned, W.mT @ W, rtol=1e-10, atol=1e-10)
     # Its directions are uniformly random: the mean over many draws vanishes.
     mean = sum(_in_random_basis(W, seed) for seed in range(400)) / 400
     assert float(mean.norm() / W.norm()) < 0.1
