@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from helpers.family_models import FUSED, HEADS, LAYERS, NAMES, VOCABULARY, WIDTH, build, inputs_of
 from ontogeny import Trajectory
 from ontogeny.capture import activations, match_blocks, weight_block
-from ontogeny.capture.fused import part_index
+from ontogeny.capture.sites import part_index
 from ontogeny.errors import ArgumentError, LayerMatchError
 from ontogeny.features.weights.parameters import parameter_blocks
 from ontogeny.features.weights.snapshots import SnapshotGram

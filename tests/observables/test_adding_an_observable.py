@@ -8,7 +8,8 @@ from typer.testing import CliRunner
 import ontogeny as og
 from helpers.study_examples import LAYERS, developing, tiny_inputs
 from ontogeny.cli.commands import app
-from ontogeny.observables import activations, registry
+from ontogeny.features import activations
+from ontogeny.observables import registry
 from ontogeny.start import PRESETS
 from ontogeny.start.presets import entries_of
 from ontogeny.start.sets import node_name

@@ -62,9 +62,7 @@ CALLS = {
     "signature_lift": {
         "support": SUPPORT, "basis": BASIS, "dims": 2, "permutations": 2, "rotations": 2,
     },
-    "signatures": {"vectors": BASIS.U},
     "spectral_clusters": {"basis": BASIS, "k": 2, "dims": 2},
-    "split_words": {"text": TEXT},
     "step_imbalance": {"V": 4, "R": 3},
     "subspace_overlap": {"U": np.eye(3), "Q": np.eye(3), "ks": [1, 2]},
     "support_confusion": {"logits": LOGITS, "S": NESTED},

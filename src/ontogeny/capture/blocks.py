@@ -14,9 +14,8 @@ from ..errors import ArgumentError, LayerMatchError
 from ..trajectory.weights import Reader
 from .aliases import block_aliases, family_of_tensors
 from .families import Family
-from .fused import FUSED_PARTS, part_index
 from .layers import match_paths
-from .sites import split_label
+from .sites import FUSED_PARTS, part_index, split_label
 
 
 @dataclass(frozen=True, eq=False)

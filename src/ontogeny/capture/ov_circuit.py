@@ -13,12 +13,11 @@ from torch import Tensor, nn
 from ..errors import ArgumentError, NonFiniteError
 from ..needs import Need, Source
 from .families import Family, family_of
-from .fused import part_index
 from .layer_readout import readouts
 from .layers import match_layers
 from .norms import norm_part
 from .readout_path import path_to_vocabulary
-from .sites import split_label
+from .sites import part_index, split_label
 
 
 @dataclass(frozen=True, eq=False)

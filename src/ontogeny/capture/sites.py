@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from ..errors import ArgumentError
 from .families import family_of
 from .forward import first_tensor
-from .fused import FUSED_PARTS, part_index
+
+FUSED_PARTS = ("q", "k", "v")
 
 INPUT = "in"
 
@@ -191,3 +193,38 @@ def _watch_output(
         fused = first_tensor(output)
         output = fused.index_select(-1, part_index(part, fused.shape[-1], heads).to(fused.device))
     hook(label, output)
+
+
+def part_index(part: str, width: int, heads: int | None) -> torch.Tensor:
+    """Return where query, key or value lies among the `width` outputs of a fused projection.
+
+    Parameters
+    ----------
+    part
+        ``"q"``, ``"k"`` or ``"v"``.
+    width
+        Outputs of the fused projection: three times those of one part.
+    heads
+        None if the three lie one after the other (GPT-2, ModernBERT); the number of heads if they
+        lie side by side within each head (GPT-NeoX).
+
+    Returns
+    -------
+    torch.Tensor
+        (width / 3,) int64, increasing.
+
+    Raises
+    ------
+    ArgumentError
+        If `width` does not split that way.
+
+    Examples
+    --------
+    >>> part_index("k", 12, None).tolist(), part_index("k", 12, 2).tolist()
+    ([4, 5, 6, 7], [2, 3, 8, 9])
+    """
+    groups = 3 * (heads or 1)
+    if width % groups:
+        split = "query, key and value" + (f" of {heads} heads" if heads else "")
+        raise ArgumentError(f"a fused projection of width {width} does not split into {split}.")
+    return torch.arange(width).reshape(heads or 1, 3, -1)[:, FUSED_PARTS.index(part)].flatten()

@@ -7,7 +7,9 @@ import pytest
 
 from ontogeny import semantics
 from ontogeny.errors import ArgumentError
-from ontogeny.features.wordspace.splitting import split_words
+from ontogeny.features.wordspace.splitting import splitter
+
+split_words = splitter("words", lowercase=True, punctuation=True)
 
 
 def test_words_of_many_scripts_stay_whole():
@@ -36,7 +38,8 @@ def test_a_word_of_markup_is_a_word_like_any_other():
 
 def test_nothing_is_lost_but_spaces():
     text = "a1_b—c…“d” e's\tf\nñ 5.5% 😀"
-    assert "".join(split_words(text, lowercase=False)) == "".join(text.split())
+    cut = splitter("words", lowercase=False, punctuation=True)
+    assert "".join(cut(text)) == "".join(text.split())
 
 
 def test_a_text_file_is_parted_by_blank_lines(tmp_path):
