@@ -17,6 +17,7 @@ from ..errors import ArgumentError
 from ..quantities import CONTROL, Quantity
 from . import verdicts
 from .controls import control_p_values, control_rows
+from .learning import learned_p_values, not_improved, outside
 from .noise import change_floor
 from .reference import reference_index
 
@@ -63,6 +64,13 @@ def chart_rows(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, An
     if "run" in rows.dims:
         p_values = control_p_values(rows)
         rows = rows.assign({f"p_control_{name}": ("row", p) for name, p in p_values.items()})
+    floors = rows["change_floor"].values
+    of_learning = {
+        "p_learned_uncorrected": learned_p_values(data, rows, floors),
+        "outside": outside(rows),
+        "not_improved": not_improved(rows, floors),
+    }
+    rows = rows.assign({name: ("row", values) for name, values in of_learning.items()})
     (rows,) = verdicts.judged({"": rows}).values()
     return {str(name): (values.dims, values.values) for name, values in rows.variables.items()}
 
@@ -110,11 +118,18 @@ def _measured(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset | 
             "can_learn": ("row", sign != 0),
             "better_sign": ("row", sign),
             "own_value": ("row", np.full(len(names), not quantities[0].relative_to)),
+            "change_floor": ("row", _noise_of_change(np.stack(values), np.stack(floors))),
         }
     )
     if all(control is None for control in controls):
         return rows
     return _beside(data, rows, values, controls, reference)
+
+
+def _noise_of_change(values: np.ndarray, floors: np.ndarray) -> np.ndarray:
+    """Return the floor at the last known step of each row, NaN where there is none."""
+    last = values.shape[1] - 1 - np.isfinite(values)[:, ::-1].argmax(axis=1)
+    return np.take_along_axis(floors, last[:, None], axis=1)[:, 0]
 
 
 def _beside(

@@ -74,6 +74,9 @@ class LossStory:
     - ``"fell"``: by more than chance and noise, and by more than in control runs where there are
       enough of them
     - ``"fell as controls"``: not surely by more than in control runs
+    - ``"undecided"``: by more than in every control run, which are too few to decide
+    - ``"fell as renamed"``: not surely by more than on the same texts with all words renamed, or
+      not surely below a blind guess
     - ``"rose"``: by more than chance and noise
     - ``"no course"``: by more than noise, but chance may give its steps such an order
     - ``"still"``: no change above chance and noise
@@ -121,18 +124,25 @@ def read_loss(content: Content) -> LossStory | None:
         lines=_lines(content, node, LINES),
         of_model=_lines(content, node, OF_MODEL),
         gains=_gains(data),
-        outcome=_outcome(row, len(losses)),
+        outcome=_outcome(row, len(losses), math.isfinite(_number(data, "loss_p_learned"))),
         row=row,
     )
 
 
-def _outcome(row: Row | None, measured: int) -> str:
-    if row is None or measured < 2 or row.state in ("few", "unmeasured"):
+def _outcome(row: Row | None, measured: int, tested: bool) -> str:
+    """Return what became of the loss; `tested` is whether renamed words judge it."""
+    if row is None or measured < 2:
+        return "unjudged"
+    if tested and row.moved and not row.learned and direction(row) == "falls":
+        return "fell as renamed"
+    if row.state in ("few", "unmeasured"):
         return "unjudged"
     if row.state == "none":
         return "no course" if row.moved else "still"
     if direction(row) != "falls":
         return "rose" if direction(row) == "rises" else "unjudged"
+    if row.outside and row.can_learn and not row.learned and row.controlled:
+        return "undecided"
     short = row.state == "within" or (row.state == "beyond" and row.can_learn)
     return "fell as controls" if short else "fell"
 
