@@ -87,5 +87,4 @@ def renamings(targets: bytes, words: bytes, random_state: int = 0) -> np.ndarray
     table[0] = own
     for row in table[1:]:
         row[:] = rng.choice(others, len(own), replace=False)
-    table.flags.writeable = False
     return table

@@ -4,15 +4,20 @@ A quantity may bring a test of its own (``x_p_learned``, as the loss does by ren
 needs no control run. Of any other, the change has two kinds of noise: texts, and the luck of
 motion, which control runs show. Motion that learns nothing has luck of both signs; what it harms on
 average says nothing for the run, so either the spread of the controls about zero or that about
-their mean is asked, each at half the level.
+their mean is asked, each at half the level. Where a quantity names a line that it must beat, such
+as the share of the most frequent label, its last value must do so as well.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import xarray as xr
-from scipy.stats import t
+from scipy.stats import norm, t
 
+from ..quantities import Quantity
 from .controls import NO_NULLS, kind_of
 from .noise import Z
 
@@ -38,10 +43,34 @@ def learned_p_values(data: xr.Dataset, rows: xr.Dataset, floors: np.ndarray) -> 
         Uncorrected and one-sided; NaN of what is no performance, and without a test of its own
         where fewer than two control runs of a kind show the luck of motion.
     """
+    lead = rows["lead"].values
     own = [data.get(f"{name}_p_learned") for name in rows["row_quantity"].values]
     given = np.array([np.nan if p is None or p.ndim else float(p) for p in own])
     p_values = np.where(np.isfinite(given), given, _by_luck(rows, floors))
+    p_values = np.where(np.isnan(lead), p_values, np.maximum(p_values, norm.sf(lead)))
     return np.where(rows["can_learn"].values, p_values, np.nan)
+
+
+def lead_over_null(data: xr.Dataset, quantity: Quantity, at: Mapping[str, Any]) -> float:
+    """Return by how many standard errors the last value is better than the null that it must beat.
+
+    NaN of a quantity that names none (`Quantity.beats`), or has none in the data.
+    """
+    name, null = quantity.name, f"{quantity.name}_{quantity.beats}"
+    end = f"{null}_{'high' if quantity.better == 'higher' else 'low'}"
+    line = data.get(end, data.get(null))
+    if not quantity.beats or line is None or f"{name}_stderr" not in data:
+        return float("nan")
+    place = {**quantity.at, **at}
+    parts = [
+        part.sel({dim: label for dim, label in place.items() if dim in part.dims})
+        for part in (data[name], data[f"{name}_stderr"], line)
+    ]
+    if not set(parts[2].dims) <= {"step"}:
+        return float("nan")
+    value, error, line = (part.dropna("step")[-1] if part.dims else part for part in parts)
+    sign = 1.0 if quantity.better == "higher" else -1.0
+    return sign * float(value - line) / float(error) if float(error) > 0 else float("nan")
 
 
 def _by_luck(rows: xr.Dataset, floors: np.ndarray) -> np.ndarray:

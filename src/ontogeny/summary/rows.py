@@ -17,7 +17,7 @@ from ..errors import ArgumentError
 from ..quantities import CONTROL, Quantity
 from . import verdicts
 from .controls import control_p_values, control_rows
-from .learning import learned_p_values, not_improved, outside
+from .learning import lead_over_null, learned_p_values, not_improved, outside
 from .noise import change_floor
 from .reference import reference_index
 
@@ -85,7 +85,7 @@ def _measured(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset | 
     series = [row for q in quantities for row in _series(data, q)]
     if not series:
         return None
-    labels, layers, names, values, floors, late, settled, controls = zip(*series, strict=True)
+    labels, layers, names, values, floors, late, settled, controls, lead = zip(*series, strict=True)
     reference = reference_index(data, quantities[0].relative_to)
     steps = data.step.values
     course = development(
@@ -118,6 +118,7 @@ def _measured(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset | 
             "can_learn": ("row", sign != 0),
             "better_sign": ("row", sign),
             "own_value": ("row", np.full(len(names), not quantities[0].relative_to)),
+            "lead": ("row", np.array(lead)),
             "change_floor": ("row", _noise_of_change(np.stack(values), np.stack(floors))),
         }
     )
@@ -175,7 +176,8 @@ def _series(data: xr.Dataset, quantity: Quantity) -> Iterator[tuple[Any, ...]]:
         layer = str(at.get("layer", ""))
         beside = None if control is None else control.sel(at)
         numbers = (series.sel(at).values for series in (value, floor, late))
-        yield label, layer, quantity.name, *numbers, below, beside
+        lead = lead_over_null(data, quantity, at)
+        yield label, layer, quantity.name, *numbers, below, beside, lead
 
 
 def _settled_below(

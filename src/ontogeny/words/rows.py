@@ -51,6 +51,7 @@ NAMES = {
     "control_half_step": ("half-change step in each control run", "steps"),
     "run_change": ("change at the steps of each control run", _OF_ROW),
     "run_half_step": ("half-change step at the steps of each control run", "steps"),
+    "lead": ("last value above the null that it must beat", "standard errors"),
     "change_floor": ("noise of the change from first to last", _OF_ROW),
     "p_learned_uncorrected": ("p-value of the gain where nothing was learned", "1"),
     "p_learned": ("p-value of the gain where nothing was learned, corrected over the page", "1"),
