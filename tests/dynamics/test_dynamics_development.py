@@ -305,7 +305,7 @@ def test_whatever_comes_the_results_hold_together(values, floor, reference):
         ({"scale": -1.0}, ArgumentError, "scale must not be negative"),
         ({"reference_index": 3}, ArgumentError, "reference_index must be a whole .* most 2"),
         ({"reference_index": 1.5}, ArgumentError, "reference_index must be a whole"),
-        ({"alpha": 1.5}, ArgumentError, "alpha must be a finite number above 0 and below 1"),
+        ({"level": 1.5}, ArgumentError, "level must be a finite number above 0 and below 1"),
         ({"n_draws": 0}, ArgumentError, "n_draws must be a whole"),
         ({"n_tests": 0}, ArgumentError, "n_tests must be a whole"),
     ],

@@ -55,7 +55,7 @@ def rates(shape: str, n_steps: int, noise: float, n_series: int) -> float:
     values = simulate(shape, n_steps, noise, n_series)
     if shape == "noisy reference":
         values[:, -1] = np.nan
-    # alpha only says for which level draws are added; the plain 1 % is judged here
+    # level only says up to which p-value draws are added; the plain 1 % is judged here
     return float(np.mean(step_order_test(values, n_draws=4999, level=0.5) <= 0.01))
 
 

@@ -91,7 +91,7 @@ def test_independent_decays_are_correlated_but_not_related():
     assert found.joint_p > 0.01
     # trends alone explain warping distance and information as well
     assert np.median(found.dtw / found.dtw_surrogates) == pytest.approx(1, abs=0.15)
-    excess = found.mutual_information - found.mutual_information_draws
+    excess = found.mutual_information - found.mutual_information_surrogates
     assert abs(np.median(excess)) < 0.15
 
 

@@ -49,12 +49,12 @@ class Development:
         (...,): the change exceeds the floor of the last step; no test. False where that floor is
         unknown.
     changed
-        (...,): it moved, and ``p_value <= alpha``.
+        (...,): it moved, and ``p_value <= level``.
     only_memory
         (...,): it would count as changed if its reference were not one of the checkpoints, but the
         memory of the reference explains it as well. No verdict is possible with this reference.
     judgeable
-        (...,): the noise is known, with this number of steps ``p_value`` could reach alpha, and not
+        (...,): the noise is known, with this number of steps ``p_value`` could reach the level, and not
         `only_memory`. Where it is False, `changed` is False because nothing can be said.
     noise_known
         (...,): the floor of the last usable step is known.

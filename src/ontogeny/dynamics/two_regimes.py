@@ -79,10 +79,10 @@ class Regimes:
         Of "two regimes" against three; NaN without a boundary.
     p_jumps
         Of "noise of these levels" against several jumps of the trend; NaN where `p_value` is above
-        `alpha`. Up to 0.01 no boundary is given.
+        `level`. Up to 0.01 no boundary is given.
     p_gradual
         Of "the noise changes gradually" against the boundaries; NaN where `p_value` is above
-        `alpha`. Above 0.02 no boundary is given.
+        `level`. Above 0.02 no boundary is given.
     gradual_ratio
         Noise at the last step over that at the first, if it changes gradually; NaN as `p_gradual`.
     trend, residuals

@@ -207,7 +207,7 @@ def test_blocks_of_a_plane_agree_and_noise_at_small_scale_shows():
         (lambda: two_nn_null(3, 5), "n must be"),
         (lambda: two_nn_null(30, 5.5), "m must be a whole number"),
         (lambda: two_nn_null(30, 5, n_draws="9"), "n_draws must be a whole number"),
-        (lambda: two_nn(points(), n_draws=np.nan), "n_null must be a whole number"),
+        (lambda: two_nn(points(), n_draws=np.nan), "n_draws must be a whole number"),
         (lambda: two_nn_blocks(points(), smallest=32.0), "smallest must be a whole number"),
         (lambda: two_nn_null(30, 5, discard=0.9), "discard"),
         (lambda: two_nn_calibrated(two_nn(points(), n_draws=0), []), "dims"),

@@ -249,7 +249,7 @@ def early_energy_null(
 
     Parameters
     ----------
-    snapshots, n, random_state, gram
+    snapshots, n_draws, random_state, gram
         As in `random_walk_null`.
     early, components
         As in `early_energy`.
@@ -317,8 +317,8 @@ def one_path(
     return argument, check_whole("dimension", dimension)
 
 
-def batches(n: int, count: int) -> list[int]:
-    """Split `n` draws of (count, count) matrices into batches of bounded memory."""
-    n = check_whole("n", n)
+def batches(n_draws: int, count: int) -> list[int]:
+    """Split the draws of (count, count) matrices into batches of bounded memory."""
+    n_draws = check_whole("n_draws", n_draws)
     size = max(1, CHUNK // count**2)
-    return [min(size, n - start) for start in range(0, n, size)]
+    return [min(size, n_draws - start) for start in range(0, n_draws, size)]

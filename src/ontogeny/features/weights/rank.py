@@ -196,7 +196,7 @@ class WeightRank(Observable):
 
     def _options(self, matrix: np.ndarray, n_draws: int) -> dict[str, Any]:
         seed = self.random_state
-        return {"gram": matrix, "variance": self.variance, "n": n_draws, "random_state": seed}
+        return {"gram": matrix, "variance": self.variance, "n_draws": n_draws, "random_state": seed}
 
     @staticmethod
     def _ends(count: int) -> np.ndarray:
