@@ -54,8 +54,8 @@ class Development:
         (...,): it would count as changed if its reference were not one of the checkpoints, but the
         memory of the reference explains it as well. No verdict is possible with this reference.
     judgeable
-        (...,): the noise is known, with this number of steps ``p_value`` could reach the level, and not
-        `only_memory`. Where it is False, `changed` is False because nothing can be said.
+        (...,): the noise is known, with this number of steps ``p_value`` could reach `level`, and
+        not `only_memory`. Where it is False, `changed` is False because nothing can be said.
     noise_known
         (...,): the floor of the last usable step is known.
     """
