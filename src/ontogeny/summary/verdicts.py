@@ -1,9 +1,10 @@
 """What is said of the rows of a whole page: changed, changed beyond its motion, learned.
 
 A row *moved* if its change from first to last exceeds its noise. It *changed* if the order of its
-steps is also more than chance would give. It changed *beyond its motion* if control runs, which
-moved as far, do not give the same. It was *learned* if it is performance on held-out texts or
-labels and improved more than in every control. Each is corrected over all rows of the page.
+steps is also more than chance would give. It changed *beyond its motion* if turned runs, which
+moved as far in other directions, do not give the same. It was *learned* if it is performance on
+held-out texts or labels, improved by more than where nothing is learned (`learning`), and by more
+than every control. Each is corrected over all rows of the page.
 """
 
 from __future__ import annotations

@@ -110,6 +110,11 @@ def ability(loss: LossStory | None) -> Sentence:
     course = f"The loss {verb} from {ends} {loss.units}".rstrip() + "."
     if loss.first == loss.last or not ends:
         course = f"The loss is {number(loss.last)} {loss.units}".rstrip() + "."
+    if loss.rises:
+        at = f"It was lowest, {number(loss.best, 0.01)}, at step {step_text(loss.best_step)}"
+        course += f" {at}, and rose by {number(loss.last - loss.best, 0.01)} since."
+    if math.isfinite(loss.lost_after):
+        course += f" After step {step_text(loss.lost_after)} it was not measured or not finite."
     if math.isfinite(loss.uniform):
         course += f" A blind guess costs {number(loss.uniform, 0.1)}."
     lines = [course, *map(_line_words, loss.lines.values()), _context_words(loss)]
