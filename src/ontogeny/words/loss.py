@@ -132,12 +132,12 @@ def _ability_lead(loss: LossStory) -> str:
     if loss.outcome == "fell":
         return f"It is not surely better than {words.words}." if words else "Its loss fell."
     return {
-        "fell as controls": "It is not shown to have learned to predict.",
+        "fell as controls": "It is not shown to predict better than motion gives.",
         "undecided": "It is not yet shown to have learned to predict.",
         "fell as renamed": "It is not shown to have learned these words.",
         "rose": "It predicts worse than at first.",
         "still": "Its predictions did not surely change.",
-        "no course": "It is not shown to have learned to predict.",
+        "no course": "It is not shown to predict better.",
         "unjudged": "What it learned cannot be judged.",
     }[loss.outcome]
 
