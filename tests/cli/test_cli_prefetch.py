@@ -47,7 +47,7 @@ def _study(folder, cache):
     path.write_text(
         f'[trajectory]\nhub = "{REPO}"\ncache_dir = "{cache}"\nselect = {{ stop = 16 }}\n'
         '[inputs]\ntexts = ["a b a", "b a", "a a b b"]\n[options]\ndevice = "cpu"\n'
-        '[[observables]]\nkind = "loss"\n[[observables]]\nkind = "weight-rank"\ndraws = 4\n'
+        '[[observables]]\nkind = "loss"\n[[observables]]\nkind = "weight-rank"\nn_draws = 4\n'
     )
     return path
 
