@@ -208,6 +208,8 @@ class VocabularyConcepts(Observable):
                 "explained": ("step", presence.explained),
                 "concepts_there": ("step", there.sum(axis=1).astype(np.float64)),
                 "found_again": ("concept", found.found_again_),
+                "half": ("concept", found.half_),
+                "replicates": ("concept", found.replicates_.astype(np.float64)),
                 "token_id": (("concept", "rank"), rows.ids[largest]),
                 "token_share": (
                     ("concept", "rank"),
