@@ -19,7 +19,6 @@ from ...needs import Activations, InputSet, Need
 from ...observables.base import Reading
 from ...observables.shown import SHOWN, shown_variables
 from ...words.names import Names
-from .joint_lives import SET_ASIDE
 
 PARTS = 100  # of the largest shared code of a concept, that codes are stored in
 FULL, MISSING = 250, 255  # the largest number that is stored; no code there
@@ -164,7 +163,7 @@ def shown_of_concepts(data: xr.Dataset) -> xr.Dataset:
         if name in data:
             kept = data[name].fillna(MISSING).astype(np.uint8)
             if "concept_kind" in data:
-                concept = ~data.concept_kind.isin(SET_ASIDE)
+                concept = ~data.concept_kind.isin(["", "no concept"])
                 kept = kept.where(concept, np.uint8(MISSING)).transpose(*data[name].dims)
             found[name] = kept
     return data.assign(found)

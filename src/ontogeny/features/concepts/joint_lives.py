@@ -172,10 +172,10 @@ def _sentences(data: xr.Dataset) -> Iterator[str]:
         one = data.sel(layer=layer)
         numbers = {name: one[name].item() for name in COUNTS}
         if not numbers["n_concepts"] > 0:
-            apart = int(numbers["n_apart"])
+            apart = max(numbers["n_apart"], 0)  # NaN of a layer that failed
             yield (
                 f"{layer} has no latent that can be read from two checkpoints and that both halves "
-                f"of the texts find: no concept. Readable in one fit alone: {apart}."
+                f"of the texts find: no concept. Readable in one fit alone: {apart:.0f}."
             )
             continue
         text = (
