@@ -101,8 +101,10 @@ def _all_refined(
     sources: list[np.ndarray], r: int, k: float, gathered: Gathered
 ) -> list[np.ndarray]:
     """Return sparse codes (n, r) of sources (n, c), as dense per latent with c < r as with r."""
+    if not sources[0].shape[1]:
+        return [np.zeros((len(S), r), dtype=np.float32) for S in sources]
     each = [k * S.shape[1] / r for S in sources]
-    for _ in range(REFINED if sources[0].shape[1] else 0):
+    for _ in range(REFINED):
         sources = refined(sources, each, gathered)
     codes = [sparse(S, dense) for S, dense in zip(sources, each, strict=True)]
     return [np.pad(U, ((0, 0), (0, r - U.shape[1]))) for U in codes]
