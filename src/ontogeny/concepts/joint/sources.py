@@ -22,7 +22,8 @@ STARTS = 300  # tokens of largest whitened norm that are climbed from
 CLIMB, TURN = 40, 1e-8  # iterations of a climb at most; 1 - |cosine| of an iteration that ends it
 SAME = 0.5  # |cosine| of two ends of climbs that are one source
 SKEWED = 0.5  # skewness of a source at least
-DRAWS = 20  # starts of the symmetric iteration where nothing is skewed; the best one counts
+DRAWS, FEW = 20, 4  # starts of the symmetric iteration where nothing is skewed, the best counts
+SMALL = 20_000  # numbers of a matrix that is small enough for all of these starts
 ITERATIONS, TOLERANCE = 60, 1e-4  # of it, with either contrast; sources of noise never settle
 FLAT = 1e-6  # variance of a direction on half of the tokens, against the largest, that is none
 
@@ -48,7 +49,7 @@ def unmixing(Z: np.ndarray, r: int, seed: int | None = None) -> np.ndarray:
     Climbs on the skewness begin at the tokens of largest norm (with a seed, at random ones); those
     that end at one place are one source. What was found is projected out, and the rest searched
     again. Codes that are not skewed, such as waves, are found by the symmetric iteration instead:
-    the best of 20 starts.
+    the best of 20 starts (of 4, where the matrix is large).
     """
     n, k = Z.shape
     found, rest = np.zeros((0, k), dtype=Z.dtype), np.eye(k, dtype=Z.dtype)
@@ -108,7 +109,7 @@ def _symmetric(Z: np.ndarray, seed: int | None) -> np.ndarray:
     given, best, most = torch.from_numpy(np.ascontiguousarray(Z)), None, -np.inf
     normal = np.log(np.cosh(scipy.stats.norm.ppf((np.arange(4000) + 0.5) / 4000))).mean()
     generator = torch.Generator().manual_seed(0 if seed is None else seed)
-    for _ in range(DRAWS):
+    for _ in range(DRAWS if Z.size <= SMALL else FEW):
         # Drawn over tokens: the start depends on the space that the columns span, and not on the
         # basis of any checkpoint.
         first = decorrelate(torch.randn(Z.shape, generator=generator).to(given).mT @ given)
