@@ -195,3 +195,8 @@ def test_own_frequencies_and_renamings_come_of_one_collector():
     inputs = padded()
     assert LossCollector(Pairs(30), inputs)._renamed is None
     assert LossCollector(Pairs(30), inputs, own=True)._renamed is not None
+
+
+def test_what_is_learned_without_controls_is_not_said_to_be_motion():
+    words = node_of_loss(6.95, 1.76, -2.0).attrs["statements"]
+    assert "This was learned." in words and "No control was run" not in words
