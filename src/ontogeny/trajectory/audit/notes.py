@@ -6,13 +6,13 @@ keeps, those of an earlier audit, or the step in the Trainer's ``trainer_state.j
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ..checkpoint import Checkpoint
 from ..findings import Finding, join_steps
 from ..record import read_record
+from ..weights.states import trainer_state
 
 
 def misplaced(
@@ -71,12 +71,3 @@ def _trainer_step(checkpoint: Checkpoint) -> int | None:
         return None
     step = trainer_state(checkpoint.path).get("global_step")
     return step if isinstance(step, int) else None
-
-
-def trainer_state(folder: Path) -> dict:
-    """Return the Trainer's state in `folder`; empty if there is none that can be read."""
-    try:
-        state = json.loads((folder / "trainer_state.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return state if isinstance(state, dict) else {}
