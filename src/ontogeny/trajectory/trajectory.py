@@ -267,6 +267,22 @@ class Trajectory:
         known = {"source": source, "name": self.title, "revisions": revisions}
         return {key: value for key, value in known.items() if value}
 
+    def lines(self) -> list[str]:
+        """Return which checkpoints there are, by what, and what was left out and why.
+
+        At most five names of a kind are listed.
+
+        Examples
+        --------
+        >>> Trajectory.from_models({0: nn.Linear(1, 1), 9: nn.Linear(1, 1)}).lines()
+        ['2 checkpoints, steps 0 to 9']
+        """
+        order = self.catalogue.order
+        if order is None:
+            return [self._reach]
+        gone = [f"left out: step {step} ({why})" for step, why in self.catalogue.incomplete[:5]]
+        return [*order.lines([c.step for c in self.checkpoints]), *gone]
+
     def __len__(self) -> int:
         return len(self.checkpoints)
 

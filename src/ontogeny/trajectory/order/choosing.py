@@ -102,25 +102,23 @@ class Order:
     source: str = ""
     left_out: tuple[tuple[str, str], ...] = ()
 
-    def lines(self, of: int | None = None) -> list[str]:
-        """Return what is taken, from where, and what is left out, in a few lines.
+    def lines(self, chosen: Sequence[int] | None = None) -> list[str]:
+        """Return what is taken and from where, and what is left out, at most five names of a kind.
 
         Parameters
         ----------
-        of
-            How many names of those left out are listed at most; all by default.
+        chosen
+            The steps that are taken, by default all.
         """
-        steps = list(self.names)
-        reach = f"{steps[0]:,}" if len(steps) == 1 else f"{steps[0]:,} to {steps[-1]:,}"
+        steps = list(self.names) if chosen is None else list(chosen)
         plural = "" if len(steps) == 1 else "s"
+        reach = f"{steps[0]:,} to {steps[-1]:,}" if plural else f"{steps[0]:,}"
         unit = self.unit if self.unit == "tokens" else f"{self.unit}{plural}"
         lines = [f"{len(steps)} checkpoint{plural}, {unit} {reach}, by {self.source}"]
         by_reason: dict[str, list[str]] = {}
         for name, why in self.left_out:
             by_reason.setdefault(why, []).append(name)
-        for why, names in by_reason.items():
-            lines.append(f"left out: {some(names) if of else ', '.join(names)} ({why})")
-        return lines
+        return lines + [f"left out: {some(n)} ({why})" for why, n in by_reason.items()]
 
 
 def order_of(

@@ -39,7 +39,8 @@ class Reading:
 
     def __str__(self) -> str:
         shown = some([f"{name} {step:,}" for name, step in in_order(self.steps)])
-        return f"by {self.source} ({self.unit}s: {shown.replace('ss:', 's:')}), {self.remedy}"
+        unit = self.unit if self.unit == "tokens" else f"{self.unit}s"
+        return f"by {self.source} ({unit}: {shown}), {self.remedy}"
 
 
 def in_order(steps: Mapping[str, int]) -> list[tuple[str, int]]:
