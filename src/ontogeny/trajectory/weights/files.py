@@ -2,8 +2,8 @@
 
 Safetensors files come first, and each of their tensors is memory-mapped alone: a map of the whole
 file would keep all that was read of it in memory, a second copy of the checkpoint. Pickled files
-(``pytorch_model.bin``, or what an own training loop saved) are read only with
-``weights_only=True``, so no code in them can run, and a warning is logged.
+(``pytorch_model.bin``, or what an own training loop saved) are read without running any code in
+them, and a warning is logged.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class _Shard:
     def __init__(self, path: Path, stack: ExitStack) -> None:
         self._path, self._stack = path, stack
         self._stamp = _stamp(path)
-        self._begin, self._entries = _header(path, self._stamp)
+        self._begin, self._entries, _ = _header(path, self._stamp)
 
     def names(self) -> list[str]:
         return list(self._entries)
@@ -209,8 +209,7 @@ class WeightFiles:
         Raises
         ------
         CheckpointError
-            If a file is damaged, is a pickle that does not load with ``weights_only=True``, or
-            two shards hold a tensor of the same name.
+            If a file is damaged, holds no tensors, or two shards hold a tensor of the same name.
         """
         with ExitStack() as stack:
             if self.pickled:
@@ -282,17 +281,28 @@ def _stamp_of(stat: os.stat_result) -> _Stamp:
 
 
 @lru_cache(maxsize=1024)
-def _header(path: Path, stamp: _Stamp) -> tuple[int, dict[str, _Entry]]:
-    """Return where the tensors of a file begin, and each of them by its name."""
+def _header(path: Path, stamp: _Stamp) -> tuple[int, dict[str, _Entry], dict[str, str]]:
+    """Return where the tensors of a file begin, each of them by its name, and its notes."""
     with (
         _safe(path) as checked,
         path.open("rb") as file,
     ):
         length = int.from_bytes(file.read(8), "little")
         layout = json.loads(file.read(length))
-        layout.pop("__metadata__", None)  # which is no tensor
+        notes = layout.pop("__metadata__", {})  # which is no tensor
         entries = {name: _entry(checked, name, place) for name, place in layout.items()}
-    return 8 + length, entries
+    return 8 + length, entries, notes
+
+
+def safe_metadata(path: Path) -> dict[str, str]:
+    """Return the notes in the header of a safetensors file.
+
+    Raises
+    ------
+    CheckpointError
+        If the file is damaged.
+    """
+    return _header(path, _stamp(path))[2]
 
 
 def _entry(checked: Any, name: str, place: Mapping[str, Any]) -> _Entry:

@@ -1,4 +1,4 @@
-"""Pickled weights, as training loops save them: read with ``weights_only=True``, nothing runs."""
+"""Pickled weights, as training loops save them; no code in them runs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ import torch
 from torch import Tensor
 
 from ...errors import CheckpointError
+from .inert import Inert, few, module_tensors, plain, read_inert
 
 logger = logging.getLogger("ontogeny.trajectory")
 
 _STATE_KEYS = ("model", "state_dict", "model_state_dict", "module")
-_STEP_KEYS = ("iter_num", "global_step", "step", "iteration", "iter")
+STEP_KEYS = ("iter_num", "global_step", "step", "iteration", "iter")
+"""Under which keys training loops save the step."""
 _COMPILED = re.compile(r"(^|\.)_orig_mod\.")
 
 
@@ -27,11 +29,19 @@ def unpickle(path: Path) -> dict[str, Tensor]:
     Raises
     ------
     CheckpointError
-        If the file does not load with ``weights_only=True``, or holds no tensors by name.
+        If the file is damaged, or holds no tensors by name.
     """
     state = _loaded(path)
+    if isinstance(state, Inert) and state.state is not None:
+        state = dict(module_tensors(state)) or state
     if not isinstance(state, Mapping):
         raise CheckpointError(f"{path} holds a {type(state).__name__}, not a state dict.")
+    if isinstance(state, Inert) and not state:
+        raise CheckpointError(
+            f"{path} holds an object of the class {state.origin}, whose code is not run. Where you "
+            f"trust it: import torch; model = torch.load({path.name!r}, weights_only=False); "
+            f"torch.save(model.state_dict(), {path.stem + '_state.pt'!r})"
+        )
     tensors = _tensors(path, state)
     found = {unwrapped(name): value for name, value in tensors.items()}
     if len(found) < len(tensors):
@@ -42,39 +52,52 @@ def unpickle(path: Path) -> dict[str, Tensor]:
     return found
 
 
-def stored_step(path: Path) -> int | None:
-    """Return the step that a training loop saved with the weights, or None if it saved none.
+def held_numbers(path: Path) -> dict[str, int]:
+    """Return the whole numbers that a training loop saved beside the weights, by their keys.
 
-    nanoGPT keeps it under ``"iter_num"``, Lightning under ``"global_step"``.
+    nanoGPT keeps the step under ``"iter_num"``, Lightning under ``"global_step"``.
 
     Raises
     ------
     CheckpointError
-        If the file does not load with ``weights_only=True``.
+        If the file is damaged.
 
     Examples
     --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "ckpt.pt"
     >>> torch.save({"model": {"w": torch.ones(2)}, "iter_num": 500}, path)
-    >>> stored_step(path)
-    500
+    >>> held_numbers(path)
+    {'iter_num': 500}
     """
     state = _loaded(path)
-    values = [state.get(key) for key in _STEP_KEYS] if isinstance(state, Mapping) else []
-    numbers = (int(n) for n in values if isinstance(n, int) and not isinstance(n, bool) and n >= 0)
-    return next(numbers, None)
+    items = state.items() if isinstance(state, Mapping) else ()
+    return {key: whole for key, value in items if (whole := _whole(value)) is not None}
+
+
+def _whole(value: Any) -> int | None:
+    """Return a whole number of at least 0, also one in a tensor or of NumPy; None of others."""
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        value = value.item()
+    counted = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return int(value) if counted else None
 
 
 def _loaded(path: Path) -> Any:
+    """Return what torch reads with ``weights_only=True``, and what it refuses inertly."""
     _announce_pickle(path.parent)
+    is_zip = _is_zip(path)
     try:
-        return torch.load(path, map_location="cpu", weights_only=True, mmap=_is_zip(path))
-    except Exception as error:  # damaged pickles raise anything
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        return torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip)
+    except Exception:  # damaged pickles raise anything
+        pass
+    try:
+        return read_inert(path, is_zip)
+    except Exception as error:
+        reason = plain(next(iter(str(error).splitlines()), type(error).__name__))
         raise CheckpointError(
-            f"{path} does not load with weights_only=True, so it was not loaded at all ({reason}). "
-            "It may be damaged, or hold code; convert it to safetensors where you trust it."
+            f"{path} cannot be read as tensors, so nothing of it was loaded ({reason}). It may be "
+            "damaged; convert it to safetensors where you trust it."
         ) from None
 
 
@@ -85,6 +108,8 @@ def _tensors(path: Path, state: Mapping[str, Any]) -> dict[str, Tensor]:
     """
     for key in _STATE_KEYS:
         inner = state.get(key)
+        if isinstance(inner, Inert) and not inner:
+            inner = dict(module_tensors(inner))
         if isinstance(inner, Mapping) and any(isinstance(v, Tensor) for v in inner.values()):
             state = inner
             break
@@ -92,7 +117,7 @@ def _tensors(path: Path, state: Mapping[str, Any]) -> dict[str, Tensor]:
     if not found:
         raise CheckpointError(
             f"{path} holds no tensors by name, also not under {', '.join(_STATE_KEYS)}; it has the "
-            f"keys {', '.join(map(str, list(state)[:8]))}."
+            f"keys {few(state)}."
         )
     return found
 
@@ -121,6 +146,6 @@ def _is_zip(path: Path) -> bool:
 @functools.lru_cache(maxsize=4096)
 def _announce_pickle(folder: Path) -> None:
     logger.warning(
-        "weights in %s are pickled; they are read with weights_only=True, no code in them runs.",
+        "weights in %s are pickled; tensors and numbers are read, no code in them runs.",
         folder,
     )
