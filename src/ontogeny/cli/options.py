@@ -69,10 +69,17 @@ def wished(
         str,
         typer.Option(metavar="NAME", help="A tokenizer on the Hub, a folder, FILE:NAME, or none."),
     ] = "",
+    base: Annotated[
+        str,
+        typer.Option(
+            metavar="MODEL", help="What was fine-tuned, a folder or OWNER/NAME: it is step 0."
+        ),
+    ] = "",
 ) -> dict[str, Any]:
     """Return what was asked for, as `ontogeny.start.Wishes` takes it."""
     given = {"texts": texts, "steps": steps, "sets": sets, "model": model, "tokenizer": tokenizer}
-    return {key: value for key, value in {"preset": preset, **given}.items() if value}
+    given |= {"preset": preset, "base": base}
+    return {key: value for key, value in given.items() if value}
 
 
 def with_wishes(command: Callable[..., None]) -> Callable[..., None]:

@@ -31,6 +31,7 @@ class Wishes:
     sets: Sequence[str] = ()
     model: str = ""
     tokenizer: str = ""
+    base: str = ""
 
     def options(self) -> list[str]:
         """Return what was asked for as options of the command, always in the same order.
@@ -47,6 +48,7 @@ class Wishes:
             "--set": self.sets,
             "--model": [self.model],
             "--tokenizer": [self.tokenizer],
+            "--base": [self.base],
         }
         return [part for name, values in given.items() for v in values if v for part in (name, v)]
 
@@ -95,7 +97,7 @@ def propose(
     preset = preset_named(wishes.preset)
     early = [each for each in wishes.sets if not each.startswith("observables.")]
     late = [each for each in wishes.sets if each.startswith("observables.")]
-    run = open_source(wishes.source)
+    run = open_source(wishes.source, base=wishes.base)
     content: dict[str, Any] = {
         "trajectory": _trajectory(wishes, preset, run, folder),
         "inputs": _inputs(wishes, preset, run, folder),
@@ -122,6 +124,9 @@ def _trajectory(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -
     """Return the table, with a selection where there are more checkpoints than wished."""
     hub = is_repository(wishes.source)
     table = {"hub": wishes.source} if hub else {"folder": beside(wishes.source, folder)}
+    if wishes.base:
+        hub = is_repository(wishes.base)
+        table["base"] = wishes.base if hub else beside(wishes.base, folder)
     if wishes.model:
         own_code.load(wishes.model)  # a wrong name is refused now
         table["model"] = _code(wishes.model, folder)

@@ -21,10 +21,11 @@ def check_source(source: str) -> None:
         )
 
 
-def open_source(source: str, model: Any = None) -> Trajectory:
+def open_source(source: str, model: Any = None, base: str = "") -> Trajectory:
     """Return the trajectory of a folder or file or, where there is none, of a Hub repository.
 
-    `model` is a function that builds the module, for one that is not of transformers.
+    `model` is a function that builds the module, for one that is not of transformers; `base` is
+    what was fine-tuned.
 
     Raises
     ------
@@ -32,7 +33,9 @@ def open_source(source: str, model: Any = None) -> Trajectory:
         If there is neither, or it holds no checkpoints.
     """
     if not is_repository(source):
-        return Trajectory.from_folder(source, model)
+        return Trajectory.from_folder(source, model, base=base or None)
+    if base:
+        raise ArgumentError(f"a base goes with a folder of checkpoints; {source} is on the Hub.")
     try:
         return Trajectory.from_hub(source, model=model)
     except CheckpointError as error:

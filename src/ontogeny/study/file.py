@@ -34,6 +34,7 @@ _TRAJECTORY = {
     **_HUB,
     "model": str,
     "tokenizer": str,
+    "base": str,
     "on_duplicate": str,
     "select": Any,
 }
@@ -201,6 +202,11 @@ def _trajectory(table: Mapping[str, Any], base: Path) -> Trajectory:
         own["model"] = own_code.load(table["model"], base)
     if "tokenizer" in table:
         own["tokenizer"] = _tokenizer(table["tokenizer"], base)
+    if "base" in table:
+        if "hub" in table:
+            raise ArgumentError("[trajectory] base goes with folder, not with hub.")
+        near = base / table["base"]
+        own["base"] = near if near.exists() else table["base"]
     if "hub" in table:
         trajectory = Trajectory.from_hub(str(table["hub"]), **options, **own)
     elif options:

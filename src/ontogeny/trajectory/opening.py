@@ -17,6 +17,7 @@ from typing import TypeAlias
 from torch import Tensor, nn
 
 from ..errors import ArgumentError, CheckpointError
+from .adapters import adapter_steps, find_base, open_adapters, with_base
 from .checkpoint import Checkpoint
 from .findings import Finding
 from .hub.names import Revisions, choose
@@ -63,8 +64,10 @@ class Catalogue:
 Opened: TypeAlias = tuple[tuple[Checkpoint, ...], Catalogue]
 
 
-def open_folder(folder: Path, model: Template | None) -> Opened:
+def open_folder(folder: Path, model: Template | None, base: str | Path | None = None) -> Opened:
     """Return the checkpoints in `folder`, or the one that is this file.
+
+    Of adapters, step 0 is the base that they name, or the one that is given.
 
     Raises
     ------
@@ -80,8 +83,14 @@ def open_folder(folder: Path, model: Template | None) -> Opened:
         return (Checkpoint(step, folder.name, folder, weights, model),), Catalogue((step,))
     if not folder.is_dir():
         raise ArgumentError(f"{folder} is neither a folder nor a file.")
+    start = None if base is None else find_base(base, model)
     checkpoints, incomplete = [], []
-    for step, path in step_folders(folder).items():
+    paths = step_folders(folder)
+    adapters = adapter_steps(folder, paths)
+    if adapters:
+        adapted = open_adapters(folder, adapters, start, model)
+        return adapted, Catalogue(tuple(c.step for c in adapted))
+    for step, path in paths.items():
         try:
             weights = find_weights(path)
             weights.check()
@@ -90,6 +99,8 @@ def open_folder(folder: Path, model: Template | None) -> Opened:
             # Otherwise it was deleted meanwhile, as the Trainer does with old checkpoints.
             if path.exists():
                 incomplete.append((step, str(error)))
+    if checkpoints and start is not None:
+        checkpoints = [*with_base(tuple(checkpoints), start)]
     if not checkpoints:
         raise _nothing(folder, incomplete)
     steps = tuple(checkpoint.step for checkpoint in checkpoints)

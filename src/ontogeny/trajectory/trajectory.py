@@ -67,7 +67,12 @@ class Trajectory:
 
     @classmethod
     def from_folder(
-        cls, path: str | Path, model: Template | None = None, tokenizer: Any = None
+        cls,
+        path: str | Path,
+        model: Template | None = None,
+        tokenizer: Any = None,
+        *,
+        base: str | Path | None = None,
     ) -> Trajectory:
         """Return the trajectory of a folder of checkpoints.
 
@@ -84,6 +89,10 @@ class Trajectory:
             that builds it.
         tokenizer
             Used instead of the one in the folder; False for none.
+        base
+            The model that was fine-tuned, a folder or OWNER/NAME of the Hub: it is step 0. Folders
+            of adapters (LoRA, rsLoRA, DoRA of peft) name theirs. Tensors of a head that it lacks
+            are those of the first checkpoint.
 
         Raises
         ------
@@ -94,7 +103,7 @@ class Trajectory:
         """
         check_template(model)
         folder = Path(path).expanduser().resolve()
-        checkpoints, catalogue = open_folder(folder, model)
+        checkpoints, catalogue = open_folder(folder, model, base)
         title, home = folder.name, folder
         if folder.is_file():
             title, home = f"{folder.parent.name}/{folder.name}", folder.parent
