@@ -18,7 +18,10 @@ from transformers import (
 )
 
 from ontogeny import Trajectory
-from ontogeny.errors import CheckpointError
+from ontogeny.errors import ArgumentError, CheckpointError
+from ontogeny.start import Wishes, propose
+from ontogeny.start.source import open_source
+from ontogeny.study.file import _trajectory
 
 peft = pytest.importorskip("peft")
 
@@ -246,3 +249,28 @@ def test_what_is_no_base_and_a_product_is_refused_with_the_remedy(tmp_path, chan
     with pytest.raises(CheckpointError, match=message) as caught:
         Trajectory.from_folder(tmp_path / "run")
     assert str(caught.value).isprintable()
+
+
+def test_a_study_file_names_the_base(tmp_path):
+    logits = write_run(tmp_path, *GPT2, CASES["gpt2"][1])
+    (tmp_path / "base").rename(tmp_path / "elsewhere")
+    table = _trajectory({"folder": "run", "base": "elsewhere"}, tmp_path)
+    assert_logits(table, logits)
+    with pytest.raises(ArgumentError, match="base goes with folder"):
+        _trajectory({"hub": "ada/tiny", "base": "elsewhere"}, tmp_path)
+    with pytest.raises(ArgumentError, match="on the Hub"):
+        open_source("ada/tiny", base="elsewhere")
+
+
+def test_the_command_writes_the_base_into_the_study_file(tmp_path):
+    write_run(tmp_path, *GPT2, CASES["gpt2"][1])
+    np.save(tmp_path / "ids.npy", np.arange(2000, dtype=np.uint16) % 40)
+    (tmp_path / "base").rename(tmp_path / "elsewhere")
+    wishes = Wishes(
+        str(tmp_path / "run"),
+        "weights",
+        [str(tmp_path / "ids.npy")],
+        base=str(tmp_path / "elsewhere"),
+    )
+    table = propose(wishes, tmp_path).content["trajectory"]
+    assert table["base"] == str(tmp_path / "elsewhere") and "--base" in wishes.options()
