@@ -258,8 +258,8 @@ def test_a_study_file_names_the_base(tmp_path):
     assert_logits(table, logits)
     with pytest.raises(ArgumentError, match="base goes with folder"):
         _trajectory({"hub": "ada/tiny", "base": "elsewhere"}, tmp_path)
-    with pytest.raises(ArgumentError, match="on the Hub"):
-        open_source("ada/tiny", base="elsewhere")
+    with pytest.raises(ArgumentError, match="base is for folders"):
+        open_source("ada/tiny", choice={"base": "elsewhere"})
 
 
 def test_the_command_writes_the_base_into_the_study_file(tmp_path):

@@ -31,7 +31,16 @@ class Wishes:
     sets: Sequence[str] = ()
     model: str = ""
     tokenizer: str = ""
+    step_from: str = ""
+    only: Sequence[str] = ()
+    exclude: Sequence[str] = ()
     base: str = ""
+
+    @property
+    def choice(self) -> dict[str, Any]:
+        """What was said of a folder's files, as `Trajectory.from_folder` takes it."""
+        names = ("step_from", "only", "exclude", "base")
+        return {name: getattr(self, name) for name in names if getattr(self, name)}
 
     def options(self) -> list[str]:
         """Return what was asked for as options of the command, always in the same order.
@@ -48,6 +57,9 @@ class Wishes:
             "--set": self.sets,
             "--model": [self.model],
             "--tokenizer": [self.tokenizer],
+            "--step-from": [self.step_from],
+            "--only": self.only,
+            "--exclude": self.exclude,
             "--base": [self.base],
         }
         return [part for name, values in given.items() for v in values if v for part in (name, v)]
@@ -63,6 +75,8 @@ class Proposal:
     shown: ModelFacts
     available: int
     """Checkpoints that there are."""
+    lines: Sequence[str]
+    """Which they are, in which order, and what is left out."""
     left_out: Mapping[str, str] = field(default_factory=dict)
     """Why observables of the preset are not in it, by kind."""
 
@@ -97,7 +111,7 @@ def propose(
     preset = preset_named(wishes.preset)
     early = [each for each in wishes.sets if not each.startswith("observables.")]
     late = [each for each in wishes.sets if each.startswith("observables.")]
-    run = open_source(wishes.source, base=wishes.base)
+    run = open_source(wishes.source, choice=wishes.choice)
     content: dict[str, Any] = {
         "trajectory": _trajectory(wishes, preset, run, folder),
         "inputs": _inputs(wishes, preset, run, folder),
@@ -117,16 +131,18 @@ def propose(
     if shown.longest is not None and isinstance(length, int):
         content["inputs"]["max_length"] = min(length, shown.longest)
     content["observables"], left_out = fitted(preset, shown, len(chosen))
-    return Proposal(wishes, preset, with_sets(content, late), shown, len(run), left_out)
+    return Proposal(
+        wishes, preset, with_sets(content, late), shown, len(run), run.lines(), left_out
+    )
 
 
 def _trajectory(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -> dict[str, Any]:
     """Return the table, with a selection where there are more checkpoints than wished."""
     hub = is_repository(wishes.source)
     table = {"hub": wishes.source} if hub else {"folder": beside(wishes.source, folder)}
-    if wishes.base:
-        hub = is_repository(wishes.base)
-        table["base"] = wishes.base if hub else beside(wishes.base, folder)
+    table |= wishes.choice
+    if wishes.base and not is_repository(wishes.base):
+        table["base"] = beside(wishes.base, folder)
     if wishes.model:
         own_code.load(wishes.model)  # a wrong name is refused now
         table["model"] = _code(wishes.model, folder)
