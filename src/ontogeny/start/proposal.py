@@ -12,6 +12,7 @@ from ..errors import ArgumentError
 from ..observables import ModelFacts
 from ..study.file import make_sources
 from ..trajectory import Trajectory
+from ..trajectory.audit import configuration
 from .presets import Preset, fitted, preset_named
 from .sets import with_sets
 from .shown import longest_of, look
@@ -124,6 +125,9 @@ def propose(
     content = with_sets({**content, "observables": []}, early)
     chosen, inputs = make_sources(content, folder)
     before(chosen)
+    # From headers, before anything is computed; the audit of the result says the same.
+    found = [] if is_repository(wishes.source) else configuration(list(chosen))
+    lines = [*run.lines(), *(f"audit: {finding.message}" for finding in found)]
     if len(chosen) == 1:  # nothing moves that a control could follow
         content["controls"] = {"count": 0}
     shown = look(chosen[int(chosen.steps[-1])], next(iter(inputs.values())))
@@ -131,9 +135,7 @@ def propose(
     if shown.longest is not None and isinstance(length, int):
         content["inputs"]["max_length"] = min(length, shown.longest)
     content["observables"], left_out = fitted(preset, shown, len(chosen))
-    return Proposal(
-        wishes, preset, with_sets(content, late), shown, len(run), run.lines(), left_out
-    )
+    return Proposal(wishes, preset, with_sets(content, late), shown, len(run), lines, left_out)
 
 
 def _trajectory(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -> dict[str, Any]:
