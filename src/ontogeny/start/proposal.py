@@ -176,7 +176,7 @@ def _inputs(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -> di
     length = preset.length if longest is None else min(preset.length, longest)
     sizes = {"max_texts": preset.texts, "max_length": length}
     if not wishes.texts:
-        return {"bundled": "english", **sizes}
+        return {"bundled": "english-and-python", **sizes}
     paths = [beside(path, folder) for path in wishes.texts]
     tokens = [Path(path).suffix in _TOKEN_FILES for path in paths]
     if any(tokens) and not all(tokens):
