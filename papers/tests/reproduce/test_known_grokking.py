@@ -126,11 +126,6 @@ def test_an_embedding_without_concepts_has_no_waves():
     assert not found.beyond_chance and np.isnan(found.share) and np.isnan(found.readable_from)
 
 
-@pytest.mark.xfail(
-    strict=False,
-    reason="a joint dictionary's fit is not yet stable across processors' kernels (median share "
-    ".47 on some); deterministic fits will mend it",
-)
 def test_a_joint_dictionary_finds_waves_planted_in_113_rows():
     rows, rng = 113, np.random.default_rng(2)
     start, end = rng.normal(size=(rows, 64)), np.zeros((rows, 64))
@@ -159,7 +154,7 @@ def test_what_begins_before_is_a_share_of_the_change():
 def test_a_tiny_run_is_trained_studied_and_judged(tmp_path):
     run = ModularRun(modulus=5, width=8, heads=2, steps=4)
     accuracy, frequencies, concepts, rank, commutators = grokking._observables(5, 6)
-    rank = dataclasses.replace(rank, blocks=("q",), draws=4)
+    rank = dataclasses.replace(rank, blocks=("q",), n_draws=4)
     commutators = dataclasses.replace(commutators, batch_size=4, dtype="float32")
     observables = (accuracy, frequencies, concepts, rank, commutators)
     size = KnownSize({"weight decay": run}, (0,), 1, observables)

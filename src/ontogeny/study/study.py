@@ -20,6 +20,7 @@ from .folder.controls import Controls
 from .folder.frozen import entered, frozen_settings, frozen_steps, identity
 from .folder.settings import (
     Settings,
+    first_steps,
     noise_steps,
     old_reference,
     resolve_device,
@@ -69,7 +70,7 @@ class Study:
     controls, control_kind
         How many control runs are made of the run's own checkpoints, and how: runs that moved as
         far and learned nothing (see `Trajectory.control`). At least two give a spread to judge
-        by; without any, nothing can be called learned.
+        by; without any, nothing but the loss can be called learned.
     control_steps
         At about how many steps each control run is read.
     control_runs
@@ -311,6 +312,7 @@ class Study:
         return Settings(
             reference_step=resolve_reference(self._reference, steps, frozen),
             noise_steps=noise_steps(steps, self._noise, kept),
+            first_steps=first_steps(steps, frozen),
             **self._options,
         )
 
@@ -329,6 +331,7 @@ class Study:
             "noise": self._noise,
             "noise_steps": list(settings.noise_steps),
             "steps": steps,
+            "first_steps": list(settings.first_steps),
             "control_steps": self._controls.steps,
             "controls": [control.to_dict() for control in controls],
         }

@@ -27,7 +27,7 @@ from .warping import dtw
 
 SLOW_SURROGATES = 99
 HALF = NEIGHBOURS // 2
-SCHEDULE = "both jump or cycle at the same checkpoints, as a shared schedule would make them"
+SCHEDULE = "jumps or a cycle in common, which a shared schedule would make, cannot be ruled out"
 NAN = float("nan")
 
 
@@ -50,7 +50,8 @@ class SignalComparison:
         often. NaN where a series has no noise distinguishable from its trend, and where both have
         jumps or a cycle in common: one schedule does that to unrelated quantities.
     structure_p
-        p-value of "they have no jumps and no cycle in common". Up to 0.2 they are not judged.
+        p-value of "they have no jumps and no cycle in common", corrected for the four kinds that
+        are tried. Up to 0.2 these cannot be ruled out, and the pair is not judged.
     dtw
         Dynamic time warping distance of the standardised values.
     dtw_surrogates
@@ -96,7 +97,7 @@ def compare_signals(
     *,
     half_window: int = 2,
     neighbours: int = 3,
-    n_surrogates: int = 999,
+    n_draws: int = 999,
     random_state: int = 0,
     reference_index: int | None = None,
 ) -> SignalComparison:
@@ -112,7 +113,7 @@ def compare_signals(
         Neighbours on each side in the rolling means.
     neighbours
         Of the estimator of mutual information.
-    n_surrogates
+    n_draws
         Surrogates behind the p-values; the first 99 also give the means of DTW and mutual
         information.
     random_state
@@ -166,11 +167,11 @@ def compare_signals(
     first, second = (
         checked_table(name, given, times, reference_index) for name, given in (("x", x), ("y", y))
     )
-    if n_surrogates < 19:
-        raise ArgumentError(f"n_surrogates must be at least 19; got {n_surrogates}.")
+    if n_draws < 19:
+        raise ArgumentError(f"n_draws must be at least 19; got {n_draws}.")
     rng = np.random.default_rng(random_state)
     draws = _Draws(
-        random_factors(n_surrogates, len(times), rng),
+        random_factors(n_draws, len(times), rng),
         np.argsort(rng.random((SLOW_SURROGATES, len(times))), axis=1),
     )
     compared = [

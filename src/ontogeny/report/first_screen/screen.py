@@ -10,7 +10,7 @@ from ...words.formats import control_runs, interval_text, joined, plural, senten
 from ...words.landmarks import LossStory, read_loss
 from ...words.loss import Sentence, ability, control_loss, loss_heading
 from ...words.order import order_sentence
-from ...words.overview import overview
+from ...words.overview import overview, undecided
 from ...words.rows import counted_rows
 from ..concepts.lives import Concepts
 from ..concepts.nodes import asked_for, failure, fitted_apart, read_concepts
@@ -74,9 +74,12 @@ def _appeared(content: Content, concepts: Concepts | None) -> Sentence:
         return _other_rows(content, why)
     total = plural(len(concepts.every), "concept")
     if not concepts.every:
+        count = len(concepts.apart)
+        apart = f" and is found by both halves of the texts; {count:,} by one fit alone"
+        apart = apart if count else ""
         return Sentence(
             "No concept was found.",
-            f"None of {concepts.latents:,} latents can be read from two checkpoints.",
+            f"None of {concepts.latents:,} latents can be read from two checkpoints{apart}.",
         )
     if concepts.named is None or concepts.unnamed:
         because = concepts.unnamed.rstrip(".")
@@ -182,7 +185,9 @@ def _control_lead(content: Content, loss: LossStory | None) -> str:
             return "Control runs do not learn to predict."
         if not row.controlled:
             return "There are too few control runs to compare with."
-        return "The loss did no better than in control runs."
+        if row.outside:
+            return f"In every control run the loss did worse. {undecided(row)}".strip()
+        return "The loss is not shown to do better than in control runs."
     compared = [row for row in counted_rows(content.rows) if row.controlled]
     if not compared:
         return "Nothing could be compared with control runs."
