@@ -50,16 +50,26 @@ def test_a_name_with_brackets_is_a_file_before_it_is_a_glob(tmp_path):
     assert text_files(tmp_path / "notes[1].txt") == ["kept"]
 
 
-PROSE = " ".join(f"Sentence number {n} tells of one more thing that nobody knew." for n in range(40))
+PROSE = " ".join(
+    f"Sentence number {n} tells of one more thing that nobody knew." for n in range(40)
+)
 
 
 @pytest.mark.parametrize(
     ("content", "form", "count"),
     [
-        ("".join(f"A story about number {n}. {'It rains. ' * (n % 7)}\n" for n in range(80)), "line", 80),
+        (
+            "".join(f"A story about number {n}. {'It rains. ' * (n % 7)}\n" for n in range(80)),
+            "line",
+            80,
+        ),
         (textwrap.fill(PROSE, 72) + "\n\n" + textwrap.fill(PROSE, 72) + "\n", "paragraph", 2),
         (textwrap.fill(PROSE, 72), "file", 1),
-        ("KING:\nHear me speak.\n\nALL:\nSpeak, speak.\n\nKING:\nYou are resolved.\n", "paragraph", 3),
+        (
+            "KING:\nHear me speak.\n\nALL:\nSpeak, speak.\n\nKING:\nYou are resolved.\n",
+            "paragraph",
+            3,
+        ),
         ("def f(x):\n    return x\n\n\ndef g():\n    pass\n", "paragraph", 2),
         ("A tale.\n\nIts end.\n<|endoftext|>\nAnother.\n<|endoftext|>\n", "document", 2),
         (f" = Oak = \n \n {PROSE} \n {PROSE} \n \n = = Age = = \n \n {PROSE} \n", "line", 3),
@@ -80,7 +90,11 @@ def test_many_short_files_are_a_text_each(tmp_path):
 
 def test_white_space_and_short_pieces_stay_as_they_are(tmp_path):
     (tmp_path / "x.txt").write_text("One\n\n  if x:\n\treturn  1\n\nTwo\n", encoding="utf-8")
-    assert text_files(tmp_path / "x.txt", unit="paragraph") == ["One", "  if x:\n\treturn  1", "Two"]
+    assert text_files(tmp_path / "x.txt", unit="paragraph") == [
+        "One",
+        "  if x:\n\treturn  1",
+        "Two",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -89,8 +103,16 @@ def test_white_space_and_short_pieces_stay_as_they_are(tmp_path):
         ("x.jsonl", '{"content": "a b", "id": "7"}\n{"content": " c", "id": "8"}\n', ["a b", " c"]),
         ("x.json", '{"data": [{"story": "a b"}, {"story": "c d"}]}', ["a b", "c d"]),
         ("x.csv", 'id,comment,stars\n1,"good, really",5\n2,so so,3\n', ["good, really", "so so"]),
-        ("x.tsv", 'sentence\tlabel\n"hide new\t0\ncontains no wit\t1\n', ['"hide new', "contains no wit"]),
-        ("x.csv", "1,It was a long day here.\n0,No rain fell.\n", ["It was a long day here.", "No rain fell."]),
+        (
+            "x.tsv",
+            'sentence\tlabel\n"hide new\t0\ncontains no wit\t1\n',
+            ['"hide new', "contains no wit"],
+        ),
+        (
+            "x.csv",
+            "1,It was a long day here.\n0,No rain fell.\n",
+            ["It was a long day here.", "No rain fell."],
+        ),
     ],
 )
 def test_the_column_of_texts_is_guessed_where_one_is_text(tmp_path, name, content, texts):
@@ -108,7 +130,7 @@ def test_a_parquet_file_is_read_by_its_column(tmp_path):
 def test_of_several_columns_of_text_one_must_be_named(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("question,answer\nwho is it,nobody at all\nwhy so,just because\n")
-    with pytest.raises(ArgumentError, match=r"'question', 'answer'\): name one with --set inputs.field"):
+    with pytest.raises(ArgumentError, match=r"'question', 'answer'\): name one"):
         text_files(path)
     assert text_files(path, field="answer") == ["nobody at all", "just because"]
 

@@ -51,7 +51,8 @@ def wished(
     texts: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FILE", help="Texts, or token ids (.npy, .bin); a sample of English by default."
+            metavar="FILE",
+            help="Texts, or token ids (.npy, .bin); English that is here by default.",
         ),
     ] = None,
     steps: Annotated[
@@ -69,9 +70,14 @@ def wished(
         str,
         typer.Option(metavar="NAME", help="A tokenizer on the Hub, a folder, FILE:NAME, or none."),
     ] = "",
+    max_length: Annotated[
+        int | None,
+        typer.Option(min=2, metavar="N", help="Tokens of a text; what follows is cut off."),
+    ] = None,
 ) -> dict[str, Any]:
     """Return what was asked for, as `ontogeny.start.Wishes` takes it."""
     given = {"texts": texts, "steps": steps, "sets": sets, "model": model, "tokenizer": tokenizer}
+    given["max_length"] = max_length
     return {key: value for key, value in {"preset": preset, **given}.items() if value}
 
 

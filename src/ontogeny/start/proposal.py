@@ -31,6 +31,7 @@ class Wishes:
     sets: Sequence[str] = ()
     model: str = ""
     tokenizer: str = ""
+    max_length: int | None = None
 
     def options(self) -> list[str]:
         """Return what was asked for as options of the command, always in the same order.
@@ -47,6 +48,7 @@ class Wishes:
             "--set": self.sets,
             "--model": [self.model],
             "--tokenizer": [self.tokenizer],
+            "--max-length": [str(self.max_length or "")],
         }
         return [part for name, values in given.items() for v in values if v for part in (name, v)]
 
@@ -173,7 +175,8 @@ def _tokenizer(named: str, folder: Path) -> str:
 
 def _inputs(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -> dict[str, Any]:
     longest = longest_of(run.checkpoints[-1])
-    length = preset.length if longest is None else min(preset.length, longest)
+    length = wishes.max_length or preset.length
+    length = length if longest is None else min(length, longest)
     sizes = {"max_texts": preset.texts, "max_length": length}
     if not wishes.texts:
         return {"bundled": "english-and-python", **sizes}

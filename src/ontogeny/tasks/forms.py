@@ -60,7 +60,7 @@ def form_of(contents: Sequence[str]) -> str:
         return "line"
     if _is_wrapped(several):
         return "paragraph" if len(together) > len(contents) else "file"
-    few = len(lines) / len(together) <= _LINES_OF_A_PARAGRAPH
+    few = len(together) > len(contents) and len(lines) / len(together) <= _LINES_OF_A_PARAGRAPH
     return "paragraph" if few and np.median(lines) < _LONG_LINE else "line"
 
 
@@ -103,4 +103,6 @@ def _is_wrapped(blocks: Sequence[Sequence[str]]) -> bool:
     ]
     ends, words = np.array(pairs).T
     width = np.quantile(ends, 0.98)
+    if width >= _LONG_LINE:
+        return False
     return bool(np.mean(ends + 1 + words > width) >= _WRAPPED)
