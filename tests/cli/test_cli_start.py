@@ -52,7 +52,10 @@ def test_init_writes_a_file_with_comments_that_runs(there, tmp_path, capsys):
     assert "time: about 1 minute, by" in out and "on disk: " in out
     text = file.read_text()
     content = tomllib.loads(text)
-    assert content["inputs"]["bundled"] == "english" and content["inputs"]["max_texts"] == 20
+    assert (
+        content["inputs"]["bundled"] == "english-and-python"
+        and content["inputs"]["max_texts"] == 20
+    )
     assert content["trajectory"]["select"] == {"count": 3, "spacing": "log"}
     assert "# How well does the model predict these texts?" in text and "of 6 checkpoints" in text
     assert len(read_study(file).trajectory) == 3
