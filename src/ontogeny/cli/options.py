@@ -100,7 +100,8 @@ def wished(
     ] = "",
 ) -> dict[str, Any]:
     """Return what was asked for, as `ontogeny.start.Wishes` takes it."""
-    given = {"texts": texts, "steps": steps, "sets": sets, "model": model, "tokenizer": tokenizer}
+    given: dict[str, Any] = {"texts": texts, "steps": steps, "sets": sets}
+    given |= {"model": model, "tokenizer": tokenizer}
     given |= {"max_length": max_length, "base": base, **chosen(step_from, only, exclude)}
     return {key: value for key, value in {"preset": preset, **given}.items() if value}
 

@@ -67,11 +67,10 @@ def _parsed(where: str, content: str) -> Any:
 
 def _table(path: Path, content: str, separator: str, field: str | int | None) -> dict[str, Any]:
     """Return rows by their line; the first names the columns if it reads like names."""
-    quoting = csv.QUOTE_MINIMAL if separator == "," else csv.QUOTE_NONE
     reader = csv.reader(
         (f"{line}\n" for line in content.split("\n")),
         delimiter=separator,
-        quoting=quoting,
+        quoting=csv.QUOTE_MINIMAL if separator == "," else csv.QUOTE_NONE,
         strict=True,
     )
     records: dict[str, list[str]] = {}

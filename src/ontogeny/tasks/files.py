@@ -122,9 +122,9 @@ def document_files(
     if not grouped:
         raise ArgumentError(f"paths {_shown(paths)} hold no text.")
     number = np.repeat(np.arange(len(grouped)), [len(texts) for texts in grouped])
-    texts = tuple(text for texts in grouped for text in texts)
+    flat = tuple(text for texts in grouped for text in texts)
     form = " and ".join(dict.fromkeys(forms))
-    return LabelledTexts(texts, None, "files", (), number, form)
+    return LabelledTexts(flat, None, "files", (), number, form)
 
 
 def _content(path: Path, encoding: str) -> str:
