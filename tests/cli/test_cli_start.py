@@ -73,7 +73,7 @@ def test_study_goes_from_a_folder_to_a_page_and_then_on_with_it(there, tmp_path,
     code, out, _ = call(capsys, *arguments, "--preset", "quick", "--steps", "0,4,16", *SMALL)
     page = folder / "report.html"
     assert code == 0 and f"page: {page}" in out and "preset quick" in out
-    assert "the English sample of ontogeny: 20 texts" in page.read_text()
+    assert "the English sample of ontogeny and Python" in page.read_text()
     for again in ((), ("--preset", "quick", "--steps", "0,4,16", *SMALL)):
         code, out, err = call(capsys, *arguments, *again)
         assert code == 0 and "going on with" in out and "all cells are done" in err

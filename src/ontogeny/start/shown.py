@@ -15,7 +15,7 @@ from .. import capture
 from ..capture.causality import check_causal
 from ..capture.families import longest_text
 from ..capture.forward import quiet, run
-from ..capture.listing import LayerInfo
+from ..capture.layers import LayerInfo
 from ..capture.logits import logits_of
 from ..capture.loss import resolve_objective
 from ..capture.ov_circuit import check_has_ov_circuit
