@@ -33,7 +33,7 @@ VARIABLES = {
 }
 
 
-def words_known(data: xr.Dataset) -> xr.Dataset:
+def with_renamed_words(data: xr.Dataset) -> xr.Dataset:
     """Return the cells of the loss with what its renamings say.
 
     Added are ``loss_p_known`` and ``loss_p_gain`` over steps, ``loss_learned_from`` and
