@@ -41,7 +41,7 @@ class MinimalPairs(OfPredictions):
     ----------
     files
         JSON lines, CSV or TSV, with a ``right`` and a ``wrong`` text and, where there is one, a
-        ``group``; files of BLiMP as they are. Without, English pairs that come with the package.
+        ``group``; files of BLiMP as they are.
     method
         ``"sentence"`` or ``"prefix"``: BLiMP's one-prefix and two-prefix methods.
     per_token
@@ -172,7 +172,7 @@ class MinimalPairs(OfPredictions):
             "turned_contrast": ("pair", turned),
             "tokens_right": ("pair", tokens.scored[:count]),
             "tokens_wrong": ("pair", tokens.scored[count:]),
-            "right_ngrams": ("pair", _right(scores[:count], scores[count:], 1e-9)),
+            "right_ngrams": ("pair", _right(scores[:count] - scores[count:], 1e-9)),
         }
         if left_out:
             state["left_out"] = ("left_out", _texts(left_out))
@@ -187,7 +187,7 @@ class MinimalPairs(OfPredictions):
             scores = scores / tokens.scored
         right, wrong = np.split(scores, 2)
         groups, place = _groups(state)
-        share = np.bincount(place, _right(right, wrong)) / np.bincount(place)
+        share = np.bincount(place, _right(right - wrong)) / np.bincount(place)
         return xr.Dataset(
             {
                 "score_right": ("pair", right),
@@ -204,8 +204,8 @@ class MinimalPairs(OfPredictions):
         """
         if "score_right" not in data or "group_of_pair" not in data:
             return data
-        pairs = [data[name].transpose("step", "pair") for name in ("score_right", "score_wrong")]
-        right = _right(*(each.values for each in pairs))
+        apart = (data.score_right - data.score_wrong).transpose("step", "pair").values
+        right = _right(apart)
         half = np.full(data.sizes["pair"], 0.5)
         return with_courses(data, right, data.group_of_pair, half, data.right_ngrams)
 
@@ -219,9 +219,8 @@ class MinimalPairs(OfPredictions):
         return [*group_words(data, "pair"), *filter(None, [said_of(left_out)])]
 
 
-def _right(right: np.ndarray, wrong: np.ndarray, tie: float = 0.0) -> np.ndarray:
+def _right(apart: np.ndarray, tie: float = 0.0) -> np.ndarray:
     """Return 1 where the right text is likelier, .5 of a tie, NaN where nothing was measured."""
-    apart = right - wrong
     verdict = np.where(apart > tie, 1.0, np.where(apart < -tie, 0.0, 0.5))
     return np.where(np.isfinite(apart), verdict, np.nan)
 

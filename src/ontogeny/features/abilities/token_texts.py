@@ -82,10 +82,11 @@ class TokenTexts:
     @classmethod
     def of_state(cls, state: xr.Dataset) -> TokenTexts:
         """Return the texts that `variables` put into a state."""
-        names = ("token_ids", "token_width", "text_start")
         mask_token = int(state["mask_token_id"])
-        arrays = (np.asarray(state[name].values) for name in names)
-        return cls(*arrays, None if mask_token == _UNKNOWN else mask_token)
+        return cls(
+            *(state.token_ids.values, state.token_width.values, state.text_start.values),
+            None if mask_token == _UNKNOWN else mask_token,
+        )
 
     def inputs(self, texts: Sequence[int] | np.ndarray) -> Inputs:
         """Return some texts as inputs, in which only tokens with a score are ordinary."""
