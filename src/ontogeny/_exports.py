@@ -85,7 +85,7 @@ def homes(module: str) -> Mapping[str, str]:
     Examples
     --------
     >>> homes("geometry")["two_nn"]
-    'ontogeny.features.dimension.intrinsic'
+    'ontogeny_papers.geometry.intrinsic'
     """
     packages = tuple(entry.value for entry in entry_points(group=GROUP))
     result: dict[str, str] = {}

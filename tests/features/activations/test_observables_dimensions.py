@@ -12,11 +12,11 @@ from helpers import study_examples as examples
 from ontogeny import dynamics, geometry
 from ontogeny.errors import ArgumentError
 from ontogeny.features.activations.dimensions import _isotropic, _measures
-from ontogeny.features.dimension.averages import window_steps
 from ontogeny.observables import Concepts, EffectiveDimensions, IntrinsicDimension
 from ontogeny.observables.base import dataset
 from ontogeny.summary import Units
 from ontogeny.words.names import named
+from ontogeny_papers.dynamics.averages import window_steps
 
 MEASURES = [q.name for q in EffectiveDimensions.quantities]
 

@@ -11,12 +11,12 @@ import ontogeny as og
 from helpers.series_examples import EARLY, LATE, planted
 from helpers.study_examples import LAYERS, developing, tiny_inputs
 from ontogeny.dynamics import compare_fits, compare_signals, learning_progress, recurrence
-from ontogeny.dynamics.two_regimes import Regime
-from ontogeny.dynamics.two_regimes import Regimes as Found
 from ontogeny.errors import ArgumentError
 from ontogeny.features.curves.base import chosen, curve_reference, curves_of, floor_of
-from ontogeny.features.curves.regimes import _row
 from ontogeny.observables import Fits, LearningDynamics, Regimes, Signals, make
+from ontogeny_papers.dynamics.two_regimes import Regime
+from ontogeny_papers.dynamics.two_regimes import Regimes as Found
+from ontogeny_papers.observables.curves.regimes import _row
 
 PATHS = [f"layers.{i}.mlp" for i in range(4)]
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ArgumentError, NonFiniteError
-from .series import checked_steps, checked_values
+from ontogeny.dynamics.series import checked_steps, checked_values
+from ontogeny.errors import ArgumentError, NonFiniteError
 
 FEWEST_FOR_A_TREND = 10
 NEIGHBOURS = 4

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import t
 
-from ..errors import ArgumentError
+from ontogeny.dynamics.series import checked_steps, checked_table
+from ontogeny.errors import ArgumentError
+
 from .regime_search import RegimeSearch
-from .series import checked_steps, checked_table
 
 FEWEST_RESIDUALS = 5
 NAN = float("nan")

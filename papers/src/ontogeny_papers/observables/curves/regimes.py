@@ -10,15 +10,17 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ...dynamics import holm, regimes
+from ontogeny.dynamics import holm
+from ontogeny.errors import check_number, check_whole
+from ontogeny.features.curves.base import OfCurve, curve_reference, short
+from ontogeny.figures import Boundary, Curves, Figure, Section
+from ontogeny.observables.catalogued import PresetEntry, Presets
+from ontogeny.summary import NumberTable
+from ontogeny.summary.tables import along
+from ontogeny.words.names import Names
+
 from ...dynamics.two_regimes import Regimes as Found
-from ...errors import check_number, check_whole
-from ...figures import Boundary, Curves, Figure, Section
-from ...observables.catalogued import PresetEntry, Presets
-from ...summary import NumberTable
-from ...summary.tables import along
-from ...words.names import Names
-from .base import OfCurve, curve_reference, short
+from ...dynamics.two_regimes import regimes
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode
 
-from ...errors import ArgumentError, NonFiniteError, check_whole
+from ontogeny.errors import ArgumentError, NonFiniteError, check_whole
 
 Loss: TypeAlias = Callable[[nn.Module, Any], Tensor]
 Vector: TypeAlias = dict[str, Tensor]

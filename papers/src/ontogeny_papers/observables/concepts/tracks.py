@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ...figures import Column, Curves, Figure, Heatmap, Section, Table
-from ...observables.base import SeriesReading
-from ...observables.catalogued import PresetEntry, Presets
-from ...observables.concept_series import ConceptSeries, finished_dictionaries
-from ...summary.bands import over_steps
-from ...words.names import Names
-from .tracking import tracks
+from ontogeny.figures import Column, Curves, Figure, Heatmap, Section, Table
+from ontogeny.observables.base import SeriesReading
+from ontogeny.observables.catalogued import PresetEntry, Presets
+from ontogeny.summary.bands import over_steps
+from ontogeny.words.names import Names
+
+from ...distances.tracking import tracks
+from .series import ConceptSeries, finished_dictionaries
 
 _EVENTS = {"birth": "births", "split": "splits", "death": "deaths", "merge": "merges"}
 

@@ -8,19 +8,19 @@ import pytest
 
 from helpers.series_examples import EARLY, LATE, planted
 from ontogeny.dynamics import regimes
-from ontogeny.dynamics.jumps import _without_jumps, jump_gains
-from ontogeny.dynamics.noise_levels import (
+from ontogeny.errors import ArgumentError, NonFiniteError
+from ontogeny_papers.dynamics.jumps import _without_jumps, jump_gains
+from ontogeny_papers.dynamics.noise_levels import (
     Panel,
     best_boundaries,
     double_boundary,
     segment_costs,
     single_boundary,
 )
-from ontogeny.dynamics.regime_search import without_bend
-from ontogeny.dynamics.trends import neighbour_residuals
-from ontogeny.errors import ArgumentError, NonFiniteError
+from ontogeny_papers.dynamics.regime_search import without_bend
+from ontogeny_papers.dynamics.trends import neighbour_residuals
 
-implementation = importlib.import_module("ontogeny.dynamics.two_regimes")
+implementation = importlib.import_module("ontogeny_papers.dynamics.two_regimes")
 
 
 def two_regimes(ratio=8.0, count=1, seed=0, steps=LATE, boundary=25):

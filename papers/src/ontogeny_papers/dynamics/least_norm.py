@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, matrix, namespace
-from ..distances.pair import as_given, double
-from ..errors import ArgumentError, check_choice
+from ontogeny.arrays import Array, matrix, namespace
+from ontogeny.distances.pair import as_given, double
+from ontogeny.errors import ArgumentError, check_choice
+
 from .residual_norms import NORMS, ResidualNorm, matrix_norm
 
 ENCODER_NORMS = ("fro", "nuclear", "2", "l1", "linf", "induced-l1", "induced-linf")

@@ -8,8 +8,8 @@ from scipy.interpolate import make_smoothing_spline
 
 from helpers.series_examples import EARLY, LATE, planted
 from ontogeny.dynamics import detrend
-from ontogeny.dynamics.trends import _demmler_reinsch, neighbour_residuals, step_coordinate
 from ontogeny.errors import ArgumentError, NonFiniteError
+from ontogeny_papers.dynamics.trends import _demmler_reinsch, neighbour_residuals, step_coordinate
 
 
 @pytest.mark.parametrize("smoothing", [1e-3, 0.1, 10.0])

@@ -16,7 +16,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from ...errors import ArgumentError, NonFiniteError, check_choice
+from ontogeny.errors import ArgumentError, NonFiniteError, check_choice
+
 from .field import GradientField, Loss, Vector, inner, norm
 
 METHODS = ("difference", "bracket")

@@ -10,7 +10,7 @@ from scipy.stats import entropy
 import ontogeny as og
 from ontogeny import dynamics
 from ontogeny.errors import ArgumentError, NonFiniteError
-from ontogeny.features.encoder.logits import concept_shares
+from ontogeny_papers.dynamics.logits import concept_shares
 
 
 def _run(n=600, m=12, r=4, seed=0):

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...arrays import Array, matrix, to_numpy
-from ...errors import ArgumentError, check_choice, check_number, check_whole
+from ontogeny.arrays import Array, matrix, to_numpy
+from ontogeny.errors import ArgumentError, check_choice, check_number, check_whole
+
 from .neighbours import two_nearest
 
 if TYPE_CHECKING:

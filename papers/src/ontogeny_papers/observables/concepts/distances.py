@@ -9,14 +9,15 @@ from typing import ClassVar
 import numpy as np
 import xarray as xr
 
-from ... import distances
-from ...figures import Figure, Heatmap, Section
-from ...observables.arguments import check_names
-from ...observables.base import SeriesReading
-from ...observables.catalogued import PresetEntry, Presets
-from ...observables.concept_series import ConceptSeries, finished_dictionaries
-from ...quantities import Quantity
-from ...words.names import Names
+from ontogeny import distances
+from ontogeny.figures import Figure, Heatmap, Section
+from ontogeny.observables.arguments import check_names
+from ontogeny.observables.base import SeriesReading
+from ontogeny.observables.catalogued import PresetEntry, Presets
+from ontogeny.quantities import Quantity
+from ontogeny.words.names import Names
+
+from .series import ConceptSeries, finished_dictionaries
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from ...arrays import Array, matrix, to_numpy
-from ...errors import ArgumentError
+from ontogeny.arrays import Array, matrix, to_numpy
+from ontogeny.errors import ArgumentError
+
 from .intrinsic import (
     check_estimator,
     dimension_of_ratios,

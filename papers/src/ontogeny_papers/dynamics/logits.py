@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_softmax
 
-from ...arrays import Array, matrix, to_numpy
-from ...errors import ArgumentError
+from ontogeny.arrays import Array, matrix, to_numpy
+from ontogeny.errors import ArgumentError
 
 
 @dataclass(frozen=True, eq=False)

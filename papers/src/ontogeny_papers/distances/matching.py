@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...arrays import Array, to_numpy
-from ...distances.correlations import optimal_of
-from ...distances.pair import Factors, Pair, pair_of
-from ...errors import ArgumentError
+from ontogeny.arrays import Array, to_numpy
+from ontogeny.distances.correlations import optimal_of
+from ontogeny.distances.pair import Factors, Pair, pair_of
+from ontogeny.errors import ArgumentError
 
 
 @dataclass(frozen=True)

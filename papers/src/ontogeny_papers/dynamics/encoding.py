@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array, matrix, namespace, to_numpy
-from ...distances.matching import assignments
-from ...dynamics.least_norm import Encoder, fit_encoder
-from ...errors import ArgumentError
+from ontogeny.arrays import Array, matrix, namespace, to_numpy
+from ontogeny.distances.matching import assignments
+from ontogeny.errors import ArgumentError
+
+from .least_norm import Encoder, fit_encoder
 from .logits import LogitComparison, compare_logits
 
 

@@ -10,19 +10,20 @@ import numpy as np
 import torch
 import xarray as xr
 
-from ... import dynamics
+from ontogeny import dynamics
+from ontogeny.errors import ArgumentError, check_choice, check_number
+from ontogeny.figures import Figure, Heatmap, Section
+from ontogeny.needs import InputSet, Need
+from ontogeny.observables.base import Reading, Run, by_layer
+from ontogeny.observables.catalogued import SOME_LAYERS, PresetEntry, Presets
+from ontogeny.observables.extractor_fits import FromExtractor, extractor_title, layer_state
+from ontogeny.quantities import Measured, Quantity
+from ontogeny.summary.reference import reference_index
+from ontogeny.units import Units
+from ontogeny.words.names import Names
+
 from ...dynamics.least_norm import ENCODER_NORMS, Encoder
-from ...errors import ArgumentError, check_choice, check_number
-from ...figures import Figure, Heatmap, Section
-from ...needs import InputSet, Need
-from ...observables.base import Reading, Run, by_layer
-from ...observables.catalogued import SOME_LAYERS, PresetEntry, Presets
-from ...observables.extractor_fits import FromExtractor, extractor_title, layer_state
-from ...quantities import Measured, Quantity
-from ...summary.reference import reference_index
-from ...units import Units
-from ...words.names import Names
-from .logits import concept_shares
+from ...dynamics.logits import concept_shares
 
 _CODES = ("train-fitted", "test-fitted")
 _METRICS = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..arrays import Array, namespace
+from ontogeny.arrays import Array, namespace
 
 
 class ResidualNorm(NamedTuple):

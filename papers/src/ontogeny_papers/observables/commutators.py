@@ -9,20 +9,21 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ... import updates
-from ...capture.objectives import loss_names
-from ...errors import ArgumentError, check_choice, check_number
-from ...figures import Section
-from ...needs import Gradients, Need
-from ...observables.base import Observable
-from ...observables.catalogued import PresetEntry, Presets
-from ...quantities import Quantity
-from ...summary.noise import Z
-from ...summary.tables import along
-from ...words.names import Names
-from .commutators import METHODS, Commutator
-from .field import norm
-from .pairs import FEWEST as FEWEST_PAIRS
+from ontogeny import updates
+from ontogeny.capture.objectives import loss_names
+from ontogeny.errors import ArgumentError, check_choice, check_number
+from ontogeny.figures import Section
+from ontogeny.needs import Gradients, Need
+from ontogeny.observables.base import Observable
+from ontogeny.observables.catalogued import PresetEntry, Presets
+from ontogeny.quantities import Quantity
+from ontogeny.summary.noise import Z
+from ontogeny.summary.tables import along
+from ontogeny.words.names import Names
+
+from ..updates.commutators import METHODS, Commutator
+from ..updates.field import norm
+from ..updates.pairs import FEWEST as FEWEST_PAIRS
 
 STATISTICS = ("median", "90 % point")
 

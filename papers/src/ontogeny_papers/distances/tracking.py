@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...arrays import Array, to_numpy
-from ...distances.pair import Pair, stacked, step_labels
-from ...errors import ArgumentError
+from ontogeny.arrays import Array, to_numpy
+from ontogeny.distances.pair import Pair, stacked, step_labels
+from ontogeny.errors import ArgumentError
+
 from .matching import shuffled_matches
 
 if TYPE_CHECKING:

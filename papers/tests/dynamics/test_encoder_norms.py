@@ -9,9 +9,9 @@ from scipy.optimize import linprog
 from sklearn.linear_model import Ridge
 
 from ontogeny import dynamics
-from ontogeny.dynamics.least_norm import ENCODER_NORMS
-from ontogeny.dynamics.residual_norms import NORMS, matrix_norm
 from ontogeny.errors import ArgumentError, NonFiniteError
+from ontogeny_papers.dynamics.least_norm import ENCODER_NORMS
+from ontogeny_papers.dynamics.residual_norms import NORMS, matrix_norm
 
 
 def _data(n=40, m=4, r=3, seed=0, noise=1.0):

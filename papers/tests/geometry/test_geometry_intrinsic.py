@@ -10,8 +10,6 @@ from scipy.stats import ortho_group
 
 from ontogeny import concepts
 from ontogeny.errors import ArgumentError, NonFiniteError
-from ontogeny.features.dimension.intrinsic import METHODS, _estimate
-from ontogeny.features.dimension.neighbours import two_nearest
 from ontogeny.geometry import (
     SpectrumOnlyWarning,
     two_nn,
@@ -19,6 +17,8 @@ from ontogeny.geometry import (
     two_nn_calibrated,
     two_nn_null,
 )
+from ontogeny_papers.geometry.intrinsic import METHODS, _estimate
+from ontogeny_papers.geometry.neighbours import two_nearest
 
 
 def points(n=300, m=6, seed=0):

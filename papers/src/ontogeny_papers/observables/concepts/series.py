@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..errors import ArgumentError
-from ..needs import Need, Series
-from .arguments import check_node
-from .base import Observable, SeriesReading
-from .catalogued import SECONDS
+from ontogeny.errors import ArgumentError
+from ontogeny.needs import Need, Series
+from ontogeny.observables.arguments import check_node
+from ontogeny.observables.base import Observable, SeriesReading
+from ontogeny.observables.catalogued import SECONDS
 
 
 @dataclass(frozen=True)

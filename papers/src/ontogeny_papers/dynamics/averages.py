@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...arrays import Array, matrix, to_numpy
-from ...distances import align
-from ...errors import ArgumentError, check_choice
+from ontogeny.arrays import Array, matrix, to_numpy
+from ontogeny.distances import align
+from ontogeny.errors import ArgumentError, check_choice
 
 AVERAGES = ("aligned", "unaligned", "report-code")
 

@@ -10,20 +10,21 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ... import dynamics, geometry
-from ...distances import align
-from ...errors import ArgumentError, NonFiniteError, check_choice, check_number, check_whole
-from ...figures import Column, Figure, Footer, Section, Table
-from ...observables.arguments import check_names
-from ...observables.base import SeriesReading
-from ...observables.catalogued import PresetEntry, Presets
-from ...observables.concept_series import ConceptSeries, finished_dictionaries
-from ...quantities import Measured, Quantity
-from ...words.names import Names
-from .averages import AVERAGES, window_steps
-from .dimension_change import DimensionChange
-from .intrinsic import METHODS
-from .intrinsic import IntrinsicDimension as geometry_IntrinsicDimension
+from ontogeny import dynamics, geometry
+from ontogeny.distances import align
+from ontogeny.errors import ArgumentError, NonFiniteError, check_choice, check_number, check_whole
+from ontogeny.figures import Column, Figure, Footer, Section, Table
+from ontogeny.observables.arguments import check_names
+from ontogeny.observables.base import SeriesReading
+from ontogeny.observables.catalogued import PresetEntry, Presets
+from ontogeny.quantities import Measured, Quantity
+from ontogeny.words.names import Names
+
+from ...dynamics.averages import AVERAGES, window_steps
+from ...geometry.dimension_change import DimensionChange
+from ...geometry.intrinsic import METHODS
+from ...geometry.intrinsic import IntrinsicDimension as geometry_IntrinsicDimension
+from .series import ConceptSeries, finished_dictionaries
 
 _WINDOWS: dict[str, Any] = {
     "halves": None,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...arrays import Array, matrix, to_numpy
-from ...errors import check_whole
+from ontogeny.arrays import Array, matrix, to_numpy
+from ontogeny.errors import check_whole
 
 FEWEST = 6
 """Pairs for a 95 % interval: of n, even the range misses the median with probability 2 / 2ⁿ."""
