@@ -1,8 +1,7 @@
 """Series over training steps: did they change, when, and could it be chance.
 
 Functions of NumPy arrays only. The training step is the last axis of series (`development`,
-`step_order_test`, `detrend`) and the first one of tables with one column a layer (`regimes`,
-`compare_signals`, `standardise`).
+`step_order_test`) and the first one of tables with one column a layer (`compare_signals`).
 """
 
 from __future__ import annotations
