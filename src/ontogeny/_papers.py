@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 
 from .errors import MissingExtraError
 
@@ -57,6 +58,18 @@ def of_papers(module: str) -> list[str]:
     True
     """
     return _NAMES.get(module, "").split()
+
+
+def kinds_of_papers() -> list[str]:
+    """Return the kinds of observables that the papers' distribution brings.
+
+    Examples
+    --------
+    >>> "concept-tracks" in kinds_of_papers()
+    True
+    """
+    classes = [name for name in of_papers("observables") if name[0].isupper()]
+    return [re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower() for name in classes]
 
 
 def require_papers(what: str) -> None:
