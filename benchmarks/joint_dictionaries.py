@@ -26,8 +26,8 @@ from ontogeny.concepts.joint.presence import Decoder, Presence
 from ontogeny.concepts.joint.readout import CheckpointReadout, Moments
 from ontogeny.concepts.joint.snapshots import standardised, text_folds
 from ontogeny.concepts.joint.whitening import Gathered
+from planted_across import planted_runs
 from planted_lives import PlantedLives, planted_lives
-from planted_runs import planted_runs
 
 LATENTS, ACTIVE, READABLE = 128, 4, 0.4
 VARIANTS = {

@@ -7,7 +7,7 @@ import pytest
 
 from ontogeny.concepts import JointDictionary
 from ontogeny.errors import ArgumentError
-from planted_runs import planted_runs
+from planted_across import planted_runs
 
 OPTIONS = {"n_concepts": 140, "n_active": 5, "reseeds": 0, "n_draws": 20}
 
