@@ -7,7 +7,6 @@ import weakref
 import numpy as np
 import pytest
 import torch
-from planted_runs import PlantedModel
 
 import ontogeny as og
 from ontogeny.concepts import JointDictionary
@@ -20,6 +19,7 @@ from ontogeny.features.concepts import joint
 from ontogeny.features.concepts.joint_gathered import standard
 from ontogeny.features.concepts.joint_lives import SET_ASIDE
 from planted_lives import planted_lives
+from planted_runs import PlantedModel
 
 TEXT = 25
 
