@@ -127,6 +127,7 @@ def transform(
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> W, U, T = rng.normal(size=(20, 3)), rng.normal(size=(50, 3)), rng.normal(size=(3, 3))
     >>> found = transform(W @ T, U @ np.linalg.inv(T).T, W, U)

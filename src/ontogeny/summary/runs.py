@@ -1,4 +1,4 @@
-"""Several runs as one more dimension: seeds to average over, runs and controls side by side.
+"""Several runs as one more dimension: runs and controls side by side.
 
 Observables know nothing of runs. Their quantities hold along a dimension ``run`` as they do along
 ``step``: every run has its own noise, rows and verdicts, and figures draw one line a run.

@@ -1,4 +1,9 @@
-"""Energies of a vector in subspaces of blocks, and those of random subspaces."""
+"""How much of a vector lies inside the subspace of a trajectory, and what chance gives.
+
+A trajectory's subspace is the direct sum of the top principal components of its blocks (weight
+matrices). Everything is counted in squared norms by block, so that one measurement answers for all
+parameters together, for some blocks alone, and for a control with the same share in every block.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""How much of a vector lies inside the subspace of a trajectory, and what chance gives.
-
-A trajectory's subspace is the direct sum of the top principal components of its blocks (weight
-matrices). Everything is counted in squared norms by block, so that one measurement answers for all
-parameters together, for some blocks alone, and for a control with the same share in every block.
-"""
+"""The top principal components of a path of weights, from the Gram matrix of its snapshots."""
 
 from __future__ import annotations
 

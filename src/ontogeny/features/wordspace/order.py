@@ -1,4 +1,4 @@
-"""When each concept is learned, and whether larger singular values come first."""
+"""When a series first reaches a level, or reaches it for good."""
 
 from __future__ import annotations
 
