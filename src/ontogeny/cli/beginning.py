@@ -110,8 +110,8 @@ def say(begun: Sequence[Begun], workers: int) -> None:
         of = f" of {each.file.stem}" if len(begun) > 1 else ""
         typer.echo(f"model{of}: {each.proposal.shown.line}")
         typer.echo("\n".join(each.proposal.left_out_lines()), nl=bool(each.proposal.left_out))
-    wishes, preset = begun[0].proposal.wishes, begun[0].proposal.preset
-    typer.echo(f"preset {wishes.preset}: {preset.title}")
+    preset = begun[0].proposal.preset
+    typer.echo(f"preset {preset.name}: {preset.title}")
     typer.echo("\n".join(total([each.cost for each in begun]).lines(workers)))
 
 

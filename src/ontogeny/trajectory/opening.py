@@ -27,7 +27,7 @@ from .record import planned_steps, read_record
 from .selection import check_step
 from .weights.building import Template
 from .weights.files import MemoryWeights, state_tensors
-from .weights.folders import find_weights, step_folders, step_of_file
+from .weights.folders import find_weights, step_folders, step_of_file, step_of_folder
 
 _LEFT_BEHIND = re.compile(r"(?:\.tmp-|tmp-checkpoint-).*")
 
@@ -64,20 +64,17 @@ Opened: TypeAlias = tuple[tuple[Checkpoint, ...], Catalogue]
 
 
 def open_folder(folder: Path, model: Template | None) -> Opened:
-    """Return the checkpoints in `folder`, or the one that is this file.
+    """Return the checkpoints in `folder`, or the one that is this file or this folder itself.
 
     Raises
     ------
     ArgumentError
         If there is neither a folder nor a file.
     CheckpointError
-        If it holds no whole checkpoint, is itself a model, or has two folders for one step; or if
-        the file says no step.
+        If it holds no whole checkpoint, or has two folders for one step.
     """
     if folder.is_file():
-        step, weights = step_of_file(folder), find_weights(folder)
-        weights.check()
-        return (Checkpoint(step, folder.name, folder, weights, model),), Catalogue((step,))
+        return _one_model(step_of_file(folder), folder, model)
     if not folder.is_dir():
         raise ArgumentError(f"{folder} is neither a folder nor a file.")
     checkpoints, incomplete = [], []
@@ -90,6 +87,8 @@ def open_folder(folder: Path, model: Template | None) -> Opened:
             # Otherwise it was deleted meanwhile, as the Trainer does with old checkpoints.
             if path.exists():
                 incomplete.append((step, str(error)))
+    if not checkpoints and not incomplete and _is_model(folder):
+        return _one_model(step_of_folder(folder), folder, model)
     if not checkpoints:
         raise _nothing(folder, incomplete)
     steps = tuple(checkpoint.step for checkpoint in checkpoints)
@@ -104,19 +103,32 @@ def _nothing(folder: Path, incomplete: list[tuple[int, str]]) -> CheckpointError
         return CheckpointError(
             f"{folder} holds {len(incomplete)} checkpoints but none is whole; step {step}: {why}"
         )
+    return CheckpointError(
+        f"{folder} holds no checkpoints; looked for folders named checkpoint-500, step500, "
+        "step-500 or step_500 with model.safetensors or pytorch_model.bin inside, for files such "
+        "as ckpt_500.pt, step=500.ckpt or 500.safetensors, or a ckpt.pt that holds its step, and "
+        "for one model: weights beside a config.json, or a single weight file."
+    )
+
+
+def _is_model(folder: Path) -> bool:
     try:
         find_weights(folder)
     except CheckpointError:
-        return CheckpointError(
-            f"{folder} holds no checkpoints; looked for folders named checkpoint-500, step500, "
-            "step-500 or step_500 with model.safetensors or pytorch_model.bin inside, and for "
-            "files such as ckpt_500.pt, step=500.ckpt or 500.safetensors, or a ckpt.pt that holds "
-            "its step."
-        )
-    return CheckpointError(
-        f"{folder} is one model, not a trajectory; give the folder that holds its checkpoints "
-        "(checkpoint-500/, checkpoint-1000/, ...)."
-    )
+        return False
+    return True
+
+
+def _one_model(step: int, path: Path, model: Template | None) -> Opened:
+    """Return the one checkpoint that is this file or folder.
+
+    A weight file of a transformers folder is built by the config.json beside it.
+    """
+    weights = find_weights(path)
+    weights.check()
+    beside = path.is_file() and model is None and (path.parent / "config.json").is_file()
+    home = path.parent if beside else path
+    return (Checkpoint(step, path.name, home, weights, model),), Catalogue((step,))
 
 
 def open_hub(

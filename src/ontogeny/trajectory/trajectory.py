@@ -78,7 +78,8 @@ class Trajectory:
             ``step500``, ``step-500`` or ``step_500``, or one with weight files whose names hold
             the step, such as ``ckpt_500.pt``, ``epoch=1-step=500.ckpt`` (Lightning) and
             ``500.safetensors``. A file whose name holds no step may hold it itself, as nanoGPT's
-            ``ckpt.pt`` does. The path of one such file is a trajectory of one checkpoint.
+            ``ckpt.pt`` does. One such file, or the folder of one model, is a trajectory of one
+            checkpoint, of step 0 where neither says another.
         model
             For a module that is not of transformers: the module, or a function without arguments
             that builds it.
@@ -90,7 +91,7 @@ class Trajectory:
         ArgumentError
             If `path` is no folder and no file, or `model` neither a module nor a function.
         CheckpointError
-            If there is no whole checkpoint, or the folder is itself one model.
+            If there is no whole checkpoint.
         """
         check_template(model)
         folder = Path(path).expanduser().resolve()

@@ -77,7 +77,7 @@ class AttentionHeads(Observable):
     requires: ClassVar[str] = "a tokenizer or texts, attention maps"
     price: ClassVar[str] = "one pass over 64 random sequences at each step"
     obstacles: ClassVar[tuple[str, ...]] = ("no_maps",)
-    presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything"), {}, 230),)
+    presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything", "one-model"), {}, 230),)
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "strongest_score",

@@ -136,6 +136,11 @@ class Concepts(FromExtractor):
             {"n_concepts": "$concepts", **SOME_LAYERS, "extractor": "ica"},
             70,
         ),
+        PresetEntry(
+            ("one-model",),
+            {"n_concepts": "$concepts", **SOME_LAYERS, "extractor": "ica", "examples": 4},
+            50,
+        ),
     )
     version: ClassVar[int] = 7
     kept: ClassVar[tuple[str, ...]] = KEPT_OF_STATE

@@ -90,7 +90,7 @@ class TextStatistics(OfPredictions):
     )
     price: ClassVar[str] = DISTRIBUTIONS
     presets: ClassVar[Presets] = (
-        PresetEntry(("standard", "circuits", "everything"), {"loss": "loss", **PREDICTED}, 40),
+        PresetEntry(("standard", "circuits", "everything", "one-model"), {"loss": "loss", **PREDICTED}, 40),
     )
     summary_only: ClassVar[tuple[str, ...]] = ("loss",)
     quantities: ClassVar[tuple[Quantity, ...]] = (

@@ -61,24 +61,27 @@ def _telling_files(folder: Path) -> list[tuple[int, Path]]:
 
 
 def step_of_file(path: Path) -> int:
-    """Return the step of one weight file: the one that it holds, else that of its name.
+    """Return the step of one weight file: the one that it holds, that of its name, else 0.
 
     Raises
     ------
     CheckpointError
-        If it holds none and its name neither, or the file cannot be read.
+        If it is no weight file, or cannot be read.
     """
     if path.suffix not in _FILE_SUFFIXES:
         raise CheckpointError(
             f"{path} is no weight file; these end in {', '.join(_FILE_SUFFIXES)}."
         )
     held = None if path.suffix == _SAFE_SUFFIX else stored_step(path)
+    # transformers' own names have no step, and model.safetensors lies in checkpoint-80, too.
     step = _step_of(path.stem) if held is None else held
-    if step is None:
-        raise CheckpointError(
-            f"{path} does not say its step: give it a name such as ckpt_500{path.suffix}."
-        )
-    return step
+    return step_of_folder(path.parent) if step is None else step
+
+
+def step_of_folder(folder: Path) -> int:
+    """Return the step that a folder of one model is named after, else 0: it has no time axis."""
+    match = _STEP.fullmatch(folder.name)
+    return int(match[1]) if match else 0
 
 
 def _step_of(name: str) -> int | None:
