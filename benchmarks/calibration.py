@@ -30,7 +30,7 @@ def chosen() -> list[og.Observable]:
         ob.ActivationDecay(LAYERS),
         ob.ActivationPath(LAYERS),
         ob.EffectiveDimensions(LAYERS),
-        ob.WeightRank("layers.*.weight", draws=100),
+        ob.WeightRank("layers.*.weight", n_draws=100),
         ob.Concepts("ica", n_concepts=R, layers=LAYERS),
         ob.Concepts("svd", n_concepts=R, layers=LAYERS),
         ob.EncoderDynamics("svd", n_concepts=R, layers=LAYERS),

@@ -92,7 +92,7 @@ def regimes(n: int) -> None:
 def signals(n: int) -> None:
     def related(kind: str, count: int, rng: np.random.Generator, i: int, **given: float) -> bool:
         steps, x, y = truths.scheduled_pair(kind, count, rng, **given)
-        found = dynamics.compare_signals(x, y, steps, n_surrogates=199, random_state=i)
+        found = dynamics.compare_signals(x, y, steps, n_draws=199, random_state=i)
         return bool(found.pearson_p <= 0.05)
 
     for count in (24, 50):
@@ -112,7 +112,7 @@ def sentences(steps: np.ndarray, y: np.ndarray, other: np.ndarray, last: int | N
     seen = dynamics.learning_progress(steps, y, 0.1 * np.std(y), reference_index=last)
     mapped = dynamics.recurrence(y, steps, reference_index=last)
     found = dynamics.regimes(steps, y, reference_index=last)
-    both = dynamics.compare_signals(y, other, steps, n_surrogates=199, reference_index=last)
+    both = dynamics.compare_signals(y, other, steps, n_draws=199, reference_index=last)
     return {
         "exponential": dynamics.compare_fits(steps, y, reference_index=last).exponential,
         "approach": seen.progressed,

@@ -101,7 +101,7 @@ def test_geometry_is_measured_as_promised():
     for rank in ("effective_rank", "stable_rank", "participation_ratio"):
         assert isinstance(getattr(og.geometry, rank)(A), float)
     assert og.geometry.principal_angles(W, V).shape == (4,)
-    null = og.geometry.random_walk_null(snapshots, n=100, random_state=0)
+    null = og.geometry.random_walk_null(snapshots, n_draws=100, random_state=0)
     assert null.draws.shape == (100,)
 
 
@@ -152,7 +152,7 @@ def test_a_study_runs_and_is_opened_as_promised(tmp_path):
     traj = og.Trajectory.from_models(developing((0, 2, 4)))
     chosen = [
         og.observables.Concepts("pca", n_concepts=3, layers=LAYERS, max_tokens=100),
-        og.observables.WeightRank("**.q_proj.weight", draws=4),
+        og.observables.WeightRank("**.q_proj.weight", n_draws=4),
     ]
     study = og.Study(traj, tiny_inputs(), observables=chosen, device="cpu", noise=0)
     plan = study.plan()

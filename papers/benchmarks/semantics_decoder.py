@@ -49,7 +49,7 @@ def show(model: torch.nn.Module, words: tuple[str, ...], heldout: np.ndarray) ->
     basis = semantics.embedding_concepts(W, found.H[:, known], words=words)
     labels = semantics.word_classes(words)
     for p in (4, 5, 6):
-        draws = {"permutations": 30, "rotations": 30}
+        draws = {"n_permutations": 30, "n_rotations": 30}
         score = semantics.orthant_coherence(basis, labels, p, **draws)
         lift = semantics.signature_lift(support, basis, p, **draws)
         print(f"  p={p} coherence {score.ami}; lift {lift.lift}, {len(following)} contexts")

@@ -47,7 +47,7 @@ def _study(folder, cache):
     path.write_text(
         f'[trajectory]\nhub = "{REPO}"\ncache_dir = "{cache}"\nselect = {{ stop = 16 }}\n'
         '[inputs]\ntexts = ["a b a", "b a", "a a b b"]\n[options]\ndevice = "cpu"\n'
-        '[[observables]]\nkind = "loss"\n[[observables]]\nkind = "weight-rank"\ndraws = 4\n'
+        '[[observables]]\nkind = "loss"\n[[observables]]\nkind = "weight-rank"\nn_draws = 4\n'
     )
     return path
 
@@ -86,7 +86,7 @@ def test_prefetched_on_one_machine_a_study_runs_on_another_without_a_network(
     ("right", "wrong", "said"),
     [
         ("device =", "devise =", "Did you mean 'device'"),
-        ("draws = 4", "draw = 4", "Did you mean 'draws'"),
+        ("n_draws = 4", "n_draw = 4", "Did you mean 'n_draws'"),
         ('"loss"', '"los"', "Did you mean 'loss'"),
     ],
 )

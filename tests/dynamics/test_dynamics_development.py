@@ -116,7 +116,7 @@ def test_unknown_noise_of_one_series_leaves_the_others_alone():
 
 def test_interval_spans_all_crossings_of_one_half():
     back_and_forth = np.array([0, 0.1, 0.2, 0.3, 0.7, 0.8, 0.3, 0.2, 0.7, 0.9, 1.0, 1.0])
-    found = development(STEPS, back_and_forth, n_permutations=999, alpha=0.2)
+    found = development(STEPS, back_and_forth, n_draws=999, level=0.2)
     assert 4 < found.half_step < 8
     assert (found.half_step_low, found.half_step_high) == (4, 128)
 
@@ -280,7 +280,7 @@ def test_batches_keep_their_shape_and_their_rows():
 @settings(max_examples=30)
 def test_whatever_comes_the_results_hold_together(values, floor, reference):
     steps = np.arange(len(values))
-    found = development(steps, values, floor, reference_index=reference, n_permutations=99)
+    found = development(steps, values, floor, reference_index=reference, n_draws=99)
     assert found.moved or not found.changed
     if found.moved:
         assert 0 <= found.half_step_low <= found.half_step <= found.half_step_high <= steps[-1]
@@ -305,8 +305,8 @@ def test_whatever_comes_the_results_hold_together(values, floor, reference):
         ({"scale": -1.0}, ArgumentError, "scale must not be negative"),
         ({"reference_index": 3}, ArgumentError, "reference_index must be a whole .* most 2"),
         ({"reference_index": 1.5}, ArgumentError, "reference_index must be a whole"),
-        ({"alpha": 1.5}, ArgumentError, "alpha must be a finite number above 0 and below 1"),
-        ({"n_permutations": 0}, ArgumentError, "n_permutations must be a whole"),
+        ({"level": 1.5}, ArgumentError, "level must be a finite number above 0 and below 1"),
+        ({"n_draws": 0}, ArgumentError, "n_draws must be a whole"),
         ({"n_tests": 0}, ArgumentError, "n_tests must be a whole"),
     ],
 )

@@ -55,8 +55,8 @@ def rates(shape: str, n_steps: int, noise: float, n_series: int) -> float:
     values = simulate(shape, n_steps, noise, n_series)
     if shape == "noisy reference":
         values[:, -1] = np.nan
-    # alpha only says for which level draws are added; the plain 1 % is judged here
-    return float(np.mean(step_order_test(values, n_permutations=4999, alpha=0.5) <= 0.01))
+    # level only says up to which p-value draws are added; the plain 1 % is judged here
+    return float(np.mean(step_order_test(values, n_draws=4999, level=0.5) <= 0.01))
 
 
 def table() -> list[tuple[str, float, dict[int, float]]]:
@@ -83,15 +83,15 @@ def test_rates_are_those_in_the_guide(row):
 def test_independent_noise_in_a_family_of_rows_rarely_changes():
     families = 40
     rows = np.random.default_rng(0).normal(size=(families, 12, 20))
-    p = development(np.arange(20), rows, n_permutations=1999, n_tests=12).p_uncorrected
+    p = development(np.arange(20), rows, n_draws=1999, n_tests=12).p_uncorrected
     # at most 1 % of families; 4 or more of 40 at that rate have a probability of 6e-4
     assert np.sum([holm(family).min() <= 0.01 for family in p]) < 4
 
 
 def test_distances_to_a_jittering_reference_are_exchangeable_only_if_it_is_left_out():
     distances = distances_to_jittering_reference(np.random.default_rng(3), 300, 12)
-    kept = step_order_test(distances, 1999, alpha=0.9)
-    left_out = step_order_test(distances[:, :-1], 1999, alpha=0.9)
+    kept = step_order_test(distances, 1999, level=0.9)
+    left_out = step_order_test(distances[:, :-1], 1999, level=0.9)
     assert np.mean(left_out <= 0.2) == pytest.approx(0.2, abs=5 * np.sqrt(0.16 / 300))
     assert kept.mean() < left_out.mean() - 0.1
     assert not development(np.arange(12), distances, reference_index=11).changed.any()
@@ -180,6 +180,6 @@ def test_intervals_hold_the_half_change_step_of_the_continuous_curve(shape, step
 
 def test_p_values_of_noise_are_uniform_with_many_ties():
     counts = np.random.default_rng(0).integers(3, 6, size=(1000, 15))
-    p = step_order_test(counts, n_permutations=1999, alpha=0.9)
+    p = step_order_test(counts, n_draws=1999, level=0.9)
     for level in (0.05, 0.2, 0.5, 0.8):
         assert np.mean(p <= level) <= level + 5 * np.sqrt(level * (1 - level) / 1000)

@@ -282,7 +282,7 @@ def test_same_seed_same_answer():
         (LATE, np.zeros((3, 50)), {}, ArgumentError, r"\(50,\) or \(50, series\)"),
         (LATE[::-1], np.zeros(50), {}, ArgumentError, "steps must increase"),
         (LATE, np.full(50, np.inf), {}, NonFiniteError, "infinite"),
-        (LATE, np.zeros(50), {"alpha": 1.0}, ArgumentError, "alpha"),
+        (LATE, np.zeros(50), {"level": 1.0}, ArgumentError, "level"),
         (LATE, np.zeros(50), {"n_draws": 3}, ArgumentError, "n_draws"),
         (LATE, np.zeros(50), {"min_residuals": 2}, ArgumentError, "min_residuals"),
         (LATE, np.zeros(50), {"reference_index": 50}, ArgumentError, "reference_index"),

@@ -40,7 +40,7 @@ def test_drawn_orders_agree_with_enumeration(monkeypatch):
     values = np.array([[0.0, 1, 3, 2, 5, 4, 7], [3.0, 1, 0, 2, 4, 1, 2]])
     exact = step_order_test(values)
     monkeypatch.setattr("ontogeny.dynamics.order.LARGEST_ENUMERATED", 5)
-    drawn = step_order_test(values, n_permutations=20_000)
+    drawn = step_order_test(values, n_draws=20_000)
     np.testing.assert_allclose(drawn, exact, atol=5 * np.sqrt(0.25 / 20_000))
 
 
@@ -50,7 +50,7 @@ def test_drawn_p_values_match_the_definition_permuted_by_hand():
     by_hand = np.mean(
         [lagged_statistic(rng.permutation(values)) <= lagged_statistic(values) for _ in range(4000)]
     )
-    found = float(step_order_test(values, n_permutations=20_000))
+    found = float(step_order_test(values, n_draws=20_000))
     assert found == pytest.approx(by_hand, abs=5 * np.sqrt(by_hand / 4000 + 1e-4))
 
 
@@ -71,7 +71,7 @@ def test_many_series_get_the_draws_that_a_correction_needs():
     rng = np.random.default_rng(0)
     values = rng.normal(size=(300, 20))
     values[0] = np.arange(20)
-    p = holm(step_order_test(values, n_permutations=99))
+    p = holm(step_order_test(values, n_draws=99))
     assert p[0] <= 0.01 and np.all(p[1:] > 0.01)
 
 
@@ -79,9 +79,9 @@ def test_rows_with_other_missing_steps_are_tested_on_what_they_have():
     rng = np.random.default_rng(0)
     values = rng.normal(size=(3, 20)).cumsum(axis=1)
     values[0, :5] = values[1, [2, 7]] = np.nan
-    together = step_order_test(values, n_permutations=999, alpha=0.5)
+    together = step_order_test(values, n_draws=999, level=0.5)
     for row, p in zip(values, together, strict=True):
-        assert step_order_test(row[~np.isnan(row)], n_permutations=999, alpha=0.5) == p
+        assert step_order_test(row[~np.isnan(row)], n_draws=999, level=0.5) == p
 
 
 def test_the_same_seed_gives_the_same_p_values_and_another_one_others():

@@ -32,7 +32,7 @@ def study(url, cache):
     observables = [
         og.observables.Loss(),
         og.observables.ActivationDecay("mlp"),
-        og.observables.WeightRank(("q", "mlp.dense_h_to_4h.weight"), draws=8),
+        og.observables.WeightRank(("q", "mlp.dense_h_to_4h.weight"), n_draws=8),
     ]
     return og.Study(trajectory, inputs, observables, device="cpu")
 

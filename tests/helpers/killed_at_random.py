@@ -22,7 +22,7 @@ def study(run):
     observables = [
         og.observables.Loss(),
         og.observables.ActivationDecay(LAYERS),
-        og.observables.WeightRank("model.layers.0.mlp.*.weight", draws=4),
+        og.observables.WeightRank("model.layers.0.mlp.*.weight", n_draws=4),
     ]
     trajectory = og.Trajectory.from_folder(run)
     options = {"device": "cpu", "noise": 2, "controls": 1, "control_steps": 3}

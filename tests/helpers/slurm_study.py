@@ -19,7 +19,7 @@ kind = "activation-decay"
 layers = "{LAYERS}"
 [[observables]]
 kind = "weight-rank"
-draws = 4
+n_draws = 4
 """
 
 

@@ -120,7 +120,7 @@ def observables(extractors=("pca", "ica"), n_concepts=4):
         og.observables.ActivationDecay(LAYERS),
         *(og.observables.Concepts(e, n_concepts=n_concepts, layers=LAYERS) for e in extractors),
         og.observables.AttentionEntropy(),
-        og.observables.WeightRank("model.layers.*.mlp.*.weight", draws=40),
+        og.observables.WeightRank("model.layers.*.mlp.*.weight", n_draws=40),
     ]
 
 

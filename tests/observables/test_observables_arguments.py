@@ -182,7 +182,7 @@ RULES_OF = {
     "layer-similarity": {"measures": several(among(*SIMILARITIES), 1)},
     "step-similarity": {"max_tokens": whole(8)},
     "attention-heads": {"n_sequences": whole(4), "period": whole(3)},
-    "copying-heads": {"draws": whole()},
+    "copying-heads": {"n_draws": whole()},
     "in-context-learning": {
         "early": optional(whole(2)),
         "late": optional(whole(2)),
@@ -199,16 +199,16 @@ RULES_OF = {
         "n_beta": positive,
         "localization": at_least_zero,
         "chains": whole(2),
-        "draws": whole(8),
+        "n_draws": whole(8),
         "burn_in": number(lambda v: 0 <= v <= 0.75),
         "length": optional(whole(2)),
     },
-    "embedding-frequencies": {"tokens": optional(whole(4)), "draws": whole()},
-    "feature-geometry": {"least": positive, "draws": whole()},
+    "embedding-frequencies": {"tokens": optional(whole(4)), "n_draws": whole()},
+    "feature-geometry": {"least": positive, "n_draws": whole()},
     "text-statistics": {
         "depth": whole(1, 8),
         "loss": optional(node),
-        "draws": whole(3),
+        "n_draws": whole(3),
         "vocab_size": whole(4),
         "n_contexts": whole(),
         "objective": among("auto", "causal", "masked"),
@@ -222,7 +222,7 @@ RULES_OF = {
     },
     "weight-rank": {
         "variance": number(lambda v: 0 < v <= 1),
-        "draws": whole(4),
+        "n_draws": whole(4),
         "max_snapshots": whole(3),
     },
     "encoder-dynamics": {
@@ -234,7 +234,7 @@ RULES_OF = {
     },
     "lipschitz": {"distance": among(*distances.names()), "relative_radius": between(0, 1)},
     "transform-dynamics": {"max_condition": number(lambda v: v >= 1)},
-    "orientation": {"draws": whole()},
+    "orientation": {"n_draws": whole()},
     "readout-accuracy": {"on": several(text), "cut": several(whole())},
     "readout-attention": {"on": several(text), "top": several(whole(), 1)},
     "sae-probe": {
@@ -245,14 +245,14 @@ RULES_OF = {
         "removed": whole(1, 128),
         "alpha": positive,
         "epochs": whole(),
-        "draws": whole(),
+        "n_draws": whole(),
     },
     "intrinsic-dimension": {
         "windows": windows,
         "averages": several(among(*AVERAGES), 1),
         "methods": several(among("regression", "origin", "facco", "likelihood"), 1),
         "discard": number(lambda v: 0 <= v < 0.5),
-        "draws": whole(2),
+        "n_draws": whole(2),
     },
     "word-semantics": {
         "support": lambda v: v is None,  # a file that is there; see below
@@ -263,12 +263,12 @@ RULES_OF = {
             v is None or (span(v) and all(map(whole(), listed(v))) and listed(v)[0] <= listed(v)[1])
         ),
         "n_concepts": whole(5),
-        "draws": whole(3),
+        "n_draws": whole(3),
     },
     "regimes": {
         "jointly": lambda v: isinstance(v, str),
         "alpha": between(0, 1),
-        "draws": whole(19),
+        "n_draws": whole(19),
     },
     "fits": {"offset": flag, "criterion": among("aicc", "bic")},
     "signals": {
@@ -276,7 +276,7 @@ RULES_OF = {
         "against_variable": text,
         "against_select": labels,
         "half_window": whole(0),
-        "surrogates": whole(19),
+        "n_draws": whole(19),
     },
     "learning-dynamics": {"noise": optional(at_least_zero)},
     "joint-concepts": {
@@ -310,7 +310,7 @@ LABELLED = {
     "on": optional(one_or_several(text)),
     "l2": at_least_zero,
     "solver": among("lbfgs", "adam", "mean-difference"),
-    "fraction": between(0, 1),
+    "train_fraction": between(0, 1),
     "n_random": whole(),
     "n_refits": whole(),
 }
@@ -477,8 +477,8 @@ def test_lists_and_numpy_values_make_equal_observables():
     assert make("readout-accuracy", on=["a", "b"], cut=np.array([1, 2])) == plain
     assert ReadoutAccuracy(["a", "b"], range(1, 3)) == plain
     assert hash(ReadoutAccuracy(["a", "b"], [1, 2])) == hash(plain)
-    same = make("weight-rank", draws=np.int64(8), variance=np.float64(0.5))
-    assert same == make("weight-rank", draws=8, variance=0.5) and type(same.draws) is int
+    same = make("weight-rank", n_draws=np.int64(8), variance=np.float64(0.5))
+    assert same == make("weight-rank", n_draws=8, variance=0.5) and type(same.n_draws) is int
 
 
 def test_the_fields_of_an_observable_of_ones_own_are_checked():

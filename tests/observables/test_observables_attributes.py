@@ -50,7 +50,7 @@ def of_a_language_model(folder):
         obs.CopyingHeads(on="plain"),
         obs.NgramAgreement(on="plain", orders=(1,)),
         obs.LogitLens(on="plain"),
-        obs.TextStatistics(depth=2, draws=3, loss="loss", on="plain"),
+        obs.TextStatistics(depth=2, n_draws=3, loss="loss", on="plain"),
         obs.Calibration(on="plain"),
         obs.EffectiveDimensions(LAYERS, on="plain"),
         obs.Similarity(LAYERS, on="plain"),
@@ -70,24 +70,24 @@ def of_a_language_model(folder):
         obs.ConceptEffects(
             layers=LAYERS, max_tokens=80, on="plain", n_removed=2, n_draws=3, tokens="all"
         ),
-        obs.IntrinsicDimension("concepts-ica", draws=2, averages=("aligned",)),
+        obs.IntrinsicDimension("concepts-ica", n_draws=2, averages=("aligned",)),
         obs.Lipschitz("concepts-ica", "ica", **SMALL, on="plain"),
         obs.TransformDynamics("concepts-ica"),
         obs.EncoderDynamics("ica", **SMALL, on="plain"),
         obs.WeightNorms("model.layers.*.mlp.*.weight"),
         obs.EmbeddingFrequencies(),
         obs.FeatureGeometry("embed"),
-        obs.WeightRank("model.layers.*.mlp.*.weight", draws=4),
+        obs.WeightRank("model.layers.*.mlp.*.weight", n_draws=4),
         obs.VocabularyConcepts(n_concepts=6, n_active=2, on="plain"),
-        obs.Orientation("model.layers.*.mlp.*.weight", draws=10),
+        obs.Orientation("model.layers.*.mlp.*.weight", n_draws=10),
         obs.Commutators(on="plain", **pairs),
         obs.Projection(blocks="model.layers.0.mlp.*.weight", k=1, on="plain", **pairs),
         obs.ConceptDirections(LAYERS, **of_texts),
         obs.TCAV(LAYERS, **of_texts, target="masked", early=(0, 4), late=(8, 48), random="plain"),
-        obs.Regimes("activation-path", "path", jointly="coordinate", draws=19),
-        obs.Regimes("activation-decay", "distance", draws=19),
+        obs.Regimes("activation-path", "path", jointly="coordinate", n_draws=19),
+        obs.Regimes("activation-decay", "distance", n_draws=19),
         obs.Fits("activation-decay", "distance"),
-        obs.Signals("concepts-ica", surrogates=19),
+        obs.Signals("concepts-ica", n_draws=19),
         obs.LearningDynamics("concepts-ica"),
     ]
     chosen += others({o.kind for o in chosen} | OF_OTHER_RUNS, of="concepts-ica", layers=LAYERS)
@@ -103,7 +103,7 @@ def of_a_classifier(folder):
     chosen = [
         obs.ReadoutAccuracy(("text",), cut=(1,)),
         obs.ReadoutAttention(("text",), top=(1,)),
-        obs.SaeProbe(task.marker_ids, on="text", n_latents=16, epochs=1, draws=2, removed=2),
+        obs.SaeProbe(task.marker_ids, on="text", n_latents=16, epochs=1, n_draws=2, removed=2),
     ]
     inputs = {"text": task.inputs(120, 1)}
     return chosen, og.Study(og.Trajectory.from_folder(runs[0]), inputs, chosen), folder / "study"
@@ -118,7 +118,7 @@ def of_a_causal_model(folder):
 
 def of_words(folder):
     texts = corpus()
-    options = {"vocab_size": 100, "lengths": (1, 1), "n_concepts": 6, "draws": 3}
+    options = {"vocab_size": 100, "lengths": (1, 1), "n_concepts": 6, "n_draws": 3}
     chosen = [obs.WordSemantics(**options)]
     models = learning(texts)[0]
     return chosen, og.Study(og.Trajectory.from_models(models), texts, chosen), folder

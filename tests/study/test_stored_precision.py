@@ -62,7 +62,7 @@ def test_norms_of_weights_are_read_without_loading_a_model(tmp_path, monkeypatch
     for owner, name in ((Checkpoint, "model"), (Skeleton, "load")):
         monkeypatch.setattr(owner, name, lambda *_, **__: loaded.append(1))
     norms = og.observables.WeightNorms("**.dense.weight")
-    rank = og.observables.WeightRank("**.dense.weight", draws=4)
+    rank = og.observables.WeightRank("**.dense.weight", n_draws=4)
     words = og.observables.VocabularyConcepts(n_concepts=2, n_active=1, fit_steps=3, nulls=0)
     result = run_study(trajectory, tmp_path / "s", norms, rank, words)
     assert loaded == []

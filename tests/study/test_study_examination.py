@@ -17,7 +17,7 @@ def test_a_probe_is_read_as_it_was_written():
     observables = [
         of.Loss(),
         of.ActivationDecay(LAYERS),
-        of.WeightRank(draws=4),
+        of.WeightRank(n_draws=4),
         of.Concepts("svd", n_concepts=2, layers=LAYERS),
     ]
     found = probe(trajectory, inputs, observables, Settings(1, ()))

@@ -118,7 +118,7 @@ class _Pickling(Executor):
 def test_tasks_of_weight_blocks_carry_their_own_tensors_of_models_in_memory(serial, tmp_path):
     models = {step: tiny_model(step, width=128, vocabulary=400) for step in STEPS}
     chosen = [
-        og.observables.WeightRank(f"model.layers.{i}.*.*.weight", draws=20, label=f"of-{i}")
+        og.observables.WeightRank(f"model.layers.{i}.*.*.weight", n_draws=20, label=f"of-{i}")
         for i in range(2)
     ]
     trajectory, executor = og.Trajectory.from_models(models), _Pickling()

@@ -49,7 +49,7 @@ def test_short_names_fused_parts_and_padded_vocabulary(tmp_path):
             og.observables.Loss(),
             og.observables.ActivationDecay(("mlp", "layers[-1].resid")),
             og.observables.AttentionEntropy(),
-            og.observables.WeightRank(("q", "layers[0].k", "embed"), draws=20),
+            og.observables.WeightRank(("q", "layers[0].k", "embed"), n_draws=20),
         ],
         device="cpu",
     )

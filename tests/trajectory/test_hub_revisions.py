@@ -329,7 +329,7 @@ def test_a_malicious_pickle_from_the_hub_does_nothing(tmp_path):
     files = {"step1": bin_files({"weight": Malicious(target)})}
     with StandIn({REPO: files}) as hub:
         trajectory = opened(hub, tmp_path / "cache")
-        with pytest.raises(CheckpointError, match="weights_only=True"):
+        with pytest.raises(CheckpointError, match=r"no tensors by name|cannot be read as tensors"):
             trajectory[1].model()
         trajectory.audit()
     assert not target.exists()

@@ -111,7 +111,7 @@ def test_safetensors_win_over_pickles_in_the_same_folder(tmp_path):
 def test_reading_pickled_weights_is_said_in_the_log(tmp_path, caplog):
     to_bin(write_linear(tmp_path, 1))
     load_model(tmp_path, model=nn.Linear(3, 2))
-    assert "weights_only=True" in caplog.text and str(tmp_path) in caplog.text
+    assert "no code in them runs" in caplog.text and str(tmp_path) in caplog.text
 
 
 class Malicious:
@@ -150,10 +150,10 @@ def test_a_malicious_pickle_does_not_run(tmp_path, kind, with_config):
         lambda: trajectory.skeleton().load(1),
     )
     for use in uses:
-        with pytest.raises(CheckpointError, match="weights_only=True"):
+        with pytest.raises(CheckpointError, match=r"no tensors by name|cannot be read as tensors"):
             use()
     (finding,) = trajectory.audit()
-    assert finding.kind == "unreadable" and "weights_only=True" in finding.message
+    assert finding.kind == "unreadable" and "tensors" in finding.message
     assert not target.exists()
     pickle.loads(pickle.dumps(Malicious(target)))  # the payload does work where pickles are run
     assert target.exists()

@@ -68,7 +68,7 @@ def test_a_shared_schedule_is_no_relation(kind):
     rng, related = np.random.default_rng(4), 0
     for i in range(25):
         steps, x, y = truths.scheduled_pair(kind, 24, rng, noise=0.01)
-        found = compare_signals(x, y, steps, n_surrogates=99, random_state=i)
+        found = compare_signals(x, y, steps, n_draws=99, random_state=i)
         related += found.pearson_p <= 0.05
         assert np.isnan(found.pearson_p) == bool(found.reason)
     assert related <= 5  # 7 % of 25 at most
@@ -78,7 +78,7 @@ def test_pairs_that_share_a_schedule_have_no_joint_verdict():
     rng = np.random.default_rng(5)
     steps, *pair = truths.scheduled_pair("sawtooth", 24, rng, noise=0.0005)
     table = [one[:, None] + 0.005 * rng.normal(size=(24, 4)) for one in pair]
-    found = compare_signals(*table, steps, n_surrogates=99)
+    found = compare_signals(*table, steps, n_draws=99)
     assert np.isnan(found.joint_p) and found.joint_structure_p <= 0.2
     assert "schedule" in " ".join(found.reason)
 

@@ -53,7 +53,7 @@ def relations(noise: str, shared: float, count: int, trials: int, seed: int = 0)
         x, y = trends(trend, steps, 2, rng)
         own, other = 0.05 * noises(noise, 2, count, rng)
         x, y = x + own, y + shared * own + np.sqrt(1 - shared**2) * other
-        result = compare_signals(x, y, steps, n_surrogates=199, random_state=i)
+        result = compare_signals(x, y, steps, n_draws=199, random_state=i)
         found.append(result.pearson_p <= 0.05)
     return float(np.mean(found))
 

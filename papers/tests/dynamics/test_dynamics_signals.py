@@ -82,7 +82,7 @@ def test_plain_correlations_are_scipys():
 def test_independent_decays_are_correlated_but_not_related():
     rng = np.random.default_rng(1)
     x, y = (planted("exponential", "independent", LATE, 60, 0.01, rng).T for _ in range(2))
-    found = compare_signals(x, y, LATE, n_surrogates=199)
+    found = compare_signals(x, y, LATE, n_draws=199)
     assert np.median(np.abs(found.pearson)) > 0.85
     shuffled = [np.abs(pearsonr(a, rng.permutation(b))[0]) for a, b in zip(x.T, y.T, strict=True)]
     assert np.mean(np.array(shuffled) < np.abs(found.pearson)) > 0.95  # what shuffling would say
@@ -166,7 +166,7 @@ def test_standardise():
         (np.arange(8), np.arange(8), {}, ArgumentError, "share at least 10"),
         (np.arange(50), np.full(50, np.inf), {}, NonFiniteError, "infinite"),
         (np.arange(50), np.arange(50), {"steps": np.arange(3)}, ArgumentError, "x must have shape"),
-        (np.arange(50), np.arange(50), {"n_surrogates": 5}, ArgumentError, "n_surrogates"),
+        (np.arange(50), np.arange(50), {"n_draws": 5}, ArgumentError, "n_draws"),
         (np.arange(50), np.arange(50), {"half_window": -1}, ArgumentError, "half_window"),
         (np.arange(50), np.arange(50), {"neighbours": 0}, ArgumentError, "neighbours"),
     ],

@@ -99,7 +99,7 @@ def test_a_planted_count_is_found_and_its_removal_costs_what_it_must():
             return value_of(Counting(), inputs)
 
     probe = SaeProbe(
-        (4,), layer="state", variants=("topk",), n_latents=12, k=4, epochs=60, removed=3, draws=10
+        (4,), layer="state", variants=("topk",), n_latents=12, k=4, epochs=60, removed=3, n_draws=10
     )
     data = probe.observe(Reading(), None)
     assert float(data.accuracy) == 1.0
@@ -175,7 +175,7 @@ def test_a_study_of_a_recorded_run_holds_all_of_it(tmp_path):
         [
             ReadoutAccuracy(tuple(sets), cut=(1, 8)),
             ReadoutAttention(tuple(sets), top=(1, 8)),
-            SaeProbe(TASK.marker_ids, on="mixed", n_latents=16, epochs=2, draws=3),
+            SaeProbe(TASK.marker_ids, on="mixed", n_latents=16, epochs=2, n_draws=3),
         ],
     )
     result = study.run(tmp_path / "study")

@@ -51,7 +51,7 @@ def test_clusters_are_drawn_as_they_are_found(corpus, tmp_path):
         assert [word for word in row if word] == list(cluster.words[:3])
     nearness = data.nearness.values
     assert (np.diff(nearness, axis=1) <= 0)[~np.isnan(nearness[:, 1:])].all()
-    tree = semantics_page(*reversed(corpus), dims=3, draws=4)
+    tree = semantics_page(*reversed(corpus), dims=3, n_draws=4)
     assert 2 <= tree["clusters"].sizes["cluster"] <= 8
     tree = xr.DataTree.from_dict({"clusters": tree["clusters"].to_dataset()})
     tree.attrs = {"title": "Words", "steps": "[0]", "nodes": '["clusters"]'}
@@ -64,10 +64,10 @@ def test_clusters_are_drawn_as_they_are_found(corpus, tmp_path):
 def test_a_page_of_few_different_words_has_fewer_clusters():
     U = np.array([[1.0, 0.2], [1.0, 0.2], [-0.5, 0.3], [-1.0, -0.1]])
     basis = ConceptBasis(U, np.ones(2), None, ("a", "b", "c", "d"))
-    tree = semantics_page(basis, dims=2, draws=4)
+    tree = semantics_page(basis, dims=2, n_draws=4)
     assert tree["clusters"].sizes["cluster"] == 3
     same = ConceptBasis(np.ones((3, 2)), np.ones(2), None, ("a", "b", "c"))
-    assert "clusters" not in semantics_page(same, dims=2, draws=4).children
+    assert "clusters" not in semantics_page(same, dims=2, n_draws=4).children
 
 
 def test_words_tell_what_they_follow_and_contexts_what_follows_them(corpus):
@@ -149,14 +149,14 @@ def test_points_are_the_embeddings_that_the_concepts_predict(corpus):
 def test_bands_hold_the_middle_of_the_draws(corpus):
     support, basis = corpus
     labels = {"may": "month", "june": "month", "cat": "animal", "dog": "animal", "ran": "verb"}
-    score = semantics.orthant_coherence(basis, labels, 3, permutations=40, rotations=20)
+    score = semantics.orthant_coherence(basis, labels, 3, n_permutations=40, n_rotations=20)
     data = coherence_view({3: score})
     assert data.ami.item() == score.ami.value
     low, high = np.quantile(score.ami.rotated, [0.025, 0.975])
     assert data.ami_rotated_low.item() == pytest.approx(low)
     assert data.ami_rotated_high.item() == pytest.approx(high)
     assert f"{score.ami.value:.2f}" in json.loads(data.attrs["statements"])[0]
-    found = semantics.signature_lift(support, basis, 3, permutations=5, rotations=0)
+    found = semantics.signature_lift(support, basis, 3, n_permutations=5, n_rotations=0)
     drawn = lift_view(found)
     np.testing.assert_allclose(drawn.lift.values, found.by_distance)
     assert "rotated_low" not in drawn
@@ -164,7 +164,7 @@ def test_bands_hold_the_middle_of_the_draws(corpus):
 
 def test_the_report_draws_the_page_and_nothing_in_it_runs(corpus, tmp_path):
     support, basis = corpus
-    tree = semantics_page(basis, support, dims=3, draws=5, heldout=["in", "may", "in", "june"])
+    tree = semantics_page(basis, support, dims=3, n_draws=5, heldout=["in", "may", "in", "june"])
     page = report.write(tree, tmp_path / "page.html").read_text("utf-8")
     assert "<img/src=x" not in page
     assert json.dumps("世界")[1:-1] in page
@@ -177,18 +177,18 @@ def test_text_of_another_language_needs_no_word_classes(tmp_path):
     text = " ".join(f"{rng.choice(nouns)} {rng.choice(verbs)} ।" for _ in range(300))
     support = semantics.support_matrix(text, lengths=(1, 2))
     basis = semantics.svd_concepts(support)
-    tree = semantics_page(basis, support, dims=2, draws=3)
+    tree = semantics_page(basis, support, dims=2, n_draws=3)
     assert {"кошка", "спит"} <= set(tree["orthants"].word.values.ravel())
     page = report.write(tree, tmp_path / "page.html").read_text("utf-8")
     assert json.dumps("кошка")[1:-1] in page
     by_hand = dict.fromkeys(nouns, "noun") | dict.fromkeys(verbs, "verb")
-    scored = semantics_page(basis, support, dims=2, draws=3, labels=by_hand)
+    scored = semantics_page(basis, support, dims=2, n_draws=3, labels=by_hand)
     assert scored["coherence"].ami.values.max() > 0.9
 
 
 def test_the_figures_are_drawn_for_papers(corpus, tmp_path):
     support, basis = corpus
-    tree = semantics_page(basis, support, dims=3, draws=3)
+    tree = semantics_page(basis, support, dims=3, n_draws=3)
     written = report.write_figures(tree, tmp_path, formats=["svg"])
     names = {path.name for path in written}
     for part in ("orthant-words", "refinement", "word-vectors", "space", "lift", "ami"):
@@ -196,7 +196,7 @@ def test_the_figures_are_drawn_for_papers(corpus, tmp_path):
 
 
 def test_a_page_can_be_stored_and_read_again(corpus, tmp_path):
-    tree = semantics_page(corpus[1], dims=2, draws=3)
+    tree = semantics_page(corpus[1], dims=2, n_draws=3)
     tree.to_zarr(tmp_path / "page.zarr", zarr_format=2)
     again = xr.open_datatree(tmp_path / "page.zarr", engine="zarr")
     assert set(again.children) == set(tree.children)

@@ -21,7 +21,7 @@ from ontogeny.errors import ArgumentError
 from ontogeny.observables import WordSemantics
 
 INPUTS = corpus()
-OPTIONS = {"vocab_size": 100, "lengths": (1, 1), "n_concepts": 12, "draws": 6}
+OPTIONS = {"vocab_size": 100, "lengths": (1, 1), "n_concepts": 12, "n_draws": 6}
 
 
 def node(models, folder, inputs=INPUTS, **changes):
@@ -108,7 +108,7 @@ def test_a_stored_support_matrix_gives_the_numbers_of_its_corpus(tmp_path, plant
 def test_another_content_of_the_support_file_makes_cells_stale(tmp_path):
     support = next_words(INPUTS)
     path = semantics.save_support(support, tmp_path / "support")
-    observable = WordSemantics(support=str(path), n_concepts=5, draws=3)
+    observable = WordSemantics(support=str(path), n_concepts=5, n_draws=3)
     before = observable.arguments()
     semantics.save_support(semantics.shuffled_next_words(support), path)
     assert observable.arguments()["support_digest"] != before["support_digest"]
@@ -135,7 +135,7 @@ def test_masked_models_fill_gaps_between_neighbours(tmp_path):
 
     models = {0: tiny_model(0), 10: tiny_model(1)}
     inputs = tiny_inputs(texts=60)
-    data = node(models, tmp_path, inputs, lengths=(2, 2), n_concepts=5, draws=3)
+    data = node(models, tmp_path, inputs, lengths=(2, 2), n_concepts=5, n_draws=3)
     assert list(data["of"].values) == ["logits", "decoder", "input"]
     observable_support = semantics.cloze_support(
         np.where(inputs.ordinary, inputs.ids, -1), 100, 5000, (2, 2), exclude=()
@@ -159,7 +159,7 @@ def test_a_file_of_next_words_is_refused_for_a_masked_model(tmp_path):
     study = og.Study(
         og.Trajectory.from_models({0: tiny_model()}),
         tiny_inputs(),
-        [WordSemantics(support=str(path), n_concepts=5, draws=3)],
+        [WordSemantics(support=str(path), n_concepts=5, n_draws=3)],
     )
     result = study.run(tmp_path / "study")
     assert "predicts masked ones" in result.attrs["problems"]
@@ -191,7 +191,7 @@ def test_the_page_draws_the_node_with_its_figures(tmp_path):
     ("arguments", "word"),
     [
         ({"n_concepts": 2}, "n_concepts"),
-        ({"draws": 1}, "draws"),
+        ({"n_draws": 1}, "n_draws"),
         ({"n_contexts": 0}, "n_contexts"),
         ({"vocab_size": 10.5}, "vocab_size"),
         ({"lengths": (3, 1)}, "lengths"),

@@ -159,7 +159,7 @@ def test_what_begins_before_is_a_share_of_the_change():
 def test_a_tiny_run_is_trained_studied_and_judged(tmp_path):
     run = ModularRun(modulus=5, width=8, heads=2, steps=4)
     accuracy, frequencies, concepts, rank, commutators = grokking._observables(5, 6)
-    rank = dataclasses.replace(rank, blocks=("q",), draws=4)
+    rank = dataclasses.replace(rank, blocks=("q",), n_draws=4)
     commutators = dataclasses.replace(commutators, batch_size=4, dtype="float32")
     observables = (accuracy, frequencies, concepts, rank, commutators)
     size = KnownSize({"weight decay": run}, (0,), 1, observables)

@@ -32,12 +32,12 @@ TASK = MarkerTask(length=8, modulus=4, markers=(1, 2), vocab_size=8)
 RUN = MarkerRun(task=TASK, layers=2, width=16, heads=2, steps=6, batch_size=8)
 STEPS = {"loss": "classification", "pairs": 2, "batch_size": 8}
 OBSERVABLES = (
-    WeightRank(("q", "k", "v", "o"), draws=4),
+    WeightRank(("q", "k", "v", "o"), n_draws=4),
     ReadoutAccuracy(),
     ReadoutAttention(top=(1,)),
     Commutators(**STEPS),
     Projection(blocks=("q", "v"), k=1, **STEPS),
-    SaeProbe((0,), n_latents=16, epochs=1, draws=2, variants=("topk",)),
+    SaeProbe((0,), n_latents=16, epochs=1, n_draws=2, variants=("topk",)),
 )
 KINDS = ["q_proj", "k_proj", "v_proj", "o_proj"]
 BLOCKS = [f"layers.{i}.self_attn.{kind}.weight" for i in range(4) for kind in KINDS]

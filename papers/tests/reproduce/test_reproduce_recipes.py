@@ -28,12 +28,12 @@ TASK = MarkerTask(length=8, modulus=4, markers=(1, 2), vocab_size=8)
 RUN = MarkerRun(task=TASK, layers=2, width=16, heads=2, steps=6, batch_size=8)
 STEPS = {"loss": "classification", "pairs": 2, "batch_size": 8}
 OBSERVABLES = (
-    WeightRank(("q", "v"), draws=4),
+    WeightRank(("q", "v"), n_draws=4),
     ReadoutAccuracy(),
     ReadoutAttention(top=(1,)),
     Commutators(**STEPS),
     Projection(blocks=("q", "v"), k=1, **STEPS),
-    SaeProbe((0,), n_latents=16, epochs=1, draws=2, variants=("topk",)),
+    SaeProbe((0,), n_latents=16, epochs=1, n_draws=2, variants=("topk",)),
 )
 
 
@@ -102,7 +102,7 @@ def test_a_recipe_draws_every_observable_as_the_mean_of_its_seeds(tmp_path):
 
 
 def test_runs_are_compared_side_by_side_and_shared_between_recipes(tmp_path):
-    observables = (ReadoutAccuracy(), WeightRank(("q",), draws=4), ReadoutAttention(top=(1,)))
+    observables = (ReadoutAccuracy(), WeightRank(("q",), n_draws=4), ReadoutAttention(top=(1,)))
     runs = {"addition": RUN, "2 layers & MLP": MarkerRun(**{**vars(RUN), "mlp": True})}
     page = tiny(observables, runs).run(tmp_path, quick=True)
     assert page.parent.name == "tiny-quick"

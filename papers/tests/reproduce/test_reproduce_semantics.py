@@ -29,7 +29,7 @@ from ontogeny_papers.reproduce.semantics import (
 from ontogeny_papers.reproduce.verdicts import verdict_view
 
 TINY = {
-    "semantics-orthants": {"vocab_size": 40, "n_contexts": 120, "dims": 2, "draws": 19},
+    "semantics-orthants": {"vocab_size": 40, "n_contexts": 120, "dims": 2, "n_draws": 19},
     "semantics-free-embeddings": {
         "vocab_size": 20, "n_contexts": 60, "concepts": 4, "seeds": (0,), "controls": 3,
     },
@@ -42,10 +42,10 @@ TINY = {
         "width": 8, "shuffles": 2,
     },
     "semantics-organisms": {
-        "epochs": 20, "slow_epochs": 10, "width": 16, "draws": 19, "seeds": (0, 1),
+        "epochs": 20, "slow_epochs": 10, "width": 16, "n_draws": 19, "seeds": (0, 1),
     },
     "semantics-pretrained": {
-        "vocab_size": 40, "width": 8, "steps": 4, "dims": (1, 2), "draws": 19, "seeds": (0, 1),
+        "vocab_size": 40, "width": 8, "steps": 4, "dims": (1, 2), "n_draws": 19, "seeds": (0, 1),
     },
     "semantics-imbalance": {"classes": 4, "per_majority": 20, "steps": 6, "seeds": (0,)},
 }  # fmt: skip
@@ -233,7 +233,7 @@ def test_seeds_that_share_an_arbitrary_order_do_not_count_as_independent():
     orders = [rng.permutation(6) * 1.0 for _ in range(400)]
     p = [organisms._order(sigma, np.tile(order, (10, 1)))[1] for order in orders]
     assert np.mean(np.array(p) <= 0.05) < 0.08  # Fisher's combination of ten: about 0.2
-    one = semantics.learning_order(sigma, orders[0], n_permutations=20_000)
+    one = semantics.learning_order(sigma, orders[0], n_draws=20_000)
     correlations, exact = organisms._order(sigma, orders[0][None])
     assert np.isclose(correlations[0], one.spearman) and abs(exact - one.p_value) < 0.02
     never = np.where(orders[0] > 3, np.nan, orders[0])

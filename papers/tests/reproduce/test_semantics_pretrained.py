@@ -12,7 +12,7 @@ from ontogeny import semantics, tasks
 from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny_papers.reproduce.semantics import RECIPES, Materials, pretrained
 
-SIZE = pretrained.PretrainedSize(dims=(1, 2), draws=39, seeds=(0,))
+SIZE = pretrained.PretrainedSize(dims=(1, 2), n_draws=39, seeds=(0,))
 TEXT = (
     "in may june july march april we saw two three four five six dogs and cats under over with "
     "from into of the sea walked looked jumped asked called"

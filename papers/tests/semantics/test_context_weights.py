@@ -13,7 +13,9 @@ TEXTS = tasks.bundled_texts("english")[:80]
 
 @pytest.fixture(scope="module")
 def order():
-    return semantics.predicted_order(TEXTS, 8, vocab_size=60, n_contexts=150, draws=2, resamples=5)
+    return semantics.predicted_order(
+        TEXTS, 8, vocab_size=60, n_contexts=150, n_draws=2, resamples=5
+    )
 
 
 @pytest.mark.parametrize("factor", [0.7, 1.4])

@@ -15,14 +15,16 @@ TEXTS = tasks.bundled_texts("english")[:80]
 
 @pytest.fixture(scope="module")
 def order():
-    return semantics.predicted_order(TEXTS, 8, vocab_size=60, n_contexts=150, resamples=60, draws=5)
+    return semantics.predicted_order(
+        TEXTS, 8, vocab_size=60, n_contexts=150, resamples=60, n_draws=5
+    )
 
 
 @pytest.mark.parametrize("loss", ["cross_entropy", "square"])
 @pytest.mark.parametrize("weighted", [True, False])
 def test_rates_are_singular_values_of_minus_the_gradient_at_zero_logits(loss, weighted):
     order = semantics.predicted_order(
-        TEXTS, 6, loss=loss, weighted=weighted, vocab_size=40, n_contexts=90, draws=2, resamples=9
+        TEXTS, 6, loss=loss, weighted=weighted, vocab_size=40, n_contexts=90, n_draws=2, resamples=9
     )
     support, m = order.support, order.support.shape[1]
     S = support.S.toarray()
@@ -52,7 +54,7 @@ def test_a_resampled_corpus_is_counted_as_if_its_texts_stood_one_after_the_other
 
 def test_blocks_of_words_are_resampled_where_there_are_few_texts():
     whole = " ".join(TEXTS)
-    order = semantics.predicted_order(whole, 3, vocab_size=30, resamples=5, draws=2)
+    order = semantics.predicted_order(whole, 3, vocab_size=30, resamples=5, n_draws=2)
     assert order.unit == "blocks of 200 words"
     assert order.units == pytest.approx(len(semantics.word_stream(whole)) / 200, abs=1)
 
@@ -69,10 +71,10 @@ def test_intervals_hold_the_rate_of_the_process_that_wrote_the_texts():
             word = np.vstack([word, (rng.random((n, 1)) > step[last].cumsum(1)).sum(1).clip(0, 5)])
         return word.T
 
-    truth = semantics.predicted_order(write(4000), 2, lengths=1, resamples=2, draws=2)
+    truth = semantics.predicted_order(write(4000), 2, lengths=1, resamples=2, n_draws=2)
     inside = []
     for _ in range(20):
-        order = semantics.predicted_order(write(40), 2, lengths=1, resamples=80, draws=2)
+        order = semantics.predicted_order(write(40), 2, lengths=1, resamples=80, n_draws=2)
         low, high = order.rate_interval.T
         inside.append((low <= truth.rates) & (truth.rates <= high))
     assert np.mean(inside) > 0.8
@@ -88,7 +90,14 @@ def test_the_share_is_linear_in_what_the_model_puts_out(order):
 
 def test_free_embeddings_learn_in_the_predicted_order():
     order = semantics.predicted_order(
-        TEXTS, 4, loss="square", weighted=False, vocab_size=30, n_contexts=60, draws=2, resamples=20
+        TEXTS,
+        4,
+        loss="square",
+        weighted=False,
+        vocab_size=30,
+        n_contexts=60,
+        n_draws=2,
+        resamples=20,
     )
     S = order.support.S.toarray()
     run = semantics.train_ufm(S - S.mean(axis=0), 4, delta=4.0, step_size=0.1, records=150)
@@ -144,7 +153,7 @@ def test_what_does_not_fit_is_refused(order):
 
 def test_the_same_seed_gives_the_same_numbers(order):
     again = semantics.predicted_order(
-        TEXTS, 8, vocab_size=60, n_contexts=150, resamples=60, draws=5
+        TEXTS, 8, vocab_size=60, n_contexts=150, resamples=60, n_draws=5
     )
     assert (again.resampled == order.resampled).all()
     assert (again.rank_interval == order.rank_interval).all()

@@ -52,7 +52,7 @@ def test_the_score_is_that_of_scikit_learn():
 def test_words_without_a_class_do_not_count():
     basis, labels = planted()
     some = {word: labels[word] for word in list(labels)[:50]}
-    found = semantics.orthant_coherence(basis, some, dims=3, permutations=5, rotations=5)
+    found = semantics.orthant_coherence(basis, some, dims=3, n_permutations=5, n_rotations=5)
     assert found.labelled == 50
     assert found.ami.value > 0.9
 
@@ -65,7 +65,9 @@ def test_random_groups_are_not_found_coherent():
     values = []
     for _ in range(40):
         groups = np.array_split(rng.permutation(words), 6)
-        found = semantics.coherence(groups, labels, permutations=19, random_state=rng.integers(99))
+        found = semantics.coherence(
+            groups, labels, n_permutations=19, random_state=rng.integers(99)
+        )
         values.append(found.ami.p_value)
     assert kstest(values, "uniform").pvalue > 0.001
     assert np.mean(np.array(values) <= 0.1) < 0.25
@@ -149,7 +151,9 @@ def test_lift_is_the_density_of_pairs_counted_one_by_one():
     rng = np.random.default_rng(1)
     support = semantics.support_matrix(rng.zipf(1.5, 3000) % 30, 30, 120, lengths=(1, 3))
     basis = semantics.svd_concepts(support, 4)
-    found = semantics.signature_lift(support, basis, dims=[0, 2, 3], permutations=3, rotations=2)
+    found = semantics.signature_lift(
+        support, basis, dims=[0, 2, 3], n_permutations=3, n_rotations=2
+    )
     S = support.S.toarray()
     signs = [vectors[:, [0, 2, 3]] < 0 for vectors in (basis.U, basis.V)]
     apart = (signs[0][:, None] != signs[1][None]).sum(2)
@@ -164,7 +168,7 @@ def test_lift_of_planted_signatures_falls_with_distance():
     U, V = (rng.choice([-1.0, 1.0], size=(n, 4)) for n in (80, 200))
     S = (rng.random((80, 200)) < np.clip((U @ V.T + 4) / 8, 0, 1) ** 2).astype(float)
     basis = ConceptBasis(U, np.ones(4), V)
-    found = semantics.signature_lift(sparse.csr_array(S), basis, dims=4, permutations=20)
+    found = semantics.signature_lift(sparse.csr_array(S), basis, dims=4, n_permutations=20)
     assert found.falls and found.by_distance[-1] == 0
     assert found.lift.p_value < 0.05
     assert abs(found.permuted[:, 0].mean() - 1) < 0.15

@@ -34,7 +34,10 @@ LIFT_OF_NOTHING = semantics.SignatureLift(np.array([np.nan, 2.0]), np.ones((9, 2
         (lambda: semantics.orthants(BASIS, [0.5]), "dims"),
         (lambda: semantics.refinement_tree(BASIS, [0, 1]), "depth"),
         (lambda: semantics.signature_lift(np.zeros((10, 4)), BASIS, 2), "support"),
-        (lambda: semantics.signature_lift(np.ones((10, 4)), BASIS, 2, rotations=-1), "rotations"),
+        (
+            lambda: semantics.signature_lift(np.ones((10, 4)), BASIS, 2, n_rotations=-1),
+            "n_rotations",
+        ),
         (lambda: semantics.coherence([["a"], ["b"]], {"a": "x", "b": "x"}), "same class"),
         (lambda: semantics.train_ufm(np.array([[0.5], [-0.5]]), 2, delta=800.0), "delta"),
         (lambda: semantics.orthants(BASIS, 2, neutral="x"), "neutral must be a finite number"),
@@ -47,7 +50,7 @@ LIFT_OF_NOTHING = semantics.SignatureLift(np.array([np.nan, 2.0]), np.ones((9, 2
         (lambda: semantics.signature_lift(ONES, BASIS, 2, random_state=-1), "random_state"),
         (lambda: semantics.spectral_clusters(BASIS, 2, random_state=-1), "random_state"),
         (lambda: semantics.shuffled_next_words("x"), "support must be of type Support"),
-        (lambda: semantics.learning_order([3, 2, 1], [1, 2, 3], n_permutations="x"), "n_permut"),
+        (lambda: semantics.learning_order([3, 2, 1], [1, 2, 3], n_draws="x"), "n_draws"),
         (lambda: semantics.learning_order([3, 2, 1], [1, 2, 3], random_state=-1), "random_state"),
         (lambda: semantics.leading_directions(np.eye(3), 1.5), "k must be a whole"),
         (
@@ -71,7 +74,7 @@ LIFT_OF_NOTHING = semantics.SignatureLift(np.array([np.nan, 2.0]), np.ones((9, 2
         (lambda: tasks.imbalanced_digits(ratio="x"), "ratio"),
         (lambda: tasks.imbalanced_digits(random_state=-1), "random_state"),
         (lambda: tasks.organism_world("barks"), "attributes must map"),
-        (lambda: updates.pair_statistics([1.0, 2.0], draws="x"), "draws"),
+        (lambda: updates.pair_statistics([1.0, 2.0], n_draws="x"), "n_draws"),
         (lambda: updates.pair_statistics([1.0, 2.0], random_state=-1), "random_state"),
         (lambda: updates.commutators(None, None, [1, 2], 0.1, pairs="x"), "pairs"),
         (lambda: updates.commutators(None, None, [1, 2], 0.1, pairs=3), "pairs"),
@@ -108,7 +111,7 @@ def test_nothing_is_said_of_a_lift_that_is_not_known():
 def test_a_page_without_draws_makes_no_comparison():
     support = semantics.support_matrix(TEXT, lengths=(1, 2))
     basis = semantics.svd_concepts(support, 3)
-    page = semantics_views.semantics_page(basis, support, dims=2, draws=0)
+    page = semantics_views.semantics_page(basis, support, dims=2, n_draws=0)
     assert json.loads(page["coherence"].attrs["statements"]) == []
 
 

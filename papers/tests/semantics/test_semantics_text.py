@@ -51,7 +51,7 @@ def test_the_support_of_real_text_equals_a_plain_count():
 def test_orthants_agree_with_word_classes_and_random_groups_do_not(corpus, bar):
     support, basis = corpus()
     labels = semantics.word_classes(support.words)
-    found = semantics.orthant_coherence(basis, labels, dims=5, permutations=20, rotations=10)
+    found = semantics.orthant_coherence(basis, labels, dims=5, n_permutations=20, n_rotations=10)
     assert found.ami.value >= bar
     assert abs(found.ami.permuted.mean()) <= 0.02
     # A rotated basis does about as well: the axes themselves are not what is meaningful.
@@ -64,14 +64,14 @@ def test_words_of_an_orthant_have_the_same_neighbours_in_other_text():
     vectors = semantics.neighbour_vectors(heldout, support.words)
     found = semantics.orthant_coherence(
         basis, semantics.word_classes(support.words), 5,
-        neighbours=vectors, permutations=20, rotations=0,
+        neighbours=vectors, n_permutations=20, n_rotations=0,
     )  # fmt: skip
     assert found.similarity.value >= 2.5 * found.similarity.permuted.mean()
 
 
 def test_contexts_lead_to_words_of_their_signature():
     support, basis = wikitext(1000)
-    found = semantics.signature_lift(support, basis, 5, permutations=20, rotations=5)
+    found = semantics.signature_lift(support, basis, 5, n_permutations=20, n_rotations=5)
     assert found.lift.value >= 6
     assert found.lift.value >= 3 * found.lift.permuted.mean()
     assert found.falls

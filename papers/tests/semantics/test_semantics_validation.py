@@ -24,15 +24,15 @@ LOGITS = RNG.normal(size=(3, *NESTED.shape))
 LABELS = {"cat": "n", "dog": "n", "go": "v", "see": "v", "run": "v"}
 GROUPS = [["cat", "dog"], ["go", "see", "run"]]
 NEIGHBOURS = semantics.neighbour_vectors(TEXT, SUPPORT.words)
-FEW = {"vocab_size": 20, "n_contexts": 20, "resamples": 4, "draws": 2}
+FEW = {"vocab_size": 20, "n_contexts": 20, "resamples": 4, "n_draws": 2}
 ORDER = semantics.predicted_order([TEXT, TEXT[30:], TEXT[60:]], 3, **FEW)
 
 CALLS = {
     "cloze_support": {"tokens": TEXT, "vocab_size": 20, "n_contexts": 20},
     "closed_form": {"sigma": [3.0, 2.0], "delta": 2.0, "t": [0.0, 1.0]},
-    "coarse_before_fine": {"steps": [0, 1, 2], "logits": LOGITS, "S": NESTED, "draws": 5},
+    "coarse_before_fine": {"steps": [0, 1, 2], "logits": LOGITS, "S": NESTED, "n_draws": 5},
     "coherence": {
-        "groups": GROUPS, "labels": LABELS, "neighbours": NEIGHBOURS, "permutations": 2,
+        "groups": GROUPS, "labels": LABELS, "neighbours": NEIGHBOURS, "n_permutations": 2,
     },
     "compare_order": {
         "order": ORDER, "steps": [0, 1, 2], "shares": np.ones((3, 3, 3)).cumsum(axis=0) / 3,
@@ -43,7 +43,7 @@ CALLS = {
     "first_crossing": {"steps": [0, 1, 2], "values": [0.0, 1.0, 2.0], "level": 0.5},
     "half_times": {"sigma": [3.0, 2.0], "delta": 2.0},
     "leading_directions": {"M": np.eye(3), "k": 2},
-    "learning_order": {"sigma": [3, 2, 1], "learned_at": [1, 2, 3], "n_permutations": 5},
+    "learning_order": {"sigma": [3, 2, 1], "learned_at": [1, 2, 3], "n_draws": 5},
     "load_support": {"path": "support.npz"},
     "loss_growth_rates": {"S_centred": CENTRED, "omega": np.ones(CENTRED.shape[1])},
     "max_margin_logits": {"S": np.eye(2), "tolerance": 0.5, "max_iterations": 50},
@@ -51,7 +51,7 @@ CALLS = {
     "neighbour_vectors": {"heldout": TEXT, "words": SUPPORT.words},
     "orthant_coherence": {
         "basis": BASIS, "labels": LABELS, "dims": 2, "neighbours": NEIGHBOURS,
-        "permutations": 2, "rotations": 2,
+        "n_permutations": 2, "n_rotations": 2,
     },
     "orthants": {"basis": BASIS, "dims": 2},
     "predicted_order": {"texts": [TEXT, TEXT[30:], TEXT[60:]], "k": 3, **FEW},
@@ -60,7 +60,7 @@ CALLS = {
     "save_support": {"support": SUPPORT, "path": "written"},
     "shuffled_next_words": {"support": SUPPORT},
     "signature_lift": {
-        "support": SUPPORT, "basis": BASIS, "dims": 2, "permutations": 2, "rotations": 2,
+        "support": SUPPORT, "basis": BASIS, "dims": 2, "n_permutations": 2, "n_rotations": 2,
     },
     "spectral_clusters": {"basis": BASIS, "k": 2, "dims": 2},
     "step_imbalance": {"V": 4, "R": 3},
@@ -76,15 +76,19 @@ CALLS = {
 }  # fmt: skip
 VIEWS = {
     "coherence_view": {
-        "scores": {2: semantics.orthant_coherence(BASIS, LABELS, 2, permutations=2, rotations=2)}
+        "scores": {
+            2: semantics.orthant_coherence(BASIS, LABELS, 2, n_permutations=2, n_rotations=2)
+        }
     },
     "concepts_view": {"basis": BASIS},
     "confusion_view": {
         "confusion": semantics.support_confusion(LOGITS, NESTED).assign_coords(step=[0, 1, 2])
     },
-    "lift_view": {"lift": semantics.signature_lift(SUPPORT, BASIS, 2, permutations=2, rotations=2)},
+    "lift_view": {
+        "lift": semantics.signature_lift(SUPPORT, BASIS, 2, n_permutations=2, n_rotations=2)
+    },
     "orthants_view": {"groups": semantics.orthants(BASIS, 2)},
-    "semantics_page": {"basis": BASIS, "support": SUPPORT, "dims": 2, "draws": 2},
+    "semantics_page": {"basis": BASIS, "support": SUPPORT, "dims": 2, "n_draws": 2},
     "space_view": {"basis": BASIS},
     "tree_view": {"tree": semantics.refinement_tree(BASIS, 2)},
     "ufm_view": {"run": semantics.train_ufm(CENTRED, 2, duration=0.1, records=2)},

@@ -58,7 +58,7 @@ def test_crossings_refuse_what_does_not_fit(arguments, word):
 @given(st.lists(st.integers(0, 9), min_size=4, max_size=15), st.integers(0, 99))
 def test_order_is_spearmans_correlation_with_the_early_first(sigma, seed):
     steps = np.random.default_rng(seed).integers(0, 5, len(sigma)).astype(float)
-    found = learning_order(np.array(sigma, float), steps, n_permutations=9)
+    found = learning_order(np.array(sigma, float), steps, n_draws=9)
     if len(set(sigma)) == 1 or len(set(steps)) == 1:
         assert np.isnan(found.spearman)
     else:
@@ -74,9 +74,7 @@ def test_what_is_never_learned_counts_as_last():
 def test_p_values_of_random_orders_are_uniform():
     rng = np.random.default_rng(0)
     p = [
-        learning_order(
-            np.arange(12.0), rng.permutation(12), n_permutations=199, random_state=i
-        ).p_value
+        learning_order(np.arange(12.0), rng.permutation(12), n_draws=199, random_state=i).p_value
         for i in range(300)
     ]
     assert np.mean(np.array(p) <= 0.05) < 0.09  # 15 expected of 300; 27 has probability 0.2 %

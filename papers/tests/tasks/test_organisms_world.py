@@ -113,7 +113,9 @@ def planted(coarse_at, fine_at, seed=0, steps=80):
 
 
 def test_a_planted_hierarchy_is_found_and_its_size_measured():
-    found = semantics.coarse_before_fine(*planted(10, 40), WORLD.S, words=WORLD.subjects, draws=199)
+    found = semantics.coarse_before_fine(
+        *planted(10, 40), WORLD.S, words=WORLD.subjects, n_draws=199
+    )
     assert found.p_value < 0.02  # of few classes of words as frequent, one is the planted one
     ratio = np.log2((found.pairs.fine_step + 1) / (found.pairs.coarse_step + 1)).values
     in_kingdom = found.pairs.coarse.values != "dog wolf cat tiger"  # mammals were not planted
@@ -122,7 +124,7 @@ def test_a_planted_hierarchy_is_found_and_its_size_measured():
 
 
 def test_the_other_order_is_not_called_coarse_first():
-    found = semantics.coarse_before_fine(*planted(70, 10), WORLD.S, draws=199)
+    found = semantics.coarse_before_fine(*planted(70, 10), WORLD.S, n_draws=199)
     assert found.advantage < 0
 
 
@@ -132,7 +134,7 @@ def test_without_a_hierarchy_the_p_value_is_no_smaller_than_chance():
     for _ in range(20):
         at = rng.uniform(5, 50, WORLD.S.shape)
         logits = 6 * WORLD.S / (1 + np.exp(-(time[:, None, None] - at)))
-        found = semantics.coarse_before_fine(time, logits, WORLD.S, draws=99)
+        found = semantics.coarse_before_fine(time, logits, WORLD.S, n_draws=99)
         small += found.p_value <= 0.05
     assert small <= 4  # 1 expected; more than 4 has probability 0.3 %
 
@@ -148,7 +150,7 @@ def words_ruled_out(seed, steps=40):
 def test_the_level_holds_where_all_pairs_share_their_classes_and_words():
     """With classes drawn for each pair alone the null is half as wide as chance (18 of 100)."""
     found = [
-        semantics.coarse_before_fine(*words_ruled_out(seed), WORLD.S, draws=99, random_state=seed)
+        semantics.coarse_before_fine(*words_ruled_out(seed), WORLD.S, n_draws=99, random_state=seed)
         for seed in range(100)
     ]
     assert sum(each.p_value <= 0.05 for each in found) <= 11  # 5 expected; 12 or more: 0.4 %
@@ -158,9 +160,9 @@ def test_the_level_holds_where_all_pairs_share_their_classes_and_words():
 
 def test_contexts_that_come_twice_change_nothing():
     time, logits = words_ruled_out(0)
-    once = semantics.coarse_before_fine(time, logits, WORLD.S, draws=49)
+    once = semantics.coarse_before_fine(time, logits, WORLD.S, n_draws=49)
     twice = semantics.coarse_before_fine(
-        time, np.repeat(logits, 2, axis=2), np.repeat(WORLD.S, 2, axis=1), draws=49
+        time, np.repeat(logits, 2, axis=2), np.repeat(WORLD.S, 2, axis=1), n_draws=49
     )
     np.testing.assert_allclose(twice.null, once.null, rtol=1e-12)
     assert twice.p_value == once.p_value
@@ -191,7 +193,7 @@ def test_a_model_that_learns_frequencies_first_and_no_class_is_not_called_coarse
         time, logits, often = frequencies_first(seed)
         for found, frequencies in ((matched, often), (any_word, np.ones(12))):
             test = semantics.coarse_before_fine(
-                time, logits, WORLD.S, draws=19, random_state=seed, frequencies=frequencies
+                time, logits, WORLD.S, n_draws=19, random_state=seed, frequencies=frequencies
             )
             found.append(test.p_value)
     assert np.sum(np.array(matched) <= 0.05) <= 6  # 2 expected; 7 or more: 0.3 %
@@ -215,7 +217,7 @@ def test_where_classes_are_groups_of_frequency_there_is_no_p_value():
     S = np.array([[1.0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]])
     time = np.arange(30)
     logits = 0.3 * time[:, None, None] * S
-    found = semantics.coarse_before_fine(time, logits, S, draws=9, frequencies=[4.0, 4, 1, 1])
+    found = semantics.coarse_before_fine(time, logits, S, n_draws=9, frequencies=[4.0, 4, 1, 1])
     assert np.isnan(found.p_value) and np.isfinite(found.advantage)
 
 

@@ -93,13 +93,13 @@ class CopyingScores(Need):
         Glob over attention modules, as `ontogeny.capture.match_layers` reads it.
     on
         Name of the input set, whose tokenizer says how many tokens there are.
-    draws, random_state
+    n_draws, random_state
         How often embeddings are permuted, and the seed.
     """
 
     layers: str | tuple[str, ...] = "attn"
     on: str | None = None
-    draws: int = 3
+    n_draws: int = 3
     random_state: int = 0
     runs_model: ClassVar[bool] = False
 
@@ -121,7 +121,7 @@ class CopyingScores(Need):
         unembedding = readouts(model, layers[:1], vocabulary=vocabulary)[layers[0]].unembedding
         rng = np.random.default_rng([self.random_state, 12])
         orders = [np.arange(len(embedding))]
-        orders += [rng.permutation(len(embedding)) for _ in range(self.draws)]
+        orders += [rng.permutation(len(embedding)) for _ in range(self.n_draws)]
         with torch.no_grad():
             maps = [unembedding.T @ embedding[torch.from_numpy(order)] for order in orders]
             return {

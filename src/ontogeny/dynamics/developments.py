@@ -49,13 +49,13 @@ class Development:
         (...,): the change exceeds the floor of the last step; no test. False where that floor is
         unknown.
     changed
-        (...,): it moved, and ``p_value <= alpha``.
+        (...,): it moved, and ``p_value <= level``.
     only_memory
         (...,): it would count as changed if its reference were not one of the checkpoints, but the
         memory of the reference explains it as well. No verdict is possible with this reference.
     judgeable
-        (...,): the noise is known, with this number of steps ``p_value`` could reach alpha, and not
-        `only_memory`. Where it is False, `changed` is False because nothing can be said.
+        (...,): the noise is known, with this number of steps ``p_value`` could reach `level`, and
+        not `only_memory`. Where it is False, `changed` is False because nothing can be said.
     noise_known
         (...,): the floor of the last usable step is known.
     """
@@ -84,10 +84,10 @@ def development(
     values: ArrayLike,
     floor: ArrayLike = 0.0,
     reference_index: int | None = None,
-    n_permutations: int = 9999,
+    n_draws: int = 9999,
     random_state: int = 0,
     *,
-    alpha: float = 0.01,
+    level: float = 0.01,
     scale: ArrayLike | None = None,
     n_tests: int | None = None,
     floor_to_last: ArrayLike | None = None,
@@ -99,7 +99,7 @@ def development(
     the noise. And it follows a trend or a shift of level that stationary noise with memory does not
     show (`trend_test`), whatever the memory. The p-value is the larger one of both tests, corrected
     over all series given. A random walk has no trend and is called changed hardly more often than
-    `alpha`. A series that leaves and comes back has a small p-value but did not move from first to
+    `level`. A series that leaves and comes back has a small p-value but did not move from first to
     last, so it did not change in this sense.
 
     Parameters
@@ -120,10 +120,10 @@ def development(
         `trend_test` takes into account. Distances which fall towards the reference still end at 1:
         the reference step shows the progress of the step before it (of the step after it if it is
         the first).
-    n_permutations, random_state
+    n_draws, random_state
         Random orders of the steps (`step_order_test`), and the seed of these and of the bootstrap
         of half-change steps. All series see the same draws.
-    alpha
+    level
         Level of the corrected test.
     scale
         Size of the numbers that the values were computed from, a number or (...,): for example the
@@ -180,16 +180,16 @@ def development(
     progress = (rows - first[:, None]) / np.where(measurable, change, np.nan)[:, None]
     distinct = np.abs(rows - first[:, None]) > noise
     page = max(n_tests or PAGE, len(rows))
-    in_order = step_order_test(rows, n_permutations, random_state, alpha, n_tests=page)
+    in_order = step_order_test(rows, n_draws, random_state, level, n_tests=page)
     alone, trend = (p.reshape(-1) for p in trend_p_values(steps, values, reference_index))
     p_uncorrected = np.maximum(in_order, trend)
     p_value = holm(p_uncorrected)
-    only_memory = (p_value > alpha) & (holm(np.maximum(in_order, alone)) <= alpha)
+    only_memory = (p_value > level) & (holm(np.maximum(in_order, alone)) <= level)
     final_noise = np.take_along_axis(noise, at_last[:, None], axis=1)[:, 0]
     known = np.isfinite(final_noise)
     moved = np.abs(change) > final_noise
     possible = smallest_p(
-        np.count_nonzero(~np.isnan(rows), axis=1), draws_for(page, n_permutations, alpha)
+        np.count_nonzero(~np.isnan(rows), axis=1), draws_for(page, n_draws, level)
     )
     tests = max(n_tests or 1, int(np.sum(~np.isnan(p_uncorrected))))
     half, low, high = _half_steps(steps, rows, progress, noise, moved, random_state)
@@ -211,10 +211,10 @@ def development(
         p_uncorrected=p_uncorrected.reshape(batch),
         smallest_p=possible.reshape(batch),
         moved=moved.reshape(batch),
-        changed=(moved & (np.nan_to_num(p_value, nan=1.0) <= alpha)).reshape(batch),
+        changed=(moved & (np.nan_to_num(p_value, nan=1.0) <= level)).reshape(batch),
         only_memory=only_memory.reshape(batch),
         judgeable=(
-            known & (np.nan_to_num(possible, nan=1.0) * tests <= alpha) & ~only_memory
+            known & (np.nan_to_num(possible, nan=1.0) * tests <= level) & ~only_memory
         ).reshape(batch),
         noise_known=known.reshape(batch),
     )

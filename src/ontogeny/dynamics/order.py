@@ -29,9 +29,9 @@ TIE = 1e-9  # relative; sums of the same terms in another order must count as eq
 
 def step_order_test(
     values: ArrayLike,
-    n_permutations: int = 9999,
+    n_draws: int = 9999,
     random_state: int = 0,
-    alpha: float = 0.01,
+    level: float = 0.01,
     *,
     n_tests: int | None = None,
 ) -> np.ndarray:
@@ -41,17 +41,17 @@ def step_order_test(
     noise has uniform p-values, whatever its distribution. Noise with memory is smooth as well: see
     `trend_test`. Up to 8 steps all orders are enumerated;
     beyond, random ones are drawn, more for those series that need them to stay below
-    `alpha` after a correction for the number of tests (up to ``max(99_999, tests / alpha)``).
+    `level` after a correction for the number of tests (up to ``max(99_999, tests / level)``).
 
     Parameters
     ----------
     values
         Series (..., T); NaN marks a missing step and is left out.
-    n_permutations
+    n_draws
         Random orders drawn for every series.
     random_state
         Seed of the orders; all series see the same ones.
-    alpha
+    level
         Level with which the caller will compare the corrected p-values.
     n_tests
         Number of tests that the p-values will be corrected for; default: the series given.
@@ -86,19 +86,19 @@ def step_order_test(
         raise ArgumentError(f"values must have shape (..., steps); its shape is {series.shape}.")
     if np.isinf(series).any():
         raise NonFiniteError(f"values holds {np.sum(np.isinf(series))} infinite values.")
-    check_whole("n_permutations", n_permutations)
-    check_number("alpha", alpha, 0, 1, above=True, below=True)
+    check_whole("n_draws", n_draws)
+    check_number("level", level, 0, 1, above=True, below=True)
     rows = series.reshape(-1, series.shape[-1])
     counts = np.count_nonzero(~np.isnan(rows), axis=1)
     p_values = np.full(len(rows), np.nan)
     own = int(np.sum(counts >= FEWEST_STEPS))
     tests = own if n_tests is None else check_whole("n_tests", n_tests)
-    needed = draws_for(tests, n_permutations, alpha)
+    needed = draws_for(tests, n_draws, level)
     for count in np.unique(counts[counts >= FEWEST_STEPS]):
         chosen = np.flatnonzero(counts == count)
         kept = rows[chosen]
         kept = kept[~np.isnan(kept)].reshape(len(chosen), count)
-        p_values[chosen] = _p_values(kept, n_permutations, needed, alpha, random_state)
+        p_values[chosen] = _p_values(kept, n_draws, needed, level, random_state)
     return p_values.reshape(series.shape[:-1])
 
 
@@ -143,14 +143,14 @@ def smallest_p(n_usable: ArrayLike, n_orders: int | None = None) -> np.ndarray:
     return smallest
 
 
-def draws_for(tests: int, n_permutations: int, alpha: float) -> int:
-    """Return how many orders make the smallest corrected p-value comfortably less than alpha."""
-    needed = tests / alpha
-    return max(n_permutations, math.ceil(needed), min(math.ceil(5 * needed), 99_999))
+def draws_for(tests: int, n_draws: int, level: float) -> int:
+    """Return how many orders make the smallest corrected p-value comfortably less than level."""
+    needed = tests / level
+    return max(n_draws, math.ceil(needed), min(math.ceil(5 * needed), 99_999))
 
 
 def _p_values(
-    rows: np.ndarray, n_permutations: int, needed: int, alpha: float, random_state: int
+    rows: np.ndarray, n_draws: int, needed: int, level: float, random_state: int
 ) -> np.ndarray:
     """Return the p-value of each of the complete series (n, T)."""
     count = rows.shape[1]
@@ -161,12 +161,12 @@ def _p_values(
         orders = np.array(list(itertools.permutations(range(count))))
         return _as_smooth(iter([orders]), differences, observed) / len(orders)
     rng = np.random.default_rng(random_state)
-    smooth = 1 + _as_smooth(_random_orders(rng, n_permutations, count), differences, observed)
-    drawn = np.full(len(rows), 1 + n_permutations)
+    smooth = 1 + _as_smooth(_random_orders(rng, n_draws, count), differences, observed)
+    drawn = np.full(len(rows), 1 + n_draws)
     # A series that fails uncorrected cannot pass corrected: more draws go to the others only.
-    promising = np.flatnonzero(smooth <= alpha * drawn)
-    if needed > n_permutations and len(promising):
-        more = _random_orders(rng, needed - n_permutations, count)
+    promising = np.flatnonzero(smooth <= level * drawn)
+    if needed > n_draws and len(promising):
+        more = _random_orders(rng, needed - n_draws, count)
         smooth[promising] += _as_smooth(more, differences[:, promising], observed[promising])
         drawn[promising] = 1 + needed
     return smooth / drawn

@@ -79,10 +79,10 @@ class Regimes:
         Of "two regimes" against three; NaN without a boundary.
     p_jumps
         Of "noise of these levels" against several jumps of the trend; NaN where `p_value` is above
-        `alpha`. Up to 0.01 no boundary is given.
+        `level`. Up to 0.01 no boundary is given.
     p_gradual
         Of "the noise changes gradually" against the boundaries; NaN where `p_value` is above
-        `alpha`. Above 0.02 no boundary is given.
+        `level`. Above 0.02 no boundary is given.
     gradual_ratio
         Noise at the last step over that at the first, if it changes gradually; NaN as `p_gradual`.
     trend, residuals
@@ -134,7 +134,7 @@ def regimes(
     *,
     reference_index: int | None = None,
     min_residuals: int = FEWEST_RESIDUALS,
-    alpha: float = 0.05,
+    level: float = 0.05,
     n_draws: int = 199,
     random_state: int = 0,
 ) -> Regimes:
@@ -157,7 +157,7 @@ def regimes(
         left out.
     min_residuals
         Fewest residuals in a regime.
-    alpha
+    level
         Level of both tests.
     n_draws
         Draws of the null and of the bootstrap.
@@ -207,7 +207,7 @@ def regimes(
     >>> regimes(steps, np.exp(-steps / 8000) + 0.03 * rng.normal(size=60)).boundary is None
     True
     """
-    steps, series, single = _checked(steps, values, reference_index, min_residuals, alpha, n_draws)
+    steps, series, single = _checked(steps, values, reference_index, min_residuals, level, n_draws)
     kept = ~np.isnan(series).all(axis=1)
     job = RegimeSearch(
         steps[kept], series[kept], min_residuals, n_draws, np.random.default_rng(random_state)
@@ -226,10 +226,10 @@ def regimes(
         residuals=back(job.residuals),
         reason=job.reason,
     )
-    if job.reason or one.p_value > alpha:
+    if job.reason or one.p_value > level:
         return one
     p_third = job.p_third()
-    places = job.places(2 if p_third <= alpha else 1)
+    places = job.places(2 if p_third <= level else 1)
     p_gradual, level = job.p_gradual(places)
     one = dataclasses.replace(
         one,
@@ -323,15 +323,15 @@ def _checked(
     values: ArrayLike,
     reference_index: int | None,
     min_residuals: int,
-    alpha: float,
+    level: float,
     n_draws: int,
 ) -> tuple[np.ndarray, np.ndarray, bool]:
     steps = checked_steps(steps)
     series = checked_table("values", values, steps, reference_index)
     if min_residuals < 3:
         raise ArgumentError(f"min_residuals must be at least 3 residuals; got {min_residuals}.")
-    if not 0 < alpha < 1 or n_draws < 19:
+    if not 0 < level < 1 or n_draws < 19:
         raise ArgumentError(
-            f"alpha must lie between 0 and 1 and n_draws be at least 19; got {alpha}, {n_draws}."
+            f"level must lie between 0 and 1 and n_draws be at least 19; got {level}, {n_draws}."
         )
     return steps, series, np.ndim(values) == 1

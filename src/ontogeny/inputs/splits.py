@@ -59,9 +59,9 @@ def class_counts(labels: Any) -> dict[Any, int]:
 
 
 def stratified_split(
-    labels: Any, fraction: float = 2 / 3, random_state: int = 0, groups: Any = None
+    labels: Any, train_fraction: float = 2 / 3, random_state: int = 0, groups: Any = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Split texts in two, each class alike: about `fraction` of every class goes to the first part.
+    """Split texts in two, each class alike: about `train_fraction` of it goes to the first part.
 
     Every class has at least one text in both parts. The report uses 2/3 to find a direction and
     1/3 to test it (sec. 6.2).
@@ -70,14 +70,14 @@ def stratified_split(
     ----------
     labels
         (n,) one label per text.
-    fraction
+    train_fraction
         Share of the first part.
     random_state
         Seed; the same labels and seed give the same split.
     groups
         (n,) the unit of each text, as `Inputs.groups` gives it. Units stay whole, so that
-        `fraction` is kept as well as their sizes allow. One with several classes counts for the
-        rarest of them.
+        `train_fraction` is kept as well as their sizes allow. One with several classes counts for
+        the rarest of them.
 
     Returns
     -------
@@ -87,8 +87,8 @@ def stratified_split(
     Raises
     ------
     ArgumentError
-        If a class has a single text or unit, `fraction` is not between 0 and 1, or `groups` does
-        not name a unit for every text.
+        If a class has a single text or unit, `train_fraction` is not between 0 and 1, or `groups`
+        does not name a unit for every text.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def stratified_split(
     (3, 3)
     """
     labels = _check_labels(labels)
-    check_number("fraction", fraction, 0, 1, above=True, below=True)
+    check_number("train_fraction", train_fraction, 0, 1, above=True, below=True)
     units = Units.of(groups, len(labels), "texts")
     has = _has(labels, units)
     classes = np.unique(labels)
@@ -116,7 +116,7 @@ def stratified_split(
     chosen = np.zeros(units.count, dtype=bool)
     for stratum in np.unique(strata):
         own = rng.permutation(np.flatnonzero(strata == stratum))
-        chosen[own[_taken(units.sizes[own], fraction)]] = True
+        chosen[own[_taken(units.sizes[own], train_fraction)]] = True
     missing = classes[~(has[chosen].any(0) & has[~chosen].any(0))]
     if len(missing):
         raise ArgumentError(
@@ -127,12 +127,12 @@ def stratified_split(
     return np.flatnonzero(first), np.flatnonzero(~first)
 
 
-def _taken(sizes: np.ndarray, fraction: float) -> list[int]:
-    """Return which units, the first that fit, hold about `fraction` of their texts.
+def _taken(sizes: np.ndarray, train_fraction: float) -> list[int]:
+    """Return which units, the first that fit, hold about `train_fraction` of their texts.
 
     At least one, and not all of several.
     """
-    target, total = round(fraction * sizes.sum()), 0
+    target, total = round(train_fraction * sizes.sum()), 0
     taken: list[int] = []
     most = max(len(sizes) - 1, 1)
     for i, size in enumerate(sizes):

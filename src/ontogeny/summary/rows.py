@@ -85,7 +85,7 @@ def _measured(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset | 
         np.stack(values),
         np.stack(floors),
         reference,
-        alpha=verdicts.LEVELS.change,
+        level=verdicts.LEVELS.change,
         n_tests=max(_PAGE, len(values)),
         floor_to_last=np.stack(late),
     )

@@ -79,7 +79,7 @@ def paragraphs(document: str) -> list[str]:
 
 
 def split_texts(
-    texts: Sequence[str], fraction: float = 0.05, random_state: int = 0
+    texts: Sequence[str], test_fraction: float = 0.05, random_state: int = 0
 ) -> tuple[list[str], list[str]]:
     """Split `texts` at random into two lists, both in the original order.
 
@@ -87,7 +87,7 @@ def split_texts(
     ----------
     texts
         At least two texts.
-    fraction
+    test_fraction
         Share of the texts that goes into the second list, between 0 and 1; at least one text.
     random_state
         Seed of the choice.
@@ -101,7 +101,7 @@ def split_texts(
     Raises
     ------
     ArgumentError
-        If there are fewer than two texts, or `fraction` is not between 0 and 1.
+        If there are fewer than two texts, or `test_fraction` is not between 0 and 1.
 
     Examples
     --------
@@ -109,14 +109,14 @@ def split_texts(
     >>> len(kept), len(heldout)
     (3, 1)
     """
-    check_number("fraction", fraction, 0, 1, above=True, below=True)
+    check_number("test_fraction", test_fraction, 0, 1, above=True, below=True)
     if len(texts) < 2:
         raise ArgumentError(f"texts must hold at least 2 texts to split; got {len(texts)}.")
     units = Units(joined([texts], len(texts)))
     if units.count < 2:
         raise ArgumentError(f"texts must differ to be split; all {len(texts)} are the same.")
     order = np.random.default_rng(random_state).permutation(units.count)
-    count = min(max(round(fraction * units.count), 1), units.count - 1)
+    count = min(max(round(test_fraction * units.count), 1), units.count - 1)
     chosen = np.isin(units.place, order[:count])
     rest = [text for text, out in zip(texts, chosen, strict=True) if not out]
     heldout = [text for text, out in zip(texts, chosen, strict=True) if out]

@@ -157,7 +157,7 @@ class LabelledTexts:
         return self.subset(np.sort(np.concatenate([rng.permutation(o)[:each] for o in own])))
 
     def split(
-        self, fraction: float = 2 / 3, random_state: int = 0
+        self, train_fraction: float = 2 / 3, random_state: int = 0
     ) -> tuple[LabelledTexts, LabelledTexts]:
         """Return two parts with the classes in equal shares; see `inputs.stratified_split`.
 
@@ -165,7 +165,7 @@ class LabelledTexts:
         """
         if self.labels is None:
             raise ArgumentError(f"{self.source} has no labels to split by.")
-        first, second = stratified_split(self.labels, fraction, random_state, self.groups)
+        first, second = stratified_split(self.labels, train_fraction, random_state, self.groups)
         return self.subset(first), self.subset(second)
 
     def inputs(self, tokenizer: Any, max_length: int = 128, padding_side: str = "right") -> Inputs:

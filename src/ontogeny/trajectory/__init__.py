@@ -1,8 +1,8 @@
 """Which checkpoints: a training run as an ordered, audited set of models.
 
 `Trajectory` opens the checkpoints of a run. Weights are read from safetensors, or from pickled
-files with ``weights_only=True``; code that comes with a checkpoint never runs unless it is asked
-for. What writes checkpoints while a model trains is in `ontogeny.recording`.
+files inertly; code that comes with a checkpoint never runs unless it is asked for. What writes
+checkpoints while a model trains is in `ontogeny.recording`.
 """
 
 from __future__ import annotations

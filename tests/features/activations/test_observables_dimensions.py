@@ -35,8 +35,8 @@ def result(tmp_path_factory):
         observables=[
             Concepts("ica", n_concepts=8, layers=examples.LAYERS),
             Concepts("pca", n_concepts=8, layers=examples.LAYERS),
-            IntrinsicDimension("concepts-ica", draws=4),
-            IntrinsicDimension("concepts-pca", draws=4),
+            IntrinsicDimension("concepts-ica", n_draws=4),
+            IntrinsicDimension("concepts-pca", n_draws=4),
             EffectiveDimensions(examples.LAYERS),
         ],
     )
@@ -50,7 +50,7 @@ def test_the_table_holds_what_two_nn_says_of_the_averaged_dictionaries(result):
     W = W.transpose("step", "feature", "concept").values.astype(float)
     early = W[: len(W) // 2]
     cloud = dynamics.average_dictionary(early, "unaligned")
-    expected = geometry.two_nn(cloud, "likelihood", n_null=0).value
+    expected = geometry.two_nn(cloud, "likelihood", n_draws=0).value
     found = node.early.sel(layer=layer, average="unaligned", estimator="likelihood")
     assert float(found) == pytest.approx(expected, rel=1e-9)
     assert (node.early_null.values > 0).all() and (node.early_stderr.values > 0).all()
@@ -197,8 +197,8 @@ def test_activations_of_all_steps_are_measured(result):
         ({"windows": ((0, 1),)}, "two pairs"),
         ({"averages": ()}, "averages must name at least 1"),
         ({"methods": ("mle",)}, "methods"),
-        ({"draws": 1}, "draws"),
-        ({"draws": 2.5}, "draws must be a whole number"),
+        ({"n_draws": 1}, "n_draws"),
+        ({"n_draws": 2.5}, "n_draws must be a whole number"),
     ],
 )
 def test_wrong_options_are_named(options, words):
@@ -239,7 +239,7 @@ def dictionaries(boundary=None, count=40):
 
 
 def observed(reading, **options):
-    options = {"draws": 2, "averages": ("aligned",), "methods": ("likelihood",), **options}
+    options = {"n_draws": 2, "averages": ("aligned",), "methods": ("likelihood",), **options}
     return IntrinsicDimension("concepts-ica", **options).observe(reading, None)
 
 

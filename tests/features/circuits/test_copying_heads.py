@@ -101,7 +101,7 @@ def test_a_head_made_to_copy_scores_one_and_permuted_embeddings_do_not():
         block.attn.c_proj.weight[size : 2 * size] = -block.attn.c_attn.weight[
             :, 2 * width + size : 2 * width + 2 * size
         ].T
-    scores = read(model, draws=5)["transformer.h.1.attn"]
+    scores = read(model, n_draws=5)["transformer.h.1.attn"]
     assert scores.shape == (6, 4)
     assert scores[0, 0] > 0.999 and scores[0, 1] < -0.999
     assert np.abs(scores[1:, :2]).max() < 0.9

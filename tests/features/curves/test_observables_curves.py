@@ -300,9 +300,9 @@ def test_the_step_where_the_other_curve_is_zero_by_construction_is_left_out():
 @pytest.mark.parametrize(
     ("kind", "options", "said"),
     [
-        ("regimes", {"alpha": 2}, "alpha"),
+        ("regimes", {"level": 2}, "level"),
         ("fits", {"criterion": "aic"}, "Did you mean 'aicc'"),
-        ("signals", {"surrogates": 1}, "surrogates"),
+        ("signals", {"n_draws": 1}, "n_draws"),
         ("learning-dynamics", {"noise": -1.0}, "noise must be a finite number of at least 0"),
         ("regimes", {"select": "procrustes"}, "select must"),
     ],

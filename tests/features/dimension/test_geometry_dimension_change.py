@@ -53,7 +53,7 @@ def test_means_are_those_of_two_nn_and_undefined_checkpoints_are_left_out():
     clouds = drifting("drifting", 0)
     clouds[3] = np.eye(40, 20) + 1.0  # more than half of the neighbours are equally far
     found = dimension_change(clouds, EARLY, ~EARLY, "likelihood")
-    early = [two_nn(c, "likelihood", n_null=0).value for c in np.delete(clouds[EARLY], 3, axis=0)]
+    early = [two_nn(c, "likelihood", n_draws=0).value for c in np.delete(clouds[EARLY], 3, axis=0)]
     assert found.early == pytest.approx(np.mean(early))
     one = dimension_change(clouds, np.arange(COUNT) == 5, ~EARLY)
     assert np.isnan(one.p_value) and np.isfinite(one.difference)
@@ -63,7 +63,7 @@ def test_points_that_coincide_are_left_out_as_two_nn_does():
     clouds = drifting("drifting", 0)
     clouds[:, 1] = clouds[:, 0]
     found = dimension_change(clouds, EARLY, ~EARLY)
-    dims = [two_nn(cloud, n_null=0).value for cloud in clouds[EARLY]]
+    dims = [two_nn(cloud, n_draws=0).value for cloud in clouds[EARLY]]
     assert found.early == pytest.approx(np.mean(dims))
 
 

@@ -74,7 +74,7 @@ def test_agrees_with_scikit_dimension(shape):
     skdim = pytest.importorskip("skdim")
     X = shapes()[shape]
     theirs = skdim.id.TwoNN(discard_fraction=0.1).fit(X).dimension_
-    found = {m: two_nn(X, m, discard=0.1, n_null=0).value for m in ("facco", "origin")}
+    found = {m: two_nn(X, m, discard=0.1, n_draws=0).value for m in ("facco", "origin")}
     if version("scikit-dimension") >= "0.5":  # (j - 1)/n before
         assert found["facco"] == pytest.approx(theirs, rel=1e-9)
     assert found["origin"] == pytest.approx(theirs, rel=0.01)
@@ -84,14 +84,14 @@ def test_known_dimensions_lie_within_the_errors():
     skdim = pytest.importorskip("skdim")
     for d in (1, 2, 4):
         sphere = skdim.datasets.hyperSphere(1000, d, random_state=1)
-        found = two_nn(sphere, n_null=0)
+        found = two_nn(sphere, n_draws=0)
         assert abs(found.value - d) < 3 * found.stderr + 0.05 * d
 
 
 @pytest.mark.parametrize("method", ["regression", "origin", "likelihood"])
 def test_the_standard_error_is_the_spread_over_samples(method):
     rng = np.random.default_rng(3)
-    found = [two_nn(rng.uniform(size=(150, 3)), method, n_null=0) for _ in range(150)]
+    found = [two_nn(rng.uniform(size=(150, 3)), method, n_draws=0) for _ in range(150)]
     spread = np.std([f.value for f in found])
     assert 0.75 < np.mean([f.stderr for f in found]) / spread < 1.4
 
@@ -102,12 +102,12 @@ def test_a_hundred_points_in_768_dimensions_look_like_131():
     assert regression.mean() == pytest.approx(131, abs=3 * 17 / 60**0.5)
     assert regression.std() == pytest.approx(17, abs=5)
     assert likelihood.mean() == pytest.approx(122, abs=3 * 12 / 60**0.5)
-    shown = two_nn(points(100, 768), n_null=20)
+    shown = two_nn(points(100, 768), n_draws=20)
     assert shown.null == pytest.approx(131, abs=15) and 10 < shown.null_sd < 25
 
 
 def test_calibration_names_the_dimensions_that_look_alike():
-    table = two_nn_calibrated(two_nn(points(100, 30), n_null=0), [5, 30, 300])
+    table = two_nn_calibrated(two_nn(points(100, 30), n_draws=0), [5, 30, 300])
     assert table.compatible.values.tolist() == [False, True, False]
 
 
@@ -117,12 +117,12 @@ def test_rotation_scale_and_shift_change_nothing(seed, scale):
     X = points(40, 4, seed)
     Q = ortho_group.rvs(4, random_state=seed)
     moved = scale * (X @ Q + 3.0)
-    assert two_nn(moved, n_null=0).value == pytest.approx(two_nn(X, n_null=0).value, rel=1e-6)
+    assert two_nn(moved, n_draws=0).value == pytest.approx(two_nn(X, n_draws=0).value, rel=1e-6)
 
 
 def test_duplicates_are_dropped_and_counted():
     X = points(60)
-    found = two_nn(np.concatenate([X, X[:5]]), n_null=0)
+    found = two_nn(np.concatenate([X, X[:5]]), n_draws=0)
     assert (found.points, found.duplicates) == (55, 10)
 
 
@@ -132,8 +132,8 @@ def test_duplicates_do_not_move_the_estimate(share):
     for seed in range(10):
         X = points(400, 3, seed)
         once, doubled = X[int(share * 400) :], X[: int(share * 400)]
-        found = two_nn(np.concatenate([X, doubled]), n_null=0)
-        assert found.value == pytest.approx(two_nn(once, n_null=0).value, rel=1e-12)
+        found = two_nn(np.concatenate([X, doubled]), n_draws=0)
+        assert found.value == pytest.approx(two_nn(once, n_draws=0).value, rel=1e-12)
         values.append(found.value)
         errors.append(found.stderr)
     assert np.mean(values) == pytest.approx(3, abs=3 * np.mean(errors) / 10**0.5)
@@ -141,7 +141,7 @@ def test_duplicates_do_not_move_the_estimate(share):
 
 def test_the_null_has_as_many_points_as_the_estimate():
     X = np.concatenate([points(40, 200), np.zeros((60, 200))])  # 60 dead concepts
-    found = two_nn(X, n_null=10)
+    found = two_nn(X, n_draws=10)
     assert found.points == 40
     assert found.null == pytest.approx(two_nn_null(40, 200, n_draws=10).mean())
 
@@ -149,7 +149,7 @@ def test_the_null_has_as_many_points_as_the_estimate():
 @pytest.mark.parametrize("scale", [1e-300, 1e-170, 1e200, 1e300])
 def test_very_small_and_large_points_are_measured_alike(scale):
     X = points()
-    assert two_nn(X * scale, n_null=0).value == pytest.approx(two_nn(X, n_null=0).value, rel=1e-6)
+    assert two_nn(X * scale, n_draws=0).value == pytest.approx(two_nn(X, n_draws=0).value, rel=1e-6)
 
 
 def test_points_on_a_grid_have_no_dimension():
@@ -158,7 +158,7 @@ def test_points_on_a_grid_have_no_dimension():
 
 
 def test_calibration_discards_what_the_estimate_discarded():
-    found = two_nn(points(100, 30), "origin", discard=0.2, n_null=0)
+    found = two_nn(points(100, 30), "origin", discard=0.2, n_draws=0)
     table = two_nn_calibrated(found, [30], n_draws=5)
     alike = two_nn_null(100, 30, "origin", discard=0.2, n_draws=5)
     assert float(table.expected[0]) == pytest.approx(alike.mean())
@@ -180,11 +180,11 @@ def test_one_steps_svd_dictionary_measures_its_spectrum_only():
     A = np.random.default_rng(0).normal(size=(200, 40))
     W = concepts.make("svd", n_concepts=20).fit(A).components_
     with pytest.warns(SpectrumOnlyWarning):
-        found = two_nn(W, n_null=0)
+        found = two_nn(W, n_draws=0)
     # Other orthogonal rows of the same norms give the same number.
     other = np.diag(np.linalg.norm(W, axis=1)) @ np.eye(20, 40)
     with pytest.warns(SpectrumOnlyWarning):
-        assert two_nn(other, n_null=0).value == pytest.approx(found.value, rel=1e-4)
+        assert two_nn(other, n_draws=0).value == pytest.approx(found.value, rel=1e-4)
 
 
 def test_blocks_of_a_plane_agree_and_noise_at_small_scale_shows():
@@ -203,17 +203,17 @@ def test_blocks_of_a_plane_agree_and_noise_at_small_scale_shows():
         (lambda: two_nn(points()[:, 0]), "2 dimensions"),
         (lambda: two_nn(points(), "mle"), "method"),
         (lambda: two_nn(points(), discard=0.7), "discard"),
-        (lambda: two_nn(points(), n_null=1), "n_null"),
+        (lambda: two_nn(points(), n_draws=1), "n_draws"),
         (lambda: two_nn_null(3, 5), "n must be"),
         (lambda: two_nn_null(30, 5.5), "m must be a whole number"),
         (lambda: two_nn_null(30, 5, n_draws="9"), "n_draws must be a whole number"),
-        (lambda: two_nn(points(), n_null=np.nan), "n_null must be a whole number"),
+        (lambda: two_nn(points(), n_draws=np.nan), "n_draws must be a whole number"),
         (lambda: two_nn_blocks(points(), smallest=32.0), "smallest must be a whole number"),
         (lambda: two_nn_null(30, 5, discard=0.9), "discard"),
-        (lambda: two_nn_calibrated(two_nn(points(), n_null=0), []), "dims"),
-        (lambda: two_nn_calibrated(two_nn(points(), n_null=0), [0, 3]), "dims"),
-        (lambda: two_nn_calibrated(two_nn(points(), n_null=0), [2.5]), "dims"),
-        (lambda: two_nn_calibrated(two_nn(points(), n_null=0), [2], n_draws=1), "n_draws"),
+        (lambda: two_nn_calibrated(two_nn(points(), n_draws=0), []), "dims"),
+        (lambda: two_nn_calibrated(two_nn(points(), n_draws=0), [0, 3]), "dims"),
+        (lambda: two_nn_calibrated(two_nn(points(), n_draws=0), [2.5]), "dims"),
+        (lambda: two_nn_calibrated(two_nn(points(), n_draws=0), [2], n_draws=1), "n_draws"),
         (lambda: two_nn_blocks(points(20), smallest=32), "smallest"),
     ],
 )

@@ -154,7 +154,7 @@ def test_bad_arguments_are_refused():
         tcav_against_random(model, few, og.Inputs.from_tokens([[4, 5]]), LAYERS)
     with pytest.raises(ArgumentError, match="concept must hold at least two texts"):
         tcav_against_random(model, og.Inputs.from_tokens([[4, 5]]), few, LAYERS)
-    with pytest.raises(ArgumentError, match=r"fraction must be .* below 1; got 1"):
-        tcav_against_random(model, few, few, LAYERS, fraction=1)
+    with pytest.raises(ArgumentError, match=r"train_fraction must be .* below 1; got 1"):
+        tcav_against_random(model, few, few, LAYERS, train_fraction=1)
     with pytest.raises(LayerMatchError):
         tcav_against_random(model, few, few, "nothing.*")

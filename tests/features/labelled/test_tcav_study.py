@@ -234,7 +234,7 @@ def test_labels_are_asked_for():
         ({"tokens": "all"}, "tokens must be one of 'mean', 'last', 'cls'"),
         ({"n_random": 0}, "n_random must be a whole number of at least 1"),
         ({"n_refits": 5.0}, "n_refits must be a whole number"),
-        ({"fraction": 1.0}, "fraction must be a finite number above 0 and below 1"),
+        ({"train_fraction": 1.0}, "train_fraction must be a finite number above 0 and below 1"),
         ({"solver": "newton"}, "solver must be one of"),
         ({"target": "next"}, "target must be one of"),
         ({"evaluate": "some"}, "evaluate must be one of"),

@@ -177,7 +177,7 @@ def test_the_interval_of_the_median_covers_it_as_often_as_it_says():
     covered = []
     for seed in range(200):
         low, high = pair_statistics(
-            rng.exponential(size=25), draws=200, random_state=seed
+            rng.exponential(size=25), n_draws=200, random_state=seed
         ).median_interval
         covered.append(low <= np.log(2) <= high)
     assert 0.88 <= np.mean(covered) <= 1.0
@@ -186,8 +186,8 @@ def test_the_interval_of_the_median_covers_it_as_often_as_it_says():
 def test_pair_statistics_refuse_what_is_not_finite():
     with pytest.raises(NonFiniteError):
         pair_statistics([1.0, float("nan")])
-    with pytest.raises(ArgumentError, match="draws"):
-        pair_statistics([1.0, 2.0], draws=0)
+    with pytest.raises(ArgumentError, match="n_draws"):
+        pair_statistics([1.0, 2.0], n_draws=0)
 
 
 def test_an_odd_batch_is_not_dropped_without_a_word():

@@ -28,16 +28,16 @@ def test_cosines_of_a_planted_process_fall_with_the_lag():
 @pytest.mark.parametrize(("cosine", "rank"), [(0.0, 6), (0.5, 4), (0.8, 3)])
 def test_a_correlated_walk_is_explained_by_its_lag_cosines(cosine, rank):
     path = walk(60, cosine=cosine)
-    null = geometry.lag_cosine_null(path, n=60)
+    null = geometry.lag_cosine_null(path, n_draws=60)
     assert null.interval[0] <= null.observed <= null.interval[1]
     assert abs(float(null.mean) - rank) < 0.8
     if cosine == 0.8:  # which a random walk does not explain
-        assert geometry.random_walk_null(path, n=60).p_lower < 0.05
+        assert geometry.random_walk_null(path, n_draws=60).p_lower < 0.05
 
 
 def test_draws_are_those_of_correlated_gaussian_paths_made_in_full():
     path = walk(12, 40, cosine=0.6, seed=3)
-    null = geometry.lag_cosine_null(path, n=800, variance=0.97)
+    null = geometry.lag_cosine_null(path, n_draws=800, variance=0.97)
     cosines = increment_cosines(geometry.gram(path))
     correlation = cosines[np.abs(np.subtract.outer(np.arange(12), np.arange(12)))]
     values, vectors = np.linalg.eigh(correlation)
@@ -56,9 +56,9 @@ def test_draws_are_those_of_correlated_gaussian_paths_made_in_full():
 def test_a_line_with_noise_is_explained_by_its_null_and_not_by_a_walk():
     rng = np.random.default_rng(0)
     line = np.outer(np.arange(60.0), rng.normal(size=3000)) + 20 * rng.normal(size=(60, 3000))
-    null = geometry.line_noise_null(line, n=60)
+    null = geometry.line_noise_null(line, n_draws=60)
     assert null.interval[0] <= null.observed <= null.interval[1]
-    assert geometry.random_walk_null(line, n=60).p_higher < 0.05  # noise has many directions
+    assert geometry.random_walk_null(line, n_draws=60).p_higher < 0.05  # noise has many directions
 
 
 def test_line_and_noise_give_back_step_length_and_net_displacement():
@@ -82,11 +82,11 @@ def test_line_and_noise_give_back_step_length_and_net_displacement():
 @pytest.mark.parametrize("null_of", [geometry.lag_cosine_null, geometry.line_noise_null])
 def test_growing_windows_scale_and_seed(null_of):
     path = walk(20, 200)
-    windows = null_of(path, n=20, ends=[5, 21])
+    windows = null_of(path, n_draws=20, ends=[5, 21])
     assert windows.draws.shape == (20, 2)
-    np.testing.assert_array_equal(windows.draws[:, 1], null_of(1000 * path, n=20).draws)
-    again = null_of(gram=geometry.gram(path), dimension=200, n=20)
-    np.testing.assert_array_equal(again.draws, null_of(path, n=20).draws)
+    np.testing.assert_array_equal(windows.draws[:, 1], null_of(1000 * path, n_draws=20).draws)
+    again = null_of(gram=geometry.gram(path), dimension=200, n_draws=20)
+    np.testing.assert_array_equal(again.draws, null_of(path, n_draws=20).draws)
     with pytest.raises(ArgumentError, match="dimension"):
         null_of(gram=geometry.gram(path))
 
@@ -94,7 +94,7 @@ def test_growing_windows_scale_and_seed(null_of):
 def test_still_snapshots_have_rank_zero_under_every_null():
     for null_of in (geometry.lag_cosine_null, geometry.line_noise_null):
         still = np.vstack([np.ones((3, 9)), 2 * np.ones((3, 9))])
-        assert np.isfinite(null_of(still, n=5).draws).all()
+        assert np.isfinite(null_of(still, n_draws=5).draws).all()
 
 
 def test_increments_of_a_walk_have_the_participation_ratio_of_the_closed_form():

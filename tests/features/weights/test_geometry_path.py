@@ -120,7 +120,7 @@ def test_float32_and_float64_snapshots_agree():
 
 def test_growing_windows_equal_separate_calls():
     path = walk(15, 80)
-    ranks = random_walk_null(path, n=2, ends=range(2, 16)).observed
+    ranks = random_walk_null(path, n_draws=2, ends=range(2, 16)).observed
     assert ranks.tolist() == [variance_rank(path[:end]) for end in range(2, 16)]
     assert ranks[0] == 1
 

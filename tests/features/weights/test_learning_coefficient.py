@@ -57,7 +57,7 @@ def inputs():
 
 
 def result(**options):
-    observable = LearningCoefficient(draws=40, batch_size=2, **options)
+    observable = LearningCoefficient(n_draws=40, batch_size=2, **options)
     reading = dict(zip(observable.needs(), (NextToken(), inputs()), strict=True))
     return observable.observe(reading, None)
 
@@ -91,7 +91,7 @@ class Classifier(torch.nn.Module):
 def test_of_a_classifier_the_loss_is_that_of_the_labels(monkeypatch):
     seen = standing_in(monkeypatch, 3.5 + NOISE)
     texts = og.Inputs.from_tokens([[0, 1], [2, 2], [1, 1, 1]], vocab_size=6, labels=[0, 2, 1])
-    observable = LearningCoefficient(draws=40, batch_size=2)
+    observable = LearningCoefficient(n_draws=40, batch_size=2)
     reading = dict(zip(observable.needs(), (Classifier(), texts), strict=True))
     assert observable.observe(reading, None).accepted == 1.0
     expected = torch.tensor([np.log(2 + np.exp(-1.0)), np.log1p(2 * np.exp(-2.0))])
@@ -103,7 +103,7 @@ def test_of_a_classifier_the_loss_is_that_of_the_labels(monkeypatch):
 def test_a_classifier_without_numbered_labels_is_refused(monkeypatch, labels):
     standing_in(monkeypatch, 3.5 + NOISE)
     texts = og.Inputs.from_tokens([[0, 1], [2, 2]], vocab_size=6, labels=labels)
-    observable = LearningCoefficient(draws=40, batch_size=2)
+    observable = LearningCoefficient(n_draws=40, batch_size=2)
     reading = dict(zip(observable.needs(), (Classifier(), texts), strict=True))
     with pytest.raises(ArgumentError, match=r"labels must be the numbers|have no labels"):
         observable.observe(reading, None)
@@ -112,7 +112,7 @@ def test_a_classifier_without_numbered_labels_is_refused(monkeypatch, labels):
 def test_in_a_study_every_variable_has_a_name_and_numbers_have_units(monkeypatch, tmp_path):
     standing_in(monkeypatch, 3.5 + NOISE)
     run = og.Trajectory.from_models({0: NextToken(), 1: NextToken()})
-    chosen = LearningCoefficient(draws=40, batch_size=2)
+    chosen = LearningCoefficient(n_draws=40, batch_size=2)
     node = og.Study(run, inputs(), chosen, device="cpu").run(tmp_path)["learning-coefficient"]
     assert "failed" not in node.attrs
     for name, variable in node.data_vars.items():

@@ -43,7 +43,7 @@ def tree(tmp_path_factory):
     study = og.Study(
         og.Trajectory.from_models(models),
         og.Inputs.from_tokens([[1, 2, 3]]),
-        [og.observables.WeightRank("*.weight", draws=200)],
+        [og.observables.WeightRank("*.weight", n_draws=200)],
         device="cpu",
     )
     result = study.run(tmp_path_factory.mktemp("rank") / "s")
@@ -100,7 +100,7 @@ def test_statistics_that_separate_tell_a_line_from_a_walk(tree):
 
 
 def test_the_words_say_the_share_that_was_asked_for():
-    data = observed(og.observables.WeightRank("*.weight", variance=0.8, draws=8))
+    data = observed(og.observables.WeightRank("*.weight", variance=0.8, n_draws=8))
     words = " ".join(
         str(json.loads(data.attrs[name])) for name in ("section", "figures", "statements")
     )
@@ -109,8 +109,8 @@ def test_the_words_say_the_share_that_was_asked_for():
 
 
 def test_more_snapshots_than_asked_for_are_thinned_evenly_and_counted():
-    whole = observed(og.observables.WeightRank("*.weight", draws=8))
-    thin = observed(og.observables.WeightRank("*.weight", draws=8, max_snapshots=10))
+    whole = observed(og.observables.WeightRank("*.weight", n_draws=8))
+    thin = observed(og.observables.WeightRank("*.weight", n_draws=8, max_snapshots=10))
     assert (int(whole.snapshots[0]), int(thin.snapshots[0])) == (len(STEPS), 10)
     np.testing.assert_array_equal(whole.displacement, thin.displacement)
     np.testing.assert_array_equal(whole.learned_rank, thin.learned_rank)
@@ -143,7 +143,7 @@ def observed(observable):
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"variance": 0}, {"variance": 1.5}, {"draws": 2}, {"draws": "8"}, {"max_snapshots": 2}],
+    [{"variance": 0}, {"variance": 1.5}, {"n_draws": 2}, {"n_draws": "8"}, {"max_snapshots": 2}],
 )
 def test_bad_arguments_are_refused(arguments):
     with pytest.raises(ArgumentError):
@@ -153,7 +153,7 @@ def test_bad_arguments_are_refused(arguments):
 @pytest.mark.parametrize("family", ["gpt2", "gpt_neox", "bert", "llama", "eurobert"])
 def test_query_key_and_value_are_ranked_each_for_itself(family, tmp_path):
     models = {step: build(family, seed=step) for step in (0, 1, 2, 3)}
-    observable = og.observables.WeightRank(("q", "k", "v"), draws=8)
+    observable = og.observables.WeightRank(("q", "k", "v"), n_draws=8)
     study = og.Study(og.Trajectory.from_models(models), inputs_of(), [observable], device="cpu")
     data = study.run(tmp_path / "s")["weight-rank"].to_dataset()
     assert set(data.status.values) == {"done"}

@@ -108,7 +108,7 @@ def test_the_mean_of_the_control_is_below_its_root_mean_square(k, share):
 
 def test_the_closed_form_is_the_law_of_subspaces_drawn_in_full():
     vector = np.random.default_rng(1).normal(size=(1, 60))
-    drawn = geometry.sampled_subspace_control(vector, k=4, draws=1500)[:, 0]
+    drawn = geometry.sampled_subspace_control(vector, k=4, n_draws=1500)[:, 0]
     assert kstest(drawn**2, "beta", args=(2, 28)).pvalue > 1e-3
     control = geometry.random_subspace_control(4, 60)
     assert np.mean(drawn) == pytest.approx(control.mean, rel=0.03)
@@ -126,7 +126,7 @@ def test_block_matched_draws_are_those_of_random_subspaces_of_every_block():
     rng = np.random.default_rng(0)
     vector = np.concatenate([5 * rng.normal(size=12), rng.normal(size=40), rng.normal(size=20)])
     found = measured(vector[None], [np.eye(12)[:, :3], np.eye(40)[:, :2]], [12, 40, 20])
-    drawn = geometry.block_matched_control(found, draws=1500)[:, 0]
+    drawn = geometry.block_matched_control(found, n_draws=1500)[:, 0]
     explicit = []
     for _ in range(1500):
         bases = [np.linalg.qr(rng.normal(size=s))[0] for s in ((12, 3), (40, 2))]
@@ -143,7 +143,9 @@ def test_matched_and_uniform_controls_agree_for_an_even_spread():
 
 def test_a_zero_vector_has_no_share():
     assert np.isnan(measured(np.zeros((1, 30)), [np.eye(20)[:, :1]], [20, 10]).rho[0])
-    drawn = geometry.sampled_subspace_control(np.eye(2, 30)[:, ::-1] * [[0.0], [1.0]], k=2, draws=3)
+    drawn = geometry.sampled_subspace_control(
+        np.eye(2, 30)[:, ::-1] * [[0.0], [1.0]], k=2, n_draws=3
+    )
     assert np.isnan(drawn[:, 0]).all() and np.isfinite(drawn[:, 1]).all()
 
 
@@ -151,7 +153,7 @@ def test_overlap_of_random_subspaces_is_that_of_the_explicit_ones():
     rng = np.random.default_rng(0)
     pairs = [[np.linalg.qr(rng.normal(size=(30, r)))[0] for r in (2, 4)] for _ in range(800)]
     explicit = np.array([geometry.principal_angles(W, V) for W, V in pairs])
-    drawn = geometry.random_subspace_angles(2, 4, 30, n=800)
+    drawn = geometry.random_subspace_angles(2, 4, 30, n_draws=800)
     assert drawn.shape == explicit.shape and np.all(np.diff(drawn, axis=1) >= 0)
     for i in range(2):
         assert ks_2samp(drawn[:, i], explicit[:, i]).pvalue > 1e-3
@@ -199,12 +201,12 @@ def test_numbers_that_are_not_whole_are_refused_by_name(bad):
             lambda: geometry.random_subspace_control(3, bad),
             lambda: geometry.random_subspace_angles(2, 2, bad),
         ],
-        "draws": [
-            lambda: geometry.sampled_subspace_control(np.ones((1, 9)), 2, draws=bad),
-            lambda: geometry.block_matched_control(measured_once(), draws=bad),
+        "n_draws": [
+            lambda: geometry.sampled_subspace_control(np.ones((1, 9)), 2, n_draws=bad),
+            lambda: geometry.block_matched_control(measured_once(), n_draws=bad),
+            lambda: geometry.random_subspace_angles(2, 2, 9, n_draws=bad),
         ],
         "r": [lambda: geometry.random_subspace_angles(bad, 2, 9)],
-        "n": [lambda: geometry.random_subspace_angles(2, 2, 9, n=bad)],
     }
     for name, each in calls.items():
         for call in each:

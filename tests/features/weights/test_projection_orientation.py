@@ -134,7 +134,7 @@ def test_runs_that_cannot_be_compared_are_refused():
         with pytest.raises(ArgumentError, match="k must be"):
             Orientation("a.weight", k=bad)
         with pytest.raises(ArgumentError, match="draws must be"):
-            orientation_across_runs({"one": run, "two": run}, "a.weight", draws=bad)
+            orientation_across_runs({"one": run, "two": run}, "a.weight", n_draws=bad)
     single = og.Trajectory.from_models({0: Matrices({"a": np.eye(5)})})
     with pytest.raises(ArgumentError, match="at least 2 steps; two has 1"):
         orientation_across_runs({"one": run, "two": single}, "a.weight")

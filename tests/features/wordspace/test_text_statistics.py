@@ -78,7 +78,7 @@ def study(tmp_path_factory):
         fine[z + 1, (z + 4) % 8 + 1] = 1
     steps = [0, 10, 20, 40, 80, 160]
     models = {s: OfToken(4 * min(s / 20, 1) * coarse + 4 * (s >= 160) * fine) for s in steps}
-    observable = TextStatistics(depth=3, loss="loss", draws=4, objective="causal")
+    observable = TextStatistics(depth=3, loss="loss", n_draws=4, objective="causal")
     trajectory = og.Trajectory.from_models(models)
     run = og.Study(trajectory, inputs, [og.observables.Loss(objective="causal"), observable])
     return run.run(tmp_path_factory.mktemp("statistics"))["text-statistics"].to_dataset()

@@ -165,4 +165,4 @@ def _residual_order(residuals: np.ndarray, values: np.ndarray) -> float:
     """Return the p-value of any order in residuals (n,); 1 where they are only rounding."""
     if np.abs(residuals).max() <= RESOLUTION * np.abs(values).max():
         return 1.0
-    return float(step_order_test(residuals, n_permutations=199, alpha=0.05))
+    return float(step_order_test(residuals, n_draws=199, level=0.05))

@@ -96,7 +96,7 @@ def compare_signals(
     *,
     half_window: int = 2,
     neighbours: int = 3,
-    n_surrogates: int = 999,
+    n_draws: int = 999,
     random_state: int = 0,
     reference_index: int | None = None,
 ) -> SignalComparison:
@@ -112,7 +112,7 @@ def compare_signals(
         Neighbours on each side in the rolling means.
     neighbours
         Of the estimator of mutual information.
-    n_surrogates
+    n_draws
         Surrogates behind the p-values; the first 99 also give the means of DTW and mutual
         information.
     random_state
@@ -166,11 +166,11 @@ def compare_signals(
     first, second = (
         checked_table(name, given, times, reference_index) for name, given in (("x", x), ("y", y))
     )
-    if n_surrogates < 19:
-        raise ArgumentError(f"n_surrogates must be at least 19; got {n_surrogates}.")
+    if n_draws < 19:
+        raise ArgumentError(f"n_draws must be at least 19; got {n_draws}.")
     rng = np.random.default_rng(random_state)
     draws = _Draws(
-        random_factors(n_surrogates, len(times), rng),
+        random_factors(n_draws, len(times), rng),
         np.argsort(rng.random((SLOW_SURROGATES, len(times))), axis=1),
     )
     compared = [

@@ -37,7 +37,7 @@ class EmbeddingFrequencies(Observable):
         Glob over embeddings, or the short names ``"embed"`` and ``"unembed"``.
     tokens
         The numbers are the token ids from 0 on; how many. None: all rows.
-    draws
+    n_draws
         Random orders of the tokens, the null.
     random_state
         Seed of the orders.
@@ -50,7 +50,7 @@ class EmbeddingFrequencies(Observable):
 
     blocks: str | tuple[str, ...] = "embed"
     tokens: int | None = None
-    draws: int = 20
+    n_draws: int = 20
     random_state: int = 0
 
     kind: ClassVar[str] = "embedding-frequencies"
@@ -84,7 +84,7 @@ class EmbeddingFrequencies(Observable):
 
     def check(self) -> None:
         """Refuse numbers out of range."""
-        check_whole("draws", self.draws)
+        check_whole("n_draws", self.n_draws)
         if self.tokens is not None:
             check_whole("tokens", self.tokens, _FEWEST)
 
@@ -111,7 +111,7 @@ class EmbeddingFrequencies(Observable):
             raise ArgumentError(f"tokens is {count}, but the embedding has {len(rows)} rows.")
         rows = rows[:count]
         rng = np.random.default_rng(self.random_state)
-        null = [_count(row_frequencies(rng.permutation(rows))) for _ in range(self.draws)]
+        null = [_count(row_frequencies(rng.permutation(rows))) for _ in range(self.n_draws)]
         power = row_frequencies(rows)
         frequencies = Measured(_count(power), nulls={"permuted": ("draw", np.array(null))})
         return {"frequencies": frequencies, "power": ("frequency", power)}

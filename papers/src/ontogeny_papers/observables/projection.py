@@ -302,10 +302,12 @@ def _held(pieces: Sequence[np.ndarray], bases: Sequence[np.ndarray]) -> list[flo
     return [float(np.sum((piece @ basis) ** 2)) for piece, basis in zip(pieces, bases, strict=True)]
 
 
-def _bootstrapped(values: xr.DataArray, random_state: int, draws: int = 1000) -> list[xr.DataArray]:
+def _bootstrapped(
+    values: xr.DataArray, random_state: int, n_draws: int = 1000
+) -> list[xr.DataArray]:
     """Return 2.5 %, 50 % and 97.5 % points of the median over pairs."""
     chosen = np.random.default_rng(random_state).integers(
-        values.sizes["pair"], size=(draws, values.sizes["pair"])
+        values.sizes["pair"], size=(n_draws, values.sizes["pair"])
     )
     picked = values.isel(pair=xr.DataArray(chosen, dims=("draw", "pair")))
     medians = picked.median("pair", skipna=False).quantile([0.025, 0.975], "draw", skipna=False)

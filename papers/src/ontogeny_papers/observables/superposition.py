@@ -34,7 +34,7 @@ class FeatureGeometry(Observable):
         Globs over parameter names.
     least
         Norm from which on a column counts as represented.
-    draws
+    n_draws
         Random directions with the same norms, the null.
     random_state
         Seed of the directions.
@@ -47,7 +47,7 @@ class FeatureGeometry(Observable):
 
     blocks: str | tuple[str, ...] = "**.weight"
     least: float = 0.5
-    draws: int = 20
+    n_draws: int = 20
     random_state: int = 0
 
     kind: ClassVar[str] = "feature-geometry"
@@ -93,7 +93,7 @@ class FeatureGeometry(Observable):
     def check(self) -> None:
         """Refuse numbers out of range."""
         check_number("least", self.least, above=True)
-        check_whole("draws", self.draws)
+        check_whole("n_draws", self.n_draws)
 
     def needs(self) -> Sequence[Need]:
         """Return the matrices."""
@@ -116,7 +116,7 @@ class FeatureGeometry(Observable):
         norms = np.linalg.norm(columns, axis=0)
         there = norms >= self.least
         rng = np.random.default_rng(self.random_state)
-        random = rng.standard_normal((self.draws, *columns.shape))
+        random = rng.standard_normal((self.n_draws, *columns.shape))
         random *= norms / np.linalg.norm(random, axis=1, keepdims=True)
         shares = [_mean(feature_dimensionality(draw), there) for draw in random]
         dimensions = feature_dimensionality(columns)

@@ -31,10 +31,10 @@ _RANK = WeightRank(("q", "k", "v", "o"))
 _COMMUTATORS = Commutators(**_STEPS)  # type: ignore[arg-type]
 _PROJECTION = Projection(**_STEPS)  # type: ignore[arg-type]
 _CHEAPER: dict[str, dict[str, Any]] = {
-    "weight-rank": {"draws": 40},
+    "weight-rank": {"n_draws": 40},
     "commutators": {"pairs": 5},
     "projection": {"pairs": 3},
-    "sae-probe": {"n_latents": 128, "epochs": 10, "draws": 5},
+    "sae-probe": {"n_latents": 128, "epochs": 10, "n_draws": 5},
 }
 
 

@@ -140,7 +140,7 @@ def coarse_before_fine(
     logits: np.ndarray,
     S: np.ndarray,
     *,
-    draws: int = 999,
+    n_draws: int = 999,
     random_state: int = 0,
     words: Sequence[str] | None = None,
     frequencies: np.ndarray | None = None,
@@ -166,7 +166,7 @@ def coarse_before_fine(
         (T, V, m); probabilities are their softmax over words.
     S
         Support matrix (V, m).
-    draws, random_state
+    n_draws, random_state
         Random renamings of the words, and their seed.
     words
         The V words, for labels.
@@ -194,7 +194,7 @@ def coarse_before_fine(
     >>> time = np.arange(60)
     >>> coarse = np.where(S @ S.T @ S > 0, 1.0, 0.0)
     >>> logits = 0.3 * time[:, None, None] * (coarse + 0.1 * S)
-    >>> found = coarse_before_fine(time, logits, S, draws=99)
+    >>> found = coarse_before_fine(time, logits, S, n_draws=99)
     >>> found.advantage > 1
     True
     """
@@ -205,7 +205,7 @@ def coarse_before_fine(
         raise ArgumentError(
             f"logits must be (T, V, m) = {(len(steps), *support.shape)}; got {values.shape}."
         )
-    check_whole("draws", draws)
+    check_whole("n_draws", n_draws)
     check_whole("random_state", random_state, 0)
     sets, _ = _distinct(support)
     labels = _labels(sets, words)
@@ -221,10 +221,10 @@ def coarse_before_fine(
     probabilities = softmax(values, axis=-2)
     groups = _as_frequent(support, frequencies)
     rng = np.random.default_rng(random_state)
-    renamed = renamings(groups, draws, rng)
+    renamed = renamings(groups, n_draws, rng)
     last = rng.random(renamed.shape)
     times = np.asarray(steps, dtype=np.float64)
-    rows, null, exchanged = [], np.empty((len(nested), draws)), False
+    rows, null, exchanged = [], np.empty((len(nested), n_draws)), False
     for i, (j, q) in enumerate(nested):
         own, of_context = support[:, j], probabilities[:, :, j]
         coarse, fine = _learned(times, of_context, own, sets[:, [q]])
@@ -250,7 +250,7 @@ def coarse_before_fine(
         }
     )
     reached = int((means >= advantage - 1e-9).sum())  # ties round apart
-    p_value = (1 + reached) / (1 + draws) if exchanged else float("nan")
+    p_value = (1 + reached) / (1 + n_draws) if exchanged else float("nan")
     return CoarseToFine(advantage, (float(low), float(high)), p_value, pairs, means)
 
 

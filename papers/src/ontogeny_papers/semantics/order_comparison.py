@@ -106,7 +106,7 @@ def compare_order(
     --------
     >>> from ontogeny import semantics, tasks
     >>> texts = tasks.bundled_texts("english")[:30]
-    >>> order = semantics.predicted_order(texts, 5, vocab_size=40, draws=2)
+    >>> order = semantics.predicted_order(texts, 5, vocab_size=40, n_draws=2)
     >>> times = np.arange(2000.0)
     >>> grown = 1 / (1 + np.exp(8 - order.rates * times[:, None]))
     >>> shares = np.stack([grown] + [np.full_like(grown, 0.1)] * len(order.shuffled), axis=1)
@@ -127,11 +127,9 @@ def compare_order(
         )
     learned = first_crossing(times, values.transpose(0, 2, 3, 1), level, lasting=True)
     own, shuffled = learned[:, 0], learned[:, 1:]
-    of_seed = np.array(
-        [learning_order(order.rates, each, n_permutations=1).spearman for each in own]
-    )
+    of_seed = np.array([learning_order(order.rates, each, n_draws=1).spearman for each in own])
     null = [
-        [learning_order(basis.sigma, each, n_permutations=1).spearman for each in seeds]
+        [learning_order(basis.sigma, each, n_draws=1).spearman for each in seeds]
         for basis, seeds in zip(order.shuffled, shuffled.transpose(1, 0, 2), strict=True)
     ]
     early = rankdata(-np.where(np.isfinite(own), own, np.inf), axis=1)

@@ -63,8 +63,8 @@ def signature_lift(
     basis: ConceptBasis,
     dims: int | Sequence[int] = 5,
     *,
-    permutations: int = 100,
-    rotations: int = 100,
+    n_permutations: int = 100,
+    n_rotations: int = 100,
     random_state: int = 0,
 ) -> SignatureLift:
     """Return how much denser the support is between words and contexts of the same signature.
@@ -77,7 +77,7 @@ def signature_lift(
         With context analyzer vectors.
     dims
         As in :func:`orthants`, at most 12.
-    permutations, rotations
+    n_permutations, n_rotations
         Numbers of draws.
     random_state
         Seed of both.
@@ -114,22 +114,22 @@ def signature_lift(
     S = sparse.csr_array(S != 0, dtype=np.float64)
     if not S.nnz:
         raise ArgumentError("support must hold a word that follows a context; all are 0.")
-    check_whole("permutations", permutations, 0)
-    check_whole("rotations", rotations, 0)
+    check_whole("n_permutations", n_permutations, 0)
+    check_whole("n_rotations", n_rotations, 0)
     check_whole("random_state", random_state, 0)
     U, V = basis.U[:, picked], basis.V[:, picked]
     p = len(picked)
     rng = np.random.default_rng(random_state)
     words, contexts = signatures(U), signatures(V)
-    permuted = [_densities(S, rng.permutation(words), contexts, p) for _ in range(permutations)]
+    permuted = [_densities(S, rng.permutation(words), contexts, p) for _ in range(n_permutations)]
     rotated = []
-    for _ in range(rotations):
+    for _ in range(n_rotations):
         R = random_rotation(p, rng)
         rotated.append(_densities(S, signatures(U @ R), signatures(V @ R), p))
     return SignatureLift(
         _densities(S, words, contexts, p),
-        np.reshape(permuted, (permutations, p + 1)),
-        np.reshape(rotated, (rotations, p + 1)),
+        np.reshape(permuted, (n_permutations, p + 1)),
+        np.reshape(rotated, (n_rotations, p + 1)),
     )
 
 

@@ -210,7 +210,7 @@ def predicted_order(
     lengths: int | tuple[int, int] = (1, 2),
     names: Sequence[str] | None = None,
     resamples: int = 200,
-    draws: int = 20,
+    n_draws: int = 20,
     random_state: int = 0,
 ) -> PredictedOrder:
     """Predict from a corpus alone in which order its next-word concepts are learned.
@@ -236,7 +236,7 @@ def predicted_order(
     resamples
         Corpora of resampled texts, for the uncertainty. With fewer than 20 texts, blocks of 200
         words are resampled.
-    draws
+    n_draws
         Corpora with shuffled next words, for the null.
     random_state
         Seed of both.
@@ -261,20 +261,20 @@ def predicted_order(
     Examples
     --------
     >>> from ontogeny import tasks
-    >>> order = predicted_order(tasks.bundled_texts("english")[:60], k=5, vocab_size=99, draws=2)
+    >>> order = predicted_order(tasks.bundled_texts("english")[:60], k=5, vocab_size=99, n_draws=2)
     >>> order.rates.shape, bool((order.rate_interval[:, 0] < order.rates).all()), order.unit
     ((5,), True, 'texts')
     """
     check_choice("loss", loss, _DRIVERS)
     check_flag("weighted", weighted)
     check_whole("resamples", resamples, 2)
-    check_whole("draws", draws, 2)
+    check_whole("n_draws", n_draws, 2)
     check_whole("random_state", random_state, 0)
     stream = _stream(texts, names)
     support = support_matrix(stream, vocab_size, n_contexts, lengths)
     shares = support.pi if weighted else np.full(support.shape[1], 1 / support.shape[1])
     rng = np.random.default_rng(random_state)
-    seeds = rng.integers(0, 2**32, draws).tolist()
+    seeds = rng.integers(0, 2**32, n_draws).tolist()
     corpora = [support, *(shuffled_next_words(support, seed) for seed in seeds)]
     # Few of many concepts are wanted, for which the Gram matrix is several times as fast.
     method = "gram" if min(support.shape) <= GRAM_ROWS else "auto"

@@ -90,7 +90,7 @@ class Coherence:
     Examples
     --------
     >>> labels = {"june": "month", "july": "month", "two": "number", "ten": "number"}
-    >>> coherence([["june", "july"], ["two", "ten"]], labels, permutations=9).ami.value
+    >>> coherence([["june", "july"], ["two", "ten"]], labels, n_permutations=9).ami.value
     1.0
     """
 
@@ -106,7 +106,7 @@ def coherence(
     labels: Mapping[str, str],
     *,
     neighbours: NeighbourVectors | None = None,
-    permutations: int = 100,
+    n_permutations: int = 100,
     random_state: int = 0,
 ) -> Coherence:
     """Score groups of words against classes, beside random groups of the same sizes.
@@ -119,7 +119,7 @@ def coherence(
         From word to class, such as :func:`word_classes` gives; other words do not count.
     neighbours
         Neighbour vectors of held-out text, for the score that needs no labels.
-    permutations
+    n_permutations
         Number of random partitions.
     random_state
         Seed of the partitions.
@@ -136,7 +136,7 @@ def coherence(
     Examples
     --------
     >>> labels = {"june": "month", "july": "month", "two": "number", "ten": "number"}
-    >>> found = coherence([["june", "two"], ["july", "ten"]], labels, permutations=9)
+    >>> found = coherence([["june", "two"], ["july", "ten"]], labels, n_permutations=9)
     >>> round(found.ami.value, 2), found.purity.value
     (-0.5, 0.5)
     """
@@ -152,7 +152,7 @@ def coherence(
     scorer = _Scorer(words, labels, neighbours)
     codes = np.repeat(np.arange(len(members)), [len(group) for group in members])
     ranks = -np.arange(len(words), dtype=np.float64)
-    return scorer.compared(codes, ranks, permutations, [], np.random.default_rng(random_state))
+    return scorer.compared(codes, ranks, n_permutations, [], np.random.default_rng(random_state))
 
 
 def orthant_coherence(
@@ -161,8 +161,8 @@ def orthant_coherence(
     dims: int | Sequence[int] = 5,
     *,
     neighbours: NeighbourVectors | None = None,
-    permutations: int = 100,
-    rotations: int = 100,
+    n_permutations: int = 100,
+    n_rotations: int = 100,
     random_state: int = 0,
 ) -> Coherence:
     """Score the orthants of a basis, beside random partitions and beside rotated bases.
@@ -180,7 +180,7 @@ def orthant_coherence(
         As in :func:`orthants`.
     neighbours
         Neighbour vectors of held-out text, for the score that needs no labels.
-    permutations, rotations
+    n_permutations, n_rotations
         Numbers of draws.
     random_state
         Seed of both.
@@ -210,10 +210,10 @@ def orthant_coherence(
     rows = basis.U[:, picked]
     scorer = _Scorer(list(basis.words), labels, neighbours)
     rng = np.random.default_rng(random_state)
-    check_whole("rotations", rotations, 0)
-    turned = [rows @ random_rotation(rows.shape[1], rng) for _ in range(rotations)]
+    check_whole("n_rotations", n_rotations, 0)
+    turned = [rows @ random_rotation(rows.shape[1], rng) for _ in range(n_rotations)]
     others = [(signatures(x), np.abs(x).sum(1)) for x in turned]
-    return scorer.compared(signatures(rows), np.abs(rows).sum(1), permutations, others, rng)
+    return scorer.compared(signatures(rows), np.abs(rows).sum(1), n_permutations, others, rng)
 
 
 def purity(groups: np.ndarray, classes: np.ndarray) -> float:
@@ -276,15 +276,15 @@ class _Scorer:
         self,
         codes: np.ndarray,
         typicality: np.ndarray,
-        permutations: int,
+        n_permutations: int,
         rotated: list[tuple[np.ndarray, np.ndarray]],
         rng: np.random.Generator,
     ) -> Coherence:
         """Score a partition beside random ones of the same sizes and beside `rotated` ones."""
-        check_whole("permutations", permutations, 0)
+        check_whole("n_permutations", n_permutations, 0)
         # All words change places, also those without a class; only the labelled ones are scored.
         n = len(codes)
-        drawn = [self(rng.permutation(codes), rng.random(n)) for _ in range(permutations)]
+        drawn = [self(rng.permutation(codes), rng.random(n)) for _ in range(n_permutations)]
         turned = [self(*other) for other in rotated]
         value = self(codes, typicality)
         scores = [

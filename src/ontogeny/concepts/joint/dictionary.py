@@ -218,7 +218,7 @@ class JointDictionary(BaseEstimator):
         self._keep(Presence.joined([self.presence_, later.presence]))
         return self
 
-    def false_birth_rate(self, X: Any, *, groups: Any = None, n_permutations: int = 1) -> float:
+    def false_birth_rate(self, X: Any, *, groups: Any = None, n_draws: int = 1) -> float:
         """Return the share of latents that are called born where nothing is: a refit to chance.
 
         At each checkpoint the tokens are put in another random order. Each checkpoint is what it
@@ -228,12 +228,12 @@ class JointDictionary(BaseEstimator):
         ----------
         X, groups
             As in `fit`.
-        n_permutations
+        n_draws
             How many refits the share is averaged over.
         """
         rng = np.random.default_rng(check_seed(self.random_state).randint(2**31 - 1) + 1)
         called = []
-        for _ in range(check_whole("n_permutations", n_permutations)):
+        for _ in range(check_whole("n_draws", n_draws)):
             refit = clone(self).set_params(
                 reseeds=0, n_draws=0, random_state=int(rng.integers(2**31))
             )

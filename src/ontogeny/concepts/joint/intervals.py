@@ -33,7 +33,7 @@ class BirthIntervals:
 
 
 def birth_intervals(
-    presence: Presence, found: Lives, draws: int, rng: np.random.Generator
+    presence: Presence, found: Lives, n_draws: int, rng: np.random.Generator
 ) -> BirthIntervals:
     """Return intervals that hold the birth in 95 % of the resamples of texts.
 
@@ -42,8 +42,8 @@ def birth_intervals(
     """
     blocks = presence.influence.shape[1]
     squared = presence.strength**2
-    starts = np.full((draws, squared.shape[1]), -1)
-    for k in range(draws):
+    starts = np.full((n_draws, squared.shape[1]), -1)
+    for k in range(n_draws):
         # By how much the weight of each block differs from the 1 that it has in the data.
         times = rng.multinomial(blocks, np.full(blocks, 1 / blocks)) - 1.0
         moved = np.einsum("b,sbr->sr", times.astype(np.float32), presence.influence)
@@ -58,7 +58,7 @@ def birth_intervals(
     return BirthIntervals(
         after=np.where(born, np.minimum(low, found.start) - 1, -1),
         before=np.where(born, np.maximum(high, found.start), -1),
-        agreement=seen.mean(axis=0) if draws else np.full(squared.shape[1], np.nan),
+        agreement=seen.mean(axis=0) if n_draws else np.full(squared.shape[1], np.nan),
     )
 
 

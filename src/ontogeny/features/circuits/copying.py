@@ -38,7 +38,7 @@ class CopyingHeads(Observable):
         Attention of some layers, such as ``"layers[0:12:3].attn"``; all by default.
     on
         Input set whose tokenizer says how many tokens there are; the first by default.
-    draws, random_state
+    n_draws, random_state
         How often the embeddings are permuted among the tokens for the null, and the seed.
 
     Notes
@@ -53,11 +53,11 @@ class CopyingHeads(Observable):
 
     layers: str | tuple[str, ...] = "attn"
     on: str | None = None
-    draws: int = 3
+    n_draws: int = 3
     random_state: int = 0
 
     kind: ClassVar[str] = "copying-heads"
-    minima: ClassVar[Mapping[str, int]] = {"draws": 1}
+    minima: ClassVar[Mapping[str, int]] = {"n_draws": 1}
     question: ClassVar[str] = "Which heads raise the token that they look at?"
     requires: ClassVar[str] = "weights of a known family"
     price: ClassVar[str] = "a product of both vocabulary matrices at each step"
@@ -94,7 +94,7 @@ class CopyingHeads(Observable):
 
     def needs(self) -> Sequence[Need]:
         """Return the scores."""
-        return [CopyingScores(self.layers, self.on, self.draws, self.random_state)]
+        return [CopyingScores(self.layers, self.on, self.n_draws, self.random_state)]
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return the score of every head, and the highest of each layer."""

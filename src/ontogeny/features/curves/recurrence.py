@@ -175,4 +175,4 @@ def _mapped(
 def _order(residuals: np.ndarray) -> float:
     if len(residuals) < FEWEST_STEPS:
         return NAN
-    return float(step_order_test(residuals, n_permutations=199, alpha=0.05))
+    return float(step_order_test(residuals, n_draws=199, level=0.05))

@@ -35,9 +35,9 @@ class Regimes(OfCurve):
         A further dimension of the variable, such as the heads of attention entropy or the
         coordinates of an activation path: a layer's curves along it are judged together, instead
         of the one that `select` picks.
-    alpha
+    level
         Level of the tests; over the layers their p-values are corrected (Holm).
-    draws, random_state
+    n_draws, random_state
         Draws of null and bootstrap, and their seed.
 
     Examples
@@ -49,8 +49,8 @@ class Regimes(OfCurve):
     """
 
     jointly: str = ""
-    alpha: float = 0.05
-    draws: int = 199
+    level: float = 0.05
+    n_draws: int = 199
     random_state: int = 0
 
     kind: ClassVar[str] = "regimes"
@@ -111,8 +111,8 @@ class Regimes(OfCurve):
     def check(self) -> None:
         """Refuse arguments out of range."""
         super().check()
-        check_number("alpha", self.alpha, 0, 1, above=True, below=True)
-        check_whole("draws", self.draws, minimum=19)
+        check_number("level", self.level, 0, 1, above=True, below=True)
+        check_whole("n_draws", self.n_draws, minimum=19)
 
     def examined(
         self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
@@ -121,14 +121,14 @@ class Regimes(OfCurve):
         curves, steps = self.tabulated(data), data.step.values
         options: dict[str, Any] = {
             "reference_index": curve_reference(data, curves),
-            "alpha": self.alpha,
-            "n_draws": self.draws,
+            "level": self.level,
+            "n_draws": self.n_draws,
             "random_state": self.random_state,
         }
         joint = regimes(steps, curves.reshape(len(steps), -1), **options)
         single = [regimes(steps, curves[:, i], **options) for i in range(curves.shape[1])]
         p = holm([found.p_value for found in single])
-        kept = (p <= self.alpha) & [found.boundary is not None for found in single]
+        kept = (p <= self.level) & [found.boundary is not None for found in single]
         rows = [_row(found, bool(keep)) for found, keep in zip(single, kept, strict=True)]
         dims = data.curve.dims
         shared = {f"joint_{name}": value for name, value in _row(joint).items()}

@@ -70,7 +70,7 @@ def two_nn(
     method: str = "regression",
     *,
     discard: float = 0.0,
-    n_null: int = 20,
+    n_draws: int = 20,
     random_state: int = 0,
 ) -> IntrinsicDimension:
     """Estimate the intrinsic dimension of points from mu = r2/r1, nearest-neighbour distances.
@@ -90,7 +90,7 @@ def two_nn(
     discard
         Share of the largest ratios that is left out (the report's code leaves out 0.05).
         The likelihood is then that of the censored sample.
-    n_null
+    n_draws
         Draws of the null, 0 for none.
     random_state
         Seed of the null.
@@ -116,14 +116,14 @@ def two_nn(
     Examples
     --------
     >>> X = np.random.default_rng(0).normal(size=(1000, 2)) @ np.ones((2, 20))
-    >>> found = two_nn(X, n_null=0)  # a line in 20 dimensions
+    >>> found = two_nn(X, n_draws=0)  # a line in 20 dimensions
     >>> bool(abs(found.value - 1) < 3 * found.stderr)
     True
     """
     X = to_numpy(matrix("X", X)).astype(np.float64)
     check_estimator(method, discard)
-    if check_whole("n_null", n_null, minimum=0) == 1:
-        raise ArgumentError("n_null must be 0 or at least 2; got 1.")
+    if check_whole("n_draws", n_draws, minimum=0) == 1:
+        raise ArgumentError("n_draws must be 0 or at least 2; got 1.")
     X = X / (np.abs(X).max() or 1.0)  # squares of distances must not under- or overflow
     ratios, coincides = log_ratios(X)
     logs, duplicates = _known(ratios), int(coincides.sum())
@@ -146,10 +146,10 @@ def two_nn(
             X.shape[1],
             method,
             discard=discard,
-            n_draws=n_null,
+            n_draws=n_draws,
             random_state=random_state,
         )
-        if n_null
+        if n_draws
         else np.full(2, np.nan)
     )
     return IntrinsicDimension(
@@ -218,7 +218,7 @@ def two_nn_calibrated(
     Examples
     --------
     >>> X = np.random.default_rng(1).normal(size=(100, 20))
-    >>> table = two_nn_calibrated(two_nn(X, n_null=0), [5, 20, 60])
+    >>> table = two_nn_calibrated(two_nn(X, n_draws=0), [5, 20, 60])
     >>> table.compatible.values.tolist()
     [False, True, False]
     """
@@ -295,7 +295,7 @@ def two_nn_blocks(
     for size in sizes:
         blocks = [order[i : i + size] for i in range(0, len(X) - size + 1, size)]
         result = np.array(
-            [two_nn(X[b], method, discard=discard, n_null=0).value for b in blocks], dtype=float
+            [two_nn(X[b], method, discard=discard, n_draws=0).value for b in blocks], dtype=float
         )
         rows.append((result.mean(), result.std(ddof=1) if len(result) > 1 else np.nan, len(result)))
     mean, sd, count = (np.array(column) for column in zip(*rows, strict=True))

@@ -64,7 +64,7 @@ class IntrinsicDimension(ConceptSeries):
         See `ontogeny.geometry.two_nn`.
     discard
         Share of the largest ratios left out.
-    draws
+    n_draws
         Draws of each null.
     random_state
         Seed of the nulls.
@@ -79,7 +79,7 @@ class IntrinsicDimension(ConceptSeries):
     averages: tuple[str, ...] = AVERAGES
     methods: tuple[str, ...] = ("regression", "likelihood")
     discard: float = 0.0
-    draws: int = 20
+    n_draws: int = 20
     random_state: int = 0
 
     kind: ClassVar[str] = "intrinsic-dimension"
@@ -148,7 +148,7 @@ class IntrinsicDimension(ConceptSeries):
         check_names("averages", self.averages, AVERAGES)
         check_names("methods", self.methods, METHODS)
         check_number("discard", self.discard, 0, 0.5, below=True)
-        check_whole("draws", self.draws, minimum=2)
+        check_whole("n_draws", self.n_draws, minimum=2)
 
     def observe(self, reading: SeriesReading, state: xr.Dataset | None) -> xr.Dataset:
         """Return dimensions, errors and nulls of one layer: by window, and step by step."""
@@ -294,14 +294,14 @@ class IntrinsicDimension(ConceptSeries):
     ) -> geometry_IntrinsicDimension:
         group = min(24, len(W) * W.shape[2] // 8) if how == "report-code" else 24
         cloud = dynamics.average_dictionary(W, how, reference=reference, group=max(group, 1))
-        return self._two_nn(cloud, method, self.draws)
+        return self._two_nn(cloud, method, self.n_draws)
 
-    def _two_nn(self, cloud: np.ndarray, method: str, draws: int) -> geometry_IntrinsicDimension:
+    def _two_nn(self, cloud: np.ndarray, method: str, n_draws: int) -> geometry_IntrinsicDimension:
         with warnings.catch_warnings():
             # Said once, in the section's words; SVD of one step is the case.
             warnings.simplefilter("ignore", geometry.SpectrumOnlyWarning)
             return geometry.two_nn(
-                cloud, method, discard=self.discard, n_null=draws, random_state=self.random_state
+                cloud, method, discard=self.discard, n_draws=n_draws, random_state=self.random_state
             )
 
     def _looks_like(self, found: geometry_IntrinsicDimension) -> tuple[float, float]:
@@ -320,7 +320,7 @@ class IntrinsicDimension(ConceptSeries):
             W.shape[1],
             self.methods[0],
             discard=self.discard,
-            n_draws=self.draws,
+            n_draws=self.n_draws,
             random_state=self.random_state,
         )
         return Measured(("step", value), stderr=("step", error), nulls={"null": ("draw", null)})

@@ -45,7 +45,7 @@ class LabelledConcepts(Observable):
         ``"cls"``.
     l2, intercept, solver
         How directions are found; see `ontogeny.concepts.CAV`.
-    fraction
+    train_fraction
         Share of each class that finds the direction; the others test it.
     n_random
         Shuffled label sets; a corrected p-value cannot be smaller than 1 / (n_random + 1).
@@ -61,7 +61,7 @@ class LabelledConcepts(Observable):
     l2: float = 0.3
     intercept: bool = False
     solver: str = "lbfgs"
-    fraction: float = 2 / 3
+    train_fraction: float = 2 / 3
     n_random: int = 100
     n_refits: int = 20
     random_state: int = 0
@@ -73,7 +73,7 @@ class LabelledConcepts(Observable):
         check_choice("tokens", self.tokens, GRANULARITIES)
         for name in ("n_random", "n_refits"):
             check_whole(name, getattr(self, name))
-        check_number("fraction", self.fraction, 0, 1, above=True, below=True)
+        check_number("train_fraction", self.train_fraction, 0, 1, above=True, below=True)
         check_choice("solver", self.solver, SOLVERS)
         check_number("l2", self.l2)
 
@@ -124,7 +124,7 @@ class LabelledConcepts(Observable):
         return Activations(self.layers, on, self.tokens, None, self.random_state)
 
     def _rows(self, inputs: Inputs) -> LabelledRows:
-        return LabelledRows.of(inputs, self.tokens, self.fraction, self.random_state)
+        return LabelledRows.of(inputs, self.tokens, self.train_fraction, self.random_state)
 
     def _fit(self, A: Any, rows: LabelledRows) -> ConceptDirection:
         cav, seed = self._cav(), self.random_state

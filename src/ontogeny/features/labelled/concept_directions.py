@@ -42,7 +42,11 @@ class LabelledRows:
 
     @classmethod
     def of(
-        cls, inputs: Inputs, tokens: str = "mean", fraction: float = 2 / 3, random_state: int = 0
+        cls,
+        inputs: Inputs,
+        tokens: str = "mean",
+        train_fraction: float = 2 / 3,
+        random_state: int = 0,
     ) -> LabelledRows:
         """Split the texts of a labelled input set, the same way at every checkpoint.
 
@@ -64,7 +68,7 @@ class LabelledRows:
                 f"labels must hold two classes; the texts of each class are {counts}."
             )
         groups = inputs.groups[text]
-        train, test = stratified_split(labels, fraction, random_state, groups)
+        train, test = stratified_split(labels, train_fraction, random_state, groups)
         return cls(text, labels == max(counts), train, test, groups)
 
     @property

@@ -36,7 +36,7 @@ def tcav(
     target: Target | str = "auto",
     tokens: str = "mean",
     evaluate: str = "positive",
-    fraction: float = 2 / 3,
+    train_fraction: float = 2 / 3,
     n_random: int = 100,
     n_refits: int = 20,
     random_state: int = 0,
@@ -45,13 +45,13 @@ def tcav(
     """Return TCAV scores of a labelled set of texts at each layer, with their tests.
 
     ``TCAV = fraction of texts whose directional derivative along the concept's direction is
-    positive`` (Kim et al., ICML 2018; the report, sec. 6.2). The direction is found on `fraction`
-    of the texts and the score taken on the others. It is compared with the scores of directions
-    for shuffled labels by a two-sided permutation test, corrected over layers: under shuffled
-    labels it is exact, whereas a score far from 1/2 by itself shows nothing, because gradients
-    share directions and most random directions then score near 0 or 1. For the same reason the
-    score may show nothing at all: where more than 5 % of the random scores are 0 or 1, none is
-    significant. The mean ``derivative`` does not saturate; it is tested in the same way.
+    positive`` (Kim et al., ICML 2018; the report, sec. 6.2). The direction is found on
+    `train_fraction` of the texts and the score taken on the others. It is compared with the scores
+    of directions for shuffled labels by a two-sided permutation test, corrected over layers: under
+    shuffled labels it is exact, whereas a score far from 1/2 by itself shows nothing, because
+    gradients share directions and most random directions then score near 0 or 1. For the same
+    reason the score may show nothing at all: where more than 5 % of the random scores are 0 or 1,
+    none is significant. The mean ``derivative`` does not saturate; it is tested in the same way.
 
     Texts that repeat, or that share a document (`Inputs.groups`), are kept on one side of the
     split, and labels are shuffled between documents, see `ontogeny.units.Units.shuffles`.
@@ -75,7 +75,7 @@ def tcav(
         ``"cls"``. The derivative moves the same tokens.
     evaluate
         Held-out texts that are counted: those with the concept (``"positive"``), or ``"all"``.
-    fraction, random_state
+    train_fraction, random_state
         The split, and the seed of shuffles, resamples and masks.
     n_random, n_refits
         Shuffled label sets, and bootstrap refits of the direction.
@@ -112,7 +112,7 @@ def tcav(
     """
     inputs = Inputs.coerce(inputs)
     settings = settings or ReadingSettings()
-    rows = LabelledRows.of(inputs, tokens, fraction, random_state)
+    rows = LabelledRows.of(inputs, tokens, train_fraction, random_state)
     patterns = layers if isinstance(layers, str) else tuple(layers)
     need = Activations(patterns, None, tokens, None)
     activations = read(model, [need], {"inputs": inputs}, settings)[need]

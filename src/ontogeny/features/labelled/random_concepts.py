@@ -36,7 +36,7 @@ def tcav_against_random(
     cav: CAV | None = None,
     *,
     examples: Inputs | None = None,
-    fraction: float = 2 / 3,
+    train_fraction: float = 2 / 3,
     target: Target | str = "auto",
     tokens: str = "mean",
     size: int | None = None,
@@ -49,9 +49,9 @@ def tcav_against_random(
     In each run the concept's direction separates its texts from a random draw of other texts. A
     random concept, another draw disjoint from it, is separated from the same one (B. Kim et al.,
     *TCAV*, ICML 2018, sec. 3.4). Unlike shuffled labels (`tcav`), random concepts of other texts
-    hold nothing of the concept's own axis. Directions are found on `fraction` of the concept's
-    texts, and the others are scored: what a text's activations share with its gradient would
-    otherwise pass for an effect of the concept (numbers in the guide).
+    hold nothing of the concept's own axis. Directions are found on `train_fraction` of the
+    concept's texts, and the others are scored: what a text's activations share with its gradient
+    would otherwise pass for an effect of the concept (numbers in the guide).
 
     Three two-sided tests are given. The authors' t-tests take runs for independent draws; all runs
     share the concept's texts, so that both find far too much (numbers in the guide). The
@@ -73,7 +73,7 @@ def tcav_against_random(
     examples
         Other texts to score, of one class, say; all the concept's texts then find the directions.
         ``examples=concept`` scores the texts that the directions were found on.
-    fraction
+    train_fraction
         Share of the concept's texts that find the directions where no `examples` are given.
     size
         Texts of each draw, at most half the pool; by default as many as find the concept's
@@ -121,7 +121,7 @@ def tcav_against_random(
                 f"{len(concept)}. Give other texts to score as examples."
             )
         same = np.zeros(len(concept), int)
-        found_on, held_out = stratified_split(same, fraction, random_state, concept.groups)
+        found_on, held_out = stratified_split(same, train_fraction, random_state, concept.groups)
         concept, examples = concept.subset(found_on), concept.subset(held_out)
     settings = settings or ReadingSettings()
     need = Activations(layers if isinstance(layers, str) else tuple(layers), None, tokens, None)

@@ -23,7 +23,7 @@ class PairStatistics:
     p90_interval: tuple[float, float]
 
 
-def pair_statistics(values: Array, draws: int = 1000, random_state: int = 0) -> PairStatistics:
+def pair_statistics(values: Array, n_draws: int = 1000, random_state: int = 0) -> PairStatistics:
     """Return median and 90 % point of a number measured on several pairs of batches.
 
     Intervals are percentile bootstraps over pairs, which must not share batches. No interval of
@@ -35,7 +35,7 @@ def pair_statistics(values: Array, draws: int = 1000, random_state: int = 0) -> 
     ----------
     values
         (pairs,) one number for each pair.
-    draws
+    n_draws
         Bootstrap samples, at least 1.
     random_state
         Their seed.
@@ -43,7 +43,7 @@ def pair_statistics(values: Array, draws: int = 1000, random_state: int = 0) -> 
     Raises
     ------
     ArgumentError, NonFiniteError
-        If `values` is not a vector of finite numbers, or `draws` is not positive.
+        If `values` is not a vector of finite numbers, or `n_draws` is not positive.
 
     Examples
     --------
@@ -52,10 +52,10 @@ def pair_statistics(values: Array, draws: int = 1000, random_state: int = 0) -> 
     (5.0, (2.0, 8.0), 8.2)
     """
     given = to_numpy(matrix("values", values, ndim=1)).astype(np.float64)
-    check_whole("draws", draws)
+    check_whole("n_draws", n_draws)
     check_whole("random_state", random_state, 0)
     rng = np.random.default_rng(random_state)
-    resampled = given[rng.integers(len(given), size=(draws, len(given)))]
+    resampled = given[rng.integers(len(given), size=(n_draws, len(given)))]
     medians, tails = np.quantile(resampled, [0.5, 0.9], axis=1)
     median, tail = np.quantile(given, [0.5, 0.9])
     return PairStatistics(float(median), _interval(medians), float(tail), _interval(tails))

@@ -44,7 +44,7 @@ def increment_cosines(gram: np.ndarray) -> np.ndarray:
 
 def lag_cosine_null(
     snapshots: Array | None = None,
-    n: int = 100,
+    n_draws: int = 100,
     random_state: int = 0,
     *,
     gram: np.ndarray | None = None,
@@ -62,7 +62,7 @@ def lag_cosine_null(
     Examples
     --------
     >>> line = np.linspace(0, 1, 20)[:, None] * np.ones(50)
-    >>> print(lag_cosine_null(line, n=20).mean)
+    >>> print(lag_cosine_null(line, n_draws=20).mean)
     1.0
     """
     gram, dimension = one_path(snapshots, gram, dimension)
@@ -73,12 +73,12 @@ def lag_cosine_null(
     def draw(size: int) -> np.ndarray:
         return path_grams(mix @ gaussian_factor(len(lengths), dimension, size, rng), lengths)
 
-    return drawn_null(gram, n, ends, variance, draw)
+    return drawn_null(gram, n_draws, ends, variance, draw)
 
 
 def line_noise_null(
     snapshots: Array | None = None,
-    n: int = 100,
+    n_draws: int = 100,
     random_state: int = 0,
     *,
     gram: np.ndarray | None = None,
@@ -95,7 +95,7 @@ def line_noise_null(
     Examples
     --------
     >>> line = np.linspace(0, 1, 20)[:, None] * np.ones(50)
-    >>> print(line_noise_null(line, n=20).mean)
+    >>> print(line_noise_null(line, n_draws=20).mean)
     1.0
     """
     gram, dimension = one_path(snapshots, gram, dimension)
@@ -110,7 +110,7 @@ def line_noise_null(
         points = points - points[:, :1]
         return np.asarray(points @ np.swapaxes(points, 1, 2))
 
-    return drawn_null(gram, n, ends, variance, draw)
+    return drawn_null(gram, n_draws, ends, variance, draw)
 
 
 def _line(gram: np.ndarray) -> tuple[float, float]:

@@ -35,7 +35,7 @@ class LearningCoefficient(Observable):
     lr, n_beta, localization
         Step size, inverse temperature, and pull towards the checkpoint. They decide whether chains
         settle: look at the accepted chains and at R-hat.
-    chains, draws
+    chains, n_draws
         Chains, at least 2, and draws of each, at least 8.
     burn_in
         Share of the draws that does not count, below 1.
@@ -63,7 +63,7 @@ class LearningCoefficient(Observable):
     n_beta: float = 30.0
     localization: float = 100.0
     chains: int = 4
-    draws: int = 200
+    n_draws: int = 200
     burn_in: float = 0.5
     batch_size: int = 32
     length: int | None = None
@@ -71,7 +71,7 @@ class LearningCoefficient(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "learning-coefficient"
-    minima: ClassVar[Mapping[str, int]] = {"chains": 2, "draws": 8, "batch_size": 1, "length": 2}
+    minima: ClassVar[Mapping[str, int]] = {"chains": 2, "n_draws": 8, "batch_size": 1, "length": 2}
     question: ClassVar[str] = "How degenerate is the loss around each checkpoint?"
     requires: ClassVar[str] = "a causal model or a classifier, the extra llc (devinterp)"
     price: ClassVar[str] = "some hundred gradients at each step"
@@ -132,11 +132,11 @@ class LearningCoefficient(Observable):
             windows(inputs, self.length, self.batch_size, classifier),
             classifier=classifier,
             n_beta=self.n_beta,
-            burn_in=int(self.draws * self.burn_in),
+            burn_in=int(self.n_draws * self.burn_in),
             lr=self.lr,
             localization=self.localization,
             num_chains=self.chains,
-            num_draws=self.draws,
+            num_draws=self.n_draws,
             batch_size=self.batch_size,
             init_seed=self.random_state,
         )

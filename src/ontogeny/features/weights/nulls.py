@@ -65,7 +65,7 @@ class NullDistribution:
 
 def random_walk_null(
     snapshots: Array | None = None,
-    n: int = 100,
+    n_draws: int = 100,
     random_state: int = 0,
     *,
     gram: np.ndarray | None = None,
@@ -83,7 +83,7 @@ def random_walk_null(
     ----------
     snapshots
         A weight block at T steps, (T, ...).
-    n
+    n_draws
         Number of walks.
     random_state
         Seed of the draws.
@@ -116,14 +116,14 @@ def random_walk_null(
     Examples
     --------
     >>> walk = np.cumsum(np.random.default_rng(0).normal(size=(40, 2000)), axis=0)
-    >>> null = random_walk_null(walk, n=50)
+    >>> null = random_walk_null(walk, n_draws=50)
     >>> print(null.observed, null.mean)
     6 6.0
     """
     gram, dimension = one_path(snapshots, gram, dimension)
     lengths, rng = step_lengths(gram), np.random.default_rng(random_state)
     return drawn_null(
-        gram, n, ends, variance, lambda size: _walk_grams(lengths, dimension, size, rng)
+        gram, n_draws, ends, variance, lambda size: _walk_grams(lengths, dimension, size, rng)
     )
 
 
@@ -194,7 +194,7 @@ def path_grams(steps: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 def shuffled_increments_null(
     snapshots: Array | None = None,
-    n: int = 100,
+    n_draws: int = 100,
     random_state: int = 0,
     *,
     gram: np.ndarray | None = None,
@@ -221,21 +221,21 @@ def shuffled_increments_null(
     Examples
     --------
     >>> line = np.linspace(0, 1, 20)[:, None] * np.ones(50)
-    >>> null = shuffled_increments_null(line, n=20)
+    >>> null = shuffled_increments_null(line, n_draws=20)
     >>> print(null.mean, null.p_lower)
     1.0 1.0
     """
     gram = one_gram(snapshots, gram)
     columns = []
     for end in _windows(ends, gram):
-        batches = _shuffled_grams(gram[:end, :end], n, random_state)
+        batches = _shuffled_grams(gram[:end, :end], n_draws, random_state)
         columns.append(np.concatenate([rank_draws(batch, [end], variance) for batch in batches]))
     return _beside(np.concatenate(columns, axis=1), gram, ends, variance)
 
 
 def early_energy_null(
     snapshots: Array | None = None,
-    n: int = 100,
+    n_draws: int = 100,
     random_state: int = 0,
     *,
     gram: np.ndarray | None = None,
@@ -249,7 +249,7 @@ def early_energy_null(
 
     Parameters
     ----------
-    snapshots, n, random_state, gram
+    snapshots, n_draws, random_state, gram
         As in `random_walk_null`.
     early, components
         As in `early_energy`.
@@ -262,13 +262,13 @@ def early_energy_null(
     Examples
     --------
     >>> walk = np.cumsum(np.random.default_rng(0).normal(size=(40, 2000)), axis=0)
-    >>> null = early_energy_null(walk, n=50)
+    >>> null = early_energy_null(walk, n_draws=50)
     >>> bool(null.interval[0] <= null.observed <= null.interval[1])
     True
     """
     gram = one_gram(snapshots, gram)
     observed = early_energies(gram[None], early, components)[0]
-    batches = _shuffled_grams(gram, n, random_state)
+    batches = _shuffled_grams(gram, n_draws, random_state)
     draws = [early_energies(batch, early, components) for batch in batches]
     return NullDistribution(observed, np.concatenate(draws))
 
@@ -317,8 +317,8 @@ def one_path(
     return argument, check_whole("dimension", dimension)
 
 
-def batches(n: int, count: int) -> list[int]:
-    """Split `n` draws of (count, count) matrices into batches of bounded memory."""
-    n = check_whole("n", n)
+def batches(n_draws: int, count: int) -> list[int]:
+    """Split the draws of (count, count) matrices into batches of bounded memory."""
+    n_draws = check_whole("n_draws", n_draws)
     size = max(1, CHUNK // count**2)
-    return [min(size, n - start) for start in range(0, n, size)]
+    return [min(size, n_draws - start) for start in range(0, n_draws, size)]

@@ -41,7 +41,7 @@ class Orientation(Observable):
         Glob or globs over parameter names, or short names; matrices only.
     k
         Principal components of each path.
-    draws
+    n_draws
         Pairs of random subspaces, for p-values.
     random_state
         Their seed.
@@ -54,11 +54,11 @@ class Orientation(Observable):
 
     blocks: str | tuple[str, ...] = ("q", "k", "v", "o")
     k: int = 3
-    draws: int = 2000
+    n_draws: int = 2000
     random_state: int = 0
 
     kind: ClassVar[str] = "orientation"
-    minima: ClassVar[Mapping[str, int]] = {"k": 1, "draws": 1}
+    minima: ClassVar[Mapping[str, int]] = {"k": 1, "n_draws": 1}
     question: ClassVar[str] = "Do matrices of the same size share their principal directions?"
     requires: ClassVar[str] = "weights alone"
     price: ClassVar[str] = "one decomposition for each matrix and step"
@@ -123,7 +123,7 @@ class Orientation(Observable):
         directions = np.nan_to_num(data.directions.values).astype(int)
         tables = data.basis.transpose("block", "component", "coordinate").values
         bases = [t[:d, :s].T for t, d, s in zip(tables, directions, sizes, strict=True)]
-        compared = _compared(bases, _null(self.draws, self.random_state))
+        compared = _compared(bases, _null(self.n_draws, self.random_state))
         data = data.drop_vars(["basis", "component", "coordinate"])
         data = data.assign({name: (("block", "block_"), table) for name, table in compared.items()})
         return data.assign_coords(block_=data.block.values)
@@ -141,7 +141,7 @@ def orientation_across_runs(
     runs: Mapping[str, Trajectory],
     blocks: str | Sequence[str] = ("q", "k", "v", "o"),
     k: int = 3,
-    draws: int = 2000,
+    n_draws: int = 2000,
     random_state: int = 0,
 ) -> xr.Dataset:
     """Compare the principal directions of the same weight matrix between runs (seeds).
@@ -180,14 +180,14 @@ def orientation_across_runs(
     """
     if len(runs) < 2:
         raise ArgumentError(f"runs must hold at least two trajectories; got {len(runs)}.")
-    k, draws = check_whole("k", k), check_whole("draws", draws)
+    k, n_draws = check_whole("k", k), check_whole("n_draws", n_draws)
     short = [name for name, run in runs.items() if len(run) < 2]
     if short:
         raise ArgumentError(f"a path needs at least 2 steps; {', '.join(short)} has 1.")
     names = list(runs)
     with runs[names[0]][int(runs[names[0]].steps[0])].open() as reader:
         matched = capture.match_blocks(reader, blocks)
-    null, found, angles = _null(draws, random_state), [], []
+    null, found, angles = _null(n_draws, random_state), [], []
     for block in matched:
         bases = [geometry.principal_basis(_path(run, block), k) for run in runs.values()]
         if len({len(basis) for basis in bases}) > 1:
@@ -233,12 +233,12 @@ def _path(run: Trajectory, name: str) -> np.ndarray:
 Null = Callable[[int, int, int], np.ndarray]
 
 
-def _null(draws: int, random_state: int) -> Null:
+def _null(n_draws: int, random_state: int) -> Null:
     """Return a function that draws overlaps of random subspaces, once for each three sizes."""
 
     @cache
     def drawn(r: int, s: int, dimension: int) -> np.ndarray:
-        angles = geometry.random_subspace_angles(r, s, dimension, draws, random_state)
+        angles = geometry.random_subspace_angles(r, s, dimension, n_draws, random_state)
         return np.mean(np.cos(angles) ** 2, axis=1)
 
     return drawn

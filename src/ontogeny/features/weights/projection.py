@@ -223,9 +223,9 @@ def random_subspace_control(k: int, dimension: int) -> SubspaceControl:
 
 
 def sampled_subspace_control(
-    vectors: Array, k: int, draws: int = 10, random_state: int = 0
+    vectors: Array, k: int, n_draws: int = 10, random_state: int = 0
 ) -> np.ndarray:
-    """Return ρ of vectors (n, P) in `draws` random k-dimensional subspaces, shape (draws, n).
+    """Return ρ of vectors (n, P) in `n_draws` random k-dimensional subspaces, shape (draws, n).
 
     NaN for a zero vector.
 
@@ -235,7 +235,7 @@ def sampled_subspace_control(
     Raises
     ------
     ArgumentError
-        If `k` is not 1 to P, or `draws` not positive.
+        If `k` is not 1 to P, or `n_draws` not positive.
 
     Examples
     --------
@@ -243,18 +243,18 @@ def sampled_subspace_control(
     (3, 1)
     """
     argument = to_numpy(matrix("vectors", vectors)).astype(np.float64)
-    k, draws = check_whole("k", k), check_whole("draws", draws)
+    k, n_draws = check_whole("k", k), check_whole("n_draws", n_draws)
     if k > argument.shape[1]:
         raise ArgumentError(f"k must be from 1 to {argument.shape[1]}, the coordinates; got {k}.")
     rng = np.random.default_rng(random_state)
     lengths = np.linalg.norm(argument, axis=1)
     lengths = np.where(lengths > 0, lengths, np.nan)
-    bases = (np.linalg.qr(rng.standard_normal((argument.shape[1], k)))[0] for _ in range(draws))
+    bases = (np.linalg.qr(rng.standard_normal((argument.shape[1], k)))[0] for _ in range(n_draws))
     return np.stack([np.linalg.norm(argument @ Q, axis=1) / lengths for Q in bases])
 
 
 def block_matched_control(
-    energies: BlockEnergies, draws: int = 1000, random_state: int = 0
+    energies: BlockEnergies, n_draws: int = 1000, random_state: int = 0
 ) -> np.ndarray:
     """Return ρ of each vector in random subspaces of the same dimension in every block.
 
@@ -265,7 +265,7 @@ def block_matched_control(
     ----------
     energies
         What was measured; `inside` is not used.
-    draws
+    n_draws
         Number of random subspaces.
     random_state
         Seed.
@@ -283,11 +283,11 @@ def block_matched_control(
     >>> abs(float(np.sqrt(np.mean(drawn**2))) - 0.1) < 0.01
     True
     """
-    draws = check_whole("draws", draws)
+    n_draws = check_whole("n_draws", n_draws)
     rng = np.random.default_rng(random_state)
-    shares = np.empty((draws, len(energies.ranks)))
+    shares = np.empty((n_draws, len(energies.ranks)))
     for i, (k, size) in enumerate(zip(energies.ranks, energies.sizes, strict=True)):
         random = 0 < k < size
-        shares[:, i] = rng.beta(k / 2, (size - k) / 2, draws) if random else float(k > 0)
+        shares[:, i] = rng.beta(k / 2, (size - k) / 2, n_draws) if random else float(k > 0)
     total = energies.energy.sum(axis=0)
     return np.sqrt(shares @ energies.energy / np.where(total > 0, total, np.nan))

@@ -42,7 +42,7 @@ class WeightRank(Observable):
         Glob or globs over parameter names; matrices only.
     variance
         Share of the variance that the rank is to hold.
-    draws
+    n_draws
         Draws of each null for the whole run (a quarter of them for each growing window).
     max_snapshots
         Snapshots that ranks and nulls are taken of; where there are more, so many are taken at even
@@ -58,12 +58,12 @@ class WeightRank(Observable):
 
     blocks: str | tuple[str, ...] = "**.weight"
     variance: float = 0.9
-    draws: int = 200
+    n_draws: int = 200
     max_snapshots: int = 500
     random_state: int = 0
 
     kind: ClassVar[str] = "weight-rank"
-    minima: ClassVar[Mapping[str, int]] = {"draws": 4, "max_snapshots": 3}
+    minima: ClassVar[Mapping[str, int]] = {"n_draws": 4, "max_snapshots": 3}
     question: ClassVar[str] = "In how few directions does each weight matrix move over the run?"
     requires: ClassVar[str] = "weights alone"
     price: ClassVar[str] = "each matrix of all steps, once"
@@ -158,7 +158,7 @@ class WeightRank(Observable):
     def _separating(self, matrix: np.ndarray, dimension: int) -> dict[str, Any]:
         """Return the statistics of the path that differ between learning and a random walk."""
         seed = self.random_state
-        early = geometry.early_energy_null(gram=matrix, n=self.draws, random_state=seed)
+        early = geometry.early_energy_null(gram=matrix, n_draws=self.n_draws, random_state=seed)
         return {
             "net_drift_ratio": geometry.net_drift_ratio(matrix),
             "increment_rank": geometry.increment_variance_rank(matrix, self.variance),
@@ -171,7 +171,7 @@ class WeightRank(Observable):
 
     def _ranks(self, matrix: np.ndarray, dimension: int) -> dict[str, Any]:
         """Return the rank of the whole run, and what its nulls give."""
-        options = self._options(matrix, self.draws)
+        options = self._options(matrix, self.n_draws)
         walk = geometry.random_walk_null(dimension=dimension, **options)
         shuffled = geometry.shuffled_increments_null(**options)
         lag = geometry.lag_cosine_null(dimension=dimension, **options)
@@ -185,7 +185,7 @@ class WeightRank(Observable):
 
     def _growing(self, matrix: np.ndarray, dimension: int) -> dict[str, np.ndarray]:
         """Return the ranks of growing windows, and what their nulls give, over the windows."""
-        options = self._options(matrix, max(1, self.draws // 4))
+        options = self._options(matrix, max(1, self.n_draws // 4))
         options["ends"] = self._ends(len(matrix)).tolist()
         walks = geometry.random_walk_null(dimension=dimension, **options)
         shuffles = geometry.shuffled_increments_null(**options)
@@ -194,9 +194,9 @@ class WeightRank(Observable):
             **_intervals(growing_walk=walks, growing_shuffled=shuffles),
         }
 
-    def _options(self, matrix: np.ndarray, draws: int) -> dict[str, Any]:
+    def _options(self, matrix: np.ndarray, n_draws: int) -> dict[str, Any]:
         seed = self.random_state
-        return {"gram": matrix, "variance": self.variance, "n": draws, "random_state": seed}
+        return {"gram": matrix, "variance": self.variance, "n_draws": n_draws, "random_state": seed}
 
     @staticmethod
     def _ends(count: int) -> np.ndarray:

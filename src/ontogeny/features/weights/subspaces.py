@@ -116,7 +116,7 @@ def _orthonormal(name: str, value: Array) -> np.ndarray:
 
 
 def random_subspace_angles(
-    r: int, s: int, dimension: int, n: int = 1000, random_state: int = 0
+    r: int, s: int, dimension: int, n_draws: int = 1000, random_state: int = 0
 ) -> np.ndarray:
     """Draw the principal angles between independent, uniformly random subspaces of R^m.
 
@@ -129,7 +129,7 @@ def random_subspace_angles(
         Dimensions of the two subspaces, at least 1.
     dimension
         m, at least r + s.
-    n
+    n_draws
         Number of draws.
     random_state
         Seed.
@@ -156,12 +156,12 @@ def random_subspace_angles(
     3.0
     """
     low, high = sorted((check_whole("r", r), check_whole("s", s)))
-    n = check_whole("n", n)
+    n_draws = check_whole("n_draws", n_draws)
     if check_whole("dimension", dimension) < r + s:
         raise ArgumentError(f"dimension must be at least r + s = {r + s}; got {dimension}.")
     rng = np.random.default_rng(random_state)
-    inside = rng.standard_normal((n, low, high))
-    outside = gaussian_factor(low, dimension - high, n, rng)
+    inside = rng.standard_normal((n_draws, low, high))
+    outside = gaussian_factor(low, dimension - high, n_draws, rng)
     A, B = (factor @ np.swapaxes(factor, 1, 2) for factor in (inside, outside))
     squares = np.stack([eigh(a, a + b, eigvals_only=True)[::-1] for a, b in zip(A, B, strict=True)])
     return np.arccos(np.sqrt(np.clip(squares, 0.0, 1.0)))

@@ -63,7 +63,7 @@ def corpus_support(
     return _next_word(support_matrix(ids.ravel(), **options))
 
 
-def support_state(corpus: Cloze, n_concepts: int, draws: int, random_state: int) -> xr.Dataset:
+def support_state(corpus: Cloze, n_concepts: int, n_draws: int, random_state: int) -> xr.Dataset:
     """Return what is compared with every checkpoint, as one dataset.
 
     ``U``, ``V``, ``sigma`` of every matrix in `MATRICES` and ``null_U``, ``null_V``,
@@ -72,7 +72,7 @@ def support_state(corpus: Cloze, n_concepts: int, draws: int, random_state: int)
     """
     support = corpus.support
     real = bases_of(support, n_concepts)
-    seeds = np.random.default_rng(random_state).integers(0, 2**32, draws).tolist()
+    seeds = np.random.default_rng(random_state).integers(0, 2**32, n_draws).tolist()
     null = [bases_of(shuffled_next_words(support, seed), n_concepts) for seed in seeds]
     k = min(basis.k for bases in (real, *null) for basis in bases.values())
     contexts = support.contexts

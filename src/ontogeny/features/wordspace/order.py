@@ -117,7 +117,7 @@ def learning_order(
     sigma: ArrayLike,
     learned_at: ArrayLike,
     *,
-    n_permutations: int = 9999,
+    n_draws: int = 9999,
     random_state: int = 0,
 ) -> LearningOrder:
     """Test whether concepts with larger singular values are learned earlier.
@@ -129,7 +129,7 @@ def learning_order(
     learned_at
         Step at which each concept is learned (r,), NaN where it never is: those count as learned
         last, all at once.
-    n_permutations, random_state
+    n_draws, random_state
         Random orders for the p-value, and their seed.
 
     Raises
@@ -157,7 +157,7 @@ def learning_order(
         )
     if len(values) < 3:
         raise ArgumentError(f"a rank correlation needs at least 3 concepts; got {len(values)}.")
-    check_whole("n_permutations", n_permutations)
+    check_whole("n_draws", n_draws)
     check_whole("random_state", random_state, 0)
     learned = np.isfinite(steps)
     early = _standard(rankdata(-np.where(learned, steps, np.inf)))
@@ -166,9 +166,9 @@ def learning_order(
         return LearningOrder(np.nan, np.nan, int(learned.sum()), len(values))
     spearman = float(large @ early)
     rng = np.random.default_rng(random_state)
-    draws = rng.permuted(np.tile(early, (n_permutations, 1)), axis=1) @ large
+    draws = rng.permuted(np.tile(early, (n_draws, 1)), axis=1) @ large
     reached = int((draws >= spearman - 1e-12).sum())
-    p_value = (1 + reached) / (1 + n_permutations)
+    p_value = (1 + reached) / (1 + n_draws)
     # Products of ranks that are exactly equal may come out as 1 + 2e-16.
     return LearningOrder(
         float(np.clip(round(spearman, 12), -1, 1)), p_value, int(learned.sum()), len(values)

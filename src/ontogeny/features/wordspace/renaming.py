@@ -32,7 +32,7 @@ def as_frequent(often: np.ndarray) -> list[np.ndarray]:
     return [np.array(group) for group in groups]
 
 
-def renamings(groups: Sequence[np.ndarray], draws: int, rng: np.random.Generator) -> np.ndarray:
+def renamings(groups: Sequence[np.ndarray], n_draws: int, rng: np.random.Generator) -> np.ndarray:
     """Return new names of the words, drawn within their groups: (draws, V).
 
     Examples
@@ -41,7 +41,7 @@ def renamings(groups: Sequence[np.ndarray], draws: int, rng: np.random.Generator
     array([[0, 2, 1],
            [0, 2, 1]])
     """
-    renamed = np.empty((draws, sum(map(len, groups))), dtype=np.int64)
+    renamed = np.empty((n_draws, sum(map(len, groups))), dtype=np.int64)
     for group in groups:
-        renamed[:, group] = rng.permuted(np.tile(group, (draws, 1)), axis=1)
+        renamed[:, group] = rng.permuted(np.tile(group, (n_draws, 1)), axis=1)
     return renamed

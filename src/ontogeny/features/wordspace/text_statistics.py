@@ -53,7 +53,7 @@ class TextStatistics(OfPredictions):
         Name of the node of the loss on the same texts, whose steps are shown too; none by default.
     vocab_size, n_contexts
         Words and contexts of the support matrix; all other tokens are one further class.
-    draws
+    n_draws
         Random groupings for the null, at least 3.
     on
         Input set; the first by default.
@@ -78,13 +78,13 @@ class TextStatistics(OfPredictions):
     loss: str | None = None
     vocab_size: int = 500
     n_contexts: int = 2000
-    draws: int = 10
+    n_draws: int = 10
     on: str | None = None
     objective: str = "auto"
     random_state: int = 0
 
     kind: ClassVar[str] = "text-statistics"
-    minima: ClassVar[Mapping[str, int]] = {"draws": 3, "vocab_size": 4, "n_contexts": 1}
+    minima: ClassVar[Mapping[str, int]] = {"n_draws": 3, "vocab_size": 4, "n_contexts": 1}
     question: ClassVar[str] = (
         "Which statistics of its texts has the model reached, from coarse to fine, and when?"
     )
@@ -158,7 +158,7 @@ class TextStatistics(OfPredictions):
         basis = svd_concepts(corpus.support, self.depth)
         often = np.maximum(np.asarray(corpus.support.counts.sum(axis=1)).ravel(), 0.5)
         groups = as_frequent(often)
-        renamed = renamings(groups, self.draws, np.random.default_rng([self.random_state, 21]))
+        renamed = renamings(groups, self.n_draws, np.random.default_rng([self.random_state, 21]))
         codes = signatures(basis.U)
         alone = np.concatenate([group for group in groups if len(group) == 1] or [np.zeros(0, int)])
         return xr.Dataset(

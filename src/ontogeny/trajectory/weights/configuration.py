@@ -26,8 +26,12 @@ _NOT_THE_MODEL = {
 _OF_GENERATION = {"bos_token_id", "eos_token_id"}
 
 
-def read_configuration(source: Path | nn.Module | None) -> dict[str, Any] | None:
+def read_configuration(
+    source: Path | nn.Module | None, whole: bool = False
+) -> dict[str, Any] | None:
     """Return the configuration of a checkpoint folder or module, or None if it has none.
+
+    Keys that do not define the model are left out unless it is asked for as a `whole`.
 
     Raises
     ------
@@ -52,7 +56,7 @@ def read_configuration(source: Path | nn.Module | None) -> dict[str, Any] | None
             return None
         raw = json.loads(json.dumps(to_dict(), default=str))
         raw["architectures"] = [type(source).__name__]  # set by transformers only when it saves
-    return _normal(raw)
+    return raw if whole else _normal(raw)
 
 
 def _normal(raw: dict[str, Any]) -> dict[str, Any]:

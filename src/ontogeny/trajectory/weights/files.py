@@ -2,8 +2,8 @@
 
 Safetensors files come first, and each of their tensors is memory-mapped alone: a map of the whole
 file would keep all that was read of it in memory, a second copy of the checkpoint. Pickled files
-(``pytorch_model.bin``, or what an own training loop saved) are read only with
-``weights_only=True``, so no code in them can run, and a warning is logged.
+(``pytorch_model.bin``, or what an own training loop saved) are read without running any code in
+them, and a warning is logged.
 """
 
 from __future__ import annotations
@@ -209,8 +209,7 @@ class WeightFiles:
         Raises
         ------
         CheckpointError
-            If a file is damaged, is a pickle that does not load with ``weights_only=True``, or
-            two shards hold a tensor of the same name.
+            If a file is damaged, holds no tensors, or two shards hold a tensor of the same name.
         """
         with ExitStack() as stack:
             if self.pickled:

@@ -1,4 +1,4 @@
-"""Pickled weights, as training loops save them: read with ``weights_only=True``, nothing runs."""
+"""Pickled weights, as training loops save them; no code in them runs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from ...errors import CheckpointError
+from .inert import Inert, few, module_tensors, plain, read_inert
 
 logger = logging.getLogger("ontogeny.trajectory")
 
@@ -27,11 +28,19 @@ def unpickle(path: Path) -> dict[str, Tensor]:
     Raises
     ------
     CheckpointError
-        If the file does not load with ``weights_only=True``, or holds no tensors by name.
+        If the file is damaged, or holds no tensors by name.
     """
     state = _loaded(path)
+    if isinstance(state, Inert) and state.state is not None:
+        state = dict(module_tensors(state)) or state
     if not isinstance(state, Mapping):
         raise CheckpointError(f"{path} holds a {type(state).__name__}, not a state dict.")
+    if isinstance(state, Inert) and not state:
+        raise CheckpointError(
+            f"{path} holds an object of the class {state.origin}, whose code is not run. Where you "
+            f"trust it: import torch; model = torch.load({path.name!r}, weights_only=False); "
+            f"torch.save(model.state_dict(), {path.stem + '_state.pt'!r})"
+        )
     tensors = _tensors(path, state)
     found = {unwrapped(name): value for name, value in tensors.items()}
     if len(found) < len(tensors):
@@ -50,7 +59,7 @@ def stored_step(path: Path) -> int | None:
     Raises
     ------
     CheckpointError
-        If the file does not load with ``weights_only=True``.
+        If the file is damaged.
 
     Examples
     --------
@@ -67,14 +76,20 @@ def stored_step(path: Path) -> int | None:
 
 
 def _loaded(path: Path) -> Any:
+    """Return what torch reads with ``weights_only=True``, and what it refuses inertly."""
     _announce_pickle(path.parent)
+    is_zip = _is_zip(path)
     try:
-        return torch.load(path, map_location="cpu", weights_only=True, mmap=_is_zip(path))
-    except Exception as error:  # damaged pickles raise anything
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        return torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip)
+    except Exception:  # damaged pickles raise anything
+        pass
+    try:
+        return read_inert(path, is_zip)
+    except Exception as error:
+        reason = plain(next(iter(str(error).splitlines()), type(error).__name__))
         raise CheckpointError(
-            f"{path} does not load with weights_only=True, so it was not loaded at all ({reason}). "
-            "It may be damaged, or hold code; convert it to safetensors where you trust it."
+            f"{path} cannot be read as tensors, so nothing of it was loaded ({reason}). It may be "
+            "damaged; convert it to safetensors where you trust it."
         ) from None
 
 
@@ -85,6 +100,8 @@ def _tensors(path: Path, state: Mapping[str, Any]) -> dict[str, Tensor]:
     """
     for key in _STATE_KEYS:
         inner = state.get(key)
+        if isinstance(inner, Inert) and not inner:
+            inner = dict(module_tensors(inner))
         if isinstance(inner, Mapping) and any(isinstance(v, Tensor) for v in inner.values()):
             state = inner
             break
@@ -92,7 +109,7 @@ def _tensors(path: Path, state: Mapping[str, Any]) -> dict[str, Tensor]:
     if not found:
         raise CheckpointError(
             f"{path} holds no tensors by name, also not under {', '.join(_STATE_KEYS)}; it has the "
-            f"keys {', '.join(map(str, list(state)[:8]))}."
+            f"keys {few(state)}."
         )
     return found
 
@@ -121,6 +138,6 @@ def _is_zip(path: Path) -> bool:
 @functools.lru_cache(maxsize=4096)
 def _announce_pickle(folder: Path) -> None:
     logger.warning(
-        "weights in %s are pickled; they are read with weights_only=True, no code in them runs.",
+        "weights in %s are pickled; tensors and numbers are read, no code in them runs.",
         folder,
     )

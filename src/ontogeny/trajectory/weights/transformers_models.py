@@ -5,6 +5,7 @@ transformers is imported when the first function that needs it runs.
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 import threading
@@ -21,12 +22,15 @@ from torch import nn
 from ...errors import CheckpointError, suggestion
 from .configuration import read_configuration
 from .files import Reader
+from .inert import plain
 
 logger = logging.getLogger("ontogeny.trajectory")
 
 # from_pretrained sets the process-wide default dtype while it builds, and progress bars and the
 # log level are process-wide as well.
 _PROCESS_WIDE = threading.RLock()
+
+_OWN_ATTENTION = ("sdpa", "eager")
 
 PASS_MODEL = (
     'say how it is built: --model model.py:build for a command, model = "model.py:build" under '
@@ -74,6 +78,7 @@ def model_class(folder: Path) -> Any:
     import transformers
 
     configuration = read_configuration(folder)
+    _check_kernels(folder, read_configuration(folder, whole=True))
     if configuration is None:
         raise CheckpointError(
             f"{folder} has no config.json, so its model class is not known; {PASS_MODEL}."
@@ -111,6 +116,19 @@ def _declared_class(name: str) -> Any:
         ) from error
 
 
+def _check_kernels(folder: Path, configuration: Any) -> None:
+    """Refuse a configuration that asks for code of a repository to compute attention with."""
+    if isinstance(configuration, dict):
+        for key, value in configuration.items():
+            if "_implementation" in key and "/" in json.dumps(value):
+                raise CheckpointError(
+                    f"{folder / 'config.json'} asks for remote code: {plain(key)} is "
+                    f"{plain(value)}. Take that line out, or open the repository on the Hub with "
+                    "trust_remote_code."
+                )
+            _check_kernels(folder, value)
+
+
 def load_pretrained(
     folder: Path, reader: Reader, dtype: torch.dtype, like: nn.Module | None = None
 ) -> nn.Module:
@@ -138,10 +156,13 @@ def load_pretrained(
     cls: Any = model_class(folder) if like is None else type(like)
     try:
         config = cls.config_class.from_pretrained(folder) if like is None else like.config
+        asked = config._attn_implementation
+        kind = asked if asked in _OWN_ATTENTION else _OWN_ATTENTION[not cls._supports_sdpa]
         with quiet():
             module, report = cls.from_pretrained(
                 None,
                 config=config,
+                attn_implementation=kind,  # else the checkpoint chooses, also kernels of the Hub
                 state_dict={name: reader.get(name) for name in reader.names()},
                 dtype=dtype,
                 ignore_mismatched_sizes=True,  # they are in the report, by name

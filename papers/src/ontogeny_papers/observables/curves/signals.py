@@ -63,7 +63,7 @@ class Signals(OfCurve):
         The curves they are compared with; default: how activations decay.
     half_window
         Neighbours on each side in the rolling means.
-    surrogates, random_state
+    n_draws, random_state
         Surrogates behind the p-values, and their seed.
 
     Examples
@@ -76,7 +76,7 @@ class Signals(OfCurve):
     against_variable: str = "rotation_removed"
     against_select: Mapping[str, Any] = field(default_factory=dict, hash=False)
     half_window: int = 2
-    surrogates: int = 999
+    n_draws: int = 999
     random_state: int = 0
 
     kind: ClassVar[str] = "signals"
@@ -119,7 +119,7 @@ class Signals(OfCurve):
         check_node("against", self.against)
         check_labels("against_select", self.against_select)
         check_whole("half_window", self.half_window, minimum=0)
-        check_whole("surrogates", self.surrogates, minimum=19)
+        check_whole("n_draws", self.n_draws, minimum=19)
 
     @property
     def depends_on(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -136,7 +136,7 @@ class Signals(OfCurve):
             second,
             data.step.values,
             half_window=self.half_window,
-            n_surrogates=self.surrogates,
+            n_draws=self.n_draws,
             random_state=self.random_state,
         )
         shown = np.stack([standardise(first), standardise(second)])

@@ -33,7 +33,7 @@ class Correlations:
 def correlations(
     codes: np.ndarray,
     factors: np.ndarray,
-    draws: int,
+    n_draws: int,
     rng: np.random.Generator,
     units: Units | None = None,
 ) -> Correlations:
@@ -48,7 +48,7 @@ def correlations(
     """
     return Correlations(
         latent_correlations(codes, factors),
-        largest_correlation_null(codes, factors, draws, rng, units),
+        largest_correlation_null(codes, factors, n_draws, rng, units),
     )
 
 
@@ -74,7 +74,7 @@ def latent_correlations(codes: np.ndarray, factors: np.ndarray) -> np.ndarray:
 def largest_correlation_null(
     codes: np.ndarray,
     factors: np.ndarray,
-    draws: int,
+    n_draws: int,
     rng: np.random.Generator,
     units: Units | None = None,
 ) -> float:
@@ -94,7 +94,7 @@ def largest_correlation_null(
     """
     a, factors = _standardised(codes), np.asarray(factors)
     units = Units(np.arange(len(factors))) if units is None else units
-    orders = units.shuffles(factors, rng, max(draws, 100))
+    orders = units.shuffles(factors, rng, max(n_draws, 100))
     largest = [np.abs(a.T @ _standardised(factors[rows])).max() for rows in orders]
     return float(np.quantile(largest, 0.95))
 

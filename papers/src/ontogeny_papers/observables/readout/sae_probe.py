@@ -39,7 +39,7 @@ class SaeProbe(Observable):
 
     Removed are the `removed` latents that correlate most with the number of marker tokens
     (``count``), with a marker at one of the positions (``position``), the same number of random
-    active ones (``random``: mean of `draws`), ones whose contribution has the nearest energy to
+    active ones (``random``: mean of `n_draws`), ones whose contribution has the nearest energy to
     those of ``count`` (``matched``), and those of the largest energy (``largest``);
     ``reconstruction`` replaces the state by the decoded one.
 
@@ -57,7 +57,7 @@ class SaeProbe(Observable):
         Of `ontogeny.concepts.SAE`.
     removed
         Latents removed at a time.
-    draws
+    n_draws
         Draws of random latents and of the null of correlations.
     random_state
         Seed of the halves, the autoencoder and the draws.
@@ -77,7 +77,7 @@ class SaeProbe(Observable):
     alpha: float = 1e-3
     epochs: int = 30
     removed: int = 5
-    draws: int = 20
+    n_draws: int = 20
     random_state: int = 0
 
     kind: ClassVar[str] = "sae-probe"
@@ -150,7 +150,7 @@ class SaeProbe(Observable):
         check_patterns(self.layer, "layer")
         check_wholes("marker_ids", self.marker_ids, minimum=0, fewest=1)
         check_names("variants", self.variants, ("vanilla", "topk"))
-        for name in ("n_latents", "k", "epochs", "removed", "draws"):
+        for name in ("n_latents", "k", "epochs", "removed", "n_draws"):
             check_whole(name, getattr(self, name))
         check_number("alpha", self.alpha, above=True)
         if self.removed > self.n_latents // 2:
@@ -206,8 +206,8 @@ class SaeProbe(Observable):
         rng = np.random.default_rng(self.random_state)
         marked = np.isin(value.inputs.ids, self.marker_ids) & value.inputs.mask
         units = Units(value.inputs.groups[fitted])
-        count = correlations(codes, marked[fitted].sum(1)[:, None], self.draws, rng, units)
-        place = correlations(codes, marked[fitted], self.draws, rng, units)
+        count = correlations(codes, marked[fitted].sum(1)[:, None], self.n_draws, rng, units)
+        place = correlations(codes, marked[fitted], self.n_draws, rng, units)
         energy = codes.mean(0) ** 2 + codes.var(0)
         energy *= np.square(sae.components_).sum(1)
         active = np.flatnonzero(energy > 0)
@@ -216,7 +216,7 @@ class SaeProbe(Observable):
         whole = answers(value)[0].astype(float)
         right = {name: site.without(sae, latents) for name, latents in chosen.items()}
         right["reconstruction"] = site.without(sae, None)
-        draws = [site.without(sae, rng.choice(active, size, False)) for _ in range(self.draws)]
+        draws = [site.without(sae, rng.choice(active, size, False)) for _ in range(self.n_draws)]
         right["random"] = np.mean(draws, axis=0)
         drops = np.stack([(whole - right[name])[measured] for name in ABLATIONS])
         by_chance = [(whole - each)[measured].mean() for each in draws]

@@ -57,7 +57,7 @@ class WordSemantics(Observable):
         (2, 4) for a masked model.
     n_concepts
         Concepts compared, at least 5.
-    draws
+    n_draws
         Shuffled corpora for the null, at least 3.
     batch_size
         Contexts in one forward pass.
@@ -83,7 +83,7 @@ class WordSemantics(Observable):
     n_contexts: int = 5000
     lengths: tuple[int, int] | None = None
     n_concepts: int = 50
-    draws: int = 10
+    n_draws: int = 10
     batch_size: int = 256
     random_state: int = 0
 
@@ -117,7 +117,7 @@ class WordSemantics(Observable):
         if self.support is not None and not Path(self.support).is_file():
             raise ArgumentError(f"support must be a file; there is none at {self.support!r}.")
         minima = {
-            "n_concepts": 5, "draws": 3, "batch_size": 1, "vocab_size": 4, "n_contexts": 1,
+            "n_concepts": 5, "n_draws": 3, "batch_size": 1, "vocab_size": 4, "n_contexts": 1,
         }  # fmt: skip
         for name, minimum in minima.items():
             check_whole(name, getattr(self, name), minimum)
@@ -154,7 +154,7 @@ class WordSemantics(Observable):
             self.n_contexts,
             self.lengths or ((2, 4) if masked else (2, 6)),
         )
-        state = support_state(corpus, self.n_concepts, self.draws, self.random_state)
+        state = support_state(corpus, self.n_concepts, self.n_draws, self.random_state)
         if not masked:
             return state
         assert inputs is not None  # a file is refused for masked models

@@ -149,7 +149,7 @@ def _orders(
             order = learning_order(
                 sigma.values[index][:top],
                 learned_at.values[index][:top],
-                n_permutations=1999,
+                n_draws=1999,
                 random_state=random_state,
             )
             found[(slice(None), *index, i)] = order.spearman, order.p_value, order.learned

@@ -139,7 +139,7 @@ def _of_spectrum(runs: Sequence[xr.Dataset]) -> Verdict:
             random = np.linalg.qr(rng.standard_normal(U.shape))[0]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", geometry.SpectrumOnlyWarning)  # it is the point
-                a, b = (geometry.two_nn((Q * sizes_).T, n_null=0).value for Q in (U, random))
+                a, b = (geometry.two_nn((Q * sizes_).T, n_draws=0).value for Q in (U, random))
             apart.append(abs(a - b) / a)
             own.append(a)
     return Verdict(
@@ -155,7 +155,7 @@ def _of_orthonormal() -> Verdict:
     """State what two_nn makes of a PCA dictionary, whose columns are orthonormal."""
     W = np.linalg.qr(np.random.default_rng(0).standard_normal((64, 24)))[0]
     try:
-        value, said = geometry.two_nn(W.T, n_null=0).value, ""
+        value, said = geometry.two_nn(W.T, n_draws=0).value, ""
     except ArgumentError as error:
         value, said = np.nan, str(error)
     return Verdict(

@@ -167,7 +167,7 @@ def _observables(modulus: int, pairs: int) -> tuple[Observable, ...]:
         VocabularyConcepts(
             n_concepts=_LATENTS, n_active=_LATENTS, start="kept", max_tokens=None, keep_codes=True
         ),
-        WeightRank(("q", "k", "v", "o", "mlp"), draws=40),
+        WeightRank(("q", "k", "v", "o", "mlp"), n_draws=40),
         Commutators("classification", pairs=pairs, batch_size=64, on="trained"),
     )
 

@@ -34,12 +34,12 @@ def known_classes(words: Sequence[str], title: str) -> dict[str, str]:
 
 
 def orthant_scores(
-    basis: ConceptBasis, labels: dict[str, str], dims: Sequence[int], draws: int
+    basis: ConceptBasis, labels: dict[str, str], dims: Sequence[int], n_draws: int
 ) -> dict[str, semantics.Score]:
     """Return the agreement of the orthants of p concepts with word classes, for each p."""
     return {
         f"orthants of {p} concepts": semantics.orthant_coherence(
-            basis, labels, p, permutations=draws, rotations=draws
+            basis, labels, p, n_permutations=n_draws, n_rotations=n_draws
         ).ami
         for p in dims
     }

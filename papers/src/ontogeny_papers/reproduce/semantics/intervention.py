@@ -93,7 +93,7 @@ def measure_intervention(size: InterventionSize, materials: Materials) -> Findin
         size.concepts,
         vocab_size=size.vocab_size,
         n_contexts=size.n_contexts,
-        draws=size.shuffles,
+        n_draws=size.shuffles,
     )
     experiment = _Experiment(order, words, size)
     plain = materials.of_seeds("plain", "no weights", size.seeds, partial(experiment.run, None))

@@ -38,12 +38,12 @@ def judge_embeddings(geometry: Geometry, found: Mapping[str, list[xr.Dataset]]) 
         _of_clusters(
             "words and contexts of plants and of animals cluster apart (Fig. 2A)",
             [[np.concatenate(_directions(run, state)) for state in _STATES] for run in entropy],
-            both, geometry.draws,
+            both, geometry.n_draws,
         ),
         _of_clusters(
             f"words cluster into {', '.join(kinds)} (Fig. 2A)",
             [[_directions(run, state)[0] for state in _STATES] for run in entropy],
-            fine, geometry.draws,
+            fine, geometry.n_draws,
         ),
         *_of_axes(geometry, entropy),
     ]  # fmt: skip
@@ -64,10 +64,10 @@ def _directions(run: xr.Dataset, state: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _of_clusters(
-    claim: str, vectors: Sequence[Sequence[np.ndarray]], classes: np.ndarray, draws: int
+    claim: str, vectors: Sequence[Sequence[np.ndarray]], classes: np.ndarray, n_draws: int
 ) -> Verdict:
     rng = np.random.default_rng(0)
-    others = [rng.permutation(classes) for _ in range(draws)]
+    others = [rng.permutation(classes) for _ in range(n_draws)]
     before, after = np.array([[contrast(x, classes) for x in pair] for pair in vectors]).T
     null = np.array([[contrast(pair[1], other) for other in others] for pair in vectors])
     p = max(p_value(row, value) for row, value in zip(null, after, strict=True))

@@ -62,13 +62,13 @@ class Geometry:
     ----------
     world, basis
         The organisms and the concepts of their support.
-    draws
+    n_draws
         Draws of every null.
     """
 
     world: tasks.OrganismWorld
     basis: ConceptBasis
-    draws: int
+    n_draws: int
 
     def of(self, attribute: str) -> np.ndarray:
         """Return which subjects an attribute is true of, (V,) bool."""
@@ -95,14 +95,15 @@ class Geometry:
         """Return the concepts of worlds where random subjects follow every context."""
         rng, S = np.random.default_rng(0), self.world.S
         return [
-            semantics.svd_concepts(rng.permuted(S, axis=0), self.basis.k) for _ in range(self.draws)
+            semantics.svd_concepts(rng.permuted(S, axis=0), self.basis.k)
+            for _ in range(self.n_draws)
         ]
 
     def rotated(self) -> list[ConceptBasis]:
         """Return the same concepts with random axes."""
         assert self.basis.V is not None  # of a support matrix
         rng, sigma = np.random.default_rng(1), self.basis.sigma
-        turns = ortho_group(self.basis.k, seed=rng).rvs(self.draws)
+        turns = ortho_group(self.basis.k, seed=rng).rvs(self.n_draws)
         return [ConceptBasis(self.basis.U @ R, sigma, self.basis.V @ R) for R in turns]
 
     def refined(self, basis: ConceptBasis) -> int:

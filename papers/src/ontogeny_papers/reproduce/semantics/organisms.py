@@ -42,7 +42,7 @@ class OrganismSize:
     epochs: int = 80
     slow_epochs: int = 300
     width: int = 128
-    draws: int = 999
+    n_draws: int = 999
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
 
 
@@ -65,7 +65,7 @@ def measure_organisms(size: OrganismSize, materials: Materials) -> Findings:
             size.seeds,
             partial(_run, world, basis, loss, rate, size),
         )
-    first, geometry = found[next(iter(_RUNS))][0], Geometry(world, basis, size.draws)
+    first, geometry = found[next(iter(_RUNS))][0], Geometry(world, basis, size.n_draws)
     shown = np.unique(np.geomspace(1, size.epochs, 7).round().astype(int))
     confusion = first[["confusion", "exact", "superset"]].sel(step=[0, *shown])
     nodes = {
@@ -107,7 +107,7 @@ def _run(
     found = found.merge(embedded.assign_coords(state=["untrained", "trained"]))
     if loss == "cross_entropy":
         test = semantics.coarse_before_fine(
-            data.step.values, logits, world.S, draws=size.draws
+            data.step.values, logits, world.S, n_draws=size.n_draws
         )  # the same random classes for all seeds, which are tested together
         found = found.assign(advantage=test.advantage, null=("draw", test.null))
     return found

@@ -40,7 +40,7 @@ class OrthantSize:
     vocab_size: int = 1000
     n_contexts: int = 10_000
     dims: int = 5
-    draws: int = 100
+    n_draws: int = 100
 
     @property
     def depths(self) -> tuple[int, int, int]:
@@ -65,7 +65,7 @@ def measure_orthants(size: OrthantSize, materials: Materials) -> Findings:
     lift = pieces.kept("lift", lambda: _lift(support, basis, size))
 
     def page() -> dict[str, xr.Dataset]:
-        tree = semantics_page(basis, support, dims=size.dims, draws=size.draws)
+        tree = semantics_page(basis, support, dims=size.dims, n_draws=size.n_draws)
         return {str(name): child.to_dataset() for name, child in tree.children.items()}
 
     care = "The best of several single concepts is chosen with the labels in sight."
@@ -101,20 +101,20 @@ def _clusters(basis: ConceptBasis, p: int, normalised: bool = False) -> list[sem
 
 def _scores(basis: ConceptBasis, labels: dict[str, str], size: OrthantSize) -> xr.Dataset:
     """Return the agreement of each grouping with word classes, beside its nulls."""
-    found = orthant_scores(basis, labels, size.depths, size.draws)
+    found = orthant_scores(basis, labels, size.depths, size.n_draws)
     for p in size.depths[1:]:
         for name, normalised in ((_KMEANS, False), (_UNIT, True)):
             clusters = _clusters(basis, p, normalised)
-            score = semantics.coherence(clusters, labels, permutations=size.draws).ami
+            score = semantics.coherence(clusters, labels, n_permutations=size.n_draws).ami
             found[name.format(p)] = score
-    draws: dict[str, Any] = {"permutations": size.draws, "rotations": 0}
+    draws: dict[str, Any] = {"n_permutations": size.n_draws, "n_rotations": 0}
     poles = [semantics.orthant_coherence(basis, labels, [d], **draws).ami for d in range(size.dims)]
     return as_dataset({**found, _SINGLE: max(poles, key=lambda score: score.value)})
 
 
 def _lift(support: Support, basis: ConceptBasis, size: OrthantSize) -> xr.Dataset:
     found = semantics.signature_lift(
-        support, basis, size.dims, permutations=size.draws, rotations=size.draws
+        support, basis, size.dims, n_permutations=size.n_draws, n_rotations=size.n_draws
     )
     return xr.Dataset(
         {

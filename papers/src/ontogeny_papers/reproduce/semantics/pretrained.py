@@ -54,7 +54,7 @@ class PretrainedSize:
     width: int = 128
     steps: int = 2000
     dims: tuple[int, ...] = (4, 5, 6)
-    draws: int = 100
+    n_draws: int = 100
     seeds: tuple[int, ...] = (0, 1, 2)
 
 
@@ -101,7 +101,7 @@ def _measured(name: str, read: Callable[[], Embedded], size: PretrainedSize) -> 
     for state, (W, words) in read().items():
         basis = semantics.embedding_concepts(W, k=max(size.dims), words=words)
         labels = known_classes(words, name)
-        scores = orthant_scores(basis, labels, size.dims, size.draws)
+        scores = orthant_scores(basis, labels, size.dims, size.n_draws)
         found |= {f"{grouping}, {state}": score for grouping, score in scores.items()}
     for p in size.dims:  # of the trained model, which comes last
         title = f"Orthants of {p} concepts: {name}"

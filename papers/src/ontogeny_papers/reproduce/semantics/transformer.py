@@ -121,7 +121,7 @@ def _run(corpus: _Corpus, loss: str, size: TransformerSize, seed: int) -> xr.Dat
     last = np.where(series[..., -1] > 0, series[..., -1], np.nan)
     learned = semantics.first_crossing(run.step, series, last / 2)
     order = [
-        semantics.learning_order(basis.sigma, each, n_permutations=999, random_state=seed)
+        semantics.learning_order(basis.sigma, each, n_draws=999, random_state=seed)
         for basis, each in zip(corpus.bases, learned, strict=True)
     ]
     names = list(corpus.directions)

@@ -25,7 +25,7 @@ def semantics_page(
     dims: int = 5,
     heldout: Any = None,
     labels: Mapping[str, str] | None = None,
-    draws: int = 50,
+    n_draws: int = 50,
     title: str = "Semantics of next-token prediction",
     step: int = 0,
     random_state: int = 0,
@@ -45,7 +45,7 @@ def semantics_page(
     labels
         Class of words; :func:`ontogeny.semantics.word_classes` by default. The coherence of words
         of another language needs labels of one's own.
-    draws
+    n_draws
         Random partitions and rotations each.
     title
         Of the page.
@@ -62,7 +62,7 @@ def semantics_page(
     Examples
     --------
     >>> support = semantics.support_matrix("to go to see a cat to run a dog " * 3, lengths=(1, 2))
-    >>> page = semantics_page(semantics.svd_concepts(support, 3), support, dims=2, draws=5)
+    >>> page = semantics_page(semantics.svd_concepts(support, 3), support, dims=2, n_draws=5)
     >>> [*page.children][:4]
     ['orthants', 'refinement', 'clusters', 'concepts']
     """
@@ -81,8 +81,8 @@ def semantics_page(
     if basis.k >= 3:
         nodes["embedding"] = space_view(basis, labels)
     counts: dict[str, Any] = {
-        "permutations": draws,
-        "rotations": draws,
+        "n_permutations": n_draws,
+        "n_rotations": n_draws,
         "random_state": random_state,
     }
     if support is not None:
