@@ -9,6 +9,7 @@ from ..problems.problem import standing_of
 from .content import LAYER_DIMENSIONS, Content, Node
 from .formats import count, its, plain_text, plural
 from .labels import with_short_layers
+from .one_model import is_one_model
 from .rows import Row, counted_rows
 
 CLAIMED = ("reproduces", "does not reproduce", "not shown")
@@ -39,7 +40,8 @@ def mark(node: Node) -> tuple[str, str]:
     if node.role == "claims":
         return "untested", claims_sentence(node)
     if not rows:
-        return "untested", "not tested against chance"
+        once = is_one_model(node.dataset)
+        return "untested", "one checkpoint, no course" if once else "not tested against chance"
     fair = [row for row in rows if row.judgeable]
     if not fair:
         return "untested", f"too few checkpoints to judge {plural(len(rows), 'row')}"
@@ -81,6 +83,8 @@ def studied(content: Content) -> str:
     unit = content.clock.removeprefix("training ").removesuffix("s")
     reach = f"{unit} {first:,}" if first == last else f"{unit}s {first:,} to {last:,}"
     steps = f"{plural(len(content.steps), 'checkpoint')}, {reach}"
+    if content.one_model:
+        steps = f"one checkpoint, of {unit} {first:,}" if first else "one model"
     version = f"ontogeny {content.version}" if content.version else ""
     day = content.created.split("T")[0]
     parts = [model, steps, *map(_input_line, content.inputs), day, version]

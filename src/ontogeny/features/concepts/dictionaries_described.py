@@ -11,9 +11,13 @@ import xarray as xr
 
 from ...observables.base import Reading, Run
 from ...quantities import Quantity
+from ...words.formats import joined
 from .describe.rows import orientation
 from .described import near, tidied, vocabulary
 from .describer import Describer, Untrained
+
+SHOWN = 6
+"""Names in one sentence."""
 
 KEPT_OF_STATE = ("piece_text", "concentration_untrained", "unnamed_because")
 
@@ -86,3 +90,22 @@ def with_named(data: xr.Dataset) -> xr.Dataset:
     if not known.any():
         return data
     return data.assign(named=(data["name"] != "").sum("concept").where(known))
+
+
+def named_words(data: xr.Dataset) -> list[str]:
+    """Return which concepts of a single checkpoint got a name, layer by layer."""
+    if "name" not in data:
+        return []
+    found = []
+    for layer in data.layer.values:
+        one = data.sel(layer=layer).isel(step=0)
+        names = [str(name) for name in one["name"].values if str(name)]
+        count = int(one.concentration.notnull().sum())
+        if because := str(one.unnamed_because.item()):
+            found.append(f"No concept of {layer} can get a name: {because}.")
+            continue
+        listed = joined([f"“{name}”" for name in dict.fromkeys(names)][:SHOWN])
+        some = f"{len(names)} of {count}" if names else f"None of the {count}"
+        such = ": " if len(set(names)) <= SHOWN else ", such as "
+        found.append(f"{some} concepts of {layer} got a name{such if names else ''}{listed}.")
+    return found
