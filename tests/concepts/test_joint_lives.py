@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from ontogeny.concepts import JointDictionary
+from ontogeny.concepts.joint.intervals import found_again
 from ontogeny.concepts.joint.lives import KINDS, first_half, lives, was_low
 from planted_lives import planted_lives
 
@@ -79,7 +80,8 @@ def test_the_false_birth_rate_is_measured_on_permuted_tokens(run, found):
 def test_intervals_hold_the_planted_births(run, found):
     result = found.births_
     born = np.flatnonzero(found.lives_.born >= 0)
-    correlation = np.nan_to_num(np.corrcoef(run.codes.T, found.codes_.T))
+    with np.errstate(invalid="ignore"):  # latents that there are not have no codes
+        correlation = np.nan_to_num(np.corrcoef(run.codes.T, found.codes_.T))
     correlation = correlation[: len(run.born), len(run.born) :]
     truth = run.born[correlation[:, born].argmax(axis=0)]
     assert (result.after[born] < truth).all() and (truth <= result.before[born]).all()
@@ -152,3 +154,32 @@ def test_crosscoders_find_planted_features_and_fewer_than_ica(run, found, method
     other = fitted(run, method=method, reseeds=0, n_draws=0)
     there = run.recovered(other.codes_, other.lives_.born)
     assert 0.3 < there.found < run.recovered(found.codes_, found.lives_.born).found
+
+
+def test_rounding_and_the_order_of_tokens_change_nothing_that_is_shown():
+    """Activations as noisy as their signal, whose fits from seeds share half of their sources."""
+    run = planted_lives(random_state=14, **{**SMALL, "noise": 1.0})
+    whole, rng = fitted(run), np.random.default_rng(0)
+    shown = np.flatnonzero(whole.is_concept_ & whole.replicates_)
+    assert len(shown) > 15
+    noisy = run.activations * (1 + 1e-6 * rng.standard_normal(run.activations.shape))
+    order = rng.permutation(len(run.texts))
+    made = JointDictionary(60, n_active=2, readable=0.4, n_draws=50)
+    moved = made.fit(run.activations[:, order], groups=run.texts[order])
+    for other, codes in ((fitted(run, noisy), None), (moved, order)):
+        own = whole.codes_ if codes is None else whole.codes_[codes]
+        correlation, match = found_again(own, other.codes_)
+        assert (correlation[shown] > 0.99).all() and other.replicates_[match[shown]].all()
+        assert (other.lives_.born[match[shown]] == whole.lives_.born[shown]).mean() > 0.97
+
+
+def test_half_of_the_texts_finds_what_is_shown():
+    run = planted_lives(random_state=11, **SMALL)
+    whole = fitted(run, reseeds=0, n_draws=0)
+    shown = whole.is_concept_ & whole.replicates_
+    assert shown.sum() > 30 and not whole.replicates_[whole.codes_.sum(axis=0) == 0].any()
+    part = run.texts % 2 == 0
+    other = JointDictionary(60, n_active=2, readable=0.4, reseeds=0, n_draws=0)
+    other.fit(run.activations[:, part], groups=run.texts[part])
+    correlation, _ = found_again(whole.codes_[part], other.codes_)
+    assert (correlation[shown] > 0.7).mean() >= 0.9

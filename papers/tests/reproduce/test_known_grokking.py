@@ -126,11 +126,6 @@ def test_an_embedding_without_concepts_has_no_waves():
     assert not found.beyond_chance and np.isnan(found.share) and np.isnan(found.readable_from)
 
 
-@pytest.mark.xfail(
-    strict=False,
-    reason="a joint dictionary's fit is not yet stable across processors' kernels (median share "
-    ".47 on some); deterministic fits will mend it",
-)
 def test_a_joint_dictionary_finds_waves_planted_in_113_rows():
     rows, rng = 113, np.random.default_rng(2)
     start, end = rng.normal(size=(rows, 64)), np.zeros((rows, 64))

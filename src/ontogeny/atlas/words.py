@@ -105,6 +105,7 @@ def life_words(life: Life) -> str:
         "from the start": "there from the start",
         "grows": "grows; it was never absent",
         "fires on more tokens": "an older concept that came to fire on more tokens",
+        "not found again": "not found again: a fit to half of the texts does not give it",
         "no concept": "no concept: its code cannot be read from single checkpoints",
     }
     words = kinds.get(life.kind, life.kind)

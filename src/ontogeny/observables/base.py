@@ -104,6 +104,11 @@ class Run(Protocol):
         ...
 
     @property
+    def first_steps(self) -> np.ndarray:
+        """Those of them that the study's folder was begun with: fits over steps keep to them."""
+        ...
+
+    @property
     def is_control(self) -> bool:
         """Whether it is a control run made of the studied one, at fewer steps than that."""
         ...

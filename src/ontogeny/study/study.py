@@ -20,6 +20,7 @@ from .folder.controls import Controls
 from .folder.frozen import entered, frozen_settings, frozen_steps, identity
 from .folder.settings import (
     Settings,
+    first_steps,
     noise_steps,
     old_reference,
     resolve_device,
@@ -311,6 +312,7 @@ class Study:
         return Settings(
             reference_step=resolve_reference(self._reference, steps, frozen),
             noise_steps=noise_steps(steps, self._noise, kept),
+            first_steps=first_steps(steps, frozen),
             **self._options,
         )
 
@@ -329,6 +331,7 @@ class Study:
             "noise": self._noise,
             "noise_steps": list(settings.noise_steps),
             "steps": steps,
+            "first_steps": list(settings.first_steps),
             "control_steps": self._controls.steps,
             "controls": [control.to_dict() for control in controls],
         }

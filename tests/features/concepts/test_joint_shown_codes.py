@@ -8,7 +8,7 @@ import ontogeny as og
 from helpers.capture_models import MASK, build
 from helpers.described_examples import zipf_texts
 from helpers.lookup_model import lookup_run, lookup_texts
-from ontogeny.concepts.joint.snapshots import text_folds
+from ontogeny.concepts.joint.snapshots import fixed_half
 from ontogeny.errors import ArgumentError
 from ontogeny.inputs import ShownTexts
 from ontogeny.observables import JointConcepts, TokenLosses
@@ -84,7 +84,7 @@ def test_codes_equal_a_plain_loop_over_the_texts(result):
     sample = inputs.sample("all", joint.max_tokens, joint.random_state)
     codes = state["codes"].values[0].astype(float)
     groups = inputs.groups[sample.text]
-    half = text_folds(groups, np.random.default_rng([joint.random_state, 2]))
+    half = fixed_half(groups)
     shown = ShownTexts.of(inputs, 3)
     of_first = np.isin(inputs.groups[shown.sample.text], groups[half])
     concept = data.concept_kind.values[0] != "no concept"

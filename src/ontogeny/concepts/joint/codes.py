@@ -3,66 +3,116 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
 import scipy.stats
 import torch
-from torch import Tensor
 
-from ..ica import decorrelate, rotate
 from ..tensors import plain_tensors
 from .crosscoder import crosscoder_codes
+from .intervals import FOUND_AGAIN, found_again
 from .presence import inverse_of
+from .sources import of_half, one_thread, unmixing
 from .whitening import Gathered
 
 METHODS = ("ica", "svd", "batchtopk", "l1")
 TRAINED = ("batchtopk", "l1")
-ITERATIONS, TOLERANCE = 60, 1e-4  # of ICA with either contrast; sources of noise never settle
 REFINED = 2  # times that codes are read anew from what all checkpoints write
 RIDGE = 1e-2  # added to the covariance of the residual, against its mean variance
 SKEWED = 1.0  # skewness of sparse codes, at least; ICA of noise alone finds up to half of it
 ROUNDING = 1e-3  # the same against the mean variance of the activations, where nothing is left
 
 
-def raw_codes(
+@dataclass(frozen=True, eq=False)
+class Fits:
+    """Sparse codes of tokens that all checkpoints share, by several fits.
+
+    Attributes
+    ----------
+    codes
+        (n, r) of the fit to all tokens; latents that there are not are 0.
+    others
+        (n, r) of each fit from another seed.
+    halves
+        (n, r) of two fits, each to the tokens of one half of the texts, in the order of `codes`:
+        every token has the code of the fit to its own half. None where halves are not fitted.
+    half
+        (r,) correlation of each source with its best match by the fit to a half, over all tokens;
+        the smaller one of both halves. NaN where halves are not fitted.
+    """
+
+    codes: np.ndarray
+    others: list[np.ndarray]
+    halves: np.ndarray | None
+    half: np.ndarray
+
+    def replicates(self, again: np.ndarray) -> np.ndarray:
+        """Return (r,) which latents both halves find; where there are no halves, which `again`."""
+        return np.asarray(np.where(np.isnan(self.half), again, self.half) >= FOUND_AGAIN)
+
+
+def fitted_codes(
+    gathered: Gathered,
+    r: int,
+    method: str,
+    k: float,
+    seeds: Sequence[int],
+    half: np.ndarray | None = None,
+) -> Fits:
+    """Return the codes of a fit, of one more for each seed but the first, and of two to halves.
+
+    The fit by ICA takes no seed; further ones begin at random tokens. `half` (n,) is True for the
+    tokens of one half of the texts; only ICA is fitted to halves.
+    """
+    with plain_tensors(), one_thread():
+        if method != "ica":
+            codes = [sparse(S, k) for S in _other_method(gathered, r, method, round(k), seeds)]
+            return Fits(codes[0], codes[1:], None, np.full(r, np.nan))
+        Z = gathered.whitened(r, seeds[0])
+        starts = [None, *seeds[1:]]
+        sources = [np.asarray(Z @ unmixing(Z, r, seed).T) for seed in starts]
+        if half is None or not Z.shape[1]:
+            codes = _all_refined(sources, r, k, gathered)
+            return Fits(codes[0], codes[1:], None, np.full(r, np.nan))
+        parts = [of_half(Z, rows, r) for rows in (half, ~half)]
+        parts = [np.hstack([part, -part]) for part in parts]  # sources have no sign
+        found = [found_again(sources[0], part) for part in parts]
+        own = [part[:, match] for part, (_, match) in zip(parts, found, strict=True)]
+        both = np.where(half[:, None], *own)
+        *codes, halves = _all_refined([*sources, both], r, k, gathered)
+        correlation = np.min([c for c, _ in found], axis=0)
+        padded = np.pad(correlation, (0, r - len(correlation)))
+        return Fits(codes[0], codes[1:], halves, padded)
+
+
+def _other_method(
     gathered: Gathered, r: int, method: str, k: int, seeds: Sequence[int]
 ) -> list[np.ndarray]:
-    """Return codes (n, r) before they are made sparse, one array for each seed."""
-    with plain_tensors():
-        if method in TRAINED:
-            Y = torch.from_numpy(gathered.stack())
-            found = [crosscoder_codes(Y, gathered.count, r, method, k, seed) for seed in seeds]
-            return [codes.numpy() for codes in found]
-        Z = gathered.whitened(r, seeds[0])
-        sources = [Z if method == "svd" else _independent(Z, seed) for seed in seeds]
-    for _ in range(REFINED if method == "ica" and Z.shape[1] else 0):
-        sources = refined(sources, k, gathered)
-    return [np.pad(S, ((0, 0), (0, r - S.shape[1]))) for S in sources]
+    if method in TRAINED:
+        Y = torch.from_numpy(gathered.stack())
+        return [crosscoder_codes(Y, gathered.count, r, method, k, seed).numpy() for seed in seeds]
+    Z = gathered.whitened(r, seeds[0])
+    return [np.pad(Z, ((0, 0), (0, r - Z.shape[1]))) for _ in seeds]
 
 
-def _independent(Z: np.ndarray, seed: int) -> np.ndarray:
-    """Return the independent sources of whitened columns (n, k).
-
-    The start is drawn over tokens: it depends on the space that the columns span, and neither on
-    their signs nor on the basis of any checkpoint. Skewness, which sparse codes have, leads other
-    seeds to the same sources more often; the logcosh contrast from there on takes less chance for
-    a source.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    given = torch.from_numpy(Z)
-    first = decorrelate(torch.randn(Z.shape, generator=generator).mT @ given)
-    near, _, _ = rotate(given, first, _skewness, ITERATIONS, TOLERANCE)
-    Q, _, _ = rotate(given, near, "logcosh", ITERATIONS, TOLERANCE)
-    return np.asarray(Z @ Q.numpy().T)
+def _all_refined(
+    sources: list[np.ndarray], r: int, k: float, gathered: Gathered
+) -> list[np.ndarray]:
+    """Return sparse codes (n, r) of sources (n, c), as dense per latent with c < r as with r."""
+    if not sources[0].shape[1]:
+        return [np.zeros((len(S), r), dtype=np.float32) for S in sources]
+    each = [k * S.shape[1] / r for S in sources]
+    for _ in range(REFINED):
+        sources = refined(sources, each, gathered)
+    codes = [sparse(S, dense) for S, dense in zip(sources, each, strict=True)]
+    return [np.pad(U, ((0, 0), (0, r - U.shape[1]))) for U in codes]
 
 
-def _skewness(Y: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the contrast of skewed sources: a code is mostly 0, and else positive."""
-    return Y.square(), 2 * Y.mean(1)
-
-
-def refined(sources: Sequence[np.ndarray], k: float, gathered: Gathered) -> list[np.ndarray]:
+def refined(
+    sources: Sequence[np.ndarray], each: Sequence[float], gathered: Gathered
+) -> list[np.ndarray]:
     """Return the codes (n, r) of several fits, with what they leave of each token read anew.
 
     The leading directions of the stack do not hold all of a weak concept. Every checkpoint in full
@@ -71,7 +121,7 @@ def refined(sources: Sequence[np.ndarray], k: float, gathered: Gathered) -> list
     token: tokens that write along a concept's decoder, but have no code of it, get one. Sources
     that are hardly skewed are no sparse codes, and stay as they are.
     """
-    codes = [sparse(S, k) for S in sources]
+    codes = [sparse(S, k) for S, k in zip(sources, each, strict=True)]
     centred = [U - U.mean(axis=0) for U in codes]
     grams = [(u.T @ u).astype(np.float64) for u in centred]
     solvers = [u @ inverse_of(G).astype(np.float32) for u, G in zip(centred, grams, strict=True)]

@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import ArgumentError
-from .presence import Decoder, Presence
+from .presence import Decoder, PartialDecoder, Presence
 from .readout import CheckpointReadout, Moments
 from .snapshots import (
     Snapshots,
     chosen_rows,
     deviation,
+    fixed_half,
     standardised,
     text_blocks,
-    text_folds,
 )
 
 BLOCKS = 200  # texts are resampled one by one up to this number, then in blocks
@@ -63,10 +63,15 @@ class Tokens:
                 f"its shape is {texts.shape}."
             )
         rows = chosen_rows(len(first), max_tokens, rng)
-        half = text_folds(texts[rows], rng)
+        half = fixed_half(texts[rows])
         block = text_blocks(texts[rows], BLOCKS, rng)
         common = None if scale == "step" else deviation(first, rows)
         return cls(first.shape, rows, half, block, common)
+
+    @property
+    def halves(self) -> tuple[np.ndarray, np.ndarray]:
+        """(n,) tokens of the one half of the texts, and of the other."""
+        return self.half, ~self.half
 
     def standardised(self, values: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the tokens of a checkpoint, centred and scaled, (n, m) float32, and the scale."""
@@ -89,7 +94,7 @@ class Tokens:
 class Decoded(NamedTuple):
     """Concepts at S checkpoints, with decoders (S, r, m) and offsets (S, m) in their units.
 
-    `others` are the strengths (S, r) of the codes of other fits, one array each.
+    `others` are the strengths (S, r) that other decoders give, one array each.
     """
 
     presence: Presence
@@ -99,7 +104,7 @@ class Decoded(NamedTuple):
 
 
 def decoded(
-    snapshots: Snapshots, tokens: Tokens, decoder: Decoder, others: Sequence[Decoder] = ()
+    snapshots: Snapshots, tokens: Tokens, decoder: Decoder, others: Sequence[PartialDecoder] = ()
 ) -> Decoded:
     """Read all checkpoints once."""
     parts, components, offsets = [], [], []
@@ -108,7 +113,7 @@ def decoded(
         X, scale = tokens.standardised(values)
         parts.append(CheckpointReadout(Moments(X, tokens.half), decoder).presence)
         for other, kept in zip(others, strengths, strict=True):
-            kept.append(other.strength(X, other.decode(X))[0])
+            kept.append(other.strength(X))
         component, offset = tokens.in_units(values, scale, parts[-1].decoders[0], decoder.codes)
         components.append(component)
         offsets.append(offset)

@@ -13,12 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...errors import check_choice, check_number, check_whole
 from ..checks import check_seed
-from .codes import METHODS, TRAINED, raw_codes, sparse
+from .codes import METHODS, TRAINED, Fits, fitted_codes
 from .decoding import Decoded, Tokens, decoded
 from .intervals import BirthIntervals, birth_intervals, found_again, widened
 from .lives import Lives, lives
-from .presence import Decoder, Presence
+from .presence import Decoder, PartialDecoder, Presence
 from .snapshots import SCALES, Permuted, Snapshots, fitted_steps, training_steps
+from .sources import one_thread
 from .whitening import Gathered
 
 STALE = 0.9  # of what is explained at the worst fitted checkpoint
@@ -38,12 +39,18 @@ class JointDictionary(BaseEstimator):
 
     Activations are centred and divided by their standard deviation at each checkpoint, laid side
     by side, and split into independent components; the largest ``n_active`` codes a token, on
-    average, are kept. Decoders are least squares, at every checkpoint.
+    average, are kept (in proportion, where there are fewer latents than ``n_concepts``). Decoders
+    are least squares, at every checkpoint.
+
+    Components are climbed to from the tokens that stand out most, without a seed: another
+    processor finds the same. Not all of them are properties of the language: `replicates_` says
+    which ones two fits find, each to one half of the texts.
 
     Parameters
     ----------
     n_concepts
-        Number r of latents. Only some of them turn out to be concepts.
+        Number r of latents at most; codes of those that are not found are 0. Only some of them
+        turn out to be concepts.
     method
         ``"ica"``: independent components of the stack; ``"svd"``: its singular vectors;
         ``"batchtopk"``, ``"l1"``: crosscoders, trained, with the sparsity of that name.
@@ -60,7 +67,8 @@ class JointDictionary(BaseEstimator):
         not seen: the correlation at its best checkpoint. At a second one 0.1 less is enough. A
         latent that is not readable is no concept.
     reseeds
-        Further fits of the codes from other seeds; births that move widen their intervals.
+        Further fits of the codes, which begin at random tokens; births that move widen their
+        intervals, as those of fits to halves of the texts do.
     n_draws
         Resamples of the texts for the intervals of births.
     random_state
@@ -82,9 +90,15 @@ class JointDictionary(BaseEstimator):
     lives_ : Lives
         When each concept is born, settled and gone; indexes of checkpoints.
     births_ : BirthIntervals
+    half_ : numpy.ndarray of shape (r,)
+        Correlation of each source with its best match by a fit to one half of the texts; the
+        smaller one of both halves. NaN for other methods than ICA.
     found_again_ : numpy.ndarray of shape (r,)
         Correlation of each code with its best match in fits from other seeds (the smallest, of
         several); NaN without `reseeds`.
+    replicates_ : numpy.ndarray of shape (r,)
+        Whether both halves find a latent: `half_` is at least 0.7 (or, where it is NaN,
+        `found_again_`).
     steps_ : numpy.ndarray of shape (S,)
         Training steps, or indexes if none were given.
     fit_steps_ : numpy.ndarray
@@ -169,10 +183,13 @@ class JointDictionary(BaseEstimator):
         gathered = Gathered(len(tokens.rows), first.shape[1], size, stacked=trained)
         for _, values in snapshots.read(self.fit_steps_.tolist()):
             gathered.add(tokens.standardised(values)[0])
-        raw = raw_codes(gathered, self.n_concepts, self.method, self.n_active, seeds)
+        fits = fitted_codes(
+            gathered, self.n_concepts, self.method, self.n_active, seeds, tokens.half
+        )
         del gathered
         self._draw_seed = int(rng.integers(2**31))
-        self._decode([sparse(each, self.n_active) for each in raw], snapshots)
+        with one_thread():
+            self._decode(fits, snapshots)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **options: Any) -> np.ndarray:
@@ -194,7 +211,8 @@ class JointDictionary(BaseEstimator):
             of the fitted checkpoint of which they explain least: it holds what they do not know.
         """
         check_is_fitted(self, "codes_")
-        return self._read(Snapshots(X)).presence
+        with one_thread():
+            return self._read(Snapshots(X)).presence
 
     def extend(self, X: Any, steps: Any) -> Self:
         """Join further checkpoints of the same run, and read the lives off anew.
@@ -210,7 +228,8 @@ class JointDictionary(BaseEstimator):
             Their training steps, larger than those that are known.
         """
         check_is_fitted(self, "codes_")
-        later = self._read(Snapshots(X))
+        with one_thread():
+            later = self._read(Snapshots(X))
         added = training_steps(steps, len(later.offsets))
         self.steps_ = training_steps([*self.steps_.tolist(), *added.tolist()], None)
         before = self.components_, self.offsets_
@@ -259,19 +278,23 @@ class JointDictionary(BaseEstimator):
         check_whole("n_draws", self.n_draws, 0)
         check_seed(self.random_state)
 
-    def _decode(self, codes: Sequence[np.ndarray], snapshots: Snapshots) -> None:
-        """Read all checkpoints once, with the codes and with those of other seeds."""
-        self.codes_ = codes[0]
-        self._decoder, *others = (Decoder(each, self._tokens.block) for each in codes)
-        found = [found_again(self.codes_, each) for each in codes[1:]]
+    def _decode(self, fits: Fits, snapshots: Snapshots) -> None:
+        """Read all checkpoints once, with the codes and with those of other fits."""
+        self.codes_, self.half_ = fits.codes, fits.half
+        self._decoder = Decoder(self.codes_, self._tokens.block)
+        found = [found_again(self.codes_, each) for each in fits.others]
         again = [correlation for correlation, _ in found]
         self.found_again_ = np.min(again, axis=0) if again else np.full(self.n_concepts, np.nan)
+        self.replicates_ = fits.replicates(self.found_again_)
+        matched = [codes[:, match] for codes, (_, match) in zip(fits.others, found, strict=True)]
+        everywhere = np.ones(len(self.codes_), dtype=bool)
+        others = [PartialDecoder(codes, everywhere) for codes in matched]
+        if fits.halves is not None:
+            others += [PartialDecoder(fits.halves, rows) for rows in self._tokens.halves]
+            again += [self.half_, self.half_]
         there = decoded(snapshots, self._tokens, self._decoder, others)
         self._write(there.components, there.offsets)
-        self._again = [
-            (strength[:, match], correlation)
-            for strength, (correlation, match) in zip(there.others, found, strict=True)
-        ]
+        self._again = list(zip(there.others, again, strict=True))
         self._keep(there.presence)
 
     def _read(self, snapshots: Snapshots) -> Decoded:

@@ -93,7 +93,7 @@ class Decoder:
         fitted = float((self.centred @ D * X).sum(dtype=np.float64)) / n
         left = max(1 - fitted / total, 0.0) * n / free
         # The squared strength that a decoder fitted to noise alone has on average; it is taken off.
-        floor = left * self.variance * self.error
+        floor = np.maximum(left * self.variance * self.error, 0)  # a pseudoinverse may round below
         return np.sqrt(np.maximum(length * self.variance / total - floor, 0)), np.sqrt(floor), left
 
     def influence(self, X: np.ndarray, D: np.ndarray, size: float) -> np.ndarray:
@@ -113,6 +113,28 @@ class Decoder:
         of_token += length * (self.centred**2 - variance) / n
         of_token -= length * variance * ((X**2).sum(axis=1, keepdims=True) / size - 1) / n
         return np.asarray(self.blocks @ of_token / size, dtype=np.float32)
+
+
+class PartialDecoder:
+    """The strengths of codes by some of the tokens alone.
+
+    Parameters
+    ----------
+    codes
+        (n, r) sparse codes.
+    rows
+        (n,) True for the tokens that are used.
+    """
+
+    def __init__(self, codes: np.ndarray, rows: np.ndarray) -> None:
+        self._rows, own = rows, codes[rows]
+        self._decoder = Decoder(own, np.zeros(len(own)))
+
+    def strength(self, X: np.ndarray) -> np.ndarray:
+        """Return the strengths (r,) at a standardised checkpoint `X` (n, m)."""
+        part = X[self._rows]
+        part = part - part.mean(axis=0)
+        return self._decoder.strength(part, self._decoder.decode(part))[0]
 
 
 def inverse_of(gram: np.ndarray) -> np.ndarray:

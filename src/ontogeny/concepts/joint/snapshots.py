@@ -167,6 +167,15 @@ def text_folds(groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.asarray(half[inverse])
 
 
+def fixed_half(groups: np.ndarray) -> np.ndarray:
+    """Return (n,) True for the tokens of one half of the texts, which no seed and no order moves.
+
+    What both halves of the texts find is shown: with another split, other latents near the limit
+    would be.
+    """
+    return text_folds(groups, np.random.default_rng(0))
+
+
 def text_blocks(groups: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
     """Return (n,) the block of each token: its text, or several texts where there are many."""
     names, inverse = np.unique(groups, return_inverse=True)

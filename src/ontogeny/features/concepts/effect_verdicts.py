@@ -14,6 +14,7 @@ from ...quantities import Quantity
 from ...summary.bands import null_bands
 from ...summary.noise import with_noise
 from ...words.names import Names
+from .joint_lives import SET_ASIDE
 
 LEVEL = 0.05
 UNIT = "nats per predicted token"
@@ -106,7 +107,7 @@ def _are_concepts(data: xr.Dataset, joint: xr.Dataset) -> np.ndarray:
     kinds = joint.concept_kind.reindex(layer=data.layer.values, fill_value="")
     kinds = kinds.transpose("layer", "concept").values.astype(str)
     of_removed = np.take_along_axis(kinds, np.nan_to_num(numbers).astype(int), axis=1)
-    return np.isfinite(numbers) & (of_removed != NO_CONCEPT) & (of_removed != "")
+    return np.isfinite(numbers) & ~np.isin(of_removed, SET_ASIDE)
 
 
 def _judged(data: xr.Dataset, concept: np.ndarray) -> dict[str, Any]:

@@ -11,12 +11,12 @@ import numpy as np
 import torch
 import xarray as xr
 
-from ...concepts.joint.codes import METHODS, TRAINED, raw_codes, sparse
+from ...concepts.joint.codes import METHODS, TRAINED, fitted_codes
 from ...concepts.joint.intervals import found_again
 from ...concepts.joint.lives import SECOND
-from ...concepts.joint.presence import Decoder
+from ...concepts.joint.presence import Decoder, PartialDecoder
 from ...concepts.joint.readout import CheckpointReadout, Moments
-from ...concepts.joint.snapshots import fitted_steps, text_blocks, text_folds
+from ...concepts.joint.snapshots import fitted_steps, fixed_half, text_blocks
 from ...concepts.joint.whitening import Gathered
 from ...errors import ArgumentError, check_choice, check_number, check_whole
 from ...figures import Curves, Figure, Heatmap, Section
@@ -64,10 +64,10 @@ class JointConcepts(OfActivations):
     n_active
         Codes that are not zero, per token on average.
     fit_steps
-        On how many checkpoints the codes are fitted, evenly chosen among those of the study (less
-        those that cannot be read, or give NaN); or the training steps themselves. A number makes
-        the codes depend on the study's steps, so that a new checkpoint fits everything anew. Named
-        steps do not: new checkpoints of a live run are joined as they come.
+        On how many checkpoints the codes are fitted, evenly chosen among those that the study's
+        folder was begun with (less those that cannot be read, or give NaN); or the training steps
+        themselves. New checkpoints are joined as they come and change no concept; a number of
+        checkpoints takes at least 12 from the beginning for that, else it chooses anew.
     readable
         How well a code must be readable at its best checkpoint, from 0 to 1.
     on, tokens, max_tokens, random_state
@@ -108,8 +108,16 @@ class JointConcepts(OfActivations):
             ("standard", "circuits", "everything"), {"n_concepts": "$latents", **INNER_LAYERS}, 50
         ),
     )
-    version: ClassVar[int] = 3
-    kept: ClassVar[tuple[str, ...]] = (*KEPT, *SHARED, *SHOWN_KEPT, "found_again")
+    version: ClassVar[int] = 4
+    kept: ClassVar[tuple[str, ...]] = (
+        *KEPT,
+        *SHARED,
+        *SHOWN_KEPT,
+        "found_again",
+        "half",
+        "replicates",
+        "fitted_step",
+    )
     compared: ClassVar[tuple[str, ...]] = ("named", "n_concepts", "n_born", "mean_life")
     variables: ClassVar[Names] = {
         "strength": ("root of the share of the variance that a concept writes", "1"),
@@ -117,7 +125,11 @@ class JointConcepts(OfActivations):
         "whitened": ("inner products of decoders where activations are white", "1"),
         "influence": ("what each block of texts adds to the squared strength", "1"),
         "spread": ("noise of the squared strength", "1"),
+        "half_strength": ("the same by a fit to one half of the texts", "1"),
         "found_again": ("correlation with the best match of another seed", "1"),
+        "half": ("correlation with the best match of half of the texts, the smaller one", "1"),
+        "fitted_step": ("steps that the codes were fitted on", "steps"),
+        "replicates": ("1 where both halves of the texts find it", ""),
         **VARIABLES,
         **DESCRIBED,
         **SHOWN_CODES,
@@ -146,7 +158,8 @@ class JointConcepts(OfActivations):
     section: ClassVar[Section] = Section(
         title="Concepts and their lives",
         definition="Every token has one sparse code for the whole run, and every checkpoint its "
-        "own decoder. A latent is a concept where its codes can be read from single checkpoints. "
+        "own decoder. A latent is a concept where its codes can be read from single checkpoints, "
+        "and a fit to either half of the texts finds it. "
         "It is born where it reaches half of its peak, after less than a quarter.",
         symbol="Xₜ ≈ U Dₜ",
         null="Tokens permuted between checkpoints give many latents that look born by strength "
@@ -201,7 +214,14 @@ class JointConcepts(OfActivations):
         need, stacked = self.activations, self.method in TRAINED
         with ExitStack() as files:
             kept, reading = read_together(run, steps, need, files, named=named)
-            codes = by_layer(kept, lambda _, layer: self._codes(layer.gathered(stacked=stacked)))
+            half = fixed_half(reading.units(need))
+            codes = by_layer(
+                kept,
+                lambda _, layer: {
+                    **self._codes(layer.gathered(stacked=stacked), half),
+                    "fitted_step": ("fit", np.array(steps, dtype=np.float64)),
+                },
+            )
         codes = self._shown.with_texts(codes, reading)
         return with_descriptions(codes, run, reading, self._describer, self._untrained_codes)
 
@@ -210,7 +230,7 @@ class JointConcepts(OfActivations):
         need, describer = self.activations, self._describer
         rng = np.random.default_rng([self.random_state, 2])
         texts = reading.units(need)
-        half, block = text_folds(texts, rng), text_blocks(texts, BLOCKS, rng)
+        half, block = fixed_half(texts), text_blocks(texts, BLOCKS, rng)
         readouts = describer.readouts(reading)
         words = describer.texts(reading) if describer.active else None
         shown = self._shown.at_step(reading, half)
@@ -221,6 +241,10 @@ class JointConcepts(OfActivations):
             decoder = Decoder(known["codes"].values, block)
             there = CheckpointReadout(Moments(X, half), decoder)
             found = observed(there, known["codes_again"].values, self.readable - SECOND)
+            if "codes_halves" in known:
+                halves = known["codes_halves"].values
+                by_half = [PartialDecoder(halves, rows).strength(X) for rows in (half, ~half)]
+                found["half_strength"] = (("text_half", "concept"), np.stack(by_half))
             if words is None:
                 return found
             step = described_at_step(there, size, words, readouts.get(path))
@@ -265,7 +289,8 @@ class JointConcepts(OfActivations):
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return how many concepts there are in each layer, and what happened to them."""
-        fitted = () if isinstance(self.fit_steps, int) else self.fit_steps
+        known = data.fitted_step.values if "fitted_step" in data else np.zeros(0)
+        fitted = [int(step) for step in np.unique(known[np.isfinite(known)])]
         return [*sentences(data), *named_sentences(data), *stale_sentences(data, fitted)]
 
     @property
@@ -286,22 +311,28 @@ class JointConcepts(OfActivations):
         if named and not run.is_control:
             return named
         # A control run may have other steps than those named: as many of its own are taken.
-        steps = np.asarray(run.steps)
+        steps = np.asarray(run.steps if run.is_control else run.first_steps)
         count = len(named) if named else self.fit_steps
         return [int(step) for step in steps[fitted_steps(count, len(steps))]]
 
-    def _codes(self, layer: Gathered) -> Mapping[str, Any]:
+    def _codes(self, layer: Gathered, half: np.ndarray) -> Mapping[str, Any]:
         # [seed, 1], [seed, 2], ...: fits, folds of texts and births draw from streams of their own.
         seeds = np.random.default_rng([self.random_state, 1]).integers(2**31, size=2).tolist()
-        raw = raw_codes(layer, self.n_concepts, self.method, self.n_active, seeds)
-        first, second = (sparse(each, self.n_active) for each in raw)
-        if not first.any():
+        fits = fitted_codes(layer, self.n_concepts, self.method, self.n_active, seeds, half)
+        if not fits.codes.any():
             raise ArgumentError("the activations do not vary, so there are no concepts in them")
-        return {
-            "codes": (("token", "concept"), first),
+        (second,) = fits.others
+        again = found_again(fits.codes, second)[0]
+        found = {
+            "codes": (("token", "concept"), fits.codes),
             "codes_again": (("token", "concept"), second),
-            "found_again": ("concept", found_again(first, second)[0]),
+            "found_again": ("concept", again),
+            "half": ("concept", fits.half),
+            "replicates": ("concept", fits.replicates(again).astype(np.float64)),
         }
+        if fits.halves is not None:
+            found["codes_halves"] = (("token", "concept"), fits.halves)
+        return found
 
     def _untrained_codes(self, A: torch.Tensor) -> np.ndarray:
         """Return the codes (n, r) of latents of one model alone, as dense as the shared ones."""
@@ -313,8 +344,7 @@ class JointConcepts(OfActivations):
         # A narrow layer has fewer latents here than the joint dictionary: with `n_active` codes a
         # token each of them would fire more often than the shared ones.
         k = self.n_active * r / self.n_concepts
-        (raw,) = raw_codes(gathered, r, self.method, max(round(k), 1), seeds)
-        return sparse(raw, k)
+        return fitted_codes(gathered, r, self.method, k, seeds).codes
 
 
 def check_latents(method: str, n_concepts: int, n_active: int) -> None:

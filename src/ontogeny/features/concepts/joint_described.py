@@ -14,6 +14,7 @@ from ...concepts.joint.readout import CheckpointReadout
 from ...observables.base import Reading, Run, by_layer
 from .described import near, only_of, tidied, vocabulary
 from .describer import Describer, Texts
+from .joint_lives import SET_ASIDE
 
 SHARED = tuple(f"shared_context_{part}" for part in ("id", "code", "text", "place"))
 
@@ -86,7 +87,7 @@ def with_names(data: xr.Dataset) -> xr.Dataset:
     data = tidied(data)
     if "concept_kind" not in data:
         return data
-    concept = ~data.concept_kind.isin(["", "no concept"])
+    concept = ~data.concept_kind.isin(SET_ASIDE)
     data = only_of(data, concept)
     named = (data["name"] != "").sum("concept")
     return data.assign(named=named.where(data["unnamed_because"] == ""))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ...concepts.joint.intervals import FOUND_AGAIN, birth_intervals
+from ...concepts.joint.intervals import FOUND_AGAIN, birth_intervals, widened
 from ...concepts.joint.lives import Lives, lives
 from ...concepts.joint.presence import Presence
 from ...words.names import Names
@@ -17,12 +17,19 @@ DRAWS = 100  # resamples of the texts
 SHOWN = 6  # newborn concepts that are drawn, of each layer
 FEWEST = 3  # steps that lives can be read off
 
+APART = "not found again"
+"""Kind of a latent that can be read, and that a fit to half of the texts does not find."""
+
+SET_ASIDE = ("", "no concept", APART)
+"""Kinds of latents that make no sentence and get no name."""
+
 COUNTS = {
     "n_concepts": "concepts",
     "n_born": "concepts born during the run",
     "n_gone": "concepts gone by the end",
     "n_steady": "concepts that are there at every step",
     "n_found_again": "concepts that a fit from another seed finds again",
+    "n_apart": "readable latents that half of the texts does not find",
 }
 STEPS = {
     "concept_born": "step of the birth",
@@ -68,7 +75,8 @@ def lives_of_layers(data: xr.Dataset, readable: float, seed: int) -> xr.Dataset:
     stacked = stacked.reindex(layer=data.layer.values, step=data.step.values)
     kinds = stacked.concept_kind
     stacked["concept_kind"] = kinds.where(kinds.notnull(), "").astype(object)
-    return data.drop_vars(["whitened", "influence", "spread"]).assign(stacked.data_vars)
+    used = [n for n in ("whitened", "influence", "spread", "half_strength") if n in data]
+    return data.drop_vars(used).assign(stacked.data_vars)
 
 
 def _of_layer(one: xr.Dataset, readable: float, seed: int) -> xr.Dataset:
@@ -89,19 +97,29 @@ def _of_layer(one: xr.Dataset, readable: float, seed: int) -> xr.Dataset:
         spread=one.spread.transpose("step", "concept").values,
     )
     births = birth_intervals(presence, found, DRAWS, np.random.default_rng([seed, 3]))
+    if "half_strength" in one and bool(one.half_strength.notnull().all()):
+        for by_half in one.half_strength.transpose("text_half", "step", "concept").values:
+            births = widened(births, found.born, by_half, one.half.values)
+    certain = np.ones(len(found.kind), dtype=bool)
+    if "replicates" in one:
+        certain = one.replicates.values > 0
+    shown = found.is_concept & certain
     steps = one.step.values.astype(np.float64)
     again = one.found_again.values
     values = {
-        "concept_kind": ("concept", found.kind.astype(object)),
+        "concept_kind": (
+            "concept",
+            np.where(found.is_concept & ~certain, APART, found.kind).astype(object),
+        ),
         "concept_grown_out_of": ("concept", found.grown_out_of.astype(np.float64)),
         "concept_inside": ("concept", found.inside.astype(np.float64)),
     }
     indexes = (found.born, births.after, births.before, found.gone, found.settled)
     for name, index in zip(STEPS, indexes, strict=True):
-        shown = found.is_concept & (index >= 0)
-        values[name] = ("concept", np.where(shown, steps[np.maximum(index, 0)], np.nan))
+        known = shown & (index >= 0)
+        values[name] = ("concept", np.where(known, steps[np.maximum(index, 0)], np.nan))
     made = xr.Dataset(
-        {**values, **_counts(found, again), **_drawn(found, strength)},
+        {**values, **_counts(found, again, shown), **_drawn(found, strength, shown)},
         coords={"step": one.step.values},
     )
     # Numbered, so that layers with more or fewer of them can be stacked.
@@ -109,33 +127,33 @@ def _of_layer(one: xr.Dataset, readable: float, seed: int) -> xr.Dataset:
     return made.assign_coords({dim: np.arange(made.sizes[dim]) for dim in numbered})
 
 
-def _counts(found: Lives, again: np.ndarray) -> dict[str, Any]:
-    concept = found.is_concept
+def _counts(found: Lives, again: np.ndarray, shown: np.ndarray) -> dict[str, Any]:
     numbers = (
-        concept.sum(),
-        (found.born >= 0).sum(),
-        (concept & (found.gone >= 0)).sum(),
-        found.steady.sum(),
-        (concept & (again >= FOUND_AGAIN)).sum(),
+        shown.sum(),
+        (shown & (found.born >= 0)).sum(),
+        (shown & (found.gone >= 0)).sum(),
+        (shown & found.steady).sum(),
+        (shown & (again >= FOUND_AGAIN)).sum(),
+        (found.is_concept & ~shown).sum(),
     )
     return {name: ((), float(n)) for name, n in zip(COUNTS, numbers, strict=True)}
 
 
-def _drawn(found: Lives, strength: np.ndarray) -> dict[str, Any]:
+def _drawn(found: Lives, strength: np.ndarray, shown: np.ndarray) -> dict[str, Any]:
     """Return what the figures draw: lines of all concepts, and the strongest newborn ones."""
     peak = np.maximum(strength.max(axis=0), 1e-30)
-    concept = np.flatnonzero(found.is_concept)
+    concept = np.flatnonzero(shown)
     order = concept[np.lexsort((-peak[concept], found.start[concept]))]
     values: dict[str, Any] = {
         "life": (("line", "step"), (strength / peak)[:, order].T),
-        "mean_life": ("step", _mean_share(strength / peak, found.is_concept)),
+        "mean_life": ("step", _mean_share(strength / peak, shown)),
         "line_concept": ("line", order.astype(np.float64)),
     }
-    born = np.flatnonzero(found.born >= 0)
-    shown = np.sort(born[np.argsort(-peak[born], kind="stable")][:SHOWN])
-    if len(shown):
-        values["newborn_strength"] = (("newborn", "step"), strength[:, shown].T)
-        values["newborn_concept"] = ("newborn", shown.astype(np.float64))
+    born = np.flatnonzero(shown & (found.born >= 0))
+    strongest = np.sort(born[np.argsort(-peak[born], kind="stable")][:SHOWN])
+    if len(strongest):
+        values["newborn_strength"] = (("newborn", "step"), strength[:, strongest].T)
+        values["newborn_concept"] = ("newborn", strongest.astype(np.float64))
     return values
 
 
@@ -154,12 +172,17 @@ def _sentences(data: xr.Dataset) -> Iterator[str]:
         one = data.sel(layer=layer)
         numbers = {name: one[name].item() for name in COUNTS}
         if not numbers["n_concepts"] > 0:
-            yield f"{layer} has no latent that can be read from two checkpoints: no concept."
+            apart = max(numbers["n_apart"], 0)  # NaN of a layer that failed
+            yield (
+                f"{layer} has no latent that can be read from two checkpoints and that both halves "
+                f"of the texts find: no concept. Readable in one fit alone: {apart:.0f}."
+            )
             continue
         text = (
             f"Of {data.sizes['concept']} latents of {layer}, {numbers['n_concepts']:.0f} are "
-            f"concepts. Found again from another seed: {numbers['n_found_again']:.0f}; there at "
-            f"every step: {numbers['n_steady']:.0f}."
+            f"concepts, which both halves of the texts find. {numbers['n_apart']:.0f} more can be "
+            f"read, but stand apart: half of the texts does not find them. There at every step: "
+            f"{numbers['n_steady']:.0f}."
         )
         if numbers["n_born"]:
             text += (

@@ -12,7 +12,6 @@ import numpy as np
 import xarray as xr
 
 from ...concepts import JointDictionary
-from ...concepts.joint.intervals import FOUND_AGAIN
 from ...concepts.joint.lives import SECOND
 from ...errors import ArgumentError, check_choice, check_number, check_whole
 from ...figures import Figure, Section
@@ -105,6 +104,7 @@ class VocabularyConcepts(Observable):
     question: ClassVar[str] = "Which directions of the embedding appear, and when?"
     requires: ClassVar[str] = "weights, for names the tokenizer"
     price: ClassVar[str] = "one fit over twelve steps"
+    version: ClassVar[int] = 2
     fewest_steps: ClassVar[int] = 4
     obstacles: ClassVar[tuple[str, ...]] = ("no_embedding",)
     presets: ClassVar[Presets] = (
@@ -129,7 +129,7 @@ class VocabularyConcepts(Observable):
             noise="exact",
             series="block",
             minimum=0.0,
-            caption="Latents that another seed finds again, and that a sparse linear readout of "
+            caption="Latents that both halves of the tokens find, and a sparse linear readout of "
             "this checkpoint predicts on tokens that it was not fitted on.",
         ),
         Quantity(
@@ -208,6 +208,8 @@ class VocabularyConcepts(Observable):
                 "explained": ("step", presence.explained),
                 "concepts_there": ("step", there.sum(axis=1).astype(np.float64)),
                 "found_again": ("concept", found.found_again_),
+                "half": ("concept", found.half_),
+                "replicates": ("concept", found.replicates_.astype(np.float64)),
                 "token_id": (("concept", "rank"), rows.ids[largest]),
                 "token_share": (
                     ("concept", "rank"),
@@ -233,7 +235,7 @@ class VocabularyConcepts(Observable):
         if "token_id" not in data:
             return data
         sure = data.assign(
-            readability=data.readability.where(data.found_again >= FOUND_AGAIN, 0.0).where(
+            readability=data.readability.where(data.replicates > 0, 0.0).where(
                 data.readability.notnull()
             )
         )
@@ -291,7 +293,7 @@ class VocabularyConcepts(Observable):
 
     def _there(self, found: JointDictionary) -> np.ndarray:
         """Return (S, r) whether concepts can be read from each checkpoint."""
-        known = found.is_concept_ & (found.found_again_ >= FOUND_AGAIN)
+        known = found.is_concept_ & found.replicates_
         return np.asarray((found.readable_ >= self.readable - SECOND) & known)
 
     def _of_nulls(self, rows: Rows) -> dict[str, Any]:
@@ -302,7 +304,7 @@ class VocabularyConcepts(Observable):
         concepts, born = [], []
         for seed in seeds.tolist():
             fits = [self._fitted(null) for null in (rows.permuted(seed), rows.mixed(seed))]
-            sure = [fit.found_again_ >= FOUND_AGAIN for fit in fits]
+            sure = [fit.replicates_ for fit in fits]
             concepts.append([(f.is_concept_ & s).sum() for f, s in zip(fits, sure, strict=True)])
             born.append([((f.lives_.born >= 0) & s).sum() for f, s in zip(fits, sure, strict=True)])
         return {

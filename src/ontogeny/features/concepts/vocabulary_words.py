@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from ...figures.characters import shown
+from .joint_lives import SET_ASIDE
 from .joint_lives import sentences as of_lives
 
 NAMED = 4  # newborn concepts, of each matrix
@@ -39,7 +40,7 @@ def _of_block(block: str, one: xr.Dataset) -> Iterator[str]:
             f"step {one.concept_born.values[j]:.0f}: {_tokens(one, j)}" for j in early
         )
         yield f"The strongest that were born in {block}, with their first tokens: {listed}."
-    concepts = np.flatnonzero(one.concept_kind.values != "no concept")
+    concepts = np.flatnonzero(~one.concept_kind.isin(SET_ASIDE).values)
     if len(concepts):
         follows = np.abs(one.frequency.values[concepts])
         j = concepts[follows.argmax()]

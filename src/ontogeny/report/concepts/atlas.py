@@ -21,6 +21,7 @@ from .cards import card, read_removals
 from .contexts import packed, packed_contexts, shares
 from .layers import has_controls, layers, mean_strengths, safe, unnamed_layers
 from .lives import FEW, MARKS, MORE, SHADES, Concept, Concepts, choice_words
+from .nodes import APART
 from .steps import Fitted, further_concepts
 from .tokens import Pieces
 
@@ -86,6 +87,11 @@ def _about(content: Content, fitted: Fitted) -> str:
     """Say what was fitted, how names were given, and what they are compared with."""
     concepts = fitted.concepts
     known = f"{plural(len(concepts.every), 'concept')} {fitted.how}"
+    if concepts.apart:
+        known += (
+            f", which both halves of the texts find; {len(concepts.apart):,} more that one fit "
+            "alone found stand apart, under “not found again”"
+        )
     if concepts.unnamed:
         return f"{known}. No name could be given: {concepts.unnamed.rstrip('.')}."
     if concepts.named is None:
@@ -105,9 +111,10 @@ def _notices(fitted: Fitted, shown: Sequence[Concept], pieces: Pieces) -> list[s
     """Say what is left out, and what tokens are where no tokenizer is known."""
     found = []
     every = len(fitted.concepts.every)
-    if len(shown) < every:
+    replicating = sum(each.kind != APART for each in shown)
+    if replicating < every:
         found.append(
-            f"{plural(len(shown), 'concept')} of {every:,} shown: the sharpest of each layer."
+            f"{plural(replicating, 'concept')} of {every:,} shown: the sharpest of each layer."
         )
     if not fitted.concepts.unnamed:
         found += unnamed_layers(fitted.concepts.arrays)
@@ -133,6 +140,7 @@ def _shown(concepts: Concepts, most: int) -> list[Concept]:
 def _payload(content: Content, fitted: Fitted) -> dict[str, Any]:
     concepts, arrays = fitted.concepts, fitted.concepts.arrays
     shown, pieces = _shown(concepts, fitted.most), Pieces.of(concepts.data)
+    shown += concepts.apart[: max(fitted.most - len(shown), 0)]
     removals = read_removals(content, concepts.node.path)
     cards = []
     for each in shown:
@@ -196,8 +204,11 @@ def _views(content: Content, concepts: Concepts, shown: Sequence[Concept]) -> li
             views.append({"label": f"{len(lines):,}", "lines": lines, "words": words})
     every = len(concepts.every)
     all_words = f"All {plural(every, 'concept')}" if every > 1 else "The only concept"
-    if len(shown) < every:
-        all_words = f"{len(shown):,} of {every:,} concepts, the sharpest of each layer"
+    replicating = sum(each.kind != APART for each in shown)
+    if replicating < every:
+        all_words = f"{replicating:,} of {every:,} concepts, the sharpest of each layer"
+    if len(shown) > replicating:
+        all_words += f", and {len(shown) - replicating:,} latents that are not found again"
     words = f"{all_words}, by layer and birth; named or not. {SHADES} Ticks: births."
     words += f" {_means_words(content, concepts)}"
     return [*views, {"label": f"all {len(shown):,}", "lines": None, "words": words}]

@@ -43,6 +43,7 @@ def card(arrays: ConceptArrays, concept: Concept, pieces: Pieces) -> dict[str, A
         "fires": finite(facts.firing, 3),
         "random": finite(facts.written_random, 3),
         "again": finite(arrays.number("found_again", concept.place), 3),
+        "half": finite(arrays.number("half", concept.place), 3),
     }
     return {name: value for name, value in known.items() if value or type(value) in (int, float)}
 

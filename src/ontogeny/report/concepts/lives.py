@@ -68,15 +68,18 @@ class Concept:
 class Concepts:
     """All concepts of a node, the sharpest first, and what names were measured against.
 
-    ``named`` is None where the result holds no names, ``unnamed`` says why no concept of any layer
-    could get one, and ``named_controls`` holds for each control run how many got one, of how many.
-    ``born_controls`` holds how many concepts were born in each, and ``control_steps`` at how many
-    steps they were read at most.
+    ``apart`` are latents that can be read, but that half of the texts does not find; they are no
+    part of ``every``, and no sentence counts them as concepts. ``named`` is None where the result
+    holds no names, ``unnamed`` says why no concept of any layer could get one, and
+    ``named_controls`` holds for each control run how many got one, of how many. ``born_controls``
+    holds how many concepts were born in each, and ``control_steps`` at how many steps they were
+    read at most.
     """
 
     node: Node
     arrays: ConceptArrays
     every: tuple[Concept, ...]
+    apart: tuple[Concept, ...]
     latents: int
     named: int | None
     unnamed: str

@@ -16,7 +16,7 @@ from .arrays import ConceptArrays
 from .lives import Concept, Concepts
 
 KIND = "joint-concepts"
-NO_CONCEPT = "no concept"
+NO_CONCEPT, APART = "no concept", "not found again"
 
 _READABLE, _SECOND = 0.6, 0.1  # defaults of the observable: at the best step, and less elsewhere
 
@@ -110,11 +110,14 @@ def _gathered(node: Node, arrays: ConceptArrays, there: np.ndarray, readable: fl
         _concept(arrays, (i, j), (layers[i], shorts[i]), lives)
         for i, j in np.argwhere(there).tolist()
     ]
+    apart = [each for each in found if each.kind == APART]
+    found = [each for each in found if each.kind != APART]
     found.sort(key=lambda c: (not (c.given or c.name), -_or(c.sharpness, 0.0), -_or(c.peak, 0.0)))
     return Concepts(
         node=node,
         arrays=arrays,
         every=tuple(found),
+        apart=tuple(sorted(apart, key=lambda c: -_or(c.peak, 0.0))),
         latents=int(there.size),
         named=sum(bool(each.name) for each in found) if "name" in arrays else None,
         unnamed=_unnamed(arrays),

@@ -97,9 +97,12 @@ def _appeared(content: Content, concepts: Concepts | None) -> Sentence:
         return _other_rows(content, why)
     total = plural(len(concepts.every), "concept")
     if not concepts.every:
+        count = len(concepts.apart)
+        apart = f" and is found by both halves of the texts; {count:,} by one fit alone"
+        apart = apart if count else ""
         return Sentence(
             "No concept was found.",
-            f"None of {concepts.latents:,} latents can be read from two checkpoints.",
+            f"None of {concepts.latents:,} latents can be read from two checkpoints{apart}.",
         )
     if concepts.named is None or concepts.unnamed:
         because = concepts.unnamed.rstrip(".")

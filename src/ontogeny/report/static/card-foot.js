@@ -5,7 +5,8 @@ function cardFoot(concept) {
   const line = (...parts) => foot.append(make("div", {}, ...parts));
   if (concept.sharp !== null) line(sharpWords(concept));
   if (concept.fires !== null) line(`Fires on ${percentWords(concept.fires)} of the tokens${explainedWords(concept)}`);
-  if (concept.again !== null) line(`A fit from another seed finds it again with a correlation of ${concept.again.toFixed(2)}`);
+  const again = [[concept.half, "either half of the texts"], [concept.again, "another seed"]].filter(([found]) => found !== null);
+  if (again.length) line(`Found again by a fit to ${again.map(([found, by]) => `${by} with a correlation of ${found.toFixed(2)}`).join(", from ")}${concept.kind === "not found again" ? ": it stands apart" : ""}`);
   if (concept.up.length) line(shownAtlas.step === null ? "Adds to the logits at the last step " : "Adds to the logits ", ...writtenParts(concept));
   if (concept.removed) line(removalWords(concept.removed));
   if (concept.near.length) line("Nearest directions, with their cosine: ", ...concept.near.flatMap((near, k) => nearParts(concept, near, k)));

@@ -3,7 +3,7 @@
 const NO_FACTS = {
   name: "", token_name: "", given: false, kind: "", sharp: null,
   born: null, after: null, before: null, settled: null, gone: null, readable_from: null,
-  fires: null, random: null, again: null, removed: null, followed: null,
+  fires: null, random: null, again: null, half: null, removed: null, followed: null,
   chips: [], up: [], down: [], near: [], answers: [],
 };
 // The first one has the life lines of the first screen; a menu leads to the others.

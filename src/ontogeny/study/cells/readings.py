@@ -232,6 +232,16 @@ class RunView:
         return self._trajectory.steps
 
     @property
+    def first_steps(self) -> np.ndarray:
+        """Steps that the study's folder was begun with, as far as they are there.
+
+        What depends on them alone stays when new checkpoints come.
+        """
+        first = self._job.settings.first_steps or self._trajectory.steps
+        there = np.asarray(self._trajectory.steps)
+        return np.asarray(there[np.isin(there, first)])
+
+    @property
     def is_control(self) -> bool:
         """Whether it is a control run made of the studied one, at fewer steps than that."""
         return self._trajectory.controlled is not None

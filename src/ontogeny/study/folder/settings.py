@@ -31,6 +31,8 @@ class Settings:
     weights: str = "loaded"
     """``"loaded"``, or ``"streamed"`` from the files: no number depends on it."""
     positions: str = "auto"
+    first_steps: tuple[int, ...] = ()
+    """Steps that the folder was begun with, once they are enough: fits over steps keep to them."""
 
     def __post_init__(self) -> None:
         check_choice("dtype", self.dtype, DTYPES)
@@ -63,7 +65,25 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all settings as plain data."""
-        return {**asdict(self), "noise_steps": list(self.noise_steps)}
+        found = {**asdict(self), "noise_steps": list(self.noise_steps)}
+        del found["first_steps"]  # states say which steps they were fitted on
+        return found
+
+
+ENOUGH = 12  # steps that a fit over steps can keep to while further ones come
+
+
+def first_steps(steps: Sequence[int], frozen: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return the steps that a folder was begun with, if there were at least 12, else all.
+
+    Examples
+    --------
+    >>> begun = {"first_steps": list(range(12))}
+    >>> first_steps(range(20), begun) == tuple(range(12)), first_steps([0, 1], {"first_steps": [0]})
+    (True, (0, 1))
+    """
+    kept = frozen.get("first_steps", frozen.get("steps", ()))
+    return tuple(int(s) for s in (kept if len(kept) >= ENOUGH else steps))
 
 
 def resolve_reference(reference: str | int, steps: Sequence[int], frozen: Mapping[str, Any]) -> int:

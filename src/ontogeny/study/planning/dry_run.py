@@ -67,6 +67,10 @@ class _DryRun(RunView):
     def steps(self) -> np.ndarray:
         raise _OtherStepsError("its state takes several steps")
 
+    @property
+    def first_steps(self) -> np.ndarray:
+        return self.steps
+
     def reading(self, step: int) -> ReadStep:
         if step != self.reference_step:
             raise _OtherStepsError("its state takes several steps")
