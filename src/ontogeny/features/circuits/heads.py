@@ -193,15 +193,15 @@ def _of_one_model(data: xr.Dataset) -> list[str]:
         where = f"head {int(values['head'][head])} of {values.layer.values[layer]}"
         name, count = f"{score} head", int(values.notnull().sum())
         if score == "previous-token":
-            write = alike([best, equal])
+            write = alike([0.1])
             found.append(
                 f"The strongest {name} is {where}: {write(best)} of its attention, where equal "
                 f"attention would give {write(equal)}."
             )
             continue
         chance = float(one.head_score_unrepeated.max())
-        low = one["head_score_low"] if "head_score_low" in one else one.head_score
-        standing, write = int((low > chance).sum()), alike([best, chance])
+        low = one.get("head_score_low", one.head_score)
+        standing, write = int((low > chance).sum()), alike([0.1])
         some = f"{standing:,} of {count:,} heads" if standing else f"None of {count:,} heads"
         verb = "score" if standing > 1 else "scores"
         found.append(
