@@ -202,10 +202,9 @@ def _of_one_model(data: xr.Dataset) -> list[str]:
         chance = float(one.head_score_unrepeated.max())
         low = one.get("head_score_low", one.head_score)
         standing, write = int((low > chance).sum()), alike([0.1])
-        some = f"{standing:,} of {count:,} heads" if standing else f"None of {count:,} heads"
-        verb = "score" if standing > 1 else "scores"
+        some = f"{standing:,} of {count:,}" if standing else f"None of {count:,}"
         found.append(
-            f"{some} surely {verb} higher in {score} than every head does without repetition "
+            f"{some} heads surely {verb} higher in {score} than every head without repetition "
             f"({write(chance)} at most); the strongest is {where} with {write(best)}."
         )
     return [found[-1], *found[:-1]]  # induction first

@@ -64,13 +64,19 @@ def _of_one_model(content: Content, loss: LossStory | None) -> FirstScreen | Non
     """Return what was measured of a single checkpoint: the loss, and a sentence of each node."""
     nodes = [node for node in content.nodes if node.role == "development"]
     said = [(node.title, section_sentences(node)) for node in nodes]
-    named = sorted(said, key=lambda each: not any("got a name" in text for text in each[1]))
-    sentences = [Sentence(f"{title}:", texts[0]) for title, texts in named if texts]
+    best = [(title, min(texts, key=_place)) for title, texts in said if texts]
+    best.sort(key=lambda each: _place(each[1]))
+    sentences = [Sentence(f"{title}:", text) for title, text in best]
     if loss is None and not sentences:
         return None
     ahead = [of_one_model(loss)] if loss else []
     title = one_model_heading(loss) if loss else "One model; its loss was not measured"
     return FirstScreen(title, (*ahead, *sentences)[:6], numbers_of_one(content, loss), None, None)
+
+
+def _place(text: str) -> int:
+    """Return where a sentence on one model stands: names of concepts and heads first."""
+    return next((i for i, w in enumerate(("got a name", " heads surely ")) if w in text), 2)
 
 
 def heading(content: Content, loss: LossStory | None, concepts: Concepts | None) -> str:
