@@ -78,6 +78,9 @@ class Quantity:
     better
         ``"lower"`` or ``"higher"`` of what measures performance on held-out texts or labels: a
         loss, an accuracy. Only rows of such a quantity can be called learned.
+    beats
+        Name of the null that performance must surely be better than to be called learned, such as
+        the share of the most frequent label.
     nulls
         Names of the nulls, and what a legend calls them: ``{"null": "isotropic activations"}``.
         A null without draws of its own is a line.
@@ -126,6 +129,7 @@ class Quantity:
     settled_by: str = ""
     minimum: float | None = None
     better: str = ""
+    beats: str = ""
     nulls: Mapping[str, str] = field(default_factory=dict)
     figure: bool = True
     heading: str = ""

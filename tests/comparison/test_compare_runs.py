@@ -173,10 +173,10 @@ def test_controls_without_learning_say_so():
         node = tree["loss"].to_dataset()
         tree["loss"] = xr.DataTree(node.assign(learned=node.learned & False))
     heading = json.loads(og.compare(runs).attrs["headline"])["heading"]
-    assert heading == "Nothing here was learned in any of 2 runs"
+    assert heading == "Nothing is shown to be learned in any of 2 runs"
     runs["bare"] = run(20, 5)
     heading = json.loads(og.compare(runs).attrs["headline"])["heading"]
-    assert heading == "Nothing here was learned in any of 2 runs with controls"
+    assert heading == "Nothing is shown to be learned in any of 2 runs with controls"
 
 
 @pytest.mark.parametrize(

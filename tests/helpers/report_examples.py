@@ -316,6 +316,7 @@ def judged_rows(node, of, change, learned, beyond, seed=0, controls=CONTROLS):
         "changed": changed,
         "can_learn": np.full(count, node.attrs["role"] == "track"),
         "own_value": np.ones(count, bool),
+        "not_improved": np.full(count, node.attrs["role"] == "track" and last > first),
         "beyond": beyond | learned,
         "learned": learned,
     }

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from ..errors import ArgumentError, NonFiniteError, check_choice
 from ..inputs import Inputs
 from .predicted import PredictionCollector
+from .renaming import RenamedWords
 
 
 def resolve_objective(model: nn.Module, objective: str = "auto") -> str:
@@ -40,7 +41,7 @@ class LossCollector(PredictionCollector):
     """Cross-entropy of the predicted tokens, summed per text.
 
     Special tokens and padding are never predicted. With `own` it also tells what the means of the
-    model's own predictions cost.
+    model's own predictions cost, and what the texts do with their words renamed.
     """
 
     def __init__(
@@ -52,13 +53,15 @@ class LossCollector(PredictionCollector):
     ) -> None:
         super().__init__(model, inputs, positions)
         self._own = OwnFrequencies(inputs, self.positions, bool(self.shift)) if own else None
+        self._renamed = RenamedWords(inputs, self.positions) if own else None
         self._sums = np.zeros(len(inputs))
         self._losses: list[tuple[np.ndarray, Tensor]] = []
 
     def add(self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor) -> None:
         """Note the loss of each predicted token."""
         self._losses.append((text, -log_p.gather(1, target[:, None])[:, 0]))
-        if self._own is not None:
+        if self._own is not None and self._renamed is not None:
+            self._renamed.add(text, column, log_p)
             self._own.add(text, column, log_p.exp_())
 
     def finish(self, output: Any) -> None:
@@ -75,8 +78,10 @@ class LossCollector(PredictionCollector):
 
         A text without a predicted token has a loss of NaN and no tokens. ``own_unigram(text)`` and,
         of causal models, ``own_bigram(text)`` are what the means of the model's own predictions
-        cost, where they were asked for (`OwnFrequencies`). Attributes hold the
-        ``objective`` and ``vocabulary``, the number of tokens that the model gives a probability.
+        cost, where they were asked for (`OwnFrequencies`), and ``renamed(renaming)`` the mean loss
+        with the words as they are, first, and consistently renamed (`RenamedWords`). Attributes
+        hold the ``objective`` and ``vocabulary``, the number of tokens that the model gives a
+        probability.
 
         Raises
         ------
@@ -98,6 +103,11 @@ class LossCollector(PredictionCollector):
                 "loss": ("text", loss, {"units": "nats per token"}),
                 "tokens": ("text", tokens),
                 **{name: ("text", of, {"units": "nats per token"}) for name, of in own.items()},
+                **(
+                    {}
+                    if self._renamed is None
+                    else {"renamed": ("renaming", self._renamed.losses())}
+                ),
             },
             coords={"text": np.arange(len(tokens))},
             attrs={

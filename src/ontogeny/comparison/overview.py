@@ -144,11 +144,16 @@ def _nothing_learned(groups: Sequence[Group], controlled: Sequence[bool]) -> str
     ]
     if not any(rows.any() for rows in compared):
         return "Learning could not be judged in these runs"
+    worse = all(
+        bool((g.rows.get("not_improved", xr.zeros_like(rows)) | ~rows).all())
+        for g, rows in zip(groups, able, strict=True)
+    )
+    what = "Nothing here was learned" if worse else "Nothing is shown to be learned"
     if all(controlled):
-        return f"Nothing here was learned in any of {len(controlled)} runs"
+        return f"{what} in any of {len(controlled)} runs"
     count = sum(controlled)
     which = "the one run" if count == 1 else f"any of {count} runs"
-    return f"Nothing here was learned in {which} with controls"
+    return f"{what} in {which} with controls"
 
 
 def _table_of(runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], clock: Clock) -> xr.Dataset:

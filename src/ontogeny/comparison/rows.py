@@ -86,7 +86,7 @@ def _verdicts(rows: xr.Dataset, controlled: bool) -> xr.Dataset:
     nothing = xr.zeros_like(rows.row, dtype=bool).drop_attrs()
     learned, beyond, changed = (rows.get(name, nothing).astype(bool) for name in VERDICTS)
     if not controlled:
-        beyond, learned = nothing, nothing
+        beyond = learned  # by a test of its own, which needs no control run
     judgeable = rows.get("judgeable")
     if judgeable is None:
         judgeable = rows.get("noise_known", nothing | True).astype(bool)

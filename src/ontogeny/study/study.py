@@ -70,7 +70,7 @@ class Study:
     controls, control_kind
         How many control runs are made of the run's own checkpoints, and how: runs that moved as
         far and learned nothing (see `Trajectory.control`). At least two give a spread to judge
-        by; without any, nothing can be called learned.
+        by; without any, nothing but the loss can be called learned.
     control_steps
         At about how many steps each control run is read.
     control_runs

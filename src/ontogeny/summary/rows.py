@@ -17,6 +17,7 @@ from ..errors import ArgumentError
 from ..quantities import CONTROL, Quantity
 from . import verdicts
 from .controls import control_p_values, control_rows
+from .learning import lead_over_null, learned_p_values, not_improved, outside
 from .noise import change_floor
 from .reference import reference_index
 
@@ -63,6 +64,13 @@ def chart_rows(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, An
     if "run" in rows.dims:
         p_values = control_p_values(rows)
         rows = rows.assign({f"p_control_{name}": ("row", p) for name, p in p_values.items()})
+    floors = rows["change_floor"].values
+    of_learning = {
+        "p_learned_uncorrected": learned_p_values(data, rows, floors),
+        "outside": outside(rows),
+        "not_improved": not_improved(rows, floors),
+    }
+    rows = rows.assign({name: ("row", values) for name, values in of_learning.items()})
     (rows,) = verdicts.judged({"": rows}).values()
     return {str(name): (values.dims, values.values) for name, values in rows.variables.items()}
 
@@ -77,7 +85,7 @@ def _measured(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset | 
     series = [row for q in quantities for row in _series(data, q)]
     if not series:
         return None
-    labels, layers, names, values, floors, late, settled, controls = zip(*series, strict=True)
+    labels, layers, names, values, floors, late, settled, controls, lead = zip(*series, strict=True)
     reference = reference_index(data, quantities[0].relative_to)
     steps = data.step.values
     course = development(
@@ -110,11 +118,19 @@ def _measured(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset | 
             "can_learn": ("row", sign != 0),
             "better_sign": ("row", sign),
             "own_value": ("row", np.full(len(names), not quantities[0].relative_to)),
+            "lead": ("row", np.array(lead)),
+            "change_floor": ("row", _noise_of_change(np.stack(values), np.stack(floors))),
         }
     )
     if all(control is None for control in controls):
         return rows
     return _beside(data, rows, values, controls, reference)
+
+
+def _noise_of_change(values: np.ndarray, floors: np.ndarray) -> np.ndarray:
+    """Return the floor at the last known step of each row, NaN where there is none."""
+    last = values.shape[1] - 1 - np.isfinite(values)[:, ::-1].argmax(axis=1)
+    return np.take_along_axis(floors, last[:, None], axis=1)[:, 0]
 
 
 def _beside(
@@ -160,7 +176,8 @@ def _series(data: xr.Dataset, quantity: Quantity) -> Iterator[tuple[Any, ...]]:
         layer = str(at.get("layer", ""))
         beside = None if control is None else control.sel(at)
         numbers = (series.sel(at).values for series in (value, floor, late))
-        yield label, layer, quantity.name, *numbers, below, beside
+        lead = lead_over_null(data, quantity, at)
+        yield label, layer, quantity.name, *numbers, below, beside, lead
 
 
 def _settled_below(

@@ -1,9 +1,10 @@
 """What is said of the rows of a whole page: changed, changed beyond its motion, learned.
 
 A row *moved* if its change from first to last exceeds its noise. It *changed* if the order of its
-steps is also more than chance would give. It changed *beyond its motion* if control runs, which
-moved as far, do not give the same. It was *learned* if it is performance on held-out texts or
-labels and improved more than in every control. Each is corrected over all rows of the page.
+steps is also more than chance would give. It changed *beyond its motion* if turned runs, which
+moved as far in other directions, do not give the same. It was *learned* if it is performance on
+held-out texts or labels, improved by more than where nothing is learned (`learning`), and by more
+than every control. Each is corrected over all rows of the page.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ..quantities import Quantity
 from ..words.levels import Levels
 from ..words.one_model import is_one_model
 from ..words.statements import statements
-from .controls import NO_NULLS, kind_of
+from .learning import controls_needed, improved
 
 LEVELS = Levels(change=0.01, control=0.05)
 """By these every result is judged, and what is said of it reads them from the result."""
@@ -118,22 +119,10 @@ def _two_sided(node: xr.Dataset) -> np.ndarray:
 
 
 def _one_sided(node: xr.Dataset) -> np.ndarray:
-    """Return for each row of performance how likely a control is to improve as much."""
-    if "run" not in node.dims:
+    """Return for each row of performance how likely it is where nothing was learned."""
+    if "p_learned_uncorrected" not in node:
         return np.full(node.sizes["row"], np.nan)
-    half = node["p_control_change"].values / 2
-    p_values = np.where(_improved(node), half, 1 - half)
-    return np.where(node["can_learn"].values, p_values, np.nan)
-
-
-def _improved(node: xr.Dataset) -> np.ndarray:
-    """Return for each row whether it improved, and more so than in every control run."""
-    null = [kind_of(str(run)) not in NO_NULLS for run in node["run"].values]
-    sign, nulls = node["better_sign"], node.isel(run=null)
-    run_change = nulls["run_change"]
-    change = nulls["control_last"] - nulls["control_first"]
-    more = (sign * (run_change - change) > 0) | change.isnull()
-    return ((sign * (node["last_value"] - node["first_value"]) > 0) & more.all("run")).values
+    return node["p_learned_uncorrected"].values
 
 
 def _verdicts(
@@ -151,6 +140,7 @@ def _verdicts(
     tested = np.isfinite(p_value)
     reachable = node["smallest_p"].values * tests <= LEVELS.change
     learned = moved & (np.nan_to_num(p_learned, nan=1.0) <= LEVELS.control)
+    learned &= improved(node) if "better_sign" in node else False
     beyond = learned | (moved & (np.nan_to_num(p_control, nan=1.0) <= LEVELS.control))
     changed = beyond | (moved & (np.nan_to_num(p_value, nan=1.0) <= LEVELS.change))
     verdicts = {
@@ -160,8 +150,11 @@ def _verdicts(
         "beyond": beyond,
         "learned": learned,
     }
+    if "p_learned_uncorrected" in node:
+        verdicts["p_learned"] = p_learned
     if "run" in node.dims:
         verdicts["p_control"] = p_control
+        verdicts["controls_needed"] = controls_needed(node, LEVELS.control / max(tests, 1))
     words = {name: node[name].attrs if name in node else {} for name in verdicts}
     node = node.assign({name: ("row", v, words[name]) for name, v in verdicts.items()})
     return node.assign_attrs(LEVELS.attributes())

@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,9 @@ _STATE = {
     },
 }
 
+_LOADED = 4  # tokenizers that a process keeps
+_loaded: dict[tuple[tuple[str, str], ...], Any] = {}
+
 
 def file_digests(folder: Path) -> dict[str, str]:
     """Return ``{file name: digest}`` of the tokenizer files in `folder`.
@@ -59,9 +63,19 @@ def file_digests(folder: Path) -> dict[str, str]:
 
 def _digest(path: Path) -> str:
     try:
-        content = path.read_bytes()
+        return _digest_of(path, _stamp(path))
     except FileNotFoundError:
         raise CheckpointError(f"{path} is gone.") from None
+
+
+def _stamp(path: Path) -> tuple[int, int, int, int]:
+    stat = path.stat()
+    return stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_ctime_ns
+
+
+@lru_cache(maxsize=4096)
+def _digest_of(path: Path, stamp: tuple[int, ...]) -> str:
+    content = path.read_bytes()
     if path.suffix == ".json":
         try:
             data = json.loads(content)
@@ -127,7 +141,7 @@ def load_tokenizer(root: Path | None, checkpoints: tuple[Checkpoint, ...]) -> An
         If the checkpoints hold different tokenizers, or the files cannot be read.
     """
     if root is not None and file_digests(root):
-        return _read(root)
+        return _read_once(root)
     list_files(c.home.source for c in checkpoints if c.home.source is not None)
     holders = [c.home for c in checkpoints if _has_tokenizer(c.home)]
     if not holders:
@@ -142,7 +156,24 @@ def load_tokenizer(root: Path | None, checkpoints: tuple[Checkpoint, ...]) -> An
     tokenizer_files(last)
     last.configuration()  # transformers reads the model type from it
     assert last.path is not None
-    return _read(last.path)
+    return _read_once(last.path)
+
+
+def _read_once(folder: Path) -> Any:
+    """Return the tokenizer of a folder. A large one takes seconds, so equal ones are read once."""
+    others = (p.name for p in folder.iterdir() if p.suffix in (".jinja", ".model", ".spm", ".txt"))
+    paths = [folder / name for name in sorted({*_FILES, "config.json", *others})]
+    files = tuple((p.name, _content_of(p, _stamp(p))) for p in paths if p.is_file())
+    if files not in _loaded:
+        while len(_loaded) >= _LOADED:
+            _loaded.pop(next(iter(_loaded)))
+        _loaded[files] = _read(folder)
+    return _loaded[files]
+
+
+@lru_cache(maxsize=4096)
+def _content_of(path: Path, stamp: tuple[int, ...]) -> str:
+    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
 
 
 def named_tokenizer(name: str | Path) -> Any:

@@ -74,10 +74,17 @@ class LossStory:
     - ``"fell"``: by more than chance and noise, and by more than in control runs where there are
       enough of them
     - ``"fell as controls"``: not surely by more than in control runs
+    - ``"undecided"``: by more than in every control run, which are too few to decide
+    - ``"fell as renamed"``: not surely by more than on the same texts with all words renamed, or
+      not surely below a blind guess
     - ``"rose"``: by more than chance and noise
     - ``"no course"``: by more than noise, but chance may give its steps such an order
     - ``"still"``: no change above chance and noise
     - ``"unjudged"``: too few checkpoints, or an unknown noise
+
+    ``best`` is the lowest loss, at ``best_step``; ``rises`` whether the last one is higher by more
+    than its noise. ``lost_after`` is the last step with a finite loss, NaN unless later ones have
+    none.
     """
 
     title: str
@@ -90,6 +97,10 @@ class LossStory:
     gains: tuple[Gain, ...]
     outcome: str
     row: Row | None
+    best: float = math.nan
+    best_step: float = math.nan
+    rises: bool = False
+    lost_after: float = math.nan
 
     @property
     def uses_context(self) -> bool | None:
@@ -109,7 +120,8 @@ def read_loss(content: Content) -> LossStory | None:
     node = _track_node(content)
     if node is None or content.track is None:
         return None
-    losses = content.track.values[np.isfinite(content.track.values)]
+    finite = np.isfinite(content.track.values)
+    losses, steps = content.track.values[finite], content.track.steps[finite]
     row = node.rows[0] if node.rows else None
     data = node.dataset
     return LossStory(
@@ -121,18 +133,37 @@ def read_loss(content: Content) -> LossStory | None:
         lines=_lines(content, node, LINES),
         of_model=_lines(content, node, OF_MODEL),
         gains=_gains(data),
-        outcome=_outcome(row, len(losses)),
+        outcome=_outcome(row, len(losses), math.isfinite(_number(data, "loss_p_learned"))),
         row=row,
+        best=float(losses.min()),
+        best_step=float(steps[losses.argmin()]),
+        rises=_rises(data, losses),
+        lost_after=math.nan if finite[-1] else float(steps[-1]),
     )
 
 
-def _outcome(row: Row | None, measured: int) -> str:
-    if row is None or measured < 2 or row.state in ("few", "unmeasured"):
+def _rises(data: xr.Dataset, losses: np.ndarray) -> bool:
+    """Return whether the last loss is above the lowest by more than the noise of a difference."""
+    error = data.get("loss_stderr")
+    known = error is not None and error.dims == ("step",) and bool(error.notnull().any())
+    noise = 1.96 * math.sqrt(2) * float(error.dropna("step")[-1]) if known else 0.0
+    return bool(losses[-1] - losses.min() > max(noise, 0.02 * abs(losses.min())))
+
+
+def _outcome(row: Row | None, measured: int, tested: bool) -> str:
+    """Return what became of the loss; `tested` is whether renamed words judge it."""
+    if row is None or measured < 2:
+        return "unjudged"
+    if tested and row.moved and not row.learned and direction(row) == "falls":
+        return "fell as renamed"
+    if row.state in ("few", "unmeasured"):
         return "unjudged"
     if row.state == "none":
         return "no course" if row.moved else "still"
     if direction(row) != "falls":
         return "rose" if direction(row) == "rises" else "unjudged"
+    if row.outside and row.can_learn and not row.learned and row.controlled:
+        return "undecided"
     short = row.state == "within" or (row.state == "beyond" and row.can_learn)
     return "fell as controls" if short else "fell"
 

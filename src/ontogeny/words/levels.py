@@ -26,7 +26,7 @@ class Levels:
         Level of "changed", over a page; NaN where a result does not state it.
     control
         Level of "beyond its motion" and of "learned", each over a page. What is learned must also
-        be better than at first and than in every control, which controls that do not train are not.
+        be better than at first and than in every control there is.
     least_steps
         Fewer steps cannot tell a trend from chance: no order of them is rare enough.
     """

@@ -17,6 +17,8 @@ from .landmarks import Line, LossStory
 from .one_model import alike
 from .row_words import mean, values_words
 
+_FELL = ("fell", "fell as controls", "undecided", "fell as renamed")
+
 
 @dataclass(frozen=True)
 class Sentence:
@@ -42,7 +44,9 @@ def loss_heading(loss: LossStory, steps: Sequence[int]) -> str:
             return f"Better than {better}; too few checkpoints to say since when"
         return f"{plural(len(steps), 'checkpoint')}: too few to tell a course"
     return {
-        "fell as controls": "The loss did not surely fall by more than in control runs",
+        "fell as controls": "Not shown that the loss fell by more than in control runs",
+        "undecided": "The loss fell by more than in every control run, too few to decide",
+        "fell as renamed": "The loss fell, and is not shown to have learned these words",
         "rose": "The loss rose: the model predicts worse than at first",
         "still": "The loss did not change above chance and noise",
         "no course": "The loss changed, in an order of checkpoints that chance may give",
@@ -103,14 +107,19 @@ def ability(loss: LossStory | None) -> Sentence:
     if loss is None:
         return Sentence("The loss was not measured,", "so what the model can predict is not known.")
     ends = values_words(loss.first, loss.last)
-    verb = {"fell": "fell", "fell as controls": "fell", "rose": "rose"}.get(loss.outcome, "went")
+    verb = "fell" if loss.outcome in _FELL else "rose" if loss.outcome == "rose" else "went"
     course = f"The loss {verb} from {ends} {loss.units}".rstrip() + "."
     if loss.first == loss.last or not ends:
         course = f"The loss is {number(loss.last)} {loss.units}".rstrip() + "."
+    if loss.rises:
+        at = f"It was lowest, {number(loss.best, 0.01)}, at step {step_text(loss.best_step)}"
+        course += f" {at}, and rose by {number(loss.last - loss.best, 0.01)} since."
+    if math.isfinite(loss.lost_after):
+        course += f" After step {step_text(loss.lost_after)} it was not measured or not finite."
     if math.isfinite(loss.uniform):
         course += f" A blind guess costs {number(loss.uniform, 0.1)}."
     lines = [course, *map(_line_words, loss.lines.values()), _context_words(loss)]
-    side = {"fell": "falls", "fell as controls": "falls", "rose": "rises"}.get(loss.outcome, "")
+    side = {"fell": "falls", "rose": "rises"}.get(verb, "")
     return Sentence(_ability_lead(loss), " ".join(filter(None, lines)), direction=side)
 
 
@@ -124,10 +133,12 @@ def _ability_lead(loss: LossStory) -> str:
     if loss.outcome == "fell":
         return f"It is not surely better than {words.words}." if words else "Its loss fell."
     return {
-        "fell as controls": "It did not surely learn to predict.",
+        "fell as controls": "It is not shown to predict better than motion gives.",
+        "undecided": "It is not yet shown to have learned to predict.",
+        "fell as renamed": "It is not shown to have learned these words.",
         "rose": "It predicts worse than at first.",
         "still": "Its predictions did not surely change.",
-        "no course": "It did not surely learn to predict.",
+        "no course": "It is not shown to predict better.",
         "unjudged": "What it learned cannot be judged.",
     }[loss.outcome]
 

@@ -62,7 +62,7 @@ def overview(content: Content) -> Overview:
         return Overview("One model, at one checkpoint", lead, tuple(_failed(content)), 0, 0, 0, 0)
     rows = counted_rows(content.rows)
     enough = len(content.steps) >= content.levels.least_steps
-    fair = [row for row in rows if row.judgeable and enough]
+    fair = [row for row in rows if row.judgeable and (enough or row.beyond or row.learned)]
     heading, lead, named = _headline(content, rows, fair)
     details = (
         *_failed(content),
@@ -99,15 +99,18 @@ def _headline(
     """Return heading, lead and the rows that the lead names."""
     if claims := [node for node in content.nodes if node.role == "claims"]:
         return ", ".join(claims_sentence(node) for node in claims), CLAIMED_LEAD, ()
-    if len(content.steps) < content.levels.least_steps or (rows and not fair):
+    if not fair and (rows or len(content.steps) < content.levels.least_steps):
         return (*_nothing_judged(content, rows), ())
     if not rows:
         lead = "No observable of this study has rows that are tested against chance and noise."
         return "Nothing was tested", lead, ()
     controlled = [row for row in fair if row.controlled]
     if controlled:
+        controlled = [row for row in fair if row.controlled or row.learned]
         return _against_controls(rows, controlled, whole=not content.problems.lost)
     changed = [row for row in fair if row.changed]
+    if any(row.learned for row in fair):
+        return _learned_alone(fair)
     if not changed:
         return "No change above chance and noise", _nothing(fair), ()
     few = any(row.controls for row in fair)
@@ -130,14 +133,53 @@ def _against_controls(
         lead = [*map(_course, shown), _settled(learned), order_sentence(controlled)]
         return heading, _sentences(*lead), (*shown, *ordered_rows(controlled))
     if able:
+        able = sorted(able, key=lambda row: not row.outside)
         shown = _first_of_each(able)[:2]
-        lead = [*map(_course, shown), _beyond_sentence(controlled)]
-        return "Nothing here was learned", _sentences(*lead), shown
+        lead = [*map(_course, shown), undecided(shown[0]), _beyond_sentence(controlled)]
+        return _not_learned(able), _sentences(*lead), shown
     short = any(row.can_learn for row in rows)
     opening = "Learning could not be judged" if short else "Learning was not measured here"
     beyond = sum(row.beyond for row in controlled)
     ends = f"{beyond:,} of {_quantities(len(controlled))} changed beyond {its(beyond)} motion"
     return f"{opening}: {ends}", order_sentence(controlled), ordered_rows(controlled)
+
+
+def _learned_alone(fair: Sequence[Row]) -> tuple[str, str, Sequence[Row]]:
+    """Return the headline of what was learned by its own test, where no control was run."""
+    learned = [row for row in fair if row.learned]
+    others = [row for row in fair if not row.learned]
+    changed = sum(row.changed for row in others)
+    further = f"{changed:,} of {plural(len(others), 'further quantity')} changed".replace(
+        "further quantitys", "further quantities"
+    )
+    heading = "; ".join([_learned_words(learned), *([further] if others else [])])
+    shown = _first_of_each(learned)[:2]
+    motion = f"No control was run: {mid_sentence(UNCONTROLLED)}" if changed else ""
+    lead = _sentences(*map(_course, shown), _settled(learned), motion, order_sentence(fair))
+    return heading, lead, (*shown, *ordered_rows(fair))
+
+
+def _not_learned(able: Sequence[Row]) -> str:
+    """Return what can be said where no performance was learned: that it was not, or not shown."""
+    if all(row.not_improved for row in able):
+        return "Nothing here was learned"
+    row = able[0]
+    if row.outside:
+        where = control_runs(len(row.controls)) if len(row.controls) == 1 else "every control run"
+        return f"Not shown to be learned: {mid_sentence(owner(row))} did better than in {where}"
+    return "Not shown whether anything was learned"
+
+
+def undecided(row: Row) -> str:
+    """Say of a row on the better side of every control run what would decide; else nothing."""
+    if not row.outside or row.beyond:
+        return ""
+    count = len(row.controls)
+    few = f"{plural(count, 'control run')} cannot decide whether that is more than motion gives"
+    if math.isfinite(row.controls_needed):
+        needed = int(row.controls_needed)
+        return f"{few}; {needed} of this spread would: --set controls.count={needed}."
+    return f"{few}, nor would many more of this spread; more texts may."
 
 
 def _learned_words(learned: Sequence[Row]) -> str:
@@ -193,7 +235,8 @@ def _course(row: Row) -> str:
     verb = verb if row.changed else "went"
     words = " ".join(filter(None, [f"{sentence_start(owner(row))} {verb} from {ends}", row.units]))
     if not row.changed:
-        words += ", no more than chance and noise would give"
+        order = ", by more than noise, in an order of checkpoints that chance may give"
+        words += order if row.moved else ", which is within its noise"
     if controls := values_words(*control_ends(row)):
         average = " on average" if len(row.controls) > 1 else ""
         words += f"; in {control_runs(len(row.controls))} it went from {controls}{average}"

@@ -35,6 +35,7 @@ STATES = {
     },
     "learned": "learned",
     "beyond": "changed beyond its motion",
+    "outside": "changed by more than all controls, which are too few to decide",
     "within": "changed, no more than controls",
     "compared with too few": "changed; too few control runs to compare with",
     "uncontrolled": "changed; not compared with controls",

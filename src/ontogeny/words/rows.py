@@ -19,7 +19,7 @@ from .labels import short_names
 
 NUMBERS = (
     "first_value", "last_value", "half_step", "half_step_low", "half_step_high", "settled_step",
-    "p_value", "p_uncorrected", "p_control",
+    "p_value", "p_uncorrected", "p_control", "p_learned", "controls_needed",
 )  # fmt: skip
 """Variables of rows that a row holds as numbers."""
 
@@ -51,12 +51,19 @@ NAMES = {
     "control_half_step": ("half-change step in each control run", "steps"),
     "run_change": ("change at the steps of each control run", _OF_ROW),
     "run_half_step": ("half-change step at the steps of each control run", "steps"),
+    "lead": ("last value above the null that it must beat", "standard errors"),
+    "change_floor": ("noise of the change from first to last", _OF_ROW),
+    "p_learned_uncorrected": ("p-value of the gain where nothing was learned", "1"),
+    "p_learned": ("p-value of the gain where nothing was learned, corrected over the page", "1"),
+    "controls_needed": ("control runs of the same spread that would decide", "runs"),
+    "outside": ("on one side of all control runs; of performance on the better one", ""),
+    "not_improved": ("performance surely no better than at first", ""),
     "judgeable": ("enough checkpoints and a known noise for a verdict", ""),
     "can_learn": ("performance on held-out texts or labels", ""),
     "better_sign": ("direction of better performance", "1"),
     "changed": ("changed by more than noise and chance", ""),
     "beyond": ("changed beyond its motion: more than control runs", ""),
-    "learned": ("performance improved more than in control runs", ""),
+    "learned": ("performance improved more than it does where nothing is learned", ""),
 }
 """Every variable of rows in a result, in words and with its units."""
 
@@ -101,7 +108,9 @@ class Row:
     where there is none. ``variable`` names what it follows in the result. ``changed``, ``beyond``
     and ``learned`` are the verdicts of the result. ``own_value`` is whether it follows a value of
     its own and no distance to a reference step, and ``within_null`` whether its last value lies
-    within a null of the quantity. In a comparison, ``runs`` holds the same row of every run.
+    within a null of the quantity. ``outside`` is whether it lies on one side of all its control
+    runs, of performance on the better one, and ``not_improved`` whether performance is surely no
+    better than at first. In a comparison, ``runs`` holds the same row of every run.
     """
 
     label: str
@@ -124,6 +133,8 @@ class Row:
     p_value: float
     p_uncorrected: float
     p_control: float
+    p_learned: float
+    controls_needed: float
     noise_known: bool
     moved: bool
     only_memory: bool
@@ -133,6 +144,8 @@ class Row:
     learned: bool
     can_learn: bool
     own_value: bool
+    outside: bool
+    not_improved: bool
     within_null: bool
     controls: tuple[ControlRow, ...]
     runs: tuple[RunRow, ...] = ()
@@ -155,7 +168,7 @@ class Row:
     @property
     def firm(self) -> bool:
         """Whether its change lies within no null: of noise, of chance, or of its control runs."""
-        return self.changed and self.state != "within" and not self.within_null
+        return self.changed and self.state not in NO_MORE and not self.within_null
 
     @property
     def state(self) -> str:
@@ -171,7 +184,7 @@ class Row:
         if not self.changed:
             return "none"
         if self.controlled:
-            return "within"
+            return "outside" if self.outside else "within"
         return "compared with too few" if self.controls else "uncontrolled"
 
 
@@ -184,6 +197,9 @@ def _state_of_runs(runs: Sequence[RunRow]) -> str:
     where = "every" if all(firm) else "some" if any(firm) else "no"
     return f"{where} {'beyond' if all(controlled) else 'mixed' if any(controlled) else 'changed'}"
 
+
+NO_MORE = ("within", "outside")
+"""States of rows that changed, where control runs do not show that it is more than motion."""
 
 Bands = Mapping[str, Sequence[tuple[str, str]]]
 """Lower and upper ends of the nulls of a variable, as its figures draw them."""
@@ -252,6 +268,8 @@ def _verdicts(data: xr.Dataset, count: int) -> dict[str, np.ndarray]:
         "only_memory": flags("only_memory"),
         "judgeable": flags("judgeable", changed | (noise_known & tested)),
         "own_value": flags("own_value"),
+        "outside": flags("outside"),
+        "not_improved": flags("not_improved"),
     }
 
 

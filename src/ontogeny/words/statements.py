@@ -180,8 +180,8 @@ def _order(rows: Sequence[Row], quantity: Quantity) -> list[str]:
 def _control(rows: Sequence[Row], data: xr.Dataset) -> list[str]:
     """Say what the control runs did, and whether the change goes beyond it."""
     if not rows or "p_control" not in data:
-        return []
-    if not any(math.isfinite(row.p_control) for row in rows):
+        return ["This was learned."] if rows and all(row.learned for row in rows) else []
+    if not any(math.isfinite(row.p_control) or row.learned for row in rows):
         return ["These control runs cannot say whether motion alone would do the same."]
     controls = [control for row in rows for control in row.controls]
     ends = (
@@ -193,8 +193,13 @@ def _control(rows: Sequence[Row], data: xr.Dataset) -> list[str]:
         return [f"This was learned: {ends}."]
     if beyond == len(rows):
         return [f"That is beyond its motion: {ends}."]
-    if not beyond:
+    if not beyond and not any(row.outside for row in rows):
         return [f"That is no more than motion gives: {ends}."]
+    if not beyond:
+        outside = sum(row.outside for row in rows)
+        every = "" if all(r.outside for r in rows) else f" in {_share(outside, rows)}"
+        more = f"more than every control run gives{every}, but not shown to be beyond motion"
+        return [f"That is {more}: {ends}."]
     return [f"It is beyond motion in {_share(beyond, rows)}: {ends}."]
 
 

@@ -27,7 +27,7 @@ from .warping import dtw
 
 SLOW_SURROGATES = 99
 HALF = NEIGHBOURS // 2
-SCHEDULE = "both jump or cycle at the same checkpoints, as a shared schedule would make them"
+SCHEDULE = "jumps or a cycle in common, which a shared schedule would make, cannot be ruled out"
 NAN = float("nan")
 
 
@@ -50,7 +50,8 @@ class SignalComparison:
         often. NaN where a series has no noise distinguishable from its trend, and where both have
         jumps or a cycle in common: one schedule does that to unrelated quantities.
     structure_p
-        p-value of "they have no jumps and no cycle in common". Up to 0.2 they are not judged.
+        p-value of "they have no jumps and no cycle in common", corrected for the four kinds that
+        are tried. Up to 0.2 these cannot be ruled out, and the pair is not judged.
     dtw
         Dynamic time warping distance of the standardised values.
     dtw_surrogates

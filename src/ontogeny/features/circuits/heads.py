@@ -204,7 +204,7 @@ def _of_one_model(data: xr.Dataset) -> list[str]:
         standing, write = int((low > chance).sum()), alike([0.1])
         some = f"{standing:,} of {count:,}" if standing else f"None of {count:,}"
         found.append(
-            f"{some} heads surely {verb} higher in {score} than every head without repetition "
+            f"{some} heads surely score higher in {score} than every head without repetition "
             f"({write(chance)} at most); the strongest is {where} with {write(best)}."
         )
     return [found[-1], *found[:-1]]  # induction first

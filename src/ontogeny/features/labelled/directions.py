@@ -70,6 +70,7 @@ class ConceptDirections(LabelledConcepts):
                 "concept",
                 "The accuracy",
                 better="higher",
+                beats="chance",
                 nulls={"chance": "shuffled labels"},
                 caption="Grey: 95 % of the directions for shuffled labels.",
             ),

@@ -24,6 +24,7 @@ from ...observables.word_frequencies import blind_guess, guesses
 from ...quantities import Measured, Quantity
 from ...words.names import Names
 from ...words.one_model import alike, is_one_model
+from . import words_known
 
 LINES = {
     "uniform": "blind guess",
@@ -58,6 +59,10 @@ class Loss(OfPredictions):
     neither. ``loss_below_unigram`` and ``loss_below_bigram`` are the steps from which on the loss
     stays below them, with their interval over texts; NaN where it does not.
 
+    ``loss_renamed`` is the loss with the words as they are, and on the same texts with all words
+    consistently renamed. Where nothing was learned of these words, the gain since the first step is
+    one of those; ``loss_p_learned`` is by how many it is reached.
+
     Parameters
     ----------
     on
@@ -86,7 +91,7 @@ class Loss(OfPredictions):
             ("quick", "standard", "weights", "circuits", "everything", "one-model"), PREDICTED, 10
         ),
     )
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     role: ClassVar[str] = "track"
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
@@ -105,23 +110,31 @@ class Loss(OfPredictions):
         definition="Mean negative log-probability of the right token at the predicted "
         "positions; the same texts, and the same masked positions, at every step.",
         symbol="L(θₜ) = −mean log p(xᵢ | context; θₜ)",
-        null="A change counts where it exceeds 1.96 standard errors of the paired "
-        "difference over texts, and its order in time beats shuffled orders.",
+        null="The same texts with all words consistently renamed: where nothing was learned of "
+        "them, the loss gains as much on renamed words. A change counts where it exceeds 1.96 "
+        "standard errors of the paired difference over texts.",
         care="Measured on the study's texts only, so its level depends on them. Word frequencies "
         "and bigrams are those of the other texts of the set, so that with few texts their lines "
         "lie higher than the training text's own frequencies would. Only a loss below that of the "
         "model's own word frequencies, the mean of its predictions, shows that it uses context.",
     )
-    variables: ClassVar[Names] = {
-        f"loss_below_{line}{end}": (f"step from which on the loss is below {words}{more}", "steps")
-        for line, words in LINES.items()
-        if line != "uniform"
-        for end, more in _ENDS.items()
-    } | {
-        f"loss_half_{gain}{end}": (f"step of half the gain by {words}{more}", "steps")
-        for gain, words in GAINS.items()
-        for end, more in _ENDS.items()
-    }
+    variables: ClassVar[Names] = (
+        {**words_known.VARIABLES}
+        | {
+            f"loss_below_{line}{end}": (
+                f"step from which on the loss is below {words}{more}",
+                "steps",
+            )
+            for line, words in LINES.items()
+            if line != "uniform"
+            for end, more in _ENDS.items()
+        }
+        | {
+            f"loss_half_{gain}{end}": (f"step of half the gain by {words}{more}", "steps")
+            for gain, words in GAINS.items()
+            for end, more in _ENDS.items()
+        }
+    )
 
     def needs(self) -> Sequence[Need]:
         """Return the losses of every text, and the texts."""
@@ -136,7 +149,9 @@ class Loss(OfPredictions):
         of_text = np.where(counted, of_text, 0.0)
         units = reading.units(self.needs()[0])
         mean = Measured.over_texts(_mean(of_text, weights), of_text, weights, units)
-        return dataset({"loss": mean, **self._lines(inputs, losses, units)})
+        renamed = ("renaming", losses["renamed"].values.astype(np.float32))
+        lines = self._lines(inputs, losses, units)
+        return dataset({"loss": mean, "loss_renamed": renamed, **lines})
 
     def _lines(self, inputs: Inputs, losses: xr.Dataset, units: np.ndarray) -> dict[str, Any]:
         """Return what guesses cost on the predicted tokens, over all and of every unit."""
@@ -165,6 +180,8 @@ class Loss(OfPredictions):
                 data = data.assign(
                     _crossed(data, f"loss_below_{line}", _of_text(data, "loss"), costs)
                 )
+        if "loss_renamed" in data:
+            data = words_known.words_known(data)
         return data.assign(_half_gains(data)) if "loss_own_unigram_of_text" in data else data
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
@@ -173,7 +190,8 @@ class Loss(OfPredictions):
         if is_one_model(data):
             return _of_one_model(data, below)
         lines = [_sentence(data, line) for line in below]
-        return [*_no_better_than_blind(data), *lines, *_gain_words(data)]
+        renamed = words_known.sentence(data)
+        return [*_no_better_than_blind(data), *lines, *_gain_words(data), *renamed]
 
 
 @lru_cache(maxsize=4)

@@ -17,7 +17,7 @@ from ...words.loss import (
     one_model_heading,
 )
 from ...words.order import order_sentence
-from ...words.overview import overview
+from ...words.overview import overview, undecided
 from ...words.rows import counted_rows
 from ...words.sections import section_sentences
 from ..concepts.lives import Concepts
@@ -214,7 +214,9 @@ def _control_lead(content: Content, loss: LossStory | None) -> str:
             return "Control runs do not learn to predict."
         if not row.controlled:
             return "There are too few control runs to compare with."
-        return "The loss did no better than in control runs."
+        if row.outside:
+            return f"In every control run the loss did worse. {undecided(row)}".strip()
+        return "The loss is not shown to do better than in control runs."
     compared = [row for row in counted_rows(content.rows) if row.controlled]
     if not compared:
         return "Nothing could be compared with control runs."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -139,10 +140,21 @@ class DigestCache:
         CheckpointError
             If the checkpoint cannot be read.
         """
+        return self.by_tensor(checkpoint)(names)
+
+    def by_tensor(self, checkpoint: Checkpoint) -> Callable[[Iterable[str] | None], str]:
+        """Return the function that gives one digest of named tensors, for many questions.
+
+        Raises
+        ------
+        CheckpointError
+            If the checkpoint cannot be read.
+        """
         # The Hub lists digests of whole files: so nothing is downloaded to find that all is done.
         if checkpoint.file_digests() is not None:
-            return checkpoint.fingerprint
-        return combine(self._tensors(checkpoint), names)
+            whole = checkpoint.fingerprint
+            return lambda names: whole
+        return partial(combine, self._tensors(checkpoint))
 
     def whole(self, checkpoint: Checkpoint) -> str:
         """Return one digest of all weights of a checkpoint, or ``"unreadable"``.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -58,6 +58,7 @@ class Graph:
         self.by_name = {o.name: o for o in observables}
         self.steps = tuple(int(s) for s in trajectory.steps)
         self._models: dict[int, str] = {}
+        self._tensors: dict[int, Callable[[Iterable[str] | None], str]] = {}
         self._observed_cells: dict[str, tuple[StudyCell, ...]] = {}
 
     def cells(self) -> list[StudyCell]:
@@ -164,7 +165,7 @@ class Graph:
     def _of_block(self, tensor: str) -> dict[str, Any]:
         return {
             "weights": {str(c.step): self._digest(c, [tensor]) for c in self.trajectory},
-            "vocabulary": vocabulary_size(self.trajectory),
+            "vocabulary": self._vocabulary,
             "model": self._model(self.steps[0]),
         }
 
@@ -258,10 +259,18 @@ class Graph:
         return self._models[step]
 
     def _digest(self, checkpoint: Checkpoint, names: Iterable[str] | None) -> str:
-        try:
-            return self.digests(checkpoint, names)
-        except CheckpointError as error:
-            return f"unreadable: {error}"
+        # A model has hundreds of matrices: of each checkpoint the digests are looked up once.
+        if checkpoint.step not in self._tensors:
+            try:
+                self._tensors[checkpoint.step] = self.digests.by_tensor(checkpoint)
+            except CheckpointError as error:
+                unreadable = f"unreadable: {error}"
+                self._tensors[checkpoint.step] = lambda names: unreadable
+        return self._tensors[checkpoint.step](names)
+
+    @cached_property
+    def _vocabulary(self) -> int | None:
+        return vocabulary_size(self.trajectory)
 
 
 def has_begun(folder: Path, observable: Observable) -> bool:

@@ -271,8 +271,8 @@ def _words(names: list[str], data: xr.Dataset, found: SignalComparison) -> list[
     words = [f"{text}, trends included: any two decays have a high one."]
     if alike:
         words.append(
-            f"In {alike} of {count} layers both jump or cycle at the same checkpoints, as a shared "
-            "schedule would make them: no verdict."
+            f"In {alike} of {count} layers jumps or a cycle at the same checkpoints, as a shared "
+            "schedule would make them in both, cannot be ruled out: no verdict."
         )
     if not tested and not alike:
         words.append(
@@ -291,5 +291,7 @@ def _words(names: list[str], data: xr.Dataset, found: SignalComparison) -> list[
             "far and learned nothing may look the same."
         )
     elif np.isfinite(found.joint_structure_p):
-        words.append("All layers together they follow the same schedule: no verdict.")
+        words.append(
+            "That all layers together follow one schedule cannot be ruled out: no verdict."
+        )
     return words

@@ -62,6 +62,7 @@ class ReadoutAccuracy(Observable):
             rows="{set} · accuracy",
             subject="The accuracy on {set}",
             better="higher",
+            beats="majority",
             nulls={"majority": "most frequent label"},
             heading="accuracy on each set",
             caption="Line: share of right answers.",

@@ -64,7 +64,7 @@ def _beyond(title: str, nodes: Sequence[xr.Dataset]) -> Verdict:
         True if tested and (p <= 0.05).all() and (r > 0).all() else None,
         f"around the trends, all layers, r = {joined(r)} (p = {joined(p, 3)})"
         if tested
-        else "no noise around both trends to compare, or both jump at the same checkpoints, in "
+        else "no noise around both trends to compare, or jumps in common not ruled out, in "
         f"{int((~np.isfinite(p)).sum())} of {len(p)} seeds",
         "surrogates that keep trend and noise of one curve; whether a run that learned nothing "
         "shows the same is not known, as its concepts follow its activations too",

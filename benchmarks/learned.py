@@ -1,0 +1,272 @@
+"""How often "learned" is said of runs that learn nothing, and of runs that learn.
+
+    OMP_NUM_THREADS=1 python benchmarks/learned.py [--runs 200] [--controls 3] [--text FILE]
+        [FAMILY ...]
+
+Runs are models of pairs of words (an embedding and a map to the vocabulary, 200 words, 12
+dimensions) on texts of a Markov chain, with a loss on held-out texts that is judged as the page
+judges it; classifiers are judged by their accuracy. Families that learn nothing: what motion alone
+gives ("turned", "walk"), training on uniform random tokens, learning rate 0, a run that learns and
+then diverges, and labels that are shuffled. With a text file (blank lines between texts), runs are
+GPT-2 models of two layers of width 32 that are trained on it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import functools
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import xarray as xr
+from torch import Tensor, nn
+
+import ontogeny as og
+from ontogeny.capture.logits import logits_of
+from ontogeny.capture.reading import read
+from ontogeny.figures import Section
+from ontogeny.quantities import Quantity
+from ontogeny.summary import with_verdicts
+from ontogeny.summary.controls import with_controls
+from ontogeny.summary.summarise import summarise
+
+WORDS, WIDTH, TEXTS, LENGTH = 200, 12, 40, 32
+LOSS = og.observables.Loss(objective="causal")
+ACCURACY = Quantity(
+    "accuracy",
+    "accuracy",
+    rows="accuracy",
+    better="higher",
+    beats="majority",
+    nulls={"majority": "most frequent label"},
+)
+
+
+class Pairs(nn.Module):
+    """Predicts each word from the one before it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(WORDS, WIDTH)
+        self.head = nn.Linear(WIDTH, WORDS, bias=False)
+        nn.init.normal_(self.embedding.weight, std=0.1)
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        logits: Tensor = self.head(self.embedding(input_ids))
+        return logits
+
+
+class Measured:
+    """What one model gives for the needs of the loss."""
+
+    def __init__(self, model: nn.Module, inputs: og.Inputs) -> None:
+        self.values = read(model, LOSS.needs(), {"text": inputs})
+        self.inputs = inputs
+
+    def __getitem__(self, need: Any) -> Any:
+        return self.values[need]
+
+    def units(self, need: Any) -> np.ndarray:
+        return np.asarray(self.inputs.groups)
+
+
+def cells(run: Mapping[int, nn.Module], inputs: og.Inputs) -> xr.Dataset:
+    """Return the cells of the loss of every checkpoint."""
+    found = [LOSS.observe(Measured(model, inputs), None) for model in run.values()]  # type: ignore[arg-type]
+    return xr.concat(found, xr.DataArray(list(run), dims="step", name="step"))
+
+
+def controls_of(
+    run: Mapping[int, nn.Module], count: int, kind: str, seed: int
+) -> list[dict[int, nn.Module]]:
+    """Return control runs of a run."""
+    trajectory = og.Trajectory.from_models(dict(run))
+    made = [trajectory.control(kind, random_state=1000 * seed + k) for k in range(count)]
+    return [{int(step): each[int(step)].model() for step in run} for each in made]
+
+
+def judged(
+    run: Mapping[int, nn.Module], inputs: og.Inputs, controls: int, seed: int, kind: str = "turned"
+) -> xr.Dataset:
+    """Return the node of the loss of a run as its page has it."""
+    beside = {
+        f"{kind} {k}": cells(each, inputs)
+        for k, each in enumerate(controls_of(run, controls, kind, seed))
+    }
+    data = with_controls(cells(run, inputs), beside, LOSS.quantities)
+    node = LOSS.summarise(data, {})
+    return with_verdicts({"loss": node}, {"loss": LOSS.quantities})["loss"]
+
+
+def chain(rng: np.random.Generator, texts: int, after: np.ndarray) -> np.ndarray:
+    """Return texts (texts, LENGTH) of a Markov chain over all words."""
+    ids = np.empty((texts, LENGTH), dtype=np.int64)
+    ids[:, 0] = rng.integers(0, WORDS, texts)
+    for place in range(1, LENGTH):
+        ids[:, place] = (
+            (after[ids[:, place - 1]].cumsum(1) < rng.random((texts, 1))).sum(1).clip(max=WORDS - 1)
+        )
+    return ids
+
+
+def trained(model: nn.Module, texts: np.ndarray, steps: int, rate: float, seed: int) -> nn.Module:
+    """Return the model after so many steps."""
+    model, rng = copy.deepcopy(model), np.random.default_rng(seed)
+    optimizer = torch.optim.AdamW(model.parameters(), rate)
+    for _ in range(steps):
+        batch = torch.from_numpy(texts[rng.integers(0, len(texts), 32)])
+        logits = logits_of(model(batch[:, :-1])).flatten(0, 1)
+        nn.functional.cross_entropy(logits, batch[:, 1:].flatten()).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return model.eval()
+
+
+def world(seed: int) -> tuple[nn.Module, np.ndarray, og.Inputs, np.ndarray]:
+    """Return an untrained model, texts to train on, texts held out, and random texts."""
+    rng = np.random.default_rng(seed)
+    frequency = rng.dirichlet(np.full(WORDS, 0.5))
+    after = np.stack([rng.dirichlet(50 * frequency + 1e-3) for _ in range(WORDS)])
+    torch.manual_seed(seed)
+    held = og.Inputs.from_tokens(chain(rng, TEXTS, after), vocab_size=WORDS)
+    return Pairs().eval(), chain(rng, 400, after), held, rng.integers(0, WORDS, (400, LENGTH))
+
+
+@functools.cache
+def stories(path: str) -> tuple[np.ndarray, int]:
+    """Return the ids of a text file in rows, and the size of the vocabulary."""
+    parts = [text for text in Path(path).read_text().split("\n\n") if len(text) > 100]
+    tokenizer = og.tasks.train_tokenizer(parts, 1000)
+    special = set(tokenizer.all_special_ids)
+    ids = [i for text in parts for i in tokenizer(text)["input_ids"] if i not in special]
+    return np.array(ids[: len(ids) // LENGTH * LENGTH]).reshape(-1, LENGTH), len(tokenizer)
+
+
+def real_world(seed: int) -> tuple[nn.Module, np.ndarray, og.Inputs, np.ndarray]:
+    """Return the same as `world` for a GPT-2 of two layers of width 32 on real text."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    rows, size = stories(TEXT_FILE[0])
+    torch.manual_seed(seed)
+    special = {"bos_token_id": 0, "eos_token_id": 0}
+    shape = {"n_positions": LENGTH, "n_embd": 32, "n_layer": 2, "n_head": 2}
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=size, **shape, **special)).eval()
+    noise = np.random.default_rng(seed).integers(5, size, (1000, LENGTH))
+    held = og.Inputs.from_tokens(rows[seed::100][:60], vocab_size=size)
+    kept = np.ones(len(rows), dtype=bool)
+    kept[seed::100] = False
+    return model, rows[kept], held, noise
+
+
+TEXT_FILE: list[str] = []
+
+
+def run_of(family: str, seed: int) -> tuple[dict[int, nn.Module], og.Inputs]:
+    """Return the checkpoints of one run of a family, and the texts that it is judged on."""
+    first, texts, held, noise = (real_world if TEXT_FILE else world)(seed)
+    rng = np.random.default_rng(10_000 + seed)
+    steps, rate = int(rng.choice([20, 60, 150])), float(rng.choice([3e-3, 1e-2]))
+    if family.startswith("learns"):
+        steps = int(family.split()[1])
+        return {0: first, steps: trained(first, texts, steps, 1e-2, seed)}, held
+    if family in ("turned", "walk"):
+        true = {0: first, steps: trained(first, texts, steps, rate, seed)}
+        return controls_of(true, 1, family, 77 + seed)[0], held
+    if family == "random tokens":
+        return {0: first, steps: trained(first, noise, steps, rate, seed)}, held
+    if family == "rate 0":
+        return {0: first, steps: trained(first, texts, steps, 0.0, seed)}, held
+    end = trained(first, texts, steps, rate, seed)
+    with torch.no_grad():
+        for parameter in end.parameters():
+            parameter.mul_(20).add_(torch.randn_like(parameter))
+    return {0: first, steps: trained(first, texts, steps, rate, seed), 2 * steps: end}, held
+
+
+def classifier(seed: int, signal: float, count: int, controls: int) -> xr.Dataset:
+    """Return the node of the accuracy of a regression on random features of texts."""
+    rng = np.random.default_rng(seed)
+    share, width = rng.choice([0.5, 0.6, 0.7]), 16
+    axis = rng.normal(size=width)
+    data, clean = rng.normal(size=(2 * count, width)), rng.random(2 * count)
+    truth = data @ axis / np.linalg.norm(axis)
+    by_chance = rng.random(2 * count) < share
+    labels = np.where(clean < signal, truth > np.quantile(truth, 1 - share), by_chance)
+    start = rng.normal(size=width + 1)
+    features = np.c_[data, np.ones(2 * count)]
+    weights = np.linalg.lstsq(features[:count], 2.0 * labels[:count] - 1, rcond=None)[0] * 5
+
+    def run(move: np.ndarray) -> xr.Dataset:
+        right = [
+            ((features[count:] @ w > 0) == labels[count:]).astype(float)
+            for w in (start, start + move)
+        ]
+        of_text = np.stack(right)
+        return xr.Dataset(
+            {
+                "accuracy": ("step", of_text.mean(1)),
+                "accuracy_of_text": (("step", "text"), of_text),
+                "accuracy_weights": (("step", "text"), np.ones_like(of_text)),
+                "accuracy_majority": max(labels[count:].mean(), 1 - labels[count:].mean()),
+            },
+            {"step": [0, 100]},
+        )
+
+    move = weights - start
+    turns = [rng.normal(size=width + 1) for _ in range(controls)]
+    beside = {
+        f"turned {k}": run(t * np.linalg.norm(move) / np.linalg.norm(t))
+        for k, t in enumerate(turns)
+    }
+    node = summarise(
+        with_controls(run(move), beside, [ACCURACY]), [ACCURACY], Section("Accuracy", ".")
+    )
+    return with_verdicts({"accuracy": node}, {"accuracy": [ACCURACY]})["accuracy"]
+
+
+def of_loss(family: str) -> Callable[[int, int], xr.Dataset]:
+    return lambda seed, controls: judged(*run_of(family, seed), controls, seed)
+
+
+FAMILIES: dict[str, Callable[[int, int], xr.Dataset]] = {
+    **{f: of_loss(f) for f in ("turned", "walk", "random tokens", "rate 0", "diverging end")},
+    "shuffled labels": lambda seed, controls: classifier(seed, 0.0, 400, controls),
+    **{f: of_loss(f) for f in ("learns 5", "learns 20", "learns 100")},
+    "labels, 60 % clean": lambda seed, controls: classifier(seed, 0.6, 400, controls),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--controls", type=int, default=3)
+    parser.add_argument("families", nargs="*")
+    parser.add_argument("--text", default="", help="a text file: GPT-2 models are trained on it")
+    given = parser.parse_args()
+    TEXT_FILE.extend([given.text] if given.text else [])
+    torch.set_num_threads(1)
+    for family in given.families or FAMILIES:
+        nodes = [FAMILIES[family](seed, given.controls) for seed in range(given.runs)]
+        learned = sum(bool(node["learned"].any()) for node in nodes)
+        p = np.array([float(node["p_learned"][0]) for node in nodes])
+        lead = np.array([float(node["lead"][0]) >= 3 for node in nodes])
+        if lead.any():
+            sure = [bool(nodes[i]["learned"].any()) for i in np.flatnonzero(lead)]
+            print(f"  of {len(sure)} with 3 standard errors above the majority: {sum(sure)}")
+        small, gone = (
+            np.nanmean(p <= 0.05),
+            np.nanmean([float(n["not_improved"][0]) for n in nodes]),
+        )
+        print(
+            f"{family}: learned {learned} of {len(nodes)}, p <= .05 in {small:.3f}, "
+            f"surely not {gone:.2f}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

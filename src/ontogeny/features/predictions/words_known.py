@@ -1,0 +1,97 @@
+"""Whether a model knows the words of its texts, and whether it learned them in this run.
+
+Its loss, or what it gained since the first checkpoint, stands beside what it is on the same texts
+with all words consistently renamed (`ontogeny.capture.renaming`). No control run is needed, so the
+verdict does not depend on how many there are, nor on how much worse they get.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ...observables.crossing import crossing
+
+LEVEL = 0.01
+"""By which steps are dated; the verdict of the row is corrected over the page."""
+
+VARIABLES = {
+    "loss_renamed": ("loss with the words as they are, and consistently renamed", "nats per token"),
+    "loss_p_gain": ("share of renamings with as large a gain since the first step", "1"),
+    "loss_p_known": ("share of renamings that cost as little", "1"),
+    "loss_p_learned": ("p-value of what was learned of the words", "1"),
+    "loss_trained_start": ("1 where the first step knows the words already", ""),
+    "loss_learned_from": ("step from which on more was learned than renamings gain", "steps"),
+}
+
+
+def words_known(data: xr.Dataset) -> xr.Dataset:
+    """Return the cells of the loss with what its renamings say.
+
+    Added are ``loss_p_known`` and ``loss_p_gain`` over steps, ``loss_learned_from`` and
+    ``loss_trained_start``. ``loss_p_learned``, which the verdict of the row reads, is the p-value
+    of the gain at the last step, or 1 unless the loss fell and surely ends below a blind guess. Of
+    a run whose first step knows the words it is left out: there renamed words are no fair
+    comparison, as a flatter model would gain on all of them.
+    """
+    losses = data["loss_renamed"].transpose("step", "renaming").values.astype(np.float64)
+    known = np.flatnonzero(np.isfinite(losses).all(axis=1))
+    if not len(known):
+        return data
+    gains = losses[known[0]] - losses
+    p_known, p_gain = _share(-losses), _share(gains)
+    below = _surely_below_blind(data)
+    began_trained = bool(p_known[known[0]] <= 1 / losses.shape[1] and below[known[0]])
+    found: dict[str, Any] = {
+        "loss_p_known": ("step", p_known),
+        "loss_p_gain": ("step", p_gain),
+        "loss_trained_start": float(began_trained),
+    }
+    if len(known) > 1 and not began_trained:
+        learned = (p_gain <= LEVEL) & (gains[:, 0] > 0) & below
+        last = known[-1]
+        counts = bool(gains[last, 0] > 0 and below[last])
+        found["loss_p_learned"] = float(p_gain[last]) if counts else 1.0
+        not_yet = known[~learned[known]]
+        after = known if not len(not_yet) else known[known > not_yet[-1]]
+        found["loss_learned_from"] = float(data.step.values[after[0]]) if len(after) else np.nan
+    return data.assign(found)
+
+
+def _share(values: np.ndarray) -> np.ndarray:
+    """Return for each row the share of its values that reach the first; NaN where unknown."""
+    share = (values >= values[:, :1]).mean(axis=1)
+    return np.where(np.isfinite(values).all(axis=1), share, np.nan)
+
+
+def _surely_below_blind(data: xr.Dataset) -> np.ndarray:
+    """Return at which steps the loss is below a blind guess with any such choice of texts (T,)."""
+    of_text = data["loss_of_text"].transpose("step", "text").values
+    weights = data["loss_weights"].transpose("step", "text").max("step").fillna(0.0).values
+    line = np.full(of_text.shape[1], float(data["loss_uniform"].max()))
+    return np.array(
+        [
+            bool(np.isfinite(row[weights > 0]).all())
+            and crossing(np.zeros(1), row[None], line, weights).certain
+            for row in of_text
+        ]
+    )
+
+
+def sentence(data: xr.Dataset) -> list[str]:
+    """Say what the renamings show: that the model knows the words, learned them, or neither."""
+    if "loss_p_gain" not in data or "step" not in data["loss_p_gain"].dims:
+        return []
+    last = data.dropna("step", subset=["loss_p_known"]).isel(step=-1)
+    renamed = last["loss_renamed"].values[1:]
+    ends = f"{np.quantile(renamed, 0.01):.2f} to {np.quantile(renamed, 0.99):.2f} nats"
+    cost = f"With all words consistently renamed, the same texts cost {ends} at the last step"
+    if "loss_p_learned" not in data:
+        knows = "It knows these words" if float(last["loss_p_known"]) <= LEVEL else ""
+        return [". ".join(filter(None, [knows, cost])) + "."]
+    since, p = float(data["loss_learned_from"]), float(last["loss_p_gain"])
+    if np.isfinite(since):
+        return [f"{cost}; from step {since:,.0f} on the gain is more than renamings have."]
+    return [f"{cost}; {p:.0%} of renamings gain as much as the words themselves."]

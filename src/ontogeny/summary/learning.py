@@ -1,0 +1,164 @@
+"""How likely a row of performance would be if nothing had been learned, and what would decide it.
+
+A quantity may bring a test of its own (``x_p_learned``, as the loss does by renamed words), which
+needs no control run. Of any other, the change has two kinds of noise: texts, and the luck of
+motion, which control runs show. Motion that learns nothing has luck of both signs; what it harms on
+average says nothing for the run, so either the spread of the controls about zero or that about
+their mean is asked, each at half the level. Where a quantity names a line that it must beat, such
+as the share of the most frequent label, its last value must do so as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy.stats import norm, t
+
+from ..quantities import Quantity
+from .controls import NO_NULLS, kind_of
+from .noise import Z
+
+MOST_CONTROLS = 20
+"""More control runs are not advised: what they could not decide, more texts may."""
+
+
+def learned_p_values(data: xr.Dataset, rows: xr.Dataset, floors: np.ndarray) -> np.ndarray:
+    """Return for each row of performance how likely its gain is where nothing was learned (rows,).
+
+    Parameters
+    ----------
+    data
+        The node.
+    rows
+        Its rows, with those of the controls and ``p_control_change`` where there are any.
+    floors
+        (rows,) noise of the change from first to last, 1.96 standard errors.
+
+    Returns
+    -------
+    numpy.ndarray
+        Uncorrected and one-sided; NaN of what is no performance, and without a test of its own
+        where fewer than two control runs of a kind show the luck of motion.
+    """
+    lead = rows["lead"].values
+    own = [data.get(f"{name}_p_learned") for name in rows["row_quantity"].values]
+    given = np.array([np.nan if p is None or p.ndim else float(p) for p in own])
+    p_values = np.where(np.isfinite(given), given, _by_luck(rows, floors))
+    p_values = np.where(np.isnan(lead), p_values, np.maximum(p_values, norm.sf(lead)))
+    return np.where(rows["can_learn"].values, p_values, np.nan)
+
+
+def lead_over_null(data: xr.Dataset, quantity: Quantity, at: Mapping[str, Any]) -> float:
+    """Return by how many standard errors the last value is better than the null that it must beat.
+
+    NaN of a quantity that names none (`Quantity.beats`), or has none in the data.
+    """
+    name, null = quantity.name, f"{quantity.name}_{quantity.beats}"
+    end = f"{null}_{'high' if quantity.better == 'higher' else 'low'}"
+    line = data.get(end, data.get(null))
+    if not quantity.beats or line is None or f"{name}_stderr" not in data:
+        return float("nan")
+    place = {**quantity.at, **at}
+    parts = [
+        part.sel({dim: label for dim, label in place.items() if dim in part.dims})
+        for part in (data[name], data[f"{name}_stderr"], line)
+    ]
+    if not set(parts[2].dims) <= {"step"}:
+        return float("nan")
+    value, error, line = (part.dropna("step")[-1] if part.dims else part for part in parts)
+    sign = 1.0 if quantity.better == "higher" else -1.0
+    return sign * float(value - line) / float(error) if float(error) > 0 else float("nan")
+
+
+def _by_luck(rows: xr.Dataset, floors: np.ndarray) -> np.ndarray:
+    if "run" not in rows.dims:
+        return np.full(rows.sizes["row"], np.nan)
+    gains = gains_of_controls(rows)
+    gain = (rows["better_sign"] * (rows["last_value"] - rows["first_value"])).values
+    squares, freedom = np.full(len(gain), np.nan), np.ones(len(gain))
+    kinds = np.array([kind_of(str(run)) for run in gains["run"].values])
+    for kind in dict.fromkeys(kinds):
+        of_kind = gains.isel(run=kinds == kind).values
+        count = np.isfinite(of_kind).sum(1)
+        mean = np.where(count > 0, np.nansum(of_kind**2, axis=1) / np.maximum(count, 1), np.nan)
+        larger = ~(mean <= squares) & np.isfinite(mean)  # of several kinds the best luck counts
+        squares, freedom = np.where(larger, mean, squares), np.where(larger, count, freedom)
+    texts = (floors / Z) ** 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        score = gain / np.sqrt(texts + squares)
+        known = freedom * (texts + squares) ** 2 / squares**2  # Satterthwaite
+        about_zero = t.sf(score, np.where(np.isnan(known), np.inf, known))
+    half = rows["p_control_change"].values / 2
+    about_mean = np.where(improved(rows), half, 1 - half)
+    return np.where(np.isnan(half), np.nan, np.minimum(2 * np.fmin(about_zero, about_mean), 1.0))
+
+
+def gains_of_controls(rows: xr.Dataset) -> xr.DataArray:
+    """Return by how much each control run improved, of kinds that learn nothing (row, run)."""
+    null = [kind_of(str(run)) not in NO_NULLS for run in rows["run"].values]
+    nulls = rows.isel(run=null)
+    gains = nulls["better_sign"] * (nulls["control_last"] - nulls["control_first"])
+    return gains.transpose("row", "run")
+
+
+def improved(rows: xr.Dataset) -> np.ndarray:
+    """Return for each row whether it improved, and by more than every control run."""
+    sign = rows["better_sign"]
+    better = (sign * (rows["last_value"] - rows["first_value"]) > 0).values
+    if "run" not in rows.dims:
+        return better
+    gains = gains_of_controls(rows)
+    more = (sign * rows["run_change"].sel(run=gains["run"]) > gains) | gains.isnull()
+    return better & more.all("run").values
+
+
+def outside(rows: xr.Dataset) -> np.ndarray:
+    """Return for each row whether its change lies outside those of all its control runs.
+
+    Of performance on the better side of them.
+    """
+    if "run" not in rows.dims:
+        return np.zeros(rows.sizes["row"], dtype=bool)
+    null = [kind_of(str(run)) not in NO_NULLS for run in rows["run"].values]
+    nulls = rows.isel(run=null)
+    apart = nulls["run_change"] - (nulls["control_last"] - nulls["control_first"])
+    known = apart.notnull().any("run")
+    above, below = ((side | apart.isnull()).all("run") for side in (apart > 0, apart < 0))
+    apart_from_all = (known & (above | below)).values
+    return apart_from_all & (~rows["can_learn"].values | improved(rows))
+
+
+def not_improved(rows: xr.Dataset, floors: np.ndarray) -> np.ndarray:
+    """Return for each row of performance whether it surely did not improve over these texts.
+
+    It got worse by more than its noise, or is the very same as at first.
+    """
+    gain = (rows["better_sign"] * (rows["last_value"] - rows["first_value"])).values
+    worse = (gain < 0) & (-gain > floors)
+    return rows["can_learn"].values & (worse | (gain == 0))
+
+
+def controls_needed(rows: xr.Dataset, level: float) -> np.ndarray:
+    """Return with how many control runs of the same spread each change would reach a level (rows,).
+
+    NaN where it has none to go by, or more than `MOST_CONTROLS` would be needed.
+    """
+    needed = np.full(rows.sizes["row"], np.nan)
+    if "run" not in rows.dims:
+        return needed
+    changes = (rows["control_last"] - rows["control_first"]).transpose("row", "run").values
+    change = rows["run_change"].transpose("row", "run").values
+    sides = np.where(rows["can_learn"].values, 1, 2)
+    for i, (of_row, own) in enumerate(zip(changes, change, strict=True)):
+        known = of_row[np.isfinite(of_row)]
+        if len(known) < 2 or not known.std() > 0:
+            continue
+        offset = abs(np.nanmean(own) - known.mean()) / known.std(ddof=1)
+        counts = np.arange(len(known) + 1, MOST_CONTROLS + 1)
+        p_values = 2 * t.sf(offset / np.sqrt(1 + 1 / counts), counts - 1) * sides[i]
+        enough = counts[p_values <= level]
+        needed[i] = enough[0] if len(enough) else np.nan
+    return needed

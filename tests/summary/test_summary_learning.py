@@ -1,0 +1,197 @@
+"""When performance is called learned: by renamed words, or by texts and the luck of motion."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+import xarray as xr
+from torch import nn
+
+from ontogeny.capture.loss import LossCollector
+from ontogeny.capture.reading import read
+from ontogeny.capture.renaming import DRAWS, RenamedWords, renamings
+from ontogeny.features.predictions.loss import Loss
+from ontogeny.figures import Section
+from ontogeny.inputs import Inputs
+from ontogeny.needs import Losses
+from ontogeny.quantities import Quantity
+from ontogeny.summary import with_verdicts
+from ontogeny.summary.controls import with_controls
+from ontogeny.summary.learning import controls_needed
+from ontogeny.summary.summarise import summarise
+
+ACCURACY = Quantity(
+    "accuracy",
+    "accuracy",
+    rows="accuracy",
+    subject="The accuracy",
+    better="higher",
+    beats="majority",
+    nulls={"majority": "most frequent label"},
+)
+
+
+class Pairs(nn.Module):
+    """Predicts each word from the one before it."""
+
+    def __init__(self, words, width=8):
+        super().__init__()
+        torch.manual_seed(0)
+        self.table = nn.Sequential(nn.Embedding(words, width), nn.Linear(width, words))
+
+    def forward(self, input_ids, attention_mask=None):
+        return self.table(input_ids)
+
+
+def padded():
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(3, 12, 20)
+    mask = np.arange(12) < lengths[:, None]
+    ids = np.where(mask, rng.integers(2, 30, (20, 12)), 0)
+    ids[:, 0] = 1
+    return Inputs.from_tokens(ids, mask=mask, special_ids=[1], vocab_size=30)
+
+
+def test_renamed_losses_are_those_of_renamed_targets_in_every_batching():
+    inputs, model = padded(), Pairs(30)
+    need = Losses(objective="causal")
+    found = read(model, [need], {"text": inputs})[need]["renamed"].values
+    logits = model(torch.tensor(inputs.ids)).log_softmax(-1).detach().numpy()
+    text, column = np.nonzero(inputs.ordinary & (np.arange(12) > 0))
+    targets = inputs.ids[text, column]
+    own = np.unique(targets)
+    words = np.setdiff1d(np.arange(30), [1])
+    table = renamings(own.astype(np.int64).tobytes(), words.astype(np.int64).tobytes())
+    for draw in (0, 1, DRAWS):
+        name = dict(zip(own, table[draw], strict=True))
+        costs = [
+            -logits[i, j - 1, name[inputs.ids[i, j]]] for i, j in zip(text, column, strict=True)
+        ]
+        assert found[draw] == pytest.approx(np.mean(costs), abs=1e-5)
+    assert all(len(set(row)) == len(own) and 1 not in row for row in table.tolist())
+
+
+def test_a_vocabulary_of_200_000_takes_a_table_of_the_targets_alone():
+    inputs = Inputs.from_tokens(np.random.default_rng(0).integers(0, 200_000, (3, 20)))
+    renamed = RenamedWords(inputs, inputs.ordinary)
+    row, column = np.nonzero(inputs.ordinary)
+    for at in range(0, len(row), 20):
+        chunk = slice(at, at + 20)
+        renamed.add(row[chunk], column[chunk], torch.full((20, 200_000), -np.log(200_000)))
+    assert renamed.losses() == pytest.approx(np.log(200_000), rel=1e-5)
+    assert renamed._table.numel() * 4 < 300_000
+
+
+def node_of_loss(first, last, renamed_gain, blind=7.0, texts=40, controls=()):
+    """A run of two checkpoints whose renamed losses gain about as much as given."""
+    rng = np.random.default_rng(0)
+    noise = rng.normal(0, 0.1, texts)
+    of_text = np.stack([first + noise, last + noise + rng.normal(0, 0.01, texts)])
+    renamed = np.stack(
+        [np.full(DRAWS + 1, first), first - renamed_gain + rng.normal(0, 0.1, DRAWS + 1)]
+    )
+    renamed[1, 0] = last
+    renamed[0, 1:] += rng.normal(0, 0.02, DRAWS)
+    data = xr.Dataset(
+        {
+            "loss": ("step", of_text.mean(1)),
+            "loss_of_text": (("step", "text"), of_text),
+            "loss_weights": (("step", "text"), np.ones_like(of_text)),
+            "loss_uniform": ("step", [blind, blind]),
+            "loss_renamed": (("step", "renaming"), renamed),
+        },
+        {"step": [0, 100]},
+    )
+    beside = {
+        f"turned {k}": xr.Dataset({"loss": ("step", [first, end])}, {"step": [0, 100]})
+        for k, end in enumerate(controls)
+    }
+    loss = Loss()
+    node = loss.summarise(with_controls(data, beside, loss.quantities), {})
+    return with_verdicts({"loss": node}, {"loss": loss.quantities})["loss"]
+
+
+@pytest.mark.parametrize("controls", [(), (7.8,), (7.8, 9.3, 11.4), (7.1, 7.2, 7.0)])
+def test_the_loss_is_learned_with_any_number_of_controls_however_bad_they_get(controls):
+    node = node_of_loss(6.95, 1.76, -2.0, controls=controls)
+    assert node.learned.all() and node.beyond.all() and node.changed.all()
+    assert float(node.loss_p_learned) == 0.001 and float(node.loss_learned_from) == 100
+
+
+@pytest.mark.parametrize(
+    ("last", "renamed_gain", "blind"),
+    [(6.9, 0.1, 7.0), (6.9, -0.5, 6.8), (6.95, 0.0, 7.0), (8.0, -3.0, 7.0)],
+    ids=["as renamed words", "above a blind guess", "no motion", "worse"],
+)
+def test_a_loss_that_learned_nothing_is_not_learned(last, renamed_gain, blind):
+    node = node_of_loss(6.95, last, renamed_gain, blind, controls=(7.5, 7.6, 7.9))
+    assert not node.learned.any() and float(node.p_learned[0]) > 0.05
+
+
+def test_a_first_checkpoint_that_knows_the_words_is_not_judged_by_renaming():
+    rng = np.random.default_rng(0)
+    node = node_of_loss(3.0, 2.9, -1.0)
+    renamed = node.loss_renamed.values.copy()
+    renamed[:, 1:] = 12 + rng.normal(0, 0.1, (2, DRAWS))
+    again = Loss().derive(
+        node.drop_vars("loss_p_learned").assign(loss_renamed=(("step", "renaming"), renamed)), {}
+    )
+    assert float(again.loss_trained_start) == 1 and "loss_p_learned" not in again
+
+
+def accuracies(first, last, controls, count=800, majority=0.5, seed=0):
+    """Accuracies of a classifier on so many texts."""
+    rng = np.random.default_rng(seed)
+
+    def run(*levels):
+        right = [np.arange(count) < level * count for level in levels]
+        of_text = np.stack([rng.permutation(each).astype(float) for each in right])
+        return xr.Dataset(
+            {
+                "accuracy": ("step", of_text.mean(1)),
+                "accuracy_of_text": (("step", "text"), of_text),
+                "accuracy_weights": (("step", "text"), np.ones_like(of_text)),
+                "accuracy_majority": majority,
+            },
+            {"step": [0, 100]},
+        )
+
+    beside = {f"turned {k}": run(first, first + change) for k, change in enumerate(controls)}
+    data = with_controls(run(first, last), beside, [ACCURACY])
+    node = summarise(data, [ACCURACY], Section("Accuracy", "."))
+    return with_verdicts({"accuracy": node}, {"accuracy": [ACCURACY]})["accuracy"]
+
+
+def test_an_accuracy_far_above_the_majority_is_learned_with_three_controls():
+    assert accuracies(0.511, 0.608, (-0.005, 0.016, 0.004)).learned.all()
+    majority = accuracies(0.4, 0.608, (-0.005, 0.016, 0.004), majority=0.6)
+    assert not majority.learned.any()  # it learned which label is frequent
+
+
+def test_a_run_outside_its_controls_is_not_shown_and_what_would_decide_is_said():
+    node = accuracies(0.5, 0.6, (-0.03, 0.085, 0.01))
+    assert node.outside.all() and not node.learned.any() and not node.not_improved.any()
+    words = json.loads(node.attrs["statements"])
+    assert not any("no more than motion" in each for each in words)
+
+
+def test_more_controls_of_the_same_spread_are_counted():
+    def rows(change):
+        return xr.Dataset(
+            {
+                "can_learn": ("row", [True]),
+                "run_change": (("row", "run"), [[change] * 3]),
+                "control_first": (("row", "run"), [[0.0] * 3]),
+                "control_last": (("row", "run"), [[-1.0, 0.0, 1.0]]),
+            }
+        )
+
+    few, many, never = (controls_needed(rows(change), 0.05)[0] for change in (4.5, 3.0, 0.5))
+    assert few == 4 and many > 4 and np.isnan(never)
+
+
+def test_own_frequencies_and_renamings_come_of_one_collector():
+    inputs = padded()
+    assert LossCollector(Pairs(30), inputs)._renamed is None
+    assert LossCollector(Pairs(30), inputs, own=True)._renamed is not None
