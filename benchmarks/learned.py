@@ -170,6 +170,14 @@ def run_of(family: str, seed: int) -> tuple[dict[int, nn.Module], og.Inputs]:
     first, texts, held, noise = (real_world if TEXT_FILE else world)(seed)
     rng = np.random.default_rng(10_000 + seed)
     steps, rate = int(rng.choice([20, 60, 150])), float(rng.choice([3e-3, 1e-2]))
+    if family.startswith("further"):
+        first, data = trained(first, texts, 150, 1e-2, seed), family.removeprefix("further ")
+        shuffled = rng.permutation(texts.ravel()).reshape(texts.shape)
+        other = {"random tokens": noise, "out of order": shuffled}.get(data, texts)
+        last = trained(first, other, 10, 0.0 if data == "rate 0" else 1e-3, seed + 1)
+        if data == "turned":
+            return controls_of({0: first, 10: last}, 1, "turned", 77 + seed)[0], held
+        return {0: first, 10: last}, held
     if family.startswith("learns"):
         steps = int(family.split()[1])
         return {0: first, steps: trained(first, texts, steps, 1e-2, seed)}, held
@@ -229,13 +237,19 @@ def classifier(seed: int, signal: float, count: int, controls: int) -> xr.Datase
 
 
 def of_loss(family: str) -> Callable[[int, int], xr.Dataset]:
+    if family.startswith("further"):  # pairs of mirrored control runs
+        return lambda seed, n: judged(*run_of(family, seed), 2 * n, seed, "mirrored")
     return lambda seed, controls: judged(*run_of(family, seed), controls, seed)
 
+
+FURTHER = ("text", "random tokens", "out of order", "rate 0", "turned")
+"""What runs that begin trained go on with for ten steps."""
 
 FAMILIES: dict[str, Callable[[int, int], xr.Dataset]] = {
     **{f: of_loss(f) for f in ("turned", "walk", "random tokens", "rate 0", "diverging end")},
     "shuffled labels": lambda seed, controls: classifier(seed, 0.0, 400, controls),
     **{f: of_loss(f) for f in ("learns 5", "learns 20", "learns 100")},
+    **{f"further {f}": of_loss(f"further {f}") for f in FURTHER},
     "labels, 60 % clean": lambda seed, controls: classifier(seed, 0.6, 400, controls),
 }
 

@@ -195,3 +195,46 @@ def test_own_frequencies_and_renamings_come_of_one_collector():
     inputs = padded()
     assert LossCollector(Pairs(30), inputs)._renamed is None
     assert LossCollector(Pairs(30), inputs, own=True)._renamed is not None
+
+
+def test_what_is_learned_without_controls_is_not_said_to_be_motion():
+    words = node_of_loss(6.95, 1.76, -2.0).attrs["statements"]
+    assert "This was learned." in words and "No control was run" not in words
+
+
+def test_of_mirrored_controls_only_luck_counts_and_not_harm():
+    def judged(gains, kind):
+        changes = {f"{kind} {k}": -gain for k, gain in enumerate(gains)}
+        loss = Quantity("other", "loss", rows="loss", better="lower", subject="It")
+
+        def run(change):
+            values = [3.0, 3.0 + change]
+            return xr.Dataset({"other": ("step", values), "other_stderr": 0.002}, {"step": [0, 9]})
+
+        beside = {name: run(change) for name, change in changes.items()}
+        data = with_controls(run(-0.05), beside, [loss])
+        node = summarise(data, [loss], Section("Loss", "."))
+        return with_verdicts({"x": node}, {"x": [loss]})["x"]
+
+    harm = (-12.0, -12.005, -3.0, -2.99, -7.003, -7.0)
+    assert judged(harm, "mirrored").learned.all() and not judged(harm, "turned").learned.any()
+    lucky = (-0.1, 0.04, -0.02, -0.09, 0.03, -0.08)
+    assert not judged(lucky, "mirrored").learned.any()
+
+
+def test_mirrored_controls_are_a_turned_one_and_its_mirror_image():
+    from ontogeny.trajectory import Trajectory
+
+    last = Pairs(12)
+    with torch.no_grad():
+        for parameter in last.parameters():
+            parameter.add_(torch.randn_like(parameter))
+    run = Trajectory.from_models({0: Pairs(12), 5: last})
+    start = Pairs(12).state_dict()
+    there, back, turned = (
+        run.control(kind, seed)[5].model().state_dict()
+        for kind, seed in (("mirrored", 2), ("mirrored", 3), ("turned", 1))
+    )
+    for name, first in start.items():
+        torch.testing.assert_close(there[name], turned[name])
+        torch.testing.assert_close(there[name] - first, first - back[name], atol=1e-5, rtol=1e-4)

@@ -196,7 +196,10 @@ def test_a_selection_is_made_before_or_after(run):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"kind": "turn"}, "kind must be one of 'turned', 'walk', 'line', 'shuffled'; got 'turn'"),
+        (
+            {"kind": "turn"},
+            "kind must be one of 'turned', 'mirrored', 'walk', 'line', 'shuffled'; got 'turn'",
+        ),
         ({"random_state": -1}, "random_state must be a whole number of at least 0; got -1"),
         ({"random_state": 0.5}, "random_state must be a whole number"),
     ],

@@ -17,8 +17,9 @@ from torch import nn
 
 from ontogeny import Trajectory
 from ontogeny.errors import CheckpointError
+from ontogeny.trajectory.order.inside import held_step
 from ontogeny.trajectory.weights import inert
-from ontogeny.trajectory.weights.pickled import stored_step, unpickle
+from ontogeny.trajectory.weights.pickled import unpickle
 
 FORMS = pytest.mark.parametrize("is_zip", [True, False], ids=["zip", "legacy"])
 WEIGHTS = {"weight": torch.arange(6.0).reshape(2, 3), "bias": torch.ones(2)}
@@ -73,7 +74,7 @@ BESIDE = {
 def test_whatever_stands_beside_the_weights_the_tensors_are_the_same(tmp_path, is_zip, beside):
     path = save({"model": WEIGHTS, "beside": beside, "step": 40}, tmp_path / "a.pt", is_zip)
     tensors = unpickle(path)
-    assert tensors.keys() == WEIGHTS.keys() and stored_step(path) == 40
+    assert tensors.keys() == WEIGHTS.keys() and held_step(path).value == 40
     assert all(torch.equal(tensors[name], value) for name, value in WEIGHTS.items())
 
 
@@ -93,7 +94,7 @@ def test_omegaconf_is_not_even_imported(tmp_path, monkeypatch):
 def test_a_step_that_is_a_number_of_numpy_is_that_step(tmp_path, is_zip, kind):
     step = np.dtype(kind).type(200) if not isinstance(kind, str) else np.array(200, kind)[()]
     path = save({"model": WEIGHTS, "step": step}, tmp_path / "a.pt", is_zip)
-    assert stored_step(path) == 200
+    assert held_step(path).value == 200
 
 
 @FORMS
@@ -162,7 +163,7 @@ def test_no_call_of_a_hostile_pickle_happens(tmp_path, call, place, is_zip):
             unpickle(path)
     else:
         assert unpickle(path).keys() == WEIGHTS.keys()
-        assert stored_step(path) == (3 if place == "beside" else None)
+        assert getattr(held_step(path), "value", None) == (3 if place == "beside" else None)
     assert not target.exists()
 
 

@@ -108,6 +108,8 @@ def say(begun: Sequence[Begun], workers: int) -> None:
     """Say what was found, what is left out, and what it will cost."""
     for each in begun:
         of = f" of {each.file.stem}" if len(begun) > 1 else ""
+        for line in each.proposal.lines:
+            typer.echo(f"checkpoints{of}: {line}")
         typer.echo(f"model{of}: {each.proposal.shown.line}")
         typer.echo("\n".join(each.proposal.left_out_lines()), nl=bool(each.proposal.left_out))
     preset = begun[0].proposal.preset

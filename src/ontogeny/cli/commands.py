@@ -14,7 +14,18 @@ from ..errors import ArgumentError
 from .comparing import compare
 from .concept import concept
 from .listing import help_, list_, table
-from .options import MaxRevisions, Model, Quiet, Source, Studied, output
+from .options import (
+    Exclude,
+    MaxRevisions,
+    Model,
+    Only,
+    Quiet,
+    Source,
+    StepFrom,
+    Studied,
+    chosen,
+    output,
+)
 from .plugins import add_commands
 from .sharing import push
 from .starting import init, study
@@ -81,15 +92,34 @@ def audit(
     source: Source,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 on findings.")] = False,
     model: Model = "",
+    step_from: StepFrom = "",
+    only: Only = None,
+    exclude: Exclude = None,
 ) -> None:
     """Report what is wrong with the checkpoints of a run: duplicates, gaps, changes."""
     from .sources import open_trajectory
 
-    trajectory = open_trajectory(source, model)
+    trajectory = open_trajectory(source, model, **chosen(step_from, only, exclude))
     findings = trajectory.audit()
-    typer.echo(f"{trajectory!r}\n{findings}")
-    if strict and len(findings):
+    typer.echo("\n".join([repr(trajectory), *trajectory.lines(), str(findings)]))
+    if any(finding.kind == "unreadable" for finding in findings) or (strict and len(findings)):
         raise typer.Exit(3)
+
+
+@app.command()
+def steps(
+    source: Source,
+    model: Model = "",
+    step_from: StepFrom = "",
+    only: Only = None,
+    exclude: Exclude = None,
+) -> None:
+    """Show which checkpoints would be taken, in which order and why, and what is left out."""
+    from .sources import open_trajectory
+
+    trajectory = open_trajectory(source, model, **chosen(step_from, only, exclude))
+    typer.echo("\n".join(trajectory.lines()))
+    table(("step", "checkpoint"), [(f"{c.step:,}", c.label) for c in trajectory])
 
 
 @app.command()

@@ -18,6 +18,21 @@ Source = Annotated[
 Model = Annotated[
     str, typer.Option(metavar="FILE:NAME", help="Code of yours that builds the model; it is run.")
 ]
+StepFrom = Annotated[
+    str,
+    typer.Option(
+        "--step-from",
+        metavar="PATTERN",
+        help="Where the step stands: in names, as 'epoch={}', or under a key in the files.",
+    ),
+]
+Only = Annotated[
+    list[str] | None, typer.Option("--only", metavar="PATTERN", help="Take files of such names.")
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option("--exclude", metavar="PATTERN", help="Leave out files of such names."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Studied = Annotated[
@@ -69,10 +84,20 @@ def wished(
         str,
         typer.Option(metavar="NAME", help="A tokenizer on the Hub, a folder, FILE:NAME, or none."),
     ] = "",
+    step_from: StepFrom = "",
+    only: Only = None,
+    exclude: Exclude = None,
 ) -> dict[str, Any]:
     """Return what was asked for, as `ontogeny.start.Wishes` takes it."""
     given = {"texts": texts, "steps": steps, "sets": sets, "model": model, "tokenizer": tokenizer}
+    given |= chosen(step_from, only, exclude)
     return {key: value for key, value in {"preset": preset, **given}.items() if value}
+
+
+def chosen(step_from: str, only: list[str] | None, exclude: list[str] | None) -> dict[str, Any]:
+    """Return what was said of a folder's files, as `Trajectory.from_folder` takes it."""
+    given = {"step_from": step_from, "only": only, "exclude": exclude}
+    return {name: value for name, value in given.items() if value}
 
 
 def with_wishes(command: Callable[..., None]) -> Callable[..., None]:

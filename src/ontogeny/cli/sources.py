@@ -12,17 +12,18 @@ if TYPE_CHECKING:
     from ..trajectory import Trajectory
 
 
-def open_trajectory(source: str, model: str = "") -> Trajectory:
+def open_trajectory(source: str, model: str = "", **choice: Any) -> Trajectory:
     """Return the trajectory of a folder or, where there is none, of a Hub repository.
 
-    `model` names a function of the user's that builds the module, such as ``"model.py:build"``.
+    `model` names a function of the user's that builds the module, such as ``"model.py:build"``;
+    `choice` is what is said of a folder's files.
 
     Raises
     ------
     ArgumentError, CheckpointError
         If there is neither, or it holds no checkpoints.
     """
-    return open_source(source, _built_by(model))
+    return open_source(source, _built_by(model), choice)
 
 
 def open_model(source: str, model: str = "") -> nn.Module:

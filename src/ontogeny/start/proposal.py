@@ -31,6 +31,15 @@ class Wishes:
     sets: Sequence[str] = ()
     model: str = ""
     tokenizer: str = ""
+    step_from: str = ""
+    only: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+
+    @property
+    def choice(self) -> dict[str, Any]:
+        """What was said of a folder's files, as `Trajectory.from_folder` takes it."""
+        names = ("step_from", "only", "exclude")
+        return {name: getattr(self, name) for name in names if getattr(self, name)}
 
     def options(self) -> list[str]:
         """Return what was asked for as options of the command, always in the same order.
@@ -47,6 +56,9 @@ class Wishes:
             "--set": self.sets,
             "--model": [self.model],
             "--tokenizer": [self.tokenizer],
+            "--step-from": [self.step_from],
+            "--only": self.only,
+            "--exclude": self.exclude,
         }
         return [part for name, values in given.items() for v in values if v for part in (name, v)]
 
@@ -61,6 +73,8 @@ class Proposal:
     shown: ModelFacts
     available: int
     """Checkpoints that there are."""
+    lines: Sequence[str]
+    """Which they are, in which order, and what is left out."""
     left_out: Mapping[str, str] = field(default_factory=dict)
     """Why observables of the preset are not in it, by kind."""
 
@@ -95,7 +109,7 @@ def propose(
     preset = preset_named(wishes.preset)
     early = [each for each in wishes.sets if not each.startswith("observables.")]
     late = [each for each in wishes.sets if each.startswith("observables.")]
-    run = open_source(wishes.source)
+    run = open_source(wishes.source, choice=wishes.choice)
     if len(run) == 1 and wishes.preset == "standard":
         preset = preset_named(ONE_MODEL)
     content: dict[str, Any] = {
@@ -117,13 +131,16 @@ def propose(
     if shown.longest is not None and isinstance(length, int):
         content["inputs"]["max_length"] = min(length, shown.longest)
     content["observables"], left_out = fitted(preset, shown, len(chosen))
-    return Proposal(wishes, preset, with_sets(content, late), shown, len(run), left_out)
+    return Proposal(
+        wishes, preset, with_sets(content, late), shown, len(run), run.lines(), left_out
+    )
 
 
 def _trajectory(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -> dict[str, Any]:
     """Return the table, with a selection where there are more checkpoints than wished."""
     hub = is_repository(wishes.source)
     table = {"hub": wishes.source} if hub else {"folder": beside(wishes.source, folder)}
+    table |= wishes.choice
     if wishes.model:
         own_code.load(wishes.model)  # a wrong name is refused now
         table["model"] = _code(wishes.model, folder)

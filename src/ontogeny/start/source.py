@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,13 @@ def check_source(source: str) -> None:
         )
 
 
-def open_source(source: str, model: Any = None) -> Trajectory:
+def open_source(
+    source: str, model: Any = None, choice: Mapping[str, Any] | None = None
+) -> Trajectory:
     """Return the trajectory of a folder or file or, where there is none, of a Hub repository.
 
-    `model` is a function that builds the module, for one that is not of transformers.
+    `model` is a function that builds the module, for one that is not of transformers; `choice`
+    holds `step_from`, `only` and `exclude` of `Trajectory.from_folder`.
 
     Raises
     ------
@@ -32,7 +35,13 @@ def open_source(source: str, model: Any = None) -> Trajectory:
         If there is neither, or it holds no checkpoints.
     """
     if not is_repository(source):
-        return Trajectory.from_folder(source, model)
+        return Trajectory.from_folder(source, model, **(choice or {}))
+    if choice:
+        raise ArgumentError(
+            f"{', '.join(choice)} is for folders. Of {source} on the Hub, choose with "
+            "revisions and pattern under [trajectory] in a study file, or in Python: "
+            "ontogeny.Trajectory.from_hub(name, revisions=..., pattern=...)."
+        )
     try:
         return Trajectory.from_hub(source, model=model)
     except CheckpointError as error:

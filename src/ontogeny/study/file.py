@@ -28,10 +28,12 @@ _HUB = {
     "cache_dir": str,
     "trust_remote_code": bool,
 }
+_FOLDER = {"step_from": str, "only": str | tuple[str, ...], "exclude": str | tuple[str, ...]}
 _TRAJECTORY = {
     "folder": str,
     "hub": str,
     **_HUB,
+    **_FOLDER,
     "model": str,
     "tokenizer": str,
     "on_duplicate": str,
@@ -196,17 +198,20 @@ def _trajectory(table: Mapping[str, Any], base: Path) -> Trajectory:
     if ("folder" in table) == ("hub" in table):
         raise ArgumentError('[trajectory] needs either folder = "..." or hub = "owner/name".')
     options = {key: table[key] for key in _HUB if key in table}
+    choice = {key: table[key] for key in _FOLDER if key in table}
     own: dict[str, Any] = {}
     if "model" in table:
         own["model"] = own_code.load(table["model"], base)
     if "tokenizer" in table:
         own["tokenizer"] = _tokenizer(table["tokenizer"], base)
+    if "hub" in table and choice:
+        raise ArgumentError(f"[trajectory] {', '.join(choice)} goes with folder, not with hub.")
     if "hub" in table:
         trajectory = Trajectory.from_hub(str(table["hub"]), **options, **own)
     elif options:
         raise ArgumentError(f"[trajectory] {', '.join(options)} goes with hub, not with folder.")
     else:
-        trajectory = Trajectory.from_folder(base / str(table["folder"]), **own)
+        trajectory = Trajectory.from_folder(base / str(table["folder"]), **choice, **own)
     if "on_duplicate" in table:
         trajectory = trajectory.deduplicated(table["on_duplicate"])
     if "select" not in table:

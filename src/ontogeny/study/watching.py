@@ -193,8 +193,9 @@ class _Watch:
         """Return what has landed by now, None where that cannot be told at this moment."""
         try:
             if self.landing is None:
-                folder = _folder_of(self.open_study().trajectory)
-                self.landing = Landing(folder, self.settle)
+                trajectory = self.open_study().trajectory
+                choice = trajectory.catalogue.choice
+                self.landing = Landing(_folder_of(trajectory), self.settle, choice=choice)
             return self.landing.look()
         except (CheckpointError, OSError) as error:
             self._say(f"waiting for checkpoints: {error}")

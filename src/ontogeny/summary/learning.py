@@ -21,6 +21,9 @@ from ..quantities import Quantity
 from .controls import NO_NULLS, kind_of
 from .noise import Z
 
+MIRRORED = "mirrored"
+"""Kind of control runs that come in pairs, a motion and the same one backwards."""
+
 MOST_CONTROLS = 20
 """More control runs are not advised: what they could not decide, more texts may."""
 
@@ -82,6 +85,8 @@ def _by_luck(rows: xr.Dataset, floors: np.ndarray) -> np.ndarray:
     kinds = np.array([kind_of(str(run)) for run in gains["run"].values])
     for kind in dict.fromkeys(kinds):
         of_kind = gains.isel(run=kinds == kind).values
+        if kind == MIRRORED:
+            of_kind = _luck_of_pairs(of_kind)
         count = np.isfinite(of_kind).sum(1)
         mean = np.where(count > 0, np.nansum(of_kind**2, axis=1) / np.maximum(count, 1), np.nan)
         larger = ~(mean <= squares) & np.isfinite(mean)  # of several kinds the best luck counts
@@ -94,6 +99,15 @@ def _by_luck(rows: xr.Dataset, floors: np.ndarray) -> np.ndarray:
     half = rows["p_control_change"].values / 2
     about_mean = np.where(improved(rows), half, 1 - half)
     return np.where(np.isnan(half), np.nan, np.minimum(2 * np.fmin(about_zero, about_mean), 1.0))
+
+
+def _luck_of_pairs(gains: np.ndarray) -> np.ndarray:
+    """Return half the difference in each pair of a motion and its mirror image (rows, pairs).
+
+    Their common part is harm: it is left out, so that unequal harm costs no power.
+    """
+    whole = gains[:, : gains.shape[1] // 2 * 2]
+    return (whole[:, ::2] - whole[:, 1::2]) / 2
 
 
 def gains_of_controls(rows: xr.Dataset) -> xr.DataArray:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from .order import Choice, ordered
 from .record import read_record
-from .weights.folders import step_folders
+from .weights.states import trainer_state
 
 Signature: TypeAlias = tuple[tuple[str, int, int], ...]
 """Name, size in bytes and time of modification (ns) of every file."""
-
-_TRAINER_STATE = "trainer_state.json"
 
 
 @dataclass(frozen=True)
@@ -55,6 +53,8 @@ class Landing:
         Seconds.
     now
         The clock, in seconds.
+    choice
+        What was said of the folder's files, as for `Trajectory.from_folder`.
 
     Examples
     --------
@@ -69,9 +69,13 @@ class Landing:
     """
 
     def __init__(
-        self, folder: Path, settle: float = 5.0, now: Callable[[], float] = time.monotonic
+        self,
+        folder: Path,
+        settle: float = 5.0,
+        now: Callable[[], float] = time.monotonic,
+        choice: Choice | None = None,
     ) -> None:
-        self._folder, self._settle, self._now = folder, settle, now
+        self._folder, self._settle, self._now, self._choice = folder, settle, now, choice
         self._since: dict[int, tuple[Signature, float]] = {}
 
     def look(self) -> Look:
@@ -85,7 +89,8 @@ class Landing:
             If the recorder's note is damaged, or two folders stand for one step.
         """
         now, since = self._now(), {}
-        for step, path in step_folders(self._folder).items():
+        paths, _ = ordered(self._folder, self._choice)
+        for step, path in paths.items():
             if (signature := _signature(path)) is not None:
                 before = self._since.get(step)
                 same = before is not None and before[0] == signature
@@ -97,22 +102,19 @@ class Landing:
             step: signature for step, (signature, _) in since.items() if step in noted | still
         }
         unsettled = tuple(step for step in since if step not in landed)
-        ended = bool(landed) and not unsettled and _has_ended(self._folder, max(landed))
+        ended = bool(landed) and not unsettled and _has_ended(self._folder, paths, max(landed))
         return Look(landed, unsettled, ended)
 
 
-def _has_ended(folder: Path, step: int) -> bool:
+def _has_ended(folder: Path, paths: Mapping[int, Path], step: int) -> bool:
     """Return whether a training says that `step`, the last one in its folder, was its last."""
     record = read_record(folder)
     if record is not None:
         ends = (record.get("finished"), record["schedules"][-1]["total"])
         return any(end is not None and step >= end for end in ends)
-    path = step_folders(folder).get(step)
-    try:
-        state = json.loads((path or folder).joinpath(_TRAINER_STATE).read_text(encoding="utf-8"))
-        return 0 < state["max_steps"] <= state["global_step"]
-    except (OSError, ValueError, KeyError, TypeError):  # not a Trainer's
-        return False
+    state = trainer_state(paths.get(step, folder))
+    last, reached = state.get("max_steps"), state.get("global_step")
+    return isinstance(last, int) and isinstance(reached, int) and 0 < last <= reached
 
 
 def _signature(path: Path) -> Signature | None:

@@ -8,9 +8,10 @@ import torch
 from torch import nn
 
 from ..errors import ArgumentError
+from .order import ordered
 from .trajectory import Trajectory
 from .weights.building import Template, build, check_dtype, check_template
-from .weights.folders import find_weights, step_folders
+from .weights.folders import find_weights
 
 
 def load_model(
@@ -52,7 +53,7 @@ def load_model(
     folder = Path(source).expanduser().resolve()
     if not folder.exists():
         raise ArgumentError(f"{source} is neither a folder nor a file.")
-    if folder.is_dir() and step_folders(folder):
+    if folder.is_dir() and ordered(folder)[0]:
         trajectory = Trajectory.from_folder(folder, model)
         return trajectory[int(trajectory.steps[-1])].model(device, dtype)
     return build(folder.name, find_weights(folder), folder, model, dtype).to(device)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -18,18 +18,19 @@ from torch import Tensor, nn
 
 from ..errors import ArgumentError, CheckpointError
 from .checkpoint import Checkpoint
-from .findings import Finding
+from .findings import Finding, some
 from .hub.names import Revisions, choose
 from .hub.remote_code import RemoteModel
 from .hub.repository import Repositories, Repository
 from .hub.revision import HubWeights
+from .order import Choice, Order, ordered, step_of_file
+from .order.candidates import LEFT_BEHIND, OWN_MODEL, step_of_folder
+from .order.choosing import ASKED
 from .record import planned_steps, read_record
 from .selection import check_step
 from .weights.building import Template
 from .weights.files import MemoryWeights, state_tensors
-from .weights.folders import find_weights, step_folders, step_of_file, step_of_folder
-
-_LEFT_BEHIND = re.compile(r"(?:\.tmp-|tmp-checkpoint-).*")
+from .weights.folders import find_weights
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,8 @@ class Catalogue:
         ``(step, why)`` of steps that were asked for and do not exist.
     noted
         Findings made when the checkpoints were chosen.
+    order, choice
+        Of a folder, how its steps were read and what was left out, and what was said of it.
     """
 
     steps: tuple[int, ...]
@@ -58,27 +61,31 @@ class Catalogue:
     temporary: tuple[str, ...] = ()
     gaps: tuple[tuple[int, str], ...] = ()
     noted: tuple[Finding, ...] = ()
+    order: Order | None = None
+    choice: Choice = field(default_factory=Choice)
 
 
 Opened: TypeAlias = tuple[tuple[Checkpoint, ...], Catalogue]
 
 
-def open_folder(folder: Path, model: Template | None) -> Opened:
-    """Return the checkpoints in `folder`, or the one that is this file or this folder itself.
+def open_folder(folder: Path, model: Template | None, choice: Choice | None = None) -> Opened:
+    """Return the checkpoints in `folder`, or the one that is this file or this folder.
 
     Raises
     ------
     ArgumentError
         If there is neither a folder nor a file.
     CheckpointError
-        If it holds no whole checkpoint, or has two folders for one step.
+        If it holds no whole checkpoint, or its steps can be read in two ways.
     """
+    choice = choice or Choice()
     if folder.is_file():
-        return _one_model(step_of_file(folder), folder, model)
+        return _one_model(step_of_file(folder, choice), folder, model)
     if not folder.is_dir():
         raise ArgumentError(f"{folder} is neither a folder nor a file.")
     checkpoints, incomplete = [], []
-    for step, path in step_folders(folder).items():
+    paths, order = ordered(folder, choice)
+    for step, path in paths.items():
         try:
             weights = find_weights(path)
             weights.check()
@@ -92,9 +99,19 @@ def open_folder(folder: Path, model: Template | None) -> Opened:
     if not checkpoints:
         raise _nothing(folder, incomplete)
     steps = tuple(checkpoint.step for checkpoint in checkpoints)
-    temporary = sorted(p.name for p in folder.iterdir() if _LEFT_BEHIND.fullmatch(p.name))
+    temporary = sorted(p.name for p in folder.iterdir() if LEFT_BEHIND.fullmatch(p.name))
     planned = planned_steps(read_record(folder), steps[-1])
-    return tuple(checkpoints), Catalogue(steps, planned, tuple(incomplete), tuple(temporary))
+    catalogue = Catalogue(
+        steps, planned, tuple(incomplete), tuple(temporary), (), _unnumbered(order), order, choice
+    )
+    return tuple(checkpoints), catalogue
+
+
+def _unnumbered(order: Order) -> tuple[Finding, ...]:
+    """Return a finding on what looks like a checkpoint and was left out, unasked."""
+    names = [name for name, why in order.left_out if not why.startswith((OWN_MODEL, *ASKED))]
+    text = f"left out, because their steps do not fit: {some(names)}"
+    return (Finding("unnumbered", "certain", (), text),) if names else ()
 
 
 def _nothing(folder: Path, incomplete: list[tuple[int, str]]) -> CheckpointError:

@@ -23,6 +23,7 @@ from .hub.client import resolve_cache
 from .hub.names import Revisions
 from .hub.repository import Repositories, Repository, list_files
 from .opening import Catalogue, open_folder, open_hub, open_models
+from .order import Choice
 from .selection import SPACINGS, check_step, spread
 from .skeleton import Skeleton
 from .tokenizers import load_tokenizer
@@ -67,7 +68,14 @@ class Trajectory:
 
     @classmethod
     def from_folder(
-        cls, path: str | Path, model: Template | None = None, tokenizer: Any = None
+        cls,
+        path: str | Path,
+        model: Template | None = None,
+        tokenizer: Any = None,
+        *,
+        step_from: str | None = None,
+        only: str | Sequence[str] = (),
+        exclude: str | Sequence[str] = (),
     ) -> Trajectory:
         """Return the trajectory of a folder of checkpoints.
 
@@ -77,25 +85,32 @@ class Trajectory:
             A folder that a `Recorder` or the Hugging Face Trainer wrote, one with folders named
             ``step500``, ``step-500`` or ``step_500``, or one with weight files whose names hold
             the step, such as ``ckpt_500.pt``, ``epoch=1-step=500.ckpt`` (Lightning) and
-            ``500.safetensors``. A file whose name holds no step may hold it itself, as nanoGPT's
-            ``ckpt.pt`` does. One such file, or the folder of one model, is a trajectory of one
-            checkpoint, of step 0 where neither says another.
+            ``500.safetensors``. A step that files hold themselves, as nanoGPT's ``ckpt.pt`` and the
+            Trainer's state do, counts before their names. The path of one such file is a trajectory
+            of one checkpoint.
         model
             For a module that is not of transformers: the module, or a function without arguments
             that builds it.
         tokenizer
             Used instead of the one in the folder; False for none.
+        step_from
+            Where the step stands: in names, as ``"epoch={}"`` (``*`` is any text), or under a key
+            in the files, as ``"iter_num"``.
+        only, exclude
+            Patterns of names that are taken, and that are left out, as ``"best*"``.
 
         Raises
         ------
         ArgumentError
             If `path` is no folder and no file, or `model` neither a module nor a function.
         CheckpointError
-            If there is no whole checkpoint.
+            If there is no whole checkpoint, the folder is itself one model, or the steps can be
+            read in two ways; the message names both and how to choose.
         """
         check_template(model)
         folder = Path(path).expanduser().resolve()
-        checkpoints, catalogue = open_folder(folder, model)
+        choice = Choice(step_from, only, exclude)  # type: ignore[arg-type]
+        checkpoints, catalogue = open_folder(folder, model, choice)
         title, home = folder.name, folder
         if folder.is_file():
             title, home = f"{folder.parent.name}/{folder.name}", folder.parent
@@ -252,6 +267,22 @@ class Trajectory:
         known = {"source": source, "name": self.title, "revisions": revisions}
         return {key: value for key, value in known.items() if value}
 
+    def lines(self) -> list[str]:
+        """Return which checkpoints there are, by what, and what was left out and why.
+
+        At most five names of a kind are listed.
+
+        Examples
+        --------
+        >>> Trajectory.from_models({0: nn.Linear(1, 1), 9: nn.Linear(1, 1)}).lines()
+        ['2 checkpoints, steps 0 to 9']
+        """
+        order = self.catalogue.order
+        if order is None:
+            return [self._reach]
+        gone = [f"left out: step {step} ({why})" for step, why in self.catalogue.incomplete[:5]]
+        return [*order.lines([c.step for c in self.checkpoints]), *gone]
+
     def __len__(self) -> int:
         return len(self.checkpoints)
 
@@ -371,6 +402,8 @@ class Trajectory:
             values, rank and drift. Sides of up to 1,024 have a Q from the Haar measure; larger
             ones, vocabularies among them, are permuted with random signs, and so are vectors.
             Tensors of more than two dimensions are taken as (first, all other).
+            ``"mirrored"``: the same of half the seed, and of odd seeds backwards, so that seeds 2k
+            and 2k + 1 are a pair; for runs that begin trained, which any motion harms.
             ``"walk"``: Gaussian increments with the norms of this run's, for each tensor.
             ``"line"``: straight from the first to the last checkpoint of each tensor, with the
             share of the way that the length of the path until a step has in the whole path.

@@ -93,6 +93,8 @@ class Content:
     groups: LayerGroups
     track: Track | None
     clock: str = "training step"
+    chosen: Sequence[str] = ()
+    """Which checkpoints were taken, by what, and what was left out."""
     headline: Mapping[str, Any] = field(default_factory=dict)
     problems: Problems = field(default_factory=Problems)
     levels: Levels = field(default_factory=Levels)
@@ -145,6 +147,7 @@ def read_content(result: MergedResult) -> Content:
         groups=layer_groups(_layer_paths(nodes)),
         track=_track(nodes),
         clock=plain_text(attrs.get("clock") or "training step"),
+        chosen=_mapping(stated("trajectory", {})).get("chosen", ()),
         headline=stated("headline", {}),
         problems=problems_of(tree),
         levels=Levels.of(tree),

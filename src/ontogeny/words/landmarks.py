@@ -144,9 +144,9 @@ def read_loss(content: Content) -> LossStory | None:
 
 def _rises(data: xr.Dataset, losses: np.ndarray) -> bool:
     """Return whether the last loss is above the lowest by more than the noise of a difference."""
-    error = data.get("loss_stderr")
-    known = error is not None and error.dims == ("step",) and bool(error.notnull().any())
-    noise = 1.96 * math.sqrt(2) * float(error.dropna("step")[-1]) if known else 0.0
+    error, noise = data.get("loss_stderr"), 0.0
+    if error is not None and error.dims == ("step",) and bool(error.notnull().any()):
+        noise = 1.96 * math.sqrt(2) * float(error.dropna("step")[-1])
     return bool(losses[-1] - losses.min() > max(noise, 0.02 * abs(losses.min())))
 
 

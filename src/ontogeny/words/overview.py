@@ -321,6 +321,8 @@ def _tests(fair: Sequence[Row], levels: Levels) -> list[str]:
     alone = sum(row.beyond and not row.p_value <= levels.change for row in fair)
     if not alone:
         return [f"{words}."]
+    if not any(row.controls for row in fair):
+        return [f"{words}.", f"{alone:,} of them changed by renamed words alone, not by its order."]
     rest = "by their difference from the control runs alone, not by their order in time"
     return [f"{words}.", f"{alone:,} of them changed {rest}."]
 

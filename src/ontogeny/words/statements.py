@@ -47,7 +47,7 @@ def statements(data: xr.Dataset, quantities: Sequence[Quantity]) -> list[str]:
             for subject, at, members in _groups(data, rows, quantity):
                 whole = _whole(subject, at, members, quantity)
                 sentences += _of_rows(members, whole, data, quantity)
-    changed = any(row.changed for row in rows) and sentences
+    changed = any(row.changed and not row.learned for row in rows) and sentences
     return [*sentences, NO_CONTROL] if changed and "p_control" not in data else sentences
 
 

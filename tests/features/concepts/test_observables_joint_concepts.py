@@ -175,6 +175,28 @@ def test_codes_that_know_little_of_new_checkpoints_are_said_to_be_stale(run, tmp
     assert said(tuple(models))[0] == []
 
 
+def test_a_new_checkpoint_changes_no_concept_of_a_folder_that_was_begun_with_twelve(tmp_path):
+    run = planted_lives(
+        n=600, m=16, steady=5, born=5, dying=0, turning=0, born_turning=0, n_steps=14,
+        tokens_per_text=TEXT, random_state=0,
+    )  # fmt: skip
+    models = {10 * t: PlantedModel(torch.from_numpy(A[None])) for t, A in
+              enumerate(run.activations.astype(np.float32))}  # fmt: skip
+    chosen = observable(n_concepts=12, fit_steps=6, examples=0)
+
+    def codes(count, folder):
+        first = dict(list(models.items())[:count])
+        study = og.Study(og.Trajectory.from_models(first), inputs(600), [chosen], noise=0)
+        node = study.run(tmp_path / folder, progress=False)["joint-concepts"]
+        return node.found_again.values, node.fitted_step.values, node.strength.values
+
+    first, later, anew = codes(12, "kept"), codes(14, "kept"), codes(14, "new")
+    np.testing.assert_array_equal(first[0], later[0])
+    np.testing.assert_array_equal(first[2], later[2][:12])
+    assert later[1].max() == 110 and anew[1].max() == 130
+    assert later[2].shape[0] == 14
+
+
 def test_a_control_run_needs_none_of_the_named_steps(run, tmp_path):
     study = og.Study(
         trajectory(run.activations), inputs(), [observable(fit_steps=(10, 20, 30))],

@@ -17,6 +17,12 @@ from ...observables.crossing import crossing
 LEVEL = 0.01
 """By which steps are dated; the verdict of the row is corrected over the page."""
 
+_BEGAN_TRAINED = (
+    "The first checkpoint knows these words: it is no initialisation. Any motion harms it, so that "
+    "pairs of mirrored control runs are the fair ones: --set controls.kind=mirrored "
+    "--set controls.count=6."
+)
+
 VARIABLES = {
     "loss_renamed": ("loss with the words as they are, and consistently renamed", "nats per token"),
     "loss_p_gain": ("share of renamings with as large a gain since the first step", "1"),
@@ -90,7 +96,10 @@ def sentence(data: xr.Dataset) -> list[str]:
     cost = f"With all words consistently renamed, the same texts cost {ends} at the last step"
     if "loss_p_learned" not in data:
         knows = "It knows these words" if float(last["loss_p_known"]) <= LEVEL else ""
-        return [". ".join(filter(None, [knows, cost])) + "."]
+        words = [". ".join(filter(None, [knows, cost])) + "."]
+        if float(data["loss_trained_start"]) and data.sizes["step"] > 1:
+            words.append(_BEGAN_TRAINED)
+        return words
     since, p = float(data["loss_learned_from"]), float(last["loss_p_gain"])
     if np.isfinite(since):
         return [f"{cost}; from step {since:,.0f} on the gain is more than renamings have."]

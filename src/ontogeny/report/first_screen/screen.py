@@ -192,6 +192,8 @@ def _control(content: Content, loss: LossStory | None, concepts: Concepts | None
     """Say what the control runs do."""
     if not content.controls:
         lead, text = NO_CONTROL
+        if loss and loss.row and loss.row.learned:
+            text = f"other {text}"
         return Sentence(lead, text if len(content.steps) > 1 else "what is below may be chance.")
     count = len(content.controls)
     runs = control_runs(count) if count == 1 else f"{count} control runs"

@@ -144,10 +144,11 @@ def _policy(scripts: Sequence[str]) -> str:
 def _facts(content: Content) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return the fold-out: settings and provenance as groups of names and values."""
     steps = ", ".join(f"{step:,}" for step in content.steps)
+    chosen = [str(line) for line in content.chosen]
     groups = [
         ("Model", content.model),
         *((f"Input set {i.get('name', n)}", i) for n, i in enumerate(content.inputs, start=1)),
-        ("Steps", {"checkpoints": steps}),
+        ("Steps", {"checkpoints": steps, **({"chosen": "; ".join(chosen)} if chosen else {})}),
         ("Settings", content.settings),
         ("Provenance", content.provenance),
     ]

@@ -7,6 +7,7 @@ week has computed. But a study whose cells come from several environments says s
 from __future__ import annotations
 
 import json
+import os
 import platform
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -74,6 +75,8 @@ def _of_this_process() -> dict[str, str]:
     }
     instructions = f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}"
     hardware = {"instructions": instructions, "BLAS": ", ".join(sorted(libraries))}
+    if mode := os.environ.get("MKL_CBWR"):  # MKL says of itself neither its kernels nor this
+        hardware["MKL_CBWR"] = mode
     return versions(PACKAGES) | hardware
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..checkpoint import Checkpoint
 from ..findings import Finding
-from .notes import trainer_state
+from ..weights.states import trainer_state
 
 _FEWEST = 5  # checkpoints with a loss
 _WINDOW = 20  # logged values that are averaged before a checkpoint

@@ -6,13 +6,14 @@ keeps, those of an earlier audit, or the step in the Trainer's ``trainer_state.j
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ..checkpoint import Checkpoint
 from ..findings import Finding, join_steps
+from ..order.names import read_name
 from ..record import read_record
+from ..weights.states import trainer_state
 
 
 def misplaced(
@@ -34,10 +35,8 @@ def misplaced(
     wrong = [step for step, digest in now.items() if digest != notes[step]]
     claims = {step: _owner(step, now[step], notes, wrong) for step in wrong}
     yield from _claims(claims, "the digest noted when it was written")
-    states = {c.step: _trainer_step(c) for c in checkpoints}
-    claimed = {
-        s: other for s, other in states.items() if other not in (None, s) and s not in claims
-    }
+    named = {_named_step(c): c.step for c in checkpoints}
+    claimed = {s: other for s, other in named.items() if s not in (None, other) and s not in claims}
     yield from _claims(claimed, "its trainer_state.json")
 
 
@@ -66,17 +65,10 @@ def _recorder_digests(folder: Path | None) -> dict[int, str]:
     return {int(step): digest for step, digest in ((record or {}).get("digests") or {}).items()}
 
 
-def _trainer_step(checkpoint: Checkpoint) -> int | None:
-    if checkpoint.path is None or checkpoint.source is not None:
+def _named_step(checkpoint: Checkpoint) -> int | None:
+    """Return the step in the name of a folder of the Trainer, whose state says the true one."""
+    path = checkpoint.path
+    if path is None or checkpoint.source is not None or not trainer_state(path):
         return None
-    step = trainer_state(checkpoint.path).get("global_step")
-    return step if isinstance(step, int) else None
-
-
-def trainer_state(folder: Path) -> dict:
-    """Return the Trainer's state in `folder`; empty if there is none that can be read."""
-    try:
-        state = json.loads((folder / "trainer_state.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return state if isinstance(state, dict) else {}
+    number = read_name(checkpoint.label)
+    return None if number is None or number.unit != "step" else number.value

@@ -61,6 +61,17 @@ def _maps(motion: Tensor, size: int, first: str, random_state: int) -> tuple[Sid
     return left, side_map(math.prod(motion.shape[1:]), random_state, first, "right")
 
 
+def mirrored(
+    sources: Sources, name: str, first: str, random_state: int, rows: slice | None
+) -> Tensor:
+    """Return a turned motion and, of the next odd seed, the same one backwards: seeds go in pairs.
+
+    What motion gives by luck has the other sign in the second of a pair; what it harms has not.
+    """
+    moved = turned(sources, name, first, random_state // 2, rows)
+    return -moved if random_state % 2 else moved
+
+
 def walk(sources: Sources, name: str, first: str, random_state: int, rows: slice | None) -> Tensor:
     """Return the sum of Gaussian increments as long as those of the source (see `turned`).
 
@@ -117,7 +128,13 @@ def shuffled_order(count: int, random_state: int) -> np.ndarray:
     return order
 
 
-KINDS: dict[str, Kind] = {"turned": turned, "walk": walk, "line": line, "shuffled": shuffled}
+KINDS: dict[str, Kind] = {
+    "turned": turned,
+    "mirrored": mirrored,
+    "walk": walk,
+    "line": line,
+    "shuffled": shuffled,
+}
 
 
 def in_blocks(kind: str, shape: tuple[int, ...]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,13 @@ _NOT_THE_MODEL = {
 }
 # What text is generated with; no forward pass reads it. The Trainer sets it when training begins.
 _OF_GENERATION = {"bos_token_id", "eos_token_id"}
+# What no forward pass in eval mode depends on: names of labels, the kind of loss (which
+# transformers notes at the first forward pass of a classifier), what is dropped in training.
+_OF_TRAINING = re.compile(
+    r"problem_type|id2label|label2id|num_labels|unsloth_.*|task_specific_params|torchscript"
+    r"|gradient_checkpointing|initializer_.*|finetuning_task|_commit_hash|return_dict|output_.*"
+    r"|(?:.*_)?(?:dropout|drop|pdrop|layerdrop)(?:_.*)?"
+)
 
 
 def read_configuration(
@@ -87,11 +95,14 @@ def changes(before: dict[str, Any] | None, after: dict[str, Any] | None) -> list
 def other_model(before: dict[str, Any] | None, after: dict[str, Any] | None) -> list[str]:
     """Return those of the `changes` that make another model, beside the stored dtype.
 
-    Not what texts are generated with, nor a token for padding where there was none.
+    Not what texts are generated with or only a training uses, nor a token for padding where there
+    was none, nor what another version of transformers writes otherwise (``rope_parameters``).
 
     Examples
     --------
     >>> other_model({"eos_token_id": 2, "layers": 2}, {"eos_token_id": 3, "layers": 2})
+    []
+    >>> other_model({"problem_type": None, "resid_pdrop": 0.1}, {"resid_pdrop": 0.0})
     []
     >>> other_model({"pad_token_id": None}, {"pad_token_id": 0})
     []
@@ -103,8 +114,31 @@ def other_model(before: dict[str, Any] | None, after: dict[str, Any] | None) -> 
     ignored = {"dtype", *_OF_GENERATION}
     if None in (before.get("pad_token_id"), after.get("pad_token_id")):
         ignored.add("pad_token_id")
-    kept = [{k: v for k, v in each.items() if k not in ignored} for each in (before, after)]
-    return changes(*kept)
+
+    def differing(first: dict[str, Any], second: dict[str, Any]) -> list[str]:
+        kept = [
+            {k: v for k, v in each.items() if k not in ignored and not _OF_TRAINING.fullmatch(k)}
+            for each in (first, second)
+        ]
+        return changes(*kept)
+
+    # Compared as this transformers understands them only where they differ: that takes an import.
+    return differing(before, after) and differing(_understood(before), _understood(after))
+
+
+def _understood(raw: dict[str, Any]) -> dict[str, Any]:
+    """Return a configuration as its class in transformers writes it, with all defaults."""
+    from transformers import CONFIG_MAPPING
+
+    kind = raw.get("model_type")
+    if kind not in CONFIG_MAPPING:
+        return raw
+    try:
+        made = CONFIG_MAPPING[kind].from_dict({k: v for k, v in raw.items() if v is not None})
+    except Exception:  # a class refuses values in its own way; then they are compared as they are
+        return raw
+    written = json.loads(json.dumps(made.to_dict(), default=str))
+    return _normal({**written, "architectures": raw.get("architectures")})
 
 
 def _show(value: object) -> str:

@@ -78,7 +78,7 @@ class _Shard:
     def __init__(self, path: Path, stack: ExitStack) -> None:
         self._path, self._stack = path, stack
         self._stamp = _stamp(path)
-        self._begin, self._entries = _header(path, self._stamp)
+        self._begin, self._entries, _ = _header(path, self._stamp)
 
     def names(self) -> list[str]:
         return list(self._entries)
@@ -281,17 +281,28 @@ def _stamp_of(stat: os.stat_result) -> _Stamp:
 
 
 @lru_cache(maxsize=1024)
-def _header(path: Path, stamp: _Stamp) -> tuple[int, dict[str, _Entry]]:
-    """Return where the tensors of a file begin, and each of them by its name."""
+def _header(path: Path, stamp: _Stamp) -> tuple[int, dict[str, _Entry], dict[str, str]]:
+    """Return where the tensors of a file begin, each of them by its name, and its notes."""
     with (
         _safe(path) as checked,
         path.open("rb") as file,
     ):
         length = int.from_bytes(file.read(8), "little")
         layout = json.loads(file.read(length))
-        layout.pop("__metadata__", None)  # which is no tensor
+        notes = layout.pop("__metadata__", {})  # which is no tensor
         entries = {name: _entry(checked, name, place) for name, place in layout.items()}
-    return 8 + length, entries
+    return 8 + length, entries, notes
+
+
+def safe_metadata(path: Path) -> dict[str, str]:
+    """Return the notes in the header of a safetensors file.
+
+    Raises
+    ------
+    CheckpointError
+        If the file is damaged.
+    """
+    return _header(path, _stamp(path))[2]
 
 
 def _entry(checked: Any, name: str, place: Mapping[str, Any]) -> _Entry:

@@ -18,7 +18,8 @@ from .inert import Inert, few, module_tensors, plain, read_inert
 logger = logging.getLogger("ontogeny.trajectory")
 
 _STATE_KEYS = ("model", "state_dict", "model_state_dict", "module")
-_STEP_KEYS = ("iter_num", "global_step", "step", "iteration", "iter")
+STEP_KEYS = ("iter_num", "global_step", "step", "iteration", "iter")
+"""Under which keys training loops save the step."""
 _COMPILED = re.compile(r"(^|\.)_orig_mod\.")
 
 
@@ -51,10 +52,10 @@ def unpickle(path: Path) -> dict[str, Tensor]:
     return found
 
 
-def stored_step(path: Path) -> int | None:
-    """Return the step that a training loop saved with the weights, or None if it saved none.
+def held_numbers(path: Path) -> dict[str, int]:
+    """Return the whole numbers that a training loop saved beside the weights, by their keys.
 
-    nanoGPT keeps it under ``"iter_num"``, Lightning under ``"global_step"``.
+    nanoGPT keeps the step under ``"iter_num"``, Lightning under ``"global_step"``.
 
     Raises
     ------
@@ -66,13 +67,20 @@ def stored_step(path: Path) -> int | None:
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "ckpt.pt"
     >>> torch.save({"model": {"w": torch.ones(2)}, "iter_num": 500}, path)
-    >>> stored_step(path)
-    500
+    >>> held_numbers(path)
+    {'iter_num': 500}
     """
     state = _loaded(path)
-    values = [state.get(key) for key in _STEP_KEYS] if isinstance(state, Mapping) else []
-    numbers = (int(n) for n in values if isinstance(n, int) and not isinstance(n, bool) and n >= 0)
-    return next(numbers, None)
+    items = state.items() if isinstance(state, Mapping) else ()
+    return {key: whole for key, value in items if (whole := _whole(value)) is not None}
+
+
+def _whole(value: Any) -> int | None:
+    """Return a whole number of at least 0, also one in a tensor or of NumPy; None of others."""
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        value = value.item()
+    counted = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return int(value) if counted else None
 
 
 def _loaded(path: Path) -> Any:

@@ -1,0 +1,86 @@
+"""The folders and files that may be checkpoints of a run."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from ...errors import CheckpointError
+from ..weights.folders import FILE_SUFFIXES, holds_weights, weight_files
+from .choosing import Choice, Order, order_of
+from .inside import Held, held_step
+from .names import read_name
+from .readings import shape, stem
+
+LEFT_BEHIND = re.compile(r"(?:\.tmp-|tmp-checkpoint-).*")
+OWN_MODEL = "the folder's own model, without a step"
+_BARE = re.compile(r"(?:global[-_]?)?[A-Za-z]+[-_=]*\*/")
+_OWN = re.compile(r"(?:model|pytorch_model)(?:-\d{5}-of-\d{5})?\.\w+")
+
+
+def ordered(folder: Path, choice: Choice | None = None) -> tuple[dict[int, Path], Order]:
+    """Return the checkpoints of a folder by increasing step, whole or not, and how they are read.
+
+    Raises
+    ------
+    CheckpointError
+        If their steps can be read in two ways, or two stand for one step.
+    """
+    paths = _candidates(folder)
+    chosen = choice or Choice()
+
+    def held(name: str) -> Held | None:
+        return held_step(paths[name], chosen.key)
+
+    try:
+        order = order_of(list(paths), held, chosen)
+    except CheckpointError as error:
+        raise CheckpointError(f"{folder}: {error}") from None
+    left = ((name, OWN_MODEL if _OWN.fullmatch(name) else why) for name, why in order.left_out)
+    order = replace(order, left_out=tuple(left))
+    return {step: paths[name] for step, name in order.names.items()}, order
+
+
+def _candidates(folder: Path) -> dict[str, Path]:
+    """Return files of weights, and folders that hold some or are named as checkpoints."""
+    folders = {f"{path.name}/": path for path in sorted(folder.iterdir()) if _may_hold(path)}
+    whole = {name: path for name, path in folders.items() if holds_weights(path)}
+    files = {path.name: path for path in weight_files(folder)}
+    forms = {shape(name) for name in whole | files}
+    bare = {
+        name: path
+        for name, path in folders.items()
+        if _BARE.fullmatch(shape(name))
+        and read_name(stem(name)) is not None
+        and (not whole | files or shape(name) in forms)
+    }
+    return dict(sorted((whole | bare).items())) | files
+
+
+def _may_hold(path: Path) -> bool:
+    return path.is_dir() and not path.name.startswith(".") and not LEFT_BEHIND.fullmatch(path.name)
+
+
+def step_of_folder(folder: Path) -> int:
+    """Return the step that a folder of one model is named after, else 0."""
+    match = re.fullmatch(r"(?:checkpoint|step)[-_]?(\d+)", folder.name)
+    return int(match[1]) if match else 0
+
+
+def step_of_file(path: Path, choice: Choice | None = None) -> int:
+    """Return the step of one weight file: the one that it holds, that of its name, else 0.
+
+    Raises
+    ------
+    CheckpointError
+        If it is no weight file, or cannot be read.
+    """
+    if path.suffix not in FILE_SUFFIXES:
+        raise CheckpointError(f"{path} is no weight file; these end in {', '.join(FILE_SUFFIXES)}.")
+    chosen = choice or Choice()
+    found = held_step(path, chosen.key)
+    order = order_of([path.name], {} if found is None else {path.name: found}, chosen)
+    if not order.names:  # one model, without a time axis
+        return step_of_folder(path.parent)
+    return next(iter(order.names))

@@ -1,0 +1,235 @@
+"""Which files of a folder are the checkpoints of a run, and in which order."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ...errors import ArgumentError, CheckpointError
+from ..findings import some
+from .inside import Held
+from .names import count, read_name
+from .readings import NO_STEP, Reading, by_held, by_marks, by_shape, in_order, shape, stem
+
+ASKED = ("--exclude", "not in --only")
+"""How reasons begin that were asked for."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is said of a folder beside its path.
+
+    Parameters
+    ----------
+    step_from
+        Where the step stands: in names, as ``"epoch={}"`` (``*`` is any text), or under a key in
+        the files, as ``"iter_num"``. None: found out.
+    only, exclude
+        Patterns of names that are taken, and that are left out.
+
+    Examples
+    --------
+    >>> Choice("epoch={}").steps(["a_epoch=3-loss=2.5.pt", "b.pt"])
+    {'a_epoch=3-loss=2.5.pt': 3}
+    """
+
+    step_from: str | None = None
+    only: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("only", "exclude"):
+            if isinstance(getattr(self, name), str):
+                object.__setattr__(self, name, (getattr(self, name),))
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+            if not all(isinstance(each, str) and each for each in getattr(self, name)):
+                raise ArgumentError(f"{name} must be patterns of names such as 'best*'.")
+        source = self.step_from
+        if source is not None and (not isinstance(source, str) or source.count("{}") > 1):
+            raise ArgumentError(
+                "step_from must be a pattern of names with one {}, such as 'epoch={}', or a key of "
+                f"the files, such as 'iter_num'; got {source!r}."
+            )
+
+    @property
+    def key(self) -> str | None:
+        """The key of the files that the step stands under, or None."""
+        named = self.step_from is not None and "{}" not in self.step_from
+        return self.step_from if named else None
+
+    def leaves_out(self, name: str) -> str | None:
+        """Return why a file is left out by its name, or None."""
+        names = {name, name.rstrip("/"), stem(name)}
+        excluded = [p for p in self.exclude if any(fnmatch.fnmatchcase(n, p) for n in names)]
+        if excluded:
+            return f"--exclude '{excluded[0]}'"
+        if self.only and not any(fnmatch.fnmatchcase(n, p) for n in names for p in self.only):
+            return f"not in --only {' '.join(map(repr, self.only))}"
+        return None
+
+    def steps(self, names: Sequence[str]) -> dict[str, int]:
+        """Return the steps that a pattern reads from names."""
+        before, _, after = (self.step_from or "").partition("{}")
+        number = r"(\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?:[kKmMbBtT](?![A-Za-z]))?)"
+        parts = [".*?".join(map(re.escape, part.split("*"))) for part in (before, after)]
+        start = "" if before else r"(?<![\d.])"
+        whole = re.compile(f"{start}{parts[0]}{number}{parts[1]}")
+        matches = {name: whole.search(stem(name)) for name in names}
+        counts = {name: count(m[1]) for name, m in matches.items() if m is not None}
+        return {name: value for name, value in counts.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Order:
+    """The files that are checkpoints, by step, and why the others are not.
+
+    Attributes
+    ----------
+    names
+        ``{step: name}``, increasing.
+    unit
+        What steps count: ``"step"``, ``"epoch"`` or ``"tokens"``.
+    source
+        Where they were read from, such as ``"the names, checkpoint-{}"``.
+    left_out
+        ``(name, why)`` of files of weights that are not taken.
+    """
+
+    names: Mapping[int, str] = field(default_factory=dict)
+    unit: str = "step"
+    source: str = ""
+    left_out: tuple[tuple[str, str], ...] = ()
+
+    def lines(self, chosen: Sequence[int] | None = None) -> list[str]:
+        """Return what is taken and from where, and what is left out, at most five names of a kind.
+
+        Parameters
+        ----------
+        chosen
+            The steps that are taken, by default all.
+        """
+        steps = list(self.names) if chosen is None else list(chosen)
+        plural = "" if len(steps) == 1 else "s"
+        reach = f"{steps[0]:,} to {steps[-1]:,}" if plural else f"{steps[0]:,}"
+        unit = self.unit if self.unit == "tokens" else f"{self.unit}{plural}"
+        lines = [f"{len(steps)} checkpoint{plural}, {unit} {reach}, by {self.source}"]
+        by_reason: dict[str, list[str]] = {}
+        for name, why in self.left_out:
+            by_reason.setdefault(why, []).append(name)
+        return lines + [f"left out: {some(n)} ({why})" for why, n in by_reason.items()]
+
+
+def order_of(
+    names: Sequence[str],
+    held: Mapping[str, Held] | Callable[[str], Held | None] | None = None,
+    choice: Choice | None = None,
+) -> Order:
+    r"""Return which files are the checkpoints of a run, and their steps.
+
+    A step that files hold counts before their names. Of a name only a number counts that a word
+    for steps marks, or that alone tells apart names that are otherwise alike.
+
+    Parameters
+    ----------
+    names
+        Names of files, and of folders with a ``/`` at the end.
+    held
+        What files hold, by name.
+    choice
+        What was said: where the step stands, and which files are meant.
+
+    Raises
+    ------
+    CheckpointError
+        If two readings are possible, or two files stand for one step; the message names both.
+
+    Examples
+    --------
+    >>> print("\n".join(order_of(["step_1k.pt", "step_10k.pt", "best.pt"]).lines()))
+    2 checkpoints, steps 1,000 to 10,000, by the names, step_{}
+    left out: best.pt (no step in it or its name)
+    """
+    choice = choice or Choice()
+    reasons = {name: choice.leaves_out(name) for name in names}
+    left = {name: why for name, why in reasons.items() if why is not None}
+    wanted = [name for name in names if name not in left]
+    if names and not wanted:
+        raise CheckpointError(
+            f"nothing is left of {some(list(names))}: {next(iter(left.values()))}."
+        )
+    inside = held if isinstance(held, Mapping) else _all_held(wanted, held)
+    asked = choice.step_from is not None
+    reading = _asked(wanted, inside, choice) if asked else _found(wanted, inside)
+    if reading is None:
+        return Order(left_out=tuple({**dict.fromkeys(wanted, NO_STEP), **left}.items()))
+    rest = {n: NO_STEP for n in wanted if n not in reading.steps and n not in reading.left_out}
+    return Order(
+        {step: name for name, step in in_order(reading.steps)},
+        reading.unit,
+        reading.source,
+        tuple(sorted({**reading.left_out, **rest, **left}.items())),
+    )
+
+
+def _all_held(names: Sequence[str], read: Callable[[str], Held | None] | None) -> dict[str, Held]:
+    found = {} if read is None else {name: read(name) for name in names}
+    return {name: each for name, each in found.items() if each is not None}
+
+
+def _asked(names: Sequence[str], held: Mapping[str, Held], choice: Choice) -> Reading:
+    """Return the reading that was asked for."""
+    source = choice.step_from or ""
+    if choice.key is not None:
+        steps = {n: each.value for n, each in held.items()}
+        unit = next((each.unit for each in held.values()), "step")
+        reading = Reading(steps, unit, f"{source} in the files", "")
+    else:
+        number = read_name(source.replace("{}", "1").replace("*", ""))
+        unit = "step" if number is None else number.unit
+        reading = Reading(choice.steps(names), unit, f"the names, {source}", "")
+    if not reading.steps:
+        raise CheckpointError(f"--step-from '{source}' reads no step from {some(list(names))}.")
+    for step, several in reading.doubles().items():
+        raise CheckpointError(
+            f"--step-from '{source}' reads {step} from {several[0]} and from {several[1]}; leave "
+            f"one out with --exclude '{several[1].rstrip('/')}'."
+        )
+    rest = [name for name in names if name not in reading.steps]
+    reading.leave_out(rest, f"--step-from '{source}' reads no step from it")
+    return reading
+
+
+def _found(names: Sequence[str], held: Mapping[str, Held]) -> Reading | None:
+    """Return the reading that files and names give themselves."""
+    holding = by_held(names, held, "step")
+    if holding is None:
+        return (
+            by_marks(names)
+            or by_held(names, held, "tokens")
+            or by_held(names, held, "epoch")
+            or by_shape(names)
+        )
+    rest = [n for n in names if n not in holding.steps and n not in holding.left_out]
+    marked = [name for name in rest if read_name(stem(name)) is not None]
+    named = by_marks(marked)
+    if named is None:
+        return holding
+    if named.unit == "step" and _agree(holding, {shape(name) for name in marked}):
+        both = holding.steps | named.steps
+        if len(set(both.values())) == len(both):
+            source = f"{holding.source}, and {named.source}"
+            return Reading(both, "step", source, "", holding.left_out | named.left_out)
+    if 2 * len(holding.steps) >= len(names):
+        holding.leave_out(marked, "holds no step, as the others do")
+        return holding
+    named.leave_out(list(holding.steps), f"not named as the others are, {named.source}")
+    return named
+
+
+def _agree(holding: Reading, forms: set[str]) -> bool:
+    """Return whether files of these forms hold the steps that their names say."""
+    alike = {name: step for name, step in holding.steps.items() if shape(name) in forms}
+    numbers = {name: read_name(stem(name)) for name in alike}
+    return all(n is not None and n.value == alike[name] for name, n in numbers.items())

@@ -1,0 +1,148 @@
+"""The step in the name of a checkpoint, where a word says that it is one.
+
+A name is cut into numbers, dates, hashes and the text between them. A number is a step if the word
+before it is one for steps (``step500``, ``iter_500``, ``ckpt-500``, ``epoch=3``, ``tokens_2B``), or
+if the name begins with it and goes on with such a word (``500_steps``), or if the name is nothing
+else (``500``). A loss, a version, a date or a size of the model is none.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TypeAlias
+
+_UNITS = {
+    "step": "step steps iter iters iteration iterations it itr update updates timestep timesteps",
+    "checkpoint": "ckpt ckpts checkpoint chkpt snapshot",
+    "epoch": "epoch epochs ep",
+    "tokens": "token tokens tok toks",
+}
+_WORDS = {word: kind for kind, words in _UNITS.items() for word in words.split()}
+_ENDINGS = tuple(word for word in _WORDS if len(word) > 3)  # globalstep500, modelepoch3
+_FINEST = tuple(_UNITS)  # a step says more than an epoch, where a name holds both
+# Words before numbers that say how well a model does, or which run it is, and not when.
+_OTHERS = """
+    loss acc accuracy ppl perplexity bleu score metric reward val valid eval test train auc f lr wd
+    bs seed v ver version rank fold h d dim layer layers heads gpu node of
+"""
+_NO_STEP = frozenset(_OTHERS.split())
+_SCALES = {"": 0, "k": 3, "m": 6, "b": 9, "t": 12}
+_TOKEN = re.compile(
+    r"""(?P<hash>(?<![A-Za-z0-9])(?=[0-9a-f]*\d)(?=(?:[0-9a-f]*[a-f]){2})[0-9a-f]{6,}(?![A-Za-z0-9]))
+    | (?P<date>(?<!\d)(?:19|20)\d\d(?P<sep>[-_.]?)(?:0[1-9]|1[0-2])(?P=sep)(?:0[1-9]|[12]\d|3[01])
+        (?:[-_T ]?\d\d[-_:.h]?\d\d(?:[-_:.]?\d\d)?)?(?!\d))
+    | (?P<number>\d+(?:\.\d+)?(?:e[-+]?\d+)?)
+        (?P<scale>[kmbt](?![a-z])|[kmbt](?=step|iter|epoch|tok))?""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+_SHARD = re.compile(r"-\d{5}-of-\d{5}")
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number in a name.
+
+    Attributes
+    ----------
+    value
+        The number, with its suffix k, M, B or T; None of a date, a hash and what is not whole.
+    kind
+        ``"step"``, ``"checkpoint"``, ``"epoch"`` or ``"tokens"`` by the word that marks it, else
+        ``""``; ``"none"`` if a word says that it is something else.
+    pattern
+        The name with ``{}`` for this number and ``*`` for all others.
+    """
+
+    value: int | None
+    kind: str
+    pattern: str
+
+    @property
+    def unit(self) -> str:
+        """What it counts."""
+        return self.kind if self.kind in ("epoch", "tokens") else "step"
+
+
+def numbers_of(name: str) -> list[Number]:
+    """Return the numbers in a name, without its suffix of files.
+
+    Examples
+    --------
+    >>> [(n.value, n.kind, n.pattern) for n in numbers_of("epoch=1-step=2k")]
+    [(1, 'epoch', 'epoch={}-step=*'), (2000, 'step', 'epoch=*-step={}')]
+    """
+    found = [] if _SHARD.search(name) else list(_TOKEN.finditer(name))
+    ends = [0, *(match.end() for match in found)]
+    texts = [name[a : m.start()] for a, m in zip(ends, found, strict=False)] + [name[ends[-1] :]]
+    before = [_last_word(text) for text in texts[:-1]]
+    after = [_first_word(text) for text in texts[1:]]
+    # 500_steps_3_epochs: words follow their numbers if the name begins with one.
+    follow = bool(found) and not texts[0] and all(word in _WORDS for word in after)
+    numbers = []
+    for i, match in enumerate(found):
+        words = after if follow else before
+        kind = _WORDS.get(words[i], "none" if words[i] in _NO_STEP else "")
+        if kind in ("", "checkpoint") and i == len(found) - 1:  # run_500steps, ckpt_3_epochs
+            kind = _WORDS.get(after[i], kind)
+        if len(found) == 1 and match.group() == name:
+            kind = "step"
+        pattern = "".join(
+            text + ("" if j == len(found) else "{}" if j == i else "*")
+            for j, text in enumerate(texts)
+        )
+        numbers.append(Number(_value(match, kind), kind, pattern))
+    return numbers
+
+
+def read_name(name: str) -> Number | None:
+    """Return the number in a name that is marked as its step, the finest of several; else None.
+
+    Examples
+    --------
+    >>> read_name("epoch=0-val_loss=5.70").value, read_name("step_10k").value
+    (0, 10000)
+    >>> read_name("model_v2"), read_name("round_1_final")
+    (None, None)
+    """
+    marked = [n for n in numbers_of(name) if n.kind in _FINEST and n.value is not None]
+    return min(marked, key=lambda number: _FINEST.index(number.kind), default=None)
+
+
+_Match: TypeAlias = "re.Match[str]"
+
+
+def count(text: str) -> int | None:
+    """Return a count such as ``"500"``, ``"1.5k"`` or ``"2e4"``, or None if it is not whole."""
+    match = _TOKEN.fullmatch(text)
+    return None if match is None or match["number"] is None else _scaled(match)
+
+
+def _value(match: _Match, kind: str) -> int | None:
+    if match["number"] is not None:
+        return _scaled(match)
+    # A step may look like a date (20001015), the number of a checkpoint is one.
+    dated = match["date"] is not None and kind in ("step", "epoch") and match.group().isdecimal()
+    return int(match.group()) if dated else None
+
+
+def _scaled(match: _Match) -> int | None:
+    value = Decimal(match["number"]).scaleb(_SCALES[(match["scale"] or "").lower()])
+    return int(value) if value == value.to_integral_value() and value < 10**18 else None
+
+
+def _last_word(text: str) -> str:
+    words = _WORD.findall(text)
+    return _normal(words[-1]) if words else ""
+
+
+def _first_word(text: str) -> str:
+    words = _WORD.findall(text)
+    return _normal(words[0]) if words else ""
+
+
+def _normal(word: str) -> str:
+    word = word.lower()
+    return next((end for end in _ENDINGS if word.endswith(end)), word)

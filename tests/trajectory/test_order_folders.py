@@ -1,0 +1,101 @@
+"""Folders as users have them: opened in the right order, or refused with both readings."""
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from ontogeny import Trajectory
+from ontogeny.cli import main
+from ontogeny.errors import CheckpointError
+
+
+def weights(seed=0):
+    return {"w": torch.randn(4, 4, generator=torch.manual_seed(seed))}
+
+
+def ran(*arguments):
+    with pytest.raises(SystemExit) as end:
+        main(list(map(str, arguments)))
+    return end.value.code
+
+
+@pytest.fixture
+def lightning(tmp_path):
+    """A folder as Lightning writes it: the step stands in the files, the loss in the names."""
+    for epoch, (step, loss) in enumerate([(900, 5.70), (1800, 4.95), (2700, 1.76)]):
+        state = {"epoch": epoch, "global_step": step, "state_dict": weights(epoch)}
+        torch.save(state, tmp_path / f"epoch={epoch}-val_loss={loss:.2f}.ckpt")
+    torch.save({"epoch": 2, "global_step": 2700, "state_dict": weights(2)}, tmp_path / "last.ckpt")
+    return tmp_path
+
+
+def test_files_are_ordered_by_what_they_hold_and_copies_are_named(lightning):
+    run = Trajectory.from_folder(lightning)
+    assert [(c.step, c.label[:7]) for c in run] == [
+        (900, "epoch=0"),
+        (1800, "epoch=1"),
+        (2700, "epoch=2"),
+    ]
+    first, left = run.lines()
+    assert first == "3 checkpoints, steps 900 to 2,700, by global_step in the files"
+    assert left.startswith("left out: last.ckpt (holds step 2700, as epoch=2-val_loss=1.76.ckpt")
+    assert [f.kind for f in run.audit()] == ["unnumbered"]
+    by_epoch = Trajectory.from_folder(lightning, step_from="epoch={}")
+    assert by_epoch.steps.tolist() == [0, 1, 2]
+
+
+def test_the_command_shows_what_would_be_taken(lightning, capsys):
+    assert ran("steps", lightning, "--exclude", "last*") == 0
+    out = capsys.readouterr().out
+    assert "3 checkpoints, steps 900 to 2,700, by global_step in the files" in out
+    assert "left out: last.ckpt (--exclude 'last*')" in out
+    assert "1,800  epoch=1-val_loss=4.95.ckpt" in out
+    assert ran("steps", lightning, "--step-from", "epoch={}", "--only", "epoch=[01]*") == 0
+    assert "2 checkpoints, epochs 0 to 1, by the names, epoch={}" in capsys.readouterr().out
+
+
+def test_the_trainers_state_counts_and_its_root_model_is_named(tmp_path):
+    for step in (10, 20):
+        path = tmp_path / f"checkpoint-{step}"
+        path.mkdir()
+        save_file(weights(step), path / "model.safetensors")
+        (path / "trainer_state.json").write_text(json.dumps({"global_step": step}))
+    save_file(weights(20), tmp_path / "model.safetensors")
+    run = Trajectory.from_folder(tmp_path)
+    assert run.steps.tolist() == [10, 20] and not run.audit()
+    assert run.lines()[0].endswith("by trainer_state.json in the files")
+    assert run.lines()[1] == "left out: model.safetensors (the folder's own model, without a step)"
+
+
+def test_a_step_in_the_header_of_a_safetensors_file_counts(tmp_path):
+    for name, step in (("a", "20"), ("b", "3")):
+        save_file(weights(int(step)), tmp_path / f"{name}.safetensors", {"step": step})
+    assert [c.label[0] for c in Trajectory.from_folder(tmp_path)] == ["b", "a"]
+
+
+def test_two_readings_are_refused_and_the_advice_works(tmp_path):
+    for epoch, step in ((0, 900), (1, 500)):
+        torch.save(weights(step), tmp_path / f"epoch_{epoch}_step_{step}.pt")
+    with pytest.raises(CheckpointError, match=r"2 ways: .*--step-from 'epoch_\{\}_step_\*'"):
+        Trajectory.from_folder(tmp_path)
+    assert Trajectory.from_folder(tmp_path, step_from="epoch_{}_step_*").steps.tolist() == [0, 1]
+
+
+def test_other_folders_beside_checkpoints_are_none(tmp_path):
+    for name in ("step_1_images", "logs", "epoch_1"):
+        (tmp_path / name).mkdir()
+    for step in (1, 2):
+        torch.save(weights(step), tmp_path / f"step_{step}.pt")
+    run = Trajectory.from_folder(tmp_path)
+    assert run.steps.tolist() == [1, 2] and len(run.lines()) == 1
+
+
+def test_unreadable_checkpoints_end_an_audit_with_3(tmp_path, capsys):
+    for step in (1, 2):
+        torch.save(weights(step), tmp_path / f"step_{step}.pt")
+    assert ran("audit", tmp_path) == 0
+    whole = (tmp_path / "step_2.pt").read_bytes()
+    (tmp_path / "step_2.pt").write_bytes(whole[: len(whole) // 2])
+    assert ran("audit", tmp_path) == 3 and "step 2 cannot be read" in capsys.readouterr().out

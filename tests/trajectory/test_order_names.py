@@ -1,0 +1,213 @@
+"""The step in a name, and the order of names: the tables."""
+
+import pytest
+
+from ontogeny.errors import ArgumentError, CheckpointError
+from ontogeny.trajectory.order import Choice, order_of
+from ontogeny.trajectory.order.inside import Held
+
+# One file or folder: its step and what that counts, or None.
+NAMES = {
+    "checkpoint-500/": (500, "step"),
+    "checkpoint_500/": (500, "step"),
+    "step500/": (500, "step"),
+    "step-00000512/": (512, "step"),
+    "step_500": (500, "step"),
+    "global_step500/": (500, "step"),
+    "globalstep=500": (500, "step"),
+    "GlobalStep500.pt": (500, "step"),
+    "iter_0000500/": (500, "step"),
+    "iteration-500.pth": (500, "step"),
+    "it500.pt": (500, "step"),
+    "CKPT_7.pt": (7, "step"),
+    "ckpt-7.pth.tar": (7, "step"),
+    "ckpt.500.pt": (500, "step"),
+    "snapshot_3.pt": (3, "step"),
+    "500.safetensors": (500, "step"),
+    "00500.pt": (500, "step"),
+    "500_steps.pt": (500, "step"),
+    "500steps.pt": (500, "step"),
+    "run_500steps.pt": (500, "step"),
+    "10k_steps.pt": (10_000, "step"),
+    "10ksteps.pt": (10_000, "step"),
+    "500_step_3_epoch.pt": (500, "step"),
+    "step_1k.pt": (1_000, "step"),
+    "step_10k.pt": (10_000, "step"),
+    "step_1.5k.pt": (1_500, "step"),
+    "step_2M.pt": (2_000_000, "step"),
+    "step_1e5.pt": (100_000, "step"),
+    "step_20001015.pt": (20_001_015, "step"),
+    "epoch=1-step=500.ckpt": (500, "step"),
+    "epoch=1-step=500-v1.ckpt": (500, "step"),
+    "epoch=0-val_loss=5.70.ckpt": (0, "epoch"),
+    "epoch=12-val_acc=0.91.ckpt": (12, "epoch"),
+    "model_epoch0_loss5.70.pt": (0, "epoch"),
+    "loss=5-epoch=3.ckpt": (3, "epoch"),
+    "epoch_03/": (3, "epoch"),
+    "ep3.pt": (3, "epoch"),
+    "5epochs.pt": (5, "epoch"),
+    "epoch_5_of_10.pt": (5, "epoch"),
+    "bs32_lr3e-4_epoch10_acc0.87.pt": (10, "epoch"),
+    "ckpt_3_epochs.pt": (3, "epoch"),
+    "tokens_2B.pt": (2_000_000_000, "tokens"),
+    "ckpt-1.5B-tokens.pt": (1_500_000_000, "tokens"),
+    "stage1-step1000-tokens5B/": (1_000, "step"),
+    "gpt2-124M-step-500.pt": (500, "step"),
+    "pythia-70m-step1000/": (1_000, "step"),
+    "llama-7b-ckpt-20.pt": (20, "step"),
+    "seed42_step100.pt": (100, "step"),
+    "lr1e-4_step_500.pt": (500, "step"),
+    "ckpt_0_2026-11-10.pt": (0, "step"),
+    "2026-11-10_ckpt_5.pt": (5, "step"),
+    "20261110_153000_step_5.pt": (5, "step"),
+    "step_100_a3f9b2.pt": (100, "step"),
+    "ckpt_final_step_9.pt": (9, "step"),
+    "model_v2.pt": None,
+    "round_1_final.pt": None,
+    "model_500.pt": None,
+    "best.pt": None,
+    "best_val_loss=5.70.ckpt": None,
+    "last-v1.ckpt": None,
+    "final/": None,
+    "checkpoint-final/": None,
+    "ckpt_2026-11-10.pt": None,
+    "ckpt_20261110.pt": None,
+    "ckpt_a3f9b2.pt": None,
+    "epoch_2.5.pt": None,
+    "loss_5.70.pt": None,
+    "model-00001-of-00002.safetensors": None,
+    "pytorch_model.bin": None,
+    "gpt2-124M.pt": None,
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_step_of_a_name(name):
+    order = order_of([name])
+    if NAMES[name] is None:
+        assert not order.names and order.left_out == ((name, "no step in it or its name"),)
+    else:
+        assert order.names == {NAMES[name][0]: name} and order.unit == NAMES[name][1]
+
+
+# Names of a folder, and what of them is taken by which step; all others are left out.
+FOLDERS = [
+    (["step_2.pt", "step_10.pt", "step_1.pt"], {1: "step_1.pt", 2: "step_2.pt", 10: "step_10.pt"}),
+    (["step_500.pt", "step_1k.pt"], {500: "step_500.pt", 1000: "step_1k.pt"}),
+    (["model_5.pt", "model_10.pt"], {5: "model_5.pt", 10: "model_10.pt"}),
+    (["a-7b-5.pt", "a-7b-10.pt"], {5: "a-7b-5.pt", 10: "a-7b-10.pt"}),
+    (["checkpoint-5/", "checkpoint-9/", "final/"], {5: "checkpoint-5/", 9: "checkpoint-9/"}),
+    (["checkpoint-5/", "checkpoint-9/", "step_3.pt"], {5: "checkpoint-5/", 9: "checkpoint-9/"}),
+    (["epoch=0-step=5.ckpt", "epoch=1-step=9.ckpt", "epoch=1-step=9-v1.ckpt", "last.ckpt"],
+     {5: "epoch=0-step=5.ckpt", 9: "epoch=1-step=9.ckpt"}),
+    (["epoch=0-val_loss=5.70.ckpt", "epoch=1-val_loss=4.95.ckpt"],
+     {0: "epoch=0-val_loss=5.70.ckpt", 1: "epoch=1-val_loss=4.95.ckpt"}),
+    (["step_1_apple.pt", "step_2_pear.pt"], {1: "step_1_apple.pt", 2: "step_2_pear.pt"}),
+    (["model_v1.pt", "model_v2.pt"], {}),
+    (["ckpt_2026-11-10.pt", "ckpt_2026-11-11.pt"], {}),
+    (["round_1.pt", "round_2.pt", "best.pt"], {1: "round_1.pt", 2: "round_2.pt"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("names", "taken"), FOLDERS)
+def test_the_order_of_names(names, taken):
+    order = order_of(names)
+    assert dict(order.names) == taken and list(order.names) == sorted(order.names)
+    assert {name for name, _ in order.left_out} == set(names) - set(taken.values())
+    assert all(why for _, why in order.left_out)
+
+
+def held(key="step", unit="step", **values):
+    return {f"{name}.pt": Held(value, unit, key) for name, value in values.items()}
+
+
+def test_a_step_in_the_file_counts_before_its_name():
+    names = ["round_1_final.pt", "round_1_begin.pt"]
+    order = order_of(names, held(round_1_final=20_000, round_1_begin=0))
+    assert dict(order.names) == {0: "round_1_begin.pt", 20_000: "round_1_final.pt"}
+    assert order.source == "step in the files"
+    order = order_of(["ckpt_1.pt", "ckpt_2.pt"], held(ckpt_1=500, ckpt_2=100))
+    assert dict(order.names) == {100: "ckpt_2.pt", 500: "ckpt_1.pt"}
+
+
+def test_of_several_files_with_one_step_the_one_that_is_named_by_it_counts():
+    names = ["ckpt_100.pt", "ckpt_200.pt", "best.pt", "last.pt"]
+    order = order_of(names, held(ckpt_100=100, ckpt_200=200, best=100, last=250))
+    assert dict(order.names) == {100: "ckpt_100.pt", 200: "ckpt_200.pt", 250: "last.pt"}
+    assert order.left_out == (("best.pt", "holds step 100, as ckpt_100.pt does"),)
+    order = order_of(["a_1.pt", "a_2.pt", "best.pt"], held(a_1=10, a_2=20, best=20))
+    assert dict(order.names) == {10: "a_1.pt", 20: "a_2.pt"}
+
+
+def test_a_file_without_a_step_has_that_of_its_name_where_both_agree_elsewhere():
+    names = ["ckpt_0.pt", "ckpt_100.pt", "ckpt_200.pt"]
+    order = order_of(names, held(ckpt_100=100, ckpt_200=200))
+    assert dict(order.names) == {0: "ckpt_0.pt", 100: "ckpt_100.pt", 200: "ckpt_200.pt"}
+    order = order_of(names, held(ckpt_100=5000, ckpt_200=9000))
+    assert dict(order.names) == {5000: "ckpt_100.pt", 9000: "ckpt_200.pt"}
+    assert order.left_out == (("ckpt_0.pt", "holds no step, as the others do"),)
+
+
+def test_a_step_in_the_name_says_more_than_an_epoch_in_the_file():
+    epochs = held("epoch", "epoch", step_5=0, step_9=1)
+    assert list(order_of(["step_5.pt", "step_9.pt"], epochs).names) == [5, 9]
+    order = order_of(["a.pt", "b.pt"], held("epoch", "epoch", a=1, b=0))
+    assert dict(order.names) == {0: "b.pt", 1: "a.pt"} and order.unit == "epoch"
+
+
+AMBIGUOUS = [
+    (["checkpoint_1_500.pt", "checkpoint_1_900.pt"], {}, "checkpoint_{}_*", "checkpoint_*_{}"),
+    (["epoch_0_step_900.pt", "epoch_1_step_500.pt"], {}, "epoch_*_step_{}", "epoch_{}_step_*"),
+    (["a_1_900.pt", "a_2_500.pt"], {}, "a_{}_*", "a_*_{}"),
+    (["checkpoint-5/", "step5/"], {}, "--only 'checkpoint-*/'", "--only 'step*/'"),
+    (["step_1.pt", "step_2.pt", "x_step_1.pt", "x_step_2.pt"], {}, "'step_*.pt'", "'x_step_*.pt'"),
+    (["step_1.pt", "step_01.pt"], {}, "both stand for step 1;", "--exclude 'step_01.pt'"),
+    (["e_1.pt", "e_2.pt"], held(e_1=9, e_2=9), "--step-from step", "--step-from 'e_{}'"),
+    (["best.pt", "last.pt"], held(best=9, last=9), "best.pt and last.pt both hold step 9", ""),
+]
+
+
+@pytest.mark.parametrize(("names", "inside", "one", "other"), AMBIGUOUS)
+def test_where_two_readings_are_possible_both_are_named(names, inside, one, other):
+    with pytest.raises(CheckpointError) as refused:
+        order_of(names, inside)
+    assert one in str(refused.value) and other in str(refused.value)
+
+
+def test_what_is_said_counts():
+    names = ["epoch_0_step_900.pt", "epoch_1_step_500.pt", "best.pt"]
+    order = order_of(names, choice=Choice("epoch_{}"))
+    assert list(order.names) == [0, 1] and order.unit == "epoch"
+    assert order.left_out == (("best.pt", "--step-from 'epoch_{}' reads no step from it"),)
+    assert list(order_of(names, choice=Choice("epoch_*_step_{}")).names) == [500, 900]
+    assert list(order_of(["m1.5k", "m2k"], choice=Choice("m{}")).names) == [1500, 2000]
+    only = order_of(["a_1.pt", "a_2.pt", "b_1.pt", "b_2.pt"], choice=Choice(only="a_*"))
+    assert list(only.names.values()) == ["a_1.pt", "a_2.pt"]
+    assert only.left_out[0] == ("b_1.pt", "not in --only 'a_*'")
+    some = order_of(["step_1/", "step_2/"], choice=Choice(exclude=["step_2"]))
+    assert dict(some.names) == {1: "step_1/"} and some.left_out == (
+        ("step_2/", "--exclude 'step_2'"),
+    )
+    key = order_of(["step_1.pt"], held("n", step_1=7), Choice("n"))
+    assert dict(key.names) == {7: "step_1.pt"}
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"step_from": "a{}b{}"}, "step_from must be a pattern of names with one {}"),
+        ({"only": [3]}, "only must be patterns of names"),
+    ],
+)
+def test_wrong_choices_are_refused(said, message):
+    with pytest.raises(ArgumentError, match=message):
+        Choice(**said)
+
+
+def test_a_choice_that_leaves_nothing_or_reads_nothing_is_refused():
+    with pytest.raises(CheckpointError, match=r"nothing is left of a_1.pt: --exclude 'a\*'"):
+        order_of(["a_1.pt"], choice=Choice(exclude="a*"))
+    with pytest.raises(CheckpointError, match=r"--step-from 'x=\{\}' reads no step from a_1.pt"):
+        order_of(["a_1.pt"], choice=Choice("x={}"))
+    with pytest.raises(CheckpointError, match=r"reads 1 from a_1_2\.pt and from a_1_3\.pt"):
+        order_of(["a_1_2.pt", "a_1_3.pt"], choice=Choice("a_{}"))
