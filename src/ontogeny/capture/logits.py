@@ -12,7 +12,11 @@ from torch import Tensor, nn
 
 from ..errors import ArgumentError
 from ..inputs.batches import Batch
-from .forward import first_tensor
+from .forward import first_tensor, quiet, run
+
+_ROWS = 1024  # positions at once: bounds the float32 copy of half-precision logits
+_CHUNK = 1 << 26  # logits that are mapped and normalised at once, 268 MB in float32
+_AT_ONCE = 2 * _CHUNK  # more than so many are never held together
 
 
 class LogitRows:
@@ -27,19 +31,23 @@ class LogitRows:
         The model's name in messages.
     head
         Its linear map to the vocabulary, or None if it is not known.
+    in_parts
+        Whether they are taken by `parts`: then logits too large to be held at once never are.
     """
 
-    def __init__(self, name: str, head: nn.Module | None) -> None:
+    def __init__(self, name: str, head: nn.Module | None, in_parts: bool = False) -> None:
         self._name = name
-        self._head = head
+        self._head, self._in_parts = head, in_parts
         self._returned: Any = None
         self._select = False
+        self._hidden: Tensor | None = None
 
     @classmethod
-    def of(cls, model: nn.Module) -> LogitRows:
+    def of(cls, model: nn.Module, in_parts: bool = False) -> LogitRows:
         """Return what takes the logits of `model`."""
         path = head_path(model)
-        return cls(type(model).__name__, None if path is None else model.get_submodule(path))
+        head = None if path is None else model.get_submodule(path)
+        return cls(type(model).__name__, head, in_parts)
 
     def choose(self, batch: Batch, row: np.ndarray, column: np.ndarray) -> None:
         """Begin a batch: positions (row, column) of it are wanted, in this order."""
@@ -62,10 +70,49 @@ class LogitRows:
             return None
         self._selected = True
         index = self._index.to(hidden.device)
-        return (hidden.flatten(0, 1).index_select(0, index)[None], *args[1:])
+        rows = hidden.flatten(0, 1).index_select(0, index)
+        if self._in_parts and self.is_large(self._count):
+            self._hidden = rows  # mapped in parts when they are taken
+            rows = rows[:1]
+        return (rows[None], *args[1:])
 
     def _after_head(self, _module: nn.Module, _args: Any, output: Any) -> None:
         self._returned = output
+
+    def is_large(self, rows: int) -> bool:
+        """Return whether the logits of so many positions are too large to be held at once."""
+        return rows * getattr(self._head, "out_features", 0) > _AT_ONCE
+
+    def learn(self, model: nn.Module, batch: Batch) -> None:
+        """See from a small batch whether the model returns its vocabulary map's output untouched.
+
+        Else the first batch shows it, and all its logits are held for that.
+        """
+        self.choose(batch, np.zeros(1, int), np.zeros(1, int))
+        with quiet(model), self.attached():
+            self._taken(run(model, batch))
+
+    def parts(self, output: Any) -> Iterator[tuple[slice, Tensor]]:
+        """End a batch: yield (positions, vocabulary) logits, some positions at once.
+
+        Raises
+        ------
+        ArgumentError
+            If the model's output holds no logits of the right shape.
+        """
+        logits, hidden = self._taken(output), self._hidden
+        self._hidden = None
+        if logits is None:
+            return
+        rows = max(1, min(_ROWS, _CHUNK // max(logits.shape[-1], 1)))
+        for start in range(0, self._count, rows):
+            part = slice(start, min(start + rows, self._count))
+            if hidden is None:
+                yield part, logits[part]
+            else:
+                assert self._head is not None
+                yield part, self._head(hidden[part])
+        self._returned = None
 
     def take(self, output: Any) -> Tensor | None:
         """End a batch: return (positions, vocabulary) logits; None if none was wanted.
@@ -75,6 +122,10 @@ class LogitRows:
         ArgumentError
             If the model's output holds no logits of the right shape.
         """
+        return self._taken(output)
+
+    def _taken(self, output: Any) -> Tensor | None:
+        """Return the logits that the model gave; None if none was wanted."""
         returned, self._returned = self._returned, None
         if not self._count:
             return None
@@ -84,11 +135,12 @@ class LogitRows:
         self._select = logits is returned
         if not self._selected:
             logits = logits.flatten(0, 1).index_select(0, self._index.to(logits.device))
-        return logits.reshape(self._count, -1)
+        return logits.reshape(-1, logits.shape[-1])
 
     def _checked(self, output: Any) -> Tensor:
         logits = logits_of(output)
-        shape = (1, self._count) if self._selected else self._shape
+        given = self._count if self._hidden is None else 1
+        shape = (1, given) if self._selected else self._shape
         if not isinstance(logits, Tensor) or tuple(logits.shape[:-1]) != tuple(shape):
             got = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
             raise ArgumentError(

@@ -17,7 +17,7 @@ from .causality import check_causal
 from .collect import Collector
 from .logits import LogitRows
 
-_ROWS_AT_ONCE = 1024  # bounds the float32 copy of half-precision logits
+_TEXTS = 16  # of a batch, by default
 
 
 def next_tokens(inputs: Inputs) -> np.ndarray:
@@ -58,7 +58,11 @@ class PredictionCollector(Collector):
         self.vocabulary = 0
         self.name = type(model).__name__
         self._targets = inputs.ids
-        self._logits = LogitRows.of(model)
+        self._logits = LogitRows.of(model, in_parts=True)
+        width = inputs.ids.shape[1]
+        if self._logits.is_large(_TEXTS * width):
+            shortest = inputs.subset([int(np.argmin(inputs.lengths))])
+            self._logits.learn(model, shortest.batches(1)[0])
 
     @abstractmethod
     def add(self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor) -> None:
@@ -92,19 +96,17 @@ class PredictionCollector(Collector):
         ArgumentError
             If the model gives too few logits for the inputs' token ids.
         """
-        logits = self._logits.take(output)
-        if logits is None:
-            return
-        self.vocabulary = logits.shape[-1]
-        if len(self._target) and int(self._target.max()) >= self.vocabulary:
-            raise ArgumentError(  # on a GPU the lookup would fail without a message
-                f"{self.name} gives {self.vocabulary} logits, too few for the token id "
-                f"{int(self._target.max())} of the inputs; is this its tokenizer?"
-            )
         text = self._batch.rows[self._row]
         column = np.arange(self.positions.shape[1])[self._batch.columns][self._column]
-        target = self._target.to(logits.device)
-        for start in range(0, len(target), _ROWS_AT_ONCE):
-            rows = slice(start, start + _ROWS_AT_ONCE)
-            log_p = logits[rows].float().log_softmax(-1)
-            self.add(text[rows], column[rows], target[rows], log_p)
+        for rows, logits in self._logits.parts(output):
+            self._check_size(logits.shape[-1])
+            target = self._target[rows].to(logits.device)
+            self.add(text[rows], column[rows], target, logits.float().log_softmax(-1))
+
+    def _check_size(self, size: int) -> None:
+        self.vocabulary = size
+        if int(self._target.max()) >= size:
+            raise ArgumentError(  # on a GPU the lookup would fail without a message
+                f"{self.name} gives {size} logits, too few for the token id "
+                f"{int(self._target.max())} of the inputs; is this its tokenizer?"
+            )

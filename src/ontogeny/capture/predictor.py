@@ -341,9 +341,9 @@ class _AtTokens(Collector):
         self._log_p[at] = log_p_right[:, 0].double().cpu().numpy()
         self._rank[at] = 1 + ahead.sum(dim=1).cpu().numpy()
         if self._top:
-            values, ids = torch.sort(log_p, dim=1, descending=True, stable=True)
-            self._answer[at] = ids[:, : self._top].cpu().numpy()
-            self._answer_log_p[at] = values[:, : self._top].double().cpu().numpy()
+            values, ids = _likeliest(log_p, self._top)
+            self._answer[at] = ids.cpu().numpy()
+            self._answer_log_p[at] = values.double().cpu().numpy()
 
     def result(self) -> xr.Dataset:
         """Return what was read, see `Predictor.at`."""
@@ -358,3 +358,24 @@ class _AtTokens(Collector):
             },
             attrs={"vocabulary": self._vocabulary},
         )
+
+
+def _likeliest(log_p: Tensor, top: int) -> tuple[Tensor, Tensor]:
+    """Return the largest values of each row and their places; of equal ones the first.
+
+    A whole vocabulary is sorted only where a value is equal to the last of them.
+
+    Examples
+    --------
+    >>> _likeliest(torch.tensor([[0.0, 2.0, 1.0, 2.0], [3.0, 3.0, 3.0, 0.0]]), 2)[1].tolist()
+    [[1, 3], [0, 1]]
+    """
+    values, ids = log_p.topk(top, dim=1)
+    tied = (log_p >= values[:, -1:]).sum(dim=1) > top
+    ids = ids.sort(dim=1).values
+    values, order = log_p.gather(1, ids).sort(dim=1, descending=True, stable=True)
+    ids = ids.gather(1, order)
+    if bool(tied.any()):
+        sorted_values, places = log_p[tied].sort(dim=1, descending=True, stable=True)
+        values[tied], ids[tied] = sorted_values[:, :top], places[:, :top]
+    return values, ids

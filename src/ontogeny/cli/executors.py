@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -42,24 +44,61 @@ def executor_for(
 
 @contextmanager
 def _processes(workers: int, gpus: Sequence[str]) -> Iterator[Executor]:
-    import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
     # Forking a process that holds OpenMP threads can hang; a fresh one is safe everywhere.
     context = multiprocessing.get_context("spawn")
     begun = context.Value("i", 0)
     pool = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(gpus, begun))
+    before = _answer_interrupts()
     try:
         yield pool
+    except KeyboardInterrupt:
+        pool.shutdown(cancel_futures=True)  # what is under way is finished, and kept
+        raise
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
         raise
     pool.shutdown()
+    if before is not None:
+        signal.signal(signal.SIGINT, before)
+
+
+def _answer_interrupts() -> Any:
+    """Let the first Ctrl-C finish what is under way and the second end all processes at once.
+
+    Otherwise the second one leaves this process waiting for workers that wait for it. The answer
+    stays until this process ends. Returns what answered before; None in a thread, which cannot.
+    """
+    asked = False
+
+    def answer(*_: Any) -> None:
+        nonlocal asked
+        if asked:
+            for worker in multiprocessing.active_children():
+                worker.kill()
+            os.write(2, b"\nontogeny: stopped; what is finished is kept.\n")
+            os._exit(130)
+        asked = True
+        os.write(2, b"\nontogeny: finishing what is under way; Ctrl-C again to stop now.\n")
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        return None
+    return signal.signal(signal.SIGINT, answer)
+
+
+def _end_with_parent() -> None:
+    """End this worker when its parent is gone, also one that was killed: it would idle for ever."""
+    if (parent := multiprocessing.parent_process()) is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _begin(gpus: Sequence[str], begun: Any) -> None:
     """Set up a worker: Ctrl-C is answered by its parent alone, and it sees one GPU of several."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
     if len(gpus) > 1:
         with begun.get_lock():
             number = begun.value

@@ -8,6 +8,7 @@ checkpoint), 130 stopped by Ctrl-C. What a study warns of becomes one line too.
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -34,9 +35,9 @@ def _run(arguments: list[str]) -> int:
         with _warnings_as_lines():
             code = app(arguments, prog_name="ontogeny", standalone_mode=False)
         sys.stdout.flush()
-        return _stopped() if code == STOPPED else code if isinstance(code, int) else 0
+        return _stopped(arguments) if code == STOPPED else code if isinstance(code, int) else 0
     except (KeyboardInterrupt, typer.Abort):
-        return _stopped()
+        return _stopped(arguments)
     except BrokenPipeError:  # the reader of a pipe has left, such as `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -52,9 +53,10 @@ def _run(arguments: list[str]) -> int:
         return int(error.exit_code)
 
 
-def _stopped() -> int:
+def _stopped(arguments: Sequence[str]) -> int:
     """Say what Ctrl-C leaves; typer answers it with the exit code alone, or lets it through."""
-    sys.stderr.write("\nontogeny: stopped; what is finished is kept, the same command goes on.\n")
+    again = shlex.join(["ontogeny", *arguments])
+    sys.stderr.write(f"\nontogeny: stopped; what is finished is kept. To go on: {again}\n")
     return STOPPED
 
 

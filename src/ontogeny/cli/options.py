@@ -87,9 +87,16 @@ def wished(
     step_from: StepFrom = "",
     only: Only = None,
     exclude: Exclude = None,
+    base: Annotated[
+        str,
+        typer.Option(
+            metavar="MODEL", help="What was fine-tuned, a folder or OWNER/NAME: it is step 0."
+        ),
+    ] = "",
 ) -> dict[str, Any]:
     """Return what was asked for, as `ontogeny.start.Wishes` takes it."""
     given = {"texts": texts, "steps": steps, "sets": sets, "model": model, "tokenizer": tokenizer}
+    given |= {"base": base}
     given |= chosen(step_from, only, exclude)
     return {key: value for key, value in {"preset": preset, **given}.items() if value}
 

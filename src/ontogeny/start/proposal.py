@@ -34,11 +34,12 @@ class Wishes:
     step_from: str = ""
     only: Sequence[str] = ()
     exclude: Sequence[str] = ()
+    base: str = ""
 
     @property
     def choice(self) -> dict[str, Any]:
         """What was said of a folder's files, as `Trajectory.from_folder` takes it."""
-        names = ("step_from", "only", "exclude")
+        names = ("step_from", "only", "exclude", "base")
         return {name: getattr(self, name) for name in names if getattr(self, name)}
 
     def options(self) -> list[str]:
@@ -59,6 +60,7 @@ class Wishes:
             "--step-from": [self.step_from],
             "--only": self.only,
             "--exclude": self.exclude,
+            "--base": [self.base],
         }
         return [part for name, values in given.items() for v in values if v for part in (name, v)]
 
@@ -141,6 +143,8 @@ def _trajectory(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -
     hub = is_repository(wishes.source)
     table = {"hub": wishes.source} if hub else {"folder": beside(wishes.source, folder)}
     table |= wishes.choice
+    if wishes.base and not is_repository(wishes.base):
+        table["base"] = beside(wishes.base, folder)
     if wishes.model:
         own_code.load(wishes.model)  # a wrong name is refused now
         table["model"] = _code(wishes.model, folder)

@@ -30,6 +30,7 @@ _HUB = {
 }
 _FOLDER = {"step_from": str, "only": str | tuple[str, ...], "exclude": str | tuple[str, ...]}
 _TRAJECTORY = {
+    "base": str,
     "folder": str,
     "hub": str,
     **_HUB,
@@ -198,7 +199,9 @@ def _trajectory(table: Mapping[str, Any], base: Path) -> Trajectory:
     if ("folder" in table) == ("hub" in table):
         raise ArgumentError('[trajectory] needs either folder = "..." or hub = "owner/name".')
     options = {key: table[key] for key in _HUB if key in table}
-    choice = {key: table[key] for key in _FOLDER if key in table}
+    choice = {key: table[key] for key in ("base", *_FOLDER) if key in table}
+    if "base" in choice and (base / choice["base"]).exists():
+        choice["base"] = base / choice["base"]
     own: dict[str, Any] = {}
     if "model" in table:
         own["model"] = own_code.load(table["model"], base)

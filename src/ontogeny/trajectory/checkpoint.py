@@ -89,12 +89,14 @@ class Checkpoint:
     @property
     def home(self) -> Checkpoint:
         """The stored checkpoint that configuration and tokenizer come from: usually itself."""
-        return self if self.derived is None else self.derived.here
+        return self if self.derived is None else self.derived.here.home
 
     @property
     def sources(self) -> tuple[Checkpoint, ...]:
         """The stored checkpoints that are read for its weights: usually itself alone."""
-        return (self,) if self.derived is None else self.derived.sources
+        if self.derived is None:
+            return (self,)
+        return tuple(dict.fromkeys(s for c in self.derived.sources for s in c.sources))
 
     @property
     def is_computed(self) -> bool:
@@ -193,9 +195,8 @@ class Checkpoint:
         assert self.derived is not None
         moved = self.derived.moved(function)
         here = moved.here
-        return replace(
-            self, weights=moved, derived=moved, template=here.template, source=here.source
-        )
+        template = here.template if isinstance(self.template, RemoteModel) else self.template
+        return replace(self, weights=moved, derived=moved, template=template, source=here.source)
 
     def digests(self) -> dict[str, str]:
         """Return ``{tensor name: digest}`` by content: dtype, shape and bytes.
@@ -260,7 +261,7 @@ class Checkpoint:
             If the folder is gone, or `config.json` cannot be read or fetched.
         """
         if self.derived is not None:
-            return self.derived.here.configuration()
+            return self.home.configuration()
         if self.source is not None:
             self.source.fetch("config.json")
         elif isinstance(self.weights, MemoryWeights):

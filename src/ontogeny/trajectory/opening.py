@@ -17,6 +17,7 @@ from typing import TypeAlias
 from torch import Tensor, nn
 
 from ..errors import ArgumentError, CheckpointError
+from .adapters import adapter_steps, find_base, open_adapters, with_base
 from .checkpoint import Checkpoint
 from .findings import Finding, some
 from .hub.names import Revisions, choose
@@ -68,8 +69,15 @@ class Catalogue:
 Opened: TypeAlias = tuple[tuple[Checkpoint, ...], Catalogue]
 
 
-def open_folder(folder: Path, model: Template | None, choice: Choice | None = None) -> Opened:
+def open_folder(
+    folder: Path,
+    model: Template | None,
+    choice: Choice | None = None,
+    base: str | Path | None = None,
+) -> Opened:
     """Return the checkpoints in `folder`, or the one that is this file or this folder.
+
+    Of adapters, step 0 is the base that they name, or the one that is given.
 
     Raises
     ------
@@ -83,8 +91,14 @@ def open_folder(folder: Path, model: Template | None, choice: Choice | None = No
         return _one_model(step_of_file(folder, choice), folder, model)
     if not folder.is_dir():
         raise ArgumentError(f"{folder} is neither a folder nor a file.")
+    start = None if base is None else find_base(base, model)
     checkpoints, incomplete = [], []
     paths, order = ordered(folder, choice)
+    adapters = adapter_steps(folder, paths)
+    if adapters:
+        adapted, others = open_adapters(folder, adapters, start, model), _unnumbered(order)
+        steps = tuple(checkpoint.step for checkpoint in adapted)
+        return adapted, Catalogue(steps, noted=others, order=order, choice=choice)
     for step, path in paths.items():
         try:
             weights = find_weights(path)
@@ -94,6 +108,8 @@ def open_folder(folder: Path, model: Template | None, choice: Choice | None = No
             # Otherwise it was deleted meanwhile, as the Trainer does with old checkpoints.
             if path.exists():
                 incomplete.append((step, str(error)))
+    if checkpoints and start is not None:
+        checkpoints = [*with_base(tuple(checkpoints), start)]
     if not checkpoints and not incomplete and _is_model(folder):
         return _one_model(step_of_folder(folder), folder, model)
     if not checkpoints:

@@ -76,6 +76,7 @@ class Trajectory:
         step_from: str | None = None,
         only: str | Sequence[str] = (),
         exclude: str | Sequence[str] = (),
+        base: str | Path | None = None,
     ) -> Trajectory:
         """Return the trajectory of a folder of checkpoints.
 
@@ -98,6 +99,10 @@ class Trajectory:
             in the files, as ``"iter_num"``.
         only, exclude
             Patterns of names that are taken, and that are left out, as ``"best*"``.
+        base
+            The model that was fine-tuned, a folder or OWNER/NAME of the Hub: it is step 0. Folders
+            of adapters (LoRA, rsLoRA, DoRA of peft) name theirs. Tensors of a head that it lacks
+            are those of the first checkpoint.
 
         Raises
         ------
@@ -110,7 +115,7 @@ class Trajectory:
         check_template(model)
         folder = Path(path).expanduser().resolve()
         choice = Choice(step_from, only, exclude)  # type: ignore[arg-type]
-        checkpoints, catalogue = open_folder(folder, model, choice)
+        checkpoints, catalogue = open_folder(folder, model, choice, base)
         title, home = folder.name, folder
         if folder.is_file():
             title, home = f"{folder.parent.name}/{folder.name}", folder.parent

@@ -214,7 +214,7 @@ def control_checkpoints(
     """
     check_choice("kind", kind, KINDS)
     random_state = check_whole("random_state", random_state, 0)
-    if any(c.derived is not None for c in checkpoints):
+    if any(isinstance(c.derived, ControlWeights) for c in checkpoints):
         raise ArgumentError(
             f"{title} is a control already; make controls of the run itself, with other seeds."
         )

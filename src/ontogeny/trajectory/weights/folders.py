@@ -89,7 +89,8 @@ def holds_weights(path: Path) -> bool:
     try:
         find_weights(path)
     except CheckpointError:
-        return any((path / f"{name}.index.json").is_file() for name in (SAFE, PICKLED))
+        others = (f"{SAFE}.index.json", f"{PICKLED}.index.json", "adapter_config.json")
+        return any((path / name).is_file() for name in others)
     return True
 
 

@@ -75,8 +75,6 @@ def model_class(folder: Path) -> Any:
     CheckpointError
         If there is no such class; remote code is never run.
     """
-    import transformers
-
     configuration = read_configuration(folder)
     _check_kernels(folder, read_configuration(folder, whole=True))
     if configuration is None:
@@ -86,15 +84,49 @@ def model_class(folder: Path) -> Any:
     names = configuration.get("architectures")
     if not (isinstance(names, list) and names and isinstance(names[0], str)):
         raise CheckpointError(f"{folder / 'config.json'} names no architectures; {PASS_MODEL}.")
-    cls = getattr(transformers, names[0], None) or _declared_class(names[0])
+    return named_class(names[0])
+
+
+def named_class(name: str) -> Any:
+    """Return the class of this name, of transformers or of an entry point.
+
+    Raises
+    ------
+    CheckpointError
+        If there is no such class.
+    """
+    import transformers
+
+    cls = getattr(transformers, name, None) or _declared_class(name)
     if not (isinstance(cls, type) and issubclass(cls, transformers.PreTrainedModel)):
         raise CheckpointError(
-            f"transformers has no model class {names[0]!r}, no installed package declares it "
+            f"transformers has no model class {name!r}, no installed package declares it "
             f"(entry points {GROUP}), and code that comes with a checkpoint is not run; install "
             f"the package that has the class, or {PASS_MODEL}."
-            f"{suggestion(names[0], dir(transformers))}"
+            f"{suggestion(name, dir(transformers))}"
         )
     return cls
+
+
+def checked_configuration(folder: Path, cls: Any = None) -> Any:
+    """Return the configuration in a folder, of this model class; it chooses no code.
+
+    Raises
+    ------
+    CheckpointError
+        If it asks for code, or transformers does not know it.
+    """
+    from transformers import AutoConfig
+
+    _check_kernels(folder, read_configuration(folder, whole=True))
+    kind = AutoConfig if cls is None else cls.config_class
+    try:
+        config = kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # whatever transformers raises
+        raise CheckpointError(f"{folder / 'config.json'} cannot be read: {error}") from error
+    if config._attn_implementation not in _OWN_ATTENTION:
+        config._attn_implementation = None
+    return config
 
 
 @cache

@@ -1,0 +1,276 @@
+"""Folders of adapters open as runs whose logits are peft's own, the base being step 0."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    BertForPreTraining,
+    BertForSequenceClassification,
+    GPT2Config,
+    GPT2ForSequenceClassification,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+)
+
+from ontogeny import Trajectory
+from ontogeny.errors import ArgumentError, CheckpointError
+from ontogeny.start import Wishes, propose
+from ontogeny.start.source import open_source
+from ontogeny.study.file import _trajectory
+
+peft = pytest.importorskip("peft")
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:peft")
+
+IDS = torch.arange(12).reshape(2, 6)
+GPT2 = (GPT2LMHeadModel, GPT2Config(n_layer=2, n_embd=16, n_head=2, vocab_size=40, n_positions=8))
+LLAMA = (
+    LlamaForCausalLM,
+    LlamaConfig(
+        num_hidden_layers=2,
+        hidden_size=16,
+        intermediate_size=24,
+        num_attention_heads=2,
+        vocab_size=40,
+        max_position_embeddings=8,
+    ),
+)
+BERT = (
+    BertForMaskedLM,
+    BertConfig(
+        num_hidden_layers=2,
+        hidden_size=16,
+        intermediate_size=24,
+        num_attention_heads=2,
+        vocab_size=40,
+        max_position_embeddings=8,
+    ),
+)
+LORA = {"r": 4, "lora_alpha": 8, "task_type": "CAUSAL_LM"}
+CASES = {
+    "gpt2": (GPT2, {**LORA, "target_modules": ["c_attn", "c_proj"]}),
+    "gpt2 rslora": (GPT2, {**LORA, "target_modules": ["c_fc"], "use_rslora": True}),
+    "gpt2 dora": (GPT2, {**LORA, "target_modules": ["c_attn", "c_proj"], "use_dora": True}),
+    "llama embedding": (LLAMA, {**LORA, "target_modules": ["q_proj", "embed_tokens"]}),
+    "gpt2 biases": (GPT2, {**LORA, "target_modules": ["c_attn"], "bias": "all"}),
+    "llama": (LLAMA, {**LORA, "target_modules": ["q_proj", "v_proj"]}),
+    "llama dora": (LLAMA, {**LORA, "target_modules": "all-linear", "use_dora": True}),
+    "llama saved": (
+        LLAMA,
+        {**LORA, "target_modules": ["o_proj"], "modules_to_save": ["lm_head", "embed_tokens"]},
+    ),
+    "llama patterns": (
+        LLAMA,
+        {
+            **LORA,
+            "target_modules": ["q_proj", "k_proj"],
+            "rank_pattern": {"layers.1.self_attn.q_proj": 2},
+            "alpha_pattern": {"k_proj": 32},
+        },
+    ),
+    "bert": (BERT, {"r": 4, "lora_alpha": 8, "target_modules": ["query", "value"]}),
+    "bert dora": (BERT, {"r": 4, "target_modules": ["query", "dense"], "use_dora": True}),
+}
+
+
+def write_run(folder, base_class, config, settings, cls=None, **loading):
+    """A base, two adapters on it, and the logits that peft itself gives at both."""
+    torch.manual_seed(0)
+    base_class(config).save_pretrained(folder / "base")
+    logits = {}
+    model = (cls or base_class).from_pretrained(folder / "base", **loading).eval()
+    with torch.no_grad():
+        logits[0] = model(IDS).logits
+    tuned = peft.get_peft_model(model, peft.LoraConfig(**settings))
+    for step in (5, 10):
+        with torch.no_grad():
+            for parameter in tuned.parameters():
+                if parameter.requires_grad:
+                    parameter.add_(torch.randn_like(parameter) * 0.1)
+        tuned.save_pretrained(folder / "run" / f"checkpoint-{step}")
+        tuned.eval()
+        with torch.no_grad():
+            logits[step] = tuned(IDS).logits
+    return logits
+
+
+def assert_logits(run, logits):
+    assert list(run.steps) == list(logits)
+    skeleton = run.skeleton()
+    for step, expected in logits.items():
+        with torch.no_grad():
+            for model in (run[step].model(), skeleton.load(step)):
+                torch.testing.assert_close(model(IDS).logits, expected, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_logits_are_those_of_peft_at_every_step(tmp_path, case):
+    (base, config), settings = case
+    logits = write_run(tmp_path, base, config, settings)
+    run = Trajectory.from_folder(tmp_path / "run")
+    assert_logits(run, logits)
+    with run[10].open() as reader:
+        for name in reader.names():
+            whole = reader.get(name)
+            assert (reader.shape(name), reader.dtype(name)) == (whole.shape, whole.dtype)
+            torch.testing.assert_close(reader.rows(name, 0, 3), whole[:3])
+
+
+@pytest.mark.parametrize(
+    ("base", "cls", "settings"),
+    [
+        (GPT2, GPT2ForSequenceClassification, {"target_modules": ["c_attn"]}),
+        (
+            (BertForPreTraining, BERT[1]),
+            BertForSequenceClassification,
+            {"target_modules": ["query"], "use_rslora": True},
+        ),
+    ],
+    ids=["gpt2", "bert"],
+)
+def test_a_classifier_on_a_base_without_a_head(tmp_path, base, cls, settings, caplog):
+    labelled = {**settings, "r": 4, "task_type": "SEQ_CLS"}
+    loading = {"num_labels": 3, "pad_token_id": 0}
+    logits = write_run(tmp_path, *base, labelled, cls, **loading)
+    del logits[0]  # its head was random then, and training has changed it since
+    for step in (5, 10):
+        assert (tmp_path / "run" / f"checkpoint-{step}").is_dir()
+    config = tmp_path / "base" / "config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "pad_token_id": 0}))
+    run = Trajectory.from_folder(tmp_path / "run")
+    assert type(run[10].model()) is cls
+    for step, expected in logits.items():
+        with torch.no_grad():
+            got = run[step].model()(IDS).logits
+        torch.testing.assert_close(got, expected, atol=1e-5, rtol=0)
+    with run[0].open() as first, run[5].open() as other:
+        head = "score.weight" if cls is GPT2ForSequenceClassification else "classifier.weight"
+        assert torch.equal(first.get(head), other.get(head))
+    assert "are those of checkpoint-5 at step 0" in caplog.text and head in caplog.text
+
+
+def test_one_adapter_is_a_run_of_base_and_adapter(tmp_path):
+    logits = write_run(tmp_path, *GPT2, CASES["gpt2"][1])
+    run = Trajectory.from_folder(tmp_path / "run" / "checkpoint-5")
+    assert_logits(run, {0: logits[0], 1: logits[5]})
+
+
+def test_a_base_is_named_where_the_adapter_names_another(tmp_path):
+    logits = write_run(tmp_path, *GPT2, CASES["gpt2"][1])
+    (tmp_path / "base").rename(tmp_path / "elsewhere")
+    with pytest.raises(CheckpointError, match=r"--base MODEL \(base= in Python\)"):
+        Trajectory.from_folder(tmp_path / "run")
+    assert_logits(Trajectory.from_folder(tmp_path / "run", base=tmp_path / "elsewhere"), logits)
+    LLAMA[0](LLAMA[1]).save_pretrained(tmp_path / "other")
+    wrong = Trajectory.from_folder(tmp_path / "run", base=tmp_path / "other")
+    with pytest.raises(CheckpointError, match=r"Is it the right base\?"):
+        wrong[5].model()
+
+
+def test_a_full_fine_tuning_begins_at_its_base(tmp_path):
+    torch.manual_seed(0)
+    base = GPT2LMHeadModel(GPT2[1])
+    base.save_pretrained(tmp_path / "base")
+    tuned = GPT2ForSequenceClassification.from_pretrained(tmp_path / "base", num_labels=3)
+    for step in (4, 8):
+        with torch.no_grad():
+            for parameter in tuned.parameters():
+                parameter.add_(0.01)
+        tuned.save_pretrained(tmp_path / "run" / f"checkpoint-{step}")
+    run = Trajectory.from_folder(tmp_path / "run", base=tmp_path / "base")
+    assert list(run.steps) == [0, 4, 8]
+    start, first = run[0].model(), run[4].model()
+    assert torch.equal(start.transformer.wte.weight, base.transformer.wte.weight)
+    assert torch.equal(start.score.weight, first.score.weight)
+    assert run[0].label == "base base" and len(set(run.fingerprints().values())) == 3
+
+
+def test_controls_and_audit_of_adapters(tmp_path):
+    write_run(tmp_path, *GPT2, CASES["gpt2"][1])
+    run = Trajectory.from_folder(tmp_path / "run")
+    assert not list(run.audit())
+    control = run.control("turned")
+    name = "transformer.h.0.attn.c_attn.weight"
+
+    def moved(trajectory):
+        with trajectory[0].open() as start, trajectory[10].open() as end:
+            assert torch.equal(
+                start.get("transformer.wte.weight"), end.get("transformer.wte.weight")
+            )
+            return torch.linalg.svdvals(end.get(name) - start.get(name)).numpy()
+
+    np.testing.assert_allclose(moved(run), moved(control), atol=1e-5)
+    assert np.sum(moved(control) > 1e-4) == 4
+    assert len(set(control.fingerprints().values())) == 3
+    assert control[10].model() is not None
+
+
+def test_memory_is_one_base_and_one_layer(tmp_path):
+    write_run(tmp_path, *LLAMA, CASES["llama"][1])
+    run = Trajectory.from_folder(tmp_path / "run")
+    with run[5].open() as one, run[10].open() as other:
+        name = "model.layers.0.mlp.up_proj.weight"
+        assert one.plan.parts.keys() == other.plan.parts.keys() and len(one.plan.parts) == 4
+        assert torch.equal(one.get(name), other.get(name))
+    before, after = run[5].digests(), run[10].digests()
+    assert {n for n in after if before[n] != after[n]} == {*one.plan.parts}
+
+
+@pytest.mark.parametrize(
+    "settings", [{"target_modules": ["wte"]}, {"target_modules": [], "modules_to_save": ["wte"]}]
+)
+def test_an_embedding_that_peft_unties_from_the_head_is_refused(tmp_path, settings):
+    settings["target_modules"] = [*settings["target_modules"], "c_attn"]
+    write_run(tmp_path, *GPT2, {**LORA, **settings})
+    run = Trajectory.from_folder(tmp_path / "run")
+    with pytest.raises(CheckpointError, match=r"adapts transformer\.wte\.weight, which the base"):
+        run[5].model()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"peft_type": "IA3"}, "kind IA3"),
+        ({"init_lora_weights": "pissa_niter_4"}, "init_lora_weights pissa"),
+        ({"lora_bias": True}, "lora_bias"),
+        ({"base_model_name_or_path": "\x1b[31m../x"}, r"base \\x1b\[31m"),
+    ],
+)
+def test_what_is_no_base_and_a_product_is_refused_with_the_remedy(tmp_path, change, message):
+    write_run(tmp_path, *GPT2, CASES["gpt2"][1])
+    for step in (5, 10):
+        path = tmp_path / "run" / f"checkpoint-{step}" / "adapter_config.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(CheckpointError, match=message) as caught:
+        Trajectory.from_folder(tmp_path / "run")
+    assert str(caught.value).isprintable()
+
+
+def test_a_study_file_names_the_base(tmp_path):
+    logits = write_run(tmp_path, *GPT2, CASES["gpt2"][1])
+    (tmp_path / "base").rename(tmp_path / "elsewhere")
+    table = _trajectory({"folder": "run", "base": "elsewhere"}, tmp_path)
+    assert_logits(table, logits)
+    with pytest.raises(ArgumentError, match="base goes with folder"):
+        _trajectory({"hub": "ada/tiny", "base": "elsewhere"}, tmp_path)
+    with pytest.raises(ArgumentError, match="base is for folders"):
+        open_source("ada/tiny", choice={"base": "elsewhere"})
+
+
+def test_the_command_writes_the_base_into_the_study_file(tmp_path):
+    write_run(tmp_path, *GPT2, CASES["gpt2"][1])
+    np.save(tmp_path / "ids.npy", np.arange(2000, dtype=np.uint16) % 40)
+    (tmp_path / "base").rename(tmp_path / "elsewhere")
+    wishes = Wishes(
+        str(tmp_path / "run"),
+        "weights",
+        [str(tmp_path / "ids.npy")],
+        base=str(tmp_path / "elsewhere"),
+    )
+    table = propose(wishes, tmp_path).content["trajectory"]
+    assert table["base"] == str(tmp_path / "elsewhere") and "--base" in wishes.options()
