@@ -52,7 +52,10 @@ def test_init_writes_a_file_with_comments_that_runs(there, tmp_path, capsys):
     assert "time: about 1 minute, by" in out and "on disk: " in out
     text = file.read_text()
     content = tomllib.loads(text)
-    assert content["inputs"]["bundled"] == "english" and content["inputs"]["max_texts"] == 20
+    assert (
+        content["inputs"]["bundled"] == "english-and-python"
+        and content["inputs"]["max_texts"] == 20
+    )
     assert content["trajectory"]["select"] == {"count": 3, "spacing": "log"}
     assert "# How well does the model predict these texts?" in text and "of 6 checkpoints" in text
     assert len(read_study(file).trajectory) == 3
@@ -70,7 +73,7 @@ def test_study_goes_from_a_folder_to_a_page_and_then_on_with_it(there, tmp_path,
     code, out, _ = call(capsys, *arguments, "--preset", "quick", "--steps", "0,4,16", *SMALL)
     page = folder / "report.html"
     assert code == 0 and f"page: {page}" in out and "preset quick" in out
-    assert "the English sample of ontogeny: 20 texts" in page.read_text()
+    assert "the English sample of ontogeny and Python" in page.read_text()
     for again in ((), ("--preset", "quick", "--steps", "0,4,16", *SMALL)):
         code, out, err = call(capsys, *arguments, *again)
         assert code == 0 and "going on with" in out and "all cells are done" in err

@@ -155,7 +155,7 @@ def test_a_fit_from_the_kernel_finds_the_concepts_of_the_stack(run, found, monke
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_gives_sparse_codes_and_repeats_itself(run, method, monkeypatch):
-    monkeypatch.setattr("ontogeny.concepts.joint.crosscoder.EPOCHS", 5)
+    monkeypatch.setattr("ontogeny.concepts.joint.codes.EPOCHS", 5)
     X = run.activations[::3]
     first, second = (
         make(method=method, reseeds=0, n_draws=0).fit(X, groups=run.texts) for _ in range(2)

@@ -150,7 +150,7 @@ def test_a_concept_born_inside_of_another_is_born_when_it_writes_something_of_it
 
 @pytest.mark.parametrize("method", ["batchtopk", "l1"])
 def test_crosscoders_find_planted_features_and_fewer_than_ica(run, found, method, monkeypatch):
-    monkeypatch.setattr("ontogeny.concepts.joint.crosscoder.EPOCHS", 15)
+    monkeypatch.setattr("ontogeny.concepts.joint.codes.EPOCHS", 15)
     other = fitted(run, method=method, reseeds=0, n_draws=0)
     there = run.recovered(other.codes_, other.lives_.born)
     assert 0.3 < there.found < run.recovered(found.codes_, found.lives_.born).found

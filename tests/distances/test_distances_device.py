@@ -58,7 +58,7 @@ def test_all_pairs_of_any_number_of_steps_wait_once_for_each_argument(count):
         there = distances.pairwise(placed(STACK[:count]), placed(CODES[:count]), workers=1)
     assert device.count == 2
     here = distances.pairwise(STACK[:count], CODES[:count], workers=1)
-    np.testing.assert_allclose(there, here, rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(there, here, rtol=1e-10, atol=1e-10)
 
 
 def test_series_of_dictionaries_wait_a_fixed_number_of_times():

@@ -16,6 +16,7 @@ from transformers import PreTrainedTokenizer, PreTrainedTokenizerFast
 from helpers.paths import DATA
 from ontogeny import Inputs
 from ontogeny.errors import ArgumentError
+from ontogeny.tasks import train_tokenizer
 
 TEXTS = [
     "The cat sat on the mat, and the cat stayed.",
@@ -223,3 +224,17 @@ def test_real_text_round_trips():
     pairs = zip(inputs.tokens_of(sample), sample.text.tolist(), strict=True)
     assert all(word and word in inputs.texts[text] for word, text in pairs)
     assert np.all(inputs.special[~inputs.mask])
+
+
+def test_what_is_said_of_texts_counts_what_is_cut_off():
+    tokenizer = train_tokenizer(["the cat sat on the mat"] * 4, vocab_size=300)
+    long = " ".join(["cat"] * 90)
+    few = Inputs.from_texts(["a cat", long], tokenizer, max_length=16, form="one a line")
+    assert few.sentence.startswith("2 texts, one a line, ") and few.sentence.endswith("1 cut at 16")
+    assert few.cut_tokens + int(few.ordinary.sum()) == len(
+        [i for t in few.texts for i in tokenizer(t, add_special_tokens=False).input_ids]
+    )
+    assert len(few.warnings) == 2 and "only 2 texts" in few.warnings[0]
+    assert "--max-length" in few.warnings[1]
+    many = Inputs.from_texts([f"cat {n}" for n in range(25)], tokenizer)
+    assert many.warnings == [] and repr(many).startswith("Inputs(25 texts")

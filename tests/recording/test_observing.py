@@ -16,8 +16,7 @@ from ontogeny import needs
 from ontogeny.errors import ArgumentError, CheckpointError, StudyWarning
 from ontogeny.observables import EffectiveDimensions, Loss, Observable, WeightNorms
 from ontogeny.recording import read_observed
-from ontogeny.recording.budget import Budget
-from ontogeny.recording.observer import Observer
+from ontogeny.recording.observer import Budget, Observer
 
 STEPS = 24
 

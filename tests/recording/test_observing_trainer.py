@@ -8,7 +8,7 @@ import transformers
 import ontogeny as og
 from ontogeny.observables import AttentionEntropy, Loss
 from ontogeny.recording import read_observed, to_trainer
-from ontogeny.recording.budget import Budget
+from ontogeny.recording.observer import Budget
 
 
 def gpt2():

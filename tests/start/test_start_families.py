@@ -138,3 +138,11 @@ def test_sizes_follow_the_model():
     concepts = [table for table in tables if table["kind"] == "concepts"]
     assert {table["n_concepts"] for table in concepts} == {16}  # half of the width of 32
     assert shown.longest == 40 and VOCABULARY == 64
+
+
+def test_a_run_whose_last_checkpoint_diverged_keeps_its_loss_and_maps():
+    broken = build("gpt2")
+    with torch.no_grad():
+        next(broken.parameters()).fill_(torch.nan)
+    shown = look(og.Trajectory.from_models({0: build("gpt2"), 4: broken})[4], texts_of("gpt2"))
+    assert (shown.no_prediction, shown.no_maps) == ("", "")

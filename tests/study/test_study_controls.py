@@ -54,10 +54,11 @@ def test_a_node_holds_the_run_and_its_controls(folder):
 
 def test_the_run_itself_is_the_same_with_and_without(trajectory, folder, tmp_path):
     alone = study_of(trajectory).run(tmp_path / "alone")
+    verdicts = ("beyond", "learned", "changed", "judgeable", "outside", "p_learned_uncorrected")
     beside = og.open_study(folder).result
     for name, node in alone.children.items():
         for variable, values in node.data_vars.items():
-            if variable not in ("beyond", "learned", "changed", "judgeable"):
+            if variable not in verdicts:
                 xr.testing.assert_identical(
                     values, beside[name][variable].drop_vars("run", errors="ignore")
                 )

@@ -1,10 +1,12 @@
 import json
+import textwrap
 
 import pytest
 
 from helpers.paths import DATA
 from ontogeny.errors import ArgumentError
-from ontogeny.tasks import read_labelled, text_files
+from ontogeny.tasks import document_files, read_labelled, text_files
+from ontogeny.tasks.forms import WORDS
 
 LONG = "A sentence that is long enough to be a paragraph."
 
@@ -23,7 +25,7 @@ def folder(tmp_path):
 def test_a_folder_gives_all_its_text_files_by_name(folder):
     assert text_files(folder) == [
         f"{LONG} a",
-        f"{LONG} b wrapped",
+        f"{LONG} b\nwrapped",
         f"{LONG} b2",
         "c1",
         "c2",
@@ -34,7 +36,7 @@ def test_a_folder_gives_all_its_text_files_by_name(folder):
 
 def test_globs_files_and_repeats_are_read_once_in_the_order_given(folder):
     both = text_files([folder / "b.txt", str(folder / "*.txt")])
-    assert both == [f"{LONG} b wrapped", f"{LONG} b2", f"{LONG} a"]
+    assert both == [f"{LONG} b\nwrapped", f"{LONG} b2", f"{LONG} a"]
     assert text_files(str(folder / "**" / "*.jsonl")) == ["c1", "c2"]
 
 
@@ -46,6 +48,97 @@ def test_relative_paths_are_relative_to_here(folder, monkeypatch):
 def test_a_name_with_brackets_is_a_file_before_it_is_a_glob(tmp_path):
     (tmp_path / "notes[1].txt").write_text("kept", encoding="utf-8")
     assert text_files(tmp_path / "notes[1].txt") == ["kept"]
+
+
+PROSE = " ".join(
+    f"Sentence number {n} tells of one more thing that nobody knew." for n in range(40)
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "form", "count"),
+    [
+        (
+            "".join(f"A story about number {n}. {'It rains. ' * (n % 7)}\n" for n in range(80)),
+            "line",
+            80,
+        ),
+        (textwrap.fill(PROSE, 72) + "\n\n" + textwrap.fill(PROSE, 72) + "\n", "paragraph", 2),
+        (textwrap.fill(PROSE, 72), "file", 1),
+        (
+            "KING:\nHear me speak.\n\nALL:\nSpeak, speak.\n\nKING:\nYou are resolved.\n",
+            "paragraph",
+            3,
+        ),
+        ("def f(x):\n    return x\n\n\ndef g():\n    pass\n", "paragraph", 2),
+        ("A tale.\n\nIts end.\n<|endoftext|>\nAnother.\n<|endoftext|>\n", "document", 2),
+        (f" = Oak = \n \n {PROSE} \n {PROSE} \n \n = = Age = = \n \n {PROSE} \n", "line", 3),
+    ],
+)
+def test_the_form_of_plain_texts_is_recognised(tmp_path, content, form, count):
+    (tmp_path / "x.txt").write_text(content, encoding="utf-8")
+    found = document_files(tmp_path / "x.txt")
+    assert (found.form, len(found)) == (WORDS[form], count)
+
+
+def test_many_short_files_are_a_text_each(tmp_path):
+    for n in range(25):
+        (tmp_path / f"{n:02}.txt").write_text(f"Review {n}.\nGood.\n\nBuy it.\n", encoding="utf-8")
+    found = document_files(tmp_path)
+    assert found.form == WORDS["file"] and found.texts[3] == "Review 3.\nGood.\n\nBuy it."
+
+
+def test_white_space_and_short_pieces_stay_as_they_are(tmp_path):
+    (tmp_path / "x.txt").write_text("One\n\n  if x:\n\treturn  1\n\nTwo\n", encoding="utf-8")
+    assert text_files(tmp_path / "x.txt", unit="paragraph") == [
+        "One",
+        "  if x:\n\treturn  1",
+        "Two",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "texts"),
+    [
+        ("x.jsonl", '{"content": "a b", "id": "7"}\n{"content": " c", "id": "8"}\n', ["a b", " c"]),
+        ("x.json", '{"data": [{"story": "a b"}, {"story": "c d"}]}', ["a b", "c d"]),
+        ("x.csv", 'id,comment,stars\n1,"good, really",5\n2,so so,3\n', ["good, really", "so so"]),
+        (
+            "x.tsv",
+            'sentence\tlabel\n"hide new\t0\ncontains no wit\t1\n',
+            ['"hide new', "contains no wit"],
+        ),
+        (
+            "x.csv",
+            "1,It was a long day here.\n0,No rain fell.\n",
+            ["It was a long day here.", "No rain fell."],
+        ),
+    ],
+)
+def test_the_column_of_texts_is_guessed_where_one_is_text(tmp_path, name, content, texts):
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    assert text_files(tmp_path / name) == texts
+
+
+def test_a_parquet_file_is_read_by_its_column(tmp_path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = arrow.table({"id": [1, 2], "story": ["one two", "three four"]})
+    parquet.write_table(table, tmp_path / "x.parquet")
+    assert document_files(tmp_path / "x.parquet").form == "of the column 'story'"
+
+
+def test_of_several_columns_of_text_one_must_be_named(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("question,answer\nwho is it,nobody at all\nwhy so,just because\n")
+    with pytest.raises(ArgumentError, match=r"'question', 'answer'\): name one"):
+        text_files(path)
+    assert text_files(path, field="answer") == ["nobody at all", "just because"]
+
+
+def test_utf_16_without_a_mark_is_no_text(tmp_path):
+    (tmp_path / "x.txt").write_bytes("plain text".encode("utf-16-le"))
+    with pytest.raises(ArgumentError, match="zero bytes, as UTF-16 does"):
+        text_files(tmp_path / "x.txt")
 
 
 def test_units(folder):
@@ -78,7 +171,7 @@ def test_line_separators_inside_json_strings_do_not_break_lines(tmp_path):
         ("x.json", b"{", "not JSON"),
         ("x.json", b'{"text": "a"}', "must hold a list; it holds an object"),
         ("x.json", b"[1]", "entry 1 must be a string; it is the value 1"),
-        ("x.jsonl", b'"a"\n{"b": "c"}', "line 2 has no field 'text'; it has"),
+        ("x.jsonl", b'{"text": "a"}\n{"b": "c"}', "line 2 has no field 'text'; it has 'b'. Name"),
         ("x.jsonl", b'"a"\n{', "line 2 is not JSON"),
     ],
 )

@@ -99,3 +99,16 @@ def test_unreadable_checkpoints_end_an_audit_with_3(tmp_path, capsys):
     whole = (tmp_path / "step_2.pt").read_bytes()
     (tmp_path / "step_2.pt").write_bytes(whole[: len(whole) // 2])
     assert ran("audit", tmp_path) == 3 and "step 2 cannot be read" in capsys.readouterr().out
+
+
+def test_matrices_that_never_move_and_two_runs_are_findings(tmp_path):
+    for step in (1, 2, 3):
+        state = {"moving": weights(step)["w"], "still": weights()["w"], "norm": torch.ones(4)}
+        save_file(state, tmp_path / f"step_{step}.safetensors")
+    (finding,) = Trajectory.from_folder(tmp_path).audit()
+    assert finding.kind == "frozen" and "1 of 2 matrices never move" in finding.message
+    save_file({"moving": torch.ones(2, 2)}, tmp_path / "step_4.safetensors")
+    found = {f.kind: f.message for f in Trajectory.from_folder(tmp_path).audit()}
+    assert found["configuration"].endswith("leave one out: --exclude step_4.safetensors")
+    left = Trajectory.from_folder(tmp_path, exclude="step_4.safetensors")
+    assert [f.kind for f in left.audit()] == ["frozen"]

@@ -53,7 +53,7 @@ PUBLIC = {
         "semantics.clusters": ["Cluster", "most_clusters", "spectral_clusters"],
         "semantics.coarse_to_fine": ["CoarseToFine", "coarse_before_fine", "support_confusion"],
         "semantics.context_weights": ["ContextWeights", "context_weights", "factor_limits"],
-        "semantics.gradient_flow": ["closed_form", "half_times"],
+        "semantics.ufm_records": ["closed_form", "half_times"],
         "semantics.imbalance": ["StepImbalance", "loss_growth_rates", "step_imbalance"],
         "semantics.neighbours": ["NeighbourVectors", "neighbour_vectors"],
         "semantics.order_comparison": ["OrderComparison", "compare_order"],

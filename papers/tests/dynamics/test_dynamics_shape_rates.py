@@ -6,7 +6,7 @@ import pytest
 from helpers import shape_truths as truths
 from helpers.series_examples import LATE, planted
 from ontogeny.dynamics import compare_fits, compare_signals, learning_progress, regimes
-from ontogeny.dynamics.gradual import gradual_gains, gradual_levels
+from ontogeny.dynamics.regime_search import gradual_gains, gradual_levels
 from ontogeny_papers.dynamics.decay_shapes import TwoExponentials
 
 

@@ -6,8 +6,7 @@ from .directional import directional_derivatives
 from .families import family_of
 from .invariance import check_batch_invariance
 from .layer_readout import readout, written
-from .layers import match_layers
-from .listing import list_layers
+from .layers import list_layers, match_layers
 from .reading import ModelSource, modules_read, read
 from .settings import ReadingSettings
 from .shortcuts import activations, attention_entropy, losses

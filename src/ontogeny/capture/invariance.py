@@ -16,8 +16,7 @@ from ..inputs.sampling import TokenSample
 from .activation import ActivationCollector
 from .collect import feed
 from .forward import check_fits, takes
-from .layers import match_layers
-from .listing import list_layers
+from .layers import list_layers, match_layers
 
 _TOLERANCES = {torch.bfloat16: 5e-2, torch.float16: 1e-2}
 _TOLERANCE = 1e-4

@@ -26,8 +26,7 @@ from .collect import Collector, feed
 from .forward import check_fits, eager_attention
 from .gradients import GradientReading, gradients
 from .layer_readout import Readout, readouts, why_no_readout
-from .layers import match_attention, match_layers
-from .listing import list_layers
+from .layers import list_layers, match_attention, match_layers
 from .logits import head_path
 from .loss import LossCollector, resolve_objective
 from .predictor import Predictor, check_mask_token

@@ -110,6 +110,8 @@ def say(begun: Sequence[Begun], workers: int) -> None:
         of = f" of {each.file.stem}" if len(begun) > 1 else ""
         for line in each.proposal.lines:
             typer.echo(f"checkpoints{of}: {line}")
+        for line in each.proposal.texts:
+            typer.echo(f"texts{of}: {line}")
         typer.echo(f"model{of}: {each.proposal.shown.line}")
         typer.echo("\n".join(each.proposal.left_out_lines()), nl=bool(each.proposal.left_out))
     preset = begun[0].proposal.preset

@@ -66,7 +66,8 @@ def wished(
     texts: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FILE", help="Texts, or token ids (.npy, .bin); a sample of English by default."
+            metavar="FILE",
+            help="Texts, or token ids (.npy, .bin); English that is here by default.",
         ),
     ] = None,
     steps: Annotated[
@@ -84,6 +85,10 @@ def wished(
         str,
         typer.Option(metavar="NAME", help="A tokenizer on the Hub, a folder, FILE:NAME, or none."),
     ] = "",
+    max_length: Annotated[
+        int | None,
+        typer.Option(min=2, metavar="N", help="Tokens of a text; what follows is cut off."),
+    ] = None,
     step_from: StepFrom = "",
     only: Only = None,
     exclude: Exclude = None,
@@ -95,9 +100,9 @@ def wished(
     ] = "",
 ) -> dict[str, Any]:
     """Return what was asked for, as `ontogeny.start.Wishes` takes it."""
-    given = {"texts": texts, "steps": steps, "sets": sets, "model": model, "tokenizer": tokenizer}
-    given |= {"base": base}
-    given |= chosen(step_from, only, exclude)
+    given: dict[str, Any] = {"texts": texts, "steps": steps, "sets": sets}
+    given |= {"model": model, "tokenizer": tokenizer}
+    given |= {"max_length": max_length, "base": base, **chosen(step_from, only, exclude)}
     return {key: value for key, value in {"preset": preset, **given}.items() if value}
 
 

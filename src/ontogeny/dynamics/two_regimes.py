@@ -230,12 +230,12 @@ def regimes(
         return one
     p_third = job.p_third()
     places = job.places(2 if p_third <= level else 1)
-    p_gradual, level = job.p_gradual(places)
+    p_gradual, noise = job.p_gradual(places)
     one = dataclasses.replace(
         one,
         p_jumps=job.p_jumps(places),
         p_gradual=p_gradual,
-        gradual_ratio=float(level[-1] / level[0]),
+        gradual_ratio=float(noise[-1] / noise[0]),
     )
     if one.p_jumps <= max(JUMPS, 1 / (1 + n_draws)):
         return dataclasses.replace(one, reason="several jumps of the trend look like noise")

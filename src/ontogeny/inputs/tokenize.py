@@ -54,7 +54,8 @@ def tokenize(
         "pad_token_id": pad,
         "vocab_size": len(tokenizer),
         "padding_side": padding_side,
-        "truncated": sum(row["truncated"] for row in rows),
+        "truncated": sum(row["cut"] > 0 for row in rows),
+        "cut_tokens": sum(row["cut"] for row in rows),
         "dropped": len(texts) - len(kept),
     }
 
@@ -119,16 +120,17 @@ def _encode(texts: list[str], tokenizer: Any, max_length: int) -> list[dict[str,
         spans = None
         if fast:
             spans = np.array(encoded["offset_mapping"][index], dtype=np.int64).reshape(-1, 2)
-            truncated = bool(encoded.encodings[index].overflowing)
+            rest = encoded.encodings[index].overflowing
+            cut = sum(len(part.ids) - sum(part.special_tokens_mask) for part in rest)
         else:
             whole = tokenizer(texts[index], truncation=False, verbose=False)
-            truncated = len(whole["input_ids"]) > len(ids)
+            cut = len(whole["input_ids"]) - len(ids)
         rows.append(
             {
                 "ids": np.array(ids, dtype=np.int64),
                 "special": added | np.isin(ids, special_ids),
                 "spans": spans,
-                "truncated": truncated,
+                "cut": cut,
             }
         )
     return rows

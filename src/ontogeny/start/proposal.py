@@ -12,6 +12,7 @@ from ..errors import ArgumentError
 from ..observables import ModelFacts
 from ..study.file import make_sources
 from ..trajectory import Trajectory
+from ..trajectory.audit import configuration
 from .presets import ONE_MODEL, Preset, fitted, preset_named
 from .sets import with_sets
 from .shown import longest_of, look
@@ -31,6 +32,7 @@ class Wishes:
     sets: Sequence[str] = ()
     model: str = ""
     tokenizer: str = ""
+    max_length: int | None = None
     step_from: str = ""
     only: Sequence[str] = ()
     exclude: Sequence[str] = ()
@@ -57,6 +59,7 @@ class Wishes:
             "--set": self.sets,
             "--model": [self.model],
             "--tokenizer": [self.tokenizer],
+            "--max-length": [str(self.max_length or "")],
             "--step-from": [self.step_from],
             "--only": self.only,
             "--exclude": self.exclude,
@@ -79,6 +82,8 @@ class Proposal:
     """Which they are, in which order, and what is left out."""
     left_out: Mapping[str, str] = field(default_factory=dict)
     """Why observables of the preset are not in it, by kind."""
+    texts: Sequence[str] = ()
+    """What the texts are, and what too little of them costs."""
 
     def left_out_lines(self) -> list[str]:
         """Return for each reason which observables are left out."""
@@ -126,6 +131,9 @@ def propose(
     content = with_sets({**content, "observables": []}, early)
     chosen, inputs = make_sources(content, folder)
     before(chosen)
+    # From headers, before anything is computed; the audit of the result says the same.
+    found = [] if is_repository(wishes.source) else configuration(list(chosen))
+    lines = [*run.lines(), *(f"audit: {finding.message}" for finding in found)]
     if len(chosen) == 1:  # nothing moves that a control could follow
         content["controls"] = {"count": 0}
     shown = look(chosen[int(chosen.steps[-1])], next(iter(inputs.values())))
@@ -133,9 +141,9 @@ def propose(
     if shown.longest is not None and isinstance(length, int):
         content["inputs"]["max_length"] = min(length, shown.longest)
     content["observables"], left_out = fitted(preset, shown, len(chosen))
-    return Proposal(
-        wishes, preset, with_sets(content, late), shown, len(run), run.lines(), left_out
-    )
+    read = [line for texts in inputs.values() for line in (texts.sentence, *texts.warnings)]
+    final = with_sets(content, late)
+    return Proposal(wishes, preset, final, shown, len(run), lines, left_out, read)
 
 
 def _trajectory(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -> dict[str, Any]:
@@ -196,10 +204,11 @@ def _tokenizer(named: str, folder: Path) -> str:
 
 def _inputs(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -> dict[str, Any]:
     longest = longest_of(run.checkpoints[-1])
-    length = preset.length if longest is None else min(preset.length, longest)
+    length = wishes.max_length or preset.length
+    length = length if longest is None else min(length, longest)
     sizes = {"max_texts": preset.texts, "max_length": length}
     if not wishes.texts:
-        return {"bundled": "english", **sizes}
+        return {"bundled": "english-and-python", **sizes}
     paths = [beside(path, folder) for path in wishes.texts]
     tokens = [Path(path).suffix in _TOKEN_FILES for path in paths]
     if any(tokens) and not all(tokens):

@@ -15,7 +15,7 @@ from .. import capture
 from ..capture.causality import check_causal
 from ..capture.families import longest_text
 from ..capture.forward import quiet, run
-from ..capture.listing import LayerInfo
+from ..capture.layers import LayerInfo
 from ..capture.logits import logits_of
 from ..capture.loss import resolve_objective
 from ..capture.ov_circuit import check_has_ov_circuit
@@ -171,6 +171,8 @@ def _no_prediction(model: nn.Module, inputs: Inputs, objective: str) -> str:
         return "the tokenizer has no mask token"
     try:
         capture.losses(model, inputs, objective=objective)
+    except NonFiniteError:  # the last checkpoint diverged: others may have a loss
+        return ""
     except (OntogenyError, RuntimeError) as error:
         return str(error).split("\n")[0].rstrip(".")
     return ""
@@ -179,10 +181,12 @@ def _no_prediction(model: nn.Module, inputs: Inputs, objective: str) -> str:
 def _no_maps(model: nn.Module, inputs: Inputs) -> str:
     try:
         capture.attention_entropy(model, inputs)
+    except NonFiniteError:
+        return ""
     except LayerMatchError:
         own = "" if is_pretrained(model) else f": {_REMEDY}"
         return f"no module of {type(model).__name__} returns attention maps{own}"
-    except (NonFiniteError, RuntimeError) as error:
+    except RuntimeError as error:
         return str(error).split("\n")[0].rstrip(".")
     return ""
 

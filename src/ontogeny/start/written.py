@@ -16,8 +16,8 @@ _NOTES = {
         "tokenizer": "a name on the Hub, a folder, or a function of yours",
     },
     "inputs": {
-        "bundled": 'comes with ontogeny; files = ["my-texts/*.txt"] says more',
-        "files": 'cut at blank lines; unit = "line" cuts at lines',
+        "bundled": 'for want of yours; files = ["my-texts/*.txt"] says more',
+        "files": 'unit = "line", "paragraph", "document" or "file" says what one text is',
         "tokens": 'ids; of .bin files dtype = "uint16" is taken',
         "max_texts": "more texts: less noise, more time",
         "max_length": "tokens of a text",

@@ -75,6 +75,7 @@ _INPUTS = {
 # Keys that go with some of the sources alone.
 _GOES_WITH = {
     **dict.fromkeys(_DATA, ("dataset",)),
+    "field": ("files", "dataset"),
     **dict.fromkeys(_OF_TOKENS, ("tokens",)),
     "labels": ("texts",),
     "unit": ("files",),
@@ -132,11 +133,14 @@ def _bundled(where: str, table: Mapping[str, Any], base: Path) -> dict[str, Any]
 
 def _files(where: str, table: Mapping[str, Any], base: Path) -> dict[str, Any]:
     paths = [str(base / str(f)) for f in as_list(table["files"])]
-    wanted = {k: table[k] for k in ("unit", "encoding", "documents") if k in table}
+    wanted = {k: table[k] for k in ("unit", "field", "encoding", "documents") if k in table}
     found, limit = document_files(paths, **wanted), table.get("max_texts")
     texts = list(found.texts[:limit])
     documents = found.documents if "documents" in table else None
-    return {"texts": texts, "documents": _first(documents, texts), "source": where}
+    form = found.form
+    if len(texts) < len(found):
+        form = f"the first of {len(found):,}, {form}"
+    return {"texts": texts, "documents": _first(documents, texts), "source": where, "form": form}
 
 
 def _texts(where: str, table: Mapping[str, Any], base: Path) -> dict[str, Any]:

@@ -1,18 +1,29 @@
-"""Texts that come with the package, for where none are given."""
+"""Texts that come with the package or with Python, for where none are given."""
 
 from __future__ import annotations
 
+import hashlib
 from importlib import resources
 
-from ..errors import check_choice
-from .corpus import paragraphs
+from ..errors import OntogenyError, check_choice
+from .corpus import paragraphs, python_topics
 
-BUNDLED = {"english": "the English sample of ontogeny"}
+BUNDLED = {
+    "english": "the English sample of ontogeny",
+    "english-and-python": "the English sample of ontogeny and Python's documentation",
+}
 """Names of the texts, and how pages call them."""
+
+_SHORTEST, _LONGEST = 160, 400  # characters: sentences, and most of them within 64 tokens
 
 
 def bundled_texts(name: str = "english") -> list[str]:
-    """Return short texts that come with the package: plain English prose, 81 passages.
+    """Return short texts that every installation has.
+
+    ``"english"``, plain English prose, comes with the package: 81 passages. After them
+    ``"english-and-python"`` has some 230 paragraphs of Python's documentation (the topics of
+    ``help()``). One version of Python gives the same ones everywhere, and versions share most; a
+    Python without its documentation gives none.
 
     They are no sample of anything that a model was trained on, so they show how a model develops
     on plain English and not what it learned of its own data.
@@ -27,7 +38,35 @@ def bundled_texts(name: str = "english") -> list[str]:
     >>> texts = bundled_texts()
     >>> len(texts), texts[1][:26]
     (81, 'A river does not keep stil')
+    >>> bundled_texts("english-and-python")[:81] == texts
+    True
     """
     check_choice("bundled", name, BUNDLED)
-    path = resources.files(__package__) / "texts" / f"{name}.txt"
-    return paragraphs(path.read_text(encoding="utf-8"))
+    path = resources.files(__package__) / "texts" / "english.txt"
+    texts = paragraphs(path.read_text(encoding="utf-8"))
+    return texts if name == "english" else [*texts, *_of_python()]
+
+
+def _of_python() -> list[str]:
+    """Return paragraphs of prose from Python's documentation, well mixed.
+
+    They are ordered by digests, so that a version with one paragraph more changes one place.
+    """
+    try:
+        topics = python_topics()
+    except OntogenyError:  # Linux distributions may leave it out
+        return []
+    found = {text for topic in topics for text in paragraphs(topic) if _is_prose(text)}
+    return sorted(found, key=lambda text: hashlib.blake2b(text.encode()).digest())
+
+
+def _is_prose(text: str) -> bool:
+    letters = sum(c.isalpha() or c.isspace() for c in text)
+    marks = ("::=", ">>>", "|", "...")
+    return (
+        _SHORTEST <= len(text) <= _LONGEST
+        and text[0].isupper()
+        and text.endswith(".")
+        and letters / len(text) > 0.92
+        and not any(mark in text for mark in marks)
+    )

@@ -123,7 +123,14 @@ def split_texts(
     return rest, heldout
 
 
-def _documents() -> Iterator[str]:
+def python_topics() -> list[str]:
+    """Return the topics of ``help()``, in the order of their names.
+
+    Raises
+    ------
+    OntogenyError
+        If this Python was installed without its documentation.
+    """
     try:
         from pydoc_data.topics import topics
     except ImportError:
@@ -131,7 +138,11 @@ def _documents() -> Iterator[str]:
             "this Python was installed without pydoc_data, its documentation; "
             "give texts of your own."
         ) from None
-    yield from (topics[name] for name in sorted(topics))
+    return [topics[name] for name in sorted(topics)]
+
+
+def _documents() -> Iterator[str]:
+    yield from python_topics()
     sources = list(_standard_library())
     if not sources:
         raise OntogenyError(

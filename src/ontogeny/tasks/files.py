@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from ..errors import ArgumentError, check_choice
-from .corpus import paragraphs
+from .columns import SUFFIXES, read_columns
+from .forms import UNITS, WORDS, cut, form_of
 from .labelled import LabelledTexts
 
 Paths: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 _PLAIN = (".txt", ".md", ".rst", ".text")
 _MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
-_SUFFIXES = (*_PLAIN, ".json", ".jsonl")
+_OF_FOLDERS = (*_PLAIN, ".json", ".jsonl")
+_SUFFIXES = (*_PLAIN, *SUFFIXES)
 _WIKI_TITLE = re.compile(r"^(?=[^\S\n]*=[^\S\n]*[^=\s].*=[^\S\n]*$)", re.MULTILINE)
-_WIKI_HEADING = re.compile(r"^[^\S\n]*=.*=[^\S\n]*$", re.MULTILINE)
 
 
 def text_files(
     paths: Paths,
     *,
-    unit: str = "paragraph",
-    field: str = "text",
+    unit: str = "auto",
+    field: str | int | None = None,
     encoding: str = "utf-8",
 ) -> list[str]:
-    r"""Read texts from files, folders and globs.
+    r"""Read texts from files, folders and globs, as they stand there.
 
-    ``.json`` holds a list, ``.jsonl`` one value a line; a value is a string or an object whose
-    `field` is a string. Every other file is plain text: its lines of the form ``= Title =`` (the
-    headings of WikiText) are dropped and the rest is cut into `unit`. Empty texts are left out.
-    The order is that of the paths, in a folder or glob by name; a file named twice is read once.
+    ``.json``, ``.jsonl``, ``.csv``, ``.tsv`` and ``.parquet`` hold a text in each row: a string, or
+    what stands in the column `field`. Every other file is plain text: its lines of the form
+    ``= Title =`` (the headings of WikiText) are dropped and the rest is cut into `unit`. Empty
+    texts are left out. The order is that of the paths, in a folder or glob by name; a file named
+    twice is read once.
 
     Parameters
     ----------
@@ -44,10 +45,12 @@ def text_files(
         One or several of: a file, a folder (its text files, also in folders below), a glob such
         as ``"texts/**/*.txt"``.
     unit
-        ``"paragraph"`` (separated by blank lines, each put on one line), ``"line"`` (for files with
-        one text a line, such as WikiText) or ``"file"``.
+        What one text is: ``"line"`` (such as WikiText, without white space at its ends),
+        ``"paragraph"`` (between blank lines), ``"document"`` (between marks such as
+        ``<|endoftext|>``), ``"file"``; ``"auto"`` recognises which.
     field
-        The key of the text where JSON values are objects.
+        The column of the texts by name, or by number from 0 where no row names them. None takes a
+        column of a usual name (``text``, ``sentence``, ``content``, ...), or the only one of words.
     encoding
         Of files without a byte-order mark, which goes before it and is dropped.
 
@@ -61,9 +64,9 @@ def text_files(
     --------
     >>> import pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> _ = (folder / "wiki.txt").write_text(" = Lobster = \n \n A lobster is\n a crustacean .\n")
-    >>> text_files(folder / "*.txt")
-    ['A lobster is a crustacean .']
+    >>> _ = (folder / "wiki.txt").write_text(" = Lobster = \n \n A crustacean .\n It swims .\n")
+    >>> text_files(folder / "*.txt", unit="line")
+    ['A crustacean .', 'It swims .']
     """
     return list(document_files(paths, unit=unit, field=field, encoding=encoding).texts)
 
@@ -72,11 +75,11 @@ def document_files(
     paths: Paths,
     *,
     documents: str = "file",
-    unit: str = "paragraph",
-    field: str = "text",
+    unit: str = "auto",
+    field: str | int | None = None,
     encoding: str = "utf-8",
 ) -> LabelledTexts:
-    r"""Read texts as `text_files` does, with the document that each comes from.
+    r"""Read texts as `text_files` does, with the document that each comes from, and their form.
 
     Parameters
     ----------
@@ -96,33 +99,36 @@ def document_files(
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "wiki.txt"
     >>> _ = file.write_text(" = Lobster = \n \n A crustacean .\n \n = Oak = \n \n A tree .\n")
-    >>> document_files(file, documents="article", unit="line").documents.tolist()
-    [0, 1]
+    >>> found = document_files(file, documents="article")
+    >>> found.documents.tolist(), found.form
+    ([0, 1], 'one a line')
     """
-    check_choice("unit", unit, ("paragraph", "line", "file"))
+    check_choice("unit", unit, UNITS)
     check_choice("documents", documents, ("file", "article"))
-    grouped = [
-        [text for text in texts if text]
-        for path in _files(paths)
-        for texts in _documents(path, documents, unit, field, encoding)
-    ]
+    contents = {path: _content(path, encoding) for path in _files(paths)}
+    plain = [text for path, text in contents.items() if path.suffix.lower() not in SUFFIXES]
+    unit = form_of(plain) if unit == "auto" and plain else unit
+    forms = [WORDS[unit]] if plain else []
+    grouped = []
+    for path, content in contents.items():
+        if path.suffix.lower() in SUFFIXES:
+            texts, column = read_columns(path, content, field)
+            forms.append(f"of the column {column!r}" if column else "one an entry")
+            grouped.append([text for text in texts if text.strip()])
+        else:
+            articles = _WIKI_TITLE.split(content) if documents == "article" else [content]
+            grouped += [cut(article, unit) for article in articles]
     grouped = [texts for texts in grouped if texts]
     if not grouped:
         raise ArgumentError(f"paths {_shown(paths)} hold no text.")
     number = np.repeat(np.arange(len(grouped)), [len(texts) for texts in grouped])
-    return LabelledTexts(tuple(t for texts in grouped for t in texts), None, "files", (), number)
+    flat = tuple(text for texts in grouped for text in texts)
+    form = " and ".join(dict.fromkeys(forms))
+    return LabelledTexts(flat, None, "files", (), number, form)
 
 
-def _documents(
-    path: Path, documents: str, unit: str, field: str, encoding: str
-) -> Iterator[list[str]]:
-    plain = path.suffix.lower() not in (".json", ".jsonl")
-    if documents == "file" or not plain:
-        yield _read(path, unit, field, encoding)
-        return
-    content = read_text(path, encoding)
-    for article in _WIKI_TITLE.split(content):
-        yield _cut(article, unit)
+def _content(path: Path, encoding: str) -> str:
+    return "" if path.suffix.lower() == ".parquet" else read_text(path, encoding)
 
 
 def _files(paths: Paths) -> list[Path]:
@@ -137,7 +143,9 @@ def _matches(path: Path) -> list[Path]:
     if path.is_file():  # also a name with brackets in it, which a glob would misread
         return [path]
     if path.is_dir():
-        files = sorted(p for p in path.rglob("*") if p.suffix.lower() in _SUFFIXES)
+        named = sorted(p for p in path.rglob("*") if p.suffix.lower() in _SUFFIXES)
+        texts = [p for p in named if p.suffix.lower() in _OF_FOLDERS]
+        files = texts or named  # beside texts, tables say something about them
         wanted = f"no file that ends in {', '.join(_SUFFIXES)}"
     else:
         files = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
@@ -146,24 +154,6 @@ def _matches(path: Path) -> list[Path]:
     if not files:
         raise ArgumentError(f"paths: {str(path)!r} matches {wanted}.")
     return files
-
-
-def _read(path: Path, unit: str, field: str, encoding: str) -> list[str]:
-    content = read_text(path, encoding)
-    if path.suffix.lower() == ".json":
-        return list(_from_json(path, content, field))
-    if path.suffix.lower() == ".jsonl":
-        return list(_from_json_lines(path, content, field))
-    return _cut(content, unit)
-
-
-def _cut(content: str, unit: str) -> list[str]:
-    content = _WIKI_HEADING.sub("", content)
-    if unit == "line":
-        return [line.strip() for line in content.splitlines()]
-    if unit == "file":
-        return [content.strip()]
-    return paragraphs(content)
 
 
 def read_text(path: Path, encoding: str) -> str:
@@ -189,45 +179,12 @@ def read_text(path: Path, encoding: str) -> str:
         ) from None
     except LookupError:
         raise ArgumentError(f"encoding {encoding!r} is not known.") from None
+    if "\0" in decoded:
+        raise ArgumentError(
+            f"{path} holds zero bytes, as UTF-16 does that is read as {encoding}; name its "
+            "encoding, such as encoding='utf-16-le', or convert it to UTF-8."
+        )
     return decoded.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _from_json(path: Path, content: str, field: str) -> Iterator[str]:
-    values = _parse(str(path), content)
-    if not isinstance(values, list):
-        raise ArgumentError(f"{path} must hold a list; it holds {_kind(values)}.")
-    for i, value in enumerate(values):
-        yield _text(f"{path}, entry {i + 1}", value, field)
-
-
-def _from_json_lines(path: Path, content: str, field: str) -> Iterator[str]:
-    # Not splitlines(): JSON strings may hold the other line separators of Unicode.
-    for i, line in enumerate(content.split("\n")):
-        if line.strip():
-            where = f"{path}, line {i + 1}"
-            yield _text(where, _parse(where, line), field)
-
-
-def _parse(where: str, content: str) -> Any:
-    try:
-        return json.loads(content)
-    except json.JSONDecodeError as error:
-        raise ArgumentError(f"{where} is not JSON: {error}.") from None
-
-
-def _text(where: str, value: object, field: str) -> str:
-    if isinstance(value, dict):
-        if field not in value:
-            raise ArgumentError(f"{where} has no field {field!r}; it has {sorted(value)}.")
-        value = value[field]
-    if not isinstance(value, str):
-        raise ArgumentError(f"{where} must be a string; it is {_kind(value)}.")
-    return value.strip()
-
-
-def _kind(value: object) -> str:
-    names = {dict: "an object", list: "a list", str: "a string", type(None): "null"}
-    return names.get(type(value), f"the value {value!r}")
 
 
 def _shown(paths: Paths) -> str:

@@ -31,6 +31,8 @@ class LabelledTexts:
     documents
         (n,) the document that each text comes from, as a text or a whole number; None where it is
         not known. Texts of one document, and texts that repeat, are one unit: see `groups`.
+    form
+        How they stand in their files, such as ``"one a line"``; empty where it is not known.
 
     Examples
     --------
@@ -47,6 +49,7 @@ class LabelledTexts:
     source: str = "texts"
     skipped: tuple[str, ...] = ()
     documents: np.ndarray | None = None
+    form: str = ""
 
     def __post_init__(self) -> None:
         if not self.texts:
@@ -172,7 +175,7 @@ class LabelledTexts:
         """Tokenise the texts; labels and documents travel with them."""
         return Inputs.from_texts(
             self.texts, tokenizer, max_length, padding_side, self.labels, self.source,
-            self.documents,
+            self.documents, self.form,
         )  # fmt: skip
 
 

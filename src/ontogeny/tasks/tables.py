@@ -14,13 +14,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import ArgumentError, check_choice, suggestion
+from .columns import TEXT_NAMES
 from .files import read_text
 from .labelled import LabelledTexts, as_labels
 
 Column: TypeAlias = str | int
 FORMATS = ("tsv", "csv", "jsonl", "lines", "label-text", "cola")
 _SUFFIXES = {".tsv": "tsv", ".tab": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
-_TEXT_NAMES = ("sentence", "text", "review", "content", "document", "phrase")
 _LABEL_NAMES = ("label", "labels", "class", "category", "target", "sentiment", "acceptability")
 _NO_COLUMNS = ("lines", "label-text")
 _SHOWN = 5
@@ -253,13 +253,13 @@ class _Rows:
         columns = [column for _, column in self._given() if column is not None]
         if columns:
             return any(isinstance(column, str) for column in columns)
-        return any(name.strip().lower() in _TEXT_NAMES for name in first)
+        return any(name.strip().lower() in TEXT_NAMES for name in first)
 
     def _numbers(self, first: list[str]) -> tuple[int, int | None]:
         """Return the numbers of the text and the label column of a file without names."""
         if self.text is None:
             raise ArgumentError(
-                f"{self.source}: the first row names no text column ({', '.join(_TEXT_NAMES)}); "
+                f"{self.source}: the first row names no text column ({', '.join(TEXT_NAMES)}); "
                 f"give text= and label= as column numbers from 0. It reads {first}."
             )
         for name, column in self._given():
@@ -281,10 +281,10 @@ class _Rows:
                     f"{self.source} has no column {argument}={column!r}; it has "
                     f"{', '.join(map(repr, names))}.{suggestion(str(column), names)}"
                 )
-        found = self.text or next((by_lower[n] for n in _TEXT_NAMES if n in by_lower), None)
+        found = self.text or next((by_lower[n] for n in TEXT_NAMES if n in by_lower), None)
         if found is None:
             raise ArgumentError(
-                f"{self.source} has no column of a usual name ({', '.join(_TEXT_NAMES)}); name "
+                f"{self.source} has no column of a usual name ({', '.join(TEXT_NAMES)}); name "
                 f"one of {', '.join(map(repr, names))} as text=."
             )
         other = self.label or next((by_lower[n] for n in _LABEL_NAMES if n in by_lower), None)

@@ -19,7 +19,7 @@ class Finding:
     ----------
     kind
         Of weights: ``"unreadable"``, ``"identical"``, ``"shared-shard"``, ``"exchanged"``,
-        ``"mislabelled"``, ``"altered"``, ``"non-finite"``, ``"far"``, ``"order"``,
+        ``"mislabelled"``, ``"altered"``, ``"non-finite"``, ``"frozen"``, ``"far"``, ``"order"``,
         ``"initialisation"``, ``"loss"``. Of the rest: ``"configuration"``, ``"tokenizer"``,
         ``"missing"``, ``"ambiguous"``, ``"mixed"``, ``"unnumbered"``,
         ``"duplicate-dropped"``, ``"incomplete"``, ``"temporary"``.

@@ -198,9 +198,16 @@ def _further(others: Sequence[Row], *, whole: bool) -> str:
     if not others:
         return ""
     beyond = sum(row.beyond for row in others)
+    if not beyond:
+        few = (
+            "1 further quantity is"
+            if len(others) == 1
+            else f"{len(others):,} further quantities are"
+        )
+        return f"{few} not shown to have changed beyond motion"
     if len(others) == 1:
-        return f"{beyond} of 1 further quantity changed beyond its motion"
-    many = "all" if beyond == len(others) and whole else "none" if not beyond else f"{beyond:,}"
+        return "1 of 1 further quantity changed beyond its motion"
+    many = "all" if beyond == len(others) and whole else f"{beyond:,}"
     return f"{many} of {len(others):,} further quantities changed beyond {its(beyond)} motion"
 
 

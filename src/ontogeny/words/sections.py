@@ -97,5 +97,9 @@ def _input_line(data: Mapping[str, Any]) -> str:
         for key, noun in (("texts", "text"), ("tokens", "token"))
         if isinstance(data.get(key), int)
     ]
+    if isinstance(form := data.get("form"), str):
+        sizes.insert(1, form)
+    if isinstance(warnings := data.get("warnings"), list):
+        sizes += [f"warning: {warning}" for warning in warnings]
     name = str(data.get("source") or data.get("name", ""))
     return plain_text(": ".join(filter(None, [name, ", ".join(sizes)])))

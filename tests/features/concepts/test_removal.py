@@ -20,7 +20,7 @@ from ontogeny.capture import ReadingSettings
 from ontogeny.capture.gradients import gradients
 from ontogeny.errors import ArgumentError, NonFiniteError
 from ontogeny.features.concepts.removal import LossAtTokens
-from ontogeny.inputs.tokens import TokenSample
+from ontogeny.inputs.sampling import TokenSample
 
 FAMILIES = ("gpt2", "llama", "bert", "eurobert")
 

@@ -61,7 +61,7 @@ def test_directions_part_each_draw_from_its_own_others():
 
 @pytest.mark.parametrize(("texts", "pool", "size"), [(8, 40, 8), (30, 21, 10)])
 def test_the_concept_and_random_concepts_rest_on_equally_many_texts(texts, pool, size):
-    """A concept with more texts than a draw would be parted with unequal classes."""
+    """A concept with more texts than a draw would be split into unequal classes."""
     drawn = RandomConcepts.of(texts, pool, n_runs=5)
     assert drawn.own.shape == (size,) and drawn.draws.shape == (5, 2, size)
     assert len(set(drawn.own)) == size and drawn.own.max() < texts

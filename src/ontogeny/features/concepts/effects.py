@@ -13,7 +13,7 @@ import xarray as xr
 from ...arrays import to_numpy
 from ...errors import ArgumentError, check_choice, check_number, check_whole
 from ...figures import Figure, Section
-from ...inputs.tokens import TokenSample
+from ...inputs.sampling import TokenSample
 from ...needs import Gradients, Need
 from ...needs.base import MASK_FRACTION
 from ...needs.derived import Reference

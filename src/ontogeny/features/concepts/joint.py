@@ -129,7 +129,7 @@ class JointConcepts(OfActivations):
         "found_again": ("correlation with the best match of another seed", "1"),
         "half": ("correlation with the best match of half of the texts, the smaller one", "1"),
         "fitted_step": ("steps that the codes were fitted on", "steps"),
-        "replicates": ("1 where both halves of the texts find it", ""),
+        "replicates": ("1 where both halves of the texts find it", "1"),
         **VARIABLES,
         **DESCRIBED,
         **SHOWN_CODES,

@@ -23,7 +23,7 @@ from ...capture.predicted import next_tokens
 from ...capture.sites import changed
 from ...errors import ArgumentError, NonFiniteError
 from ...inputs.batches import Batch
-from ...inputs.tokens import TokenSample
+from ...inputs.sampling import TokenSample
 
 
 @dataclass(frozen=True, eq=False)

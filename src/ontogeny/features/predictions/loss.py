@@ -24,7 +24,7 @@ from ...observables.word_frequencies import blind_guess, guesses
 from ...quantities import Measured, Quantity
 from ...words.names import Names
 from ...words.one_model import alike, is_one_model
-from . import words_known
+from . import renamed_words
 
 LINES = {
     "uniform": "blind guess",
@@ -119,7 +119,7 @@ class Loss(OfPredictions):
         "model's own word frequencies, the mean of its predictions, shows that it uses context.",
     )
     variables: ClassVar[Names] = (
-        {**words_known.VARIABLES}
+        {**renamed_words.VARIABLES}
         | {
             f"loss_below_{line}{end}": (
                 f"step from which on the loss is below {words}{more}",
@@ -181,7 +181,7 @@ class Loss(OfPredictions):
                     _crossed(data, f"loss_below_{line}", _of_text(data, "loss"), costs)
                 )
         if "loss_renamed" in data:
-            data = words_known.words_known(data)
+            data = renamed_words.with_renamed_words(data)
         return data.assign(_half_gains(data)) if "loss_own_unigram_of_text" in data else data
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
@@ -190,7 +190,7 @@ class Loss(OfPredictions):
         if is_one_model(data):
             return _of_one_model(data, below)
         lines = [_sentence(data, line) for line in below]
-        renamed = words_known.sentence(data)
+        renamed = renamed_words.sentence(data)
         return [*_no_better_than_blind(data), *lines, *_gain_words(data), *renamed]
 
 

@@ -239,7 +239,7 @@ def sampled_subspace_control(
 
     Examples
     --------
-    >>> sampled_subspace_control(np.ones((1, 500)), k=5, draws=3).shape
+    >>> sampled_subspace_control(np.ones((1, 500)), k=5, n_draws=3).shape
     (3, 1)
     """
     argument = to_numpy(matrix("vectors", vectors)).astype(np.float64)

@@ -177,7 +177,11 @@ def _other_rows(content: Content, why: str) -> Sentence:
     some = sum(getattr(row, past) or row.learned for row in counted)
     further = "1 further quantity" if len(counted) == 1 else f"{len(counted):,} further quantities"
     ending = "changed beyond their motion" if controlled else "changed above chance and noise"
-    return Sentence(f"{some:,} of {further} {ending}.", f"{order_sentence(rows)} {why}".strip())
+    lead = f"{some:,} of {further} {ending}."
+    if not some:
+        verb = "is" if len(counted) == 1 else "are"
+        lead = f"{further} {verb} not shown to have {ending}."
+    return Sentence(lead, f"{order_sentence(rows)} {why}".strip())
 
 
 def _of_loss(content: Content, row: object) -> bool:

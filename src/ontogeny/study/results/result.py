@@ -95,6 +95,8 @@ def _attributes(
             **_bundled(i),
             **i.source_of_tokens,
             **i.counts,
+            **({"form": i.form} if i.form else {}),
+            **({"warnings": i.warnings} if i.warnings else {}),
         }
         for name, i in job.inputs.items()
     ]

@@ -15,13 +15,13 @@ from ..checkpoint import Checkpoint
 from ..findings import Finding, Findings
 from ..hub.repository import list_files
 from ..opening import Catalogue
-from .digests import configuration, identical, non_finite, resolve, shards, tokenizer
+from .digests import configuration, identical, never_moving, non_finite, resolve, shards, tokenizer
 from .loss_values import losses
 from .missing_steps import holes, left_behind, missing
 from .notes import misplaced
 from .weight_values import numbers
 
-__all__ = ["audit", "holes", "resolve"]
+__all__ = ["audit", "configuration", "holes", "resolve"]
 
 
 def audit(
@@ -46,7 +46,7 @@ def audit(
     list_files(s.source for c in checkpoints for s in c.sources if s.source is not None)
     reach = (checkpoints[0].step, checkpoints[-1].step)
     checkpoints, found = _readable(checkpoints)
-    for check in (identical, shards):
+    for check in (identical, shards, never_moving):
         found.extend(check(checkpoints))
     found.extend(misplaced(folder, checkpoints, recorded))
     here = [c for c in checkpoints if c.is_downloaded]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shlex
 from collections.abc import Iterator, Sequence
 
 from ...errors import CheckpointError, check_choice
@@ -13,6 +14,8 @@ from ..tokenizers import changed_files
 from ..weights.configuration import changes
 from ..weights.digests import non_finite as non_finite_names
 from ..weights.digests import shard_digests
+
+_MOST = 5  # checkpoints that a remedy names
 
 
 def duplicate_groups(checkpoints: Sequence[Checkpoint]) -> list[tuple[int, ...]]:
@@ -93,7 +96,41 @@ def configuration(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
         if old is not None and new is not None and old != new:
             names = sorted(name for name in old | new if old.get(name) != new.get(name))
             text = f"name, shape or dtype changes at step {after.step} in {some(names)}"
+            text += _remedy(checkpoints, after)
             yield Finding("configuration", "certain", (after.step,), text)
+
+
+def _remedy(checkpoints: Sequence[Checkpoint], seam: Checkpoint) -> str:
+    """Return how the shorter part of two runs in one folder is left out."""
+    parts = (
+        [c for c in checkpoints if c.step < seam.step],
+        [c for c in checkpoints if c.step >= seam.step],
+    )
+    shorter = min(parts, key=len)
+    if any(c.path is None or c.source is not None for c in shorter) or len(shorter) > _MOST:
+        return ""
+    options = " ".join(f"--exclude {shlex.quote(c.label)}" for c in shorter)
+    return f"; if these are two runs, leave one out: {options}"
+
+
+def never_moving(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
+    """Yield how many matrices are the same in all checkpoints, byte for byte, where some move."""
+    if len(checkpoints) < 2 or any(c.file_digests() is not None for c in checkpoints):
+        return
+    first, *rest = [c.digests() for c in checkpoints]
+    with checkpoints[0].open() as reader:
+        matrices = [
+            name
+            for name in reader.names()
+            if len(reader.shape(name)) == 2 and reader.dtype(name).is_floating_point
+        ]
+    still = [n for n in matrices if all(digests.get(n) == first[n] for digests in rest)]
+    if 0 < len(still) < len(matrices):
+        text = (
+            f"{len(still)} of {len(matrices)} matrices never move from step {checkpoints[0].step} "
+            f"to {checkpoints[-1].step}: {some(still)}"
+        )
+        yield Finding("frozen", "certain", (), text)
 
 
 def _same_file(before: Checkpoint, after: Checkpoint) -> bool:

@@ -36,6 +36,7 @@ class Inert(dict):
     """
 
     origin: ClassVar[str] = ""
+    state: Any
     dump_patches: ClassVar[bool] = False  # torch asks for it: a patch file is never written
 
     def __new__(cls, *_: Any, **__: Any) -> Inert:
@@ -95,7 +96,7 @@ def _scalar(dtype: Any, data: Any = b"") -> Any:
     if not (isinstance(code, str) and code[:1] in _NUMBER and isinstance(data, bytes)):
         return Inert()
     state = dtype.state
-    order = state[1] if isinstance(state, tuple) and state[1:2] in (("<",), (">",)) else "="
+    order: Any = state[1] if isinstance(state, tuple) and state[1:2] in (("<",), (">",)) else "="
     return np.frombuffer(data, np.dtype(code).newbyteorder(order), 1)[0].item()
 
 

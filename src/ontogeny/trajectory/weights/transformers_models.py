@@ -187,7 +187,7 @@ def load_pretrained(
     """
     cls: Any = model_class(folder) if like is None else type(like)
     try:
-        config = cls.config_class.from_pretrained(folder) if like is None else like.config
+        config: Any = cls.config_class.from_pretrained(folder) if like is None else like.config
         asked = config._attn_implementation
         kind = asked if asked in _OWN_ATTENTION else _OWN_ATTENTION[not cls._supports_sdpa]
         with quiet():

@@ -28,12 +28,12 @@ VARIABLES = {
     "loss_p_gain": ("share of renamings with as large a gain since the first step", "1"),
     "loss_p_known": ("share of renamings that cost as little", "1"),
     "loss_p_learned": ("p-value of what was learned of the words", "1"),
-    "loss_trained_start": ("1 where the first step knows the words already", ""),
+    "loss_trained_start": ("1 where the first step knows the words already", "1"),
     "loss_learned_from": ("step from which on more was learned than renamings gain", "steps"),
 }
 
 
-def words_known(data: xr.Dataset) -> xr.Dataset:
+def with_renamed_words(data: xr.Dataset) -> xr.Dataset:
     """Return the cells of the loss with what its renamings say.
 
     Added are ``loss_p_known`` and ``loss_p_gain`` over steps, ``loss_learned_from`` and

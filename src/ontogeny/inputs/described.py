@@ -1,0 +1,214 @@
+"""What is said of texts: how many there are and of which form, what is cut off, words of tokens."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..markup import html_block, html_table
+from .groups import joined, normalised, token_keys
+from .sampled import Sampled
+from .sampling import TokenSample
+
+FEWEST = 20
+"""Texts below which a warning says what so few cost."""
+
+
+class Described(Sampled):
+    """Tokenised texts, as pages and terminals speak of them."""
+
+    spans: np.ndarray | None
+    texts: tuple[str, ...] | None
+    documents: np.ndarray | None
+    vocab_size: int | None
+    truncated: int
+    cut_tokens: int
+    dropped: int
+    source: str
+    form: str
+    _fingerprint: str
+
+    def __repr__(self) -> str:
+        return (
+            f"Inputs({len(self)} texts, {self.counts['ordinary']} ordinary tokens, "
+            f"fingerprint {self._fingerprint[:8]})"
+        )
+
+    def _repr_html_(self) -> str:
+        counts = {name: f"{count:,}" for name, count in self.counts.items() if count}
+        table = html_table(tuple(counts), [tuple(counts.values())])
+        said = f"{self.source or 'inputs'}, fingerprint {self._fingerprint[:8]}"
+        return html_block(f"{len(self):,} texts", said, table)
+
+    @cached_property
+    def groups(self) -> np.ndarray:
+        """(n,) the unit of noise that each text belongs to: the number of the unit's first text.
+
+        Texts that repeat are one unit, and so are those of one document. Texts repeat if their
+        tokens are the same, also where they were cut, or their characters, case and white space
+        aside. Documents that share a text are one unit. Splits, shuffles and resamples keep units
+        whole.
+
+        Examples
+        --------
+        >>> from ontogeny import Inputs
+        >>> Inputs.from_tokens([[1, 2], [3], [1, 2], [4]]).groups.tolist()
+        [0, 1, 0, 3]
+        >>> Inputs.from_tokens([[1], [2], [3]], documents=["a", "b", "a"]).groups.tolist()
+        [0, 1, 0]
+        """
+        named = [] if self.documents is None else [self.documents.tolist()]
+        found = joined([self._first_of_repeats.tolist(), *named], len(self))
+        found.flags.writeable = False
+        return found
+
+    @cached_property
+    def _first_of_repeats(self) -> np.ndarray:
+        keys: list[Any] = [token_keys(self.ids, self.mask)]
+        if self.texts is not None:
+            keys.append([normalised(text) for text in self.texts])
+        return joined(keys, len(self))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many texts and tokens there are, and of which kind.
+
+        ``texts``, ``tokens`` (= ``ordinary`` + ``special``), ``padding``, ``truncated`` and
+        ``dropped`` texts; ``duplicates``, texts that repeat an earlier one; ``documents``, 0 where
+        none are given; ``units``, the number of different `groups`.
+        """
+        tokens, ordinary = int(self.mask.sum()), int(self.ordinary.sum())
+        return {
+            "texts": len(self),
+            "tokens": tokens,
+            "ordinary": ordinary,
+            "special": tokens - ordinary,
+            "padding": self.mask.size - tokens,
+            "truncated": self.truncated,
+            "dropped": self.dropped,
+            "duplicates": len(self) - len(np.unique(self._first_of_repeats)),
+            "documents": 0 if self.documents is None else len(np.unique(self.documents)),
+            "units": len(np.unique(self.groups)),
+        }
+
+    @property
+    def sentence(self) -> str:
+        """How many texts there are, in which form they were found, and what is cut off.
+
+        Examples
+        --------
+        >>> from ontogeny import Inputs
+        >>> Inputs.from_tokens([[1, 2, 3], [4, 5]]).sentence
+        '2 texts, 5 tokens'
+        """
+        parts = [f"{len(self):,} text{'s' * (len(self) != 1)}", self.form]
+        parts.append(f"{int(self.mask.sum()):,} tokens")
+        if self.truncated:
+            parts.append(f"{self.truncated:,} cut at {int(self.lengths.max())}")
+        if self.dropped:
+            parts.append(f"{self.dropped:,} without a token left out")
+        return ", ".join(part for part in parts if part)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What too little text costs: fewer than 20 texts, or more cut off than is read.
+
+        Examples
+        --------
+        >>> from ontogeny import Inputs
+        >>> Inputs.from_tokens([[1, 2, 3], [4, 5]]).warnings[0][:12]
+        'only 2 texts'
+        """
+        found = []
+        if len(self) < FEWEST:
+            found.append(
+                f"only {len(self)} text{'s' * (len(self) != 1)}: noise is measured over texts, so "
+                f"hardly any change can be told from it; {FEWEST} are the least, 200 are better"
+            )
+        read = int(self.mask.sum())
+        if self.cut_tokens > read:
+            share = self.cut_tokens / (self.cut_tokens + read)
+            found.append(
+                f"{share:.0%} of the tokens are cut off, as texts end at "
+                f"{int(self.lengths.max())}, and nothing is said of them; a larger max_length "
+                "(--max-length) or texts in smaller units read more"
+            )
+        return found
+
+    @property
+    def repeats(self) -> str:
+        """What is to be said of texts that repeat; empty where none does.
+
+        Examples
+        --------
+        >>> from ontogeny import Inputs
+        >>> Inputs.from_tokens([[1, 2], [3], [1, 2]]).repeats
+        '1 of 3 texts repeats another; texts that repeat count as one, which leaves 2 units'
+        """
+        counts = self.counts
+        if not (count := counts["duplicates"]):
+            return ""
+        words = "repeats another" if count == 1 else "repeat others"
+        return (
+            f"{count} of {len(self)} texts {words}; texts that repeat count as one, which leaves "
+            f"{counts['units']} units"
+        )
+
+    @property
+    def source_of_tokens(self) -> dict[str, Any]:
+        """What tells other texts from another tokenizer, as far as it is known.
+
+        ``texts_digest``, a hex digest of the texts, and ``vocabulary``, the number of ids.
+
+        Examples
+        --------
+        >>> from ontogeny import Inputs
+        >>> Inputs.from_tokens([[5, 6, 7]], vocab_size=10).source_of_tokens
+        {'vocabulary': 10}
+        """
+        known: dict[str, Any] = {}
+        if self.texts is not None:
+            text = json.dumps(self.texts).encode()
+            known["texts_digest"] = hashlib.blake2b(text, digest_size=16).hexdigest()
+        if self.vocab_size is not None:
+            known["vocabulary"] = self.vocab_size
+        return known
+
+    def word(self, text: int, position: int) -> str | None:
+        """Return the characters of the token at `position` of `text`, as they stand in the text.
+
+        `position` counts from the text's first token. None for special tokens and where spans or
+        texts are unknown. Tokens that share a character (the bytes of an emoji) each give it whole.
+        """
+        return self._snippet(text, position, 0)
+
+    def tokens_of(self, sample: TokenSample, window: int = 0) -> list[str | None]:
+        """Return the characters of each row of `sample`, with `window` more on either side.
+
+        Rows that stand for a whole text (position -1) give the whole text.
+        """
+        rows = zip(sample.text.tolist(), sample.position.tolist(), strict=True)
+        if self.texts is None:
+            return [None] * len(sample)
+        return [
+            self.texts[text] if position < 0 else self._snippet(text, position, window)
+            for text, position in rows
+        ]
+
+    def _snippet(self, text: int, position: int, window: int) -> str | None:
+        if self.spans is None or self.texts is None:
+            return None
+        if not 0 <= position < self.lengths[text]:
+            raise ArgumentError(
+                f"position must lie in 0 to {self.lengths[text] - 1} for text {text}; "
+                f"got {position}."
+            )
+        start, stop = self.spans[text, self.mask[text].argmax() + position]
+        if start == stop:
+            return None
+        return self.texts[text][max(0, start - window) : stop + window]

@@ -1,0 +1,184 @@
+"""Texts in columns: CSV, TSV, JSON, JSON lines and Parquet, and which of the columns holds them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import ArgumentError
+
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".tab", ".parquet")
+TEXT_NAMES = ("sentence", "text", "review", "content", "document", "phrase")
+"""Usual names of a column of texts."""
+_SEEN = 200  # rows by which a column is judged
+
+
+def read_columns(path: Path, content: str, field: str | int | None) -> tuple[list[str], str]:
+    """Return the texts of a file and the name of their column, empty where values are texts.
+
+    Parameters
+    ----------
+    path
+        Its suffix says what it is.
+    content
+        What it holds, of all but Parquet.
+    field
+        The column, by name, or by number from 0 where there is no row of names; None guesses it.
+
+    Raises
+    ------
+    ArgumentError
+        If the file is not what its name says, or has no such column; the message names its columns.
+    """
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        return _texts(path, _parquet(path), field)
+    if suffix == ".json":
+        return _texts(path, _json(path, content), field)
+    if suffix in (".jsonl", ".ndjson"):
+        # Not splitlines(): JSON strings may hold the other line separators of Unicode.
+        numbered = [(n, line) for n, line in enumerate(content.split("\n"), 1) if line.strip()]
+        rows = {f"line {n}": _parsed(f"{path}, line {n}", line) for n, line in numbered}
+        return _texts(path, rows, field)
+    return _texts(path, _table(path, content, "," if suffix == ".csv" else "\t", field), field)
+
+
+def _json(path: Path, content: str) -> dict[str, Any]:
+    values = _parsed(str(path), content)
+    if isinstance(values, dict):  # such as {"data": [...]}
+        lists = [value for value in values.values() if isinstance(value, list)]
+        if len(lists) != 1:
+            raise ArgumentError(f"{path} must hold a list; it holds an object.")
+        values = lists[0]
+    if not isinstance(values, list):
+        raise ArgumentError(f"{path} must hold a list; it holds {_kind(values)}.")
+    return {f"entry {n}": value for n, value in enumerate(values, 1)}
+
+
+def _parsed(where: str, content: str) -> Any:
+    try:
+        return json.loads(content)
+    except json.JSONDecodeError as error:
+        raise ArgumentError(f"{where} is not JSON: {error}.") from None
+
+
+def _table(path: Path, content: str, separator: str, field: str | int | None) -> dict[str, Any]:
+    """Return rows by their line; the first names the columns if it reads like names."""
+    reader = csv.reader(
+        (f"{line}\n" for line in content.split("\n")),
+        delimiter=separator,
+        quoting=csv.QUOTE_MINIMAL if separator == "," else csv.QUOTE_NONE,
+        strict=True,
+    )
+    records: dict[str, list[str]] = {}
+    try:
+        for record in reader:
+            if any(value.strip() for value in record):
+                records[f"line {reader.line_num}"] = record
+    except csv.Error as error:
+        raise ArgumentError(f"{path}, line {reader.line_num} is not CSV: {error}.") from None
+    if not records:
+        return {}
+    first = next(iter(records.values()))
+    wrong = next((where for where, r in records.items() if len(r) != len(first)), None)
+    if wrong is not None:
+        raise ArgumentError(
+            f"{path}, {wrong} has {len(records[wrong])} fields instead of {len(first)}."
+        )
+    named = not isinstance(field, int) and (field in first or _are_names(first))
+    names: Sequence[Any] = first if named else range(len(first))
+    rows = list(records.items())[named:]
+    return {where: dict(zip(names, record, strict=True)) for where, record in rows}
+
+
+def _are_names(first: Sequence[str]) -> bool:
+    """Return whether a row names columns: different short words, none of them a sentence."""
+    short = all(value.strip() and len(value.split()) <= 3 and len(value) < 30 for value in first)
+    usual = any(value.strip().lower() in TEXT_NAMES for value in first)
+    return usual or (short and len(set(first)) == len(first) and not any(map(_is_number, first)))
+
+
+def _parquet(path: Path) -> dict[str, Any]:
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError:
+        raise ArgumentError(
+            f"{path} is read with pyarrow, which is not installed: pip install pyarrow."
+        ) from None
+    try:
+        rows = parquet.read_table(path).to_pylist()
+    except (OSError, ArrowException) as error:
+        why = str(error).split("\n")[0]
+        raise ArgumentError(f"{path} is not readable as Parquet: {why}") from None
+    return {f"row {n}": row for n, row in enumerate(rows)}
+
+
+def _texts(path: Path, rows: Mapping[str, Any], field: str | int | None) -> tuple[list[str], str]:
+    objects = [row for row in rows.values() if isinstance(row, Mapping)]
+    column = field
+    if objects and column is None:
+        column = _guessed(path, objects)
+    values = []
+    for where, row in rows.items():
+        value = row
+        if isinstance(row, Mapping):
+            if column not in row:
+                raise ArgumentError(
+                    f"{path}, {where} has no field {column!r}; it has {_listed(row)}. Name the "
+                    'field of the texts: --set inputs.field=NAME, or field = "NAME" under [inputs].'
+                )
+            value = row[column]
+        if value is not None and not isinstance(value, str):
+            raise ArgumentError(f"{path}, {where} must be a string; it is {_kind(value)}.")
+        values.append(value or "")
+    return values, str(column) if objects else ""
+
+
+def _guessed(path: Path, rows: Sequence[Mapping[Any, Any]]) -> Any:
+    """Return the column that holds texts: the one of a usual name, or the only one with words."""
+    names = list(dict.fromkeys(name for row in rows[:_SEEN] for name in row))
+    usual = [n for wanted in ("text", *TEXT_NAMES) for n in names if str(n).lower() == wanted]
+    strings = [name for name in names if _share(rows, name, _is_text) == 1]
+    worded = [name for name in strings if _share(rows, name, _has_words) > 1 / 2]
+    for candidates in ([n for n in usual if n in strings][:1], worded, strings):
+        if len(candidates) == 1:
+            return candidates[0]
+    what = "several columns of text" if worded else "no column of text"
+    raise ArgumentError(
+        f"{path} has {what} ({_listed(worded or names)}): name one with "
+        '--set inputs.field=NAME, or field = "NAME" under [inputs].'
+    )
+
+
+def _share(rows: Iterable[Mapping[Any, Any]], name: Any, holds: Any) -> float:
+    values = [row.get(name) for row in rows if row.get(name) not in (None, "")][:_SEEN]
+    return sum(map(holds, values)) / len(values) if values else 0.0
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and not _is_number(value)
+
+
+def _has_words(value: str) -> bool:
+    return len(value.split()) > 1
+
+
+def _is_number(value: str) -> bool:
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _listed(names: Iterable[Any]) -> str:
+    names = [repr(name) for name in names]
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def _kind(value: object) -> str:
+    names = {dict: "an object", list: "a list", str: "a string", type(None): "null"}
+    return names.get(type(value), f"the value {value!r}")
