@@ -144,7 +144,7 @@ class Concepts(FromExtractor):
             50,
         ),
     )
-    version: ClassVar[int] = 7
+    version: ClassVar[int] = 8
     kept: ClassVar[tuple[str, ...]] = KEPT_OF_STATE
     uses_noise: ClassVar[bool] = True
     variables: ClassVar[Names] = {
