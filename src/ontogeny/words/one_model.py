@@ -96,8 +96,12 @@ def _sentence(data: xr.Dataset, quantity: Quantity, subject: str, at: dict[str, 
         else [of(f"{quantity.name}_{null}")] * 2
         for null, label in quantity.nulls.items()
     }
-    known = {k: (a, b) for k, (a, b) in bands.items() if a is not None and np.isfinite(a).any()}
-    write = alike([*values[good], *(v for a, b in known.values() for v in (np.nanmax(b),))])
+    known = {
+        label: (a, b)
+        for label, (a, b) in bands.items()
+        if a is not None and b is not None and np.isfinite(a).any()
+    }
+    write = alike([*values[good], *(np.nanmax(b) for _, b in known.values())])
     units = "" if quantity.units in ("1", "") else f" {quantity.units}"
     text = _ends(data, quantity, subject, values, write) + units
     nulls = [

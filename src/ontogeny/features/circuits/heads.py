@@ -202,9 +202,10 @@ def _of_one_model(data: xr.Dataset) -> list[str]:
         chance = float(one.head_score_unrepeated.max())
         low = one.get("head_score_low", one.head_score)
         standing, write = int((low > chance).sum()), alike([0.1])
-        some = f"{standing:,} of {count:,}" if standing else f"None of {count:,}"
+        some = f"{standing:,} of {count:,} heads surely score"
+        some = some if standing else f"No head of {count:,} surely scores"
         found.append(
-            f"{some} heads surely score higher in {score} than every head without repetition "
+            f"{some} higher in {score} than every head without repetition "
             f"({write(chance)} at most); the strongest is {where} with {write(best)}."
         )
     return [found[-1], *found[:-1]]  # induction first
