@@ -76,7 +76,9 @@ def _of_one_model(content: Content, loss: LossStory | None) -> FirstScreen | Non
 
 def _place(text: str) -> int:
     """Return where a sentence on one model stands: names of concepts and heads first."""
-    return next((i for i, w in enumerate(("got a name", " heads surely ", "No head of")) if w in text), 2)
+    return next(
+        (i for i, w in enumerate(("got a name", " heads surely ", "No head of")) if w in text), 2
+    )
 
 
 def heading(content: Content, loss: LossStory | None, concepts: Concepts | None) -> str:
