@@ -9,6 +9,7 @@ import xarray as xr
 from torch import nn
 
 from helpers.tiny_models import gpt2
+from ontogeny.comparison import compare, summary_lines
 from ontogeny.errors import ArgumentError
 from ontogeny.figures import Section
 from ontogeny.quantities import Quantity
@@ -85,6 +86,30 @@ def test_the_page_of_one_model_has_no_chart_and_no_line_of_one_point(content):
     kinds = {figure.kind for node in content.nodes for figure, _ in node.figures}
     assert "null" in kinds
     assert "curves" not in kinds
+
+
+def test_two_single_models_are_compared_by_the_same_texts(tmp_path):
+    rng = np.random.default_rng(0)
+    of_text = {"hard": 5 + rng.normal(0, 1, 40), "easy": None, "alike": None}
+    of_text["easy"] = of_text["hard"] - 0.2 + rng.normal(0, 0.01, 40)
+    of_text["alike"] = of_text["hard"] + rng.normal(0, 0.3, 40)
+
+    def one(values):
+        arrays = {"loss": ("step", [values.mean()])} | {
+            f"loss_{name}": (("step", "text"), row[None])
+            for name, row in (("of_text", values), ("weights", np.ones(40)))
+        }
+        data = xr.Dataset(arrays, {"step": [0]}).assign_attrs(role="track")
+        return xr.DataTree.from_dict({"loss": data})
+
+    runs = {name: one(values) for name, values in of_text.items()}
+    heading = summary_lines(compare({name: runs[name] for name in ("hard", "easy")}))
+    assert len(heading) == 1
+    assert heading[0].startswith("easy predicts these texts better than hard: ")
+    assert heading[0].endswith("by 0.20 ± 0.00")
+    unsure = summary_lines(compare({name: runs[name] for name in ("hard", "alike")}))
+    assert "are not shown to differ in their loss" in unsure[0]
+    assert "control" not in str(compare(runs).tree.attrs["headline"])
 
 
 def test_a_value_is_above_a_null_only_if_its_interval_is():

@@ -73,6 +73,23 @@ def section_sentences(node: Node) -> list[str]:
     return [with_short_layers(text, sorted(paths)) for text in node.statements]
 
 
+def best_sentences(content: Content) -> dict[str, str]:
+    """Return one sentence of each section on a single model: names and heads that stand out first.
+
+    By the section's title. The loss has a sentence of its own.
+    """
+    nodes = [node for node in content.nodes if node.role == "development"]
+    found = {
+        node.title: min(texts, key=_place) for node in nodes if (texts := section_sentences(node))
+    }
+    return dict(sorted(found.items(), key=lambda each: _place(each[1])))
+
+
+def _place(text: str) -> int:
+    first = ("got a name", " heads surely ", "No head of")
+    return next((i for i, words in enumerate(first) if words in text), len(first))
+
+
 def studied(content: Content) -> str:
     """Return in one line what was studied: model, steps, inputs, date, version."""
     model = plain_text(content.model.get("class") or content.model.get("name") or "")

@@ -19,7 +19,7 @@ from ...words.loss import (
 from ...words.order import order_sentence
 from ...words.overview import overview, undecided
 from ...words.rows import counted_rows
-from ...words.sections import section_sentences
+from ...words.sections import best_sentences
 from ..concepts.lives import Concepts
 from ..concepts.nodes import asked_for, failure, fitted_apart, read_concepts
 from .numbers import Figure, four_numbers, number_range, numbers_of_one
@@ -62,23 +62,12 @@ def first_screen(content: Content) -> FirstScreen | None:
 
 def _of_one_model(content: Content, loss: LossStory | None) -> FirstScreen | None:
     """Return what was measured of a single checkpoint: the loss, and a sentence of each node."""
-    nodes = [node for node in content.nodes if node.role == "development"]
-    said = [(node.title, section_sentences(node)) for node in nodes]
-    best = [(title, min(texts, key=_place)) for title, texts in said if texts]
-    best.sort(key=lambda each: _place(each[1]))
-    sentences = [Sentence(f"{title}:", text) for title, text in best]
+    sentences = [Sentence(f"{title}:", text) for title, text in best_sentences(content).items()]
     if loss is None and not sentences:
         return None
     ahead = [of_one_model(loss)] if loss else []
     title = one_model_heading(loss) if loss else "One model; its loss was not measured"
     return FirstScreen(title, (*ahead, *sentences)[:6], numbers_of_one(content, loss), None, None)
-
-
-def _place(text: str) -> int:
-    """Return where a sentence on one model stands: names of concepts and heads first."""
-    return next(
-        (i for i, w in enumerate(("got a name", " heads surely ", "No head of")) if w in text), 2
-    )
 
 
 def heading(content: Content, loss: LossStory | None, concepts: Concepts | None) -> str:
