@@ -24,8 +24,8 @@ class ActivationPath(OfActivations):
     Coordinate k is u_kᵀ A v_k / ‖A‖_F with standard normal u_k (n,) and v_k (m,): its size is
     about 1, and noise of a share s of the activations gives it noise of about s. A distance to a
     reference hardly shows such noise, since its length varies little where its direction does;
-    these coordinates do. They are meant as series for `ontogeny.observables.Regimes`, with
-    ``jointly="coordinate"``.
+    these coordinates do. They are meant as series for the papers' `ontogeny.observables.Regimes`,
+    with ``jointly="coordinate"``.
 
     Parameters
     ----------

@@ -91,8 +91,8 @@ class Concepts(FromExtractor):
         How the dictionaries W_t of every step, those of a refit, and ``code_coordinates`` are
         stored: ``"float32"``, ``"float16"`` (half the bytes, numbers right to 0.05 %), or
         ``"none"``. Distances are computed before and do not change. A step and layer of m features
-        and r concepts takes 4 m r bytes in float32; observables of this node's dictionaries
-        (`ConceptDistances`, `ConceptTracks` and the like) need them.
+        and r concepts takes 4 m r bytes in float32; observables of this node's dictionaries,
+        as the papers have, need them.
     options
         Further arguments of the extractor.
     examples
