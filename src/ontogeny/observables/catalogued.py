@@ -71,6 +71,8 @@ class Catalogued:
     """Arguments that name files of the user's: in a study file their paths are relative to it."""
     form: ClassVar[str] = ""
     """What the records of its files are, such as ``"minimal pairs"``."""
+    fields_of_form: ClassVar[str] = ""
+    """Which fields these have, in words."""
     presets: ClassVar[Presets] = ()
     """Its tables in the study files that presets write."""
 

@@ -38,6 +38,8 @@ class ModelFacts:
     """Tokens that a text may have; None if there is no limit."""
     no_copying: str = ""
     """Why its weights do not say which heads copy; empty if they do."""
+    no_tokenizer: str = ""
+    """Why texts of a measurement's own cannot be read; empty if they can."""
 
     @property
     def line(self) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError
-from .records import Records, group_of, named, some_of, text_of
+from ...tasks.records import Records, group_of, named, some_of, text_of
 
 RIGHT = ("sentence_good", "right", "good", "correct", "grammatical", "acceptable")
 WRONG = ("sentence_bad", "wrong", "bad", "incorrect", "ungrammatical", "unacceptable")

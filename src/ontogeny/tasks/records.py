@@ -11,8 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ...errors import ArgumentError
-from ...tasks.files import read_text
+from ..errors import ArgumentError
+from .files import read_text
 
 TABLES = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 GROUP_FIELDS = ("uid", "group", "paradigm", "category", "phenomenon", "subject")
