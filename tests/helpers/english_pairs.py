@@ -7,6 +7,7 @@ liking for one of them is worth nothing.
 import csv
 import sys
 from itertools import product
+from pathlib import Path
 
 PEOPLE = ["Tom", "Ben", "Max", "Sam", "Jack"], ["Lily", "Mia", "Anna", "Sue", "Jane"]
 ANIMALS = ["dog", "cat", "bird", "frog", "bear"]
@@ -178,8 +179,9 @@ FACTS = [("sleep in a", "bed", "drink from a", "cup"), ("see with my", "eyes", "
          "get eggs from a", "chicken"), ("read a", "book", "drive a", "car"), ("kick the", "ball",
          "eat the", "cake"), ("open the", "door", "climb the", "tree"), ("sit on a", "chair",
          "put flowers in a", "vase"), ("see the sun by", "day", "see the moon by", "night"),
-         ("wash my hands with", "soap", "draw a house with", "crayons"), ("blow out the", "candle", "ring the",
-         "bell"), ("play in the snow in", "winter", "play on the beach in", "summer")]  # fmt: skip
+         ("wash my hands with", "soap", "draw a house with", "crayons"),
+         ("blow out the", "candle", "ring the", "bell"),
+         ("play in the snow in", "winter", "play on the beach in", "summer")]  # fmt: skip
 
 
 def knowledge():
@@ -238,7 +240,7 @@ def rows():
 
 
 if __name__ == "__main__":
-    with open(sys.argv[1], "w", newline="", encoding="utf-8") as file:
+    with Path(sys.argv[1]).open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("right", "wrong", "group"))
         writer.writerows(rows())

@@ -102,7 +102,7 @@ def wished(
         list[str] | None,
         typer.Option(
             metavar="FILE",
-            help="Minimal pairs, as JSON lines or CSV with right and wrong; English ones by default.",
+            help="Minimal pairs: JSON lines or CSV with right and wrong; English by default.",
         ),
     ] = None,
 ) -> dict[str, Any]:

@@ -42,9 +42,9 @@ class MinimalPairs(OfPredictions):
     Parameters
     ----------
     examples
-        Files: JSON lines, CSV or TSV, with a ``right`` and a ``wrong`` text and, where there is one, a
-        ``group``; files of BLiMP as they are. Without, 23 groups
-        of 30 English pairs that come with the package.
+        Files: JSON lines, CSV or TSV, with a ``right`` and a ``wrong`` text and, where there is
+        one, a ``group``; files of BLiMP as they are. Without, 23 groups of 30 English pairs that
+        come with the package.
     method
         ``"sentence"`` or ``"prefix"``: BLiMP's one-prefix and two-prefix methods.
     per_token
