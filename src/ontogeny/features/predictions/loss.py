@@ -86,7 +86,9 @@ class Loss(OfPredictions):
     question: ClassVar[str] = "How well does the model predict these texts?"
     price: ClassVar[str] = PASS
     presets: ClassVar[Presets] = (
-        PresetEntry(("quick", "standard", "weights", "circuits", "everything"), PREDICTED, 10),
+        PresetEntry(
+            ("quick", "standard", "weights", "circuits", "fine-tuning", "everything"), PREDICTED, 10
+        ),
     )
     version: ClassVar[int] = 5
     role: ClassVar[str] = "track"
