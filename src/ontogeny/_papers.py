@@ -23,25 +23,27 @@ _NAMES = {
         Fit FitComparison LipschitzRatios SignalComparison average_dictionary compare_fits
         compare_logits compare_signals detrend dtw encode fit_encoder fit_exponential fit_power
         fit_stretched_exponential lipschitz_ratios local_constants match_codes mutual_information
-        regimes rolling_mean standardise
+        regimes rolling_mean standardise transform_path
     """,
     "geometry": """
-        SpectrumOnlyWarning dimension_change feature_dimensionality row_frequencies two_nn
-        two_nn_blocks two_nn_calibrated two_nn_null
+        SpectrumOnlyWarning block_matched_control dimension_change feature_dimensionality
+        random_subspace_control row_frequencies sampled_subspace_control two_nn two_nn_blocks
+        two_nn_calibrated two_nn_null
     """,
     "observables": """
-        Commutators ConceptDistances ConceptPlane ConceptTracks EmbeddingFrequencies
+        ActivationPath Commutators ConceptDistances ConceptPlane ConceptTracks EmbeddingFrequencies
         EncoderDynamics FeatureGeometry Fits IntrinsicDimension Lipschitz Projection
         ReadoutAccuracy ReadoutAttention Regimes SaeProbe Signals TransformDynamics WordSemantics
-        semantics_page
+        orientation_across_runs semantics_page
     """,
     "semantics": """
         Cluster CoarseToFine Coherence ContextWeights MaxMargin NeighbourVectors OrderComparison
         PredictedOrder Score SignatureLift StepImbalance closed_form coarse_before_fine coherence
-        compare_order context_weights factor_limits half_times leading_directions
-        loss_growth_rates max_margin_logits most_clusters neighbour_vectors orthant_coherence
-        predicted_order ridge_path signature_lift spectral_clusters step_imbalance
-        subspace_overlap support_confusion train_ufm word_classes
+        compare_order context_weights embedding_concepts factor_limits half_times
+        leading_directions learning_order loss_growth_rates max_margin_logits most_clusters
+        neighbour_vectors orthant_coherence predicted_order refinement_tree ridge_path
+        signature_lift spectral_clusters step_imbalance subspace_overlap support_confusion
+        support_from_pairs train_ufm word_classes
     """,
     "updates": """
         GradientField commutator commutators pair_statistics

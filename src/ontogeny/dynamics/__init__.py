@@ -6,12 +6,13 @@ Functions of NumPy arrays only. The training step is the last axis of series (`d
 
 from __future__ import annotations
 
+from ontogeny.dynamics.transforms import transform
+
 from .._exports import exported_names, exporter
 from .developments import development
 from .half_change import half_change_step
 from .multiple import holm
 from .order import step_order_test
-from .transforms import transform, transform_path
 from .trend_tests import trend_test
 
 __all__ = [
@@ -20,7 +21,6 @@ __all__ = [
     "holm",
     "step_order_test",
     "transform",
-    "transform_path",
     "trend_test",
     *exported_names("dynamics"),
 ]

@@ -35,6 +35,8 @@ class Preset:
 
 FINE_TUNING = "fine-tuning"
 """What the standard preset is where a run goes on from a model that existed before."""
+ONE_MODEL = "one-model"
+"""What the standard preset is where there is a single checkpoint, and so no time."""
 
 _ALL = (
     Preset(
@@ -47,6 +49,10 @@ _ALL = (
     Preset(
         FINE_TUNING, "what a further training changed: abilities, concepts, attention, weights",
         steps=12,
+    ),
+    Preset(
+        ONE_MODEL, "what one model can do, its heads, its named concepts and its dimensions",
+        concepts=40, controls=0,
     ),
     Preset(
         "everything", "all that needs neither labels nor a task of its own", steps=40, tokens=5000

@@ -13,7 +13,7 @@ from ..observables import ModelFacts
 from ..study.file import make_sources
 from ..trajectory import Trajectory
 from ..trajectory.audit import configuration as differing
-from .presets import FINE_TUNING, Preset, fitted, preset_named
+from .presets import FINE_TUNING, ONE_MODEL, Preset, fitted, preset_named
 from .sets import with_sets
 from .shown import longest_of, look
 from .source import beside, check_source, is_repository, open_source
@@ -146,9 +146,11 @@ def propose(
 
 
 def _fitting_preset(wishes: Wishes, run: Trajectory) -> str:
-    """Return the preset: what was asked for, unless the run goes on from a model that existed."""
+    """Return the preset that was asked for; of the standard one, what the run's kind needs."""
     if wishes.preset != "standard":
         return wishes.preset
+    if len(run) == 1:
+        return ONE_MODEL
     configuration = run.checkpoints[-1].configuration() or {}
     classes = [str(name) for name in configuration.get("architectures") or ()]
     tuned = run.has_base or any(name.endswith("Classification") for name in classes)

@@ -110,7 +110,7 @@ class JointConcepts(OfActivations):
             50,
         ),
     )
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     kept: ClassVar[tuple[str, ...]] = (
         *KEPT,
         *SHARED,

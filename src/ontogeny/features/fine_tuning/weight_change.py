@@ -74,6 +74,7 @@ class WeightChange(Observable):
         "size": ("norm at the first checkpoint", "weight units"),
         "effective_rank": ("effective rank of the change", "directions"),
         "leading_share": ("share of the change in the first matrix's leading directions", "1"),
+        "leading_by_kind": ("share of the change in the first matrix's leading directions", "1"),
         "leading_chance": ("share of leading directions among all", "1"),
         "intruders": ("intruder dimensions", "directions"),
     }
@@ -131,6 +132,10 @@ class WeightChange(Observable):
             {
                 **{name: ("step", [line[name] for line in lines]) for name in lines[0]},
                 "size": float(np.linalg.norm(first)),
+                "leading_by_kind": (
+                    "share of the change in the first matrix's leading directions",
+                    "1",
+                ),
                 "leading_chance": base.leading(HELD) / short,
             },
             coords={"step": reading.steps},
@@ -190,10 +195,12 @@ class WeightChange(Observable):
         )
         share, chance = _median(moving.last_leading), _median(moving.last_chance)
         lines.append(
-            f"The change of a matrix spreads over {_median(moving.last_rank):.0f} directions "
-            f"(effective rank, median), and {share:.0%} of it lies in the directions that hold "
-            f"{HELD:.0%} of the first matrix's energy; a change that has nothing to do with the "
-            f"matrix would have {chance:.0%} there."
+            "The change of a matrix has an effective rank of "
+            f"{_median(moving.last_rank):.1f} (median)."
+        )
+        lines.append(
+            f"{share:.0%} of it lies in the directions that hold {HELD:.0%} of the first matrix's "
+            f"energy; of a change that has nothing to do with the matrix {chance:.0%} would."
         )
         intruders = moving.last_intruders
         lines.append(

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 import xarray as xr
 
-from ...errors import ArgumentError
-from ...figures import Section
-from ...observables.base import by_layer
-from ...observables.of_activations import OfActivations
-from ...quantities import Quantity
+from ontogeny.errors import ArgumentError
+from ontogeny.figures import Section
+from ontogeny.observables.base import by_layer
+from ontogeny.observables.of_activations import OfActivations
+from ontogeny.quantities import Quantity
 
 
 @dataclass(frozen=True)
