@@ -132,10 +132,6 @@ class WeightChange(Observable):
             {
                 **{name: ("step", [line[name] for line in lines]) for name in lines[0]},
                 "size": float(np.linalg.norm(first)),
-                "leading_by_kind": (
-                    "share of the change in the first matrix's leading directions",
-                    "1",
-                ),
                 "leading_chance": base.leading(HELD) / short,
             },
             coords={"step": reading.steps},
