@@ -124,15 +124,15 @@ def test_a_rule_that_is_learned_is_called_so_and_noise_is_not(tmp_path, share, l
 )
 def test_a_classifier_is_studied_with_the_labels_of_its_texts(tmp_path, table, labelled):
     for step in (0, 5):
-        model(step).save_pretrained(tmp_path / "run" / f"checkpoint-{step}")
+        model(step, vocab_size=270).save_pretrained(tmp_path / "run" / f"checkpoint-{step}")
     lines = ["good film", "bad film", "so so", "a fine one"] * 6
-    train_tokenizer(lines, vocab_size=30).save_pretrained(tmp_path / "run")
+    train_tokenizer(lines, vocab_size=270).save_pretrained(tmp_path / "run")
     rows = "".join(f"{line},{i % 3}\n" for i, line in enumerate(lines))
-    (tmp_path / "held.csv").write_text(table + rows)
+    (tmp_path / "held.csv").write_text(f"sentence,{column}\n{rows}")
     wishes = Wishes(str(tmp_path / "run"), texts=[str(tmp_path / "held.csv")])
     proposal = propose(wishes, tmp_path)
     kinds = [entry["kind"] for entry in proposal.content["observables"]]
     assert proposal.preset.name == "fine-tuning" and ("labels" in kinds) == labelled
-    assert ("labelled 0 (8), 1 (8) and 2 (8)" in " ".join(proposal.texts)) == labelled
+    assert ("labelled 0 (8), 1 (8), 2 (8)" in " ".join(proposal.texts)) == labelled
     if not labelled:
         assert "the texts have no labels" in proposal.left_out["labels"]
