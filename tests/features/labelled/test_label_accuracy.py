@@ -119,10 +119,8 @@ def test_a_rule_that_is_learned_is_called_so_and_noise_is_not(tmp_path, share, l
     assert bool(data.learned.values[data.row.values.tolist().index("accuracy")]) == learned
 
 
-@pytest.mark.parametrize(
-    ("table", "labelled"), [("sentence,label\n", True), ("sentence,x\n", False)]
-)
-def test_a_classifier_is_studied_with_the_labels_of_its_texts(tmp_path, table, labelled):
+@pytest.mark.parametrize(("column", "labelled"), [("label", True), ("x", False)])
+def test_a_classifier_is_studied_with_the_labels_of_its_texts(tmp_path, column, labelled):
     for step in (0, 5):
         model(step, vocab_size=270).save_pretrained(tmp_path / "run" / f"checkpoint-{step}")
     lines = ["good film", "bad film", "so so", "a fine one"] * 6

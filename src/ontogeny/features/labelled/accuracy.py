@@ -120,7 +120,7 @@ class LabelAccuracy(Observable):
         return [f"At the last step {shares} get their label."]
 
 
-def class_logits(value: Any) -> np.ndarray:
+def class_logits(value: Any, batch_size: int | None = None) -> np.ndarray:
     """Return the logits (texts, classes) of a classifier, float32.
 
     Of a model that gives logits at every token, those at the last token of each text.
@@ -129,6 +129,8 @@ def class_logits(value: Any) -> np.ndarray:
     ----------
     value
         What an observable is given for a need of `Gradients`.
+    batch_size
+        Texts in one forward pass; None takes that of the study.
 
     Raises
     ------
@@ -136,7 +138,7 @@ def class_logits(value: Any) -> np.ndarray:
         If the model gives no such logits.
     """
     rows: dict[int, torch.Tensor] = {}
-    for batch in value.inputs.batches(value.settings.batch_size):
+    for batch in value.inputs.batches(batch_size or value.settings.batch_size):
         with torch.no_grad():
             output = run(value.model, batch)
         logits = getattr(output, "logits", output)

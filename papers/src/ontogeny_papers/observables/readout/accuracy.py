@@ -25,6 +25,8 @@ from ontogeny.words.names import Names
 
 from ...capture.cut_attention import cut_attention
 
+_BATCH = 256
+
 
 @dataclass(frozen=True)
 class ReadoutAccuracy(Observable):
@@ -164,7 +166,7 @@ def answers(value: Any, keep: int | None = None) -> tuple[np.ndarray, np.ndarray
     """
     target = torch.from_numpy(np.asarray(value.inputs.labels).astype(np.int64))
     with _cut(value.model, keep):
-        logits = torch.from_numpy(class_logits(value))
+        logits = torch.from_numpy(class_logits(value, _BATCH))
     if logits.shape[1] <= int(target.max()):
         raise ArgumentError(
             f"labels go up to {int(target.max())}, but the model has {logits.shape[1]} classes."
