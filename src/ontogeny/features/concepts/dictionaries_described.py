@@ -14,6 +14,7 @@ from ...quantities import Quantity
 from .describe.rows import orientation
 from .described import near, tidied, vocabulary
 from .describer import Describer, Untrained
+from .meaning.naming import chosen_names
 
 KEPT_OF_STATE = ("piece_text", "concentration_untrained", "unnamed_because")
 
@@ -81,7 +82,7 @@ def with_named(data: xr.Dataset) -> xr.Dataset:
     """
     if "name" not in data:
         return data
-    data = tidied(data)
+    data = tidied(chosen_names(data))
     known = data["concentration"].notnull().any("concept") & (data["unnamed_because"] == "")
     if not known.any():
         return data
