@@ -27,7 +27,7 @@ from .describe.rows import Rows, turned
 from .describe.tokens import strongest_tokens
 from .described import arrays, fit_id, piece_array
 from .meaning.beside import beside
-from .meaning.classes import class_variables, mean_coherence
+from .meaning.classes import class_variables
 from .meaning.coherence import N_DRAWS
 from .meaning.contexts import WordContexts
 
@@ -106,7 +106,7 @@ class Describer:
                 fitted = _firing(codes(A))
                 found[path] = texts.concentration(fitted)
                 if words is not None:
-                    alike[path] = mean_coherence(words.judged(turned(fitted), N_DRAWS))
+                    alike[path] = words.judged(turned(fitted), N_DRAWS).z
             except (ValueError, ArithmeticError, RuntimeError) as error:
                 failed[path] = f"{NONE}: {error}".split("\n")[0].rstrip(".")
         return Untrained(found, failed, NONE, alike)
@@ -207,6 +207,8 @@ class Texts:
             return found
         rows, values = Rows(self.inputs, self.sample), turned(codes)
         classes = arrays(class_variables(values, rows, words, untrained))
+        if untrained is None:
+            del classes["coherence_limit"]  # NaN
         tokens = xr.Dataset(found)["name"].values
         names = np.where(classes["class_name"] == "", tokens, classes["class_name"])
         return {

@@ -93,11 +93,7 @@ def _appeared(content: Content, concepts: Concepts | None) -> Sentence:
             "No concept is sharper than in the untrained model.",
             f"{total} can be read, and none got a name. {_births(concepts)}".strip(),
         )
-    subject = "Each" if concepts.named > 1 else "It"
-    text = (
-        f"{_listed(concepts)} {subject} puts more of its activation on three tokens than "
-        f"95 % of the untrained model’s concepts do. {_births(concepts)}"
-    ).strip()
+    text = f"{_listed(concepts)} {_earned(concepts)} {_births(concepts)}".strip()
     if concepts.named_controls and max(concepts.named_controls)[0] >= concepts.named:
         lead = "No more concepts got a name than in control runs."
         return Sentence(lead, f"{_named_words(concepts)}. {text}")
@@ -111,12 +107,26 @@ def _named_words(concepts: Concepts) -> str:
 
 
 def _listed(concepts: Concepts) -> str:
-    """Say the names of the sharpest concepts, each once."""
+    """Say the first names, each once: classes of words before tokens."""
     names = list(dict.fromkeys(concept.name for concept in concepts.with_name))
     quoted = joined([f"“{name}”" for name in names[:MOST_NAMES]])
     if len(names) > MOST_NAMES:
         return f"Among them {quoted}."
     return f"Its name is {quoted}." if concepts.named == 1 else f"The names are {quoted}."
+
+
+def _earned(concepts: Concepts) -> str:
+    """Say how names were earned: by classes of words, or by three tokens."""
+    classes = sum(concept.is_class for concept in concepts.with_name)
+    tokens = (concepts.named or 0) - classes
+    untrained = "than 95 % of the untrained model’s concepts"
+    if classes:
+        verb = "stands" if classes == 1 else "stand"
+        words = f"{verb} for words that share their contexts, more {untrained} do"
+        others = "; the others put more of their activation on three tokens" if tokens else ""
+        return f"{classes:,} {words}{others}."
+    subject = "Each" if tokens > 1 else "It"
+    return f"{subject} puts more of its activation on three tokens {untrained} do."
 
 
 def _births(concepts: Concepts) -> str:

@@ -3,7 +3,8 @@
 function cardFoot(concept) {
   const foot = make("div", { className: "foot" });
   const line = (...parts) => foot.append(make("div", {}, ...parts));
-  if (concept.sharp !== null) line(sharpWords(concept));
+  if (concept.alike) line(concept.alike);
+  else if (concept.sharp !== null) line(sharpWords(concept));
   if (concept.fires !== null) line(`Fires on ${percentWords(concept.fires)} of the tokens${explainedWords(concept)}`);
   const again = [[concept.half, "either half of the texts"], [concept.again, "another seed"]].filter(([found]) => found !== null);
   if (again.length) line(`Found again by a fit to ${again.map(([found, by]) => `${by} with a correlation of ${found.toFixed(2)}`).join(", from ")}${concept.kind === "not found again" ? ": it stands apart" : ""}`);

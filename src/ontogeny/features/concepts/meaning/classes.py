@@ -17,7 +17,7 @@ from ....inputs.sampling import TokenSample
 from ..describe.contexts import strongest_rows
 from ..describe.names import ALPHA, upper_limit
 from ..describe.rows import Rows, described
-from .coherence import N_DRAWS, Coherence
+from .coherence import N_DRAWS
 from .contexts import WordContexts
 
 BETWEEN = " · "  # of the words of a class
@@ -60,7 +60,7 @@ def word_coherence(
     Returns
     -------
     numpy.ndarray
-        (r,) in standard deviations; NaN where fewer than two words have a vector.
+        (r,) in standard deviations; 0 where fewer than two words have a vector.
 
     Raises
     ------
@@ -87,12 +87,7 @@ def word_coherence(
         check_texts("texts", texts, "texts"),
         random_state,
     )
-    return mean_coherence(known.judged(values, N_DRAWS))
-
-
-def mean_coherence(halves: Sequence[Coherence]) -> np.ndarray:
-    """Return the mean (r,) of both halves."""
-    return np.asarray(np.mean([half.z for half in halves], axis=0))
+    return known.judged(values, N_DRAWS).z
 
 
 def class_names(
@@ -113,7 +108,7 @@ def class_names(
 
     - the coherence (`word_coherence`) exceeds that of 95 % of the untrained model's concepts;
     - the p-value, corrected over the concepts (Holm), is at most .05: words as frequent, drawn
-      instead, are rarely as much alike. Of both directions twice the mean is taken.
+      instead, are rarely as much alike by both halves of the texts.
 
     Parameters
     ----------
@@ -165,12 +160,12 @@ def class_variables(
     No name is given without an untrained model.
     """
     r = values.shape[1]
-    halves = known.judged(values, min(max(DRAWS_PER_CONCEPT * r, 2000), MOST_DRAWS))
-    z, limit = mean_coherence(halves), upper_limit([] if untrained is None else untrained)
-    p = holm(np.minimum(sum(np.nan_to_num(half.p, nan=1.0) for half in halves), 1.0))
+    found = known.judged(values, min(max(DRAWS_PER_CONCEPT * r, 2000), MOST_DRAWS))
+    limit = upper_limit([] if untrained is None else untrained)
+    z, p = found.z, holm(found.p)
     peaks = strongest_rows(values, rows, EXAMPLES)
     names = [
-        _name(known, [half.of(j) for half in halves], known.place[peaks[j][peaks[j] >= 0]])
+        _name(known, found.chosen[j], known.place[peaks[j][peaks[j] >= 0]])
         if z[j] > limit and p[j] <= ALPHA
         else ""
         for j in range(r)
@@ -185,7 +180,9 @@ def class_variables(
     )
 
 
-def _name(known: WordContexts, halves: Sequence[dict[int, tuple[float, float]]], peaks: np.ndarray) -> str:
+def _name(
+    known: WordContexts, halves: Sequence[dict[int, tuple[float, float]]], peaks: np.ndarray
+) -> str:
     """Return the most typical words; empty where fewer than three carry enough of the code.
 
     Each half says of its words how much of the code they carry, and how near they are to the mean

@@ -72,14 +72,13 @@ class WordContexts:
         vectors = tuple(word_vectors(one.texts, found.words.tolist()) for one in corpora)
         return cls(found.words, found.place, first, vectors, corpora[0].source, random_state)
 
-    def judged(self, values: np.ndarray, n_draws: int) -> tuple[Coherence, ...]:
+    def judged(self, values: np.ndarray, n_draws: int) -> Coherence:
         """Return how alike the words of codes (n, r) are: those of each half, by the other one."""
         kinds = Kinds(np.arange(len(self.words)), np.maximum(self.place, 0))
         strength = squared(values) * (self.place != NONE)[:, None]
-        return tuple(
-            coherence(kinds.sums(strength, np.flatnonzero(half)), known, self.random_state, n_draws)
-            for half, known in zip((self.first, ~self.first), self.vectors, strict=True)
-        )
+        halves = (self.first, ~self.first)
+        carried = [kinds.sums(strength, np.flatnonzero(half)) for half in halves]
+        return coherence(carried, self.vectors, self.random_state, n_draws)
 
     def variables(self) -> dict[str, Any]:
         """Return what a state keeps, see `stored`."""
@@ -128,7 +127,7 @@ class _Corpus:
         *,
         written: bool,
     ) -> _Corpus:
-        """Return the texts without a unit of the `chosen` rows, the further ones, and if need be more.
+        """Return the texts without a unit of `chosen` rows, the further ones, and if need be more.
 
         Texts that are not `written`, but ids, have nothing in common with the default texts.
         """

@@ -12,7 +12,8 @@ from ....figures.characters import in_words, shown
 from .classes import BETWEEN
 from .row_words import word_at
 
-LEAST_EXPLAINED = 0.1  # share of the code's variance that the token explains, left out
+LEAST_EXPLAINED = {"class": 0.1, "token": 0.2}
+"""Share of the code's variance that tokens explain in texts left out; words of a class are rarer."""
 LEAST_AT_PEAK = 0.5  # of the contexts shown, that are strongest at a word of the name
 CLASS, TOKEN = "class", "token"
 CUT = "…"  # in the name of a piece that is part of several words
@@ -21,9 +22,9 @@ CUT = "…"  # in the name of a piece that is part of several words
 def chosen_names(data: xr.Dataset) -> xr.Dataset:
     """Return a node whose names are of classes first, and borne out.
 
-    A name falls where its token explains less than a tenth of the code, or where fewer than half
-    of the contexts shown, those of all steps or those of the last one, are strongest at a word of
-    the name. Where several concepts of a layer then have the same one, each gets what differs.
+    A name falls where tokens explain too little of the code, or where fewer than half of the
+    contexts shown, those of all steps or those of the last one, are strongest at a word of it.
+    Where several concepts of a layer then have the same one, each gets what differs.
     """
     if "name" not in data:
         return data
@@ -34,18 +35,18 @@ def chosen_names(data: xr.Dataset) -> xr.Dataset:
     for place in np.ndindex(names.shape):
         one = last.isel(dict(zip(dims, place, strict=True)))
         given = {CLASS: _text(one, "class_name"), TOKEN: str(names[place])}
-        kind = next((k for k, name in given.items() if name and borne_out(one, name)), "")
+        kind = next((k for k, name in given.items() if name and borne_out(one, name, k)), "")
         names[place], kinds[place] = given.get(kind, ""), kind
     if "name_beside" in data:
         names = _told_apart(names, data["name_beside"].transpose(*dims).values)
     return data.assign(name=(dims, names), name_kind=(dims, kinds))
 
 
-def borne_out(one: xr.Dataset, name: str) -> bool:
+def borne_out(one: xr.Dataset, name: str, kind: str) -> bool:
     """Return whether the code and the contexts of one concept bear out a name."""
     if "enrichment" in one and "position" in one.dims:
         explained = float(one["enrichment"].sel(position="token"))
-        if explained < LEAST_EXPLAINED:  # not of NaN, which was not measured
+        if explained < LEAST_EXPLAINED[kind]:  # not of NaN, which was not measured
             return False
     written = dict(zip(one["piece"].values.tolist(), one["piece_text"].values, strict=True))
     forms = {form.casefold() for part in name.split(", ") for form in part.split(BETWEEN)}
@@ -72,7 +73,7 @@ def _peaks(ids: xr.DataArray, written: dict[int, str]) -> Iterator[set[str]]:
 
 
 def _told_apart(names: np.ndarray, beside: np.ndarray) -> np.ndarray:
-    """Return names (layers, concepts), with what stands beside the token where several are equal."""
+    """Return names (layers, concepts), with what stands beside where several are equal."""
     found = names.copy()
     for i, own in enumerate(names):
         counts = Counter(name for name in own if name)

@@ -11,7 +11,6 @@ import xarray as xr
 from ....quantities import Measured, Quantity
 from ....words.names import Names
 from ..describe.rows import turned
-from .classes import mean_coherence
 from .coherence import N_DRAWS
 from .contexts import WordContexts
 
@@ -50,24 +49,21 @@ def alike_at_step(
     words = WordContexts.stored(state, random_state)
 
     def alike(codes: np.ndarray, known: xr.Dataset) -> dict[str, Any]:
-        halves = words.judged(turned(codes), N_DRAWS)
-        z, kept = mean_coherence(halves), known["replicates"].values > 0
-        means = [_mean(half.z[kept]) for half in (*halves,)]
+        judged = words.judged(turned(codes), N_DRAWS)
+        replicating = known["replicates"].values > 0
+        found: dict[str, Any] = {"coherence_at_step": ("concept", judged.z.astype(np.float32))}
+        if not replicating.any():
+            return found
+        means = judged.of_half[:, replicating].mean(axis=1)
         labels = {"refit": ["half 1", "half 2"]}
-        null = _mean(known["coherence_untrained"].values) if "coherence_untrained" in known else None
-        return {
-            "coherence_at_step": ("concept", z.astype(np.float32)),
+        untrained = known["coherence_untrained"].values if "coherence_untrained" in known else []
+        untrained = np.asarray(untrained)[np.isfinite(untrained)]  # NaN pads shorter layers
+        return found | {
             "meaning": Measured(
-                float(np.mean(means)),
-                replicates=xr.DataArray(np.array(means), dims="refit", coords=labels),
-                nulls={} if null is None else {"untrained": null},
-            ),
+                means.mean(),
+                replicates=xr.DataArray(means, dims="refit", coords=labels),
+                nulls={"untrained": untrained.mean()} if len(untrained) else {},
+            )
         }
 
     return alike
-
-
-def _mean(values: np.ndarray) -> float:
-    """Return the mean of the finite values, NaN where there are none."""
-    finite = values[np.isfinite(values)]
-    return float(finite.mean()) if len(finite) else np.nan
