@@ -13,7 +13,7 @@ from .classes import BETWEEN
 from .row_words import word_at
 
 LEAST_EXPLAINED = {"class": 0.1, "token": 0.2}
-"""Share of the code's variance that tokens explain in texts left out; words of a class are rarer."""
+"""Share of a code that tokens explain in texts left out; words of a class are rarer."""
 LEAST_AT_PEAK = 0.5  # of the contexts shown, that are strongest at a word of the name
 CLASS, TOKEN = "class", "token"
 CUT = "…"  # in the name of a piece that is part of several words

@@ -20,7 +20,7 @@ MEANING = Quantity(
     "standard deviations",
     rows="{layer} · meaning",
     subject="How much the words of a concept of {layer} belong together",
-    unit="halves of the texts",
+    unit="concepts",
     nulls={"untrained": "untrained model"},
     optional=True,
     caption="Mean over the latents that both halves of the texts find. The words on which a "
@@ -54,14 +54,13 @@ def alike_at_step(
         found: dict[str, Any] = {"coherence_at_step": ("concept", judged.z.astype(np.float32))}
         if not replicating.any():
             return found
-        means = judged.of_half[:, replicating].mean(axis=1)
-        labels = {"refit": ["half 1", "half 2"]}
         untrained = known["coherence_untrained"].values if "coherence_untrained" in known else []
         untrained = np.asarray(untrained)[np.isfinite(untrained)]  # NaN pads shorter layers
         return found | {
             "meaning": Measured(
-                means.mean(),
-                replicates=xr.DataArray(means, dims="refit", coords=labels),
+                judged.z[replicating].mean(),
+                of_text=("text", judged.z),  # paired over steps: the same concepts
+                weights=("text", replicating.astype(float)),
                 nulls={"untrained": untrained.mean()} if len(untrained) else {},
             )
         }
