@@ -11,16 +11,10 @@ PUBLIC = {
         "describe.tokens": ["strongest_tokens"],
         "meaning.classes": ["class_names", "word_coherence"],
     },
-    "distances": {
-        "matching": ["matching_level"],
-        "tracking": ["tracks"],
-    },
     "observables": {
         "dictionaries": ["Concepts"],
-        "distances": ["ConceptDistances"],
         "effects": ["ConceptEffects"],
         "joint": ["JointConcepts"],
-        "tracks": ["ConceptTracks"],
         "vocabulary": ["VocabularyConcepts"],
     },
 }

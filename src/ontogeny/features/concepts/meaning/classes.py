@@ -200,10 +200,16 @@ def _name(
         shares[key] = shares.get(key, 0.0) + share
         forms[key] = max(forms.get(key, (0.0, "")), (share, text))
     ranked = sorted(scores, key=lambda key: -scores[key])
-    chosen = [key for key in ranked if scores[key] > 0 and shares[key] >= LEAST_SHARE][:MOST]
+    chosen = [key for key in ranked if scores[key] > 0 and shares[key] >= LEAST_SHARE]
+    # A class is of words or of marks: the marks beside a few verbs are none of them.
+    chosen = [key for key in chosen if _is_word(key) == _is_word(chosen[0])][:MOST]
     if len(chosen) < FEWEST:
         return ""
     return BETWEEN.join(shown(in_words(forms[key][1])) for key in chosen)
+
+
+def _is_word(text: str) -> bool:
+    return any(character.isalnum() for character in text)
 
 
 def _third(halves: Sequence[dict[int, tuple[float, float]]]) -> float:
