@@ -17,7 +17,7 @@ from ...words.content import Content
 from ...words.formats import p_value, plain_text, step_text
 from ...words.overview import overview
 from ...words.row_words import control_half_words, half_words, journey, state_words
-from ...words.sections import mark, section_sentences, studied
+from ...words.sections import mark, studied
 from ..chart.canvas import NARROW, WIDE
 from ..chart.draw import draw_chart, views_of
 from ..concepts.atlas import read_atlas
@@ -34,6 +34,7 @@ from ..texts.cloze import read_cloze
 from ..texts.example import read_example
 from .live import Live
 from .payload import build_payload, json_script
+from .sections import fold_words, parts
 
 BEFORE_KINDS = (
     "core", "format", "state", "theme", "tooltip", "library", "panels", "annotations", "view",
@@ -84,7 +85,11 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
         views=views_of(content),
         compared=[run.name for row in content.rows[:1] for run in row.runs],
         marks={node.id: mark(node) for node in content.nodes},
-        sentences={node.id: section_sentences(node) for node in content.nodes},
+        parts={
+            node.id: parts(node, drawables, first is not None and first.loss is not None)
+            for node in content.nodes
+        },
+        fold_words=fold_words,
         drawables=drawables,
         kind_of=kind_of,
         code=_snippet,
