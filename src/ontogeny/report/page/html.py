@@ -25,6 +25,7 @@ from ..failures import old_reference, read_failures, section_failures
 from ..figures.drawable import Drawable
 from ..figures.tables import ROWS_SHOWN
 from ..first_screen.payload import build_first
+from ..first_screen.picture import first_picture
 from ..first_screen.screen import first_screen
 from ..kinds import kind_of, read_drawables
 from ..kinds.base import scripts
@@ -72,10 +73,11 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
         studied=studied(content),
         live=live,
         first=first,
+        picture=Markup(first_picture(content, first)) if first else "",
         atlas=atlas,
         cloze=cloze,
         example=example,
-        verdict=overview(content),
+        verdict=overview(content, introduced=first is not None),
         failures=read_failures(content),
         failed_in={node.id: section_failures(content, node) for node in content.nodes},
         old_reference=old_reference(content),

@@ -1,4 +1,4 @@
-"""What a section of the page shows at once, and what it folds: its sentences and one figure stand open."""
+"""What a section of the page shows at once, its sentences and one figure, and what it folds."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Parts = tuple[tuple[Sequence[str], Sequence[str]], Sequence[Drawable], Sequence[
 
 
 def parts(node: Node, drawables: Sequence[Drawable], drawn_above: bool) -> Parts:
-    """Return the sentences that stand open and those that are folded, and the same of the figures.
+    """Return the sentences that stand open and those that are folded, and both of the figures.
 
-    Of what was tested and not found, the first sentence says so, and the rest is folded. `drawn_above`
-    is whether the first screen has its curve already.
+    Of what was tested and not found, the first sentence says so, and the rest is folded.
+    `drawn_above` is whether the first screen has its curve already.
     """
     own = [each for each in drawables if each.node is node]
     said = section_sentences(node)
