@@ -170,10 +170,10 @@ def _context_words(loss: LossStory) -> str:
         why = "It does not surely use more than the token before"
         cost = number(pairs.level, 0.1)
         return f"{why}: the mean of its predictions after each token costs {cost}."
-    cost, gain = number(words.level, 0.1), number(words.level - loss.last, 0.1)
-    units = loss.units.split(" per ")[0]
+    cost = number(words.level, 0.1)
+    gain = f"{number(words.level - loss.last, 0.1)} {loss.units.split(' per ')[0]}".strip()
     average = f"Its average prediction, without context, would cost {cost}"
-    return f"{average}: the other {gain} {units} come from context."
+    return f"{average}: the other {gain} come from context."
 
 
 def control_loss(loss: LossStory | None) -> str:

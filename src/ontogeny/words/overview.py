@@ -325,10 +325,10 @@ def _tests(fair: Sequence[Row], levels: Levels) -> list[str]:
     if math.isnan(levels.change):
         return [f"{words}."]
     if all(row.p_value <= levels.change for row in fair if row.changed and not row.beyond):
-        words += f": a change against chance at {100 * levels.change:g} %"
-        if math.isfinite(levels.control) and any(row.controls or row.learned for row in fair):
-            words += f", more than control runs give and learning at {100 * levels.control:g} %"
-        words += f", corrected {over} (Holm)"
+        words += f" against chance at α = {levels.change:g}"
+        if math.isfinite(levels.control) and any(row.controls for row in fair):
+            words += f" and against control runs at {levels.control:g}"
+        words += f", p corrected by Holm’s method {over}"
     alone = sum(row.beyond and not row.p_value <= levels.change for row in fair)
     if not alone:
         return [f"{words}."]
@@ -360,10 +360,10 @@ def _controls(content: Content, introduced: bool) -> list[str]:
     """Say what control runs are, and how many rows were not measured in them."""
     if not content.controls:
         return []
-    count = plural(len(content.controls), "control run")
-    sentences = [f"There {'is' if len(content.controls) == 1 else 'are'} {count}."]
+    count = len(content.controls)
+    sentences = [f"There {'is' if count == 1 else 'are'} {plural(count, 'control run')}."]
     if not introduced:
-        sentences.append(explained(content, "Control runs"))
+        sentences.append(explained(content, "Control runs" if count > 1 else "Such runs"))
     without = sum(row.judgeable and not row.controlled for row in counted_rows(content.rows))
     if without:
         verb = "was" if without == 1 else "were"

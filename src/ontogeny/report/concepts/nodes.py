@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ...concepts.joint.lives import confirmed, first_half, was_low
 from ...words.content import Content, Node
 from ...words.formats import plain_text
 from ...words.labels import short_names
@@ -165,6 +164,9 @@ def _control_steps(data: xr.Dataset) -> np.ndarray:
 
 def _seen_from(arrays: ConceptArrays, read: np.ndarray, readable: float) -> int:
     """Return how many of the run's births can be seen from the steps of its control runs alone."""
+    # Imported here so that the package opens without what fits concepts.
+    from ...concepts.joint.lives import confirmed, first_half, was_low
+
     if "concept_born" not in arrays:
         return 0
     seen = 0
