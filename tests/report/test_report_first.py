@@ -46,9 +46,8 @@ def test_a_run_that_learned_is_told_in_the_order_of_its_landmarks():
     )
     ability, appeared, control = screen.sentences
     assert ability.lead == "It predicts better than word frequencies."
-    assert ability.text == (
-        "Its average prediction, without context, would cost 5.70: the other 0.70 come from context."
-    )
+    average = "Its average prediction, without context, would cost 5.70"
+    assert ability.text == f"{average}: the other 0.70 come from context."
     assert ability.direction == "falls"
     assert appeared.lead == "18 of 22 concepts got a name (in controls 2–4 of 22)."
     assert control.lead == "Control runs do not learn to predict."
@@ -58,7 +57,7 @@ def test_a_run_that_learned_is_told_in_the_order_of_its_landmarks():
     )
     assert numbers(screen) == {
         "loss, was 8.30": "5.00",
-        "concepts born, at steps 1–512; seen from the 4 checkpoints of controls: 8, in controls "
+        "concepts born, at steps 1–400; seen from the 4 checkpoints of controls: 8, in controls "
         "0–2": "18",
         "step: better than word frequencies": "16–32",
         "findings of the audit": "0",
