@@ -25,7 +25,7 @@ from .hub.remote_code import RemoteModel
 from .hub.repository import Repositories, Repository
 from .hub.revision import HubWeights
 from .order import Choice, Order, ordered, step_of_file
-from .order.candidates import LEFT_BEHIND, OWN_MODEL
+from .order.candidates import LEFT_BEHIND, OWN_MODEL, step_of_folder
 from .order.choosing import ASKED
 from .record import planned_steps, read_record
 from .selection import check_step
@@ -75,7 +75,7 @@ def open_folder(
     choice: Choice | None = None,
     base: str | Path | None = None,
 ) -> Opened:
-    """Return the checkpoints in `folder`, or the one that is this file.
+    """Return the checkpoints in `folder`, or the one that is this file or this folder.
 
     Of adapters, step 0 is the base that they name, or the one that is given.
 
@@ -84,14 +84,11 @@ def open_folder(
     ArgumentError
         If there is neither a folder nor a file.
     CheckpointError
-        If it holds no whole checkpoint, is itself a model, or its steps can be read in two ways;
-        or if the file says no step.
+        If it holds no whole checkpoint, or its steps can be read in two ways.
     """
     choice = choice or Choice()
     if folder.is_file():
-        step, weights = step_of_file(folder, choice), find_weights(folder)
-        weights.check()
-        return (Checkpoint(step, folder.name, folder, weights, model),), Catalogue((step,))
+        return _one_model(step_of_file(folder, choice), folder, model)
     if not folder.is_dir():
         raise ArgumentError(f"{folder} is neither a folder nor a file.")
     start = None if base is None else find_base(base, model)
@@ -113,6 +110,8 @@ def open_folder(
                 incomplete.append((step, str(error)))
     if checkpoints and start is not None:
         checkpoints = [*with_base(tuple(checkpoints), start)]
+    if not checkpoints and not incomplete and _is_model(folder):
+        return _one_model(step_of_folder(folder), folder, model)
     if not checkpoints:
         raise _nothing(folder, incomplete)
     steps = tuple(checkpoint.step for checkpoint in checkpoints)
@@ -137,19 +136,32 @@ def _nothing(folder: Path, incomplete: list[tuple[int, str]]) -> CheckpointError
         return CheckpointError(
             f"{folder} holds {len(incomplete)} checkpoints but none is whole; step {step}: {why}"
         )
+    return CheckpointError(
+        f"{folder} holds no checkpoints; looked for folders named checkpoint-500, step500, "
+        "step-500 or step_500 with model.safetensors or pytorch_model.bin inside, for files such "
+        "as ckpt_500.pt, step=500.ckpt or 500.safetensors, or a ckpt.pt that holds its step, and "
+        "for one model: weights beside a config.json, or a single weight file."
+    )
+
+
+def _is_model(folder: Path) -> bool:
     try:
         find_weights(folder)
     except CheckpointError:
-        return CheckpointError(
-            f"{folder} holds no checkpoints; looked for folders named checkpoint-500, step500, "
-            "step-500 or step_500 with model.safetensors or pytorch_model.bin inside, and for "
-            "files such as ckpt_500.pt, step=500.ckpt or 500.safetensors, or a ckpt.pt that holds "
-            "its step."
-        )
-    return CheckpointError(
-        f"{folder} is one model, not a trajectory; give the folder that holds its checkpoints "
-        "(checkpoint-500/, checkpoint-1000/, ...)."
-    )
+        return False
+    return True
+
+
+def _one_model(step: int, path: Path, model: Template | None) -> Opened:
+    """Return the one checkpoint that is this file or folder.
+
+    A weight file of a transformers folder is built by the config.json beside it.
+    """
+    weights = find_weights(path)
+    weights.check()
+    beside = path.is_file() and model is None and (path.parent / "config.json").is_file()
+    home = path.parent if beside else path
+    return (Checkpoint(step, path.name, home, weights, model),), Catalogue((step,))
 
 
 def open_hub(
