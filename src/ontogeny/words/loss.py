@@ -155,8 +155,8 @@ def one_model_heading(loss: LossStory) -> str:
         return f"It predicts better than {better}"
     words = loss.lines.get("unigram")
     if words is not None and words.passed:
-        return f"A loss below that of {words.words}; use of context is not shown"
-    return "Not surely better than " + (words.words if words else "a blind guess")
+        return f"Its loss is below that of {words.words}; use of context is not shown"
+    return "It is not surely better than " + (words.words if words else "a blind guess")
 
 
 def of_one_model(loss: LossStory) -> Sentence:

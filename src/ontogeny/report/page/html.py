@@ -25,7 +25,6 @@ from ..failures import old_reference, read_failures, section_failures
 from ..figures.drawable import Drawable
 from ..figures.tables import ROWS_SHOWN
 from ..first_screen.payload import build_first
-from ..first_screen.picture import first_picture
 from ..first_screen.screen import first_screen
 from ..kinds import kind_of, read_drawables
 from ..kinds.base import scripts
@@ -35,6 +34,7 @@ from ..texts.cloze import read_cloze
 from ..texts.example import read_example
 from .live import Live
 from .payload import build_payload, json_script
+from .picture import first_picture
 from .sections import fold_words, parts
 
 BEFORE_KINDS = (

@@ -14,7 +14,7 @@ from ..chart.canvas import WIDE, Canvas
 from ..chart.draw import draw_axis, draw_clock, draw_track
 from ..colours import LEVELS
 from ..concepts.lives import Concept, Concepts, line_names
-from .screen import FirstScreen
+from ..first_screen.screen import FirstScreen
 
 _LAYOUT = replace(WIDE, name="first", width=860, left=190, right=150)
 _HEIGHT = 14.0
