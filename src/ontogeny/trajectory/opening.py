@@ -30,8 +30,10 @@ from .order.choosing import ASKED
 from .record import planned_steps, read_record
 from .selection import check_step
 from .weights.building import Template
+from .weights.configuration import CONFIGURATION
 from .weights.files import MemoryWeights, state_tensors
 from .weights.folders import find_weights
+from .weights.formats import own_template
 
 
 @dataclass(frozen=True)
@@ -89,9 +91,10 @@ def open_folder(
     """
     choice = choice or Choice()
     if folder.is_file():
-        step, weights = step_of_file(folder, choice), find_weights(folder)
+        step, weights = step_of_file(folder, choice), find_weights(folder, choice.key)
         weights.check()
-        return (Checkpoint(step, folder.name, folder, weights, model),), Catalogue((step,))
+        template = model or own_template(weights)
+        return (Checkpoint(step, folder.name, folder, weights, template),), Catalogue((step,))
     if not folder.is_dir():
         raise ArgumentError(f"{folder} is neither a folder nor a file.")
     start = None if base is None else find_base(base, model)
@@ -104,9 +107,11 @@ def open_folder(
         return adapted, Catalogue(steps, noted=others, order=order, choice=choice)
     for step, path in paths.items():
         try:
-            weights = find_weights(path)
+            weights = find_weights(path, choice.key)
             weights.check()
-            checkpoints.append(Checkpoint(step, path.name, path, weights, model))
+            template = model or own_template(weights)
+            home = path if template is not None else home_of(path, folder)
+            checkpoints.append(Checkpoint(step, path.name, home, weights, template))
         except CheckpointError as error:
             # Otherwise it was deleted meanwhile, as the Trainer does with old checkpoints.
             if path.exists():
@@ -122,6 +127,15 @@ def open_folder(
         steps, planned, tuple(incomplete), tuple(temporary), (), _unnumbered(order), order, choice
     )
     return tuple(checkpoints), catalogue
+
+
+def home_of(path: Path, folder: Path) -> Path:
+    """Return where the configuration of a checkpoint stands: with it, else in the run's folder.
+
+    Neither FSDP's nor DeepSpeed's checkpoints have one; the Trainer's run does when it is done.
+    """
+    there = path.is_dir() and (path / CONFIGURATION).is_file()
+    return folder if not there and (folder / CONFIGURATION).is_file() else path
 
 
 def _unnumbered(order: Order) -> tuple[Finding, ...]:

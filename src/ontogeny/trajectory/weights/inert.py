@@ -175,6 +175,18 @@ def read_inert(path: Path, is_zip: bool) -> Any:
         )
 
 
+def read_plain(path: Path) -> Any:
+    """Return what a pickle without tensors holds, read as `read_inert` does.
+
+    Raises
+    ------
+    Exception
+        Whatever damaged pickles raise.
+    """
+    with path.open("rb") as file:
+        return _Unpickler(file).load()
+
+
 def module_tensors(module: Inert, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
     """Yield parameters and stored buffers of a pickled module by their names in a state dict."""
     state = module.state
