@@ -36,7 +36,7 @@ class Inert(dict):
     """
 
     origin: ClassVar[str] = ""
-    state: Any
+    state: Any = None
     dump_patches: ClassVar[bool] = False  # torch asks for it: a patch file is never written
 
     def __new__(cls, *_: Any, **__: Any) -> Inert:

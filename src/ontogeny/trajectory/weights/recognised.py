@@ -21,13 +21,17 @@ _OF_NAMES = (  # of files in a folder, or one below
     (r"(?:model_optim_rng|model_rng|distrib_optim)\.pt|common\.pt", _BRIDGE + "({!r}, 'OUT')"),
     (
         r"pytorch_model_fsdp(?:_\d+)?_rank\d+\.bin",
-        "what each process of FSDP holds, without how it belongs together; train with "
-        "fsdp_state_dict_type SHARDED_STATE_DICT or FULL_STATE_DICT",
+        (
+            "what each process of FSDP holds, without how it belongs together; train with "
+            "fsdp_state_dict_type SHARDED_STATE_DICT or FULL_STATE_DICT"
+        ),
     ),
     (
         r"tf_model\.h5|flax_model\.msgpack|model\.ckpt-\d+\.index",
-        "weights of TensorFlow or Flax; with transformers 4, from_pretrained({!r}, from_tf=True or "
-        "from_flax=True).save_pretrained('OUT')",
+        (
+            "weights of TensorFlow or Flax; with transformers 4, from_pretrained({!r}, "
+            "from_tf=True or from_flax=True).save_pretrained('OUT')"
+        ),
     ),
 )
 _PATTERNS = tuple((re.compile(pattern), what) for pattern, what in _OF_NAMES)

@@ -86,12 +86,12 @@ def _parts(
         return
     count = zero[0]["partition_count"]
     count = max(count) if isinstance(count, list) else count
-    if count != len(zero) or (zero[0]["zero_stage"] == 3 and count != len(states)):
+    third = "fp32_flat_groups" in zero[0]  # the stage itself is of a class of DeepSpeed's
+    if count != len(zero) or (third and count != len(states)):
         raise CheckpointError(
             f"{folder} holds files of {min(len(zero), len(states))} of {count} processes; copy all "
             "of them there."
         )
-    third = zero[0]["zero_stage"] == 3
     # Buffers; of stages 1 and 2 all tensors, in half precision, of which frozen ones stay.
     held = {n: v for n, v in module.items() if not third or n in state["buffer_names"]}
     parts = {n: _part(_float, v.shape, v) for n, v in held.items() if isinstance(v, Tensor)}
