@@ -33,8 +33,9 @@ def find(folder: Path) -> WeightFiles | None:
         tag = (folder / "latest").read_text(encoding="utf-8").strip()
     except (OSError, ValueError):
         tag = ""
-    inner = sorted(folder.glob("global_step*"))[-1:] if Path(tag).name != tag or not tag else []
-    for place in (folder, *([folder / tag] if tag and not inner else inner)):
+    inner = sorted(path for path in folder.iterdir() if path.name.startswith("global_step"))
+    inner = [path for path in folder.iterdir() if path.name == tag] or inner[-1:]
+    for place in (folder, *inner):
         files = [path for path in place.glob("*_states.pt") if _FILE.fullmatch(path.name)]
         if files and not any(place.glob("layer_*-model_*-model_states.pt")):
             return WeightFiles(tuple(sorted(files, key=_order)), reader=read)
