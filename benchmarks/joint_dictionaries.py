@@ -1,7 +1,7 @@
 """Which method finds concepts with known lives, and in how much time: the table of the guide.
 
     env OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/joint_dictionaries.py
-        [methods] [variants] [nulls] [size] [kernel] [--seeds 3] [--first-seed 900]
+        [methods] [variants] [nulls] [size] [kernel] [runs] [--seeds 3] [--first-seed 900]
 
 Without names of parts, all but `size` run. `size` is 48 checkpoints x 5,000 tokens x 768 features.
 Planted lives of 5,000 tokens, 64 features, 10 checkpoints; 128 latents, 4 active a token. Processor
@@ -14,6 +14,7 @@ import argparse
 import resource
 import time
 import warnings
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from ontogeny.concepts.joint.presence import Decoder, Presence
 from ontogeny.concepts.joint.readout import CheckpointReadout, Moments
 from ontogeny.concepts.joint.snapshots import standardised, text_folds
 from ontogeny.concepts.joint.whitening import Gathered
+from planted_across import planted_runs
 from planted_lives import PlantedLives, planted_lives
 
 LATENTS, ACTIVE, READABLE = 128, 4, 0.4
@@ -198,9 +200,34 @@ def size() -> None:
     )
 
 
+def runs(seeds: Iterable[int]) -> None:
+    """Three runs of other widths: one fit beside three, and what tokens in other orders share."""
+    for seed in seeds:
+        for noise in (0.25, 1.0):
+            planted = planted_runs(random_state=seed, noise=noise)
+            made = concepts.JointDictionary(LATENTS, n_active=ACTIVE)
+            begin = time.process_time()
+            for A in planted.activations.values():
+                made.fit(A, groups=planted.texts)
+            apart = time.process_time() - begin
+            begin = time.process_time()
+            found = made.fit(planted.activations, groups=planted.texts)
+            seconds = time.process_time() - begin
+            born = np.stack([each.born for each in found.lives_.values()])
+            chance = made.false_shared_rate(planted.activations, groups=planted.texts)
+            print(
+                f"seed {seed}, noise {noise}: {planted.called(found.codes_, found.present_, born)}"
+                f", shared by chance {chance:.0f}; {seconds:.1f} s, apart {apart:.1f} s: "
+                f"{seconds / apart:.2f} times",
+                flush=True,
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", default=["methods", "variants", "nulls", "kernel"])
+    parser.add_argument(
+        "parts", nargs="*", default=["methods", "variants", "nulls", "kernel", "runs"]
+    )
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first-seed", type=int, default=900)
     given = parser.parse_args()
@@ -215,6 +242,8 @@ def main() -> None:
         nulls(range(given.first_seed, given.first_seed + 10))
     if "kernel" in given.parts:
         kernel(seeds)
+    if "runs" in given.parts:
+        runs(seeds)
     if "size" in given.parts:
         size()
 

@@ -141,7 +141,7 @@ def plan(
 
     chosen = read_study(study, trust_remote_code=trust_remote_code)
     planned = chosen.plan(_output(study, output), rereference=rereference)
-    typer.echo(str(planned))
+    typer.echo("\n".join([*chosen.trajectory.lines(), str(planned)]))
     if planned.refused:
         raise ArgumentError(planned.refused)
     if timed and planned.to_do:

@@ -2,7 +2,7 @@
 
 `distance` and `correlation` by name or each as a function, `compare` for all of them at once,
 `pairwise` for all pairs of a stack, `align` for the best permutation, sign, scale, rotation or
-invertible map, `tracks` for concepts that live through several steps.
+invertible map.
 """
 
 from .._exports import exported_names, exporter

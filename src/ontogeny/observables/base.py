@@ -9,8 +9,10 @@ from __future__ import annotations
 import abc
 import dataclasses
 import inspect
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import os
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -240,6 +242,13 @@ class Observable(Catalogued, abc.ABC):
         """Return the fields as plain data."""
         return dataclasses.asdict(self)
 
+    def files(self) -> Sequence[str | Path]:
+        """Return the files that it reads: its cells are computed again when one of them changes.
+
+        By default those that its arguments name, with a folder or an ending.
+        """
+        return [value for value in _leaves(self.arguments()) if _is_file(value)]
+
     @abc.abstractmethod
     def needs(self) -> Sequence[Need]:
         """Return what is read of each checkpoint."""
@@ -389,6 +398,27 @@ def dataset(found: Mapping[str, Any], where: str = "") -> xr.Dataset:
             raise NonFiniteError(f"{name} is not finite{where}")
         variables[name] = array
     return xr.Dataset(variables)
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """Yield the values within tables and lists."""
+    if isinstance(value, Mapping):
+        value = tuple(value.values())
+    if isinstance(value, tuple | list):
+        for each in value:
+            yield from _leaves(each)
+    else:
+        yield value
+
+
+def _is_file(value: Any) -> bool:
+    # A pattern such as "mlp" is no file, whatever lies in the folder that a study is run in.
+    if not isinstance(value, str | Path) or not (Path(value).suffix or os.sep in str(value)):
+        return False
+    try:
+        return Path(value).is_file()
+    except (OSError, ValueError):  # too long for a path, or with a null character
+        return False
 
 
 def _section(observable: Observable) -> Section:

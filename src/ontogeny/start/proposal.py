@@ -13,7 +13,7 @@ from ..observables import ModelFacts
 from ..study.file import make_sources
 from ..trajectory import Trajectory
 from ..trajectory.audit import configuration
-from .presets import Preset, fitted, preset_named
+from .presets import ONE_MODEL, Preset, fitted, preset_named
 from .sets import with_sets
 from .shown import longest_of, look
 from .source import beside, check_source, is_repository, open_source
@@ -119,6 +119,8 @@ def propose(
     early = [each for each in wishes.sets if not each.startswith("observables.")]
     late = [each for each in wishes.sets if each.startswith("observables.")]
     run = open_source(wishes.source, choice=wishes.choice)
+    if len(run) == 1 and wishes.preset == "standard":
+        preset = preset_named(ONE_MODEL)
     content: dict[str, Any] = {
         "trajectory": _trajectory(wishes, preset, run, folder),
         "inputs": _inputs(wishes, preset, run, folder),

@@ -146,8 +146,8 @@ def load_tokenizer(root: Path | None, checkpoints: tuple[Checkpoint, ...]) -> An
     list_files(c.home.source for c in checkpoints if c.home.source is not None)
     holders = [c.home for c in checkpoints if _has_tokenizer(c.home)]
     if not holders:
-        path = checkpoints[-1].home.path if checkpoints else None
-        return gguf.tokenizer(path) if path is not None and path.suffix == gguf.SUFFIX else None
+        template = checkpoints[-1].home.template
+        return gguf.tokenizer(template.path) if isinstance(template, gguf.GGUFModel) else None
     _, step, names = next(iter(changed_files(holders)), (0, 0, []))
     if names:
         raise CheckpointError(

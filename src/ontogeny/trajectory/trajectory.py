@@ -15,10 +15,11 @@ from torch import Tensor, nn
 
 from ..errors import ArgumentError, CheckpointError, TooFewCheckpointsError, check_choice
 from ..markup import html_block, html_table
+from ..own_code import unwatched
 from .audit import audit, resolve
 from .checkpoint import Checkpoint
 from .control import Controlled, control_checkpoints
-from .findings import Findings
+from .findings import Findings, some
 from .hub.client import resolve_cache
 from .hub.names import Revisions
 from .hub.repository import Repositories, Repository, list_files
@@ -286,10 +287,13 @@ class Trajectory:
         ['2 checkpoints, steps 0 to 9']
         """
         order = self.catalogue.order
+        readings = unwatched(self.checkpoints[0].template)
+        notes = [f"not noticed if it changes: what the model's code reads by {some(readings)}"]
         if order is None:
-            return [self._reach]
+            return [self._reach, *notes[: len(readings)]]
         gone = [f"left out: step {step} ({why})" for step, why in self.catalogue.incomplete[:5]]
-        return [*order.lines([c.step for c in self.checkpoints]), *gone]
+        lines = order.lines([c.step for c in self.checkpoints])
+        return [*lines, *gone, *notes[: len(readings)]]
 
     def __len__(self) -> int:
         return len(self.checkpoints)

@@ -100,6 +100,11 @@ class Content:
     levels: Levels = field(default_factory=Levels)
 
     @property
+    def one_model(self) -> bool:
+        """Whether there is one checkpoint, and so no time axis."""
+        return len(self.steps) == 1 and not self.headline
+
+    @property
     def rows(self) -> list[Row]:
         """The chart's rows of all nodes."""
         return [row for node in self.nodes for row in node.rows]

@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from .formats import interval_text, joined, number, plural, sentence_start, step_text, value_range
 from .landmarks import Line, LossStory
+from .one_model import alike
 from .row_words import mean, values_words
 
 _FELL = ("fell", "fell as controls", "undecided", "fell as renamed")
@@ -140,6 +141,33 @@ def _ability_lead(loss: LossStory) -> str:
         "no course": "It is not shown to predict better.",
         "unjudged": "What it learned cannot be judged.",
     }[loss.outcome]
+
+
+def one_model_heading(loss: LossStory) -> str:
+    """Return what one checkpoint is surely better than, or that it is not surely better."""
+    if better := _better_than(loss):
+        return f"Better than {better}"
+    words = loss.lines.get("unigram")
+    if words is not None and words.passed:
+        return f"A loss below that of {words.words}; use of context is not shown"
+    return "Not surely better than " + (words.words if words else "a blind guess")
+
+
+def of_one_model(loss: LossStory) -> Sentence:
+    """Say what one checkpoint can predict, against a blind guess and against frequencies."""
+    lines = [*loss.lines.values(), *list(loss.of_model.values())[:1]]
+    write = alike([loss.last, *(line.level for line in lines)])
+    text = f"The loss is {write(loss.last)} {loss.units}".rstrip()
+    if math.isfinite(loss.uniform):
+        text += f"; a blind guess costs {write(loss.uniform)}"
+    surely = [line for line in lines if line.passed]
+    parts = [f"{line.words} {write(line.level)}" for line in surely]
+    text += f". Surely below {joined(parts)}." if parts else "."
+    for line in lines:
+        if not line.passed:
+            how = "not below" if line.state == "never" else "not surely below"
+            text += f" It is {how} {line.words}, {write(line.level)}."
+    return Sentence(f"{one_model_heading(loss)}.", text)
 
 
 def _line_words(line: Line) -> str:

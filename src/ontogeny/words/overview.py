@@ -55,6 +55,11 @@ def overview(content: Content) -> Overview:
     """Say what was learned and what changed, from what to what, and how sure that is."""
     if content.headline:  # a comparison of runs says itself what they show together
         return _of_headline(content.headline)
+    if content.one_model and not any(node.role == "claims" for node in content.nodes):
+        lead = (
+            "It has no time axis: each number below stands beside what chance gives, if measured."
+        )
+        return Overview("One model, at one checkpoint", lead, tuple(_failed(content)), 0, 0, 0, 0)
     rows = counted_rows(content.rows)
     enough = len(content.steps) >= content.levels.least_steps
     fair = [row for row in rows if row.judgeable and (enough or row.beyond or row.learned)]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from .dictionary import JointDictionary, StaleDictionaryWarning
+from .dictionary import JointDictionary
 from .intervals import BirthIntervals
 from .lives import Lives
 from .presence import Presence
+from .runs import StaleDictionaryWarning
 
 __all__ = ["BirthIntervals", "JointDictionary", "Lives", "Presence", "StaleDictionaryWarning"]

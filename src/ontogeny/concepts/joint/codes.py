@@ -29,14 +29,14 @@ ALPHA = 1e-2  # of the L1 variant: against the mean squared error, per unit of c
 class Crosscoder(Autoencoder):
     """Parameters of a crosscoder, whose gate and penalty see codes times norms of decoders."""
 
-    def __init__(self, W: Tensor, gate: Gate, steps: int) -> None:
+    def __init__(self, W: Tensor, gate: Gate, widths: list[int]) -> None:
         super().__init__(W, W, torch.zeros_like(W[:1]), gate)
-        self.steps = steps
+        self.widths = widths
 
     def size(self) -> Tensor:
         """Return the sum over checkpoints of the norms of the decoders, (1, r)."""
-        blocks = self.W.reshape(self.steps, -1, self.W.shape[1])
-        return torch.linalg.vector_norm(blocks, dim=1).sum(0, keepdim=True)
+        norms = [torch.linalg.vector_norm(W, dim=0) for W in self.W.split(self.widths)]
+        return torch.stack(norms).sum(0, keepdim=True)
 
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return codes, reconstruction and penalty."""
@@ -47,18 +47,20 @@ class Crosscoder(Autoencoder):
         return codes, product(codes, self.W.mT) + self.b, penalty
 
 
-def crosscoder_codes(Y: Tensor, steps: int, r: int, method: str, k: int, seed: int) -> Tensor:
-    """Return the codes (n, r) of a crosscoder that is trained on the stack `Y` (n, S m).
+def crosscoder_codes(
+    Y: Tensor, widths: list[int], r: int, method: str, k: int, seed: int
+) -> Tensor:
+    """Return the codes (n, r) of a crosscoder that is trained on the stack `Y` (n, sum of widths).
 
     `method` is ``"batchtopk"`` (the k n largest of a batch) or ``"l1"`` (ReLU and an L1 penalty).
     """
     generator = torch.Generator().manual_seed(seed)
     unit = Y.square().mean().sqrt()
     X = Y / torch.where(unit > 0, unit, 1.0)
-    gate = gate_of("vanilla" if method == "l1" else method, min(k, r), ALPHA / steps)
+    gate = gate_of("vanilla" if method == "l1" else method, min(k, r), ALPHA / len(widths))
     chosen = torch.randperm(len(X), generator=generator)[torch.arange(r) % len(X)]
     W = X[chosen].mT + 0.1 * torch.randn(X.shape[1], r, generator=generator)
-    model = Crosscoder(W / torch.linalg.vector_norm(W, dim=0, keepdim=True), gate, steps)
+    model = Crosscoder(W / torch.linalg.vector_norm(W, dim=0, keepdim=True), gate, widths)
     model.match_size(X[:BATCH])
     train(model, X, EPOCHS, BATCH, LEARNING_RATE, generator)
     with torch.no_grad():
@@ -142,7 +144,7 @@ def _other_method(
 ) -> list[np.ndarray]:
     if method in TRAINED:
         Y = torch.from_numpy(gathered.stack())
-        return [crosscoder_codes(Y, gathered.count, r, method, k, seed).numpy() for seed in seeds]
+        return [crosscoder_codes(Y, gathered.widths, r, method, k, seed).numpy() for seed in seeds]
     Z = gathered.whitened(r, seeds[0])
     return [np.pad(Z, ((0, 0), (0, r - Z.shape[1]))) for _ in seeds]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,6 +67,16 @@ class Tokens:
         block = text_blocks(texts[rows], BLOCKS, rng)
         common = None if scale == "step" else deviation(first, rows)
         return cls(first.shape, rows, half, block, common)
+
+    def of_run(self, first: np.ndarray, name: str) -> Tokens:
+        """Return the same tokens of another run; `name` is the run that they were chosen in."""
+        if len(first) != self.shape[0]:
+            raise ArgumentError(
+                f"every run must have the same tokens; a checkpoint of {name!r} has "
+                f"{self.shape[0]}, one of another run {len(first)}."
+            )
+        common = None if self.common is None else deviation(first, self.rows)
+        return replace(self, shape=first.shape, common=common)
 
     @property
     def halves(self) -> tuple[np.ndarray, np.ndarray]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -11,22 +10,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ...errors import check_choice, check_number, check_whole
+from ...errors import ArgumentError, check_choice, check_number, check_whole
 from ..checks import check_seed
 from .codes import METHODS, TRAINED, Fits, fitted_codes
-from .decoding import Decoded, Tokens, decoded
-from .intervals import BirthIntervals, birth_intervals, found_again, widened
-from .lives import Lives, lives
-from .presence import Decoder, PartialDecoder, Presence
-from .snapshots import SCALES, Permuted, Snapshots, fitted_steps, training_steps
+from .decoding import Decoded, Tokens
+from .intervals import found_again
+from .presence import Decoder, PartialDecoder
+from .runs import ONLY, FittedRun, by_name, of_each
+from .snapshots import SCALES, Permuted, Snapshots
 from .sources import one_thread
 from .whitening import Gathered
-
-STALE = 0.9  # of what is explained at the worst fitted checkpoint
-
-
-class StaleDictionaryWarning(UserWarning):
-    """The shared codes explain much less of a new checkpoint than of those they were fitted on."""
 
 
 @dataclass(eq=False, repr=False)
@@ -41,6 +34,10 @@ class JointDictionary(BaseEstimator):
     by side, and split into independent components; the largest ``n_active`` codes a token, on
     average, are kept (in proportion, where there are fewer latents than ``n_concepts``). Decoders
     are least squares, at every checkpoint.
+
+    Checkpoints may also be those of several runs, whose models differ in their seed, their width or
+    their architecture: nothing needs to be the same but the tokens. Then every run has its own
+    decoders, lives and births of the same concepts, and `present_` says which run has which.
 
     Components are climbed to from the tokens that stand out most, without a seed: another
     processor finds the same. Not all of them are properties of the language: `replicates_` says
@@ -57,7 +54,8 @@ class JointDictionary(BaseEstimator):
     n_active
         Codes that are not zero, per token on average.
     fit_steps
-        On how many checkpoints, evenly spread, the codes are fitted; or their indexes; None: all.
+        On how many checkpoints of each run, evenly spread, the codes are fitted; or their indexes;
+        None: all.
     scale
         ``"step"``: every checkpoint has the same weight; ``"none"``: by its variance.
     max_tokens
@@ -76,6 +74,12 @@ class JointDictionary(BaseEstimator):
 
     Attributes
     ----------
+    runs_ : tuple of str
+        Names of the runs, of which there is one, ``""``, where they have no names. Where they have,
+        all attributes over checkpoints or features, from `components_` to `fit_steps_`, are dicts
+        by run.
+    present_ : numpy.ndarray of shape (runs, r)
+        Whether a latent is a concept of a run: readable from two of its checkpoints.
     codes_ : numpy.ndarray of shape (n, r)
         Shared codes, not negative, of the tokens in `rows_`; in standard deviations.
     components_ : numpy.ndarray of shape (S, r, m)
@@ -90,6 +94,10 @@ class JointDictionary(BaseEstimator):
     lives_ : Lives
         When each concept is born, settled and gone; indexes of checkpoints.
     births_ : BirthIntervals
+    steps_ : numpy.ndarray of shape (S,)
+        Training steps, or indexes if none were given.
+    fit_steps_ : numpy.ndarray
+        Indexes of the checkpoints that the codes were fitted on.
     half_ : numpy.ndarray of shape (r,)
         Correlation of each source with its best match by a fit to one half of the texts; the
         smaller one of both halves. NaN for other methods than ICA.
@@ -99,10 +107,6 @@ class JointDictionary(BaseEstimator):
     replicates_ : numpy.ndarray of shape (r,)
         Whether both halves find a latent: `half_` is at least 0.7 (or, where it is NaN,
         `found_again_`).
-    steps_ : numpy.ndarray of shape (S,)
-        Training steps, or indexes if none were given.
-    fit_steps_ : numpy.ndarray
-        Indexes of the checkpoints that the codes were fitted on.
     rows_ : numpy.ndarray of shape (n,)
         Rows of X that are used.
 
@@ -129,6 +133,15 @@ class JointDictionary(BaseEstimator):
     >>> found = JointDictionary(n_concepts=4, n_active=1).fit(X, steps=[0, 10, 20, 40, 80, 160])
     >>> sorted(found.lives_.kind.tolist()), found.born_steps().tolist()
     (['born', 'from the start', 'from the start', 'from the start'], [40])
+
+    Another run of another width, which never has the first concept:
+
+    >>> Y = [(U * [0, 1, 1, 1]) @ rng.normal(size=(4, 9)) + 0.02 * rng.normal(size=(1500, 9))] * 6
+    >>> both = JointDictionary(n_concepts=4, n_active=1).fit({"wide": X, "narrow": Y})
+    >>> both.present_.sum(axis=1).tolist(), int(both.present_.all(axis=0).sum())
+    ([4, 3], 3)
+    >>> both.born_steps()
+    {'wide': array([3]), 'narrow': array([], dtype=int64)}
     """
 
     n_concepts: int = 200
@@ -151,7 +164,9 @@ class JointDictionary(BaseEstimator):
         X
             Array (S, n, m), sequence of S matrices (n, m) of which one is asked for at a time, or
             a function that returns a fresh iterator over the matrices. They are read twice, the
-            checkpoints of `fit_steps` once more.
+            checkpoints of `fit_steps` once more. Or several runs of the same tokens, each so, by
+            name: ``{"seed 0": [...], "seed 1": [...]}``; each may have another number m of features
+            and of checkpoints.
         y
             Ignored; it is here by scikit-learn's convention.
         groups
@@ -159,50 +174,54 @@ class JointDictionary(BaseEstimator):
             readability is measured on other texts, and texts are what is resampled. Without it
             every token counts as a text of its own.
         steps
-            (S,) increasing training steps.
+            (S,) increasing training steps; of several runs by name.
 
         Raises
         ------
         ArgumentError
-            If an argument is out of range, checkpoints differ in shape, or there is a single text.
+            If an argument is out of range, checkpoints of a run differ in shape or runs in tokens,
+            or there is a single text.
         NonFiniteError
             If a checkpoint holds NaN or infinity.
         """
         self._check()
         rng = np.random.default_rng(check_seed(self.random_state).randint(2**31 - 1))
-        snapshots = Snapshots(X)
-        count = snapshots.count()
-        self.steps_ = training_steps(steps, count)
-        self.fit_steps_ = fitted_steps(self.fit_steps, count)
-        _, first = next(snapshots.read(self.fit_steps_[:1].tolist()))
-        self.n_tokens_in_, self.n_features_in_ = first.shape
-        tokens = Tokens.chosen(first, groups, self.max_tokens, self.scale, rng)
-        self.rows_, self._tokens = tokens.rows, tokens
+        given = by_name(X)
+        self._runs = self._opened(given, of_each("steps", steps, list(given)), groups, rng)
+        self._tokens = next(iter(self._runs.values())).tokens
+        self.runs_, self.rows_ = tuple(self._runs), self._tokens.rows
+        self.n_tokens_in_ = self._tokens.shape[0]
+        self.n_features_in_ = self._by_run(lambda run: run.tokens.shape[1])
         seeds = rng.integers(2**31 - 1, size=1 + self.reseeds).tolist()
-        size, trained = len(self.fit_steps_), self.method in TRAINED
-        gathered = Gathered(len(tokens.rows), first.shape[1], size, stacked=trained)
-        for _, values in snapshots.read(self.fit_steps_.tolist()):
-            gathered.add(tokens.standardised(values)[0])
         fits = fitted_codes(
-            gathered, self.n_concepts, self.method, self.n_active, seeds, tokens.half
+            self._gathered(given),
+            self.n_concepts,
+            self.method,
+            self.n_active,
+            seeds,
+            self._tokens.half,
         )
-        del gathered
         self._draw_seed = int(rng.integers(2**31))
         with one_thread():
-            self._decode(fits, snapshots)
+            self._decode(fits, given)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **options: Any) -> np.ndarray:
         """Fit to X and return the shared codes (n, r); see `fit`."""
         return self.fit(X, y, **options).codes_
 
-    def transform_steps(self, X: Any) -> Presence:
+    def transform_steps(self, X: Any) -> Any:
         """Return what the fitted codes say of further checkpoints of the same tokens.
 
         Parameters
         ----------
         X
-            As in `fit`; the rows must be those of the fit.
+            As in `fit`; the rows must be those of the fit. Of named runs, some by name.
+
+        Returns
+        -------
+        Presence
+            Of named runs a dict of them.
 
         Warns
         -----
@@ -212,7 +231,8 @@ class JointDictionary(BaseEstimator):
         """
         check_is_fitted(self, "codes_")
         with one_thread():
-            return self._read(Snapshots(X)).presence
+            there = {name: each.presence for name, each in self._later(X).items()}
+        return there.get(ONLY, there)
 
     def extend(self, X: Any, steps: Any) -> Self:
         """Join further checkpoints of the same run, and read the lives off anew.
@@ -225,16 +245,14 @@ class JointDictionary(BaseEstimator):
         X
             Later checkpoints of the same tokens, as in `fit`.
         steps
-            Their training steps, larger than those that are known.
+            Their training steps, larger than those that are known; of named runs by name.
         """
         check_is_fitted(self, "codes_")
         with one_thread():
-            later = self._read(Snapshots(X))
-        added = training_steps(steps, len(later.offsets))
-        self.steps_ = training_steps([*self.steps_.tolist(), *added.tolist()], None)
-        before = self.components_, self.offsets_
-        self._write(*(np.concatenate(pair) for pair in zip(before, later[1:3], strict=True)))
-        self._keep(Presence.joined([self.presence_, later.presence]))
+            later = self._later(X)
+        for name, added in of_each("steps", steps, list(later)).items():
+            self._runs[name].join(later[name], added)
+        self._judge()
         return self
 
     def false_birth_rate(self, X: Any, *, groups: Any = None, n_draws: int = 1) -> float:
@@ -250,21 +268,39 @@ class JointDictionary(BaseEstimator):
         n_draws
             How many refits the share is averaged over.
         """
-        rng = np.random.default_rng(check_seed(self.random_state).randint(2**31 - 1) + 1)
-        called = []
-        for _ in range(check_whole("n_draws", n_draws)):
-            refit = clone(self).set_params(
-                reseeds=0, n_draws=0, random_state=int(rng.integers(2**31))
-            )
-            refit.fit(Permuted(X, int(rng.integers(2**31))), groups=groups)
-            called.append((refit.lives_.born >= 0).mean())
+        called = [
+            np.mean([(run.lives.born >= 0).mean() for run in refit._runs.values()])
+            for refit in self._refits(X, groups, n_draws, together=False)
+        ]
         return float(np.mean(called))
 
-    def born_steps(self) -> np.ndarray:
-        """Return the training steps of the confirmed births, in order of the latents."""
+    def false_shared_rate(self, X: Any, *, groups: Any = None, n_draws: int = 1) -> float:
+        """Return how many latents are called present in several runs where the runs share nothing.
+
+        The tokens of every run are put in another random order, the same at all of its checkpoints:
+        each run develops as it did, but no token is the same as in another one.
+
+        Parameters
+        ----------
+        X
+            Named runs, as in `fit`.
+        groups
+            As in `fit`.
+        n_draws
+            How many refits the number is averaged over.
+        """
+        if len(by_name(X)) < 2:
+            raise ArgumentError(f"X must hold at least two named runs; got {type(X).__name__}.")
+        refits = self._refits(X, groups, n_draws, together=True)
+        return float(np.mean([(refit.present_.sum(axis=0) > 1).sum() for refit in refits]))
+
+    def born_steps(self) -> Any:
+        """Return the training steps of the confirmed births, in order of the latents.
+
+        Of named runs a dict of arrays.
+        """
         check_is_fitted(self, "codes_")
-        born = self.lives_.born
-        return np.asarray(self.steps_[born[born >= 0]])
+        return self._by_run(lambda run: run.steps[run.lives.born[run.lives.born >= 0]])
 
     # -- how it is done ------------------------------------------------------------------------
 
@@ -278,7 +314,36 @@ class JointDictionary(BaseEstimator):
         check_whole("n_draws", self.n_draws, 0)
         check_seed(self.random_state)
 
-    def _decode(self, fits: Fits, snapshots: Snapshots) -> None:
+    def _opened(
+        self,
+        given: Mapping[str, Snapshots],
+        steps: Mapping[str, Any],
+        groups: Any,
+        rng: np.random.Generator,
+    ) -> dict[str, FittedRun]:
+        """Return the runs, all with the tokens that the first of them draws."""
+        runs: dict[str, FittedRun] = {}
+
+        def tokens(first: np.ndarray) -> Tokens:
+            if not runs:
+                return Tokens.chosen(first, groups, self.max_tokens, self.scale, rng)
+            name, other = next(iter(runs.items()))
+            return other.tokens.of_run(first, name)
+
+        for name, snapshots in given.items():
+            runs[name] = FittedRun.opened(name, snapshots, steps[name], self.fit_steps, tokens)
+        return runs
+
+    def _gathered(self, given: Mapping[str, Snapshots]) -> Gathered:
+        """Read the checkpoints that codes are fitted on, one at a time."""
+        width = sum(len(run.fitted) * run.tokens.shape[1] for run in self._runs.values())
+        gathered = Gathered(len(self.rows_), width, 1, stacked=self.method in TRAINED)
+        for name, run in self._runs.items():
+            for _, values in given[name].read(run.fitted.tolist()):
+                gathered.add(run.tokens.standardised(values)[0])
+        return gathered
+
+    def _decode(self, fits: Fits, given: Mapping[str, Snapshots]) -> None:
         """Read all checkpoints once, with the codes and with those of other fits."""
         self.codes_, self.half_ = fits.codes, fits.half
         self._decoder = Decoder(self.codes_, self._tokens.block)
@@ -292,48 +357,58 @@ class JointDictionary(BaseEstimator):
         if fits.halves is not None:
             others += [PartialDecoder(fits.halves, rows) for rows in self._tokens.halves]
             again += [self.half_, self.half_]
-        there = decoded(snapshots, self._tokens, self._decoder, others)
-        self._write(there.components, there.offsets)
-        self._again = list(zip(there.others, again, strict=True))
-        self._keep(there.presence)
+        for name, run in self._runs.items():
+            run.read(given[name], self._decoder, others, again)
+        self._judge()
 
-    def _read(self, snapshots: Snapshots) -> Decoded:
+    def _later(self, X: Any) -> dict[str, Decoded]:
         """Read further checkpoints; warn where the codes say little of them."""
-        there = decoded(snapshots, self._tokens, self._decoder)
-        self._warn_if_stale(there.presence.explained)
-        return there
+        given = by_name(X)
+        if unknown := [name for name in given if name not in self._runs]:
+            raise ArgumentError(f"X must hold runs of the fit, {list(self.runs_)}; got {unknown}.")
+        found = {}
+        for name, snapshots in given.items():
+            found[name] = self._runs[name].later(snapshots, self._decoder)
+        return found
 
-    def _write(self, components: np.ndarray, offsets: np.ndarray) -> None:
-        self.components_ = components
-        self.offsets_ = offsets
-
-    def _warn_if_stale(self, explained: np.ndarray) -> None:
-        least = float(self.explained_[self.fit_steps_].min())
-        if (explained < STALE * least).any():
-            warnings.warn(
-                f"the shared codes explain {explained.min():.2f} of the variance of a new "
-                f"checkpoint, and at least {least:.2f} of those they were fitted on: it holds what "
-                "they do not know. Fit again with it.",
-                StaleDictionaryWarning,
-                stacklevel=4,
-            )
-
-    def _keep(self, presence: Presence) -> None:
+    def _judge(self) -> None:
         """Keep what all checkpoints say, and the lives that follow."""
-        self.presence_ = presence
-        self.strength_, self.floor_ = presence.strength, presence.floor
-        self.readable_, self.explained_ = presence.readable, presence.explained
-        self.lives_: Lives = lives(self.strength_, self.readable_, presence.whitened, self.readable)
-        rng = np.random.default_rng(self._draw_seed)
-        births: BirthIntervals = birth_intervals(presence, self.lives_, self.n_draws, rng)
-        for strength, again in self._again:
-            # After `extend` other seeds have no strengths at the added checkpoints.
-            if len(strength) == len(self.strength_):
-                births = widened(births, self.lives_.born, strength, again)
-        self.births_ = births
+        for run in self._runs.values():
+            run.judge(self.readable, self.n_draws, self._draw_seed)
+        self.steps_ = self._by_run(lambda run: run.steps)
+        self.fit_steps_ = self._by_run(lambda run: run.fitted)
+        self.components_ = self._by_run(lambda run: run.components)
+        self.offsets_ = self._by_run(lambda run: run.offsets)
+        self.presence_ = self._by_run(lambda run: run.presence)
+        self.strength_ = self._by_run(lambda run: run.presence.strength)
+        self.floor_ = self._by_run(lambda run: run.presence.floor)
+        self.readable_ = self._by_run(lambda run: run.presence.readable)
+        self.explained_ = self._by_run(lambda run: run.presence.explained)
+        self.lives_ = self._by_run(lambda run: run.lives)
+        self.births_ = self._by_run(lambda run: run.births)
+        self.present_ = np.stack([run.lives.is_concept for run in self._runs.values()])
+
+    def _by_run(self, value: Callable[[FittedRun], Any]) -> Any:
+        values = {name: value(run) for name, run in self._runs.items()}
+        return values.get(ONLY, values)
+
+    def _refits(
+        self, X: Any, groups: Any, n_draws: int, *, together: bool
+    ) -> Iterator[JointDictionary]:
+        """Give fits to tokens in random orders, one `together` for all checkpoints of a run."""
+        rng = np.random.default_rng(check_seed(self.random_state).randint(2**31 - 1) + 1)
+        for _ in range(check_whole("n_draws", n_draws)):
+            refit = clone(self).set_params(
+                reseeds=0, n_draws=0, random_state=int(rng.integers(2**31))
+            )
+            orders = {
+                name: Permuted(each.source, int(rng.integers(2**31)), together)
+                for name, each in by_name(X).items()
+            }
+            yield refit.fit(orders.get(ONLY, orders), groups=groups)
 
     @property
     def is_concept_(self) -> np.ndarray:
-        """(r,) whether a latent is readable enough to be a concept."""
+        """(r,) whether a latent is readable enough to be a concept, in one run at least."""
         check_is_fitted(self, "codes_")
-        return self.lives_.is_concept
+        return np.asarray(self.present_.any(axis=0))

@@ -27,18 +27,20 @@ class Snapshots:
     """
 
     source: Any
+    name: str = "X"
 
     def __post_init__(self) -> None:
         given = self.source
         if is_array(given) and given.ndim != 3:
             raise ArgumentError(
-                f"X must be an array (checkpoint, token, feature); its shape is {given.shape}."
+                f"{self.name} must be an array (checkpoint, token, feature); its shape is "
+                f"{given.shape}."
             )
         if not callable(given) and not (hasattr(given, "__len__") and len(given)):
             raise ArgumentError(
-                "X must be an array (S, n, m), a sequence of S matrices (n, m), or a function that "
-                "returns a fresh iterator over them, since they are read more than once; got "
-                f"{type(given).__name__}."
+                f"{self.name} must be an array (S, n, m), a sequence of S matrices (n, m), or a "
+                "function that returns a fresh iterator over them, since they are read more than "
+                f"once; got {type(given).__name__}."
             )
 
     def count(self) -> int:
@@ -47,26 +49,27 @@ class Snapshots:
             return len(self.source)
         count = sum(1 for _ in self.source())
         if not count:
-            raise ArgumentError("X must give at least one checkpoint; it gave none.")
+            raise ArgumentError(f"{self.name} must give at least one checkpoint; it gave none.")
         return count
 
     def read(self, chosen: Sequence[int]) -> Iterator[tuple[int, np.ndarray]]:
         """Give index and matrix (n, m) of the chosen checkpoints, in order; all must agree."""
         wanted = sorted(chosen)
         shape: tuple[int, ...] | None = None
-        for index, given in _each(self.source, wanted):
-            values = to_numpy(matrix(f"X[{index}]", given))
+        for index, given in _each(self.source, wanted, self.name):
+            values = to_numpy(matrix(f"{self.name}[{index}]", given))
             if shape is None:
                 shape = values.shape
             if values.shape != shape:
                 raise ArgumentError(
                     "every checkpoint must have the same tokens and features; "
-                    f"X[{wanted[0]}] has shape {shape}, X[{index}] has {values.shape}."
+                    f"{self.name}[{wanted[0]}] has shape {shape}, {self.name}[{index}] has "
+                    f"{values.shape}."
                 )
             yield index, values
 
 
-def _each(source: Any, wanted: Sequence[int]) -> Iterator[tuple[int, Any]]:
+def _each(source: Any, wanted: Sequence[int], name: str) -> Iterator[tuple[int, Any]]:
     if not callable(source):
         yield from ((index, source[index]) for index in wanted)
         return
@@ -77,22 +80,26 @@ def _each(source: Any, wanted: Sequence[int]) -> Iterator[tuple[int, Any]]:
             yield index, values
     if left:
         raise ArgumentError(
-            f"X must give the same number of checkpoints each time; {min(left)} was missing."
+            f"{name} must give the same number of checkpoints each time; {min(left)} was missing."
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Permuted:
-    """The same checkpoints, each with its tokens in another random order."""
+    """The same checkpoints, each with its tokens in another random order, or all `together` in one.
+
+    `together`, the run itself stays what it was; only with other runs it shares no token.
+    """
 
     source: Any
     seed: int
+    together: bool = False
 
     def __call__(self) -> Iterator[np.ndarray]:
         """Give the checkpoints in order; each time the same ones."""
         snapshots = Snapshots(self.source)
         for index, values in snapshots.read(range(snapshots.count())):
-            rng = np.random.default_rng((self.seed, index))
+            rng = np.random.default_rng((self.seed, 0 if self.together else index))
             yield values[rng.permutation(len(values))]
 
 
@@ -182,7 +189,7 @@ def text_blocks(groups: np.ndarray, most: int, rng: np.random.Generator) -> np.n
     return np.asarray((rng.permutation(len(names)) % most)[inverse])
 
 
-def training_steps(steps: Any, count: int | None) -> np.ndarray:
+def training_steps(steps: Any, count: int | None, name: str = "steps") -> np.ndarray:
     """Return increasing training steps, indexes by default."""
     if steps is None:
         return np.arange(count or 0)
@@ -195,5 +202,5 @@ def training_steps(steps: Any, count: int | None) -> np.ndarray:
         or (count is not None and len(found) != count)
     ):
         wanted = "" if count is None else f" {count}"
-        raise ArgumentError(f"steps must be{wanted} increasing numbers; got {steps!r}.")
+        raise ArgumentError(f"{name} must be{wanted} increasing numbers; got {steps!r}.")
     return found

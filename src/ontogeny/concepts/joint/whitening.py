@@ -29,7 +29,7 @@ class Gathered:
     n, m
         Tokens and features.
     count
-        How many checkpoints will be added, at most.
+        How many checkpoints will be added, at most; of unequal width: 1, with `m` for all of them.
     stacked
         Whether they must be laid side by side, as trained methods need them; else only where the
         stack is smaller than the kernel.
@@ -37,7 +37,6 @@ class Gathered:
 
     def __init__(self, n: int, m: int, count: int, *, stacked: bool = False) -> None:
         self.n = n
-        self._unit = np.float32(np.sqrt(m))  # of values that are kept in half precision
         self._kept: list[np.ndarray] = []
         self._kernel: np.ndarray | None = None
         if self._takes_kernel(n, m, count, stacked):
@@ -61,16 +60,16 @@ class Gathered:
         return not stacked and count * m > n
 
     @property
-    def count(self) -> int:
-        """How many checkpoints were added."""
-        return len(self._kept)
+    def widths(self) -> list[int]:
+        """The features of each checkpoint that was added."""
+        return [X.shape[1] for X in self._kept]
 
     def add(self, X: np.ndarray) -> None:
         """Add a centred checkpoint (n, m) in float32."""
         if self._kernel is None:
             self._kept.append(X)
         else:
-            self._kept.append((X * self._unit).astype(np.float16))
+            self._kept.append((X * _unit(X)).astype(np.float16))
             # Only the upper triangle is filled; no second (n, n) matrix is made.
             self._kernel = scipy.linalg.blas.ssyrk(
                 1.0, X, beta=1.0, c=self._kernel, overwrite_c=True
@@ -79,7 +78,7 @@ class Gathered:
     def steps(self) -> Iterator[np.ndarray]:
         """Give the checkpoints (n, m) that were added, in float32."""
         for X in self._kept:
-            yield X if X.dtype == np.float32 else X.astype(np.float32) / self._unit
+            yield X if X.dtype == np.float32 else X.astype(np.float32) / _unit(X)
 
     def stack(self) -> np.ndarray:
         """Return all checkpoints side by side, (n, S m)."""
@@ -93,6 +92,11 @@ class Gathered:
         if self._kernel is None:
             return of_stack(self.stack(), r)
         return of_kernel(self._kernel, r, seed)
+
+
+def _unit(X: np.ndarray) -> np.float32:
+    """Return by what values that are kept in half precision are multiplied."""
+    return np.float32(np.sqrt(X.shape[1]))
 
 
 def of_stack(Y: np.ndarray, r: int) -> np.ndarray:

@@ -53,7 +53,9 @@ class EffectiveDimensions(OfSampledActivations):
 
     kind: ClassVar[str] = "effective-dimensions"
     question: ClassVar[str] = "How many directions does a layer use?"
-    presets: ClassVar[Presets] = (PresetEntry(("quick", "everything"), SOME_LAYERS, 140),)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("quick", "everything", "one-model"), SOME_LAYERS, 140),
+    )
     version: ClassVar[int] = 3
     quantities: ClassVar[tuple[Quantity, ...]] = (
         _measure(

@@ -10,16 +10,10 @@ PUBLIC = {
         "describe.rows": ["orientation"],
         "describe.tokens": ["strongest_tokens"],
     },
-    "distances": {
-        "matching": ["matching_level"],
-        "tracking": ["tracks"],
-    },
     "observables": {
         "dictionaries": ["Concepts"],
-        "distances": ["ConceptDistances"],
         "effects": ["ConceptEffects"],
         "joint": ["JointConcepts"],
-        "tracks": ["ConceptTracks"],
         "vocabulary": ["VocabularyConcepts"],
     },
 }

@@ -108,7 +108,7 @@ class JointConcepts(OfActivations):
             ("standard", "circuits", "everything"), {"n_concepts": "$latents", **INNER_LAYERS}, 50
         ),
     )
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     kept: ClassVar[tuple[str, ...]] = (
         *KEPT,
         *SHARED,

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ...concepts.joint.dictionary import STALE
 from ...concepts.joint.readout import CheckpointReadout
+from ...concepts.joint.runs import STALE
 from ...quantities import Measured
 
 

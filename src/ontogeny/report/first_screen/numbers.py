@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ...words.content import Content
 from ...words.formats import interval_text, number, step_text
 from ...words.landmarks import LossStory
@@ -32,6 +34,21 @@ def four_numbers(
         _passed_number(loss),
         _audit_number(content),
     )
+
+
+def numbers_of_one(content: Content, loss: LossStory | None) -> tuple[Figure, ...]:
+    """Return the loss, what it lies below, the named concepts and the findings of one model."""
+    found = [_loss_number(loss)]
+    if loss is not None and (line := loss.lines.get("unigram")) is not None:
+        apart = loss.last - line.level
+        side = "below" if apart < 0 else "above"
+        found.append(Figure(number(abs(apart), 0.1), f"nats {side} word frequencies"))
+    for node in content.nodes:
+        if "name" in node.dataset and "concentration" in node.dataset:
+            names = node.dataset["name"].values.ravel()
+            of = int(np.isfinite(node.dataset["concentration"].values).sum())
+            found.append(Figure(f"{sum(map(bool, names)):,}/{of:,}", f"named: {node.title}"))
+    return (*found, _audit_number(content))[:4]
 
 
 def number_range(counts: Sequence[int]) -> str:

@@ -8,13 +8,21 @@ from dataclasses import dataclass
 from ...words.content import Content
 from ...words.formats import control_runs, interval_text, joined, plural, sentence_start, step_text
 from ...words.landmarks import LossStory, read_loss
-from ...words.loss import Sentence, ability, control_loss, loss_heading
+from ...words.loss import (
+    Sentence,
+    ability,
+    control_loss,
+    loss_heading,
+    of_one_model,
+    one_model_heading,
+)
 from ...words.order import order_sentence
 from ...words.overview import overview, undecided
 from ...words.rows import counted_rows
+from ...words.sections import best_sentences
 from ..concepts.lives import Concepts
 from ..concepts.nodes import asked_for, failure, fitted_apart, read_concepts
-from .numbers import Figure, four_numbers, number_range
+from .numbers import Figure, four_numbers, number_range, numbers_of_one
 
 MOST_NAMES = 4
 NO_CONTROL = ("No control was run:", "changes below may be mere motion.")
@@ -39,6 +47,8 @@ def first_screen(content: Content) -> FirstScreen | None:
     """
     loss, concepts = read_loss(content), read_concepts(content)
     claims = any(node.role == "claims" for node in content.nodes)
+    if content.one_model and not claims:
+        return _of_one_model(content, loss)
     if content.headline or claims or (loss is None and concepts is None):
         return None
     sentences = (
@@ -48,6 +58,16 @@ def first_screen(content: Content) -> FirstScreen | None:
     )
     numbers = four_numbers(content, loss, concepts)
     return FirstScreen(heading(content, loss, concepts), sentences, numbers, loss, concepts)
+
+
+def _of_one_model(content: Content, loss: LossStory | None) -> FirstScreen | None:
+    """Return what was measured of a single checkpoint: the loss, and a sentence of each node."""
+    sentences = [Sentence(f"{title}:", text) for title, text in best_sentences(content).items()]
+    if loss is None and not sentences:
+        return None
+    ahead = [of_one_model(loss)] if loss else []
+    title = one_model_heading(loss) if loss else "One model; its loss was not measured"
+    return FirstScreen(title, (*ahead, *sentences)[:6], numbers_of_one(content, loss), None, None)
 
 
 def heading(content: Content, loss: LossStory | None, concepts: Concepts | None) -> str:

@@ -58,7 +58,7 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
     cloze = read_cloze(content) if first else None
     example = read_example(content, first.concepts if first else None)
     drawn = {
-        "first": build_first(content, first) if first else None,
+        "first": build_first(content, first) if first and not content.one_model else None,
         "atlas": atlas.payload if atlas else None,
         "further": atlas.further if atlas else [],
         "cloze": cloze.payload if cloze else None,

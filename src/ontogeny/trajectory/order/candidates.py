@@ -63,22 +63,25 @@ def _may_hold(path: Path) -> bool:
     return path.is_dir() and not named and not NOT_WEIGHTS.match(path.name)
 
 
+def step_of_folder(folder: Path) -> int:
+    """Return the step that a folder of one model is named after, else 0."""
+    match = re.fullmatch(r"(?:checkpoint|step)[-_]?(\d+)", folder.name)
+    return int(match[1]) if match else 0
+
+
 def step_of_file(path: Path, choice: Choice | None = None) -> int:
-    """Return the step of one weight file: the one that it holds, else that of its name.
+    """Return the step of one weight file: the one that it holds, that of its name, else 0.
 
     Raises
     ------
     CheckpointError
-        If it holds none and its name neither, or the file cannot be read.
+        If it is no weight file, or cannot be read.
     """
     if path.suffix not in FILE_SUFFIXES:
         raise CheckpointError(f"{path} is no weight file; these end in {', '.join(FILE_SUFFIXES)}.")
     chosen = choice or Choice()
     found = held_step(path, chosen.step_key)
     order = order_of([path.name], {} if found is None else {path.name: found}, chosen)
-    if not order.names:
-        raise CheckpointError(
-            f"{path} does not say its step: give it a name such as ckpt_500{path.suffix}, or say "
-            f"where it stands with --step-from '{stem(path.name)}' and {{}} for the step."
-        )
+    if not order.names:  # one model, without a time axis
+        return step_of_folder(path.parent)
     return next(iter(order.names))
