@@ -63,7 +63,8 @@ def wished(
     preset: Annotated[
         str | None,
         typer.Option(
-            help="quick, standard (default), weights, circuits or everything.",
+            help="quick, standard (default), weights, circuits or everything; of one model, or of "
+            "a fine-tuning, standard is one-model or fine-tuning.",
             autocompletion=_presets,
         ),
     ] = None,

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from ..errors import ArgumentError, CheckpointError, TooFewCheckpointsError, check_choice
 from ..markup import html_block, html_table
 from ..own_code import unwatched
+from .adapters.weights import BaseWeights
 from .audit import audit, resolve
 from .checkpoint import Checkpoint
 from .control import Controlled, control_checkpoints
@@ -275,6 +276,11 @@ class Trajectory:
         source = "hub" if revisions else "memory" if self.path is None else "folder"
         known = {"source": source, "name": self.title, "revisions": revisions}
         return {key: value for key, value in known.items() if value}
+
+    @property
+    def has_base(self) -> bool:
+        """Whether its first checkpoint is a base that the others were adapted from."""
+        return isinstance(self.checkpoints[0].derived, BaseWeights)
 
     def lines(self) -> list[str]:
         """Return which checkpoints there are, by what, and what was left out and why.
