@@ -195,7 +195,7 @@ def control_runs(count: int) -> str:
     return "the control run" if count == 1 else "control runs"
 
 
-def alike_words(coherence: float, limit: float) -> str:
+def alike_words(coherence: float, limit: float, *, short: bool = False) -> str:
     """Say how much the words of a concept belong together, beside the untrained model's.
 
     Examples
@@ -207,6 +207,9 @@ def alike_words(coherence: float, limit: float) -> str:
         f"its words stand in the same contexts, {coherence:.1f} standard deviations more than "
         "words as frequent"
     )
+    if short:
+        beside = f" (untrained: at most {limit:.1f} for 95 %)" if math.isfinite(limit) else ""
+        return f"Words that share their contexts: coherence {coherence:.1f}{beside}"
     if not math.isfinite(limit):
         return words
     return f"{words}; of the untrained model’s concepts, 95 % reach at most {limit:.1f}"
