@@ -37,12 +37,13 @@ class Wishes:
     step_from: str = ""
     only: Sequence[str] = ()
     exclude: Sequence[str] = ()
+    key: str = ""
     base: str = ""
 
     @property
     def choice(self) -> dict[str, Any]:
         """What was said of a folder's files, as `Trajectory.from_folder` takes it."""
-        names = ("step_from", "only", "exclude", "base")
+        names = ("step_from", "only", "exclude", "key", "base")
         return {name: getattr(self, name) for name in names if getattr(self, name)}
 
     def options(self) -> list[str]:
@@ -64,6 +65,7 @@ class Wishes:
             "--step-from": [self.step_from],
             "--only": self.only,
             "--exclude": self.exclude,
+            "--key": [self.key],
             "--base": [self.base],
         }
         return [part for name, values in given.items() for v in values if v for part in (name, v)]

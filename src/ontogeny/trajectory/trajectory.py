@@ -78,6 +78,7 @@ class Trajectory:
         step_from: str | None = None,
         only: str | Sequence[str] = (),
         exclude: str | Sequence[str] = (),
+        key: str | None = None,
         base: str | Path | None = None,
     ) -> Trajectory:
         """Return the trajectory of a folder of checkpoints.
@@ -101,6 +102,8 @@ class Trajectory:
             in the files, as ``"iter_num"``.
         only, exclude
             Patterns of names that are taken, and that are left out, as ``"best*"``.
+        key
+            Under which key of the files the weights stand, as ``"ema"``, where there are several.
         base
             The model that was fine-tuned, a folder or OWNER/NAME of the Hub: it is step 0. Folders
             of adapters (LoRA, rsLoRA, DoRA of peft) name theirs. Tensors of a head that it lacks
@@ -116,7 +119,7 @@ class Trajectory:
         """
         check_template(model)
         folder = Path(path).expanduser().resolve()
-        choice = Choice(step_from, only, exclude)  # type: ignore[arg-type]
+        choice = Choice(step_from, only, exclude, key)  # type: ignore[arg-type]
         checkpoints, catalogue = open_folder(folder, model, choice, base)
         title, home = folder.name, folder
         if folder.is_file():
