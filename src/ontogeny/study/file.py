@@ -29,7 +29,8 @@ _HUB = {
     "cache_dir": str,
     "trust_remote_code": bool,
 }
-_FOLDER = {"step_from": str, "only": str | tuple[str, ...], "exclude": str | tuple[str, ...]}
+_PATTERNS = str | tuple[str, ...]
+_FOLDER = {"step_from": str, "only": _PATTERNS, "exclude": _PATTERNS, "key": str}
 _TRAJECTORY = {
     "base": str,
     "folder": str,
