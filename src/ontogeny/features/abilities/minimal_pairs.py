@@ -14,7 +14,6 @@ import xarray as xr
 from ...errors import ArgumentError, check_choice
 from ...figures import Figure, Section
 from ...observables.base import Run
-from ...observables.catalogued import PREDICTED, PresetEntry, Presets
 from ...observables.of_predictions import OfPredictions
 from ...quantities import Quantity
 from ...tasks.records import cached_records, digest_of
@@ -75,9 +74,6 @@ class MinimalPairs(OfPredictions):
         "one pass over both texts of each pair at each step; of a masked model one for each token"
     )
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_tokenizer")
-    presets: ClassVar[Presets] = (
-        PresetEntry(("quick", "standard", "everything", "one-model"), PREDICTED, 15),
-    )
     file_arguments: ClassVar[tuple[str, ...]] = ("examples",)
     form: ClassVar[str] = "minimal pairs"
     fields_of_form: ClassVar[str] = "right and wrong, or sentence_good and sentence_bad"
