@@ -232,10 +232,9 @@ def _places(rows: Sequence[Row]) -> str:
         names = list(dict.fromkeys(row.short_layer or row.label for row in rows))
         return joined(names) if len(names) <= FEW else f"{len(rows)} {_kind(rows)}"
     numbers = sorted({int(depth) for depth in depths})
-    starts = [n for n in numbers if n - 1 not in numbers]
-    ends = [n for n in numbers if n + 1 not in numbers]
-    spans = [f"{a}" if a == b else f"{a} to {b}" for a, b in zip(starts, ends, strict=True)]
-    return f"layer{'s' * (len(numbers) > 1)} {joined(spans)}"
+    if len(numbers) > 2 and numbers[-1] - numbers[0] == len(numbers) - 1:
+        return f"layers {numbers[0]} to {numbers[-1]}"
+    return f"layer{'s' * (len(numbers) > 1)} {joined([str(n) for n in numbers])}"
 
 
 def _kind(rows: Sequence[Row]) -> str:

@@ -26,13 +26,13 @@ class Figure:
 
 
 def four_numbers(
-    content: Content, loss: LossStory | None, concepts: Concepts | None
+    content: Content, loss: LossStory | None, concepts: Concepts | None, running: bool = False
 ) -> tuple[Figure, ...]:
     """Return the loss, the births, the step of passing word frequencies, the findings."""
     return (
         _loss_number(loss),
         _concepts_number(concepts),
-        _passed_number(loss),
+        _passed_number(loss, "not yet" if running else "never"),
         _audit_number(content),
     )
 
@@ -90,7 +90,7 @@ def _concepts_number(concepts: Concepts | None) -> Figure:
     return Figure(f"{born:,}", words)
 
 
-def _passed_number(loss: LossStory | None) -> Figure:
+def _passed_number(loss: LossStory | None, never: str) -> Figure:
     line = loss.lines.get("unigram") if loss else None
     if line is None:
         return Figure("–", "word frequencies: no line to compare with")
@@ -100,7 +100,7 @@ def _passed_number(loss: LossStory | None) -> Figure:
         return Figure(span, f"step: {better}")
     if line.state == "at every step":
         return Figure("first", f"checkpoint: {better}")
-    words = {"never": "never", "left": "not for good", "unsure": "not surely"}[line.state]
+    words = {"never": never, "left": "not for good", "unsure": "not surely"}[line.state]
     return Figure(words, _BETTER)
 
 

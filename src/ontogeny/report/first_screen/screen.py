@@ -39,7 +39,7 @@ class FirstScreen:
     concepts: Concepts | None
 
 
-def first_screen(content: Content) -> FirstScreen | None:
+def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
     """Return the first screen, none where the result brings a headline of its own or has neither.
 
     A comparison of runs and a recipe say themselves what they show; without a loss and without
@@ -52,11 +52,11 @@ def first_screen(content: Content) -> FirstScreen | None:
     if content.headline or claims or (loss is None and concepts is None):
         return None
     sentences = (
-        ability(loss),
+        ability(loss, running),
         _appeared(content, concepts),
         _control(content, loss, concepts),
     )
-    numbers = four_numbers(content, loss, concepts)
+    numbers = four_numbers(content, loss, concepts, running)
     return FirstScreen(heading(content, loss, concepts), sentences, numbers, loss, concepts)
 
 
