@@ -90,9 +90,8 @@ def _gains_in_order(loss: LossStory, halves: bool) -> str:
         return f"It learned {' and '.join([*gains, words['context']])}"
     if len(gains) > 1 and all(a.high <= b.low for a, b in pairwise(loss.gains)):
         if halves:
-            steps = [f"half by step {step_text(loss.gains[0].step)}"]
-            steps += [f"half by {step_text(gain.step)}" for gain in loss.gains[1:]]
-            gains = [f"{gain} ({at})" for gain, at in zip(gains, steps, strict=True)]
+            steps = ["step " * (not i) + step_text(each.step) for i, each in enumerate(loss.gains)]
+            gains = [f"{gain} (half by {at})" for gain, at in zip(gains, steps, strict=True)]
         first, *later = gains
         first = first.replace("word frequencies", "word frequencies first")
         return f"It learned {', then '.join([first, *later])}"

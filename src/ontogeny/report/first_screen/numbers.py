@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...words.content import Content
-from ...words.formats import interval_text, number, plural, step_text
+from ...words.formats import interval_text, number, plural, step_text, value_range
 from ...words.landmarks import LossStory
 from ..concepts.lives import Concepts
 
@@ -52,18 +51,6 @@ def numbers_of_one(content: Content, loss: LossStory | None) -> tuple[Figure, ..
     return (*found, _audit_number(content))[:4]
 
 
-def number_range(counts: Sequence[int]) -> str:
-    """Return whole numbers as their range: ``2–4``.
-
-    Examples
-    --------
-    >>> number_range([4, 2]), number_range([3])
-    ('2–4', '3')
-    """
-    low, high = min(counts), max(counts)
-    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
-
-
 def _loss_number(loss: LossStory | None) -> Figure:
     if loss is None:
         return Figure("–", "loss was not measured")
@@ -82,7 +69,7 @@ def _concepts_number(concepts: Concepts | None) -> Figure:
         words += f", at steps {between}"
     words += f"; {gone:,} gone by the end" if gone else ""
     if concepts.born_controls and concepts.control_steps:
-        control = number_range(list(concepts.born_controls))
+        control = value_range(concepts.born_controls, "{:,}".format)
         read = plural(concepts.control_steps, "checkpoint")
         words += (
             f"; seen from the {read} of controls: {concepts.born_seen:,}, in controls {control}"

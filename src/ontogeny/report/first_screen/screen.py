@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...words.content import Content
 from ...words.controls import explained
-from ...words.formats import joined, plural, sentence_start
+from ...words.formats import joined, plural, sentence_start, value_range
 from ...words.landmarks import LossStory, read_loss
 from ...words.loss import (
     Sentence,
@@ -22,7 +22,7 @@ from ...words.rows import counted_rows
 from ...words.sections import best_sentences
 from ..concepts.lives import Concepts
 from ..concepts.nodes import asked_for, failure, fitted_apart, read_concepts
-from .numbers import Figure, four_numbers, number_range, numbers_of_one
+from .numbers import Figure, four_numbers, numbers_of_one
 
 MOST_NAMES = 3
 NO_CONTROL = ("No control was run:", "changes below may be mere motion.")
@@ -129,8 +129,9 @@ def _named_words(concepts: Concepts) -> str:
 
 def _in_controls(concepts: Concepts) -> str:
     totals = [total for _, total in concepts.named_controls if total is not None]
-    counts = number_range([count for count, _ in concepts.named_controls])
-    return f" (in controls {counts}{f' of {number_range(totals)}' if totals else ''})"
+    counts = value_range([count for count, _ in concepts.named_controls], "{:,}".format)
+    of = f" of {value_range(totals, '{:,}'.format)}" if totals else ""
+    return f" (in controls {counts}{of})"
 
 
 def _listed(concepts: Concepts) -> str:
