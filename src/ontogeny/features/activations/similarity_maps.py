@@ -1,4 +1,4 @@
-"""How similar layers are to each other, and each to itself at every two checkpoints: CKA and kin."""
+"""How similar layers are to each other, and each to itself at every two checkpoints: CKA."""
 
 from __future__ import annotations
 
