@@ -64,7 +64,6 @@ def with_renamed_words(data: xr.Dataset) -> xr.Dataset:
     began_trained = bool(p_known[known[0]] <= 1 / losses.shape[1] and below[known[0]])
     found: dict[str, Any] = {
         "loss_p_known": ("step", p_known),
-        "loss_calibrated": ("loss at the model's best temperature", "nats per token"),
         "loss_p_gain": ("step", p_gain),
         "loss_trained_start": float(began_trained),
     }
