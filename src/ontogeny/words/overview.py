@@ -349,6 +349,11 @@ def _controls(content: Content) -> list[str]:
         return []
     names = ", ".join(filter(None, content.controls))
     sentences = [f"Control run{'s' * (len(content.controls) > 1)} to compare with: {names}."]
+    if any(float(node.dataset.get("loss_trained_start", 0)) for node in content.nodes):
+        sentences.append(
+            "The first checkpoint is no initialisation, and motion harms what it knows: what lies "
+            "beyond motion may be no more than unharmed."
+        )
     without = sum(row.judgeable and not row.controlled for row in counted_rows(content.rows))
     if without:
         verb = "was" if without == 1 else "were"
