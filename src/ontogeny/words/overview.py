@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .content import Content
-from .formats import control_runs, its, mid_sentence, plural, sentence_start, step_text
+from .formats import control_runs, its, joined, mid_sentence, plural, sentence_start, step_text
 from .levels import VERDICTS, Levels
 from .order import order_sentence, ordered_rows, owner
 from .row_words import (
@@ -362,11 +362,12 @@ def _controls(content: Content) -> list[str]:
 
 
 def _weight_change(rows: Sequence[Row]) -> list[str]:
-    moving = [row.changed for row in rows if row.role == "motion"]
+    moving = [row for row in rows if row.role == "motion"]
     if not moving:
         return []
-    changed = f"{sum(moving):,} of {plural(len(moving), 'row')}"
+    changed = f"{sum(row.changed for row in moving):,} of {plural(len(moving), 'row')}"
+    what = joined([mid_sentence(name) for name in dict.fromkeys(row.quantity for row in moving)])
     return [
-        f"The weights changed in {changed} that follow them.",
-        "Moving weights need not change what the model does, so they are not counted.",
+        f"Of weights, {what} changed in {changed}.",
+        "That says neither how far they moved nor what the model does, so it is not counted.",
     ]
