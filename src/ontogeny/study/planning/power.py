@@ -31,7 +31,7 @@ def what_controls_decide(runs: Sequence[str], kinds: Sequence[str]) -> list[str]
     >>> learned, beyond = what_controls_decide(["turned 0", "turned 1", "turned 2"], ["loss"])
     >>> learned
     'learned: the loss by renamed words, without control runs, unless the start is trained'
-    >>> beyond.split(": ")[1]
+    >>> beyond.split(": ", 1)[1]
     'from 33 deviations of 3 control runs on, 6.6 in one of several layers (of 8: 5.5, 4.6)'
     """
     nulls = [run for run in runs if kind_of(run) not in NO_NULLS]
@@ -47,11 +47,9 @@ def what_controls_decide(runs: Sequence[str], kinds: Sequence[str]) -> list[str]
         return [*lines, f"beyond motion: not judged with {len(nulls)} control runs, take 3 or more"]
     here, there = ([f"{distance:.2g}" for distance in _distances(n)] for n in (len(nulls), MORE))
     of_more = f" (of {MORE}: {', '.join(there)})" * (len(nulls) < MORE)
-    return [
-        *lines,
-        f"beyond motion, one of {ROWS} rows: from {here[0]} deviations of {len(nulls)} control runs "
-        f"on, {here[1]} in one of several layers{of_more}",
-    ]
+    far = f"from {here[0]} deviations of {len(nulls)} control runs on"
+    layers = f"{here[1]} in one of several layers"
+    return [*lines, f"beyond motion, one of {ROWS} rows: {far}, {layers}{of_more}"]
 
 
 def _distances(count: int) -> np.ndarray:
