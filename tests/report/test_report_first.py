@@ -51,7 +51,7 @@ def test_a_run_that_learned_is_told_in_the_order_of_its_landmarks():
     assert control.lead == "Control runs do not learn to predict."
     assert "8.30 to 8.40–8.70, and 2–4 of 22 concepts got a name" in control.text
     seen = "read at 4 of 12 checkpoints, where fewer births can be seen"
-    births = f"0–2 concepts were born in them, {seen}; 18 in the run."
+    births = f"0–2 concepts were born in them, {seen}; 18 in the run, with a name or without."
     assert control.text.endswith(births)
     assert numbers(screen) == {
         "loss, was 8.30": "5.00",
@@ -76,7 +76,9 @@ def test_births_that_are_said_are_those_of_named_concepts():
     low = int(data.concept_born_after.where(named).min())
     high = int(data.concept_born_before.where(named).max())
     text = first(made.tree({"joint-concepts": data})).sentences[1].text
-    assert f"{int(named.sum())} of them were born during the run, between steps {low} and" in text
+    assert (
+        f"{int(named.sum())} of the named were born during the run, between steps {low} and" in text
+    )
     assert f"and {high}." in text
 
 

@@ -117,8 +117,9 @@ def ability(loss: LossStory | None) -> Sentence:
     if math.isfinite(loss.lost_after):
         course += f" After step {step_text(loss.lost_after)} it was not measured or not finite."
     if math.isfinite(loss.uniform):
-        course += f" A blind guess costs {number(loss.uniform, 0.1)}."
-    lines = [course, *map(_line_words, loss.lines.values()), _context_words(loss)]
+        course += f" A blind guess costs {number(loss.uniform, _fine(loss))}."
+    lines = [_line_words(line, _fine(loss)) for line in loss.lines.values()]
+    lines = [course, *lines, _context_words(loss)]
     side = {"fell": "falls", "rose": "rises"}.get(verb, "")
     return Sentence(_ability_lead(loss), " ".join(filter(None, lines)), direction=side)
 
@@ -170,9 +171,14 @@ def of_one_model(loss: LossStory) -> Sentence:
     return Sentence(f"{one_model_heading(loss)}.", text)
 
 
-def _line_words(line: Line) -> str:
+def _fine(loss: LossStory) -> float:
+    """Return how fine levels are written: as fine as a small change of the loss."""
+    return min(0.1, abs(loss.last - loss.first) or 0.1)
+
+
+def _line_words(line: Line, fine: float) -> str:
     """Say when the loss passed a line, or that it did not."""
-    level = f"{number(line.level, 0.1)}, the loss of {line.words}"
+    level = f"{number(line.level, fine)}, the loss of {line.words}"
     if line.state == "passed":
         between = interval_text(line.low, line.high).replace("–", " and ")
         when = f"Between steps {between}" if between else f"At step {step_text(line.high)}"
@@ -190,17 +196,15 @@ def _context_words(loss: LossStory) -> str:
     words, pairs = (loss.of_model.get(name) for name in ("own_unigram", "own_bigram"))
     if words is None:
         return ""
+    costs = number(words.level, _fine(loss))
     if not words.passed:
         why = "It does not surely use what stands around a token"
-        return f"{why}: the mean of its predictions, the same in every place, costs {_cost(words)}."
+        return f"{why}: the mean of its predictions, the same in every place, costs {costs}."
     if pairs is not None and not pairs.passed:
         why = "It does not surely use more than the token before"
-        return f"{why}: the mean of its predictions after each token costs {_cost(pairs)}."
-    return f"The mean of its predictions, the same in every place, would cost {_cost(words)}."
-
-
-def _cost(line: Line) -> str:
-    return number(line.level, 0.1)
+        costs = number(pairs.level, _fine(loss))
+        return f"{why}: the mean of its predictions after each token costs {costs}."
+    return f"The mean of its predictions, the same in every place, would cost {costs}."
 
 
 def control_loss(loss: LossStory | None) -> str:

@@ -145,13 +145,17 @@ def _births(concepts: Concepts) -> str:
     if concepts.with_name:
         born = tuple(concept for concept in concepts.with_name if math.isfinite(concept.born))
     if not born:
-        return "None of them was seen to be born during the run."
+        others = len(concepts.born)
+        more = f"; {others:,} without a name {'was' if others == 1 else 'were'}" if others else ""
+        some = "None of the named" if others else "None of them"
+        return f"{some} was seen to be born during the run{more}."
     ends = [end for birth in born for end in (birth.after, birth.born, birth.before)]
     ends = [end for end in ends if math.isfinite(end)]
     between = interval_text(min(ends), max(ends)).replace("–", " and ")
     when = f"between steps {between}" if between else f"at step {step_text(ends[0])}"
     were = "was" if len(born) == 1 else "were"
-    return f"{len(born):,} of them {were} born during the run, {when}."
+    of = "the named" if len(born) < len(concepts.born) else "them"
+    return f"{len(born):,} of {of} {were} born during the run, {when}."
 
 
 def _other_rows(content: Content, why: str) -> Sentence:
@@ -229,10 +233,11 @@ def _control_births(content: Content, concepts: Concepts | None) -> str:
     count = number_range(list(concepts.born_controls))
     run, born = len(concepts.born), "concept was born" if count == "1" else "concepts were born"
     read, steps = concepts.control_steps, len(content.steps)
+    named = ", with a name or without" if concepts.with_name else ""
     if 0 < read < steps:
         seen = f"read at {read:,} of {steps:,} checkpoints, where fewer births can be seen"
-        return f" {count} {born} in them, {seen}; {run:,} in the run."
-    return f" {count} {born} in them; {run:,} in the run."
+        return f" {count} {born} in them, {seen}; {run:,} in the run{named}."
+    return f" {count} {born} in them; {run:,} in the run{named}."
 
 
 def _control_names(concepts: Concepts | None) -> str:
