@@ -30,8 +30,11 @@ from .order.choosing import ASKED
 from .record import planned_steps, read_record
 from .selection import check_step
 from .weights.building import Template
+from .weights.configuration import CONFIGURATION
 from .weights.files import MemoryWeights, state_tensors
 from .weights.folders import find_weights
+from .weights.formats import own_template
+from .weights.recognised import unreadable
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ def open_folder(
     """
     choice = choice or Choice()
     if folder.is_file():
-        return _one_model(step_of_file(folder, choice), folder, model)
+        return _one_model(step_of_file(folder, choice), folder, model, choice.key)
     if not folder.is_dir():
         raise ArgumentError(f"{folder} is neither a folder nor a file.")
     start = None if base is None else find_base(base, model)
@@ -101,9 +104,7 @@ def open_folder(
         return adapted, Catalogue(steps, noted=others, order=order, choice=choice)
     for step, path in paths.items():
         try:
-            weights = find_weights(path)
-            weights.check()
-            checkpoints.append(Checkpoint(step, path.name, path, weights, model))
+            checkpoints.append(_checkpoint(step, path, folder, model, choice.key))
         except CheckpointError as error:
             # Otherwise it was deleted meanwhile, as the Trainer does with old checkpoints.
             if path.exists():
@@ -111,7 +112,7 @@ def open_folder(
     if checkpoints and start is not None:
         checkpoints = [*with_base(tuple(checkpoints), start)]
     if not checkpoints and not incomplete and _is_model(folder):
-        return _one_model(step_of_folder(folder), folder, model)
+        return _one_model(step_of_folder(folder), folder, model, choice.key)
     if not checkpoints:
         raise _nothing(folder, incomplete)
     steps = tuple(checkpoint.step for checkpoint in checkpoints)
@@ -121,6 +122,22 @@ def open_folder(
         steps, planned, tuple(incomplete), tuple(temporary), (), _unnumbered(order), order, choice
     )
     return tuple(checkpoints), catalogue
+
+
+def _checkpoint(
+    step: int, path: Path, run: Path, model: Template | None, key: str | None
+) -> Checkpoint:
+    """Return a checkpoint in the folder `run`, whose config.json counts where it has none.
+
+    Neither FSDP's nor DeepSpeed's checkpoints have one; the Trainer's run does when it is done.
+    """
+    weights, home = find_weights(path, key), path
+    weights.check()
+    template = own_template(weights) if model is None else model
+    places = [place for place in (path, run) if (place / CONFIGURATION).is_file()]
+    if template is None and places:
+        home = places[0]
+    return Checkpoint(step, path.name, home, weights, template)
 
 
 def _unnumbered(order: Order) -> tuple[Finding, ...]:
@@ -136,6 +153,8 @@ def _nothing(folder: Path, incomplete: list[tuple[int, str]]) -> CheckpointError
         return CheckpointError(
             f"{folder} holds {len(incomplete)} checkpoints but none is whole; step {step}: {why}"
         )
+    if (reason := unreadable(folder)) is not None:
+        return CheckpointError(f"{folder} {reason}.")
     return CheckpointError(
         f"{folder} holds no checkpoints; looked for folders named checkpoint-500, step500, "
         "step-500 or step_500 with model.safetensors or pytorch_model.bin inside, for files such "
@@ -152,16 +171,9 @@ def _is_model(folder: Path) -> bool:
     return True
 
 
-def _one_model(step: int, path: Path, model: Template | None) -> Opened:
-    """Return the one checkpoint that is this file or folder.
-
-    A weight file of a transformers folder is built by the config.json beside it.
-    """
-    weights = find_weights(path)
-    weights.check()
-    beside = path.is_file() and model is None and (path.parent / "config.json").is_file()
-    home = path.parent if beside else path
-    return (Checkpoint(step, path.name, home, weights, model),), Catalogue((step,))
+def _one_model(step: int, path: Path, model: Template | None, key: str | None) -> Opened:
+    """Return the one checkpoint that is this file or folder."""
+    return (_checkpoint(step, path, path.parent, model, key),), Catalogue((step,))
 
 
 def open_hub(

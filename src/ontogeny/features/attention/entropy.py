@@ -51,7 +51,7 @@ class AttentionEntropy(Observable):
     price: ClassVar[str] = PASS
     obstacles: ClassVar[tuple[str, ...]] = ("no_maps",)
     presets: ClassVar[Presets] = (
-        PresetEntry(("standard", "circuits", "everything", "one-model"), {}, 160),
+        PresetEntry(("standard", "circuits", "fine-tuning", "everything", "one-model"), {}, 160),
     )
     version: ClassVar[int] = 3
     kept: ClassVar[tuple[str, ...]] = (*SHOWN, PIECES)

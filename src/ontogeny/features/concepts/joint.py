@@ -105,7 +105,9 @@ class JointConcepts(OfActivations):
     fewest_steps: ClassVar[int] = 3
     presets: ClassVar[Presets] = (
         PresetEntry(
-            ("standard", "circuits", "everything"), {"n_concepts": "$latents", **INNER_LAYERS}, 50
+            ("standard", "circuits", "fine-tuning", "everything"),
+            {"n_concepts": "$latents", **INNER_LAYERS},
+            50,
         ),
     )
     version: ClassVar[int] = 5

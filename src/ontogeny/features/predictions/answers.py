@@ -69,7 +69,11 @@ class Predictions(OfPredictions):
     question: ClassVar[str] = "What does the model say in gaps of sentences, and is it right?"
     price: ClassVar[str] = "a few texts"
     presets: ClassVar[Presets] = (
-        PresetEntry(("quick", "standard", "circuits", "everything", "one-model"), PREDICTED, 20),
+        PresetEntry(
+            ("quick", "standard", "circuits", "fine-tuning", "everything", "one-model"),
+            PREDICTED,
+            20,
+        ),
     )
     kept: ClassVar[tuple[str, ...]] = (
         *("right_id", "frequency", "frequent_id", "frequent_share"),

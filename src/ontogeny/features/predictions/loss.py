@@ -88,7 +88,9 @@ class Loss(OfPredictions):
     price: ClassVar[str] = PASS
     presets: ClassVar[Presets] = (
         PresetEntry(
-            ("quick", "standard", "weights", "circuits", "everything", "one-model"), PREDICTED, 10
+            ("quick", "standard", "weights", "circuits", "fine-tuning", "everything", "one-model"),
+            PREDICTED,
+            10,
         ),
     )
     version: ClassVar[int] = 6

@@ -72,8 +72,8 @@ class Concepts:
     part of ``every``, and no sentence counts them as concepts. ``named`` is None where the result
     holds no names, ``unnamed`` says why no concept of any layer could get one, and
     ``named_controls`` holds for each control run how many got one, of how many. ``born_controls``
-    holds how many concepts were born in each, and ``control_steps`` at how many steps they were
-    read at most.
+    holds how many concepts were born in each, which were read at ``control_steps`` steps at most;
+    ``born_seen`` is how many births of the run can be seen from these steps alone.
     """
 
     node: Node
@@ -86,6 +86,7 @@ class Concepts:
     named_controls: tuple[tuple[int, int | None], ...]
     born_controls: tuple[int, ...]
     control_steps: int
+    born_seen: int
     readable: float
 
     @property
@@ -102,6 +103,11 @@ class Concepts:
     def born(self) -> tuple[Concept, ...]:
         """Concepts whose birth is known."""
         return tuple(each for each in self.every if math.isfinite(each.born))
+
+    @cached_property
+    def gone(self) -> tuple[Concept, ...]:
+        """Concepts that are gone by the end."""
+        return tuple(each for each in self.every if math.isfinite(each.gone))
 
     @cached_property
     def candidates(self) -> tuple[Concept, ...]:

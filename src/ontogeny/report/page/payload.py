@@ -73,7 +73,7 @@ def build_payload(
             for mark in content.boundaries
         ],
         "rows": [
-            {"id": name, "figure": _figure_of(row, drawables)} | _row(row, content)
+            {"id": name, "figure": figure_of(row, drawables)} | _row(row, content)
             for name, row in zip(content.row_ids, content.rows, strict=True)
         ],
         "record": list(RECORD),
@@ -275,7 +275,7 @@ def _track(content: Content) -> dict[str, Any] | None:
     }
 
 
-def _figure_of(row: Row, drawables: Sequence[Drawable]) -> str:
+def figure_of(row: Row, drawables: Sequence[Drawable]) -> str:
     """Return the id of the figure that draws a row: of its variable, else of its layers."""
     own = [each for each in drawables if each.node.id == row.section and not each.problem]
     drawn = [each for each in own if row.variable in (each.figure.value, each.figure.relative)]

@@ -29,7 +29,7 @@ function momentOf({ kind, born }) {
 
 // The step of its birth with its interval; else what kind of life it has.
 function bornWords(concept) {
-  if (concept.born === null) return concept.kind === "born" ? "not confirmed" : concept.kind;
+  if (concept.born === null) return concept.kind;
   return formatStep(concept.born) + intervalWords(concept, " (", ")");
 }
 

@@ -212,6 +212,8 @@ class ReadStep:
 class RunView:
     """The study as `prepare` sees it; it notes which steps were read, for the fingerprint."""
 
+    is_trial = False
+
     def __init__(
         self,
         job: Job,
