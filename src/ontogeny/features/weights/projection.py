@@ -6,7 +6,7 @@ import numpy as np
 
 from ...arrays import Array, to_numpy
 from ...errors import ArgumentError, check_whole
-from ...geometry.spectra import ROUNDING, centred
+from ...geometry.rank import ROUNDING, centred
 from .snapshots import CHUNK, check_gram
 from .snapshots import gram as displacement_gram
 

@@ -20,8 +20,8 @@ from ..colours import palettes
 from ..figures.axes import Axis
 from ..figures.drawable import Drawable
 from ..figures.fields import is_text
-from ..figures.latex import latex_table
 from ..figures.runs import LINES
+from ..figures.tables import latex_table
 from ..first_screen.payload import finite
 from ..kinds import kind_of
 from ..run_differences import derived_names
