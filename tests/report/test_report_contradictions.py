@@ -52,7 +52,6 @@ KINDS = {
         {"loss": loss_story(learned=False, below=(np.nan,) * 3, context=False)}
     ),
     "a small change": lambda: tree({"loss": loss_story(SMALL, context=False)}),
-    "names without births": lambda: learned(),
 }
 
 
@@ -78,21 +77,5 @@ def test_a_contradiction_would_be_seen():
     assert all(re.search(pattern, words) for pattern in PAIRS[2])
 
 
-def test_numbers_of_one_sentence_have_one_precision():
-    words = words_of(KINDS["a small change"]())
-    course = next(line for line in words.split("\n") if "A blind guess costs" in line)
-    decimals = {len(number.split(".")[1]) for number in re.findall(r"\d+\.\d+", course)}
-    assert len(decimals) == 1, course
-
-
 def test_a_trained_start_is_said():
     assert "The first checkpoint is no initialisation" in words_of(started_trained())
-
-
-def test_births_of_named_and_of_all_concepts_are_told_apart():
-    node = joint_concepts()
-    named = node["name"] != ""
-    for end in ("", "_after", "_before"):
-        node[f"concept_born{end}"] = node[f"concept_born{end}"].where(~named)
-    words = words_of(tree({"loss": loss_story(), "joint-concepts": node}))
-    assert re.search(r"None of the named was seen to be born during the run; \d+ without", words)
