@@ -12,6 +12,7 @@ from ..errors import ArgumentError
 from ..observables import ModelFacts
 from ..study.file import make_sources
 from ..summary.learning import MIRRORED
+from ..tasks import read_labelled
 from ..trajectory import Trajectory
 from ..trajectory.audit import configuration as differing
 from ..trajectory.audit.weight_values import is_initialisation
@@ -166,10 +167,21 @@ def _fitting_preset(wishes: Wishes, run: Trajectory) -> str:
         return wishes.preset
     if len(run) == 1:
         return ONE_MODEL
+    return FINE_TUNING if run.has_base or _classifies(run) else wishes.preset
+
+
+def _has_labels(path: Path) -> bool:
+    try:
+        return read_labelled(path).labels is not None
+    except ArgumentError:  # no table, or none of labels: it is read as texts
+        return False
+
+
+def _classifies(run: Trajectory) -> bool:
+    """Return whether the model gives a class to each text, by its configuration."""
     configuration = run.checkpoints[-1].configuration() or {}
-    classes = [str(name) for name in configuration.get("architectures") or ()]
-    tuned = run.has_base or any(name.endswith("Classification") for name in classes)
-    return FINE_TUNING if tuned else wishes.preset
+    names = configuration.get("architectures") or ()
+    return any(str(name).endswith("SequenceClassification") for name in names)
 
 
 def _trajectory(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -> dict[str, Any]:
@@ -236,6 +248,8 @@ def _inputs(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -> di
     if not wishes.texts:
         return {"bundled": "english-and-python", **sizes}
     paths = [beside(path, folder) for path in wishes.texts]
+    if len(paths) == 1 and _classifies(run) and _has_labels(folder / paths[0]):
+        return {"dataset": paths[0], **sizes}
     tokens = [Path(path).suffix in _TOKEN_FILES for path in paths]
     if any(tokens) and not all(tokens):
         raise ArgumentError("--texts takes texts or files of token ids (.npy, .bin), not both.")
