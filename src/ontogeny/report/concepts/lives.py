@@ -29,8 +29,9 @@ MARKS = "Dot: birth; bar: the checkpoints between which it lies."
 class Concept:
     """One concept: where it stands in the node's arrays, and its life in training steps.
 
-    ``name`` is empty where it got none; ``given`` is the name that a person gave it, which goes
-    before. Steps are NaN where there is no such step. ``kind`` is empty where lives are not known.
+    ``name`` is empty where it got none, and of a class of words where ``is_class``; ``given`` is
+    the name that a person gave it, which goes before. Steps are NaN where there is no such step.
+    ``kind`` is empty where lives are not known.
     """
 
     place: tuple[int, int]
@@ -47,6 +48,8 @@ class Concept:
     readable_from: float
     peak: float
     sharpness: float
+    is_class: bool = False
+    coherence: float = math.nan
 
     @property
     def number(self) -> int:
@@ -66,7 +69,10 @@ class Concept:
 
 @dataclass(frozen=True)
 class Concepts:
-    """All concepts of a node, the sharpest first, and what names were measured against.
+    """All concepts of a node, and what names were measured against.
+
+    Those with the name of a class stand first, the most coherent ones before others; then the
+    sharpest.
 
     ``apart`` are latents that can be read, but that half of the texts does not find; they are no
     part of ``every``, and no sentence counts them as concepts. ``named`` is None where the result

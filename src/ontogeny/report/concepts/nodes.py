@@ -114,7 +114,7 @@ def _gathered(node: Node, arrays: ConceptArrays, there: np.ndarray, readable: fl
     ]
     apart = [each for each in found if each.kind == APART]
     found = [each for each in found if each.kind != APART]
-    found.sort(key=lambda c: (not (c.given or c.name), -_or(c.sharpness, 0.0), -_or(c.peak, 0.0)))
+    found.sort(key=_rank)
     return Concepts(
         node=node,
         arrays=arrays,
@@ -129,6 +129,14 @@ def _gathered(node: Node, arrays: ConceptArrays, there: np.ndarray, readable: fl
         born_seen=_seen_from(arrays, read, readable) if read.any() and lives else 0,
         readable=readable,
     )
+
+
+def _rank(concept: Concept) -> tuple[float, ...]:
+    """Concepts stand by their names: classes of words first, the most coherent before others."""
+    alike = _or(concept.coherence, 0.0) if concept.is_class else 0.0
+    named = bool(concept.given or concept.name)
+    sharp, peak = _or(concept.sharpness, 0.0), _or(concept.peak, 0.0)
+    return not named, not concept.is_class, -alike, -sharp, -peak
 
 
 def _or(value: float, other: float) -> float:
@@ -227,4 +235,6 @@ def _concept(
         readable_from=float(lives["readable_from"][place]) if lives else math.nan,
         peak=float(lives["peak"][place]) if lives else math.nan,
         sharpness=arrays.number("concentration", place),
+        is_class=text("name_kind") == "class",
+        coherence=arrays.number("coherence", place),
     )

@@ -134,7 +134,7 @@ def _in_controls(concepts: Concepts) -> str:
 
 
 def _listed(concepts: Concepts) -> str:
-    """Say the names of the sharpest concepts, each once."""
+    """Say the first names, each once: classes of words before tokens."""
     names = list(dict.fromkeys(concept.name for concept in concepts.with_name))
     quoted = joined([f"“{name}”" for name in names[:MOST_NAMES]])
     if len(names) > MOST_NAMES:
