@@ -203,11 +203,11 @@ def _control(rows: Sequence[Row], data: xr.Dataset) -> list[str]:
         every = "" if all(r.outside for r in rows) else f" in {_share(outside, rows)}"
         more = f"more than every control run gives{every}, but not shown to be beyond motion"
         return [f"That is {more}: {ends}."]
-    more, rest = ([row for row in rows if bool(row.beyond) is past] for past in (True, False))
-    own = _changes([control.run_change for row in more for control in row.controls])
-    theirs = _changes([control.change for row in more for control in row.controls])
+    apart, others = ([row for row in rows if bool(row.beyond) is past] for past in (True, False))
+    own = _changes([control.run_change for row in apart for control in row.controls])
+    theirs = _changes([control.change for row in apart for control in row.controls])
     than = f"this is more than in control runs ({own} against {theirs})"
-    return [f"In {_places(more)} {than}, and so beyond motion; in {_places(rest)} it is not."]
+    return [f"In {_places(apart)} {than}, and so beyond motion; in {_places(others)} it is not."]
 
 
 def _changes(values: Sequence[float]) -> str:
