@@ -81,7 +81,7 @@ class Describer:
         found, failed = {}, {}
         for path, A in values.items():
             try:
-                found[path] = _of_firing(texts, codes(A))
+                found[path] = of_firing(texts, codes(A))
             except (ValueError, ArithmeticError, RuntimeError) as error:
                 failed[path] = f"{NONE}: {error}".split("\n")[0].rstrip(".")
         return Untrained(found, failed, NONE)
@@ -91,7 +91,7 @@ class Describer:
         return piece_array(run.pieces(self.need))
 
 
-def _of_firing(texts: Texts, codes: np.ndarray) -> np.ndarray:
+def of_firing(texts: Texts, codes: np.ndarray) -> np.ndarray:
     """Return the concentrations of the latents that fire; zeros of others would lower the limit."""
     firing = codes[:, codes.any(axis=0)]
     if not firing.shape[1]:
