@@ -131,9 +131,8 @@ def of_layer(
     for i, name in enumerate(found.runs_):
         lives, births, own = found.lives_[name], found.births_[name], steps[name]
         born = lives.born[shown]
-        birth[i] = np.where(
-            born >= 0, own[born], np.where(present[i], _start(lives, shown), np.nan)
-        )
+        at_start = np.where(present[i] & (lives.start[shown] == 0), START, np.nan)
+        birth[i] = np.where(born >= 0, own[born], at_start)
         low[i] = np.where(born >= 0, own[np.maximum(births.after[shown], 0)], np.nan)
         high[i] = np.where(born >= 0, own[births.before[shown]], np.nan)
         strength = found.strength_[name][:, shown]
@@ -181,11 +180,6 @@ class Describing:
 
     def _tokens(self, ids: np.ndarray) -> str:
         return " ".join(visible(self.pieces[i]) for i in ids[:3].tolist() if i >= 0)
-
-
-def _start(lives: Any, shown: np.ndarray) -> np.ndarray:
-    """Return START where a run has a concept from its first checkpoint on, else NaN."""
-    return np.where(lives.start[shown] == 0, START, np.nan)
 
 
 def _dictionary(run: RunViews) -> JointDictionary:

@@ -28,8 +28,8 @@ SECTION = Section(
     "checkpoint its own decoder. A run has a concept if its codes can be read from two of its "
     "checkpoints, and both halves of the texts find it.",
     symbol="Xᵣₜ ≈ U Dᵣₜ",
-    null="Tokens in another order in each run: what several runs then share is chance. The order of "
-    "births is judged by births dealt anew within each run.",
+    null="Tokens in another order in each run: what several runs then share is chance. The order "
+    "of births is judged by births dealt anew within each run.",
     care="A concept that one run has from its start and another too may be the words themselves. "
     "Which concepts a run lacks depends on how many latents there are.",
     source="Crosscoders (Lindsey et al. 2024), by exact methods",
@@ -173,7 +173,7 @@ class _Lines:
         }
         for name in ("birth", "low", "high"):
             values[f"{d}_{name}"] = ((d, "run"), getattr(one, name)[:, places].T)
-        for k, run in enumerate(self.runs):
+        for k in range(len(self.runs)):
             texts = [_birth_text(one, k, i) for i in chosen]
             values[f"{d}_in_{k}"] = (d, np.array(texts, dtype=object))
         lives = {
