@@ -65,4 +65,5 @@ def _order(one: xr.Dataset) -> str:
     if not np.isfinite(correlation):
         return " Too few to say whether in the same order."
     agrees = "agrees" if p <= LEVEL else "is not shown to agree"
-    return f" Their order {agrees} between runs (rank correlation {correlation:.2f}, {p_value(p)})."
+    chance = f"p {p_value(p)}" if p < 1e-4 else f"p = {p_value(p)}"
+    return f" Their order {agrees} between runs (rank correlation {correlation:.2f}, {chance})."

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from .node import NODE, concepts_of_runs, price_of_concepts
-from .views import studies_of
+from .views import studies_of, views_here
 
-__all__ = ["NODE", "concepts_of_runs", "price_of_concepts", "studies_of"]
+__all__ = ["NODE", "concepts_of_runs", "price_of_concepts", "studies_of", "views_here"]

@@ -111,7 +111,7 @@ class RunViews:
         settings = self.part.job.settings
         return {
             "need": repr(self.need),
-            "inputs": self.part.job.inputs_of(self.need).fingerprint(),
+            "inputs": self.part.job.inputs_of(self.need).fingerprint,
             "settings": [settings.dtype, settings.positions, settings.device],
         }
 
@@ -208,6 +208,23 @@ def views_of(
             controls[name] = RunViews(name, of_control[0], chosen[0], folder)
     _check_same(runs)
     return runs, controls if len(controls) == len(runs) else {}
+
+
+def views_here(runs: Mapping[str, Any], progress: Progress) -> bool:
+    """Return whether the concepts of runs can be read again without a download; say why not."""
+    try:
+        found, _ = views_of(studies_of(runs, True))
+        matched_layers(list(found.values()))
+    except ArgumentError as error:
+        progress.note(f"no dictionary over all runs: {error}")
+        return False
+    here = all(c.is_downloaded for run in found.values() for c in run.part.trajectory)
+    if not here:
+        progress.note(
+            "no dictionary over all runs: their checkpoints would be downloaded again; "
+            "ontogeny compare --concepts does so."
+        )
+    return here
 
 
 def _check_same(runs: Mapping[str, RunViews]) -> None:
