@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import xarray as xr
 from scipy.stats import rankdata
 
 from ...atlas.words import visible
@@ -175,8 +176,9 @@ class Describing:
             latents = self.run.observable.untrained_codes(torch.from_numpy(first))
             untrained = of_firing(self.texts, latents) if latents.any() else None
         found = self.texts.described(codes, untrained, self.pieces)
-        names, ids = (np.asarray(found[key][1]) for key in ("name", "token_id"))
-        return [str(name) or self._tokens(row) for name, row in zip(names, ids, strict=True)]
+        known = xr.Dataset({key: found[key] for key in ("name", "token_id")})
+        pairs = zip(known["name"].values, known.token_id.values, strict=True)
+        return [str(name) or self._tokens(ids) for name, ids in pairs]
 
     def _tokens(self, ids: np.ndarray) -> str:
         return " ".join(visible(self.pieces[i]) for i in ids[:3].tolist() if i >= 0)
