@@ -93,7 +93,7 @@ def test_word_classes_of_all_runs_are_shared_and_those_of_one_are_not(compared):
 def test_the_page_leads_with_what_runs_share(compared, tmp_path):
     assert json.loads(compared.attrs["nodes"])[:2] == [views.FOLDER, "runs"]
     heading = json.loads(compared.attrs["headline"])["heading"]
-    assert heading.startswith(f"{SHARED} concepts of layer in 2 of 2 runs")
+    assert "concepts of layer were born in 2 of 2 runs" in heading
     kinds = [f["kind"] for f in json.loads(compared[views.FOLDER].attrs["figures"])]
     assert kinds == ["marks", "heatmap", "table", "table", "table"]
     assert heading in og.report.write(compared, tmp_path / "page.html").read_text()
@@ -146,7 +146,8 @@ def test_sentences_say_what_is_shown_and_no_more():
     (text, control) = shared_sentences(node)
     assert "6 concepts in 2 of 2 runs, 0 in one alone" in text
     assert "Their order agrees" in text and "No control run" in control
-    assert shared_heading(node) == "6 concepts of layer 1 in 2 of 2 runs, 6 of them born in each"
+    heading = "6 concepts of layer 1 were born in 2 of 2 runs, in orders that agree"
+    assert shared_heading(node) == heading
     few = concepts([[10, 20], [20, 10]], [[True, True], [True, False]], 1.0)
     node = node_of({"layer 1": (few, one)}, ["r0", "r1"])
     (text,) = shared_sentences(node)

@@ -7,19 +7,24 @@ import xarray as xr
 
 from .formats import p_value, plural
 
+COUNTS = ("in_all", "in_some", "in_one", "born_in_all", "from_start")
 LEVEL = 0.05  # of the order of births
 
 
 def shared_heading(data: xr.Dataset) -> str:
     """Return in one line what all runs have, of the layer with the most of it."""
-    one = data.isel(layer=int(data.in_all.argmax("layer")))
     runs = data.sizes["run"]
+    born = data.isel(layer=int(data.born_in_all.argmax("layer")))
+    if count := int(born.born_in_all):
+        verb = "was" if count == 1 else "were"
+        order = ", in orders that agree" if float(born.order_p) <= LEVEL else ""
+        what = f"{plural(count, 'concept')} of {born.layer.item()}"
+        return f"{what} {verb} born in {runs} of {runs} runs{order}"
+    one = data.isel(layer=int(data.in_all.argmax("layer")))
     if not int(one.in_all):
         return f"No concept is shown to be in {runs} of {runs} runs"
-    born = f", {int(one.born_in_all)} of them born in each" if int(one.born_in_all) else ""
-    return (
-        f"{plural(int(one.in_all), 'concept')} of {one.layer.item()} in {runs} of {runs} runs{born}"
-    )
+    what = plural(int(one.in_all), "concept")
+    return f"{what} of {one.layer.item()} in {runs} of {runs} runs, none shown to be born in each"
 
 
 def shared_sentences(data: xr.Dataset) -> list[str]:
@@ -34,7 +39,7 @@ def shared_sentences(data: xr.Dataset) -> list[str]:
     texts = []
     for layer in map(str, data.layer.values):
         one = data.sel(layer=layer)
-        n = {name: int(one[name]) for name in ("in_all", "in_some", "in_one", "born_in_all")}
+        n = {name: int(one[name]) for name in COUNTS}
         some = f", {n['in_some']} in some of them" if runs > 2 else ""
         chance = (
             f"with the tokens of each run in another order {float(one.by_chance):.0f} are shared"
@@ -43,6 +48,8 @@ def shared_sentences(data: xr.Dataset) -> list[str]:
             f"{layer}: {plural(n['in_all'], 'concept')} in {runs} of {runs} runs{some}, "
             f"{n['in_one']} in one alone; {chance}."
         )
+        if n["from_start"]:
+            text += f" There from the start in every run: {n['from_start']}."
         if n["born_in_all"]:
             text += (
                 f" Born in every run: {n['born_in_all']}, with intervals that meet: "

@@ -61,6 +61,11 @@ class LayerConcepts:
         return np.asarray(self.present.all(axis=0))
 
     @property
+    def from_start(self) -> np.ndarray:
+        """(c,) whether all runs have a concept from their first checkpoint on."""
+        return np.asarray((self.birth == START).all(axis=0))
+
+    @property
     def born_everywhere(self) -> np.ndarray:
         """(c,) whether it is in all runs, and was born in each of them."""
         return np.asarray(self.everywhere & (self.birth >= 0).all(axis=0))

@@ -16,7 +16,7 @@ from ...store import Cell, read_cell, write_cell
 from ...study import Progress, Study
 from ...words.formats import with_interval
 from ...words.labels import short_names
-from ...words.shared_concepts import shared_sentences
+from ...words.shared_concepts import COUNTS, shared_sentences
 from .fitting import START, Describing, LayerConcepts, of_layer
 from .views import RunViews, cell_of, fingerprint_of, matched_layers, price, views_of
 
@@ -94,7 +94,8 @@ def _fitted(
     for run in controls:
         of_controls[run.name] = run.read(progress)
     describing, found = Describing.of(runs[0]), {}
-    for label, name in zip(layers, short_names(list(layers)), strict=True):
+    short = [f"layer {n}" if n[0].isdigit() else n for n in short_names(list(layers))]
+    for label, name in zip(layers, short, strict=True):
         progress.note(f"fitting the concepts of {label} over {len(runs)} runs")
         control = of_layer(controls, of_controls, layers[label], None) if controls else None
         found[name] = (of_layer(runs, files, layers[label], describing), control)
@@ -112,9 +113,9 @@ def node_of(
     )
     shared, partial = _Lines("line", runs), _Lines("partial", runs)
     for layer, (one, _) in found.items():
-        middle = np.nanmedian(np.where(np.isnan(one.birth), np.inf, one.birth), axis=0)
+        middle = np.median(np.where(one.birth >= 0, one.birth, np.inf), axis=0)
         order = np.lexsort((-one.present.sum(axis=0), middle))
-        shared.add(layer, one, [i for i in order if one.everywhere[i]])
+        shared.add(layer, one, [i for i in order if one.everywhere[i] and not one.from_start[i]])
         partial.add(layer, one, [i for i in order if not one.everywhere[i]])
     data = data.merge(shared.data()).merge(partial.data())
     if "line" in data.dims:
@@ -139,6 +140,7 @@ def _counts(found: Mapping[str, tuple[LayerConcepts, LayerConcepts | None]]) -> 
                 "in_all": one.everywhere.sum(),
                 "in_some": ((number > 1) & ~one.everywhere).sum(),
                 "in_one": (number == 1).sum(),
+                "from_start": one.from_start.sum(),
                 "born_in_all": one.born_everywhere.sum(),
                 "births_meet": one.together.sum(),
                 "order_correlation": order,
@@ -216,6 +218,7 @@ def _named(data: xr.Dataset) -> xr.Dataset:
         "in_all": "concepts in all runs",
         "in_some": "in several, not in all",
         "in_one": "in one run alone",
+        "from_start": "from the start in every run",
         "born_in_all": "born in every run",
         "births_meet": "births whose intervals meet",
         "order_correlation": "rank correlation of births between runs",
@@ -262,12 +265,18 @@ def _figures(data: xr.Dataset, runs: Sequence[str]) -> list[Figure]:
                 y="line",
                 facet="run",
                 caption="One row a concept, in the order of its births: its strength in each run, "
-                "as a share of its peak there.",
+                "as a share of its peak there. What every run has from its start is left out.",
             )
         )
-    names = [str(n) for n in ("in_all", "in_some", "in_one", "born_in_all", "births_meet")]
-    more = ["order_correlation", "order_p", "by_chance", "in_all_control", "born_in_all_control"]
-    known = [n for n in [*names, *more] if bool(data[n].notnull().any())]
+    more = [
+        "births_meet",
+        "order_correlation",
+        "order_p",
+        "by_chance",
+        "in_all_control",
+        "born_in_all_control",
+    ]
+    known = [n for n in [*COUNTS, *more] if bool(data[n].notnull().any())]
     figures.append(
         Table("shared-counts", "What runs share", rows="layer", columns=[Column(n) for n in known])
     )
