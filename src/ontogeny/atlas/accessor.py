@@ -12,8 +12,7 @@ import xarray as xr
 from ..errors import ArgumentError, suggestion
 from ..report.choosing import layer_path, listed, step_position, whole
 from ..trees import MergedResult, as_tree
-from .build import Described
-from .card import Concept
+from .build import Concept, Described
 from .labels import Labels, add_label, fit_of, read_labels
 from .table import LISTED, ConceptTable, table_of
 

@@ -114,8 +114,8 @@ def say(begun: Sequence[Begun], workers: int) -> None:
             typer.echo(f"texts{of}: {line}")
         typer.echo(f"model{of}: {each.proposal.shown.line}")
         typer.echo("\n".join(each.proposal.left_out_lines()), nl=bool(each.proposal.left_out))
-    wishes, preset = begun[0].proposal.wishes, begun[0].proposal.preset
-    typer.echo(f"preset {wishes.preset}: {preset.title}")
+    preset = begun[0].proposal.preset
+    typer.echo(f"preset {preset.name}: {preset.title}")
     typer.echo("\n".join(total([each.cost for each in begun]).lines(workers)))
 
 

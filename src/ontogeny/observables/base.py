@@ -9,8 +9,10 @@ from __future__ import annotations
 import abc
 import dataclasses
 import inspect
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import os
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -111,6 +113,11 @@ class Run(Protocol):
     @property
     def is_control(self) -> bool:
         """Whether it is a control run made of the studied one, at fewer steps than that."""
+        ...
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether this is a dry run: a few examples show as well whether it works."""
         ...
 
     def reading(self, step: int) -> Reading:
@@ -239,6 +246,13 @@ class Observable(Catalogued, abc.ABC):
     def arguments(self) -> dict[str, Any]:
         """Return the fields as plain data."""
         return dataclasses.asdict(self)
+
+    def files(self) -> Sequence[str | Path]:
+        """Return the files that it reads: its cells are computed again when one of them changes.
+
+        By default those that its arguments name, with a folder or an ending.
+        """
+        return [value for value in _leaves(self.arguments()) if _is_file(value)]
 
     @abc.abstractmethod
     def needs(self) -> Sequence[Need]:
@@ -389,6 +403,27 @@ def dataset(found: Mapping[str, Any], where: str = "") -> xr.Dataset:
             raise NonFiniteError(f"{name} is not finite{where}")
         variables[name] = array
     return xr.Dataset(variables)
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """Yield the values within tables and lists."""
+    if isinstance(value, Mapping):
+        value = tuple(value.values())
+    if isinstance(value, tuple | list):
+        for each in value:
+            yield from _leaves(each)
+    else:
+        yield value
+
+
+def _is_file(value: Any) -> bool:
+    # A pattern such as "mlp" is no file, whatever lies in the folder that a study is run in.
+    if not isinstance(value, str | Path) or not (Path(value).suffix or os.sep in str(value)):
+        return False
+    try:
+        return Path(value).is_file()
+    except (OSError, ValueError):  # too long for a path, or with a null character
+        return False
 
 
 def _section(observable: Observable) -> Section:

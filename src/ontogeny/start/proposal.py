@@ -12,8 +12,8 @@ from ..errors import ArgumentError
 from ..observables import ModelFacts
 from ..study.file import make_sources
 from ..trajectory import Trajectory
-from ..trajectory.audit import configuration
-from .presets import Preset, fitted, preset_named
+from ..trajectory.audit import configuration as differing
+from .presets import FINE_TUNING, ONE_MODEL, Preset, fitted, preset_named
 from .sets import with_sets
 from .shown import longest_of, look
 from .source import beside, check_source, is_repository, open_source
@@ -36,12 +36,13 @@ class Wishes:
     step_from: str = ""
     only: Sequence[str] = ()
     exclude: Sequence[str] = ()
+    key: str = ""
     base: str = ""
 
     @property
     def choice(self) -> dict[str, Any]:
         """What was said of a folder's files, as `Trajectory.from_folder` takes it."""
-        names = ("step_from", "only", "exclude", "base")
+        names = ("step_from", "only", "exclude", "key", "base")
         return {name: getattr(self, name) for name in names if getattr(self, name)}
 
     def options(self) -> list[str]:
@@ -63,6 +64,7 @@ class Wishes:
             "--step-from": [self.step_from],
             "--only": self.only,
             "--exclude": self.exclude,
+            "--key": [self.key],
             "--base": [self.base],
         }
         return [part for name, values in given.items() for v in values if v for part in (name, v)]
@@ -113,10 +115,11 @@ def propose(
         If anything that was asked for cannot be; the message says what can.
     """
     check_source(wishes.source)
-    preset = preset_named(wishes.preset)
     early = [each for each in wishes.sets if not each.startswith("observables.")]
     late = [each for each in wishes.sets if each.startswith("observables.")]
+    preset_named(wishes.preset)  # a wrong name is refused before anything is opened
     run = open_source(wishes.source, choice=wishes.choice)
+    preset = preset_named(_fitting_preset(wishes, run))
     content: dict[str, Any] = {
         "trajectory": _trajectory(wishes, preset, run, folder),
         "inputs": _inputs(wishes, preset, run, folder),
@@ -130,7 +133,7 @@ def propose(
     chosen, inputs = make_sources(content, folder)
     before(chosen)
     # From headers, before anything is computed; the audit of the result says the same.
-    found = [] if is_repository(wishes.source) else configuration(list(chosen))
+    found = [] if is_repository(wishes.source) else differing(list(chosen))
     lines = [*run.lines(), *(f"audit: {finding.message}" for finding in found)]
     if len(chosen) == 1:  # nothing moves that a control could follow
         content["controls"] = {"count": 0}
@@ -142,6 +145,18 @@ def propose(
     read = [line for texts in inputs.values() for line in (texts.sentence, *texts.warnings)]
     final = with_sets(content, late)
     return Proposal(wishes, preset, final, shown, len(run), lines, left_out, read)
+
+
+def _fitting_preset(wishes: Wishes, run: Trajectory) -> str:
+    """Return the preset that was asked for; of the standard one, what the run's kind needs."""
+    if wishes.preset != "standard":
+        return wishes.preset
+    if len(run) == 1:
+        return ONE_MODEL
+    configuration = run.checkpoints[-1].configuration() or {}
+    classes = [str(name) for name in configuration.get("architectures") or ()]
+    tuned = run.has_base or any(name.endswith("Classification") for name in classes)
+    return FINE_TUNING if tuned else wishes.preset
 
 
 def _trajectory(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from scipy.stats import rankdata
 from ...atlas.words import visible
 from ...concepts import JointDictionary
 from ...concepts.joint.snapshots import fitted_steps
-from ...features.concepts.describer import Describer, Texts, of_firing
+from ...features.concepts.describer import Describer, Texts
 from ...inputs.pieces import pieces_of, pieces_of_texts
 from ...needs import InputSet
 from .views import LayerViews, RunViews
@@ -176,14 +176,18 @@ class Describing:
         """
         if self.run.need.tokens == "mean" or not codes.shape[1]:
             return [""] * codes.shape[1]
-        untrained = None
+        words, pieces = self.texts.words(self.pieces), self.pieces
+        untrained = alike = None
         if step == 0:
-            latents = self.run.observable.untrained_codes(torch.from_numpy(first))
-            untrained = of_firing(self.texts, latents) if latents.any() else None
-        found = self.texts.described(codes, untrained, self.pieces)
-        known = xr.Dataset({key: found[key] for key in ("name", "token_id")})
-        pairs = zip(known["name"].values, known.token_id.values, strict=True)
-        return [str(name) or self._tokens(ids) for name, ids in pairs]
+            fitted = self.run.observable.untrained_codes(torch.from_numpy(first))
+            if fitted.any():
+                untrained, alike = self.texts.of_untrained(fitted, words)
+        found = self.texts.described(codes, untrained, pieces)
+        known = xr.Dataset(self.texts.with_classes(found, codes, words, alike, pieces))
+        none = np.full(codes.shape[1], "", dtype=object)
+        classes = known["class_name"].values if "class_name" in known else none
+        lines = zip(classes, known["name"].values, known["token_id"].values, strict=True)
+        return [str(c) or str(name) or self._tokens(ids) for c, name, ids in lines]
 
     def _tokens(self, ids: np.ndarray) -> str:
         return " ".join(visible(self.pieces[i]) for i in ids[:3].tolist() if i >= 0)

@@ -19,6 +19,13 @@ WRITTEN = 5  # tokens on either side, that a concept writes; fewer of smaller vo
 KEPT = (
     "name",
     "name_p",
+    "class_name",
+    "class_p",
+    "coherence",
+    "coherence_limit",
+    "coherence_untrained",
+    "name_beside",
+    "word_source",
     "concentration",
     "concentration_limit",
     "concentration_untrained",
@@ -31,7 +38,7 @@ KEPT = (
     "piece_text",
 )
 _WHOLE = ("_id", "_text", "_place")
-_TEXTS = ("name", "unnamed_because", "fit_id")
+_TEXTS = ("name", "unnamed_because", "fit_id", "class_name", "name_beside", "name_kind")
 
 _CONTEXTS: Names = {
     "{}_id": ("token ids of the contexts; -1 beyond the text", ""),
@@ -40,7 +47,7 @@ _CONTEXTS: Names = {
     "{}_place": ("place of the strongest token in its text", "tokens"),
 }
 DESCRIBED: Names = {
-    "name": ("name: tokens that carry most of the squared code; empty where not named", ""),
+    "name": ("name: words of a class, or tokens that carry most of the squared code", ""),
     "name_p": ("p-value of the concentration against permuted codes, corrected (Holm)", "1"),
     "concentration": ("share of the squared code on three tokens, on held-out texts", "1"),
     "concentration_limit": ("95th percentile of the concentration in the untrained model", "1"),
@@ -125,7 +132,7 @@ def only_of(data: xr.Dataset, concept: xr.DataArray) -> xr.Dataset:
         if str(name).startswith("context_"):
             found[name] = value.where(concept, 0 if str(name).endswith("_code") else EMPTY)
             found[name] = found[name].astype(value.dtype)
-        elif name == "name":
+        elif name in ("name", "name_kind", "class_name"):
             found[name] = value.where(concept, "").astype(object)
     return data.assign({name: found[name].transpose(*data[name].dims) for name in found})
 

@@ -319,7 +319,19 @@ def _observable(observable: Observable, without: Sequence[str] = ()) -> dict[str
     """Return the fingerprint of an observable, of its arguments all but those named."""
     arguments = {k: v for k, v in observable.arguments().items() if k not in without}
     kind, version = observable.kind, observable.version
-    return {"observable": {"kind": kind, "version": version, "arguments": plain(arguments)}}
+    found = {"kind": kind, "version": version, "arguments": plain(arguments)}
+    # What they hold, whatever their names: without any, fingerprints are what they were.
+    if files := {str(path): _content(Path(path)) for path in observable.files()}:
+        found["files"] = files
+    return {"observable": found}
+
+
+def _content(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:  # said by the observable, when it reads the file
+        return f"unreadable: {type(error).__name__}"
 
 
 @cache

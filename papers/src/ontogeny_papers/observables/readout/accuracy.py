@@ -13,7 +13,7 @@ import xarray as xr
 
 from ontogeny.capture.forward import run
 from ontogeny.errors import ArgumentError
-from ontogeny.features.labelled.shares import wilson_interval
+from ontogeny.features.labelled.permutation import wilson_interval
 from ontogeny.figures import Figure, Heatmap, Section
 from ontogeny.needs import Gradients, Need
 from ontogeny.observables.arguments import check_names, check_wholes
