@@ -16,7 +16,7 @@ SAVED = (0, 10, 20, 40, 80, 120, 160, 200)
 
 @pytest.fixture(scope="module")
 def learned():
-    """Return activations (8, n, 48) while a layer learns the bundled English, and the texts."""
+    """Return activations (8, n, 48) while a layer learns bundled English, and the texts."""
     torch.manual_seed(0)
     texts = bundled_texts()
     tokenizer = train_tokenizer(texts, vocab_size=500)
