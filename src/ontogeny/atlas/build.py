@@ -12,7 +12,7 @@ import xarray as xr
 from ..report.concepts.arrays import ConceptArrays
 from ..report.concepts.facts import Effect, Facts
 from .html import concept_card
-from .labels import Labels, fit_of
+from .labels import Labels, fit_of, sketches_of
 from .terminal import as_text, concept_lines
 from .words import prompt_of, reason_words
 
@@ -94,6 +94,7 @@ class Described:
         self.arrays = ConceptArrays(data.sel(layer=[layer]), position)
         self.step = int(data.step.values[position])
         self.fit = fit_of(data, layer, self.step)
+        self.given = labels.given(node, layer, self.fit, sketches_of(data, layer, self.step))
 
     def __len__(self) -> int:
         return int(self.arrays.data.sizes["concept"])
@@ -105,7 +106,7 @@ class Described:
 
     def name(self, index: int) -> tuple[str, bool]:
         """Return what a concept is called, and whether a person called it so."""
-        given = self.labels.of(self.node, self.layer, index, self.fit)
+        given = self.given.get(index, "")
         return given or self.arrays.text("name", (0, index)), bool(given)
 
     def concept(self, index: int) -> Concept:
@@ -141,6 +142,7 @@ class Described:
 
     def _note(self, index: int) -> str:
         others = self.labels.of_other_fits(self.node, self.layer, index, self.fit)
+        others = [name for name in others if name not in self.given.values()]
         if not others:
             return ""
         return (

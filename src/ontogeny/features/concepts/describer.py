@@ -25,7 +25,7 @@ from .describe.enrichment import enrichment
 from .describe.names import names
 from .describe.rows import Rows, turned
 from .describe.tokens import strongest_tokens
-from .described import arrays, fit_id, piece_array
+from .described import arrays, code_sketch, fit_id, piece_array
 from .meaning.beside import beside
 from .meaning.classes import class_variables
 from .meaning.coherence import N_DRAWS
@@ -191,7 +191,12 @@ class Texts:
         """Return tokens, names and the like of the concepts with codes (n, r)."""
         parts = (f(codes, self.inputs, self.sample) for f in (strongest_tokens, enrichment))
         found = arrays(*parts)
-        return {**found, **self._names(codes, untrained, pieces), "fit_id": fit_id(codes)}
+        return {
+            **found,
+            **self._names(codes, untrained, pieces),
+            "fit_id": fit_id(codes),
+            "code_sketch": code_sketch(turned(codes), self.sample),
+        }
 
     def words(self, pieces: list[str], further: Sequence[str] = ()) -> WordContexts | None:
         """Return the words of the texts with their contexts; none of a single unit of texts."""
