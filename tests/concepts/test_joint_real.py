@@ -1,4 +1,4 @@
-"""Joint dictionaries of a small model that learned something: what is shown stays under rounding."""
+"""Joint dictionaries of a small model that learned: what is shown stays under rounding."""
 
 import numpy as np
 import pytest

@@ -144,9 +144,12 @@ def test_without_an_untrained_model_nothing_is_named_and_the_reason_is_given(tmp
     data = tree["joint-concepts"].to_dataset()
     assert (data.name.values == "").all() and np.isfinite(data.concentration.values).all()
     assert np.isnan(data.named.values).all() and "named" not in tree["concepts-ica"]
-    assert "no step 0" in str(data.unnamed_because.values[0])
+    assert "no initialisation" in str(data.unnamed_because.values[0])
     (sentence,) = [w for w in json.loads(data.attrs["statements"]) if "get a name" in w]
-    assert "no step 0" in sentence and "no step 0" in tree.concept("joint-concepts").reason
+    assert (
+        "no initialisation" in sentence
+        and "no initialisation" in tree.concept("joint-concepts").reason
+    )
     assert (tree["concepts-ica"]["name"].values == "").all()
     assert "No names from tokens" in str(tree.concept.table("joint-concepts"))
 
