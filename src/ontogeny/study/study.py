@@ -28,8 +28,9 @@ from .folder.settings import (
     without_reference,
 )
 from .planning.examination import Examination
-from .planning.parts import Parts
+from .planning.parts import Parts, RunPart
 from .planning.plan import Plan, sum_of_plans
+from .planning.power import what_controls_decide
 from .planning.probe import Probe
 from .progress import Progress, chosen_progress
 from .results.result import merged
@@ -183,6 +184,10 @@ class Study:
         found, read = self._examination.of(path), VerifiedCellCache()
         parts = self._parts(path, found, read).made(self._settings(frozen), frozen)
         plan = sum_of_plans([part.plan for part in parts])
+        runs = dict.fromkeys(entry.run for entry in plan.entries if entry.run)
+        if len(plan.steps) > 1:
+            kinds = [observable.kind for observable in self.observables]
+            plan.notes += what_controls_decide(list(runs), kinds)
         plan.notes += _memory_notes(plan)
         plan.notes += repeated_texts(self.inputs)
         plan.notes += filter(None, [old_reference(self._reference, plan.steps, frozen)])
@@ -251,6 +256,14 @@ class Study:
         path, shown = Path(folder), chosen_progress(progress)
         with entered(path, rereference, self._frozen, self._identity) as settings:
             return self._run(path, settings, executor, shown, max_revisions, keep_going)
+
+    def parts(self, folder: str | Path) -> list[RunPart]:
+        """Return the run and its control runs, as they are read in a folder."""
+        path, read = Path(folder), VerifiedCellCache()
+        hash_once(path, self.trajectory)
+        frozen = frozen_settings(path)
+        parts = self._parts(path, self._examination.of(path, keep=True), read)
+        return parts.made(self._settings(frozen), frozen)
 
     def _run(
         self,
