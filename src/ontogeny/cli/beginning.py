@@ -71,7 +71,16 @@ def prepared(
                 typer.echo(f"going on with {file}{alone}")
         else:
             _check_new(folder)
-            new.append(begin(wishes, file, yes, bounded=max_revisions is not None))
+            new.append(
+                begin(
+                    wishes,
+                    file,
+                    yes,
+                    bounded=max_revisions is not None,
+                    quiet=quiet,
+                    several=len(folders) > 1,
+                )
+            )
     workers = workers or _workers(new)
     if new and not quiet:
         say(new, workers)
@@ -86,9 +95,15 @@ def prepared(
 
 
 def begin(
-    wishes: Wishes, file: Path, yes: bool, first_alone: bool = False, bounded: bool = False
+    wishes: Wishes,
+    file: Path,
+    yes: bool,
+    first_alone: bool = False,
+    bounded: bool = False,
+    quiet: bool = False,
+    several: bool = False,
 ) -> Begun:
-    """Return a proposal and what it costs; ask before much is downloaded for it."""
+    """Return a proposal, said at once, and what it costs; ask before much is downloaded for it."""
     fetched = 0
 
     def before(trajectory: Trajectory) -> None:
@@ -101,19 +116,21 @@ def begin(
 
     file.parent.mkdir(parents=True, exist_ok=True)  # paths of the study file go through it
     proposal = propose(wishes, file.parent, before)
+    say_first(proposal, f" of {file.stem}" * several, quiet)
     return Begun(file, proposal, estimate(proposal.content, file.parent, fetched))
 
 
+def say_first(proposal: Proposal, of: str, quiet: bool) -> None:
+    """Say what was found and what is left out."""
+    lines = [f"checkpoints{of}: {line}" for line in proposal.lines]
+    lines += [f"texts{of}: {line}" for line in proposal.texts]
+    lines += [f"model{of}: {proposal.shown.line}", *proposal.left_out_lines()]
+    if not quiet:
+        typer.echo("\n".join(lines))
+
+
 def say(begun: Sequence[Begun], workers: int) -> None:
-    """Say what was found, what is left out, and what it will cost."""
-    for each in begun:
-        of = f" of {each.file.stem}" if len(begun) > 1 else ""
-        for line in each.proposal.lines:
-            typer.echo(f"checkpoints{of}: {line}")
-        for line in each.proposal.texts:
-            typer.echo(f"texts{of}: {line}")
-        typer.echo(f"model{of}: {each.proposal.shown.line}")
-        typer.echo("\n".join(each.proposal.left_out_lines()), nl=bool(each.proposal.left_out))
+    """Say what it will cost."""
     wishes, preset = begun[0].proposal.wishes, begun[0].proposal.preset
     typer.echo(f"preset {wishes.preset}: {preset.title}")
     typer.echo("\n".join(total([each.cost for each in begun]).lines(workers)))

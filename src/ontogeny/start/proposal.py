@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .. import own_code
+from .. import activity, own_code
 from ..errors import ArgumentError
 from ..observables import ModelFacts
 from ..study.file import make_sources
@@ -116,7 +116,9 @@ def propose(
     preset = preset_named(wishes.preset)
     early = [each for each in wishes.sets if not each.startswith("observables.")]
     late = [each for each in wishes.sets if each.startswith("observables.")]
+    activity.now(f"opening {wishes.source}")
     run = open_source(wishes.source, choice=wishes.choice)
+    activity.now("reading texts and tokenizer")
     content: dict[str, Any] = {
         "trajectory": _trajectory(wishes, preset, run, folder),
         "inputs": _inputs(wishes, preset, run, folder),
@@ -134,6 +136,7 @@ def propose(
     lines = [*run.lines(), *(f"audit: {finding.message}" for finding in found)]
     if len(chosen) == 1:  # nothing moves that a control could follow
         content["controls"] = {"count": 0}
+    activity.now("looking at the last checkpoint: its layers, losses and attention maps")
     shown = look(chosen[int(chosen.steps[-1])], next(iter(inputs.values())))
     length = content["inputs"].get("max_length")
     if shown.longest is not None and isinstance(length, int):

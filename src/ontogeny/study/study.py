@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from .. import activity
 from ..errors import ArgumentError
 from ..inputs import Inputs
 from ..markup import html_block, html_table
@@ -283,6 +284,7 @@ class Study:
             save_digests(parts)
             release_skeleton()
         summarise(parts, shown.note)
+        activity.now("putting the result together")
         tree = merged(path, parts, self.title, self._reference, problems, read)
         for finding in json.loads(tree.attrs["findings"]):
             shown.note(f"audit: {finding['message']}")

@@ -15,6 +15,7 @@ from typing import Any
 
 import xarray as xr
 
+from ... import activity
 from ...capture.blocks import WeightBlock
 from ...capture.reading import PassKey
 from ...errors import CheckpointError, NonFiniteError, StoreError, check_choice
@@ -103,6 +104,7 @@ class Examination:
     def _examined(
         self, step: int, tried: Sequence[Observable], folder: Path | None, bounded: bool
     ) -> Probe:
+        activity.now(f"planning: trying every observable at step {step}")
         checkpoint = self.trajectory.select(steps=[step])
         hub = all(c.source is not None and not c.is_computed for c in checkpoint)
         if folder is not None and hub:

@@ -17,6 +17,7 @@ from typing import Any
 
 import xarray as xr
 
+from ... import activity
 from ...errors import CheckpointError, StoreError
 from ...needs import Need
 from ...own_code import Sendable
@@ -121,6 +122,7 @@ def _compute(job: Job, task: Task, cells: Iterable[StudyCell], report: Done) -> 
         dependencies = Dependencies(job.folder, cell.reads, header, job.read)
         fingerprint = cell.fingerprint(dependencies.header)
         log.debug("phase=%s %s", cell.phase, cell.label)
+        activity.now(f"computing {cell.label}")
         try:
             found = cell.compute(Context(job, task.trajectory, values, dependencies, shared))
             full = {**fingerprint, **found.observed_dependencies}
