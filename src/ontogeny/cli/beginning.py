@@ -15,6 +15,7 @@ from typing import Any
 import typer
 
 from ..errors import ArgumentError
+from ..machine import free_memory, peak_memory, size_text
 from ..start.cost import Cost, download_limit, estimate, to_fetch, total
 from ..start.proposal import Proposal, Wishes, propose
 from ..start.source import check_source, names_of, same_source
@@ -134,6 +135,9 @@ def say(begun: Sequence[Begun], workers: int) -> None:
     wishes, preset = begun[0].proposal.wishes, begun[0].proposal.preset
     typer.echo(f"preset {wishes.preset}: {preset.title}")
     typer.echo("\n".join(total([each.cost for each in begun]).lines(workers)))
+    if peak := peak_memory():
+        of_each = f" in each of {workers} processes" if workers > 1 else ""
+        typer.echo(f"memory: about {size_text(peak)}{of_each}")
 
 
 def _check_begun(file: Path, wishes: Wishes, wished: bool) -> None:
@@ -184,9 +188,10 @@ def _workers(begun: Sequence[Begun]) -> int:
     """Return how many processes a small machine bears: each holds the model and activations."""
     if not begun or any(each.cost.device != "cpu" for each in begun):
         return 1
-    largest = max(each.proposal.shown.parameters for each in begun)
-    memory = max(16 * largest, 1)  # bytes: weights, a copy of them, and as much again
-    return max(1, min(4, os.cpu_count() or 1, 4_000_000_000 // memory))
+    # This process holds what it took to compute one checkpoint: the next ones take as much.
+    cores, free = os.cpu_count() or 1, free_memory()
+    room = cores if free is None else int(0.8 * free) // max(peak_memory(), 1)
+    return max(1, min(4, cores, room))
 
 
 def _ask(above: list[str], yes: bool) -> None:

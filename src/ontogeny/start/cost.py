@@ -203,6 +203,7 @@ def _blocks_of(trajectory: Trajectory, observable: Observable) -> list[str]:
 
 def _watched(study: Study) -> _Watch:
     """Return what the first task of a study took."""
+    study.examination.spare()
     with tempfile.TemporaryDirectory() as place:
         watch = _Watch(Path(place) / "study")
         with contextlib.suppress(_SeenError):

@@ -82,6 +82,10 @@ class Examination:
         failures = (self._failures[o.name] for o in wanted)
         return replace(self._probe, failures=tuple(f for f in failures if f is not None))
 
+    def spare(self) -> None:
+        """Let no observable get a dry run, as its cells are computed at once."""
+        self._failures = dict.fromkeys(o.name for o in self.observables)
+
     def _first_readable(
         self, tried: Sequence[Observable], folder: Path | None, bounded: bool
     ) -> Probe:
