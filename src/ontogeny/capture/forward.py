@@ -106,10 +106,23 @@ def run(model: nn.Module, batch: Batch, *, position_ids: bool = False) -> Any:
         given["attention_mask"] = tensor(batch.mask.astype(np.int64))
     if position_ids:
         given["position_ids"] = tensor(batch.position_ids)
+    if takes(model, "targets"):  # nanoGPT computes logits of every token only where it has them
+        given["targets"] = ids
     if takes(model, "use_cache"):
         given["use_cache"] = False  # keys and values of past tokens are never used
     with _no_decoder(model):
-        return model(input_ids=ids, **given) if takes(model, "input_ids") else model(ids, **given)
+        try:
+            return _called(model, ids, given)
+        except TypeError as error:
+            # One with **kwargs hands the mask on to what may not take it; nothing was computed.
+            if "attention_mask" not in str(error) or takes(model, "attention_mask"):
+                raise
+        del given["attention_mask"]
+        return _called(model, ids, given)
+
+
+def _called(model: nn.Module, ids: Tensor, given: dict[str, Any]) -> Any:
+    return model(input_ids=ids, **given) if takes(model, "input_ids") else model(ids, **given)
 
 
 @contextmanager

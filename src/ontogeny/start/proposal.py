@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import activity, own_code
 from ..errors import ArgumentError
+from ..inputs.own_tokenizers import CHARACTER_FILES
 from ..observables import ModelFacts
 from ..study.file import make_sources
 from ..trajectory import Trajectory
@@ -157,8 +158,8 @@ def _trajectory(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -
     if wishes.model:
         own_code.load(wishes.model)  # a wrong name is refused now
         table["model"] = _code(wishes.model, folder)
-    if wishes.tokenizer:
-        table["tokenizer"] = _tokenizer(wishes.tokenizer, folder)
+    if named := wishes.tokenizer or str(_characters(wishes, run) or ""):
+        table["tokenizer"] = _tokenizer(named, folder)
     if not wishes.texts and not _has_tokenizer(wishes.tokenizer, run):
         raise ArgumentError(
             f"{wishes.source} has no tokenizer to read texts with: give --tokenizer, a name on "
@@ -166,6 +167,15 @@ def _trajectory(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -
         )
     steps = _steps(wishes.steps, len(run), preset)
     return {**table, "select": steps} if steps else table
+
+
+def _characters(wishes: Wishes, run: Trajectory) -> Path | None:
+    """Return the file of a vocabulary of characters beside token ids, as nanoGPT writes them."""
+    tokens = [Path(path) for path in wishes.texts if Path(path).suffix in _TOKEN_FILES]
+    if wishes.tokenizer or not tokens or run.tokenizer() is not None:
+        return None
+    places = (tokens[0].expanduser().parent / name for name in CHARACTER_FILES)
+    return next((place for place in places if place.is_file()), None)
 
 
 def _has_tokenizer(named: str, run: Trajectory) -> bool:
@@ -200,7 +210,7 @@ def _code(named: str, folder: Path) -> str:
 def _tokenizer(named: str, folder: Path) -> str:
     if own_code.is_own(named):
         return _code(named, folder)
-    return beside(named, folder) if Path(named).expanduser().is_dir() else named
+    return beside(named, folder) if Path(named).expanduser().exists() else named
 
 
 def _inputs(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -> dict[str, Any]:

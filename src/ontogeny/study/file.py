@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from .. import observables, own_code
 from ..errors import ArgumentError, OntogenyError
 from ..inputs import Inputs
+from ..inputs.own_tokenizers import as_tokenizer, character_tokenizer
 from ..trajectory import Trajectory
 from ..trajectory.tokenizers import named_tokenizer
 from .folder.settings import resolve_device
@@ -229,8 +230,10 @@ def _tokenizer(name: str, base: Path) -> Any:
     if name == "none":
         return False
     if own_code.is_own(name):
-        return own_code.load(name, base)()
+        return as_tokenizer(own_code.load(name, base), name)
     folder = base / name
+    if folder.is_file():
+        return character_tokenizer(folder)
     return named_tokenizer(folder if folder.is_dir() else name)
 
 
