@@ -14,7 +14,7 @@ from torch import nn
 from .. import capture
 from ..capture.causality import check_causal
 from ..capture.families import longest_text
-from ..capture.forward import quiet, run
+from ..capture.forward import quiet, run, without_prefix
 from ..capture.layers import LayerInfo
 from ..capture.logits import logits_of
 from ..capture.loss import resolve_objective
@@ -26,6 +26,7 @@ from ..trajectory import Checkpoint
 from ..trajectory.weights.transformers_models import is_pretrained
 
 _MLP = re.compile(r"(?P<blocks>(?:.*\.)?)(?P<number>\d+)\.(?P<name>mlp|ffn|ff|feed_?forward)")
+_ONE_MLP = re.compile(r"(?P<blocks>(?:.*\.)?)(?P<name>mlp|ffn|ff|feed_?forward)")
 _NUMBERED = re.compile(r"(?P<blocks>(?:.*\.)?)(?P<number>\d+)")
 _REMEDY = (
     "let its attention module compute softmax(QK) itself, without a fused kernel, and return "
@@ -113,8 +114,17 @@ def _layers(model: nn.Module) -> tuple[tuple[str, ...], str]:
         count = len(capture.match_layers(model, "mlp"))
         return tuple(f"layers[{n}].mlp" for n in range(count)), "mlp"
     paths = [path for path, _ in model.named_modules()]
-    for pattern in (_MLP, _NUMBERED):
-        found = [match for path in paths if (match := pattern.fullmatch(path))]
+    parents = [path for path, module in model.named_modules() if next(module.children(), None)]
+    # A model of one block has no list of blocks, and the parts of its MLP are none.
+    for pattern, among in (
+        (_MLP, paths),
+        (_NUMBERED, parents),
+        (_ONE_MLP, parents),
+        (_NUMBERED, paths),
+    ):
+        found = [match for path in among if (match := pattern.fullmatch(path))]
+        if found and pattern is _ONE_MLP:
+            return tuple(match[0] for match in found[:1]), found[0][0]
         if found:
             key = Counter(_of_group(match) for match in found).most_common(1)[0][0]
             group = [match for match in found if _of_group(match) == key]
@@ -151,6 +161,7 @@ def _logits(model: nn.Module, inputs: Inputs) -> torch.Tensor | None:
     """Return what may be logits: one row of at least as many numbers as there are ids, a token."""
     with quiet(model):
         found = logits_of(run(model, inputs.padded("right").batches(len(inputs))[0]))
+    found = without_prefix(type(model).__name__, found, inputs.ids.shape)
     fits = (
         isinstance(found, torch.Tensor)
         and found.ndim == 3
@@ -200,7 +211,7 @@ def _no_copying(model: nn.Module) -> str:
 
 
 def _blocks(checkpoint: Checkpoint, every: str) -> tuple[str, ...]:
-    block = re.sub(r"\*\.[a-z_]+$", "*", every)
+    block = re.sub(r"(\*|^\w+)\.[a-z_]+$", r"\1", every)
     for patterns in (("attn", "mlp"), (f"{block}.**.weight",), ("**.weight",)):
         if _matches(checkpoint, patterns):
             return patterns
