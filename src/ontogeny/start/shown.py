@@ -134,6 +134,8 @@ def _layers(model: nn.Module) -> tuple[tuple[str, ...], str]:
     leaves = [
         path for path, module in model.named_modules() if path and not len(list(module.children()))
     ]
+    if not leaves:
+        raise ArgumentError(f"{type(model).__name__} has no modules inside, so no layers to study.")
     return tuple(leaves), "*"
 
 
@@ -212,7 +214,8 @@ def _no_copying(model: nn.Module) -> str:
 
 def _blocks(checkpoint: Checkpoint, every: str) -> tuple[str, ...]:
     block = re.sub(r"(\*|^\w+)\.[a-z_]+$", r"\1", every)
-    for patterns in (("attn", "mlp"), (f"{block}.**.weight",), ("**.weight",)):
+    all_of = f"{block}.**.weight"  # and torch's own attention has an in_proj_weight
+    for patterns in (("attn", "mlp"), (all_of, f"{block}.**.*_weight"), (all_of,), ("**.weight",)):
         if _matches(checkpoint, patterns):
             return patterns
     return ()

@@ -110,6 +110,8 @@ def left_of(job: Job, task: Task) -> list[StudyCell]:
 
 def _hopeless(job: Job, cell: StudyCell) -> str:
     """Return how an observable failed three times, if none of its cells was done: it ends then."""
+    if not cell.observed:  # a summary says what failed
+        return ""
     failures = _failures.get((job.token, cell.node)) or Counter()
     return next((why for why, count in failures.items() if count >= _ENOUGH), "")
 
@@ -117,7 +119,9 @@ def _hopeless(job: Job, cell: StudyCell) -> str:
 def _note(job: Job, cell: StudyCell, status: str) -> None:
     """Note how a cell ended."""
     key = job.token, cell.node
-    if status == "done":  # it can be computed, so what fails has a reason of its own
+    if (
+        status == "done" and cell.observed
+    ):  # it can be computed, so what fails has a reason of its own
         _failures[key] = None
     # A checkpoint that diverged, or a damaged file, says nothing of others.
     elif status.startswith("failed: ") and NonFiniteError.__name__ not in status:
