@@ -53,7 +53,7 @@ def spoken(doing: str, first: float = FIRST, every: float = EVERY) -> Iterator[N
 
     def speak() -> None:
         wait = first
-        while not end.wait(max(0.05, _state.spoken + wait - time.monotonic())):
+        while not end.wait(min(3600.0, max(0.05, _state.spoken + wait - time.monotonic()))):
             silent = time.monotonic() - _state.spoken
             if silent >= wait and (words := _state.doing()):
                 seconds = round(time.monotonic() - _state.since)

@@ -67,7 +67,7 @@ def _spoken(arguments: Sequence[str]) -> AbstractContextManager[None]:
     """Return a context in which commands that take long say what they do."""
     if set(arguments) & {"--quiet", "--help"} or not set(arguments[:1]) & _LONG:
         return nullcontext()
-    return activity.spoken("loading libraries")
+    return activity.spoken("loading libraries", activity.FIRST)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ DTYPES = ("uint16", "uint32", "int32", "int64")
 
 _LOOKED = 4096  # ids
 _HIGH = 7  # the upper 16 bits of an id of the largest vocabulary there is
-_LARGEST = 2**22  # ids of a vocabulary
+_LARGEST = 2**20  # ids of a vocabulary
 
 
 def read_tokens(
