@@ -5,14 +5,16 @@ import inspect
 import pkgutil
 import types
 from collections import defaultdict
+from importlib.metadata import entry_points
 
 import pytest
 
 import ontogeny as og
 import ontogeny_papers
 from ontogeny._exports import homes
-from ontogeny._papers import _NAMES, of_papers, require_papers
+from ontogeny._papers import _NAMES, kinds_of_papers, of_papers, require_papers
 from ontogeny.errors import ArgumentError, MissingExtraError
+from ontogeny.observables import registry
 
 MODULES = [name for name in og.__all__ if isinstance(getattr(og, name), types.ModuleType)]
 # Each of these modules makes or lists its own kind of thing by name; `compare` compares
@@ -72,6 +74,19 @@ def test_without_the_papers_one_line_says_how_to_install_them(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"fit_power.* pip install 'ontogeny\[papers\]'"):
         require_papers("ontogeny.dynamics.fit_power")
+
+
+def test_their_kinds_are_those_of_the_installed_papers():
+    installed = {entry.name for entry in entry_points(group="ontogeny.observables")}
+    assert set(kinds_of_papers()) <= set(registry.names()) and set(kinds_of_papers()) == installed
+
+
+def test_without_the_papers_a_study_file_that_names_their_kind_says_so(monkeypatch):
+    others = {kind: cls for kind, cls in registry.kinds().items() if kind not in kinds_of_papers()}
+    monkeypatch.setattr(registry, "kinds", lambda: others)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"'concept-tracks'.* pip install"):
+        registry.make("concept-tracks", of="concepts-ica")
 
 
 def test_an_unknown_name_is_an_attribute_error():

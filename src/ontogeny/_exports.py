@@ -45,8 +45,8 @@ def exported_names(module: str) -> list[str]:
 
     Examples
     --------
-    >>> exported_names("updates")[-1]
-    'pair_statistics'
+    >>> exported_names("geometry")[-1]
+    'walk_participation_ratio'
     """
     return sorted(name for name, _ in _given(module, features()))
 
@@ -56,8 +56,8 @@ def exporter(module: str) -> Callable[[str], Any]:
 
     Examples
     --------
-    >>> exporter("geometry")("two_nn").__name__
-    'two_nn'
+    >>> exporter("geometry")("gram").__name__
+    'gram'
     """
 
     def load(name: str) -> Any:
@@ -84,8 +84,8 @@ def homes(module: str) -> Mapping[str, str]:
 
     Examples
     --------
-    >>> homes("geometry")["two_nn"]
-    'ontogeny.features.dimension.intrinsic'
+    >>> homes("geometry")["gram"]
+    'ontogeny.features.weights.snapshots'
     """
     packages = tuple(entry.value for entry in entry_points(group=GROUP))
     result: dict[str, str] = {}

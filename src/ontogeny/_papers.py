@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 
 from .errors import MissingExtraError
 
@@ -16,29 +17,36 @@ _NAMES = {
         Structure canonical_form structure
     """,
     "distances": """
-        concept_plane
+        concept_plane matching_level tracks
     """,
     "dynamics": """
-        Fit FitComparison LipschitzRatios SignalComparison compare_fits compare_signals dtw
-        fit_exponential fit_power fit_stretched_exponential lipschitz_ratios local_constants
-        mutual_information rolling_mean standardise
+        Fit FitComparison LipschitzRatios SignalComparison average_dictionary compare_fits
+        compare_logits compare_signals detrend dtw encode fit_encoder fit_exponential fit_power
+        fit_stretched_exponential lipschitz_ratios local_constants match_codes mutual_information
+        regimes rolling_mean standardise transform_path
     """,
     "geometry": """
-        feature_dimensionality row_frequencies
+        SpectrumOnlyWarning block_matched_control dimension_change feature_dimensionality
+        random_subspace_control row_frequencies sampled_subspace_control two_nn two_nn_blocks
+        two_nn_calibrated two_nn_null
     """,
     "observables": """
-        ConceptPlane EmbeddingFrequencies FeatureGeometry Fits Lipschitz
-        Projection ReadoutAccuracy ReadoutAttention SaeProbe Signals TransformDynamics
-        WordSemantics semantics_page
+        ActivationPath Commutators ConceptDistances ConceptPlane ConceptTracks EmbeddingFrequencies
+        EncoderDynamics FeatureGeometry Fits IntrinsicDimension Lipschitz Projection
+        ReadoutAccuracy ReadoutAttention Regimes SaeProbe Signals TransformDynamics WordSemantics
+        orientation_across_runs semantics_page
     """,
     "semantics": """
-        Cluster CoarseToFine Coherence ContextWeights MaxMargin NeighbourVectors
-        OrderComparison PredictedOrder Score SignatureLift StepImbalance closed_form
-        coarse_before_fine coherence compare_order context_weights factor_limits half_times
-        leading_directions loss_growth_rates max_margin_logits most_clusters
-        neighbour_vectors orthant_coherence predicted_order ridge_path signature_lift
-        spectral_clusters step_imbalance subspace_overlap support_confusion train_ufm
-        word_classes
+        Cluster CoarseToFine Coherence ContextWeights MaxMargin NeighbourVectors OrderComparison
+        PredictedOrder Score SignatureLift StepImbalance closed_form coarse_before_fine coherence
+        compare_order context_weights embedding_concepts factor_limits half_times
+        leading_directions learning_order loss_growth_rates max_margin_logits most_clusters
+        neighbour_vectors orthant_coherence predicted_order refinement_tree ridge_path
+        signature_lift spectral_clusters step_imbalance subspace_overlap support_confusion
+        support_from_pairs train_ufm word_classes
+    """,
+    "updates": """
+        GradientField commutator commutators pair_statistics
     """,
 }
 
@@ -52,6 +60,18 @@ def of_papers(module: str) -> list[str]:
     True
     """
     return _NAMES.get(module, "").split()
+
+
+def kinds_of_papers() -> list[str]:
+    """Return the kinds of observables that the papers' distribution brings.
+
+    Examples
+    --------
+    >>> "concept-tracks" in kinds_of_papers()
+    True
+    """
+    classes = [name for name in of_papers("observables") if name[0].isupper()]
+    return [re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower() for name in classes]
 
 
 def require_papers(what: str) -> None:

@@ -54,8 +54,8 @@ def spoken(doing: str, first: float = FIRST, every: float = EVERY) -> Iterator[N
     def speak() -> None:
         wait = first
         while not end.wait(min(3600.0, max(0.05, _state.spoken + wait - time.monotonic()))):
-            silent = time.monotonic() - _state.spoken
-            if silent >= wait and (words := _state.doing()):
+            words = _state.doing()
+            if words and time.monotonic() - _state.spoken >= wait:
                 seconds = round(time.monotonic() - _state.since)
                 (_state.show or write)(f"... {words}" + f", {seconds} s" * (seconds > 1))
                 touch()

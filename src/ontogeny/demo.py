@@ -84,10 +84,6 @@ layers = "model.layers.*.mlp"
 max_tokens = {tokens}
 
 [[observables]]
-kind = "concept-tracks"
-of = "concepts-ica"
-
-[[observables]]
 kind = "attention-entropy"
 shown_texts = 3
 

@@ -1,9 +1,13 @@
-"""The memory of this machine: what a process may use of it, and what is free."""
+"""The machine: its memory, what is free of it, and which of its processes have ended."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import socket
 import sys
+import time
+from functools import cache
 from pathlib import Path
 
 _GROUPS = Path("/proc/self/cgroup")
@@ -13,6 +17,7 @@ _LIMITS = {
 }
 """The files of a limit at the root of cgroups version 2, and of version 1's for memory."""
 _MEMORY = Path("/proc/meminfo")
+_SURELY_ENDED = 7 * 24 * 3600.0  # seconds; a job may be suspended for days
 
 
 def size_text(count: float) -> str:
@@ -69,6 +74,53 @@ def peak_memory() -> int:
         return 0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return int(peak if sys.platform == "darwin" else 1024 * peak)
+
+
+def writer() -> str:
+    """Return a name for this process: that of its machine, and its number there."""
+    return f"{_machine()}-{os.getpid()}"
+
+
+def is_gone(writer: str) -> bool:
+    """Return whether `writer` is a process of this machine that has ended.
+
+    Examples
+    --------
+    >>> is_gone(writer()), is_gone("00000000-1")
+    (False, False)
+    """
+    machine, _, process = writer.partition("-")
+    if machine == _machine() and os.name == "posix":  # elsewhere signal 0 ends a process
+        try:
+            os.kill(int(process), 0)
+        except ProcessLookupError:
+            return True
+        except OSError:  # somebody else's process
+            pass
+    return False
+
+
+def has_ended(path: Path, writer: str | None) -> bool:
+    """Return whether the `writer` of a temporary file has surely ended.
+
+    It is a process of this machine that is gone, or has not touched the file for a week.
+    """
+    if writer is not None and is_gone(writer):
+        return True
+    return time.time() - path.stat().st_mtime > _SURELY_ENDED
+
+
+@cache
+def _machine() -> str:
+    """Return eight digits for the machine as processes number it: containers have numbers apart."""
+    known = [socket.gethostname()]
+    for source in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
+        try:
+            path = Path(source)
+            known.append(str(path.readlink()) if path.is_symlink() else path.read_text())
+        except OSError:
+            continue
+    return hashlib.blake2b(repr(known).encode(), digest_size=4).hexdigest()
 
 
 def _limit_files() -> list[Path]:

@@ -1,9 +1,17 @@
-"""Tables of text, and small pieces of HTML for notebooks, in which every text is escaped."""
+"""Tables of text and small pieces of HTML, in which no text does anything where it is read."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_FORMULA = re.compile(r"[=+\-@\t\r]")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf", re.IGNORECASE)
 
 
 def html_table(heads: Sequence[str], lines: Iterable[Sequence[str]], more: str = "") -> str:
@@ -43,6 +51,29 @@ def text_table(*rows: Sequence[str]) -> list[str]:
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
+
+
+def csv_text(frame: pd.DataFrame) -> str:
+    r"""Return a table as CSV in which no text is a formula for a spreadsheet.
+
+    A text that begins with = + - @ or white space that spreadsheets skip gets an apostrophe before
+    it, unless it is a number: tokens, layers and titles come from strangers.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> csv_text(pd.DataFrame({"token": ["=cmd()", "-0.5"], "loss": [-1.0, 2.0]}))
+    "token,loss\n'=cmd(),-1.0\n-0.5,2.0\n"
+    """
+    plain = frame.rename(columns=_no_formula)
+    texts = plain.select_dtypes(exclude="number").map(_no_formula)
+    return str(plain.assign(**texts).to_csv(index=False))
+
+
+def _no_formula(value: Any) -> Any:
+    if not isinstance(value, str) or not _FORMULA.match(value) or _NUMBER.fullmatch(value):
+        return value
+    return f"'{value}"
 
 
 def _line(tag: str, cells: Iterable[str]) -> str:

@@ -14,10 +14,14 @@ import importlib
 import io
 import pickle
 import re
+import site
 import sys
+import sysconfig
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache, lru_cache
+from importlib.machinery import PathFinder
 from importlib.util import module_from_spec, spec_from_file_location
 from operator import attrgetter
 from pathlib import Path
@@ -26,13 +30,18 @@ from typing import Any, SupportsIndex
 
 from .errors import ArgumentError, suggestion
 
-__all__ = ["Sendable", "content_of", "digest", "is_own", "load", "set_on"]
+__all__ = ["Sendable", "content_of", "digest", "is_own", "load", "set_on", "unwatched"]
 
 _NAMED = re.compile(r"(?P<file>.+\.py):(?P<name>[A-Za-z_]\w*)")
 _CONTENTS: dict[int, int] = {}  # by identity; a module keeps what was taken from it alive
 _MODULES: dict[str, tuple[Path, int]] = {}  # file and digest of the modules made here, by name
-_NEIGHBOURS: dict[str, int] = {}  # digests of the files beside them when they were imported
+_NEIGHBOURS: dict[str, bytes] = {}  # contents of the files that they imported, when they did so
 _SET: dict[type, dict[str, Any]] = {}  # attributes that classes of users' files were given later
+_LIBRARY = ("ontogeny", "ontogeny_papers")  # their versions are in every fingerprint
+_READERS = re.compile(
+    r"(.+\.)?(open|read_(text|bytes|csv|json)|load(txt|_file)?|genfromtxt|fromfile|memmap|safe_open"
+    r"|from_(file|pretrained)|import_module|__import__)"
+)
 _RUNNING = threading.RLock()  # of two threads that want a file, one runs it
 
 
@@ -91,18 +100,47 @@ def load(text: str, base: Path = Path()) -> Any:
 
 
 def content_of(thing: Any) -> int | None:
-    """Return the `digest` of the file that `load` took something from, or None if it took it not.
+    """Return the `digest` of the file that something was taken from, or None if it is installed.
+
+    Files of the standard library, of site-packages and of this library are installed.
 
     Examples
     --------
     >>> content_of(Path) is None
     True
     """
-    return _CONTENTS.get(id(thing))
+    if id(thing) in _CONTENTS:
+        return _CONTENTS[id(thing)]
+    file = _file_of(thing)
+    return None if file is None else digest(file)
+
+
+def unwatched(thing: Any) -> list[str]:
+    """Return where the code that something was taken from reads what its `digest` does not cover.
+
+    That is data that it reads from files, and modules that it imports by a name made at run time.
+    Only calls by their usual names are seen, such as `open` or `numpy.load`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "mine.py").write_text("def build(): return open('width.txt')")
+    >>> unwatched(load("mine.py:build", folder))
+    ['mine.py, line 1: open']
+    """
+    file = next((f for f, c in _MODULES.values() if c == _CONTENTS.get(id(thing))), _file_of(thing))
+    if file is None:
+        return []
+    calls = [(path, *call) for path in (file, *_neighbours(file)) for call in _readings(path)]
+    return [f"{path.name}, line {line}: {name}" for path, line, name in calls]
 
 
 def digest(path: Path) -> int:
-    """Return a number that changes with a file, and with those beside it that it imports.
+    """Return a number that changes with a file, and with those that it imports.
+
+    These are files beside it, on Python's path and of editable packages; what lies in the standard
+    library or in site-packages is installed, and does not count.
 
     Examples
     --------
@@ -116,8 +154,9 @@ def digest(path: Path) -> int:
     False
     """
     content = hashlib.blake2b(digest_size=6)
-    for file in (path, *_neighbours(path)):
-        content.update(file.read_bytes())
+    content.update(path.read_bytes())
+    for text in sorted(file.read_bytes() for file in _neighbours(path)):
+        content.update(text)  # in an order that does not depend on where the files lie
     return int.from_bytes(content.digest(), "big")
 
 
@@ -236,18 +275,18 @@ def _beside(folder: Path) -> Iterator[None]:
 
 
 def _forget_changed(files: list[Path]) -> None:
-    """Let files that were imported before be imported anew where they have changed since."""
+    """Let files that were imported before be imported anew where one of them has changed since."""
     importlib.invalidate_caches()
-    now = {str(file): digest(file) for file in files}
-    changed = {file for file, content in now.items() if _NEIGHBOURS.get(file, content) != content}
-    for name, module in list(sys.modules.items()):
-        if getattr(module, "__file__", None) in changed:
-            del sys.modules[name]
+    now = {str(file): file.read_bytes() for file in files}
+    if any(_NEIGHBOURS.get(file, content) != content for file, content in now.items()):
+        for name, module in list(sys.modules.items()):
+            if getattr(module, "__file__", None) in now:
+                del sys.modules[name]
     _NEIGHBOURS.update(now)
 
 
 def _neighbours(path: Path) -> list[Path]:
-    """Return the files in the folder of `path` that it imports, also through each other, sorted."""
+    """Return the files that `path` imports, also through each other, sorted."""
     files: set[Path] = set()
     left = [path]
     while left:
@@ -258,24 +297,87 @@ def _neighbours(path: Path) -> list[Path]:
 
 
 def _imported(path: Path, folder: Path) -> Iterator[Path]:
-    """Give the files of a folder that one of them names in its imports."""
-    for parts in _imports(path):
-        for end in range(1, len(parts) + 1):
-            place = folder.joinpath(*parts[:end])
-            for file in (place.with_name(f"{place.name}.py"), place / "__init__.py"):
-                if file.is_file():
-                    yield file
+    """Give the files that `path` names in its imports; `folder` comes first on Python's path."""
+    for level, parts in _imports(path):
+        # A parent that is no package has no name of its own, as in ``from . import blocks``.
+        places = (
+            [path.parents[min(level, len(path.parents)) - 1]]
+            if level
+            else [folder, *_places(parts[0])]
+        )
+        files = next(filter(None, (_files(place, parts) for place in places)), [])
+        yield from (file for file in files if _is_watched(file))
 
 
-def _imports(path: Path) -> Iterator[list[str]]:
-    """Give the dotted names that a file imports, split; of a file that is no Python, none."""
-    try:
-        nodes = list(ast.walk(ast.parse(path.read_bytes())))
-    except (SyntaxError, ValueError):  # it fails with a better message when it is run
+def _files(place: Path, parts: list[str]) -> list[Path]:
+    """Return the files of a dotted name's packages and its module in a folder."""
+    names = [place.joinpath(*parts[:end]) for end in range(1, len(parts) + 1)]
+    files = [file for name in names for file in (Path(f"{name}.py"), name / "__init__.py")]
+    return [file for file in files if file.is_file()]
+
+
+def _places(name: str) -> Iterator[Path]:
+    """Give the folders in which Python looks for a top-level name after the file's own."""
+    if name in sys.stdlib_module_names or name in _LIBRARY:
         return
-    for node in nodes:
+    yield from (Path(entry or ".").resolve() for entry in sys.path)
+    for finder in sys.meta_path:  # of packages that are installed as editable
+        if finder is not PathFinder and (find := getattr(finder, "find_spec", None)):
+            spec = find(name, None, None)
+            if spec is not None and spec.has_location:
+                yield Path(spec.origin).resolve().parents[bool(spec.submodule_search_locations)]
+
+
+def _file_of(thing: Any) -> Path | None:
+    """Return the watched file of a function, a class or an object's class."""
+    name = getattr(thing, "__module__", None) or type(thing).__module__
+    if name == "__main__":  # a script or a notebook, of which any other line may change
+        return None
+    file = getattr(sys.modules.get(name), "__file__", None)
+    top = name.partition(".")[0]
+    if name in _MODULES or file is None or top in _LIBRARY or top in sys.stdlib_module_names:
+        return None
+    path = Path(file).resolve()
+    return path if path.suffix == ".py" and _is_watched(path) else None
+
+
+def _is_watched(file: Path) -> bool:
+    return not any(file.is_relative_to(folder) for folder in _installed())
+
+
+@cache
+def _installed() -> frozenset[Path]:
+    """Return the folders of the standard library and of installed packages."""
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    folders = [*map(sysconfig.get_path, names), *site.getsitepackages(), site.getusersitepackages()]
+    return frozenset(Path(folder).resolve() for folder in folders)
+
+
+def _imports(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Give the dots before each name that a file imports, and the name, split at its dots."""
+    for node in _nodes(path.read_bytes()):
         if isinstance(node, ast.Import):
-            yield from (alias.name.split(".") for alias in node.names)
+            yield from ((0, alias.name.split(".")) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             before = node.module.split(".") if node.module else []
-            yield from ([*before, *alias.name.split(".")] for alias in node.names)
+            yield from ((node.level, [*before, alias.name]) for alias in node.names)
+
+
+def _readings(path: Path) -> Iterator[tuple[int, str]]:
+    """Give the line and the name of each call that reads a file, or imports by a made name."""
+    for node in _nodes(path.read_bytes()):
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            if _READERS.fullmatch(name):
+                yield node.lineno, name
+
+
+@lru_cache(1024)
+def _nodes(content: bytes) -> list[ast.AST]:
+    """Return the imports and calls of a file; of a file that is no Python, none."""
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError):  # it fails with a better message when it is run
+        return []
+    kinds = (ast.Import, ast.ImportFrom, ast.Call)
+    return [node for node in ast.walk(tree) if isinstance(node, kinds)]

@@ -14,13 +14,10 @@ import math
 import os
 import re
 import shutil
-import socket
-import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,6 +25,7 @@ import numpy as np
 import xarray as xr
 
 from .errors import StoreError
+from .machine import has_ended, writer
 
 _FORMAT = "ontogeny-cell-2"
 _UNSEALED = "ontogeny-cell-1"  # what was computed before headers were sealed still counts
@@ -40,7 +38,6 @@ _PARTS = {
     "checksum": str,
 }
 _TEMPORARY = re.compile(r"\..+?\.(?:(?P<writer>[0-9a-f]{8}-\d+)\.)?[0-9a-f]{8}\.tmp")
-_SURELY_ENDED = 7 * 24 * 3600.0  # seconds; a job may be suspended for days
 # By the names that safetensors gives them, such as F32 and I8; bytes are in its order, the little.
 _DTYPES = {
     f"{kind.upper()}{8 * size}": np.dtype(f"<{kind}{size}")
@@ -251,55 +248,12 @@ def sweep(folder: Path, *patterns: str) -> list[Path]:
     for path in [p for pattern in patterns or (".*.tmp",) for p in folder.glob(pattern)]:
         name = _TEMPORARY.fullmatch(path.name)
         try:
-            if name is not None and _has_ended(path, name["writer"]):
+            if name is not None and has_ended(path, name["writer"]):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
                 swept.append(path)
         except OSError:  # its writer has just finished, or it is not ours to delete
             continue
     return swept
-
-
-def writer() -> str:
-    """Return a name for this process: that of its machine, and its number there."""
-    return f"{_machine()}-{os.getpid()}"
-
-
-def is_gone(writer: str) -> bool:
-    """Return whether `writer` is a process of this machine that has ended.
-
-    Examples
-    --------
-    >>> is_gone(writer()), is_gone("00000000-1")
-    (False, False)
-    """
-    machine, _, process = writer.partition("-")
-    if machine == _machine() and os.name == "posix":  # elsewhere signal 0 ends a process
-        try:
-            os.kill(int(process), 0)
-        except ProcessLookupError:
-            return True
-        except OSError:  # somebody else's process
-            pass
-    return False
-
-
-def _has_ended(path: Path, writer: str | None) -> bool:
-    if writer is not None and is_gone(writer):
-        return True
-    return time.time() - path.stat().st_mtime > _SURELY_ENDED
-
-
-@cache
-def _machine() -> str:
-    """Return eight digits for the machine as processes number it: containers have numbers apart."""
-    known = [socket.gethostname()]
-    for source in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
-        try:
-            path = Path(source)
-            known.append(str(path.readlink()) if path.is_symlink() else path.read_text())
-        except OSError:
-            continue
-    return hashlib.blake2b(repr(known).encode(), digest_size=4).hexdigest()
 
 
 def _checksum(tensors: Mapping[str, np.ndarray], described: Any) -> str:

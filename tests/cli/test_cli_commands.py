@@ -1,7 +1,11 @@
 """The command: bad input gets one clear line and a non-zero exit; good input gets its result."""
 
+import errno
 import json
+import os
 import shutil
+import subprocess
+import sys
 
 import pytest
 import typer
@@ -203,3 +207,31 @@ def test_problems_are_json(place, tmp_path, capsys):
     attrs = open_study(tmp_path / "s").result.attrs
     assert json.loads(attrs["problems"]) == []
     assert json.loads(attrs["inputs"])[0]["texts"] > 5
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [(errno.ENOSPC, "what is finished is kept"), (errno.EMFILE, "ulimit -n 4096")],
+)
+def test_what_the_system_refuses_is_one_line_with_path_and_remedy(
+    monkeypatch, capsys, number, remedy
+):
+    def refuse(*_, **__):
+        raise OSError(number, os.strerror(number), "/far/away")
+
+    monkeypatch.setattr("ontogeny.study.read_study", refuse)
+    with pytest.raises(SystemExit):
+        main(["plan", "any.toml"])
+    line = capsys.readouterr().err
+    assert line.count("\n") == 1 and "/far/away" in line and remedy in line
+
+
+def test_a_library_that_aborts_says_where():
+    code = (
+        "import os, ontogeny.cli.commands as commands\n"
+        "from ontogeny.cli import main\n"
+        "commands.chosen = lambda *_: os.abort()\n"
+        "main(['steps', 'somewhere'])"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ended.returncode < 0 and "Fatal Python error: Aborted" in ended.stderr

@@ -392,6 +392,15 @@ def still_tree(layers=4, steps=STEPS, seed=0):
     return tree_of(nodes, steps, "A run that only jitters")
 
 
+def formula_tree():
+    """A tree whose layers are formulas, as tokens and titles of strangers can be."""
+    tree = developing_tree()
+    data = tree["concepts-ica"].to_dataset(inherit=False)
+    names = [f"={name}" if i else f"@{name}" for i, name in enumerate(data.layer.values)]
+    tree["concepts-ica"] = xr.DataTree(data.assign_coords(layer=names))
+    return tree
+
+
 def hostile_tree():
     """Names and texts that try to become markup."""
     rng = np.random.default_rng(0)

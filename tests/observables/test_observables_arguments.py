@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from helpers import every_kind
 from ontogeny import concepts, distances
-from ontogeny.dynamics.least_norm import ENCODER_NORMS
 from ontogeny.errors import ArgumentError
-from ontogeny.features.dimension.averages import AVERAGES
 from ontogeny.observables import Loss, ReadoutAccuracy, make, registry
+from ontogeny_papers.dynamics.averages import AVERAGES
+from ontogeny_papers.dynamics.least_norm import ENCODER_NORMS
 
 LONGEST = 2**63 - 1
 HOSTILE = (

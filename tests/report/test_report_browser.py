@@ -272,6 +272,15 @@ def plain(cell):
         return cell.lower()
 
 
+def test_no_text_in_a_download_is_a_formula_for_a_spreadsheet(visit):
+    page = visit("formulas", examples.formula_tree)
+    with page.expect_download() as download:
+        page.click("[id='concepts-ica/distance'] [data-action=csv]")
+    lines = list(csv.reader(io.StringIO(Path(download.value.path()).read_text())))
+    layers = {line[lines[0].index("layer")][:2] for line in lines[1:]}
+    assert layers == {"'=", "'@"}
+
+
 def test_hostile_names_stay_text_everywhere(visit):
     page = visit("hostile", examples.hostile_tree)
     draw_all(page)
@@ -474,6 +483,7 @@ def test_address_follows_the_view_and_copied_links_lead_back(visit, shared):
         }""",
         button,
     )
+    page.evaluate("document.querySelector('#section-loss .fold').open = true")
     page.click(button)
     until(page, "() => window.said")
     assert page.evaluate("window.said") == "Link copied"

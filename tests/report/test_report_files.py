@@ -103,3 +103,13 @@ def test_the_guide_runs(tmp_path, monkeypatch, capsys):
     exec("\n".join(code), {"__name__": "guide"})
     promised = re.findall(r"print\(.*\)  # (.*)", "\n".join(code))
     assert len(promised) == 5 and capsys.readouterr().out.splitlines() == promised
+
+
+def test_no_text_in_a_file_is_a_formula_for_a_spreadsheet(tmp_path):
+    report.write_figures(examples.formula_tree(), tmp_path, formats=[])
+    table = read(tmp_path / "concepts-ica-distance.csv")
+    assert {row["layer"][:2] for row in table} == {"'=", "'@"}
+    assert (column(table, "distance_to_last") >= 0).any()  # numbers are numbers
+    for path in tmp_path.glob("*.csv"):
+        for line in csv.reader(path.read_text(encoding="utf-8").splitlines()):
+            assert not any(re.match(r"[=@+\t]", cell) for cell in line), path.name

@@ -105,6 +105,38 @@ def test_metadata_that_lie_are_refused_before_anything_is_read(hub, store, tmp_p
         og.open_study(REPO)
 
 
+@pytest.mark.parametrize("change", SPOILT.values(), ids=SPOILT.keys())
+def test_a_folder_whose_metadata_lie_is_refused_before_anything_is_read(store, tmp_path, change):
+    lying = "claims more than memory" if change.get("shape") == [2**33] else None
+    if lying:
+        change = {"shape": [2**39], "chunks": [2**20]}  # more than any machine has
+    edit(store / "loss" / "loss" / ".zarray", **change)
+    seal(store)
+    folder = folder_of(store, tmp_path)
+    with pytest.raises(StoreError, match="is not opened: its "):
+        og.open_study(folder).tree.load()
+
+
+def test_a_chunk_of_a_folder_that_claims_gigabytes_is_refused_when_it_is_read(store, tmp_path):
+    chunk = store / "loss" / "loss" / "0"
+    content = bytearray(chunk.read_bytes())
+    content[4:8] = struct.pack("<I", 2**31 - 1)
+    chunk.write_bytes(content)
+    seal(store)
+    opened = og.open_study(folder_of(store, tmp_path)).tree
+    with pytest.raises(StoreError, match="claims 2,147,483,647 bytes"):
+        opened["loss"].loss.load()
+
+
+def folder_of(store, tmp_path):
+    """A study's folder as a stranger may hand it over."""
+    folder = tmp_path / "handed"
+    folder.mkdir()
+    (folder / "study.json").write_text('{"format": "ontogeny-study-1"}')
+    shutil.copytree(store, folder / "result.zarr")
+    return folder
+
+
 def test_metadata_that_contradict_each_other_are_refused(hub, store, tmp_path):
     edit(store / "loss" / "loss" / ".zarray", shape=[2**40])
     (store / ".checksums.json").unlink()

@@ -61,8 +61,9 @@ def test_every_preset_and_every_default_fits_every_family(name):
     for preset in PRESETS.values():
         chosen, left_out = fitted(preset, shown, 4)
         circuits = preset in (PRESETS["circuits"], PRESETS["everything"])
+        copied = circuits or preset == PRESETS["one-model"]
         copying = left_out.pop("copying-heads", "")
-        assert bool(copying) == (circuits and name in NO_COPYING), copying
+        assert bool(copying) == (copied and name in NO_COPYING), copying
         chosen_kinds = {kind for kind, _ in entries_of(preset)}
         of_masked = [left_out.pop(kind, "") for kind in CAUSAL_ONLY & chosen_kinds if masked]
         assert all("masked model" in why for why in of_masked)
@@ -102,6 +103,10 @@ def test_presets_list_their_observables_in_the_order_of_the_page():
         "concepts", "activation-decay", "attention-entropy", "weight-rank",
     ]  # fmt: skip
     assert order["circuits"][-2:] == ["calibration", "similarity"]
+    assert order["fine-tuning"] == [
+        "loss", "labels", "predictions", "weight-change", "joint-concepts", "activation-decay",
+        "attention-entropy",
+    ]  # fmt: skip
     assert order["everything"][-2:] == ["logit-lens", "calibration"]
 
 

@@ -1,11 +1,13 @@
 """Own models, tokens, tokenizers and observables, from files of the user's."""
 
 import concurrent.futures
+import importlib
 import multiprocessing
 import pickle
 import subprocess
 import sys
 from dataclasses import dataclass, replace
+from importlib.machinery import PathFinder
 from typing import Any
 
 import numpy as np
@@ -217,6 +219,72 @@ def test_a_file_is_run_again_when_it_or_a_neighbour_changes(tmp_path, monkeypatc
     assert pickle.loads(pickle.dumps(first)) is first  # what is in use stays what it was
 
 
+@pytest.mark.parametrize("place", ["path", "editable", "package", "below"])
+def test_a_file_changes_with_what_it_imports_from_elsewhere(tmp_path, monkeypatch, place):
+    code = {
+        "path": "import wide_a\ndef build(): return wide_a.WIDTH",
+        "editable": "from wide_b.width import WIDTH\ndef build(): return WIDTH",
+        "package": "from package_c import WIDTH\ndef build(): return WIDTH",
+        "below": "def build():\n    from wide_d import WIDTH\n    return WIDTH",
+    }[place]
+    (tmp_path / "own").mkdir()
+    elsewhere = tmp_path / "elsewhere"
+    names = {"editable": "wide_b/width.py", "package": "package_c/inner/width.py"}
+    file = elsewhere / names.get(place, "wide_a.py" if place == "path" else "wide_d.py")
+    file.parent.mkdir(parents=True)
+    if place == "package":
+        (elsewhere / "package_c" / "__init__.py").write_text("from .inner import WIDTH")
+        (file.parent / "__init__.py").write_text("from .width import WIDTH")
+    if place == "editable":
+        (file.parent / "__init__.py").write_text("")
+        monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Editable(elsewhere)])
+    else:
+        monkeypatch.syspath_prepend(elsewhere)
+    file.write_text("WIDTH = 7\n")
+    (tmp_path / "own" / "m.py").write_text(code)
+    first = own_code.load("own/m.py:build", tmp_path)
+    contents = own_code.content_of(first)
+    assert first() == 7 and own_code.digest(tmp_path / "own" / "m.py") == contents
+    file.write_text("WIDTH = 8\n")
+    second = own_code.load("own/m.py:build", tmp_path)
+    assert second() == 8 and own_code.content_of(second) != contents
+
+
+class Editable:
+    """Finds packages of one folder, as the hooks of editable installations do."""
+
+    def __init__(self, folder):
+        self.folder = str(folder)
+
+    def find_spec(self, name, path, target=None):
+        return PathFinder.find_spec(name, [self.folder]) if path is None else None
+
+
+def test_what_installed_packages_hold_is_not_read_at_each_start(tmp_path):
+    (tmp_path / "m.py").write_text("import torch, transformers, json, ontogeny\n")
+    assert own_code._neighbours(tmp_path / "m.py") == []
+
+
+def test_a_model_of_an_imported_module_changes_with_its_file(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "model_e.py").write_text("from torch import nn\nclass Net(nn.Linear): ...\n")
+    net = importlib.import_module("model_e").Net
+    before = own_code.content_of(net), own_code.content_of(net(1, 1))
+    (tmp_path / "model_e.py").write_text("from torch import nn\nclass Net(nn.Linear): WIDE = 1\n")
+    assert before[0] == before[1] != own_code.content_of(net)
+    assert own_code.content_of(torch.nn.Linear) is None is own_code.content_of(torch.nn.ReLU())
+
+
+def test_files_that_code_of_a_model_reads_are_said_before_a_study(own, tmp_path, capsys):
+    code = (own / "model.py").read_text()
+    (own / "model.py").write_text(code + "\ndef read():\n    return open('width.json')\n")
+    build = own_code.load("model.py:build", own)
+    line = code.count("\n") + 3
+    said = f"not noticed if it changes: what the model's code reads by model.py, line {line}: open"
+    assert og.Trajectory.from_folder(own / "out", build).lines()[-1] == said
+    assert not any("noticed" in text for text in og.Trajectory.from_folder(own / "out").lines())
+
+
 def test_a_process_that_starts_later_refuses_a_file_that_was_changed(tmp_path):
     (tmp_path / "m.py").write_text("def build(): return 1\n")
     sent = pickle.dumps(Sent(own_code.load("m.py:build", tmp_path)))
@@ -338,3 +406,10 @@ def test_bytes_that_are_no_such_numbers_are_refused(tmp_path):
     (tmp_path / "odd.bin").write_bytes(b"abc")
     with pytest.raises(ArgumentError, match="give dtype"):
         read_tokens(tmp_path / "odd.bin")
+
+
+def test_an_archive_under_the_name_of_an_array_is_said_to_be_one(tmp_path):
+    np.savez(tmp_path / "val.npz", train=np.arange(9), val=np.arange(9))
+    (tmp_path / "val.npz").rename(tmp_path / "val.npy")
+    with pytest.raises(ArgumentError, match=r"val\.npy is an \.npz archive of train, val"):
+        read_tokens(tmp_path / "val.npy", 4)

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from ontogeny import store
+from ontogeny import machine
 from ontogeny.study.folder import claims
 from ontogeny.study.folder.claims import claimed, held, holder, sweep_claims
 from ontogeny.study.folder.layout import claim_path
@@ -28,14 +28,14 @@ def _leave(folder, task, **changes):
 
 
 def _elsewhere(folder, task):
-    place = store.writer().partition("-")[0]
+    place = machine.writer().partition("-")[0]
     return _leave(folder, task, place=(place, "0" * 8))
 
 
 def _ended(folder, task):
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    writer = store.writer()
+    writer = machine.writer()
     return _leave(folder, task, writer=(writer, f"{writer.partition('-')[0]}-{ended.pid}"))
 
 

@@ -1,10 +1,13 @@
 """Weights that change on disk are noticed, whatever a file's size and times say."""
 
 import os
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 import ontogeny as og
-from helpers.study_examples import record, tiny_model
+from helpers.study_examples import record, tiny_inputs, tiny_model
 from ontogeny.study.cells.cache import DigestCache, hash_once
 from ontogeny.trajectory import Checkpoint
 
@@ -60,3 +63,33 @@ def test_a_damaged_list_of_digests_costs_time_and_no_result(tmp_path):
     for content in ("[]", "no JSON", f'{{"{path}": []}}', f'{{"{path}": {{"files": 1}}}}'):
         cache.write_text(content)
         assert _digest(run, cache) == before
+
+
+@pytest.mark.parametrize(
+    "observable", [og.observables.Loss(), og.observables.WeightRank(n_draws=19)]
+)
+def test_weights_written_over_during_a_run_are_never_stored_under_the_old_digest(
+    tmp_path, monkeypatch, observable
+):
+    run = tmp_path / "run"
+    record({step: tiny_model(step) for step in range(4)}, run)
+    compute, other, calls = type(observable).observe, tmp_path / "other", []
+    record({0: tiny_model(7)}, other)
+
+    def writing_over(self, *arguments, **options):
+        calls.append(self)
+        if len(calls) == 2:  # the first is the dry run, when nothing has been planned yet
+            shutil.copy(other / "checkpoint-0" / "model.safetensors", tmp_path / "new")
+            (tmp_path / "new").replace(run / "checkpoint-2" / "model.safetensors")
+        return compute(self, *arguments, **options)
+
+    study = og.Study(og.Trajectory.from_folder(run), tiny_inputs(), [observable], noise=0)
+    with monkeypatch.context() as patched:
+        patched.setattr(type(observable), "observe", writing_over)
+        first = study.run(tmp_path / "s")
+    assert any("step 2 was written over" in problem.why for problem in first.problems())
+    again = og.Study(og.Trajectory.from_folder(run), tiny_inputs(), [observable], noise=0)
+    second = again.run(tmp_path / "s")
+    fresh = again.run(tmp_path / "fresh")
+    assert not len(second.problems())
+    assert second.tree[observable.name].equals(fresh.tree[observable.name])

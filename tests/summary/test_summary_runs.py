@@ -14,8 +14,9 @@ from ontogeny.figures.tables import Column
 from ontogeny.observables import AttentionEntropy, Loss
 from ontogeny.quantities import Quantity
 from ontogeny.summary.figures import figure_of_runs
-from ontogeny.summary.runs import mean_of_seeds, stack_runs
+from ontogeny.summary.runs import stack_runs
 from ontogeny.summary.summarise import summarise
+from ontogeny_papers.reproduce.seeds import mean_of_seeds
 
 
 @pytest.fixture(scope="module")

@@ -274,3 +274,17 @@ def test_the_command_writes_the_base_into_the_study_file(tmp_path):
     )
     table = propose(wishes, tmp_path).content["trajectory"]
     assert table["base"] == str(tmp_path / "elsewhere") and "--base" in wishes.options()
+
+
+@pytest.mark.parametrize("preset", ["standard", "quick"])
+def test_a_run_with_a_base_gets_the_preset_of_fine_tuning_unless_another_is_asked_for(
+    tmp_path, preset
+):
+    write_run(tmp_path, *GPT2, CASES["gpt2"][1])
+    np.save(tmp_path / "ids.npy", np.arange(2000, dtype=np.uint16) % 40)
+    wishes = Wishes(str(tmp_path / "run"), preset, [str(tmp_path / "ids.npy")])
+    proposal = propose(wishes, tmp_path)
+    tuned = {"standard": "fine-tuning", "quick": "quick"}[preset]
+    assert proposal.preset.name == tuned
+    kinds = [table["kind"] for table in proposal.content["observables"]]
+    assert ("weight-change" in kinds) == (tuned == "fine-tuning")

@@ -11,12 +11,15 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import nn
 
 from ontogeny import Recorder, Trajectory
 from ontogeny.errors import ArgumentError
+from ontogeny.machine import writer
 from ontogeny.trajectory.weights import saving
+from ontogeny.trajectory.weights.saving import temporary_beside
 
 
 def gpt2():
@@ -175,25 +178,12 @@ def test_the_tokenizer_is_saved_once_and_found(tmp_path):
     assert Recorder(tmp_path, every=1, tokenizer=tokenizer)(2, gpt2())
 
 
-def test_a_failed_write_leaves_nothing_and_the_next_one_succeeds(tmp_path, monkeypatch):
-    def full_disk(*args, **kwargs):
-        raise OSError("no space left on device")
-
-    record, model = Recorder(tmp_path, every=1), nn.Linear(2, 2)
-    record(0, model)
-    monkeypatch.setattr(saving, "save_file", full_disk)
-    with pytest.raises(OSError, match="no space left"):
-        record(1, model)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["checkpoint-0", "recorder.json"]
-    monkeypatch.undo()
-    assert record(1, model)
-
-
 KILLED = """
 import os, sys, torch
 from torch import nn
 from ontogeny import Recorder
 from ontogeny.trajectory.weights import saving
+from ontogeny.trajectory.weights.saving import temporary_beside
 
 record, calls = Recorder(sys.argv[1], every=1), []
 real = saving.sync
@@ -319,3 +309,50 @@ def test_a_recording_that_begins_late_says_so_in_the_log(tmp_path, caplog):
     assert Recorder(tmp_path, every=5)(10, nn.Linear(1, 1))
     assert "begins at step 10" in caplog.text
     assert caplog.records[0].name == "ontogeny.trajectory"
+
+
+def test_a_second_recorder_is_refused_and_leaves_what_the_first_is_writing(tmp_path):
+    first, model = Recorder(tmp_path), nn.Linear(2, 2)
+    first(0, model)
+    writing = temporary_beside(tmp_path / "checkpoint-8")
+    writing.mkdir()
+    ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"],
+                           capture_output=True, text=True, check=True)  # fmt: skip
+    machine = writer().partition("-")[0]
+    gone = tmp_path / f".tmp-checkpoint-4.{machine}-{ended.stdout.strip()}"
+    gone.mkdir()
+    with pytest.raises(ArgumentError, match="holds another run"):
+        Recorder(tmp_path)(0, nn.Linear(2, 2))
+    assert writing.exists() and gone.exists()
+    Recorder(tmp_path)(0, model)
+    assert writing.exists() and not gone.exists()
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), SafetensorError("full")])
+def test_a_full_disk_ends_no_training_and_is_said_when_and_at_the_end(
+    tmp_path, monkeypatch, caplog, error
+):
+    record, model = Recorder(tmp_path, every=1), nn.Linear(2, 2)
+    record(0, model)
+    write = saving.save_file
+
+    def full(*_, **__):
+        raise error
+
+    monkeypatch.setattr(saving, "save_file", full)
+    assert not record(1, model)
+    monkeypatch.setattr(saving, "save_file", write)
+    assert record(2, model) and not record.finish(2, model)
+    assert record.steps == [0, 2] == sorted(Trajectory.from_folder(tmp_path, model).steps)
+    assert "step 1 was not recorded, the training goes on" in caplog.text
+    assert "lacks steps that could not be written: 1." in caplog.text
+    assert not list(tmp_path.glob(".tmp-*"))
+
+
+def test_a_disk_that_is_full_from_the_start_is_said_before_training(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(saving, "save_file", full)
+    with pytest.raises(OSError, match="No space left"):
+        Recorder(tmp_path)(0, nn.Linear(2, 2))

@@ -6,8 +6,8 @@ import pytest
 from helpers import shape_truths as truths
 from helpers.series_examples import LATE, planted
 from ontogeny.dynamics import compare_fits, compare_signals, learning_progress, regimes
-from ontogeny.dynamics.regime_search import gradual_gains, gradual_levels
 from ontogeny_papers.dynamics.decay_shapes import TwoExponentials
+from ontogeny_papers.dynamics.regime_search import gradual_gains, gradual_levels
 
 
 @pytest.mark.parametrize("kind", truths.DECAYS)

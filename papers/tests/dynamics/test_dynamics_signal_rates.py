@@ -1,6 +1,6 @@
 """How often regimes and relations are found where there are none, and where there are some.
 
-The tables stand in the guide on dynamics; here the same simulations are run again, smaller.
+The tables stand in the guide on curves; here the same simulations are run again, smaller.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import doctest
 import numpy as np
 import pytest
 
-from helpers.paths import GUIDES
+from helpers.paths import PAPERS_GUIDES
 from helpers.series_examples import EARLY, LATE, noises, planted, trends
 from ontogeny.dynamics import compare_signals, regimes
 
-GUIDE = GUIDES / "dynamics.md"
+GUIDE = PAPERS_GUIDES / "curves.md"
 SCHEDULES = {24: EARLY, 50: LATE}
 TRENDS = ("exponential", "two exponentials", "power law", "sigmoid", "flat")
 TABLE_SERIES = 60  # at least, behind each number of the guide

@@ -182,3 +182,17 @@ def match_blocks(reader: Reader, patterns: str | Sequence[str]) -> list[str]:
 
 def _parts(family: Family | None, name: str) -> tuple[str, ...]:
     return ("", *FUSED_PARTS) if family is not None and family.is_fused(name) else ("",)
+
+
+def kind_of_block(name: str) -> str:
+    """Return what kind of matrix a block is, whatever its layer.
+
+    Examples
+    --------
+    >>> kind_of_block("layers.0.q_proj.weight"), kind_of_block("h.3.attn.c_attn.weight#q")
+    ('q_proj', 'c_attn#q')
+    """
+    path, _, part = name.partition("#")
+    parts = [p for p in path.split(".") if not p.isdigit()]
+    kind = parts[-2] if len(parts) > 1 else parts[-1]
+    return f"{kind}#{part}" if part else kind

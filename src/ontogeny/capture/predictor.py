@@ -18,6 +18,7 @@ from ..inputs.batches import Batch
 from ..needs.base import MASK_FRACTION
 from .causality import check_causal
 from .collect import Collector, feed
+from .families import longest_text
 from .forward import check_fits, quiet, run
 from .logits import LogitRows, head_path
 from .loss import resolve_objective
@@ -66,6 +67,11 @@ class Predictor:
     ) -> None:
         self._model, self._settings = model, settings or ReadingSettings()
         self.masked = resolve_objective(model, objective) == "masked"
+
+    @property
+    def longest(self) -> int | None:
+        """Tokens that a text may have; None if the model sets no limit."""
+        return longest_text(getattr(self._model, "config", None))
 
     def vocabulary(self, inputs: Inputs) -> int:
         """Return the number of tokens that get a probability, whether or not weights are finite.

@@ -72,16 +72,8 @@ def prepared(
                 typer.echo(f"going on with {file}{alone}")
         else:
             _check_new(folder)
-            new.append(
-                begin(
-                    wishes,
-                    file,
-                    yes,
-                    bounded=max_revisions is not None,
-                    quiet=quiet,
-                    several=len(folders) > 1,
-                )
-            )
+            of = None if quiet else f" of {file.stem}" * (len(folders) > 1)
+            new.append(begin(wishes, file, yes, bounded=max_revisions is not None, of=of))
     workers = workers or _workers(new)
     if new and not quiet:
         say(new, workers)
@@ -101,10 +93,12 @@ def begin(
     yes: bool,
     first_alone: bool = False,
     bounded: bool = False,
-    quiet: bool = False,
-    several: bool = False,
+    of: str | None = "",
 ) -> Begun:
-    """Return a proposal, said at once, and what it costs; ask before much is downloaded for it."""
+    """Return a proposal and what it costs; ask before much is downloaded for it.
+
+    What was found is said at once, `of` this run; None says nothing.
+    """
     fetched = 0
 
     def before(trajectory: Trajectory) -> None:
@@ -117,23 +111,18 @@ def begin(
 
     file.parent.mkdir(parents=True, exist_ok=True)  # paths of the study file go through it
     proposal = propose(wishes, file.parent, before)
-    say_first(proposal, f" of {file.stem}" * several, quiet)
-    return Begun(file, proposal, estimate(proposal.content, file.parent, fetched))
-
-
-def say_first(proposal: Proposal, of: str, quiet: bool) -> None:
-    """Say what was found and what is left out."""
-    lines = [f"checkpoints{of}: {line}" for line in proposal.lines]
-    lines += [f"texts{of}: {line}" for line in proposal.texts]
-    lines += [f"model{of}: {proposal.shown.line}", *proposal.left_out_lines()]
-    if not quiet:
+    if of is not None:
+        lines = [f"checkpoints{of}: {line}" for line in proposal.lines]
+        lines += [f"texts{of}: {line}" for line in proposal.texts]
+        lines += [f"model{of}: {proposal.shown.line}", *proposal.left_out_lines()]
         typer.echo("\n".join(lines))
+    return Begun(file, proposal, estimate(proposal.content, file.parent, fetched))
 
 
 def say(begun: Sequence[Begun], workers: int) -> None:
     """Say what it will cost."""
-    wishes, preset = begun[0].proposal.wishes, begun[0].proposal.preset
-    typer.echo(f"preset {wishes.preset}: {preset.title}")
+    preset = begun[0].proposal.preset
+    typer.echo(f"preset {preset.name}: {preset.title}")
     typer.echo("\n".join(total([each.cost for each in begun]).lines(workers)))
     if peak := peak_memory():
         of_each = f" in each of {workers} processes" if workers > 1 else ""

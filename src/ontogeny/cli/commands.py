@@ -16,6 +16,7 @@ from .concept import concept
 from .listing import help_, list_, table
 from .options import (
     Exclude,
+    Key,
     MaxRevisions,
     Model,
     Only,
@@ -95,11 +96,12 @@ def audit(
     step_from: StepFrom = "",
     only: Only = None,
     exclude: Exclude = None,
+    key: Key = "",
 ) -> None:
     """Report what is wrong with the checkpoints of a run: duplicates, gaps, changes."""
     from .sources import open_trajectory
 
-    trajectory = open_trajectory(source, model, **chosen(step_from, only, exclude))
+    trajectory = open_trajectory(source, model, **chosen(step_from, only, exclude, key))
     findings = trajectory.audit()
     typer.echo("\n".join([repr(trajectory), *trajectory.lines(), str(findings)]))
     if any(finding.kind == "unreadable" for finding in findings) or (strict and len(findings)):
@@ -113,11 +115,12 @@ def steps(
     step_from: StepFrom = "",
     only: Only = None,
     exclude: Exclude = None,
+    key: Key = "",
 ) -> None:
     """Show which checkpoints would be taken, in which order and why, and what is left out."""
     from .sources import open_trajectory
 
-    trajectory = open_trajectory(source, model, **chosen(step_from, only, exclude))
+    trajectory = open_trajectory(source, model, **chosen(step_from, only, exclude, key))
     typer.echo("\n".join(trajectory.lines()))
     table(("step", "checkpoint"), [(f"{c.step:,}", c.label) for c in trajectory])
 
@@ -138,7 +141,7 @@ def plan(
 
     chosen = read_study(study, trust_remote_code=trust_remote_code)
     planned = chosen.plan(_output(study, output), rereference=rereference)
-    typer.echo(str(planned))
+    typer.echo("\n".join([*chosen.trajectory.lines(), str(planned)]))
     if planned.refused:
         raise ArgumentError(planned.refused)
     if timed and planned.to_do:

@@ -7,6 +7,8 @@ checkpoint), 130 stopped by Ctrl-C. What a study warns of becomes one line too.
 
 from __future__ import annotations
 
+import errno
+import faulthandler
 import os
 import shlex
 import sys
@@ -19,10 +21,17 @@ from .. import activity
 
 STOPPED = 130
 _LONG = {"study", "init", "plan", "run", "audit", "report", "compare"}
+_REMEDIES = {
+    errno.ENOSPC: " The disk is full: what is finished is kept, and the same command goes on.",
+    errno.EDQUOT: " The quota is used up: what is finished is kept, and the same command goes on.",
+    errno.EMFILE: " Allow more open files: ulimit -n 4096.",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code."""
+    if not faulthandler.is_enabled():  # so that a library that aborts does not do so in silence
+        faulthandler.enable(sys.__stderr__)
     sys.exit(_run(list(sys.argv[1:] if arguments is None else arguments)))
 
 
@@ -47,7 +56,8 @@ def _run(arguments: list[str]) -> int:
     except (OntogenyError, OSError) as error:
         if debug:
             raise
-        sys.stderr.write(f"ontogeny: {' '.join(str(error).split())}\n")
+        remedy = _REMEDIES.get(getattr(error, "errno", None), "")
+        sys.stderr.write(f"ontogeny: {' '.join(str(error).split())}{remedy}\n")
         return 1
     except Exception as error:  # of click, which typer may bring along under another name
         if not hasattr(error, "exit_code") or not hasattr(error, "show"):

@@ -33,6 +33,10 @@ Exclude = Annotated[
     list[str] | None,
     typer.Option("--exclude", metavar="PATTERN", help="Leave out files of such names."),
 ]
+Key = Annotated[
+    str,
+    typer.Option("--key", metavar="KEY", help="Where in the files the weights stand, as ema."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Studied = Annotated[
@@ -59,7 +63,8 @@ def wished(
     preset: Annotated[
         str | None,
         typer.Option(
-            help="quick, standard (default), weights, circuits or everything.",
+            help="quick, standard (default), weights, circuits or everything; of one model, or of "
+            "a fine-tuning, standard is one-model or fine-tuning.",
             autocompletion=_presets,
         ),
     ] = None,
@@ -92,6 +97,7 @@ def wished(
     step_from: StepFrom = "",
     only: Only = None,
     exclude: Exclude = None,
+    key: Key = "",
     base: Annotated[
         str,
         typer.Option(
@@ -102,13 +108,15 @@ def wished(
     """Return what was asked for, as `ontogeny.start.Wishes` takes it."""
     given: dict[str, Any] = {"texts": texts, "steps": steps, "sets": sets}
     given |= {"model": model, "tokenizer": tokenizer}
-    given |= {"max_length": max_length, "base": base, **chosen(step_from, only, exclude)}
+    given |= {"max_length": max_length, "base": base, **chosen(step_from, only, exclude, key)}
     return {key: value for key, value in {"preset": preset, **given}.items() if value}
 
 
-def chosen(step_from: str, only: list[str] | None, exclude: list[str] | None) -> dict[str, Any]:
+def chosen(
+    step_from: str, only: list[str] | None, exclude: list[str] | None, key: str
+) -> dict[str, Any]:
     """Return what was said of a folder's files, as `Trajectory.from_folder` takes it."""
-    given = {"step_from": step_from, "only": only, "exclude": exclude}
+    given = {"step_from": step_from, "only": only, "exclude": exclude, "key": key}
     return {name: value for name, value in given.items() if value}
 
 

@@ -22,7 +22,7 @@ from ..trees import MergedResult, as_tree
 from ..words.levels import Levels
 from ..words.runs import groups_of, line, sentences
 from .clock import Clock, LossClock, make_clock
-from .differences import check_differences
+from .differences import check_differences, kernel_differences
 from .figures import figures_of_runs
 from .nodes import node_of_runs
 from .overview import details, headline, runs_node
@@ -96,6 +96,7 @@ def compare(
     marks = check_differences(opened, allow)
     clock = make_clock(align, opened, tokens_per_step)
     nodes, notes = _nodes(opened, clock)
+    notes += kernel_differences(opened)
     if not nodes:
         held = "; ".join(f"{', '.join(run.nodes)} in {run.name!r}" for run in opened)
         reason = f" {' '.join(notes)}" if notes else ""

@@ -19,6 +19,7 @@ from ..words.loss import loss_heading
 from ..words.runs import Group, agreement_sentence, control_words, groups_of, line, sentences
 from .clock import Clock, LossClock
 from .figures import marks
+from .single_models import single_models
 from .sources import Run, levels_of
 
 MOST_ROWS = 60
@@ -29,6 +30,8 @@ def details(
     runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], differences: Sequence[str]
 ) -> list[str]:
     """Return what holds of all runs together, and their differences in words."""
+    if single := single_models(runs):
+        return [*single["details"], *differences]
     rows = _rows(nodes)
     order = [] if rows is None else agreement_sentence(rows, f"{rows.sizes['row']} rows")
     without = control_words({run.name: run.controlled for run in runs})
@@ -82,6 +85,8 @@ def headline(
     tracks = [group for group in groups if group.node.attrs.get("role") == "track"]
     first = next(iter(tracks + groups), None)
     lead = " ".join(sentences(first, clock.say)) if first else ""
+    if single := single_models(runs):
+        return {**single, "details": list(words), **dict.fromkeys((*VERDICTS, "judged"), 0)}
     return {
         "heading": _shared_landmarks(runs) or _heading(groups, [run.controlled for run in runs]),
         "lead": lead or "The runs have no rows that were judged; the figures show their curves.",
@@ -103,7 +108,7 @@ def _shared_landmarks(runs: Sequence[Run]) -> str:
         loss = read_loss(content)
         if loss is None or loss.outcome != "fell" or not loss.uses_context:
             return ""
-        headings.add(loss_heading(loss, content.steps))
+        headings.add(loss_heading(loss, content.steps, halves=False))
     if len(headings) > 1:
         return ""
     words = headings.pop()

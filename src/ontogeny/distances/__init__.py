@@ -2,20 +2,18 @@
 
 `distance` and `correlation` by name or each as a function, `compare` for all of them at once,
 `pairwise` for all pairs of a stack, `align` for the best permutation, sign, scale, rotation or
-invertible map, `tracks` for concepts that live through several steps.
+invertible map.
 """
 
 from .._exports import exported_names, exporter
 from .alignment import align, alignment_residual
-from .comparison import compare
 from .correlations import correlation
-from .covariances import bures, matrix_log
+from .covariances import bures, grassmann, matrix_log
 from .equivalences import equivalence
 from .norms import entrywise, frobenius, nuclear, schatten, spectral
-from .pairs import pairwise
+from .pairs import compare, pairwise
 from .registry import distance, names
 from .rotations import procrustes
-from .subspaces import grassmann
 
 __all__ = [
     "names",

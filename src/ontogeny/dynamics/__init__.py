@@ -1,33 +1,26 @@
 """Series over training steps: did they change, when, and could it be chance.
 
 Functions of NumPy arrays only. The training step is the last axis of series (`development`,
-`step_order_test`, `detrend`) and the first one of tables with one column a layer (`regimes`,
-`compare_signals`, `standardise`).
+`step_order_test`) and the first one of tables with one column a layer (`compare_signals`).
 """
 
 from __future__ import annotations
 
+from ontogeny.dynamics.transforms import transform
+
 from .._exports import exported_names, exporter
 from .developments import development
 from .half_change import half_change_step
-from .least_norm import fit_encoder
 from .multiple import holm
 from .order import step_order_test
-from .transforms import transform, transform_path
 from .trend_tests import trend_test
-from .trends import detrend
-from .two_regimes import regimes
 
 __all__ = [
-    "detrend",
     "development",
-    "fit_encoder",
     "half_change_step",
     "holm",
-    "regimes",
     "step_order_test",
     "transform",
-    "transform_path",
     "trend_test",
     *exported_names("dynamics"),
 ]

@@ -94,9 +94,8 @@ class OwnTokenizer:
     def __init__(self, made: Any) -> None:
         self.made = made
         self.encode, self.decode = made.encode, made.decode
-        sizes = (getattr(made, name, None) for name in ("vocab_size", "n_vocab"))
-        size = next((n for n in sizes if isinstance(n, int)), None)
-        self._size = len(made) if size is None else size
+        size = getattr(made, "vocab_size", getattr(made, "n_vocab", None))
+        self._size = int(len(made) if size is None else size)
         self.all_special_ids = [int(i) for i in getattr(made, "special_ids", ())]
         self.pieces = [self._piece(i) for i in range(self._size)]
 
@@ -109,10 +108,6 @@ class OwnTokenizer:
     def __len__(self) -> int:
         return self._size
 
-    def get_vocab(self) -> dict[str, int]:
-        """Return the ids of the pieces."""
-        return {piece: i for i, piece in enumerate(self.pieces)}
-
     def num_special_tokens_to_add(self) -> int:
         """Return 0: what `encode` adds is in `all_special_ids`."""
         return 0
@@ -123,6 +118,7 @@ class OwnTokenizer:
         """Return the ids of a text or of each of several."""
         if isinstance(texts, str):
             return {"input_ids": list(self.encode(texts))}
-        ids = [list(self.encode(text))[: max_length if truncation else None] for text in texts]
+        length = max_length if truncation else None
+        ids = [list(self.encode(text))[:length] for text in texts]
         special = [[int(i in self.all_special_ids) for i in row] for row in ids]
         return {"input_ids": ids, "special_tokens_mask": special}

@@ -95,6 +95,8 @@ def _mapped(path: Path, dtype: str) -> Any:
             ids = np.load(path, mmap_mode="r", allow_pickle=False)
         except (ValueError, EOFError) as error:
             raise ArgumentError(f"{path} is not a readable .npy file: {error}") from None
+        if not isinstance(ids, np.ndarray):
+            raise ArgumentError(f"{path} is an .npz archive of {', '.join(ids)}; save one as .npy.")
     else:
         check_choice("dtype", dtype, DTYPES)
         size = path.stat().st_size

@@ -115,6 +115,11 @@ class Run(Protocol):
         """Whether it is a control run made of the studied one, at fewer steps than that."""
         ...
 
+    @property
+    def is_trial(self) -> bool:
+        """Whether this is a dry run: a few examples show as well whether it works."""
+        ...
+
     def reading(self, step: int) -> Reading:
         """Read one checkpoint for the observable's needs."""
         ...

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any, TypeGuard
 
 from .._exports import features
+from .._papers import kinds_of_papers, require_papers
 from ..errors import ArgumentError, check_choice, check_known
 from ..own_code import digest, set_on
 from .arguments import as_fields
@@ -87,6 +88,8 @@ def make(kind: str, **arguments: Any) -> Observable:
     >>> make("concepts", extractor="pca", n_concepts=8).n_concepts
     8
     """
+    if kind in kinds_of_papers() and kind not in kinds():
+        require_papers(f"the observable {kind!r}")
     return _made(kind, kinds()[check_choice("kind", kind, kinds())], arguments)
 
 

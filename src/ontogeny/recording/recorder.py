@@ -10,18 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from safetensors import SafetensorError
 from torch import nn
 
 from .._version import __version__
 from ..errors import ArgumentError
+from ..trajectory.findings import some
 from ..trajectory.record import RECORD, read_record
 from ..trajectory.schedule import Every, Schedule
 from ..trajectory.selection import check_step
 from ..trajectory.tokenizers import file_digests
 from ..trajectory.weights.building import check_dtype
 from ..trajectory.weights.digests import combine, tensor_digests
-from ..trajectory.weights.folders import TEMPORARY, find_weights, step_folders
-from ..trajectory.weights.saving import save_checkpoint, unwrap, write_json
+from ..trajectory.weights.folders import find_weights, step_folders
+from ..trajectory.weights.saving import save_checkpoint, sweep, temporary_beside, unwrap, write_json
 from .processes import is_first_process
 
 if TYPE_CHECKING:
@@ -47,7 +49,8 @@ class Recorder:
     With ``observe=[Loss()], inputs=inputs`` it also measures the model, as `Observer` says. It
     draws no random number and leaves mode and gradients alone, so training is bit for bit the same
     with and without it. A checkpoint is written under a temporary name and renamed, so it is whole
-    or not there. Under torch.distributed only rank 0 writes.
+    or not there. One that cannot be written, as on a full disk, is said when that happens and at
+    the end; the training goes on. Under torch.distributed only rank 0 writes.
 
     Parameters
     ----------
@@ -111,6 +114,7 @@ class Recorder:
         self._dtype = dtype
         self._begun = False
         self._steps: set[int] = set()
+        self._failed: list[int] = []
         self._earlier: frozenset[int] = frozenset()
         self._check_folder()
         self.observer = self._make_observer(observe, inputs, log, budget)
@@ -158,7 +162,13 @@ class Recorder:
         if not is_first_process():
             return False
         written = self._write(step, self._ready(step, model))
-        self._note(finished=step)
+        if self._failed:
+            failed = some([f"{step:,}" for step in self._failed])
+            logger.warning("%s lacks steps that could not be written: %s.", self.folder, failed)
+        try:
+            self._note(finished=step)
+        except OSError as error:
+            logger.warning("%s does not say that the run has ended: %s", self.folder, error)
         if self.observer is not None:
             self.observer.finish(step, model)
         return written
@@ -178,10 +188,21 @@ class Recorder:
                     step,
                 )
             return False
-        save_checkpoint(self._path(step), model, self._dtype)
+        try:
+            save_checkpoint(self._path(step), model, self._dtype)
+            self._note_digest(step)
+        except (OSError, SafetensorError) as error:  # a full disk, a file system that went away
+            if not self._steps:
+                raise  # nothing is trained yet
+            self._fail(step, error)
+            return False
         self._steps.add(step)
-        self._note_digest(step)
         return True
+
+    def _fail(self, step: int, error: Exception) -> None:
+        """Say that a checkpoint was not written; a training of days is not ended by that."""
+        self._failed.append(step)
+        logger.warning("step %d was not recorded, the training goes on: %s", step, error)
 
     def _note_digest(self, step: int) -> None:
         """Note what was written, so that an audit finds steps that are exchanged later."""
@@ -196,7 +217,8 @@ class Recorder:
     def _is_stored(self, step: int, model: nn.Module) -> bool:
         """Return whether the checkpoint on disk holds the weights that `model` has now."""
         stored = tensor_digests(find_weights(step_folders(self.folder)[step]))
-        trial = self.folder / f"{TEMPORARY}trial"  # names and layout on disk can differ from ours
+        # Names and layout on disk can differ from ours.
+        trial = temporary_beside(self.folder / "trial")
         try:
             save_checkpoint(trial, model, self._dtype)
             return tensor_digests(find_weights(trial)) == stored
@@ -220,13 +242,12 @@ class Recorder:
         self.folder.mkdir(parents=True, exist_ok=True)
         if self._overwrite:
             self._clear()
-        for left in self.folder.glob(f"{TEMPORARY}*"):
-            shutil.rmtree(left) if left.is_dir() else left.unlink()
         record = read_record(self.folder)
         if record is not None:
             self._check_same_run(record, step, model)
         elif step > 0:
             logger.warning("recording begins at step %d; step 0 was not recorded.", step)
+        sweep(self.folder)
         self._earlier = frozenset(step_folders(self.folder))
         self._steps = set(self._earlier)
         write_json(self.folder / RECORD, self._record(record, step, model))
@@ -284,7 +305,7 @@ class Recorder:
         if not before:
             self._tokenizer.save_pretrained(self.folder)
             return
-        trial = self.folder / f"{TEMPORARY}tokenizer"
+        trial = temporary_beside(self.folder / "tokenizer")
         try:
             self._tokenizer.save_pretrained(trial)
             same = file_digests(trial) == before

@@ -33,6 +33,11 @@ class Preset:
     control_steps: int = 6
 
 
+FINE_TUNING = "fine-tuning"
+"""What the standard preset is where a run goes on from a model that existed before."""
+ONE_MODEL = "one-model"
+"""What the standard preset is where there is a single checkpoint, and so no time."""
+
 _ALL = (
     Preset(
         "quick", "what the model can do, and how far its layers have moved",
@@ -41,6 +46,14 @@ _ALL = (
     Preset("standard", "what the model can do, its concepts, its attention and its weights"),
     Preset("weights", "in which directions the weights move"),
     Preset("circuits", "attention, and what concepts do to predictions"),
+    Preset(
+        FINE_TUNING, "what a further training changed: abilities, concepts, attention, weights",
+        steps=12,
+    ),
+    Preset(
+        ONE_MODEL, "what one model can do, its heads, its named concepts and its dimensions",
+        concepts=40, controls=0,
+    ),
     Preset(
         "everything", "all that needs neither labels nor a task of its own", steps=40, tokens=5000
     ),

@@ -12,9 +12,10 @@ from ..errors import ArgumentError
 from ..inputs.own_tokenizers import CHARACTER_FILES
 from ..observables import ModelFacts
 from ..study.file import make_sources
+from ..tasks import read_labelled
 from ..trajectory import Trajectory
-from ..trajectory.audit import configuration
-from .presets import Preset, fitted, preset_named
+from ..trajectory.audit import configuration as differing
+from .presets import FINE_TUNING, ONE_MODEL, Preset, fitted, preset_named
 from .sets import with_sets
 from .shown import longest_of, look
 from .source import beside, check_source, is_repository, open_source
@@ -37,12 +38,13 @@ class Wishes:
     step_from: str = ""
     only: Sequence[str] = ()
     exclude: Sequence[str] = ()
+    key: str = ""
     base: str = ""
 
     @property
     def choice(self) -> dict[str, Any]:
         """What was said of a folder's files, as `Trajectory.from_folder` takes it."""
-        names = ("step_from", "only", "exclude", "base")
+        names = ("step_from", "only", "exclude", "key", "base")
         return {name: getattr(self, name) for name in names if getattr(self, name)}
 
     def options(self) -> list[str]:
@@ -64,6 +66,7 @@ class Wishes:
             "--step-from": [self.step_from],
             "--only": self.only,
             "--exclude": self.exclude,
+            "--key": [self.key],
             "--base": [self.base],
         }
         return [part for name, values in given.items() for v in values if v for part in (name, v)]
@@ -114,11 +117,12 @@ def propose(
         If anything that was asked for cannot be; the message says what can.
     """
     check_source(wishes.source)
-    preset = preset_named(wishes.preset)
     early = [each for each in wishes.sets if not each.startswith("observables.")]
     late = [each for each in wishes.sets if each.startswith("observables.")]
+    preset_named(wishes.preset)  # a wrong name is refused before anything is opened
     activity.now(f"opening {wishes.source}")
     run = open_source(wishes.source, choice=wishes.choice)
+    preset = preset_named(_fitting_preset(wishes, run))
     activity.now("reading texts and tokenizer")
     content: dict[str, Any] = {
         "trajectory": _trajectory(wishes, preset, run, folder),
@@ -133,7 +137,7 @@ def propose(
     chosen, inputs = make_sources(content, folder)
     before(chosen)
     # From headers, before anything is computed; the audit of the result says the same.
-    found = [] if is_repository(wishes.source) else configuration(list(chosen))
+    found = [] if is_repository(wishes.source) else differing(list(chosen))
     lines = [*run.lines(), *(f"audit: {finding.message}" for finding in found)]
     if len(chosen) == 1:  # nothing moves that a control could follow
         content["controls"] = {"count": 0}
@@ -146,6 +150,29 @@ def propose(
     read = [line for texts in inputs.values() for line in (texts.sentence, *texts.warnings)]
     final = with_sets(content, late)
     return Proposal(wishes, preset, final, shown, len(run), lines, left_out, read)
+
+
+def _fitting_preset(wishes: Wishes, run: Trajectory) -> str:
+    """Return the preset that was asked for; of the standard one, what the run's kind needs."""
+    if wishes.preset != "standard":
+        return wishes.preset
+    if len(run) == 1:
+        return ONE_MODEL
+    return FINE_TUNING if run.has_base or _classifies(run) else wishes.preset
+
+
+def _has_labels(path: Path) -> bool:
+    try:
+        return read_labelled(path).labels is not None
+    except ArgumentError:  # no table, or none of labels: it is read as texts
+        return False
+
+
+def _classifies(run: Trajectory) -> bool:
+    """Return whether the model gives a class to each text, by its configuration."""
+    configuration = run.checkpoints[-1].configuration() or {}
+    names = configuration.get("architectures") or ()
+    return any(str(name).endswith("SequenceClassification") for name in names)
 
 
 def _trajectory(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -> dict[str, Any]:
@@ -221,6 +248,8 @@ def _inputs(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -> di
     if not wishes.texts:
         return {"bundled": "english-and-python", **sizes}
     paths = [beside(path, folder) for path in wishes.texts]
+    if len(paths) == 1 and _classifies(run) and _has_labels(folder / paths[0]):
+        return {"dataset": paths[0], **sizes}
     tokens = [Path(path).suffix in _TOKEN_FILES for path in paths]
     if any(tokens) and not all(tokens):
         raise ArgumentError("--texts takes texts or files of token ids (.npy, .bin), not both.")

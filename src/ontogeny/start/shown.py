@@ -65,6 +65,7 @@ def look(checkpoint: Checkpoint, inputs: Inputs) -> ModelFacts:
         blocks=_blocks(checkpoint, every),
         embedded=_matches(checkpoint, ("embed",)),
         longest=longest,
+        no_labels=_no_labels(model, inputs),
         no_copying=_no_copying(model),
     )
 
@@ -188,6 +189,14 @@ def _no_prediction(model: nn.Module, inputs: Inputs, objective: str) -> str:
         return ""
     except (OntogenyError, RuntimeError) as error:
         return str(error).split("\n")[0].rstrip(".")
+    return ""
+
+
+def _no_labels(model: nn.Module, inputs: Inputs) -> str:
+    if not any("SequenceClassification" in cls.__name__ for cls in type(model).__mro__):
+        return f"{type(model).__name__} is no classifier of texts"
+    if inputs.labels is None:
+        return "the texts have no labels: give a table with a column of labels as --texts"
     return ""
 
 

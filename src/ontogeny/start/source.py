@@ -27,7 +27,7 @@ def open_source(
     """Return the trajectory of a folder or file or, where there is none, of a Hub repository.
 
     `model` is a function that builds the module, for one that is not of transformers; `choice`
-    holds `step_from`, `only`, `exclude` and `base` of `Trajectory.from_folder`.
+    holds `step_from`, `only`, `exclude`, `key` and `base` of `Trajectory.from_folder`.
 
     Raises
     ------

@@ -41,7 +41,7 @@ def _blocks(proposal: Proposal, run_with: str) -> Iterator[list[str]]:
     yield [
         *toml.comment(f"A study of {wishes.source}, written by ontogeny {__version__}."),
         *toml.comment(f"{proposal.shown.line}."),
-        *toml.comment(f"Preset {wishes.preset}: {proposal.preset.title}."),
+        *toml.comment(f"Preset {proposal.preset.name}: {proposal.preset.title}."),
         *toml.comment(f"Run it:  {run_with}"),
         *toml.comment("All of it may be changed; wrong keys and values are refused by name."),
     ]

@@ -12,10 +12,11 @@ from .. import observables, own_code
 from ..errors import ArgumentError, OntogenyError
 from ..inputs import Inputs
 from ..inputs.own_tokenizers import as_tokenizer, character_tokenizer
+from ..observables.registry import kinds
 from ..trajectory import Trajectory
 from ..trajectory.tokenizers import named_tokenizer
 from .folder.settings import resolve_device
-from .input_tables import as_table, as_tables, check_keys, input_sets
+from .input_tables import as_list, as_table, as_tables, check_keys, input_sets
 from .study import Study
 
 T = TypeVar("T")
@@ -29,7 +30,8 @@ _HUB = {
     "cache_dir": str,
     "trust_remote_code": bool,
 }
-_FOLDER = {"step_from": str, "only": str | tuple[str, ...], "exclude": str | tuple[str, ...]}
+_PATTERNS = str | tuple[str, ...]
+_FOLDER = {"step_from": str, "only": _PATTERNS, "exclude": _PATTERNS, "key": str}
 _TRAJECTORY = {
     "base": str,
     "folder": str,
@@ -250,4 +252,14 @@ def _observable(entry: Mapping[str, Any], base: Path) -> observables.Observable:
         )
     if own_code.is_own(kind):
         return observables.make_own(kind, own_code.load(kind, base), **arguments)
-    return observables.make(kind, **arguments)
+    return observables.make(kind, **_with_paths(kind, arguments, base))
+
+
+def _with_paths(kind: Any, arguments: Mapping[str, Any], base: Path) -> dict[str, Any]:
+    """Return arguments with the paths of files as they are seen from here."""
+    cls = kinds().get(kind) if isinstance(kind, str) else None
+    names = cls.file_arguments if cls else ()
+    return {
+        name: [str(base / str(path)) for path in as_list(value)] if name in names else value
+        for name, value in arguments.items()
+    }

@@ -95,7 +95,7 @@ def of_controls(data: xr.Dataset, quantity: Quantity) -> Quantity:
 
 def _label(values: xr.DataArray) -> str:
     kinds = dict.fromkeys(kind_of(str(run)) for run in values["run"].values)
-    return f"{LABEL} ({', '.join(kinds)})"
+    return f"{LABEL} ({', '.join(kinds)})" if len(kinds) > 1 else LABEL
 
 
 def with_control_bands(
@@ -109,7 +109,7 @@ def with_control_bands(
     >>> data = xr.Dataset(values, {"step": [0, 1], "run": ["turned 0", "turned 1"]})
     >>> data, (figure,) = with_control_bands(data, [Curves("x", "X", value="x", series=None)])
     >>> figure.bands[0].label, data.x_control_high.values
-    ('control runs (turned)', array([4., 5.]))
+    ('control runs', array([4., 5.]))
     """
     drawn: list[Figure] = []
     for figure in figures:

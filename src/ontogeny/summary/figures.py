@@ -27,6 +27,37 @@ def default_figures(data: xr.Dataset, quantities: Sequence[Quantity]) -> list[Cu
     return [figure for q in quantities for figure in _figures(data, q)]
 
 
+def figures_of_one(
+    data: xr.Dataset, quantities: Sequence[Quantity], drawn: Sequence[Figure]
+) -> list[Figure]:
+    """Return figures of a single checkpoint: curves become dots beside their nulls.
+
+    A single number has none, and a distance to this very step neither; heat maps over steps and
+    heads lie over layers and heads.
+    """
+    distances = {quantity.name for quantity in quantities if quantity.relative_to}
+    return [
+        figure
+        for each in drawn
+        if each.value not in distances and (figure := _of_one(each)) is not None
+    ]
+
+
+def _of_one(figure: Figure) -> Figure | None:
+    if isinstance(figure, Heatmap) and figure.x == "step":
+        return dataclasses.replace(figure, x=figure.facet, facet=None) if figure.facet else None
+    if not isinstance(figure, Curves) or figure.x != "step":
+        return figure
+    rows = figure.series or figure.facet
+    if rows is None:
+        return None
+    names = ("id", "title", "value", "caption", "relative", "relative_label", "select", "bands")
+    same = {name: getattr(figure, name) for name in (*names, "interval")}
+    same["caption"] = figure.caption.replace("One line a layer", "One dot a layer")
+    facet = figure.facet if figure.series else None
+    return NullComparison(**same, rows=rows, facet=facet)
+
+
 def plain_figures(data: xr.Dataset, names: Names) -> list[Curves]:
     """Return curves of every variable over steps alone, or over steps and layers.
 

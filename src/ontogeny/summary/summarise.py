@@ -9,10 +9,11 @@ import xarray as xr
 from ..figures import Figure, Section, attach
 from ..quantities import Quantity
 from ..words.names import Names
+from ..words.one_model import is_one_model, value_statements
 from ..words.statements import statements
 from .bands import null_bands
 from .controls import of_controls, with_control_bands
-from .figures import default_figures, plain_figures
+from .figures import default_figures, figures_of_one, plain_figures
 from .noise import with_noise
 from .rows import chart_rows
 
@@ -24,7 +25,7 @@ def derived(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset:
             data = null_bands(with_noise(data, quantity), quantity)
             if quantity.symbol:
                 data[quantity.name].attrs.update(symbol=quantity.symbol)
-    return data.assign(chart_rows(data, quantities))
+    return data if is_one_model(data) else data.assign(chart_rows(data, quantities))
 
 
 def summarise(
@@ -64,8 +65,14 @@ def summarise(
     """
     quantities = [of_controls(data, quantity) for quantity in quantities]
     data = derived(data, quantities)
-    of_rows = statements(data, quantities)
+    one = is_one_model(data)
+    if one:  # what the loss lies below is asked of each text, and said by its own node
+        of_rows = [] if role == "track" else value_statements(data, quantities)
+    else:
+        of_rows = statements(data, quantities)
     drawn = [*default_figures(data, quantities), *figures(data)]
+    if one:
+        drawn = figures_of_one(data, quantities, drawn)
     if not drawn and not quantities:
         drawn += plain_figures(data, names or {})
     data, drawn = with_control_bands(data, drawn)

@@ -18,6 +18,7 @@ import xarray as xr
 from ..dynamics import holm
 from ..quantities import Quantity
 from ..words.levels import Levels
+from ..words.one_model import is_one_model
 from ..words.statements import statements
 from .learning import controls_needed, improved
 
@@ -79,7 +80,7 @@ def with_verdicts(
 
 
 def _with_statements(node: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset:
-    if "sentences_on_rows" not in node.attrs:
+    if "sentences_on_rows" not in node.attrs or is_one_model(node):
         return node
     others = json.loads(node.attrs["statements"])[int(node.attrs["sentences_on_rows"]) :]
     of_rows = statements(node, quantities)

@@ -25,13 +25,16 @@ from .hub.remote_code import RemoteModel
 from .hub.repository import Repositories, Repository
 from .hub.revision import HubWeights
 from .order import Choice, Order, ordered, step_of_file
-from .order.candidates import LEFT_BEHIND, OWN_MODEL
+from .order.candidates import LEFT_BEHIND, OWN_MODEL, step_of_folder
 from .order.choosing import ASKED
 from .record import planned_steps, read_record
 from .selection import check_step
 from .weights.building import Template
+from .weights.configuration import CONFIGURATION
 from .weights.files import MemoryWeights, state_tensors
 from .weights.folders import find_weights
+from .weights.formats import own_template
+from .weights.recognised import unreadable
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ def open_folder(
     choice: Choice | None = None,
     base: str | Path | None = None,
 ) -> Opened:
-    """Return the checkpoints in `folder`, or the one that is this file.
+    """Return the checkpoints in `folder`, or the one that is this file or this folder.
 
     Of adapters, step 0 is the base that they name, or the one that is given.
 
@@ -84,14 +87,11 @@ def open_folder(
     ArgumentError
         If there is neither a folder nor a file.
     CheckpointError
-        If it holds no whole checkpoint, is itself a model, or its steps can be read in two ways;
-        or if the file says no step.
+        If it holds no whole checkpoint, or its steps can be read in two ways.
     """
     choice = choice or Choice()
     if folder.is_file():
-        step, weights = step_of_file(folder, choice), find_weights(folder)
-        weights.check()
-        return (Checkpoint(step, folder.name, folder, weights, model),), Catalogue((step,))
+        return _one_model(step_of_file(folder, choice), folder, model, choice.key)
     if not folder.is_dir():
         raise ArgumentError(f"{folder} is neither a folder nor a file.")
     start = None if base is None else find_base(base, model)
@@ -104,15 +104,15 @@ def open_folder(
         return adapted, Catalogue(steps, noted=others, order=order, choice=choice)
     for step, path in paths.items():
         try:
-            weights = find_weights(path)
-            weights.check()
-            checkpoints.append(Checkpoint(step, path.name, path, weights, model))
+            checkpoints.append(_checkpoint(step, path, folder, model, choice.key))
         except CheckpointError as error:
             # Otherwise it was deleted meanwhile, as the Trainer does with old checkpoints.
             if path.exists():
                 incomplete.append((step, str(error)))
     if checkpoints and start is not None:
         checkpoints = [*with_base(tuple(checkpoints), start)]
+    if not checkpoints and not incomplete and _is_model(folder):
+        return _one_model(step_of_folder(folder), folder, model, choice.key)
     if not checkpoints:
         raise _nothing(folder, incomplete)
     steps = tuple(checkpoint.step for checkpoint in checkpoints)
@@ -122,6 +122,22 @@ def open_folder(
         steps, planned, tuple(incomplete), tuple(temporary), (), _unnumbered(order), order, choice
     )
     return tuple(checkpoints), catalogue
+
+
+def _checkpoint(
+    step: int, path: Path, run: Path, model: Template | None, key: str | None
+) -> Checkpoint:
+    """Return a checkpoint in the folder `run`, whose config.json counts where it has none.
+
+    Neither FSDP's nor DeepSpeed's checkpoints have one; the Trainer's run does when it is done.
+    """
+    weights, home = find_weights(path, key), path
+    weights.check()
+    template = own_template(weights) if model is None else model
+    places = [place for place in (path, run) if (place / CONFIGURATION).is_file()]
+    if template is None and places:
+        home = places[0]
+    return Checkpoint(step, path.name, home, weights, template)
 
 
 def _unnumbered(order: Order) -> tuple[Finding, ...]:
@@ -137,19 +153,27 @@ def _nothing(folder: Path, incomplete: list[tuple[int, str]]) -> CheckpointError
         return CheckpointError(
             f"{folder} holds {len(incomplete)} checkpoints but none is whole; step {step}: {why}"
         )
+    if (reason := unreadable(folder)) is not None:
+        return CheckpointError(f"{folder} {reason}.")
+    return CheckpointError(
+        f"{folder} holds no checkpoints; looked for folders named checkpoint-500, step500, "
+        "step-500 or step_500 with model.safetensors or pytorch_model.bin inside, for files such "
+        "as ckpt_500.pt, step=500.ckpt or 500.safetensors, or a ckpt.pt that holds its step, and "
+        "for one model: weights beside a config.json, or a single weight file."
+    )
+
+
+def _is_model(folder: Path) -> bool:
     try:
         find_weights(folder)
     except CheckpointError:
-        return CheckpointError(
-            f"{folder} holds no checkpoints; looked for folders named checkpoint-500, step500, "
-            "step-500 or step_500 with model.safetensors or pytorch_model.bin inside, and for "
-            "files such as ckpt_500.pt, step=500.ckpt or 500.safetensors, or a ckpt.pt that holds "
-            "its step."
-        )
-    return CheckpointError(
-        f"{folder} is one model, not a trajectory; give the folder that holds its checkpoints "
-        "(checkpoint-500/, checkpoint-1000/, ...)."
-    )
+        return False
+    return True
+
+
+def _one_model(step: int, path: Path, model: Template | None, key: str | None) -> Opened:
+    """Return the one checkpoint that is this file or folder."""
+    return (_checkpoint(step, path, path.parent, model, key),), Catalogue((step,))
 
 
 def open_hub(

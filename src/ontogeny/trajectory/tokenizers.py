@@ -14,6 +14,7 @@ from ..errors import CheckpointError
 from .checkpoint import Checkpoint
 from .hub.repository import list_files
 from .hub.revision import HubRevision
+from .weights.formats import gguf
 
 _FILES = (
     "tokenizer.json",
@@ -154,7 +155,8 @@ def load_tokenizer(root: Path | None, checkpoints: tuple[Checkpoint, ...]) -> An
     list_files(c.home.source for c in checkpoints if c.home.source is not None)
     holders = [c.home for c in checkpoints if _has_tokenizer(c.home)]
     if not holders:
-        return None
+        template = checkpoints[-1].home.template
+        return gguf.tokenizer(template.path) if isinstance(template, gguf.GGUFModel) else None
     _, step, names = next(iter(changed_files(holders)), (0, 0, []))
     if names:
         raise CheckpointError(

@@ -15,10 +15,12 @@ from torch import Tensor, nn
 
 from ..errors import ArgumentError, CheckpointError, TooFewCheckpointsError, check_choice
 from ..markup import html_block, html_table
+from ..own_code import unwatched
+from .adapters.weights import BaseWeights
 from .audit import audit, resolve
 from .checkpoint import Checkpoint
 from .control import Controlled, control_checkpoints
-from .findings import Findings
+from .findings import Findings, some
 from .hub.client import resolve_cache
 from .hub.names import Revisions
 from .hub.repository import Repositories, Repository, list_files
@@ -76,6 +78,7 @@ class Trajectory:
         step_from: str | None = None,
         only: str | Sequence[str] = (),
         exclude: str | Sequence[str] = (),
+        key: str | None = None,
         base: str | Path | None = None,
     ) -> Trajectory:
         """Return the trajectory of a folder of checkpoints.
@@ -99,6 +102,8 @@ class Trajectory:
             in the files, as ``"iter_num"``.
         only, exclude
             Patterns of names that are taken, and that are left out, as ``"best*"``.
+        key
+            Under which key of the files the weights stand, as ``"ema"``, where there are several.
         base
             The model that was fine-tuned, a folder or OWNER/NAME of the Hub: it is step 0. Folders
             of adapters (LoRA, rsLoRA, DoRA of peft) name theirs. Tensors of a head that it lacks
@@ -114,7 +119,7 @@ class Trajectory:
         """
         check_template(model)
         folder = Path(path).expanduser().resolve()
-        choice = Choice(step_from, only, exclude)  # type: ignore[arg-type]
+        choice = Choice(step_from, only, exclude, key)  # type: ignore[arg-type]
         checkpoints, catalogue = open_folder(folder, model, choice, base)
         title, home = folder.name, folder
         if folder.is_file():
@@ -272,6 +277,11 @@ class Trajectory:
         known = {"source": source, "name": self.title, "revisions": revisions}
         return {key: value for key, value in known.items() if value}
 
+    @property
+    def has_base(self) -> bool:
+        """Whether its first checkpoint is a base that the others were adapted from."""
+        return isinstance(self.checkpoints[0].derived, BaseWeights)
+
     def lines(self) -> list[str]:
         """Return which checkpoints there are, by what, and what was left out and why.
 
@@ -283,10 +293,13 @@ class Trajectory:
         ['2 checkpoints, steps 0 to 9']
         """
         order = self.catalogue.order
+        readings = unwatched(self.checkpoints[0].template)
+        notes = [f"not noticed if it changes: what the model's code reads by {some(readings)}"]
         if order is None:
-            return [self._reach]
+            return [self._reach, *notes[: len(readings)]]
         gone = [f"left out: step {step} ({why})" for step, why in self.catalogue.incomplete[:5]]
-        return [*order.lines([c.step for c in self.checkpoints]), *gone]
+        lines = order.lines([c.step for c in self.checkpoints])
+        return [*lines, *gone, *notes[: len(readings)]]
 
     def __len__(self) -> int:
         return len(self.checkpoints)

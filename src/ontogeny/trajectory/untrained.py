@@ -12,21 +12,27 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..errors import ArgumentError
-from .weights.transformers_models import quiet
+from .weights.building import Template, instantiate
+from .weights.transformers_models import is_pretrained, quiet
 
 _WITH_GENERATOR = {"default": "generator", "low": "low_generator"}  # names of overloads
 
 
-def untrained_like(model: nn.Module, random_state: int = 0) -> nn.Module:
+def untrained_like(
+    model: nn.Module, random_state: int = 0, build: Template | None = None
+) -> nn.Module:
     """Return a newly initialised model of the same class and size, in evaluation mode.
 
     Models of transformers are made from their configuration, with their own initialisation.
-    Others are copied, and every module is asked to reset its parameters, as those of PyTorch can.
+    Others are built anew by the function that builds them, if there is one; else they are copied,
+    and every module is asked to reset its parameters, as those of PyTorch can.
 
     Parameters
     ----------
     model
         Left as it is.
+    build
+        The user's function that builds the model.
     random_state
         Seed of the initialisation. The random state of PyTorch, which threads share, is neither
         used nor changed.
@@ -34,8 +40,9 @@ def untrained_like(model: nn.Module, random_state: int = 0) -> nn.Module:
     Raises
     ------
     ArgumentError
-        If a parameter belongs to a module that cannot be reset, or the class cannot be built from
-        its configuration.
+        If a parameter belongs to a module that cannot be reset, the class cannot be built from
+        its configuration, or what the user's function builds does not depend on the seed: then it
+        has weights of its own, and is no untrained model.
 
     Examples
     --------
@@ -46,8 +53,12 @@ def untrained_like(model: nn.Module, random_state: int = 0) -> nn.Module:
     """
     first = next(model.parameters(), None)
     # One thread at a time: while transformers loads, initialisation is off in the whole process.
-    with quiet(), _Drawn(random_state), torch.no_grad():
-        fresh = _of_transformers(model) or _reset(model)
+    with quiet(), torch.no_grad():
+        with _Drawn(random_state):
+            fresh = _of_transformers(model) or _built(build) or _reset(model)
+        if not is_pretrained(model):
+            with _Drawn(random_state + 1):
+                _check_drawn(fresh, _built(build))
     if first is not None:
         fresh = fresh.to(first.device)
     _match_dtypes(fresh, model)
@@ -103,9 +114,25 @@ def _of_transformers(model: nn.Module) -> nn.Module | None:
     except Exception as error:  # whatever a class raises that takes more than a configuration
         name, why = type(model).__name__, str(error).split("\n")[0]
         raise ArgumentError(
-            "the run has no step 0, and an untrained model of its kind cannot be made: "
+            "the run has no initialisation, and an untrained model of its kind cannot be made: "
             f"{name} cannot be built from its configuration ({why})."
         ) from error
+
+
+def _built(build: Template | None) -> nn.Module | None:
+    """Return what the user's function builds; a module is no function of theirs."""
+    if build is None or isinstance(build, nn.Module):
+        return None
+    return instantiate(build)
+
+
+def _check_drawn(one: nn.Module, other: nn.Module | None) -> None:
+    weights = [dict(each.named_parameters()) for each in (one, other) if each is not None]
+    if len(weights) == 2 and all(torch.equal(w, weights[1][n]) for n, w in weights[0].items()):
+        raise ArgumentError(
+            "an untrained model of its kind cannot be made: what model() builds does not depend "
+            "on the seed, so that its weights are none of an initialisation."
+        )
 
 
 def _reset(model: nn.Module) -> nn.Module:
@@ -116,7 +143,7 @@ def _reset(model: nn.Module) -> nn.Module:
         elif any(True for _ in module.parameters(recurse=False)):
             where = f"{path} ({type(module).__name__})" if path else type(module).__name__
             raise ArgumentError(
-                "the run has no step 0, and an untrained model of its kind cannot be made: "
+                "the run has no initialisation, and an untrained model of its kind cannot be made: "
                 f"{where} has parameters and no reset_parameters()."
             )
     return fresh

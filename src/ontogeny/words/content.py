@@ -98,6 +98,12 @@ class Content:
     headline: Mapping[str, Any] = field(default_factory=dict)
     problems: Problems = field(default_factory=Problems)
     levels: Levels = field(default_factory=Levels)
+    reference_step: int | None = None
+
+    @property
+    def one_model(self) -> bool:
+        """Whether there is one checkpoint, and so no time axis."""
+        return len(self.steps) == 1 and not self.headline
 
     @property
     def rows(self) -> list[Row]:
@@ -146,6 +152,7 @@ def read_content(result: MergedResult) -> Content:
         headline=stated("headline", {}),
         problems=problems_of(tree),
         levels=Levels.of(tree),
+        reference_step=_reference(attrs.get("reference_step")),
     )
 
 
@@ -178,6 +185,10 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {_plain(k): v if k == "select" else _plain(v) for k, v in value.items()}
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _reference(value: Any) -> int | None:
+    return int(value) if isinstance(value, int | float | np.number) and value == value else None
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -261,6 +262,8 @@ def summary_lines(tree: MergedResult) -> list[str]:
         As `compare` returns it.
     """
     compared = as_tree(tree)
+    if (compared["runs"].checkpoints == 1).all():  # single models have no course
+        return [json.loads(compared.attrs["headline"])["heading"]]
     nodes = [child.to_dataset() for child in compared.subtree if child is not compared]
     own = [node for node in nodes if node.attrs.get("role") != "runs"]
     lines = [line(group) for node in own for group in groups_of(node)]

@@ -9,6 +9,7 @@ from ..problems.problem import standing_of
 from .content import LAYER_DIMENSIONS, Content, Node
 from .formats import count, its, plain_text, plural
 from .labels import with_short_layers
+from .one_model import is_one_model
 from .rows import Row, counted_rows
 
 CLAIMED = ("reproduces", "does not reproduce", "not shown")
@@ -39,7 +40,8 @@ def mark(node: Node) -> tuple[str, str]:
     if node.role == "claims":
         return "untested", claims_sentence(node)
     if not rows:
-        return "untested", "not tested against chance"
+        once = is_one_model(node.dataset)
+        return "untested", "one checkpoint, no course" if once else "not tested against chance"
     fair = [row for row in rows if row.judgeable]
     if not fair:
         return "untested", f"too few checkpoints to judge {plural(len(rows), 'row')}"
@@ -71,6 +73,23 @@ def section_sentences(node: Node) -> list[str]:
     return [with_short_layers(text, sorted(paths)) for text in node.statements]
 
 
+def best_sentences(content: Content) -> dict[str, str]:
+    """Return one sentence of each section on a single model: names and heads that stand out first.
+
+    By the section's title. The loss has a sentence of its own.
+    """
+    nodes = [node for node in content.nodes if node.role == "development"]
+    found = {
+        node.title: min(texts, key=_place) for node in nodes if (texts := section_sentences(node))
+    }
+    return dict(sorted(found.items(), key=lambda each: _place(each[1])))
+
+
+def _place(text: str) -> int:
+    first = ("got a name", " heads surely ", "No head of")
+    return next((i for i, words in enumerate(first) if words in text), len(first))
+
+
 def studied(content: Content) -> str:
     """Return in one line what was studied: model, steps, inputs, date, version."""
     model = plain_text(content.model.get("class") or content.model.get("name") or "")
@@ -81,6 +100,8 @@ def studied(content: Content) -> str:
     unit = content.clock.removeprefix("training ").removesuffix("s")
     reach = f"{unit} {first:,}" if first == last else f"{unit}s {first:,} to {last:,}"
     steps = f"{plural(len(content.steps), 'checkpoint')}, {reach}"
+    if content.one_model:
+        steps = f"one checkpoint, of {unit} {first:,}" if first else "one model"
     version = f"ontogeny {content.version}" if content.version else ""
     day = content.created.split("T")[0]
     parts = [model, steps, *map(_input_line, content.inputs), day, version]

@@ -9,7 +9,7 @@ from sklearn.decomposition import PCA
 
 from ontogeny import geometry
 from ontogeny.errors import ArgumentError, NonFiniteError
-from ontogeny.features.weights.projection import BlockEnergies
+from ontogeny_papers.geometry.projection import BlockEnergies
 
 
 def path(steps=12, size=40, seed=0, offset=0.0):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import rankdata
 
-from ontogeny.dynamics.trends import neighbour_residuals
+from .trends import neighbour_residuals
 
 JUMPS = 3
 PERIODS = 24

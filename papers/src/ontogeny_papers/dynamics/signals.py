@@ -16,13 +16,13 @@ from ontogeny.dynamics.series import (
     checked_values,
     numbers,
 )
-from ontogeny.dynamics.trends import FEWEST_FOR_A_TREND, NEIGHBOURS, detrend, neighbour_residuals
 from ontogeny.errors import ArgumentError
 
 from .mutual_information import mutual_information
 from .shared_structure import FREE, shared_structure, structure_p
 from .smoothing import rolling_mean
 from .surrogates import random_factors
+from .trends import FEWEST_FOR_A_TREND, NEIGHBOURS, detrend, neighbour_residuals
 from .warping import dtw
 
 SLOW_SURROGATES = 99

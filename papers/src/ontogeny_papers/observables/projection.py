@@ -13,16 +13,17 @@ import xarray as xr
 from ontogeny import geometry
 from ontogeny.capture.blocks import WeightBlock
 from ontogeny.errors import ArgumentError, CheckpointError, NonFiniteError, check_whole
-from ontogeny.features.updates.commutators import Commutator
-from ontogeny.features.updates.field import Vector, norm
-from ontogeny.features.updates.observable import Commutators, measures
-from ontogeny.features.updates.pairs import FEWEST as FEWEST_PAIRS
-from ontogeny.features.weights.parameters import block_values, parameter_blocks
-from ontogeny.features.weights.projection import BlockEnergies
+from ontogeny.features.weights.norms import block_values, parameter_blocks
 from ontogeny.figures import Section
 from ontogeny.observables.base import Run
 from ontogeny.quantities import Quantity
 from ontogeny.words.names import Names
+
+from ..geometry.projection import BlockEnergies
+from ..updates.commutators import Commutator
+from ..updates.field import Vector, norm
+from ..updates.pairs import FEWEST as FEWEST_PAIRS
+from .commutators import Commutators, measures
 
 VECTORS = ("commutator", "gradient", "difference of gradients")
 BASES = ("run so far", "whole run")

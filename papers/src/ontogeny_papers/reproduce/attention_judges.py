@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from ontogeny.features.wordspace.order import first_crossing, learning_order
+from ontogeny.features.wordspace.order import first_crossing
 
 from ..observables.readout.attention import settling_step
+from ..semantics.learned_order import learning_order
 from .evidence import LEVEL, Found, each, if_finite, listed, spread, unanimous
 from .ranks import growing_null
 from .verdicts import Verdict

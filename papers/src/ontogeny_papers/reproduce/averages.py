@@ -14,9 +14,9 @@ from ontogeny.figures import Band, Curves, Figure, NullComparison, Scatter, Sect
 from ontogeny.observables import Observable
 from ontogeny.quantities import Quantity
 from ontogeny.summary.figures import default_figures
-from ontogeny.summary.runs import mean_of_seeds
 
 from .ranks import below_random_order, by_kind
+from .seeds import mean_of_seeds
 
 _MOST = 8  # values in a sentence; more are left to the figure
 _SPECIAL: dict[str, tuple[Quantity, ...]] = {

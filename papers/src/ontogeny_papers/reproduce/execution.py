@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ontogeny.features.updates.observable import Commutators
 from ontogeny.features.weights.rank import WeightRank
 from ontogeny.observables import Observable
 
+from ..observables.commutators import Commutators
 from ..observables.projection import Projection
 from ..observables.readout.accuracy import ReadoutAccuracy
 from ..observables.readout.attention import ReadoutAttention

@@ -10,8 +10,9 @@ from scipy.stats import rankdata
 
 from ontogeny.arrays import matrix, to_numpy
 from ontogeny.errors import ArgumentError, check_number, check_type, check_whole
-from ontogeny.features.wordspace.order import first_crossing, learning_order
+from ontogeny.features.wordspace.order import first_crossing
 
+from .learned_order import learning_order
 from .predicted import PredictedOrder
 
 _DRAWS = 999

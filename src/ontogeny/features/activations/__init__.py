@@ -9,7 +9,6 @@ PUBLIC = {
         "between_steps": ["StepSimilarity"],
         "decay": ["ActivationDecay"],
         "dimensions": ["EffectiveDimensions"],
-        "path": ["ActivationPath"],
         "similarity": ["Similarity"],
     },
 }

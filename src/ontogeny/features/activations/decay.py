@@ -46,7 +46,7 @@ class ActivationDecay(OfSampledActivations):
     kind: ClassVar[str] = "activation-decay"
     question: ClassVar[str] = "How far are a layer's activations from those of the last checkpoint?"
     presets: ClassVar[Presets] = (
-        PresetEntry(("quick", "standard", "everything"), SOME_LAYERS, 130),
+        PresetEntry(("quick", "standard", "fine-tuning", "everything"), SOME_LAYERS, 130),
     )
     version: ClassVar[int] = 3
     quantities: ClassVar[tuple[Quantity, ...]] = (

@@ -14,7 +14,7 @@ from scipy.linalg import eigvalsh_tridiagonal
 
 from ... import geometry
 from ...figures import Section
-from ...geometry.spectra import centred
+from ...geometry.rank import centred
 from ...observables.base import Reading, by_layer
 from ...observables.catalogued import SOME_LAYERS, PresetEntry, Presets
 from ...observables.of_activations import OfSampledActivations
@@ -53,7 +53,9 @@ class EffectiveDimensions(OfSampledActivations):
 
     kind: ClassVar[str] = "effective-dimensions"
     question: ClassVar[str] = "How many directions does a layer use?"
-    presets: ClassVar[Presets] = (PresetEntry(("quick", "everything"), SOME_LAYERS, 140),)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("quick", "everything", "one-model"), SOME_LAYERS, 140),
+    )
     version: ClassVar[int] = 3
     quantities: ClassVar[tuple[Quantity, ...]] = (
         _measure(

@@ -50,7 +50,9 @@ class AttentionEntropy(Observable):
     requires: ClassVar[str] = "texts, attention maps"
     price: ClassVar[str] = PASS
     obstacles: ClassVar[tuple[str, ...]] = ("no_maps",)
-    presets: ClassVar[Presets] = (PresetEntry(("standard", "circuits", "everything"), {}, 160),)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("standard", "circuits", "fine-tuning", "everything", "one-model"), {}, 160),
+    )
     version: ClassVar[int] = 3
     kept: ClassVar[tuple[str, ...]] = (*SHOWN, PIECES)
     variables: ClassVar[Names] = {

@@ -62,7 +62,7 @@ class CopyingHeads(Observable):
     requires: ClassVar[str] = "weights of a known family"
     price: ClassVar[str] = "a product of both vocabulary matrices at each step"
     obstacles: ClassVar[tuple[str, ...]] = ("no_copying",)
-    presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything"), {}, 240),)
+    presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything", "one-model"), {}, 240),)
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "strongest_copying",

@@ -15,9 +15,9 @@ from ...observables.base import Observable, by_layer
 from ...observables.catalogued import PresetEntry, Presets
 from ...quantities import Measured, Quantity
 from ...words.names import Names
+from ...words.one_model import alike, is_one_model
 from .initial import at_first_step
-from .reading import HeadReading, HeadScores
-from .scores import SCORES
+from .reading import SCORES, HeadReading, HeadScores
 
 _SCORED = ("head_score", "strongest_score")
 _NULLS = {
@@ -77,7 +77,7 @@ class AttentionHeads(Observable):
     requires: ClassVar[str] = "a tokenizer or texts, attention maps"
     price: ClassVar[str] = "one pass over 64 random sequences at each step"
     obstacles: ClassVar[tuple[str, ...]] = ("no_maps",)
-    presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything"), {}, 230),)
+    presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything", "one-model"), {}, 230),)
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "strongest_score",
@@ -160,6 +160,10 @@ class AttentionHeads(Observable):
 
         return by_layer(found.repeated, one).assign_coords(score=list(SCORES))
 
+    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+        """Return which heads stand out, where there is one checkpoint."""
+        return _of_one_model(data) if is_one_model(data) and "head_score" in data else []
+
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the cells with the scores of all heads at the first checkpoint.
 
@@ -170,6 +174,40 @@ class AttentionHeads(Observable):
         first = at_first_step(data, "head_score", ("layer", "head"))
         firsts = {} if first is None else {f"{name}_first": first for name in _SCORED}
         return data.assign(repeats | firsts)
+
+
+def _of_one_model(data: xr.Dataset) -> list[str]:
+    """Say which heads stand out of one checkpoint, beside what the same places get by chance.
+
+    An induction or duplicate-token head stands out where its interval over sequences lies above
+    every head on sequences without repetition. A previous-token head needs no repetition, so that
+    only equal attention is told.
+    """
+    found = []
+    for score in data.score.values:
+        one = data.sel(score=score).isel(step=0)
+        values = one.head_score.transpose("layer", "head")
+        layer, head = np.unravel_index(np.nanargmax(values.values), values.shape)
+        best, equal = float(values[layer, head]), float(np.max(one.head_score_equal))
+        where = f"head {int(values['head'][head])} of {values.layer.values[layer]}"
+        name, count = f"{score} head", int(values.notnull().sum())
+        if score == "previous-token":
+            write = alike([0.1])
+            found.append(
+                f"The strongest {name} is {where}: {write(best)} of its attention, where equal "
+                f"attention would give {write(equal)}."
+            )
+            continue
+        chance = float(one.head_score_unrepeated.max())
+        low = one.get("head_score_low", one.head_score)
+        standing, write = int((low > chance).sum()), alike([0.1])
+        some = f"{standing:,} of {count:,} heads surely score"
+        some = some if standing else f"No head of {count:,} surely scores"
+        found.append(
+            f"{some} higher in {score} than every head without repetition "
+            f"({write(chance)} at most); the strongest is {where} with {write(best)}."
+        )
+    return [found[-1], *found[:-1]]  # induction first
 
 
 def strongest(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -10,16 +10,16 @@ import xarray as xr
 def at_first_step(data: xr.Dataset, name: str, over: Sequence[str]) -> xr.DataArray | None:
     """Return a variable at the first step that holds it, with some dimensions as one, of draws.
 
-    None where no step holds it.
+    None where no step holds it, or there is one checkpoint alone.
 
     Examples
     --------
-    >>> values = [[[float("nan"), 1.0]], [[2.0, 3.0]]]
+    >>> values = [[[float("nan")] * 2], [[2.0, 3.0]]]
     >>> data = xr.Dataset({"x": (("step", "layer", "head"), values)})
-    >>> at_first_step(data.isel(step=[1]), "x", ("layer", "head")).values.tolist()
+    >>> at_first_step(data, "x", ("layer", "head")).values.tolist()
     [2.0, 3.0]
     """
-    if name not in data or "step" not in data[name].dims:
+    if name not in data or data.sizes.get("step", 0) < 2 or "step" not in data[name].dims:
         return None
     known = data[name].dropna("step", how="all")
     if not known.sizes["step"]:

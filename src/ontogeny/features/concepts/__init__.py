@@ -9,17 +9,12 @@ PUBLIC = {
         "describe.neighbours": ["neighbours"],
         "describe.rows": ["orientation"],
         "describe.tokens": ["strongest_tokens"],
-    },
-    "distances": {
-        "matching": ["matching_level"],
-        "tracking": ["tracks"],
+        "meaning.classes": ["class_names", "word_coherence"],
     },
     "observables": {
         "dictionaries": ["Concepts"],
-        "distances": ["ConceptDistances"],
         "effects": ["ConceptEffects"],
         "joint": ["JointConcepts"],
-        "tracks": ["ConceptTracks"],
         "vocabulary": ["VocabularyConcepts"],
     },
 }

@@ -35,12 +35,14 @@ from ...observables.rotations import Rotations
 from ...quantities import Quantity
 from ...units import Units
 from ...words.names import Names
+from ...words.one_model import is_one_model
 from .described import DESCRIBED
 from .describer import Describer
 from .dictionaries_described import (
     KEPT_OF_STATE,
     NAMED,
     describing,
+    named_words,
     with_named,
     with_untrained,
 )
@@ -89,8 +91,8 @@ class Concepts(FromExtractor):
         How the dictionaries W_t of every step, those of a refit, and ``code_coordinates`` are
         stored: ``"float32"``, ``"float16"`` (half the bytes, numbers right to 0.05 %), or
         ``"none"``. Distances are computed before and do not change. A step and layer of m features
-        and r concepts takes 4 m r bytes in float32; observables of this node's dictionaries
-        (`ConceptDistances`, `ConceptTracks` and the like) need them.
+        and r concepts takes 4 m r bytes in float32; observables of this node's dictionaries,
+        as the papers have, need them.
     options
         Further arguments of the extractor.
     examples
@@ -136,8 +138,13 @@ class Concepts(FromExtractor):
             {"n_concepts": "$concepts", **SOME_LAYERS, "extractor": "ica"},
             70,
         ),
+        PresetEntry(
+            ("one-model",),
+            {"n_concepts": "$concepts", **SOME_LAYERS, "extractor": "ica", "examples": 4},
+            50,
+        ),
     )
-    version: ClassVar[int] = 7
+    version: ClassVar[int] = 8
     kept: ClassVar[tuple[str, ...]] = KEPT_OF_STATE
     uses_noise: ClassVar[bool] = True
     variables: ClassVar[Names] = {
@@ -312,7 +319,8 @@ class Concepts(FromExtractor):
         """Return how many fits did not converge."""
         fits = data.converged.values
         failed, count = int((fits == 0).sum()), int(np.isfinite(fits).sum())
-        return [f"{failed} of {count} fits did not converge."] if failed else []
+        named = named_words(data) if is_one_model(data) else []
+        return [*named, *([f"{failed} of {count} fits did not converge."] if failed else [])]
 
     @property
     def _describer(self) -> Describer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,9 +12,14 @@ import xarray as xr
 
 from ...observables.base import Reading, Run
 from ...quantities import Quantity
+from ...words.formats import joined, plural
 from .describe.rows import orientation
 from .described import near, tidied, vocabulary
 from .describer import Describer, Untrained
+from .meaning.naming import chosen_names
+
+SHOWN = 6
+"""Names in one sentence."""
 
 KEPT_OF_STATE = ("piece_text", "concentration_untrained", "unnamed_because")
 
@@ -81,8 +87,34 @@ def with_named(data: xr.Dataset) -> xr.Dataset:
     """
     if "name" not in data:
         return data
-    data = tidied(data)
+    data = tidied(chosen_names(data))
     known = data["concentration"].notnull().any("concept") & (data["unnamed_because"] == "")
     if not known.any():
         return data
     return data.assign(named=(data["name"] != "").sum("concept").where(known))
+
+
+def named_words(data: xr.Dataset) -> list[str]:
+    """Return how many concepts of a single checkpoint got a name, and which, layer by layer."""
+    if "name" not in data:
+        return []
+    found = []
+    total = _named(data, f"{plural(data.sizes['layer'], 'layer')}")
+    for layer in data.layer.values:
+        one = data.sel(layer=layer).isel(step=0)
+        if because := str(one.unnamed_because.item()):
+            found.append(f"No concept of {layer} can get a name: {because}.")
+        else:
+            found.append(_named(one, str(layer)))
+    return [total, *found] if len(found) > 1 and (data["name"] != "").any() else found
+
+
+def _named(data: xr.Dataset, where: str) -> str:
+    """Return how many got a name, and the names that most concepts have."""
+    names = Counter(map(str, data["name"].values.ravel()))
+    del names[""]
+    count = int(data.concentration.notnull().sum())
+    listed = joined([f"“{name}”" for name, _ in names.most_common(SHOWN)])
+    some = f"{names.total()} of {count}" if names else f"None of the {count}"
+    such = "" if not names else ": " if len(names) <= SHOWN else ", such as "
+    return f"{some} concepts of {where} got a name{such}{listed}."

@@ -7,7 +7,6 @@ PUBLIC = {
     },
     "observables": {
         "learning": ["LearningDynamics"],
-        "regimes": ["Regimes"],
     },
 }
 """The names that it gives to public modules, and which of its own modules defines each."""

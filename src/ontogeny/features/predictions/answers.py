@@ -16,7 +16,9 @@ from ...observables.of_predictions import OfPredictions
 from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
 from ...observables.word_frequencies import shares_elsewhere
 from ...quantities import Measured, Quantity
+from ...words.formats import sentence_start
 from ...words.names import Names
+from ...words.one_model import is_one_model
 from .choice import choose_gaps
 from .gap_texts import labelled
 from .gaps import Gaps, check_sentences, gaps_at, given_gaps
@@ -67,7 +69,11 @@ class Predictions(OfPredictions):
     question: ClassVar[str] = "What does the model say in gaps of sentences, and is it right?"
     price: ClassVar[str] = "a few texts"
     presets: ClassVar[Presets] = (
-        PresetEntry(("quick", "standard", "circuits", "everything"), PREDICTED, 20),
+        PresetEntry(
+            ("quick", "standard", "circuits", "fine-tuning", "everything", "one-model"),
+            PREDICTED,
+            20,
+        ),
     )
     kept: ClassVar[tuple[str, ...]] = (
         *("right_id", "frequency", "frequent_id", "frequent_share"),
@@ -208,6 +214,8 @@ class Predictions(OfPredictions):
         known = bool((data.right_id >= 0).any())
         columns = [Column("gap_text", "text"), Column("right_text", "right")] if known else []
         columns = columns or [Column("gap_text", "text")]
+        if is_one_model(data):
+            return [_of_one_model(columns)]
         columns += [Column("answer_at_first", "first step"), Column("answer_at_last", "last step")]
         columns += [Column("right_leads_from", "right from step on")] if known else []
         table = Table(
@@ -231,7 +239,18 @@ class Predictions(OfPredictions):
         """Return in how many gaps the right token leads, and how many share one answer."""
         if "right_leads_from" not in data:
             return []
-        return [*filter(None, [_shared(data)]), *_led(data)]
+        found = [*filter(None, [_shared(data)]), *_led(data)]
+        if is_one_model(data):
+            step = f"t step {int(data.step[0]):,}"
+            found = [text.replace(f"A{step}, ", "").replace(f"A{step} t", "T") for text in found]
+            found = [text.replace("At no step do two", "No two") for text in found]
+        return [sentence_start(text) for text in found]
+
+
+def _of_one_model(columns: Sequence[Column]) -> Table:
+    caption = "First answers with their probabilities."
+    shown = [*columns, Column("answer_at_last", "answer")]
+    return Table("answers", "What it puts in the gap", columns=shown, rows="gap", caption=caption)
 
 
 def _shared(data: xr.Dataset) -> str:

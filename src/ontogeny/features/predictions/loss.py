@@ -23,6 +23,7 @@ from ...observables.of_predictions import OfPredictions
 from ...observables.word_frequencies import blind_guess, guesses
 from ...quantities import Measured, Quantity
 from ...words.names import Names
+from ...words.one_model import alike, is_one_model
 from . import renamed_words
 
 LINES = {
@@ -86,7 +87,11 @@ class Loss(OfPredictions):
     question: ClassVar[str] = "How well does the model predict these texts?"
     price: ClassVar[str] = PASS
     presets: ClassVar[Presets] = (
-        PresetEntry(("quick", "standard", "weights", "circuits", "everything"), PREDICTED, 10),
+        PresetEntry(
+            ("quick", "standard", "weights", "circuits", "fine-tuning", "everything", "one-model"),
+            PREDICTED,
+            10,
+        ),
     )
     version: ClassVar[int] = 5
     role: ClassVar[str] = "track"
@@ -184,6 +189,8 @@ class Loss(OfPredictions):
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return how the loss stands to the lines; of a blind guess only that it never beat it."""
         below = [line for line in LINES if f"loss_below_{line}" in data]
+        if is_one_model(data):
+            return _of_one_model(data, below)
         lines = [_sentence(data, line) for line in below]
         renamed = renamed_words.sentence(data)
         return [*_no_better_than_blind(data), *lines, *_gain_words(data), *renamed]
@@ -256,6 +263,27 @@ def _no_better_than_blind(data: xr.Dataset) -> list[str]:
     if not data.loss.notnull().any() or (data.loss < data.loss_uniform).any():
         return []
     return [f"The loss is never below that of a blind guess ({float(data.loss_uniform):.2f} nats)."]
+
+
+def _of_one_model(data: xr.Dataset, lines: Sequence[str]) -> list[str]:
+    """Say what one checkpoint's loss is, and below which lines it lies whichever texts are chosen.
+
+    That is asked by the differences of each text: a loss may lie surely below a line whose
+    interval overlaps its own.
+    """
+    loss, blind = float(data.loss.item()), float(data.loss_uniform)
+    levels = {line: float(data[f"loss_{line}"].values.ravel()[-1]) for line in lines}
+    write = alike([loss, blind, *levels.values()])
+    found = [f"The loss is {write(loss)} nats per token; a blind guess costs {write(blind)}."]
+    for line, level in levels.items():
+        words = f"that of {LINES[line]} ({write(level)} nats)"
+        if not loss < level:
+            found.append(f"It is not below {words}.")
+        elif np.isfinite(data[f"loss_below_{line}_high"]):
+            found.append(f"It is below {words}.")
+        else:
+            found.append(f"It is below {words} on these texts, but not surely on others.")
+    return found
 
 
 def _gain_words(data: xr.Dataset) -> list[str]:

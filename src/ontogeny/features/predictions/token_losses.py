@@ -61,7 +61,7 @@ class TokenLosses(OfPredictions):
     question: ClassVar[str] = "Which words of a text are learned, and when?"
     price: ClassVar[str] = "a few texts"
     presets: ClassVar[Presets] = (
-        PresetEntry(("standard", "circuits", "everything"), PREDICTED, 30),
+        PresetEntry(("standard", "circuits", "everything", "one-model"), PREDICTED, 30),
     )
     version: ClassVar[int] = 2
     kept: ClassVar[tuple[str, ...]] = (

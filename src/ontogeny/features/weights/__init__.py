@@ -13,10 +13,7 @@ PUBLIC = {
             "walk_participation_ratio",
         ],
         "projection": [
-            "block_matched_control",
             "principal_basis",
-            "random_subspace_control",
-            "sampled_subspace_control",
         ],
         "snapshots": ["gram"],
         "subspaces": ["principal_angles", "random_subspace_angles", "subspace_overlap"],
@@ -24,7 +21,7 @@ PUBLIC = {
     "observables": {
         "learning_coefficient": ["LearningCoefficient"],
         "norms": ["WeightNorms"],
-        "orientation": ["Orientation", "orientation_across_runs"],
+        "orientation": ["Orientation"],
         "rank": ["WeightRank"],
     },
 }

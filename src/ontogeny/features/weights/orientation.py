@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
@@ -12,15 +11,14 @@ from typing import ClassVar
 import numpy as np
 import xarray as xr
 
-from ... import capture, geometry
+from ... import geometry
 from ...dynamics.multiple import false_discovery
-from ...errors import ArgumentError, check_whole
-from ...figures import Figure, Heatmap, Section, attach
+from ...errors import ArgumentError
+from ...figures import Figure, Heatmap, Section
 from ...needs import Need, Weights
 from ...observables.base import BlockReading, Observable
 from ...observables.catalogued import PresetEntry, Presets
-from ...trajectory import Trajectory
-from ...words.names import Names, named
+from ...words.names import Names
 from .projection import principal_coefficients
 from .snapshots import SnapshotGram
 
@@ -123,117 +121,24 @@ class Orientation(Observable):
         directions = np.nan_to_num(data.directions.values).astype(int)
         tables = data.basis.transpose("block", "component", "coordinate").values
         bases = [t[:d, :s].T for t, d, s in zip(tables, directions, sizes, strict=True)]
-        compared = _compared(bases, _null(self.n_draws, self.random_state))
+        compared = compared_bases(bases, overlap_null(self.n_draws, self.random_state))
         data = data.drop_vars(["basis", "component", "coordinate"])
         data = data.assign({name: (("block", "block_"), table) for name, table in compared.items()})
         return data.assign_coords(block_=data.block.values)
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
         """Return the overlaps as a map."""
-        return [_heatmap("block", "block_")]
+        return [overlap_map("block", "block_")]
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return how many pairs overlap more than random subspaces do."""
-        return _statements(data, "pairs of matrices of the same size")
-
-
-def orientation_across_runs(
-    runs: Mapping[str, Trajectory],
-    blocks: str | Sequence[str] = ("q", "k", "v", "o"),
-    k: int = 3,
-    n_draws: int = 2000,
-    random_state: int = 0,
-) -> xr.Dataset:
-    """Compare the principal directions of the same weight matrix between runs (seeds).
-
-    Parameters
-    ----------
-    runs
-        Trajectories by name, at least two, of models of the same shapes.
-    blocks, k, draws, random_state
-        As in `Orientation`.
-
-    Returns
-    -------
-    xarray.Dataset
-        ``overlap``, ``chance`` (its expectation s/m for random subspaces), ``ratio``, ``p_value``
-        with dims ``(block, run, run_)``, NaN on the diagonal; ``p_corrected`` (false discovery rate
-        over all pairs); ``angle(block, run, run_, component)``, the principal angles in radians.
-        With a figure and sentences, as in a study's result.
-
-    Raises
-    ------
-    ArgumentError
-        If there are fewer than two runs, one of them has a single step, or the shapes of a block
-        differ.
-    LayerMatchError
-        If a pattern matches no weight matrix.
-
-    Examples
-    --------
-    >>> from torch import nn
-    >>> def run():
-    ...     return Trajectory.from_models({step: nn.Linear(8, 8) for step in (0, 1, 2)})
-    >>> found = orientation_across_runs({"seed 0": run(), "seed 1": run()}, "weight", k=1)
-    >>> dict(found.overlap.sizes)
-    {'block': 1, 'run': 2, 'run_': 2}
-    """
-    if len(runs) < 2:
-        raise ArgumentError(f"runs must hold at least two trajectories; got {len(runs)}.")
-    k, n_draws = check_whole("k", k), check_whole("n_draws", n_draws)
-    short = [name for name, run in runs.items() if len(run) < 2]
-    if short:
-        raise ArgumentError(f"a path needs at least 2 steps; {', '.join(short)} has 1.")
-    names = list(runs)
-    with runs[names[0]][int(runs[names[0]].steps[0])].open() as reader:
-        matched = capture.match_blocks(reader, blocks)
-    null, found, angles = _null(n_draws, random_state), [], []
-    for block in matched:
-        bases = [geometry.principal_basis(_path(run, block), k) for run in runs.values()]
-        if len({len(basis) for basis in bases}) > 1:
-            sizes = ", ".join(f"{n}: {len(basis)}" for n, basis in zip(names, bases, strict=True))
-            raise ArgumentError(f"{block} has another number of entries in other runs: {sizes}.")
-        found.append(_compared(bases, null))
-        angles.append(_angles(bases, k))
-    tables = {name: np.stack([each[name] for each in found]) for name in found[0]}
-    tables["p_corrected"] = _corrected(tables["p_value"])
-    dims = ("block", "run", "run_")
-    data = xr.Dataset(
-        {name: (dims, table) for name, table in tables.items()}
-        | {"angle": ((*dims, "component"), np.stack(angles))},
-        coords={"block": matched, "run": names, "run_": names},
-    )
-    data = named(data, {**Orientation.variables, "angle": ("principal angle", "rad")})
-    sentences = _statements(data, "pairs of runs and matrices")
-    figure = _heatmap("run", "run_", facet="block")
-    return attach(data, Orientation.section, [figure], sentences, Orientation.role)
-
-
-def _angles(bases: Sequence[np.ndarray], k: int) -> np.ndarray:
-    """Return the principal angles of every two bases, NaN beyond the directions that they have."""
-    angles = np.full((len(bases), len(bases), k), np.nan)
-    for i, j in itertools.permutations(range(len(bases)), 2):
-        if bases[i].shape[1] and bases[j].shape[1]:
-            own = geometry.principal_angles(bases[i], bases[j])
-            angles[i, j, : len(own)] = own
-    return angles
-
-
-def _path(run: Trajectory, name: str) -> np.ndarray:
-    """Return a block over all steps of a run, (T, entries)."""
-    with ExitStack() as stack:
-        readers = [stack.enter_context(checkpoint.open()) for checkpoint in run]
-        configuration = run[int(run.steps[0])].configuration()
-        block = capture.weight_block(readers[0], name, configuration)
-        return np.stack(
-            [block.rows(r, 0, block.shape[0]).float().numpy().reshape(-1) for r in readers]
-        )
+        return overlap_statements(data, "pairs of matrices of the same size")
 
 
 Null = Callable[[int, int, int], np.ndarray]
 
 
-def _null(n_draws: int, random_state: int) -> Null:
+def overlap_null(n_draws: int, random_state: int) -> Null:
     """Return a function that draws overlaps of random subspaces, once for each three sizes."""
 
     @cache
@@ -244,7 +149,7 @@ def _null(n_draws: int, random_state: int) -> Null:
     return drawn
 
 
-def _compared(bases: Sequence[np.ndarray], null: Null) -> dict[str, np.ndarray]:
+def compared_bases(bases: Sequence[np.ndarray], null: Null) -> dict[str, np.ndarray]:
     """Return overlap, chance, ratio and p-values of every two bases (entries, directions).
 
     NaN on the diagonal, and for bases of other sizes or too many directions.
@@ -261,11 +166,11 @@ def _compared(bases: Sequence[np.ndarray], null: Null) -> dict[str, np.ndarray]:
         for name, value in zip(names, (overlap, s / entries, p_value), strict=True):
             tables[name][i, j] = tables[name][j, i] = value
     tables["ratio"] = tables["overlap"] / tables["chance"]
-    tables["p_corrected"] = _corrected(tables["p_value"])
+    tables["p_corrected"] = corrected_pairs(tables["p_value"])
     return tables
 
 
-def _corrected(p_values: np.ndarray) -> np.ndarray:
+def corrected_pairs(p_values: np.ndarray) -> np.ndarray:
     """Return Benjamini and Hochberg's p-values; the last two dimensions hold every pair twice."""
     corrected = false_discovery(np.where(_pairs(p_values), p_values, np.nan))
     return np.fmax(corrected, np.swapaxes(corrected, -1, -2))
@@ -276,7 +181,8 @@ def _pairs(p_values: np.ndarray) -> np.ndarray:
     return np.isfinite(p_values) & np.triu(np.ones(p_values.shape[-2:], dtype=bool), 1)
 
 
-def _statements(data: xr.Dataset, what: str) -> list[str]:
+def overlap_statements(data: xr.Dataset, what: str) -> list[str]:
+    """Return in how many of the pairs that could be compared the directions overlap."""
     p_values = data.p_corrected.values
     known = _pairs(p_values)
     if not known.any():
@@ -292,7 +198,8 @@ def _statements(data: xr.Dataset, what: str) -> list[str]:
     ]
 
 
-def _heatmap(y: str, x: str, facet: str | None = None) -> Heatmap:
+def overlap_map(y: str, x: str, facet: str | None = None) -> Heatmap:
+    """Return the overlaps of all pairs as cells."""
     return Heatmap(
         "overlap",
         "Overlap of principal directions, relative to chance",

@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from ... import geometry
+from ...capture.blocks import kind_of_block
 from ...dynamics.multiple import false_discovery
 from ...errors import ArgumentError, check_number
 from ...figures import Figure, Section
@@ -208,7 +209,7 @@ class WeightRank(Observable):
 
         A correction of the family-wise error would ask each matrix for more draws than it has.
         """
-        kinds = [_kind(str(block)) for block in data.block.values]
+        kinds = [kind_of_block(str(block)) for block in data.block.values]
         data = data.assign(
             p_corrected=("block", false_discovery(data.p_lower)),
             p_early_corrected=("block", false_discovery(data.p_early)),
@@ -281,11 +282,3 @@ def _by_module(to_last: xr.DataArray) -> xr.DataArray:
     order = [m for m in dict.fromkeys(modules) if m in set(squares.block.values)]
     distance = (squares**0.5).sel(block=order).rename(block="layer")
     return distance.transpose("layer", "step")
-
-
-def _kind(block: str) -> str:
-    """Return what a block is: ``q_proj`` of ``layers.0.q_proj.weight``, part of a fused one."""
-    name, _, part = block.partition("#")
-    parts = [p for p in name.split(".") if not p.isdigit()]
-    kind = parts[-2] if len(parts) > 1 else parts[-1]
-    return f"{kind}#{part}" if part else kind

@@ -6,12 +6,12 @@ PUBLIC = {
     },
     "semantics": {
         "cloze": ["cloze_support"],
-        "concepts": ["embedding_concepts", "svd_concepts"],
+        "contexts": ["shuffled_next_words"],
+        "concepts": ["svd_concepts"],
         "corpus": ["token_stream", "word_stream"],
-        "order": ["first_crossing", "learning_order"],
-        "orthant": ["orthants", "refinement_tree"],
-        "shuffled": ["shuffled_next_words"],
-        "support": ["support_from_pairs", "support_matrix"],
+        "order": ["first_crossing"],
+        "orthant": ["orthants"],
+        "support": ["support_matrix"],
         "support_file": ["load_support", "save_support"],
     },
 }

@@ -18,12 +18,12 @@ from ...observables.crossing import crossing
 from ...observables.of_predictions import OfPredictions
 from ...quantities import Measured, Quantity
 from ...words.names import Names
-from .class_costs import ClassCosts
+from ...words.one_model import is_one_model
+from .class_costs import ClassCosts, as_frequent, renamings
 from .concepts import svd_concepts
 from .contexts import corpus_support
 from .order import first_crossing
 from .orthant import signatures
-from .renaming import as_frequent, renamings
 
 _DEEPEST = 8
 _GAINS = {
@@ -90,7 +90,9 @@ class TextStatistics(OfPredictions):
     )
     price: ClassVar[str] = DISTRIBUTIONS
     presets: ClassVar[Presets] = (
-        PresetEntry(("standard", "circuits", "everything"), {"loss": "loss", **PREDICTED}, 40),
+        PresetEntry(
+            ("standard", "circuits", "everything", "one-model"), {"loss": "loss", **PREDICTED}, 40
+        ),
     )
     summary_only: ClassVar[tuple[str, ...]] = ("loss",)
     quantities: ClassVar[tuple[Quantity, ...]] = (
@@ -191,6 +193,8 @@ class TextStatistics(OfPredictions):
         """Add the step at which each statistic is reached, with those of the loss."""
         if "class_information_of_text" not in data:
             return data
+        if is_one_model(data):  # what is known has no step from which on it is
+            return data.assign(exchanged=data.exchanged.isel(step=0, drop=True))
         rows = self._of_classes(data)
         if self.loss is not None and self.loss in nodes:
             rows = _with_loss(rows, nodes[self.loss])
@@ -241,6 +245,8 @@ class TextStatistics(OfPredictions):
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return what is known of the classes in the end, and in which order it came."""
+        if is_one_model(data) and "exchanged" in data:
+            return [_exchanged(data)]
         if "reached_step" not in data:
             return []
         end = data.class_information.dropna("step", how="all").isel(step=-1)
@@ -252,9 +258,14 @@ class TextStatistics(OfPredictions):
         ]
         return [
             f"At the last step the model knows of the class of a token: {', '.join(parts)}.",
-            f"{float(data.exchanged):.0%} of these tokens are words that can take another class.",
+            _exchanged(data),
             *_order_words(data),
         ]
+
+
+def _exchanged(data: xr.Dataset) -> str:
+    share = f"{float(data.exchanged):.0%} of these tokens"
+    return f"{share} are words that can take another class in the null."
 
 
 def _with_loss(

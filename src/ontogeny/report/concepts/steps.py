@@ -86,8 +86,10 @@ def _of_steps(content: Content, node: Node, title: str, share: int) -> list[Fitt
             of_step(node, int(place)),
             f"{title}, step {step_text(steps[place])}",
             max(share // count, 1),
-            f"fitted to step {step_text(steps[place])} alone; other steps have concepts of their "
-            "own",
+            "fitted to this model"
+            if content.one_model
+            else f"fitted to step {step_text(steps[place])} alone; other steps have concepts of "
+            "their own",
             int(steps[place]),
             tracks.get(int(steps[place]), {}),
         )

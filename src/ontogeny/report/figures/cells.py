@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...figures import Column
+from ...markup import csv_text
 from ...words.formats import number
 
 
@@ -102,7 +103,7 @@ class DataTable:
     @property
     def csv(self) -> str:
         """The numbers as they are stored, unrounded."""
-        return str(self.frame.to_csv(index=False))
+        return csv_text(self.frame)
 
     @property
     def spans(self) -> list[tuple[str, int]]:

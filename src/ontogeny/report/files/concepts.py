@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ...markup import csv_text
 from ...words.content import Content
 from ...words.formats import step_text
 from ..concepts.lives import FEW, MARKS, SHADES, SHEET, Concepts, best_words, choice_words
@@ -34,7 +35,7 @@ def write_concepts(
     if first is None or first.concepts is None or not first.concepts.every:
         return []
     table = folder / "concepts.csv"
-    _rows(first.concepts).to_csv(table, index=False)
+    table.write_text(csv_text(_rows(first.concepts)), encoding="utf-8")
     if not kinds:
         return [table]
     captions += [

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+from ...markup import csv_text
 from ...words.content import Content
 from ...words.landmarks import control_curve
 from ..chart.draw import draw_chart, views_of
@@ -36,7 +37,7 @@ def write_overview(
     for view in views_of(content):
         stem, title, caption = chart_words(content, view)
         written.append(folder / f"{stem}.csv")
-        chart_frame(content.rows, view).to_csv(written[-1], index=False)
+        written[-1].write_text(csv_text(chart_frame(content.rows, view)), encoding="utf-8")
         if kinds:
             written += write_chart(content, view, folder / stem, kinds, (title, caption))
             captions.append(entry(stem, title, caption))

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ...errors import ArgumentError, check_choice
+from ...markup import csv_text
 from ...trees import MergedResult
 from ...words.content import Content, read_content
 from ..chart.draw import draw_chart
 from ..figures.drawable import Drawable
-from ..figures.latex import latex_table
+from ..figures.tables import latex_table
 from ..kinds import draw_figure, figure_notes, kind_of, read_drawables
 from ..run_differences import difference_of
 from ..style import chart_style
@@ -94,7 +95,7 @@ def write_figures(
             continue
         path = target / _unused_name(each.file_stem, written)
         written.append(path)
-        kind_of(each.figure).frame(each).to_csv(path, index=False)
+        path.write_text(csv_text(kind_of(each.figure).frame(each)), encoding="utf-8")
         caption = each.figure.caption
         if each.table is not None:
             written.append(path.with_suffix(".tex"))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ...words.content import Content
-from ...words.formats import interval_text, number, step_text
+from ...words.formats import interval_text, number, plural, step_text
 from ...words.landmarks import LossStory
 from ..concepts.lives import Concepts
 
@@ -25,13 +28,28 @@ class Figure:
 def four_numbers(
     content: Content, loss: LossStory | None, concepts: Concepts | None
 ) -> tuple[Figure, ...]:
-    """Return the loss, the named concepts, the step of passing word frequencies, the findings."""
+    """Return the loss, the births, the step of passing word frequencies, the findings."""
     return (
         _loss_number(loss),
         _concepts_number(concepts),
         _passed_number(loss),
         _audit_number(content),
     )
+
+
+def numbers_of_one(content: Content, loss: LossStory | None) -> tuple[Figure, ...]:
+    """Return the loss, what it lies below, the named concepts and the findings of one model."""
+    found = [_loss_number(loss)]
+    if loss is not None and (line := loss.lines.get("unigram")) is not None:
+        apart = loss.last - line.level
+        side = "below" if apart < 0 else "above"
+        found.append(Figure(number(abs(apart), 0.1), f"nats {side} word frequencies"))
+    for node in content.nodes:
+        if "name" in node.dataset and "concentration" in node.dataset:
+            names = node.dataset["name"].values.ravel()
+            of = int(np.isfinite(node.dataset["concentration"].values).sum())
+            found.append(Figure(f"{sum(map(bool, names)):,}/{of:,}", f"named: {node.title}"))
+    return (*found, _audit_number(content))[:4]
 
 
 def number_range(counts: Sequence[int]) -> str:
@@ -57,12 +75,19 @@ def _loss_number(loss: LossStory | None) -> Figure:
 def _concepts_number(concepts: Concepts | None) -> Figure:
     if concepts is None:
         return Figure("–", "no concepts with a birth")
-    if concepts.named is None or concepts.unnamed:
-        return Figure(f"{len(concepts.every):,}", "concepts, not named")
-    words = "named concepts"
-    if concepts.named_controls:
-        words += f"; control {number_range([count for count, _ in concepts.named_controls])}"
-    return Figure(f"{concepts.named:,}/{len(concepts.every):,}", words)
+    born, gone = len(concepts.born), len(concepts.gone)
+    words = "concept born" if born == 1 else "concepts born"
+    ends = [end for each in concepts.born for end in (each.after, each.born, each.before)]
+    if between := interval_text(min(ends, default=math.nan), max(ends, default=math.nan)):
+        words += f", at steps {between}"
+    words += f"; {gone:,} gone by the end" if gone else ""
+    if concepts.born_controls and concepts.control_steps:
+        control = number_range(list(concepts.born_controls))
+        read = plural(concepts.control_steps, "checkpoint")
+        words += (
+            f"; seen from the {read} of controls: {concepts.born_seen:,}, in controls {control}"
+        )
+    return Figure(f"{born:,}", words)
 
 
 def _passed_number(loss: LossStory | None) -> Figure:

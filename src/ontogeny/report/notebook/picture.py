@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from ...errors import ArgumentError, MissingExtraError
+from ...markup import csv_text
 from ..drawing import check_drawing
 from ..figures.cells import DataTable
 from ..files.write import FORMATS
@@ -76,7 +77,7 @@ class Picture(abc.ABC):
             allowed = ", ".join(f".{each}" for each in kinds)
             what = "a table is saved as" if self.table is not None else "path must end with one of"
             raise ArgumentError(f"{what} {allowed}; got {str(path)!r}.")
-        content = self.data.to_csv(index=False).encode() if kind == "csv" else self._file(kind)
+        content = csv_text(self.data).encode() if kind == "csv" else self._file(kind)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
         return target

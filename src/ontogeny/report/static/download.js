@@ -14,8 +14,10 @@ function save(name, content, type) {
   if (link.href.startsWith("blob:")) setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
+// A text that a spreadsheet would run as a formula gets an apostrophe before it.
 function csvField(value) {
-  const text = String(value);
+  const runs = typeof value === "string" && /^[=+\-@\t\r]/.test(value) && Number.isNaN(Number(value));
+  const text = runs ? `'${value}` : String(value);
   return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
 }
 

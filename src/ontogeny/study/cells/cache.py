@@ -130,6 +130,7 @@ class DigestCache:
                 self._entries = content if isinstance(content, dict) else {}
             except (OSError, ValueError):  # a damaged cache costs time, never a result
                 pass
+        self._noted = dict(self._entries)
 
     def __call__(self, checkpoint: Checkpoint, names: Iterable[str] | None = None) -> str:
         """Return one digest of the tensors `names` of a checkpoint, or of all its weights.
@@ -180,6 +181,15 @@ class DigestCache:
             self._entries[str(checkpoint.path)] = entry
             self._changed = True
         return entry["tensors"]
+
+    def has_changed(self, checkpoint: Checkpoint) -> bool:
+        """Return whether files hold other weights than were noted before this was made."""
+        for stored in checkpoint.sources:
+            entry = self._noted.get(str(stored.path))
+            noted = entry.get("tensors") if isinstance(entry, dict) else None
+            if stored.source is None and noted is not None and self._tensors(stored) != noted:
+                return True
+        return False
 
     def note(self, checkpoint: Checkpoint) -> None:
         """Hash the files of a checkpoint that lie in a folder, unless they are known or damaged."""

@@ -29,6 +29,7 @@ from ...observables import Observable
 from ...own_code import Sendable
 from ...store import Cell
 from ...trajectory import Checkpoint, Trajectory
+from ...trajectory.audit.weight_values import is_initialisation
 from ...trajectory.skeleton import Skeleton
 from ...trajectory.untrained import untrained_like
 from ..folder.layout import HERE, cell_path, digests_path, reference_path, state_path
@@ -212,6 +213,8 @@ class ReadStep:
 class RunView:
     """The study as `prepare` sees it; it notes which steps were read, for the fingerprint."""
 
+    is_trial = False
+
     def __init__(
         self,
         job: Job,
@@ -256,12 +259,17 @@ class RunView:
         return ReadStep(self._job, self._observable, step, values)
 
     def untrained(self) -> ReadStep:
-        """Read the run's model before training: at step 0, else newly initialised."""
-        if 0 in self._trajectory.steps:
+        """Read the run's model before training: at step 0, else newly initialised.
+
+        A step 0 that the audit takes for no initialisation, as of a run that begins with a
+        trained model, is none.
+        """
+        if 0 in self._trajectory.steps and is_initialisation(self._trajectory[0]):
             return self.reading(0)
-        own, job = own_needs(self._observable), self._job
-        like = _skeleton(job, self._trajectory).load(self._trajectory[self.reference_step])
-        model = untrained_like(like, random_state=0)
+        own, job, there = own_needs(self._observable), self._job, self._trajectory
+        here = there[self.reference_step]
+        like = _skeleton(job, there).load(here)
+        model = untrained_like(like, random_state=0, build=here.template)
         return ReadStep(job, self._observable, 0, read_model(job, model, own))
 
     def tokenizer(self) -> Any:

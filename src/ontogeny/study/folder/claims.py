@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import StoreError
-from ...store import is_gone, temporary, writer
+from ...machine import is_gone, writer
+from ...store import temporary
 from .layout import claim_path
 
 _BEAT = 20.0  # seconds between two touches

@@ -63,6 +63,8 @@ class _OtherStepsError(Exception):
 class _DryRun(RunView):
     """The study as `prepare` sees it, at one checkpoint: it also stands for an untrained model."""
 
+    is_trial = True
+
     @property
     def steps(self) -> np.ndarray:
         raise _OtherStepsError("its state takes several steps")

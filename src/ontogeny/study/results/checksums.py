@@ -61,7 +61,7 @@ def check_files(store: Path, *, chunks: bool) -> Mapping[str, Any]:
     """Check that every file of `store` is there and has its size; return what is known of each.
 
     The content of metadata is checked as well, that of `chunks` only if asked for: they are most
-    of the bytes (see `check_chunk`).
+    of the bytes (see `check_unchanged`).
 
     Raises
     ------
@@ -89,7 +89,7 @@ def check_files(store: Path, *, chunks: bool) -> Mapping[str, Any]:
     return entries
 
 
-def check_chunk(store: Path, name: str, entry: Mapping[str, Any]) -> None:
+def check_unchanged(store: Path, name: str, entry: Mapping[str, Any]) -> None:
     """Check the content of one file.
 
     Raises

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import StoreError
+from ...machine import memory_of_this_machine
 
 LARGEST = 4 * 2**30
 """Bytes that all arrays of a foreign result may claim together."""
@@ -29,13 +30,14 @@ _COMPRESSORS = ("blosc", "zstd", "lz4", "zlib", "gzip")  # by default of one Zar
 _BLOSC_HEADER = struct.Struct("<4BIII")  # four flags, bytes unpacked, bytes of a block, all bytes
 
 
-def check_decoders(store: Path) -> None:
-    """Check which decoders a merged result asks for; nothing of it is decoded.
+def check_metadata(store: Path) -> Mapping[str, Any]:
+    """Check what a merged result asks for and claims, and return its arrays; nothing is decoded.
 
     Raises
     ------
     StoreError
-        If one of them is not known to be harmless, or the metadata cannot be read.
+        If a decoder is not known to be harmless, the arrays claim more memory than this machine
+        has, or the metadata cannot be read.
 
     Examples
     --------
@@ -43,12 +45,14 @@ def check_decoders(store: Path) -> None:
     >>> import xarray as xr
     >>> store = Path(tempfile.mkdtemp()) / "result.zarr"
     >>> _ = xr.Dataset({"loss": 4.2}).to_zarr(store, zarr_format=2, consolidated=True)
-    >>> check_decoders(store)
+    >>> list(check_metadata(store))
+    ['loss']
     """
+    memory = memory_of_this_machine() or LARGEST
     try:
-        for content in _metadata(store):
-            for name, array in _arrays(content):
-                _check_decoders(name, array, _COMPRESSORS)
+        beside, listed = _metadata(store)
+        _checked(beside, _COMPRESSORS, memory, "this machine has")
+        return _checked(listed, _COMPRESSORS, memory, "this machine has")
     except StoreError as error:
         raise StoreError(f"{store} is not opened: {error}") from error
 
@@ -71,20 +75,28 @@ def check_foreign(store: Path) -> None:
     >>> _ = data.to_zarr(store, zarr_format=2, consolidated=True)
     >>> check_foreign(store)
     """
-    total = 0
-    own, listed = _metadata(store)
-    if own != listed:
+    beside, listed = _metadata(store)
+    if beside != listed:
         raise StoreError("its metadata contradict each other.")
-    for name, array in _arrays(own):
-        total += _check_array(name, array)
-        if total > LARGEST:
-            raise StoreError(
-                f"its arrays claim more than {LARGEST / 1e9:.1f} GB of memory, the most that is "
-                "opened from the Hub."
-            )
+    arrays = _checked(listed, ("blosc",), LARGEST, "is opened from the Hub")
+    for name, array in arrays.items():
         for path in sorted((store / name).iterdir()):
             if path.is_file() and path.name not in _METADATA:
-                _check_chunk(f"{name}/{path.name}", path.read_bytes(), array)
+                check_chunk(f"{name}/{path.name}", path.read_bytes(), array)
+
+
+def _checked(
+    metadata: Mapping[str, Any], compressors: Sequence[str], largest: int, where: str
+) -> Mapping[str, Any]:
+    """Return the arrays that metadata describe, once they may be read."""
+    arrays = dict(_arrays(metadata))
+    total = sum(_check_array(name, array, compressors) for name, array in arrays.items())
+    if total > largest:
+        raise StoreError(
+            f"its arrays claim {total / 1e9:.1f} GB of memory, more than the {largest / 1e9:.1f} "
+            f"GB that {where}."
+        )
+    return arrays
 
 
 def _metadata(store: Path) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -112,7 +124,7 @@ def _arrays(metadata: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield name.removesuffix("/.zarray"), content
 
 
-def _check_array(name: str, array: Any) -> int:
+def _check_array(name: str, array: Any, compressors: Sequence[str]) -> int:
     """Return how many bytes an array claims."""
     try:
         shape, chunks, dtype = array["shape"], array["chunks"], array["dtype"]
@@ -124,7 +136,7 @@ def _check_array(name: str, array: Any) -> int:
         raise StoreError(f"its array {name!r} is not described: {error}") from error
     if not plain:
         raise StoreError(f"its array {name!r} has no sizes that an array can have.")
-    _check_decoders(name, array, ("blosc",))
+    _check_decoders(name, array, compressors)
     if _bytes(chunks, dtype) > _LARGEST_CHUNK:
         raise StoreError(f"its array {name!r} claims chunks of {_bytes(chunks, dtype):,} bytes.")
     return _bytes(shape, dtype)
@@ -151,9 +163,17 @@ def _bytes(sizes: list[int], dtype: str) -> int:
     return math.prod(sizes) * width
 
 
-def _check_chunk(name: str, chunk: bytes, array: Mapping[str, Any]) -> None:
-    """Check what a chunk unpacks to, by its header; of texts also how many it claims to hold."""
+def check_chunk(name: str, chunk: bytes, array: Mapping[str, Any]) -> None:
+    """Check what a chunk unpacks to, by its header; of texts also how many it claims to hold.
+
+    Raises
+    ------
+    StoreError
+        If that is not what its `array` says.
+    """
     expected, texts = _bytes(array["chunks"], array["dtype"]), array["dtype"] == "|O"
+    if array["compressor"] is not None and array["compressor"]["id"] != "blosc":
+        return  # what else Zarr writes notes no size that could lie
     if array["compressor"] is not None:
         if len(chunk) < _BLOSC_HEADER.size:
             raise StoreError(f"its chunk {name!r} is cut short.")

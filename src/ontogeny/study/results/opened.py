@@ -7,6 +7,7 @@ the same path is that of another result, or of nothing, which Zarr reads as fill
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ from zarr.storage import LocalStore
 
 from ...errors import StoreError
 from ..folder.layout import result_path
-from .checksums import check_chunk, check_files, identity
-from .foreign import check_decoders
+from .checksums import check_files, check_unchanged, identity
+from .foreign import check_chunk, check_metadata
 
 _TRIES = 50
 
@@ -35,7 +36,7 @@ def open_tree(folder: Path) -> xr.DataTree:
         opened = identity(path)
         try:
             store = OpenResult(path)
-            check_decoders(path)
+            store.arrays = check_metadata(path)
             tree = xr.open_datatree(store, engine="zarr")
             store.check()
             tree.encoding["source"] = str(path)  # as xarray notes it
@@ -73,6 +74,7 @@ class OpenResult(LocalStore):
         super().__init__(root, read_only=read_only)
         self.identity = identity(Path(root))
         self._unchecked = dict(check_files(Path(root), chunks=False))
+        self.arrays: Mapping[str, Any] = {}
 
     async def get(self, key: str, *args: Any, **options: Any) -> Any:
         """Return what is stored under a key, or None."""
@@ -89,7 +91,10 @@ class OpenResult(LocalStore):
     def _check_read(self, key: str) -> None:
         self.check()  # afterwards: what was there until now was there while it was read
         if key in self._unchecked:
-            check_chunk(Path(self.root), key, self._unchecked[key])
+            check_unchanged(Path(self.root), key, self._unchecked[key])
+            array = self.arrays.get(key.rpartition("/")[0])
+            if array is not None and not key.rpartition("/")[2].startswith("."):
+                check_chunk(key, (Path(self.root) / key).read_bytes(), array)
             self._unchecked.pop(key, None)
 
     def check(self) -> None:

@@ -149,6 +149,7 @@ def _compute(job: Job, task: Task, cells: Iterable[StudyCell], report: Done) -> 
         activity.now(f"computing {cell.label}")
         try:
             found = cell.compute(Context(job, task.trajectory, values, dependencies, shared))
+            _check_weights(job, task)
             full = {**fingerprint, **found.observed_dependencies}
             stored = _stored(job, found.data, full, found.status, found.notes)
         except Exception as error:  # one cell's fault must not cost the others theirs
@@ -162,6 +163,17 @@ def _compute(job: Job, task: Task, cells: Iterable[StudyCell], report: Done) -> 
             _write(job, cell, stored)
         _note(job, cell, stored.status)
         _report(cell, stored, report)
+
+
+def _check_weights(job: Job, task: Task) -> None:
+    """Check that the weights that were read are those that the cells' fingerprints name."""
+    steps = [task.step] if task.step is not None and not task.any_step else task.trajectory.steps
+    for checkpoint in (task.trajectory[int(step)] for step in steps):
+        if job.digests.has_changed(checkpoint):
+            raise CheckpointError(
+                f"step {checkpoint.step} was written over after this run had begun; the same "
+                "command reads it anew."
+            )
 
 
 def _values(job: Job, task: Task, cells: Iterable[StudyCell]) -> Mapping[Need, Any]:

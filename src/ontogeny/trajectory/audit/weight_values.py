@@ -61,7 +61,7 @@ def numbers(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
         for step, sample in samples.items()
         if np.isfinite(sample.values).all() and sample.layout == samples[single[0].step].layout
     }
-    if single[0].step == 0:
+    if single[0].step == 0 and len(checkpoints) > 1:  # one model claims to be no initialisation
         yield from _initialisation(samples[0])
     steps = list(alike)
     values = np.array([alike[step].values for step in steps])
@@ -161,6 +161,11 @@ def misordered(steps: Sequence[int], distances: np.ndarray) -> Iterator[Finding]
             f"is {best:.2g} times as long"
         )
         yield Finding("order", "suspected", pair, text)
+
+
+def is_initialisation(checkpoint: Checkpoint) -> bool:
+    """Return whether nothing in the weights speaks against an initialisation."""
+    return not list(_initialisation(_sample(checkpoint.weights)))
 
 
 def _initialisation(sample: _Sample) -> Iterator[Finding]:

@@ -144,6 +144,8 @@ def choose(
     choice, given = _Choice(repo, commits, compile_pattern(pattern)), revisions
     if not commits:
         raise UnknownRevisionError(f"{repo} is empty: it has no revisions.")
+    if revisions is None and pattern is None and choice.is_one_model():
+        return Chosen({0: ("main", None)}, {}, ())
     if revisions is None:
         revisions = choice.usual(own_pattern=pattern is not None)
     if isinstance(revisions, str) and set(revisions) & set("*?["):
@@ -200,6 +202,11 @@ class _Choice:
             if fnmatch.filter(numbered, glob):
                 return glob
         return list(numbered) if own_pattern and numbered else _USUAL[0]
+
+    def is_one_model(self) -> bool:
+        """Return whether there is a main branch, and no other name has a number."""
+        others = self.commits.keys() - {"main"}
+        return "main" in self.commits and not any(re.search(r"\d", name) for name in others)
 
     def matching(self, glob: str) -> dict[str, _Number]:
         """Return the names that match, but for those without a step."""

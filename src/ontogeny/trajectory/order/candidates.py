@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...errors import CheckpointError
-from ..weights.folders import FILE_SUFFIXES, holds_weights, weight_files
+from ..weights.folders import FILE_SUFFIXES, NOT_WEIGHTS, holds_weights, weight_files
 from .choosing import Choice, Order, order_of
 from .inside import Held, held_step
 from .names import read_name
@@ -16,7 +16,7 @@ from .readings import shape, stem
 LEFT_BEHIND = re.compile(r"(?:\.tmp-|tmp-checkpoint-).*")
 OWN_MODEL = "the folder's own model, without a step"
 _BARE = re.compile(r"(?:global[-_]?)?[A-Za-z]+[-_=]*\*/")
-_OWN = re.compile(r"(?:model|pytorch_model)(?:-\d{5}-of-\d{5})?\.\w+")
+_OWN = re.compile(r"(?:model|pytorch_model)(?:-\d{5}-of-\d{5})?\.\w+|pytorch_model_fsdp_\d+/")
 
 
 def ordered(folder: Path, choice: Choice | None = None) -> tuple[dict[int, Path], Order]:
@@ -31,7 +31,7 @@ def ordered(folder: Path, choice: Choice | None = None) -> tuple[dict[int, Path]
     chosen = choice or Choice()
 
     def held(name: str) -> Held | None:
-        return held_step(paths[name], chosen.key)
+        return held_step(paths[name], chosen.step_key)
 
     try:
         order = order_of(list(paths), held, chosen)
@@ -59,25 +59,29 @@ def _candidates(folder: Path) -> dict[str, Path]:
 
 
 def _may_hold(path: Path) -> bool:
-    return path.is_dir() and not path.name.startswith(".") and not LEFT_BEHIND.fullmatch(path.name)
+    named = path.name.startswith(".") or LEFT_BEHIND.fullmatch(path.name)
+    return path.is_dir() and not named and not NOT_WEIGHTS.match(path.name)
+
+
+def step_of_folder(folder: Path) -> int:
+    """Return the step that a folder of one model is named after, else 0."""
+    match = re.fullmatch(r"(?:checkpoint|step)[-_]?(\d+)", folder.name)
+    return int(match[1]) if match else 0
 
 
 def step_of_file(path: Path, choice: Choice | None = None) -> int:
-    """Return the step of one weight file: the one that it holds, else that of its name.
+    """Return the step of one weight file: the one that it holds, that of its name, else 0.
 
     Raises
     ------
     CheckpointError
-        If it holds none and its name neither, or the file cannot be read.
+        If it is no weight file, or cannot be read.
     """
     if path.suffix not in FILE_SUFFIXES:
         raise CheckpointError(f"{path} is no weight file; these end in {', '.join(FILE_SUFFIXES)}.")
     chosen = choice or Choice()
-    found = held_step(path, chosen.key)
+    found = held_step(path, chosen.step_key)
     order = order_of([path.name], {} if found is None else {path.name: found}, chosen)
-    if not order.names:
-        raise CheckpointError(
-            f"{path} does not say its step: give it a name such as ckpt_500{path.suffix}, or say "
-            f"where it stands with --step-from '{stem(path.name)}' and {{}} for the step."
-        )
+    if not order.names:  # one model, without a time axis
+        return step_of_folder(path.parent)
     return next(iter(order.names))

@@ -28,6 +28,8 @@ class Choice:
         the files, as ``"iter_num"``. None: found out.
     only, exclude
         Patterns of names that are taken, and that are left out.
+    key
+        Under which key of the files the weights stand, as ``"ema"``. None: one of the usual keys.
 
     Examples
     --------
@@ -38,6 +40,7 @@ class Choice:
     step_from: str | None = None
     only: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    key: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("only", "exclude"):
@@ -46,6 +49,8 @@ class Choice:
             object.__setattr__(self, name, tuple(getattr(self, name)))
             if not all(isinstance(each, str) and each for each in getattr(self, name)):
                 raise ArgumentError(f"{name} must be patterns of names such as 'best*'.")
+        if self.key is not None and not (isinstance(self.key, str) and self.key):
+            raise ArgumentError(f"key must be a name in the files, as 'ema'; got {self.key!r}.")
         source = self.step_from
         if source is not None and (not isinstance(source, str) or source.count("{}") > 1):
             raise ArgumentError(
@@ -54,7 +59,7 @@ class Choice:
             )
 
     @property
-    def key(self) -> str | None:
+    def step_key(self) -> str | None:
         """The key of the files that the step stands under, or None."""
         named = self.step_from is not None and "{}" not in self.step_from
         return self.step_from if named else None
@@ -181,7 +186,7 @@ def _all_held(names: Sequence[str], read: Callable[[str], Held | None] | None) -
 def _asked(names: Sequence[str], held: Mapping[str, Held], choice: Choice) -> Reading:
     """Return the reading that was asked for."""
     source = choice.step_from or ""
-    if choice.key is not None:
+    if choice.step_key is not None:
         steps = {n: each.value for n, each in held.items()}
         unit = next((each.unit for each in held.values()), "step")
         reading = Reading(steps, unit, f"{source} in the files", "")

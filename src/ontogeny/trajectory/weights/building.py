@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from ...errors import ArgumentError, CheckpointError
 from .configured import built
 from .files import Reader, Weights, state_tensors
+from .inert import few
 from .names import map_names
 from .transformers_models import PASS_MODEL, is_pretrained, load_pretrained, own_memory
 
@@ -119,7 +120,7 @@ def instantiate(template: Template, path: Path | None = None) -> nn.Module:
 
 def _check_complete(label: str, missing: tuple[str, ...], unexpected: tuple[str, ...]) -> None:
     problems = [
-        f"{what} {', '.join(names)}"
+        f"{what} {few(names)}"
         for what, names in (("lacks", missing), ("also holds", unexpected))
         if names
     ]

@@ -11,6 +11,7 @@ from torch import nn
 
 from ...errors import CheckpointError
 
+CONFIGURATION = "config.json"
 _MISSING = object()
 # Where it was loaded from, with what it was written, and how it happens to be run.
 _NOT_THE_MODEL = {
@@ -47,7 +48,7 @@ def read_configuration(
         If config.json is not a JSON object, or is deleted while it is looked for.
     """
     if isinstance(source, Path):
-        path = source / "config.json"
+        path = source / CONFIGURATION
         if not path.is_file():
             return None
         try:

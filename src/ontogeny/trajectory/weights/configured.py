@@ -33,15 +33,16 @@ def built(template: Callable[..., nn.Module], path: Path | None) -> nn.Module:
         If it fails, or asks for what the checkpoint does not hold.
     """
     name = getattr(template, "__name__", type(template).__name__)
-    wanted = required(template)
+    wanted = _required(template)
     try:
         if not wanted:
             return template()
         settings = {} if path is None else _settings(path)
-        if all(each in settings for each in wanted):
-            return template(**_accepted(template, settings))
+        if wanted.keys() <= settings.keys():
+            known = inspect.signature(template).parameters
+            return template(**{name: each for name, each in settings.items() if name in known})
         if len(wanted) == 1 and settings:
-            return template(_as_wanted(template, wanted[0], settings))
+            return template(_as_wanted(template, *wanted.values(), settings))
     except CheckpointError:
         raise
     except Exception as error:  # whatever the user's code raises
@@ -54,42 +55,33 @@ def built(template: Callable[..., nn.Module], path: Path | None) -> nn.Module:
     )
 
 
-def required(template: Callable[..., Any]) -> list[str]:
-    """Return the arguments that must be given."""
+def _required(template: Callable[..., Any]) -> dict[str, Any]:
+    """Return the arguments that must be given, with their annotations."""
     try:
         parameters = inspect.signature(template).parameters.values()
     except (TypeError, ValueError):  # of C code
-        return []
-    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return [p.name for p in parameters if p.kind in kinds and p.default is p.empty]
-
-
-def _accepted(template: Callable[..., Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    names = inspect.signature(template).parameters
-    return {name: value for name, value in settings.items() if name in names}
+        return {}
+    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    needed = (p for p in parameters if p.default is p.empty and p.kind not in several)
+    return {p.name: p.annotation for p in needed}
 
 
 def _settings(path: Path) -> dict[str, Any]:
     """Return the settings that stand beside the weights, or in the folder's config.json."""
     if path.is_dir():
         return dict(read_configuration(path, whole=True) or {})
-    content = held(path, _KEYS)
-    for value in content.values():
-        state = getattr(value, "state", None)
-        table = value if isinstance(value, Mapping) and value else state
+    for value in held(path, _KEYS).values():
+        table = value if isinstance(value, Mapping) and value else getattr(value, "state", None)
         if isinstance(table, Mapping) and table:
             return {str(key): each for key, each in table.items()}
     return {}
 
 
-def _as_wanted(template: Callable[..., Any], name: str, settings: dict[str, Any]) -> Any:
+def _as_wanted(template: Callable[..., Any], hint: Any, settings: dict[str, Any]) -> Any:
     """Return settings as the dataclass that stands beside the class, else as plain settings."""
-    hint = inspect.signature(template).parameters[name].annotation
-    module = vars(sys.modules.get(template.__module__, object()) or object)
-    beside = [c for c in module.values() if dataclasses.is_dataclass(c) and isinstance(c, type)]
-    named = [c for c in (hint, *beside) if dataclasses.is_dataclass(c) and isinstance(c, type)]
-    for cls in named:
-        fields = {field.name for field in dataclasses.fields(cls) if field.init}
-        if settings.keys() <= fields:
-            return cls(**settings)
+    beside = vars(sys.modules[template.__module__]).values()
+    for cls in (hint, *beside):
+        if isinstance(cls, type) and dataclasses.is_dataclass(cls):
+            if settings.keys() <= {field.name for field in dataclasses.fields(cls) if field.init}:
+                return cls(**settings)
     return Settings(settings)

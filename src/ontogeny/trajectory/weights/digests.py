@@ -75,9 +75,8 @@ def _parts(function: Callable[[Reader], tuple], weights: Weights) -> dict[str, t
         with weights.open() as reader:
             return {"": function(reader)}
     parts = {}
-    for path in files.files:
-        one = WeightFiles((path,), files.pickled)
-        parts[path.name] = _of_files(function, one, one.stamp())
+    for one in files.apart():
+        parts[one.files[0].name] = _of_files(function, one, one.stamp())
     return parts
 
 

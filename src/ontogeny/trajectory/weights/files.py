@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypeAlias
@@ -24,7 +24,9 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from ...errors import CheckpointError
+from .parts import keyed, unknown
 from .pickled import unpickle
+from .recognised import check_readable, pointer
 
 _Stamp: TypeAlias = tuple[int, int, int, int]
 
@@ -56,10 +58,6 @@ class Weights(Protocol):
 
     def on_disk(self) -> WeightFiles | None:
         """Return the files, None for tensors in memory; raise if they are not here yet."""
-
-
-def _unknown(name: str, names: list[str]) -> CheckpointError:
-    return CheckpointError(f"the checkpoint has no tensor {name!r}; it has {len(names)} others.")
 
 
 @dataclass(frozen=True)
@@ -146,7 +144,7 @@ class _SafetensorsReader:
 
     def _shard(self, name: str) -> _Shard:
         if name not in self._shards:
-            raise _unknown(name, self.names())
+            raise unknown(name, self.names())
         return self._shards[name]
 
 
@@ -171,7 +169,7 @@ class TensorReader:
     def get(self, name: str) -> Tensor:
         """Return tensor `name`, detached but not copied."""
         if name not in self._tensors:
-            raise _unknown(name, self.names())
+            raise unknown(name, self.names())
         return self._tensors[name].detach()
 
     def rows(self, name: str, start: int, stop: int) -> Tensor:
@@ -181,10 +179,24 @@ class TensorReader:
 
 @dataclass(frozen=True)
 class WeightFiles:
-    """The weight files of one checkpoint folder, one or several shards."""
+    """The weight files of one checkpoint folder, one or several shards.
+
+    Attributes
+    ----------
+    files
+        Their paths.
+    pickled
+        Whether they are read with `unpickle`.
+    reader
+        What reads them together, in a format of its own; None of plain files.
+    key
+        Under which of several keys of the files the weights stand; None: the usual ones.
+    """
 
     files: tuple[Path, ...]
     pickled: bool = False
+    reader: Callable[[tuple[Path, ...]], Reader] | None = None
+    key: str | None = None
 
     def stamp(self) -> tuple[tuple[str, int, int, int], ...]:
         """Return path, size, modification and change time (ns) of every file: the key of caches.
@@ -212,17 +224,31 @@ class WeightFiles:
             If a file is damaged, holds no tensors, or two shards hold a tensor of the same name.
         """
         with ExitStack() as stack:
-            if self.pickled:
-                yield TensorReader(_join((f, unpickle(f)) for f in self.files))
-            else:
-                yield _SafetensorsReader(_join((f, _handles(f, stack)) for f in self.files))
+            reader = self._reader(stack)
+            if self.key is not None and not self.pickled:
+                reader = keyed(reader, self.key, self.files[0])
+            check_readable(self.files[0], reader)
+            yield reader
+
+    def _reader(self, stack: ExitStack) -> Reader:
+        if self.reader is not None:
+            return self.reader(self.files)
+        if self.pickled:
+            return TensorReader(_join((f, unpickle(f, self.key)) for f in self.files))
+        return _SafetensorsReader(_join((f, _handles(f, stack)) for f in self.files))
+
+    def apart(self) -> tuple[WeightFiles, ...]:
+        """Return the files one by one, where each can be read without the others."""
+        if self.reader is not None:
+            return (self,)
+        return tuple(replace(self, files=(path,)) for path in self.files)
 
     def on_disk(self) -> WeightFiles:
         """Return the files themselves."""
         return self
 
     def check(self) -> None:
-        """Read the headers of safetensors files, so that a truncated file is found early."""
+        """Read headers and indices, so that a file that cannot be read is found early."""
         if not self.pickled:
             with self.open():
                 pass
@@ -316,7 +342,8 @@ def _safe(path: Path) -> Any:
     try:
         return safe_open(path, framework="pt")
     except (SafetensorError, OSError) as error:
-        raise CheckpointError(f"{path} is not a readable safetensors file: {error}.") from None
+        reason = pointer(path) or f"is not a readable safetensors file: {error}"
+        raise CheckpointError(f"{path} {reason}.") from None
 
 
 def _handles(path: Path, stack: ExitStack) -> dict[str, Any]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from ...errors import CheckpointError
 from .files import WeightFiles
+from .formats import SUFFIX_READERS, find_format
+from .recognised import unreadable
 
 SAFE = "model.safetensors"
 PICKLED = "pytorch_model.bin"
@@ -16,8 +19,10 @@ TEMPORARY = ".tmp-"
 
 _STEP = re.compile(r"(?:checkpoint|step)[-_]?(\d+)")
 _SAFE_SUFFIX = ".safetensors"
-FILE_SUFFIXES = (".pt", ".pth", ".ckpt", _SAFE_SUFFIX)
-_NOT_WEIGHTS = re.compile(r"(?:optim|scheduler|rng_state|scaler|training_args).*")
+FILE_SUFFIXES = (".pt", ".pth", ".ckpt", _SAFE_SUFFIX, ".gguf")
+NOT_WEIGHTS = re.compile(r"(?:optim|scheduler|rng_state|scaler|training_args|random_states).*")
+"""Names of what is saved beside weights."""
+_FSDP = "pytorch_model_fsdp.bin"  # of accelerate, gathered
 
 
 def step_folders(folder: Path) -> dict[int, Path]:
@@ -49,38 +54,51 @@ def weight_files(folder: Path) -> list[Path]:
         for path in sorted(folder.iterdir())
         if path.suffix in FILE_SUFFIXES
         and path.is_file()
-        and not _NOT_WEIGHTS.match(path.name)
+        and not NOT_WEIGHTS.match(path.name)
         and not path.name.startswith(TEMPORARY)
     ]
 
 
-def find_weights(path: Path) -> WeightFiles:
-    """Return the weight files of a checkpoint: safetensors if there are any, else pickled ones.
+def find_weights(path: Path, key: str | None = None) -> WeightFiles:
+    """Return the weight files of a checkpoint: safetensors if there are any, else other ones.
 
     Parameters
     ----------
     path
         A folder, in which a single file of an own training loop may have any name, or a file.
+    key
+        Under which key of the files the weights stand; None: one of the usual keys.
 
     Raises
     ------
     CheckpointError
-        If there are none, or a shard that the index names is not there.
+        If there are none, a shard that the index names is not there, or they are of a format that
+        is recognised and cannot be read; the message says what helps.
     """
+    return replace(_find(path), key=key)
+
+
+def _find(path: Path) -> WeightFiles:
     if path.is_file():
-        return WeightFiles((path,), path.suffix != _SAFE_SUFFIX)
-    for name, pickled in ((SAFE, False), (PICKLED, True)):
+        reader = SUFFIX_READERS.get(path.suffix)
+        return WeightFiles((path,), reader is None and path.suffix != _SAFE_SUFFIX, reader)
+    for name, pickled in ((SAFE, False), (PICKLED, True), (_FSDP, True)):
         if (path / name).is_file():
             return WeightFiles((path / name,), pickled)
         index = path / f"{name}.index.json"
         if index.is_file():
             return WeightFiles(_shards(index), pickled)
+    if path.is_dir() and (files := find_format(path)) is not None:
+        return files
     others = weight_files(path) if path.is_dir() else []
     if len(others) == 1 and "-of-" not in others[0].name:
-        return find_weights(others[0])
+        return _find(others[0])
+    if path.is_dir() and (reason := unreadable(path)) is not None:
+        raise CheckpointError(f"{path} {reason}.")
     raise CheckpointError(
         f"{path} holds no weights; looked for {SAFE}, {SAFE}.index.json, {PICKLED}, "
-        f"{PICKLED}.index.json and a single {', '.join(FILE_SUFFIXES)} file."
+        f"{PICKLED}.index.json, distributed checkpoints (.metadata, ZeRO) and a single "
+        f"{', '.join(FILE_SUFFIXES)} file."
     )
 
 

@@ -36,7 +36,7 @@ class Inert(dict):
     """
 
     origin: ClassVar[str] = ""
-    state: Any
+    state: Any = None
     dump_patches: ClassVar[bool] = False  # torch asks for it: a patch file is never written
 
     def __new__(cls, *_: Any, **__: Any) -> Inert:
@@ -173,6 +173,18 @@ def read_inert(path: Path, is_zip: bool) -> Any:
         return torch.load(
             path, map_location="cpu", weights_only=False, mmap=is_zip, pickle_module=_MODULE
         )
+
+
+def read_plain(path: Path) -> Any:
+    """Return what a pickle without tensors holds, read as `read_inert` does.
+
+    Raises
+    ------
+    Exception
+        Whatever damaged pickles raise.
+    """
+    with path.open("rb") as file:
+        return _Unpickler(file).load()
 
 
 def module_tensors(module: Inert, prefix: str = "") -> Iterator[tuple[str, Tensor]]:

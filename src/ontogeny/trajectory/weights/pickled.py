@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +14,40 @@ from torch import Tensor
 
 from ...errors import CheckpointError
 from .inert import Inert, few, module_tensors, plain, read_inert
+from .parts import no_key
+from .recognised import pointer
 
 logger = logging.getLogger("ontogeny.trajectory")
 
-_STATE_KEYS = ("model", "state_dict", "model_state_dict", "module")
+STATE_KEYS = ("model", "state_dict", "model_state_dict", "module")
+"""Under which keys training loops save the weights."""
 STEP_KEYS = ("iter_num", "global_step", "step", "iteration", "iter")
 """Under which keys training loops save the step."""
-_COMPILED = re.compile(r"(^|\.)_orig_mod\.")
+# What torch.compile, FSDP, activation checkpointing and Lightning put into names.
+_WRAPPED = re.compile(
+    r"(^|\.)(?:_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module|_forward_module)\."
+)
+_AVERAGED = "n_averaged"  # how often torch's AveragedModel was updated, beside its module
+_OPTIMISER = re.compile(r"(?:^|\.)opt(?:im|imi[sz]ers?|imizer_state(?:_dict)?s?)?(?:\.|$)")
 
 
-def unpickle(path: Path) -> dict[str, Tensor]:
+def unpickle(path: Path, key: str | None = None) -> dict[str, Tensor]:
     """Return the tensors of a file by the names of the module; files of zip format are mapped.
+
+    Parameters
+    ----------
+    path
+        The file.
+    key
+        Under which key the weights stand, as ``"ema"``, or ``"callbacks.ema"`` where keys are
+        nested; also the beginning of names. None: one of the usual keys, else the only one.
 
     Raises
     ------
     CheckpointError
-        If the file is damaged, or holds no tensors by name.
+        If the file is damaged, or holds no tensors by name, also not under `key`.
     """
-    state = _loaded(path)
+    state = read_pickle(path)
     if isinstance(state, Inert) and state.state is not None:
         state = dict(module_tensors(state)) or state
     if not isinstance(state, Mapping):
@@ -42,14 +58,15 @@ def unpickle(path: Path) -> dict[str, Tensor]:
             f"trust it: import torch; model = torch.load({path.name!r}, weights_only=False); "
             f"torch.save(model.state_dict(), {path.stem + '_state.pt'!r})"
         )
-    tensors = _tensors(path, state)
-    found = {unwrapped(name): value for name, value in tensors.items()}
-    if len(found) < len(tensors):
+    places = dict(_places(state))
+    tensors = _usual(path, state, places) if key is None else _under(path, places, key)
+    result = {unwrapped(name): value for name, value in tensors.items() if name != _AVERAGED}
+    if len(result) < len(tensors) - (_AVERAGED in tensors):
         raise CheckpointError(
             f"{path} holds tensors with the same name with and without 'module.' or '_orig_mod.'; "
             "save the state dict of the module itself."
         )
-    return found
+    return result
 
 
 def held_numbers(path: Path) -> dict[str, int]:
@@ -70,7 +87,7 @@ def held_numbers(path: Path) -> dict[str, int]:
     >>> held_numbers(path)
     {'iter_num': 500}
     """
-    state = _loaded(path)
+    state = read_pickle(path)
     items = state.items() if isinstance(state, Mapping) else ()
     return {key: whole for key, value in items if (whole := _whole(value)) is not None}
 
@@ -83,7 +100,7 @@ def held(path: Path, keys: Sequence[str]) -> dict[str, Any]:
     CheckpointError
         If the file is damaged.
     """
-    state = _loaded(path) if path.suffix != ".safetensors" else {}
+    state = read_pickle(path) if path.suffix != ".safetensors" else {}
     return {key: state[key] for key in keys if isinstance(state, Mapping) and key in state}
 
 
@@ -95,8 +112,14 @@ def _whole(value: Any) -> int | None:
     return int(value) if counted else None
 
 
-def _loaded(path: Path) -> Any:
-    """Return what torch reads with ``weights_only=True``, and what it refuses inertly."""
+def read_pickle(path: Path) -> Any:
+    """Return what torch reads with ``weights_only=True``, and what it refuses inertly.
+
+    Raises
+    ------
+    CheckpointError
+        If the file is damaged, or no file of torch.
+    """
     _announce_pickle(path.parent)
     is_zip = _is_zip(path)
     try:
@@ -106,6 +129,8 @@ def _loaded(path: Path) -> Any:
     try:
         return read_inert(path, is_zip)
     except Exception as error:
+        if (why := pointer(path)) is not None:
+            raise CheckpointError(f"{path} {why}.") from None
         reason = plain(next(iter(str(error).splitlines()), type(error).__name__))
         raise CheckpointError(
             f"{path} cannot be read as tensors, so nothing of it was loaded ({reason}). It may be "
@@ -113,25 +138,48 @@ def _loaded(path: Path) -> Any:
         ) from None
 
 
-def _tensors(path: Path, state: Mapping[str, Any]) -> dict[str, Tensor]:
+def _places(state: Any, where: str = "", depth: int = 3) -> Iterator[tuple[str, dict]]:
+    """Yield where tensors stand by name, keys joined by dots, with these tensors."""
+    if isinstance(state, Inert) and not state:
+        state = dict(module_tensors(state))
+    if not isinstance(state, Mapping):
+        return
+    named = {name: v for name, v in state.items() if _is_named(name, v)}
+    if named:
+        yield where, named
+    for key, value in state.items() if depth else ():
+        if isinstance(key, str):
+            yield from _places(value, f"{where}.{key}".lstrip("."), depth - 1)
+
+
+def _usual(path: Path, state: Mapping[str, Any], places: Mapping[str, dict]) -> dict[str, Tensor]:
     """Return the tensors of a state dict, also of one among other things as training loops save it.
 
     nanoGPT keeps it under ``"model"`` and Lightning under ``"state_dict"``.
     """
-    for key in _STATE_KEYS:
-        inner = state.get(key)
-        if isinstance(inner, Inert) and not inner:
-            inner = dict(module_tensors(inner))
-        if isinstance(inner, Mapping) and any(isinstance(v, Tensor) for v in inner.values()):
-            state = inner
-            break
-    found = {name: value for name, value in state.items() if _is_named(name, value)}
-    if not found:
-        raise CheckpointError(
-            f"{path} holds no tensors by name, also not under {', '.join(_STATE_KEYS)}; it has the "
-            f"keys {few(state)}."
-        )
-    return found
+    others = [place for place in places if place and not _OPTIMISER.search(place)]
+    sole = others if len(others) == 1 else []
+    for place in (*STATE_KEYS, "", *sole):
+        if place in places:
+            return places[place]
+    choose = f"choose with --key {plain(others[0])}; " if others else ""
+    raise CheckpointError(
+        f"{path} holds no tensors by name, also not under {', '.join(STATE_KEYS)}; {choose}it has "
+        f"the keys {few(others or state)}."
+    )
+
+
+def _under(path: Path, places: Mapping[str, dict], key: str) -> dict[str, Tensor]:
+    """Return the tensors under a key, or those whose names begin with it."""
+    if key in places:
+        return places[key]
+    for tensors in places.values():
+        inner = {
+            n.removeprefix(f"{key}."): v for n, v in tensors.items() if n.startswith(f"{key}.")
+        }
+        if inner:
+            return inner
+    raise no_key(path, key, [plain(place) for place in places if place])
 
 
 def _is_named(name: Any, value: Any) -> bool:
@@ -139,14 +187,14 @@ def _is_named(name: Any, value: Any) -> bool:
 
 
 def unwrapped(name: str) -> str:
-    """Return a tensor's name without what torch.compile and data parallelism put into it.
+    """Return a tensor's name without what wrappers of the module put into it.
 
     Examples
     --------
     >>> unwrapped("_orig_mod.wte.weight"), unwrapped("module._orig_mod.head.weight")
     ('wte.weight', 'head.weight')
     """
-    return _COMPILED.sub(r"\1", name.removeprefix("module."))
+    return _WRAPPED.sub(r"\1", name.removeprefix("module."))
 
 
 def _is_zip(path: Path) -> bool:

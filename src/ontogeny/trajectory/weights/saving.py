@@ -14,6 +14,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ...errors import ArgumentError
+from ...machine import has_ended, writer
 from .folders import SAFE, TEMPORARY
 from .pickled import unwrapped
 from .transformers_models import is_pretrained, quiet
@@ -75,13 +76,29 @@ def _as_stored(tensor: Tensor, dtype: torch.dtype | None, taken: set[int]) -> Te
     return stored.clone() if stored.untyped_storage().data_ptr() in taken else stored
 
 
+def temporary_beside(path: Path) -> Path:
+    """Return the name under which this process writes what is on its way to `path`."""
+    return path.with_name(f"{TEMPORARY}{path.name}.{writer()}")
+
+
+def sweep(folder: Path) -> None:
+    """Delete what processes that have ended left half-written in a folder.
+
+    Of a process that lives it stays: another training that was pointed at the folder by mistake
+    once deleted what this one was writing, and so ended it.
+    """
+    for path in folder.glob(f"{TEMPORARY}*"):
+        if has_ended(path, path.name.rpartition(".")[2]):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
 def save_checkpoint(folder: Path, model: nn.Module, dtype: torch.dtype | None = None) -> None:
     """Write `model` to `folder` under a temporary name, flush it to disk and rename it.
 
     Transformers models are written with their configuration, in their own file format; other
     modules as ``model.safetensors`` with one entry for each group of tied tensors.
     """
-    temporary = folder.with_name(f"{TEMPORARY}{folder.name}-{os.getpid()}")
+    temporary = temporary_beside(folder)
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     try:
@@ -127,7 +144,7 @@ def _one_of_each(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Write JSON under a temporary name and rename it."""
-    temporary = path.with_name(f"{TEMPORARY}{path.name}")
+    temporary = temporary_beside(path)
     temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     sync(temporary)
     temporary.replace(path)

@@ -22,7 +22,7 @@ from torch import nn
 from ...errors import CheckpointError, suggestion
 from .configuration import read_configuration
 from .files import Reader
-from .inert import plain
+from .inert import few, plain
 
 logger = logging.getLogger("ontogeny.trajectory")
 
@@ -208,7 +208,7 @@ def load_pretrained(
 
 def _check_report(folder: Path, name: str, report: dict[str, Any]) -> None:
     problems = [
-        f"{what}: {', '.join(map(str, sorted(report[key], key=str)))}"
+        f"{what}: {few(sorted(map(str, report[key])))}"
         for key, what in (
             ("missing_keys", "missing in the file and newly initialised"),
             ("mismatched_keys", "of another shape"),
@@ -219,7 +219,7 @@ def _check_report(folder: Path, name: str, report: dict[str, Any]) -> None:
     if problems:
         raise CheckpointError(f"{folder} is not a whole {name}; weights {'; '.join(problems)}.")
     if report.get("unexpected_keys"):
-        left_over = ", ".join(sorted(report["unexpected_keys"])[:5])
+        left_over = few(sorted(report["unexpected_keys"]))
         logger.warning("%s holds tensors that %s does not use: %s.", folder, name, left_over)
 
 

@@ -18,7 +18,6 @@ from ontogeny.figures import Section
 from ontogeny.needs import Gradients, Need
 from ontogeny.needs.derived import Reference
 from ontogeny.observables.base import Observable, Reading, Run, by_layer
-from ontogeny.observables.concept_series import ConceptSeries
 from ontogeny.observables.extractor_fits import (
     FromExtractor,
     dictionary_array,
@@ -30,6 +29,7 @@ from ontogeny.units import Units
 from ontogeny.words.names import Names
 
 from .claim import claim_statistics, claim_words
+from .series import ConceptSeries
 
 _RANDOM = 3
 _SHARED = (

@@ -12,8 +12,9 @@ import xarray as xr
 from ontogeny import distances
 from ontogeny.figures import Figure, Scatter, Section
 from ontogeny.observables.base import SeriesReading
-from ontogeny.observables.concept_series import ConceptSeries, finished_dictionaries
 from ontogeny.words.names import Names
+
+from .series import ConceptSeries, finished_dictionaries
 
 _AXES = ("first", "second")
 

@@ -17,10 +17,11 @@ from ontogeny.features.concepts.noise import MATCHINGS, SHARES
 from ontogeny.figures import Section
 from ontogeny.needs import Need, Series
 from ontogeny.observables.base import SeriesReading
-from ontogeny.observables.concept_series import ConceptSeries
 from ontogeny.quantities import Quantity
 from ontogeny.summary.bands import over_steps
 from ontogeny.words.names import Names
+
+from .series import ConceptSeries
 
 _MAPS = {  # which dictionaries, and what maps the reference's to them
     "linear map": ("matched", "general"),

@@ -10,7 +10,6 @@ import numpy as np
 import xarray as xr
 
 from ontogeny.dynamics import holm
-from ontogeny.dynamics.trends import FEWEST_FOR_A_TREND
 from ontogeny.errors import ArgumentError, check_whole
 from ontogeny.features.curves.base import WHOLE_MODEL, OfCurve, curve_reference, curves_of
 from ontogeny.figures import Curves, Figure, Scatter, Section
@@ -22,6 +21,7 @@ from ontogeny.words.names import Names
 from ...dynamics.shared_structure import FREE
 from ...dynamics.signals import SignalComparison, compare_signals, standardise
 from ...dynamics.smoothing import rolling_mean
+from ...dynamics.trends import FEWEST_FOR_A_TREND
 
 _AROUND = "around the trends"
 _CORRELATIONS = NumberTable(

@@ -6,7 +6,9 @@ import numpy as np
 import xarray as xr
 from scipy.stats import spearmanr, t
 
-from ontogeny.features.wordspace.order import first_crossing, learning_order
+from ontogeny.features.wordspace.order import first_crossing
+
+from ...semantics.learned_order import learning_order
 
 TOPS = (10, 20, 50)
 ROWS_OF = "S"  # the matrix of the paper's claim, whose concepts stand in the chart

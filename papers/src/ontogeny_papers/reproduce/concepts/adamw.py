@@ -16,7 +16,6 @@ from torch.nn.functional import cross_entropy
 
 from ontogeny.figures import Section
 from ontogeny.quantities import Quantity
-from ontogeny.summary.runs import mean_of_seeds
 from ontogeny.tasks import split_texts, train_tokenizer
 from ontogeny.training import demo_model, masked_language_modelling, train
 from ontogeny.training.loop import adamw_one_cycle
@@ -25,6 +24,7 @@ from ontogeny.training.masked import MaskedBatch, MaskedLanguageModelling, maske
 from ..evidence import if_finite, short, unanimous
 from ..measured_recipe import MeasuredRecipe
 from ..recipe import Findings, Materials
+from ..seeds import mean_of_seeds
 from ..verdicts import Verdict
 from .concept_recipe import texts_of
 

@@ -12,10 +12,10 @@ import xarray as xr
 from ontogeny.capture import activations
 from ontogeny.figures import Section
 from ontogeny.quantities import Quantity
-from ontogeny.summary.runs import mean_of_seeds
 
 from ..evidence import short, unanimous
 from ..recipe import Findings, Materials
+from ..seeds import mean_of_seeds
 from ..verdicts import Verdict
 from .concept_recipe import ConceptRecipe, ConceptSize, of_sources
 from .sizes import sizes

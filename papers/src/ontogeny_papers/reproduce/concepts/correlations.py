@@ -9,9 +9,9 @@ import numpy as np
 import xarray as xr
 from scipy.stats import spearmanr
 
-from ontogeny.features.curves.regimes import Regimes
 from ontogeny.observables import Observable
 
+from ...observables.curves.regimes import Regimes
 from ..evidence import Found, each, exceeds, short
 from ..verdicts import Verdict
 from . import approach

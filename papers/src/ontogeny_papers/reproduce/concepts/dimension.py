@@ -11,9 +11,9 @@ import xarray as xr
 from ontogeny import geometry
 from ontogeny.errors import ArgumentError
 from ontogeny.features.concepts.dictionaries import Concepts
-from ontogeny.features.dimension.observable import IntrinsicDimension
 from ontogeny.observables import Observable
 
+from ...observables.concepts.dimension import IntrinsicDimension
 from ..evidence import LEVEL, Found, if_finite, more_often, short
 from ..verdicts import Verdict
 from .concept_recipe import ConceptRecipe

@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import partial
 
 from ontogeny.features.curves.learning import LearningDynamics
-from ontogeny.features.curves.regimes import Regimes
 from ontogeny.observables import Observable
 
+from ...observables.curves.regimes import Regimes
 from ..evidence import Found
 from ..verdicts import Verdict
 from . import approach

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from ontogeny.features.encoder.observable import EncoderDynamics
-
+from ...observables.concepts.encoder import EncoderDynamics
 from ..evidence import Found, if_finite, short, spread, unanimous
 from ..verdicts import Verdict
 from .concept_recipe import ConceptRecipe

@@ -9,9 +9,9 @@ import xarray as xr
 from ontogeny.distances import names
 from ontogeny.distances.correlations import CORRELATIONS
 from ontogeny.features.concepts.dictionaries import Concepts
-from ontogeny.features.curves.regimes import Regimes
 
 from ...observables.curves.fits import Fits
+from ...observables.curves.regimes import Regimes
 from ..evidence import Found
 
 NINE = names()

@@ -14,11 +14,11 @@ from scipy.linalg import expm
 from ontogeny import distances, dynamics
 from ontogeny.figures import Section
 from ontogeny.quantities import Quantity
-from ontogeny.summary.runs import mean_of_seeds
 
 from ..evidence import short, unanimous
 from ..measured_recipe import MeasuredRecipe
 from ..recipe import Findings, Materials
+from ..seeds import mean_of_seeds
 from ..verdicts import Verdict
 
 _RUNS = {

@@ -8,9 +8,9 @@ import numpy as np
 import xarray as xr
 
 from ontogeny.features.activations.decay import ActivationDecay
-from ontogeny.features.curves.regimes import Regimes
 from ontogeny.observables import Observable
 
+from ...observables.curves.regimes import Regimes
 from ...observables.curves.signals import Signals
 from ..evidence import Found, each, exceeds, joined, more_often, short
 from ..verdicts import Verdict

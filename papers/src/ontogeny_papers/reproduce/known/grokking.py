@@ -9,10 +9,10 @@ import numpy as np
 import xarray as xr
 
 from ontogeny.features.concepts.vocabulary import VocabularyConcepts
-from ontogeny.features.updates.observable import Commutators
 from ontogeny.features.weights.rank import WeightRank
 from ontogeny.observables import Observable
 
+from ...observables.commutators import Commutators
 from ...observables.frequencies import EmbeddingFrequencies
 from ...observables.readout.accuracy import ReadoutAccuracy
 from ..evidence import Found, each, joined, last_of, listed, short, spread, unanimous

@@ -15,10 +15,10 @@ import xarray as xr
 from ontogeny import semantics
 from ontogeny.figures import Band, Curves, Section, attach
 from ontogeny.quantities import Quantity
-from ontogeny.summary.runs import mean_of_seeds
 
 from .. import tasks, training
 from ..recipe import Findings, Materials
+from ..seeds import mean_of_seeds
 from ..verdicts import Verdict
 
 _KINDS = ("majority", "between", "minority")

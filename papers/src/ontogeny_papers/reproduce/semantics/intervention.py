@@ -14,11 +14,11 @@ from ontogeny import semantics
 from ontogeny.features.wordspace.corpus import WordStream
 from ontogeny.figures import Column, Curves, Section, Table, attach
 from ontogeny.quantities import Quantity
-from ontogeny.summary.runs import mean_of_seeds
 
 from .. import training
 from ..evidence import LEVEL
 from ..recipe import Findings, Materials
+from ..seeds import mean_of_seeds
 from ..verdicts import Verdict
 
 _LENGTH = 16  # words of a crop

@@ -15,7 +15,6 @@ from ontogeny import semantics
 from ontogeny.features.wordspace.concepts import ConceptBasis
 from ontogeny.figures import Section
 from ontogeny.quantities import Quantity
-from ontogeny.summary.runs import mean_of_seeds
 
 from ...capture.embeddings import word_embeddings
 from ...observables.words.views.clouds import tree_view
@@ -24,6 +23,7 @@ from ...observables.words.views.training import confusion_view
 from .. import tasks, training
 from ..evidence import LEVEL, joined, unanimous
 from ..recipe import Findings, Materials
+from ..seeds import mean_of_seeds
 from ..verdicts import Verdict
 from .organism_embeddings import embeddings_view, judge_embeddings
 from .organism_geometry import Geometry, judge_concepts, p_value

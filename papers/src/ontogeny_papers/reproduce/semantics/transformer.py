@@ -14,11 +14,11 @@ from ontogeny.features.wordspace.concepts import ConceptBasis
 from ontogeny.features.wordspace.support import Support
 from ontogeny.figures import Band, Curves, Scatter, Section
 from ontogeny.quantities import Quantity
-from ontogeny.summary.runs import mean_of_seeds
 
 from .. import training
 from ..evidence import LEVEL, joined
 from ..recipe import Findings, Materials
+from ..seeds import mean_of_seeds
 from ..verdicts import Verdict
 from .free_embeddings import first_lead
 

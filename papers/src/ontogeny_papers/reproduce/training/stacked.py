@@ -15,8 +15,9 @@ from torch.optim.lr_scheduler import LambdaLR
 from torch.utils import _pytree as pytree
 
 from ontogeny.errors import ArgumentError, check_choice
-from ontogeny.features.updates.field import LossOf
 from ontogeny.training.loop import Loss
+
+from ...updates.field import LossOf
 
 
 @dataclass(frozen=True)

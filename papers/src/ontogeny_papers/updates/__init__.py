@@ -1,0 +1,1 @@
+"""What a step of an optimiser does: gradients of any loss, and whether two steps commute."""

@@ -1,0 +1,203 @@
+"""Groups of examples along a run: intervals, chance, n-grams, the table and the sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ...figures import Column, Table
+from .intervals import LEVEL, GroupCourse, above_chance, course_of
+from .pairs import liking
+
+GROUP_NAMES = {
+    "examples": ("number of examples", ""),
+    "accuracy_first": ("accuracy at the first step", "1"),
+    "accuracy_last": ("accuracy at the last step", "1"),
+    "accuracy_last_low": ("accuracy at the last step, lower end", "1"),
+    "accuracy_last_high": ("accuracy at the last step, upper end", "1"),
+    "liking": ("accuracy that a fixed liking for words would reach", "1"),
+    "p_chance": ("p-value of the last step against chance", "1"),
+    "above_chance": ("above chance at the last step, corrected over groups", ""),
+    "above_from": ("step from which on it stays above chance", "steps"),
+    "above_from_low": ("last step before which it is not above chance", "steps"),
+}
+"""What is said of each group, beside its accuracy."""
+
+_NAMED = 3
+
+
+def with_courses(
+    data: xr.Dataset,
+    right: np.ndarray,
+    group: xr.DataArray,
+    chance: np.ndarray,
+    ngrams: xr.DataArray | None = None,
+    dim: str = "pair",
+) -> xr.Dataset:
+    """Return a node with what is known of each group, in the order in which they leave chance.
+
+    Parameters
+    ----------
+    data
+        The node, with ``accuracy`` over step and group.
+    right
+        (T, n) 1 where an example is right; NaN at steps that are missing.
+    group
+        (n,) the group of each example.
+    chance
+        (n,) the probability of each to be right by chance.
+    ngrams
+        (n,) whether n-grams are right.
+    dim
+        Dimension of the examples.
+    """
+    steps, names = data.step.values, [str(each) for each in data.group.values]
+    of_example = np.array([str(each) for each in group.values], dtype=object)
+    contrast = data.contrast.values if "contrast" in data else np.arange(right.shape[1])
+    courses, numbers = [], []
+    for name in names:
+        members = np.flatnonzero(of_example == name)
+        course = course_of(steps, right[:, members], contrast[members], chance[members])
+        courses.append(course)
+        likes = math.nan
+        if "turned_contrast" in data:
+            likes = liking(contrast[members], data.turned_contrast.values[members])
+        level = math.nan if ngrams is None else float(ngrams.values[members].mean())
+        numbers.append((len(members), likes, level, float(chance[members].mean())))
+    found = _variables(courses, np.array(numbers, dtype=float), steps)
+    ends = _ends(data.accuracy.transpose("step", "group").values, courses)
+    data = data.assign({**found, **ends, "right_from": (dim, _right_from(steps, right))})
+    after = np.where(data.above_chance.values, data.above_from.values, np.inf)
+    last = -data.accuracy_last.values
+    return data.isel(group=np.lexsort((last, np.nan_to_num(after, nan=np.inf))))
+
+
+def _variables(
+    courses: Sequence[GroupCourse], numbers: np.ndarray, steps: np.ndarray
+) -> dict[str, Any]:
+    count, likes, level, chance = numbers.T
+    over = ("step", "group")
+    p_values = np.array(
+        [c.p_value if n > 1 else math.nan for c, n in zip(courses, count, strict=True)]
+    )
+    above = above_chance(p_values)
+    at = {
+        name: np.array([getattr(c, name) for c in courses])
+        for name in ("above_from", "above_from_low")
+    }
+    shown = above & np.isfinite(at["above_from"])
+    found: dict[str, Any] = {
+        "accuracy_low": (over, np.stack([c.low for c in courses], axis=1)),
+        "accuracy_high": (over, np.stack([c.high for c in courses], axis=1)),
+        "accuracy_floor": (over, np.stack([c.floor for c in courses], axis=1)),
+        "accuracy_chance": ("group", chance),
+        "examples": ("group", count.astype(np.int64)),
+        "p_chance": ("group", p_values),
+        "above_chance": ("group", above),
+        **{name: ("group", np.where(shown, values, np.nan)) for name, values in at.items()},
+    }
+    if np.isfinite(level).all():
+        found["accuracy_ngrams"] = ("group", level)
+    if np.isfinite(likes).any():
+        found["liking"] = ("group", likes)
+    return found
+
+
+def _ends(accuracy: np.ndarray, courses: Sequence[GroupCourse]) -> dict[str, Any]:
+    """Return the accuracy at the first and the last step that was measured."""
+    known = np.flatnonzero(np.isfinite(accuracy).all(axis=1))
+    first, last = (known[0], known[-1]) if len(known) else (0, -1)
+    return {
+        "accuracy_first": ("group", accuracy[first]),
+        "accuracy_last": ("group", accuracy[last]),
+        "accuracy_last_low": ("group", np.array([c.low[last] for c in courses])),
+        "accuracy_last_high": ("group", np.array([c.high[last] for c in courses])),
+    }
+
+
+def _right_from(steps: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return (n,) the step from which on each example stays right; NaN where it ends wrong."""
+    known = np.isfinite(right).all(axis=1)
+    steps, right = np.asarray(steps, dtype=float)[known], right[known] == 1.0
+    if not len(steps):
+        return np.full(right.shape[1], np.nan)
+    lasting = np.logical_and.accumulate(right[::-1], axis=0).sum(axis=0)
+    return np.append(steps, np.nan)[len(steps) - lasting]
+
+
+def group_table(data: xr.Dataset) -> Table:
+    """Return the table of groups."""
+    columns = [
+        Column("examples", "examples"),
+        Column("accuracy_first", "first step"),
+        Column("accuracy_last", "last step", interval=("accuracy_last_low", "accuracy_last_high")),
+        *([Column("accuracy_ngrams", "n-grams")] if "accuracy_ngrams" in data else []),
+        *([Column("liking", "liking for words")] if "liking" in data else []),
+        Column("above_from", "above chance from step on"),
+    ]
+    return Table(
+        "groups",
+        "Groups, in the order in which they leave chance",
+        columns=columns,
+        rows="group",
+        caption="A group is above chance where chance gives so many right ones at the last step "
+        f"with less than {100 * LEVEL:.0f} %, corrected over all groups; the step is the one from "
+        "which on it stays so with any such choice of examples. n-grams are those of the study's "
+        "texts. A liking for words is what a model would reach that prefers some words to others "
+        "wherever they stand.",
+    )
+
+
+def group_words(data: xr.Dataset, what: str) -> list[str]:
+    """Return which groups are above chance at the end, and which left it first, where that is sure.
+
+    Parameters
+    ----------
+    data
+        A node with what `with_courses` gives.
+    what
+        What its examples are, such as ``"pair"``.
+    """
+    if "above_chance" not in data:
+        return []
+    above = data.isel(group=np.flatnonzero(data.above_chance.values))
+    last, groups = int(data.step[-1]), data.sizes["group"]
+    said = [
+        f"At step {last:,}, {above.sizes['group']:,} of {groups:,} groups are above chance, "
+        "corrected over the groups."
+        if groups > 1
+        else f"At step {last:,} it is {'' if above.sizes['group'] else 'not surely '}above chance."
+    ]
+    if "accuracy_ngrams" in data:
+        level = float((data.accuracy_ngrams * data.examples).sum() / data.examples.sum())
+        said.append(f"n-grams of the study's texts are right in {100 * level:.0f} % of all.")
+    said += filter(None, [_order(above)])
+    single = [str(g) for g, n in zip(data.group.values, data.examples.values, strict=True) if n < 2]
+    if single:
+        said.append(f"One {what} alone shows nothing, so that no verdict is given: {_few(single)}.")
+    return said
+
+
+def _order(above: xr.Dataset) -> str:
+    """Say which groups left chance before which, where their intervals are apart."""
+    known = above.isel(group=np.flatnonzero(np.isfinite(above.above_from.values)))
+    if known.sizes["group"] < 2:
+        return ""
+    names = [str(each) for each in known.group.values]
+    end, begin = known.above_from.values, known.above_from_low.values
+    first = int(end.argmin())
+    later = [i for i in range(len(names)) if begin[i] >= end[first] and i != first]
+    later = [i for i in later if end[i] > end[first]]
+    if not later:
+        return ""
+    after = f"{end[first]:,.0f}"
+    return f"{names[first]} left chance by step {after}, before {_few([names[i] for i in later])}."
+
+
+def _few(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")

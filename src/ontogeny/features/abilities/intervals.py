@@ -1,0 +1,161 @@
+"""Shares of examples that are right, with intervals, and from when on they are above chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...dynamics import holm
+from ...observables.crossing import crossing
+
+Z = 1.959964
+LEVEL = 0.05
+_BLOCKS = 400  # of a large group, which are resampled instead of its examples
+
+
+@dataclass(frozen=True)
+class GroupCourse:
+    """How one group of examples develops: arrays over the steps, and numbers.
+
+    Parameters
+    ----------
+    low, high
+        (T,) 95 % interval of the share that is right.
+    floor
+        (T,) noise of its change since the first step, paired over examples.
+    p_value
+        Of the last step, against chance, uncorrected.
+    above_from
+        Step from which on it is above chance with any such choice of examples; infinite if not.
+    above_from_low
+        Step before which it is not.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    floor: np.ndarray
+    p_value: float
+    above_from: float
+    above_from_low: float
+
+
+def course_of(
+    steps: np.ndarray, right: np.ndarray, contrast: np.ndarray, chance: np.ndarray
+) -> GroupCourse:
+    """Return the course of a group.
+
+    Examples that set the same words against each other are not independent: a model that likes one
+    of the words better is right or wrong in all of them. They count as so many as their spread
+    shows (Kish's design effect).
+
+    Parameters
+    ----------
+    steps
+        (T,) training steps.
+    right
+        (T, n) 1 where an example is right, 0 where not, .5 of a tie; NaN at steps that are missing.
+    contrast
+        (n,) which words are set against which.
+    chance
+        (n,) the probability of each example to be right by chance.
+
+    Examples
+    --------
+    >>> right = np.array([[0, 1] * 20, [1] * 40])
+    >>> found = course_of(np.array([0, 9]), right, np.arange(40), np.full(40, 0.5))
+    >>> found.low.round(2), found.high.round(2), found.above_from
+    (array([0.35, 0.91]), array([0.65, 1.  ]), 9.0)
+    """
+    mean, count = right.mean(axis=1), effective_count(right, contrast)
+    low, high = wilson(mean, count)
+    known = np.isfinite(mean)
+    first = right[known][:1] if known.any() else right[:1]
+    blocks = _blocks(1.0 - right, 1.0 - chance)
+    found = crossing(steps, *blocks)
+    p_value = _p_value(mean[known][-1:], count[known][-1:], float(chance.mean()))
+    return GroupCourse(low, high, _floor(right - first, contrast), p_value, found.high, found.low)
+
+
+def wilson(share: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return Wilson's 95 % interval (1927) of a share of `count` examples.
+
+    Examples
+    --------
+    >>> low, high = wilson(np.array([1.0]), np.array([30.0]))
+    >>> low.round(3), high.round(3)
+    (array([0.886]), array([1.]))
+    """
+    scale = 1 + Z**2 / count
+    middle = (share + Z**2 / (2 * count)) / scale
+    half = Z * np.sqrt(share * (1 - share) / count + Z**2 / (4 * count**2)) / scale
+    return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
+
+
+def effective_count(right: np.ndarray, contrast: np.ndarray) -> np.ndarray:
+    """Return (T,) how many independent examples those of a group are worth.
+
+    Examples
+    --------
+    >>> likes_one_word = np.array([[1, 1, 1, 1, 0, 0, 0, 0]])
+    >>> effective_count(likes_one_word, np.array([0, 0, 0, 0, 1, 1, 1, 1]))
+    array([1.])
+    """
+    number, mean = right.shape[1], right.mean(axis=1)
+    alone = mean * (1 - mean) / number
+    together = _clustered_variance(right, contrast)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        effect = np.where(alone > 0, together / alone, 1.0)
+    return number / np.clip(effect, 1.0, number)
+
+
+def _clustered_variance(values: np.ndarray, contrast: np.ndarray) -> np.ndarray:
+    """Return (T,) the variance of the mean (n,) where examples of one contrast go together."""
+    names, place = np.unique(contrast, return_inverse=True)
+    if len(names) < 2:
+        return np.zeros(len(values))
+    deviation = values - values.mean(axis=1, keepdims=True)
+    sums = np.stack([np.bincount(place, row, len(names)) for row in deviation])
+    correction = len(names) / (len(names) - 1)
+    return correction * (sums**2).sum(axis=1) / values.shape[1] ** 2
+
+
+def _floor(change: np.ndarray, contrast: np.ndarray) -> np.ndarray:
+    """Return (T,) the noise of a change: binomial of the examples that turned, at least one."""
+    number = change.shape[1]
+    # Half an example each way: without it a group in which all turn alike would have no noise.
+    spread = (change**2).sum(axis=1) + 1.0 - change.sum(axis=1) ** 2 / number
+    variance = np.maximum(spread / number**2, _clustered_variance(change, contrast))
+    return Z * np.sqrt(variance)
+
+
+def _p_value(share: np.ndarray, count: np.ndarray, chance: float) -> float:
+    """Return how likely chance gives so large a share, by the binomial distribution."""
+    from scipy.stats import binom
+
+    if not len(share):
+        return float("nan")
+    number = int(np.floor(count[0]))
+    return float(binom.sf(int(np.floor(share[0] * number + 1e-9)) - 1, number, chance))
+
+
+def above_chance(p_values: np.ndarray) -> np.ndarray:
+    """Return which groups are above chance at 5 % over all of them, by Holm's method.
+
+    Examples
+    --------
+    >>> above_chance(np.array([0.001, 0.03, 0.04]))
+    array([ True, False, False])
+    """
+    return np.nan_to_num(holm(p_values), nan=1.0) <= LEVEL
+
+
+def _blocks(losses: np.ndarray, line: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return examples, or means of blocks of many, with the line and weights."""
+    number = losses.shape[1]
+    if number <= _BLOCKS:
+        return losses, line, np.ones(number)
+    place = np.arange(number) % _BLOCKS
+    weights = np.bincount(place)
+    means = np.stack([np.bincount(place, row) / weights for row in losses])
+    return means, np.bincount(place, line) / weights, weights.astype(float)

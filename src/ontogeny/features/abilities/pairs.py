@@ -1,0 +1,153 @@
+"""Minimal pairs in files: a right and a wrong text that differ in little."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import ArgumentError
+from .records import Records, group_of, named, some_of, text_of
+
+RIGHT = ("sentence_good", "right", "good", "correct", "grammatical", "acceptable")
+WRONG = ("sentence_bad", "wrong", "bad", "incorrect", "ungrammatical", "unacceptable")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One pair; what stands before a text is read and has no score."""
+
+    right: str
+    wrong: str
+    group: str
+    where: str
+    before_right: str = ""
+    before_wrong: str = ""
+
+
+def is_pairs(fields: Sequence[str]) -> bool:
+    """Return whether records with these fields are pairs.
+
+    Examples
+    --------
+    >>> is_pairs(["sentence_good", "sentence_bad", "UID"]), is_pairs(["text", "label"])
+    (True, False)
+    """
+    return named(fields, RIGHT) is not None and named(fields, WRONG) is not None
+
+
+def pairs_of(records: Records, method: str) -> tuple[list[Pair], list[str]]:
+    """Return the pairs of a file, and in a line each what was left out and why.
+
+    Parameters
+    ----------
+    records
+        Of the file.
+    method
+        ``"sentence"``: whole texts; ``"prefix"``: BLiMP's prefix methods, one word after the same
+        prefix, or the same word after two.
+
+    Examples
+    --------
+    >>> records = Records("a.jsonl", ((1, {"right": "it is", "wrong": "it is"}),))
+    >>> pairs_of(records, "sentence")
+    ([], ['a.jsonl, line 1: its texts are equal'])
+    """
+    pairs, left_out = [], list(records.broken)
+    if not records.records and not left_out:
+        left_out.append(f"{records.name} holds no pair")
+    for line, record in records.records:
+        where = f"{records.name}, line {line}"
+        try:
+            pairs.append(_pair(record, Path(records.name).stem, where, method))
+        except ArgumentError as error:
+            left_out.append(f"{where}: {error}")
+    return pairs, left_out
+
+
+def _pair(record: Mapping[str, Any], stem: str, where: str, method: str) -> Pair:
+    group = group_of(record, stem)
+    if method == "prefix":
+        return _prefix_pair(record, group, where)
+    right = text_of(record, named(record, RIGHT), "right")
+    wrong = text_of(record, named(record, WRONG), "wrong")
+    if right == wrong:
+        raise ArgumentError("its texts are equal")
+    return Pair(right, wrong, group, where)
+
+
+def _prefix_pair(record: Mapping[str, Any], group: str, where: str) -> Pair:
+    if record.get("one_prefix_method") is True:
+        names = ("one_prefix_prefix", "one_prefix_prefix", "one_prefix_word_good",
+                 "one_prefix_word_bad")  # fmt: skip
+    elif record.get("two_prefix_method") is True:
+        names = ("two_prefix_prefix_good", "two_prefix_prefix_bad", "two_prefix_word",
+                 "two_prefix_word")  # fmt: skip
+    else:
+        raise ArgumentError("it is not made for a prefix method; leave method = 'sentence'")
+    before_right, before_wrong, right, wrong = (text_of(record, name, name) for name in names)
+    if (before_right, right) == (before_wrong, wrong):
+        raise ArgumentError("its texts are equal")
+    return Pair(f" {right}", f" {wrong}", group, where, before_right, before_wrong)
+
+
+def contrasts(pairs: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray]:
+    """Return which words each pair sets against which, and how far liking a word would go.
+
+    Returns
+    -------
+    contrast
+        (n,) a number for the words that only the right text has, and those that only the wrong one
+        has; pairs of the same words in another order have one each.
+    turned
+        (n,) the number of the same contrast the other way round, -1 where no pair has it.
+
+    Examples
+    --------
+    >>> pairs = [Pair("he is", "he are", "", ""), Pair("we are", "we is", "", "")]
+    >>> [found.tolist() for found in contrasts(pairs)]
+    [[0, 1], [1, 0]]
+    """
+    numbers: dict[Any, int] = {}
+    keys = []
+    for place, pair in enumerate(pairs):
+        right, wrong = (Counter(text.lower().split()) for text in (pair.right, pair.wrong))
+        if pair.before_right != pair.before_wrong:
+            right, wrong = Counter(pair.before_right.split()), Counter(pair.before_wrong.split())
+        sides = tuple(
+            tuple(sorted((a - b).elements())) for a, b in ((right, wrong), (wrong, right))
+        )
+        key = (pair.group, *(sides if any(sides) else (place,)))
+        numbers.setdefault(key, len(numbers))
+        keys.append(key)
+    contrast = np.array([numbers[key] for key in keys])
+    turned = [numbers.get((key[0], *key[:0:-1]), -1) if len(key) == 3 else -1 for key in keys]
+    return contrast, np.array(turned)
+
+
+def liking(contrast: np.ndarray, turned: np.ndarray) -> float:
+    """Return the largest accuracy on a group that a fixed liking for one word each would give.
+
+    .5 where every contrast stands as often the other way round.
+
+    Examples
+    --------
+    >>> liking(np.array([0, 1]), np.array([1, 0])), liking(np.array([0, 0]), np.array([-1, -1]))
+    (0.5, 1.0)
+    """
+    counts = Counter(contrast.tolist())
+    sides = {min(c, t) if t >= 0 else c: (counts[c], counts.get(t, 0))
+             for c, t in zip(contrast.tolist(), turned.tolist(), strict=True)}  # fmt: skip
+    return sum(max(pair) for pair in sides.values()) / len(contrast)
+
+
+def said_of(left_out: Sequence[str]) -> str:
+    """Return one sentence on what was left out; empty where nothing was."""
+    if not left_out:
+        return ""
+    verb = "was" if len(left_out) == 1 else "were"
+    return f"{len(left_out):,} of the examples {verb} left out: {some_of(left_out)}."

@@ -1,0 +1,269 @@
+"""Texts as flat tokens, and how likely a model finds what stands in them: the score of a text.
+
+A causal model gives the logarithm of the probability of each token after those before it. A masked
+model gives that of each token where it is hidden; so are the tokens after it in the same word, as
+otherwise the end of a word would give its beginning away (Salazar et al. 2020; Kauf and Ivanova
+2023).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ...capture.predictor import Predictor
+from ...errors import ArgumentError
+from ...inputs import Inputs
+from ...inputs.tokenize import tokenize
+
+LONGEST = 4096
+"""Tokens that a text may have where the model sets no limit."""
+
+_AT_ONCE = 256  # texts: what is held beside the model depends on it, and not on how many there are
+_UNKNOWN = -1
+
+
+@dataclass(frozen=True, eq=False)
+class TokenTexts:
+    """Token ids of many texts in one row.
+
+    Parameters
+    ----------
+    ids
+        (tokens,) token ids of all texts, one after the other.
+    width
+        (tokens,) 0 at tokens without a score; else how many tokens a masked model does not see
+        when it is asked for this one: itself and those after it in the same word.
+    start
+        (n + 1,) where each text begins.
+    mask_token_id
+        Id of the mask token, None if there is none.
+    """
+
+    ids: np.ndarray
+    width: np.ndarray
+    start: np.ndarray
+    mask_token_id: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    @property
+    def scored(self) -> np.ndarray:
+        """(n,) the number of tokens that have a score."""
+        sums = np.concatenate([[0], np.cumsum(self.width > 0)])
+        return np.diff(sums[self.start])
+
+    def of(self, text: int) -> slice:
+        """Return where the tokens of a text stand."""
+        return slice(int(self.start[text]), int(self.start[text + 1]))
+
+    def some(self, texts: Sequence[int]) -> TokenTexts:
+        """Return some of the texts."""
+        places = [self.of(text) for text in texts]
+        start = np.concatenate([[0], np.cumsum([place.stop - place.start for place in places])])
+        ids, width = (np.concatenate([a[p] for p in places]) for a in (self.ids, self.width))
+        return TokenTexts(ids, width, start, self.mask_token_id)
+
+    def variables(self) -> dict[str, Any]:
+        """Return them as variables of a state."""
+        mask_token = _UNKNOWN if self.mask_token_id is None else self.mask_token_id
+        return {
+            "token_ids": ("token", self.ids),
+            "token_width": ("token", self.width),
+            "text_start": ("text_end", self.start),
+            "mask_token_id": mask_token,
+        }
+
+    @classmethod
+    def of_state(cls, state: xr.Dataset) -> TokenTexts:
+        """Return the texts that `variables` put into a state."""
+        mask_token = int(state["mask_token_id"])
+        return cls(
+            *(state.token_ids.values, state.token_width.values, state.text_start.values),
+            None if mask_token == _UNKNOWN else mask_token,
+        )
+
+    def inputs(self, texts: Sequence[int] | np.ndarray) -> Inputs:
+        """Return some texts as inputs, in which only tokens with a score are ordinary."""
+        places = [self.of(int(text)) for text in texts]
+        return Inputs.from_tokens(
+            [self.ids[place] for place in places],
+            special=[self.width[place] == 0 for place in places],
+            mask_token_id=self.mask_token_id,
+        )
+
+    def scores(self, predictor: Predictor) -> np.ndarray:
+        """Return (n,) the summed log-probability of the tokens that have a score, in nats.
+
+        Texts go through the model in batches, longest first, so that the memory that it takes does
+        not grow with their number.
+        """
+        scores = np.zeros(len(self), dtype=np.float64)
+        score = _masked_scores if predictor.masked else _causal_scores
+        order = np.argsort(-np.diff(self.start), kind="stable")
+        for first in range(0, len(order), _AT_ONCE):
+            texts = order[first : first + _AT_ONCE]
+            scores[texts] = score(predictor, self, texts)
+        return scores
+
+
+def _causal_scores(predictor: Predictor, tokens: TokenTexts, texts: np.ndarray) -> np.ndarray:
+    def of_token(text: Any, column: Any, token: Any, log_p: Any) -> dict[str, Any]:
+        return {"log_p": log_p.gather(1, token[:, None])[:, 0].double()}
+
+    found = predictor.reduced(tokens.inputs(texts), of_token)
+    return np.bincount(found["text"], weights=found["log_p"], minlength=len(texts))
+
+
+def _masked_scores(predictor: Predictor, tokens: TokenTexts, texts: np.ndarray) -> np.ndarray:
+    widths = [tokens.width[tokens.of(int(text))] for text in texts]
+    text = np.repeat(np.arange(len(texts)), [int((w > 0).sum()) for w in widths])
+    position = np.concatenate([np.flatnonzero(w) for w in widths])
+    width = np.concatenate([w[w > 0] for w in widths]).astype(np.int64)
+    found = predictor.at(tokens.inputs(texts), text, position, width=width)
+    log_p = found.right_log_probability.values
+    return np.bincount(text, weights=log_p, minlength=len(texts))
+
+
+def tokenised(
+    before: Sequence[str],
+    texts: Sequence[str],
+    tokenizer: Any,
+    *,
+    masked: bool,
+    longest: int | None = None,
+) -> tuple[TokenTexts, list[str]]:
+    """Return texts as tokens, and for each what is wrong with it, empty where nothing is.
+
+    A causal model reads a token to begin with, unless the tokenizer puts one there: that for the
+    beginning, or else that for the end of a text. So the first token has a score as well.
+
+    Parameters
+    ----------
+    before
+        What stands before each text and has no score.
+    texts
+        The texts.
+    tokenizer
+        A Hugging Face tokenizer; a fast one where anything stands before a text.
+    masked
+        Whether a masked model is asked.
+    longest
+        The number of tokens that the model takes; None if there is no limit.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no tokenizer, or a slow one with something before a text.
+
+    Examples
+    --------
+    >>> from ontogeny.tasks import train_tokenizer
+    >>> tokenizer = train_tokenizer(["the cat sat on the mat"] * 4, vocab_size=300)
+    >>> found, problems = tokenised(["the"], [" cat"], tokenizer, masked=False)
+    >>> found.width.tolist(), problems
+    ([0, 0, 1, 0], [''])
+    """
+    if tokenizer is None:
+        raise ArgumentError(
+            "texts with a right answer need the run's tokenizer, and it has none; name one with "
+            'tokenizer = "..." under [trajectory], or --tokenizer.'
+        )
+    if any(before) and not getattr(tokenizer, "is_fast", False):
+        raise ArgumentError("parts of texts have a score of their own with a fast tokenizer only.")
+    most = min(longest or LONGEST, LONGEST)
+    ids, widths, problems = [], [], []
+    for row in _rows(before, texts, tokenizer, masked, most):
+        problem = _problem(row, most)
+        problems.append(problem)
+        ids.append(np.zeros(1, np.int32) if problem else row[0].astype(np.int32))
+        widths.append(np.zeros(1, np.int16) if problem else row[1].astype(np.int16))
+    start = np.concatenate([[0], np.cumsum([len(row) for row in ids])]).astype(np.int64)
+    mask_token = getattr(tokenizer, "mask_token_id", None)
+    return TokenTexts(np.concatenate(ids), np.concatenate(widths), start, mask_token), problems
+
+
+_Row = tuple[np.ndarray, np.ndarray]
+
+
+def _problem(row: _Row | None, most: int) -> str:
+    if row is None:
+        return "it has no token"
+    if len(row[0]) > most:
+        return f"it is longer than the {most:,} tokens that the model takes"
+    if not row[1].any():
+        return "it has one token, and none stands before it: the tokenizer has none to begin with"
+    return ""
+
+
+def _rows(
+    before: Sequence[str], texts: Sequence[str], tokenizer: Any, masked: bool, most: int
+) -> Iterator[Any]:
+    """Give the ids and widths of each text, None where it has no token."""
+    begin = getattr(tokenizer, "bos_token_id", None)
+    begin = getattr(tokenizer, "eos_token_id", None) if begin is None else begin
+    for first in range(0, len(texts), _AT_ONCE):
+        some = slice(first, first + _AT_ONCE)
+        whole = [b + t for b, t in zip(before[some], texts[some], strict=True)]
+        of_texts = _encoded(whole, tokenizer, most)
+        for one, at, text in zip(of_texts, before[some], whole, strict=True):
+            if one is None:
+                yield None
+                continue
+            scored = ~one.special
+            if one.spans is not None:
+                scored &= one.spans[:, 1] > len(at)
+            width = _widths(one, text) if masked else np.ones(len(scored), np.int16)
+            ids, width = one.ids, np.where(scored, width, 0)
+            if not masked and not one.special[0]:
+                if begin is None:
+                    width[0] = 0
+                else:
+                    ids, width = np.append(begin, ids), np.append(0, width)
+            yield ids, width
+
+
+@dataclass(frozen=True)
+class _One:
+    """The tokens of one text, (L,)."""
+
+    ids: np.ndarray
+    special: np.ndarray
+    spans: np.ndarray | None
+
+
+def _encoded(texts: Sequence[str], tokenizer: Any, most: int) -> list[_One | None]:
+    """Return the tokens of texts; None of one that has none but those that are added."""
+    try:
+        fields = tokenize(texts, tokenizer, most + 2, "right", None)
+    except ArgumentError:
+        if len(texts) > 1:
+            return [each for text in texts for each in _encoded([text], tokenizer, most)]
+        return [None]
+    if fields["dropped"]:
+        return [each for text in texts for each in _encoded([text], tokenizer, most)]
+    found: list[_One | None] = []
+    for row, mask in enumerate(fields["mask"]):
+        spans = None if fields["spans"] is None else fields["spans"][row][mask]
+        found.append(_One(fields["ids"][row][mask], fields["special"][row][mask], spans))
+    return found
+
+
+def _widths(one: _One, text: str) -> np.ndarray:
+    """Return how many tokens there are from each on to the end of its word."""
+    count = len(one.ids)
+    width = np.ones(count, np.int16)
+    if one.spans is None:
+        return width
+    spans, special = one.spans, one.special
+    for place in range(count - 2, -1, -1):
+        (first, end), (after, stop) = spans[place], spans[place + 1]
+        inside = not special[place] and not special[place + 1] and end == after and first < end
+        if inside and after < stop and text[end - 1].isalnum() and text[after].isalnum():
+            width[place] = width[place + 1] + 1
+    return width

@@ -1,0 +1,219 @@
+"""How far each weight matrix moved from the first checkpoint, and in which directions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import xarray as xr
+
+from ...capture.blocks import kind_of_block
+from ...errors import NonFiniteError, check_number
+from ...figures import Curves, Figure, Section
+from ...geometry import effective_rank
+from ...needs import Need, Weights
+from ...observables.base import BlockReading, Observable
+from ...observables.catalogued import PresetEntry, Presets
+from ...quantities import Quantity
+from ...summary import NumberTable
+from ...words.names import Names
+from .increments import HELD, Base, singular_values
+
+
+@dataclass(frozen=True)
+class WeightChange(Observable):
+    """What a further training did to each weight matrix, beside the first checkpoint.
+
+    How far it moved, over how many directions, which share of that lies in the leading directions
+    of the first matrix, and how many leading directions came from elsewhere (intruder dimensions).
+
+    Parameters
+    ----------
+    blocks
+        Which matrices: globs over names, or short names such as ``"mlp"`` and ``"q"``.
+    n_leading, threshold
+        Of the intruder dimensions; see `ontogeny.geometry.intruder_dimensions`.
+
+    Examples
+    --------
+    >>> WeightChange("mlp").needs()
+    [Weights(blocks='mlp')]
+    """
+
+    blocks: str | tuple[str, ...] = "**.weight"
+    n_leading: int = 10
+    threshold: float = 0.5
+
+    kind: ClassVar[str] = "weight-change"
+    minima: ClassVar[Mapping[str, int]] = {"n_leading": 1}
+    question: ClassVar[str] = "How far did a further training move each kind of weight matrix?"
+    requires: ClassVar[str] = "weights alone"
+    price: ClassVar[str] = "three decompositions for each matrix and step"
+    fewest_steps: ClassVar[int] = 2
+    obstacles: ClassVar[tuple[str, ...]] = ("no_matrices",)
+    presets: ClassVar[Presets] = (PresetEntry(("fine-tuning",), {"blocks": "$blocks"}, 30),)
+    role: ClassVar[str] = "motion"
+    quantities: ClassVar[tuple[Quantity, ...]] = (
+        Quantity(
+            "relative_change",
+            "distance moved from the first checkpoint",
+            units="1",
+            symbol="‖W_t − W₀‖_F / ‖W₀‖_F",
+            noise="exact",
+            rows="{kind} · moved",
+            series="kind",
+            subject=None,
+            caption="As a share of the norm that all matrices of a kind had at the first "
+            "checkpoint. A frozen matrix stays at 0.",
+        ),
+    )
+    variables: ClassVar[Names] = {
+        "distance_moved": ("distance moved from the first checkpoint", "weight units"),
+        "size": ("norm at the first checkpoint", "weight units"),
+        "effective_rank": ("effective rank of the change", "directions"),
+        "leading_share": ("share of the change in the first matrix's leading directions", "1"),
+        "leading_by_kind": ("share of the change in the first matrix's leading directions", "1"),
+        "leading_chance": ("share of leading directions among all", "1"),
+        "intruders": ("intruder dimensions", "directions"),
+    }
+    charts: ClassVar[Sequence[Figure]] = (
+        Curves(
+            "leading",
+            "Share of the change in the first matrix's leading directions",
+            value="leading_by_kind",
+            series="kind",
+            caption="Mean over the matrices of a kind. A change that has nothing to do with the "
+            "matrix has the share of the table's last column.",
+        ),
+    )
+    tables: ClassVar[Sequence[NumberTable]] = (
+        NumberTable(
+            "at-the-end",
+            "At the last checkpoint",
+            (
+                ("last_change", "distance moved, of the first norm, at the end", "1", "moved"),
+                ("last_rank", "effective rank of the change at the end", "directions", "rank"),
+                ("last_intruders", "intruder dimensions at the end", "directions", "intruders"),
+                ("last_leading", "share in leading directions at the end", "1", "in leading"),
+                ("last_chance", "share in leading directions by chance", "1", "by chance"),
+            ),
+            rows="block",
+            caption=f"Leading: the directions that hold {HELD:.0%} of the first matrix's energy.",
+        ),
+    )
+    section: ClassVar[Section] = Section(
+        title="What changed in the weights",
+        definition="How far each weight matrix moved from the first checkpoint, over how many "
+        "directions, and whether these are directions that the matrix had.",
+        symbol="‖W_t − W₀‖_F / ‖W₀‖_F",
+        null="A change that has nothing to do with the matrix: k of s directions hold the share "
+        "k / s of it.",
+        care="That weights moved says nothing of function by itself: control runs move as far.",
+        source="Shuttleworth et al. 2024; Roy and Vetterli 2007",
+    )
+
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        check_number("threshold", self.threshold, 0, 1, above=True)
+
+    def needs(self) -> Sequence[Need]:
+        """Return the weight blocks."""
+        return [Weights(self.blocks)]
+
+    def observe(self, reading: BlockReading, state: xr.Dataset | None) -> xr.Dataset:
+        """Return distance, rank, share and intruders of one block at every step."""
+        first = _matrix(reading, int(reading.steps[0]))
+        base = Base(first)
+        lines = [self._at(base, first, _matrix(reading, int(step))) for step in reading.steps]
+        short = min(first.shape)
+        return xr.Dataset(
+            {
+                **{name: ("step", [line[name] for line in lines]) for name in lines[0]},
+                "size": float(np.linalg.norm(first)),
+                "leading_chance": base.leading(HELD) / short,
+            },
+            coords={"step": reading.steps},
+        )
+
+    def _at(self, base: Base, first: np.ndarray, matrix: np.ndarray) -> dict[str, float]:
+        change = matrix - first
+        if not change.any():
+            return {
+                "distance_moved": 0.0,
+                "effective_rank": 0.0,
+                "leading_share": np.nan,
+                "intruders": 0.0,
+            }
+        return {
+            "distance_moved": float(np.linalg.norm(change)),
+            "effective_rank": effective_rank(spectrum=singular_values(change)),
+            "leading_share": base.share(change, HELD)[0],
+            "intruders": float(base.intruders(matrix, self.n_leading, self.threshold)),
+        }
+
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Add the change of each kind of matrix, and what stands at the end."""
+        by_kind = data[["distance_moved", "size", "leading_share"]].assign_coords(
+            block=[kind_of_block(str(block)) for block in data.block.values]
+        )
+        squares = (by_kind[["distance_moved", "size"]] ** 2).groupby("block").sum(min_count=1)
+        change = (squares.distance_moved / squares["size"]) ** 0.5
+        leading = by_kind.leading_share.groupby("block").mean()
+        last = data.isel(step=-1)
+        return data.assign(
+            relative_change=change.rename(block="kind").transpose("kind", "step"),
+            leading_by_kind=leading.rename(block="kind").transpose("kind", "step"),
+            last_change=last.distance_moved / last["size"],
+            last_rank=last.effective_rank,
+            last_intruders=last.intruders,
+            last_leading=last.leading_share,
+            last_chance=data.leading_chance,
+        )
+
+    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+        """Return which kinds moved, how far, and in which directions."""
+        frozen = (data.distance_moved == 0).all("step")
+        count, still = data.sizes["block"], int(frozen.sum())
+        if still == count:
+            return [f"None of {count} weight matrices moved."]
+        if not data.distance_moved.isel(step=-1).notnull().any():
+            return []
+        moving = data.sel(block=~frozen)
+        ends = data.relative_change.isel(step=-1).to_series().sort_values()
+        ends = ends[ends > 0]
+        far, near = ends.index[-1], ends.index[0]
+        lines = [f"{still} of {count} weight matrices never moved."] if still else []
+        farthest = f"{far} moved farthest, by {ends[far]:.2%} of its norm at the first checkpoint"
+        lines.append(
+            f"{farthest}; {near} least, by {ends[near]:.2%}." if near != far else f"{farthest}."
+        )
+        share, chance = _median(moving.last_leading), _median(moving.last_chance)
+        lines.append(
+            "The change of a matrix has an effective rank of "
+            f"{_median(moving.last_rank):.1f} (median)."
+        )
+        lines.append(
+            f"{share:.0%} of it lies in the directions that hold {HELD:.0%} of the first matrix's "
+            f"energy; of a change that has nothing to do with the matrix {chance:.0%} would."
+        )
+        intruders = moving.last_intruders
+        lines.append(
+            f"{int((intruders > 0).sum())} of {moving.sizes['block']} matrices that moved have "
+            f"intruder dimensions at the end, {int(intruders.sum())} in all."
+        )
+        return lines
+
+
+def _matrix(reading: BlockReading, step: int) -> np.ndarray:
+    """Return the block at a step as a matrix; what has more dimensions is (first, all other)."""
+    rows = reading.rows(step, np.arange(reading.shape[0]))
+    matrix = rows.reshape(len(rows), -1).astype(np.float64)
+    if not np.isfinite(matrix).all():
+        raise NonFiniteError(f"the weights at step {step} hold NaN or infinity")
+    return matrix
+
+
+def _median(values: xr.DataArray) -> float:
+    return float(np.nanmedian(values.values))

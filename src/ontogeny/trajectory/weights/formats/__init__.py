@@ -1,0 +1,26 @@
+"""Formats of checkpoints beside transformers' own: each file reads one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..files import WeightFiles
+from . import dcp, deepspeed, gguf, litgpt
+
+_FINDERS: tuple[Callable[[Path], WeightFiles | None], ...] = (dcp.find, deepspeed.find)
+
+SUFFIX_READERS: Mapping[str, Callable[..., Any]] = {gguf.SUFFIX: gguf.read}
+"""Readers of single files by what their names end in."""
+
+
+def find_format(folder: Path) -> WeightFiles | None:
+    """Return the files of a folder in one of these formats, or None."""
+    return next((files for find in _FINDERS if (files := find(folder)) is not None), None)
+
+
+def own_template(files: WeightFiles) -> Callable[[], Any] | None:
+    """Return what builds the model of these files, where they say it themselves; else None."""
+    path = files.files[0]
+    return gguf.GGUFModel(path) if path.suffix == gguf.SUFFIX else litgpt.template(path)

@@ -1,0 +1,79 @@
+"""GGUF files, which transformers reads and turns into float32."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ....errors import CheckpointError
+from ..files import TensorReader, state_tensors
+from ..inert import plain
+from ..transformers_models import quiet
+
+logger = logging.getLogger("ontogeny.trajectory")
+
+SUFFIX = ".gguf"
+
+
+@dataclass(frozen=True)
+class GGUFModel:
+    """Builds the model that a GGUF file describes, with fresh weights."""
+
+    path: Path
+
+    def __call__(self) -> Any:
+        """Return the module."""
+        return _transformers(self.path, "AutoModelForCausalLM", weights=False)
+
+
+def read(files: tuple[Path, ...]) -> TensorReader:
+    """Return the tensors by transformers' names, in float32.
+
+    Raises
+    ------
+    CheckpointError
+        If transformers cannot read the file.
+    """
+    stat = files[0].stat()
+    return TensorReader(_tensors(files[0], (stat.st_size, stat.st_mtime_ns)))
+
+
+@lru_cache(maxsize=1)
+def _tensors(path: Path, stamp: tuple[int, int]) -> dict[str, torch.Tensor]:
+    logger.warning("weights in %s are read as float32, also where they are quantised.", path)
+    return state_tensors(_transformers(path, "AutoModelForCausalLM", weights=True))
+
+
+def tokenizer(path: Path) -> Any:
+    """Return the tokenizer of a GGUF file.
+
+    Raises
+    ------
+    CheckpointError
+        If transformers cannot read it.
+    """
+    return _transformers(path, "AutoTokenizer", weights=True)
+
+
+def _transformers(path: Path, kind: str, weights: bool) -> Any:
+    import transformers
+
+    place: dict[str, Any] = {"gguf_file": path.name, "local_files_only": True}
+    place["trust_remote_code"] = False
+    try:
+        with quiet(), torch.random.fork_rng(devices=[]):
+            if weights:
+                return getattr(transformers, kind).from_pretrained(path.parent, **place)
+            config = transformers.AutoConfig.from_pretrained(path.parent, **place)
+            return getattr(transformers, kind).from_config(config)
+    except Exception as error:  # whatever transformers and gguf raise
+        reason = plain(next(iter(str(error).splitlines()), type(error).__name__))
+        raise CheckpointError(
+            f"{path} cannot be read by transformers ({reason}); pip install gguf accelerate, or "
+            "give the model before its conversion."
+        ) from error

@@ -1,0 +1,93 @@
+"""Checkpoints that are recognised and cannot be read, each with what helps."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from ...errors import CheckpointError
+
+_NEOX = "layer files of GPT-NeoX; convert with its tools/ckpts/convert_neox_to_hf.py --input_dir"
+_BRIDGE = (
+    "files of Megatron; export with Megatron Bridge, AutoBridge.from_hf_pretrained(MODEL)"
+    ".export_ckpt"
+)
+_OF_NAMES = (  # of files in a folder, or one below
+    (
+        r"layer_\d+-model_\d+-model_states\.pt",
+        _NEOX + " {} --config_file CONFIG.yml --output_dir OUT",
+    ),
+    (r"(?:model_optim_rng|model_rng|distrib_optim)\.pt|common\.pt", _BRIDGE + "({!r}, 'OUT')"),
+    (
+        r"pytorch_model_fsdp(?:_\d+)?_rank\d+\.bin",
+        (
+            "what each process of FSDP holds, without how it belongs together; train with "
+            "fsdp_state_dict_type SHARDED_STATE_DICT or FULL_STATE_DICT"
+        ),
+    ),
+    (
+        r"tf_model\.h5|flax_model\.msgpack|model\.ckpt-\d+\.index",
+        (
+            "weights of TensorFlow or Flax; with transformers 4, from_pretrained({!r}, "
+            "from_tf=True or from_flax=True).save_pretrained('OUT')"
+        ),
+    ),
+)
+_PATTERNS = tuple((re.compile(pattern), what) for pattern, what in _OF_NAMES)
+_BEFORE = "give the checkpoints before quantisation"
+_OF_TENSORS = (
+    (
+        re.compile(r"\.(?:quant_state\.bitsandbytes__\w+|SCB|weight\.absmax)$"),
+        "weights that bitsandbytes packed; load it with transformers and save "
+        "model.dequantize(), or " + _BEFORE,
+    ),
+    (re.compile(r"\.g_idx$"), f"weights quantised by GPTQ; {_BEFORE}"),
+    (re.compile(r"\.qweight$"), f"weights quantised by AWQ or GPTQ; {_BEFORE}"),
+    (re.compile(r"\.weight_(?:packed|scale_inv|scale)$"), f"quantised weights; {_BEFORE}"),
+)
+_POINTER = b"version https://git-lfs.github.com/spec/"
+
+
+def unreadable(folder: Path) -> str | None:
+    """Return what a folder holds that is recognised and cannot be read, and what helps; or None."""
+    inner = [path for path in sorted(folder.iterdir()) if path.is_dir()]
+    names = [path.name for place in (folder, *inner[:5]) for path in place.iterdir()]
+    for pattern, what in _PATTERNS:
+        if any(pattern.fullmatch(name) for name in names):
+            return f"holds {what.format(str(folder))}"
+    return None
+
+
+def check_readable(label: object, reader: Any) -> None:
+    """Refuse tensors that are packed, quantised or, as ZeRO-3 may leave them, empty.
+
+    Raises
+    ------
+    CheckpointError
+        With what helps.
+    """
+    names = reader.names()
+    for pattern, what in _OF_TENSORS:
+        if any(map(pattern.search, names)):
+            raise CheckpointError(f"{label} holds {what}.")
+    empty = [name for name in names if 0 in reader.shape(name)]
+    if 2 * len(empty) > len(names):
+        raise CheckpointError(
+            f"{label} holds {len(empty)} empty tensors of {len(names)}, as ZeRO-3 saves them; run "
+            "its zero_to_fp32.py, or train with stage3_gather_16bit_weights_on_model_save."
+        )
+
+
+def pointer(path: Path) -> str | None:
+    """Return that a file is the pointer of Git LFS and how to fetch it, or None."""
+    try:
+        with path.open("rb") as file:
+            is_pointer = file.read(len(_POINTER)) == _POINTER
+    except OSError:
+        return None
+    return (
+        f"is a pointer of Git LFS, not the file; fetch it: git -C {path.parent} lfs pull"
+        if is_pointer
+        else None
+    )

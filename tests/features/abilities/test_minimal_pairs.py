@@ -1,0 +1,163 @@
+"""Minimal pairs: scores of a plain loop, files of all forms, and courses with a known truth."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+import ontogeny as og
+from helpers.family_models import build
+from ontogeny.capture.predictor import Predictor
+from ontogeny.errors import ArgumentError
+from ontogeny.features.abilities.intervals import above_chance, course_of, effective_count
+from ontogeny.features.abilities.pairs import contrasts, liking, pairs_of
+from ontogeny.features.abilities.records import read_records
+from ontogeny.features.abilities.token_texts import TokenTexts, tokenised
+from ontogeny.observables import MinimalPairs
+from ontogeny.tasks import train_tokenizer
+
+MASK = 4
+
+
+def token_texts(rows, widths):
+    start = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
+    ids, width = np.concatenate(rows), np.concatenate(widths)
+    return TokenTexts(ids.astype(np.int32), width.astype(np.int16), start, MASK)
+
+
+ROWS = [[1, 9, 12, 30], [1, 7], [1, 30, 12, 9], [1, *range(10, 24)]]
+"""Texts after a beginning: of several tokens, of one, the same in another order, and a long one."""
+
+
+@pytest.mark.parametrize("family", ["gpt2", "gpt_neox", "llama"])
+def test_causal_scores_are_those_of_a_plain_loop(family):
+    model = build(family)
+    found = token_texts(ROWS, [[0, *[1] * (len(row) - 1)] for row in ROWS])
+    scores = found.scores(Predictor(model, "causal"))
+    for row, score in zip(ROWS, scores, strict=True):
+        with torch.no_grad():
+            log_p = model(torch.tensor([row])).logits[0].log_softmax(-1)
+        loop = sum(float(log_p[i - 1, row[i]]) for i in range(1, len(row)))
+        assert score == pytest.approx(loop, abs=1e-4)
+
+
+@pytest.mark.parametrize("family", ["bert", "eurobert"])
+def test_masked_scores_hide_the_rest_of_the_word(family):
+    model, widths = build(family), [[0, 2, 1, 1], [0, 1], [0, 1, 1, 1], [0, *[1] * 14]]
+    scores = token_texts(ROWS, widths).scores(Predictor(model, "masked"))
+    for row, width, score in zip(ROWS, widths, scores, strict=True):
+        loop = 0.0
+        for place in np.flatnonzero(width):
+            hidden = list(row)
+            hidden[place : place + width[place]] = [MASK] * width[place]
+            with torch.no_grad():
+                log_p = model(torch.tensor([hidden])).logits[0, place].log_softmax(-1)
+            loop += float(log_p[row[place]])
+        assert score == pytest.approx(loop, abs=1e-4)
+
+
+def test_words_are_hidden_whole_and_long_texts_left_out():
+    tokenizer = train_tokenizer(["the cat sat on the mat"] * 4, 300)
+    found, problems = tokenised(
+        ["", ""], ["hush cat", "the " * 40], tokenizer, masked=True, longest=30
+    )
+    first = found.width[found.of(0)].tolist()
+    assert first[:5] == [0, 4, 3, 2, 1] and problems[0] == ""
+    assert problems[1] == "it is longer than the 30 tokens that the model takes"
+
+
+def test_bad_pairs_get_one_line_each_and_the_rest_goes_on(tmp_path):
+    file = tmp_path / "mine.jsonl"
+    rows = [
+        {"right": "he is", "wrong": "he are", "group": "verbs"},
+        {"right": "same", "wrong": "same"},
+        {"right": "alone"},
+    ]
+    file.write_text("\n".join([*map(json.dumps, rows), "{broken"]))
+    pairs, left_out = pairs_of(read_records(file), "sentence")
+    assert [pair.group for pair in pairs] == ["verbs"]
+    assert any("line 2: its texts are equal" in line for line in left_out)
+    assert any("line 3: it has no field 'wrong'" in line for line in left_out)
+    assert len(left_out) == 3
+    (tmp_path / "empty.csv").write_text("")
+    assert len(MinimalPairs((str(file), str(tmp_path / "empty.csv"))).arguments()["content"]) == 32
+    with pytest.raises(ArgumentError, match=r"empty\.csv holds no pair"):
+        MinimalPairs(str(tmp_path / "empty.csv"))
+
+
+def test_blimp_fields_and_its_prefix_method(tmp_path):
+    row = {
+        "sentence_good": "Ann has really run.", "sentence_bad": "Ann has ever run.",
+        "one_prefix_prefix": "Ann has", "one_prefix_word_good": "really",
+        "one_prefix_word_bad": "ever", "UID": "npi", "one_prefix_method": True,
+    }  # fmt: skip
+    file = tmp_path / "npi.jsonl"
+    file.write_text(json.dumps(row))
+    (whole,), _ = pairs_of(read_records(file), "sentence")
+    (part,), _ = pairs_of(read_records(file), "prefix")
+    assert (whole.group, whole.right) == ("npi", "Ann has really run.")
+    assert (part.before_right, part.right, part.wrong) == ("Ann has", " really", " ever")
+
+
+def test_a_liking_for_one_word_is_worth_one_example_each_way():
+    rows = [{"right": "he is", "wrong": "he are"}, {"right": "we are", "wrong": "we is"}] * 20
+    from ontogeny.features.abilities.records import Records
+
+    pairs, _ = pairs_of(Records("a.jsonl", tuple(enumerate(rows, 1))), "sentence")
+    contrast, turned = contrasts(pairs)
+    assert liking(contrast, turned) == 0.5
+    likes_is = np.array([[1.0, 0.0] * 20])
+    assert effective_count(likes_is, contrast).tolist() == [1.0]
+
+
+def test_independent_guesses_are_within_their_interval_and_not_above_chance():
+    rng, steps = np.random.default_rng(0), np.array([0, 10, 20])
+    courses = [
+        course_of(steps, rng.integers(0, 2, (3, 30)).astype(float), np.arange(30), np.full(30, 0.5))
+        for _ in range(200)
+    ]
+    inside = [bool(c.low[-1] <= 0.5 <= c.high[-1]) for c in courses]
+    assert np.mean(inside) >= 0.93
+    assert above_chance(np.array([c.p_value for c in courses])).sum() <= 1
+
+
+class Table(torch.nn.Module):
+    """Predicts the next token from the last one."""
+
+    def __init__(self, table):
+        super().__init__()
+        self.table = torch.nn.Embedding.from_pretrained(table)
+
+    def forward(self, input_ids):
+        return self.table(input_ids)
+
+
+def test_a_planted_ability_has_its_step(tmp_path):
+    tokenizer = train_tokenizer(["he is . we are . the cat sat on the mat"] * 9, 300)
+    file = tmp_path / "pairs.csv"
+    subjects = [("he", "is", "are"), ("we", "are", "is")]
+    lines = [
+        f"{s} {good} {n},{s} {bad} {n},agreement" for s, good, bad in subjects for n in range(9)
+    ]
+    file.write_text("\n".join(["right,wrong,group", *lines]))
+    models = {}
+    for step in (0, 10, 20, 30):
+        generator = torch.Generator().manual_seed(step)
+        table = 0.1 * torch.randn(len(tokenizer), len(tokenizer), generator=generator)
+        if step >= 20:
+            for subject, good, _ in subjects:
+                last = tokenizer.encode(subject, add_special_tokens=False)[-1]
+                table[last, tokenizer.encode(f" {good}", add_special_tokens=False)[0]] += 9.0
+        models[step] = Table(table)
+    inputs = og.Inputs.from_texts(["the cat sat", "on the mat"], tokenizer)
+    run = og.Trajectory.from_models(models, tokenizer=tokenizer)
+    pairs = MinimalPairs(str(file), objective="causal")
+    study = og.Study(run, inputs, [pairs], device="cpu")
+    data = study.run(tmp_path / "study", progress=False)["minimal-pairs"]
+    assert data.accuracy.sel(group="agreement", step=[20, 30]).values.tolist() == [1.0, 1.0]
+    assert data.above_chance.values.tolist() == [True]
+    assert float(data.above_from[0]) == 20.0 and float(data.above_from_low[0]) in (0.0, 10.0)
+    assert data.score_right.dims == ("step", "pair")
+    assert set(data.group_of_pair.values) == {"agreement"}
+    assert float(data.liking[0]) == 0.5

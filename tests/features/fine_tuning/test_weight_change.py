@@ -1,0 +1,165 @@
+"""What a further training changed in weights: closed forms, planted changes, and the sentences."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import ontogeny as og
+from ontogeny.errors import ArgumentError, NonFiniteError
+from ontogeny.geometry import intruder_dimensions, share_in_leading
+
+RNG = np.random.default_rng(0)
+
+
+def orthogonal(size, rng=RNG):
+    return np.linalg.qr(rng.normal(size=(size, size)))[0]
+
+
+def base_of(rows, columns, rng=RNG):
+    """A matrix whose singular values fall, so that its directions are well defined."""
+    short = min(rows, columns)
+    left, right = orthogonal(rows, rng)[:, :short], orthogonal(columns, rng)[:, :short]
+    return left @ np.diag(np.geomspace(10, 1, short)) @ right.T, left, right
+
+
+@pytest.mark.parametrize("shape", [(12, 20), (20, 12), (12, 12)])
+def test_a_change_along_one_direction_of_the_base_lies_where_that_direction_is(shape):
+    matrix, left, right = base_of(*shape)
+    other = RNG.normal(size=shape)
+    first, last = np.outer(left[:, 0], right[:, 0]), np.outer(left[:, -1], right[:, -1])
+    share, k = share_in_leading(matrix, first)
+    assert share == pytest.approx(1) and 1 <= k < 12
+    assert share_in_leading(matrix, last)[0] == pytest.approx(0, abs=1e-12)
+    assert share_in_leading(matrix, other, held=1.0)[0] == pytest.approx(1)
+    assert np.isnan(share_in_leading(matrix, np.zeros(shape))[0])
+
+
+def test_a_random_change_holds_the_share_of_the_directions_on_average():
+    matrix, *_ = base_of(30, 40)
+    shares = [share_in_leading(matrix, RNG.normal(size=(30, 40))) for _ in range(200)]
+    k = shares[0][1]
+    assert np.mean([share for share, _ in shares]) == pytest.approx(k / 30, abs=0.005)
+
+
+@pytest.mark.parametrize("shape", [(40, 60), (60, 40)])
+def test_planted_directions_are_intruders_and_the_base_has_none(shape):
+    matrix, *_ = base_of(*shape)
+    assert intruder_dimensions(matrix, matrix) == 0
+    assert intruder_dimensions(matrix, 1.7 * matrix) == 0
+    planted = sum(
+        50 * np.outer(u / np.linalg.norm(u), v / np.linalg.norm(v))
+        for u, v in ((RNG.normal(size=shape[0]), RNG.normal(size=shape[1])) for _ in range(3))
+    )
+    assert intruder_dimensions(matrix, matrix + planted, 3, 0.7) == 3
+
+
+def test_intruders_are_those_of_a_plain_singular_value_decomposition():
+    matrix, *_ = base_of(15, 25)
+    tuned = matrix + RNG.normal(size=(15, 25))
+    before, after = np.linalg.svd(matrix)[0], np.linalg.svd(tuned)[0]
+    for n_leading, threshold in ((3, 0.9), (10, 0.7), (15, 0.5)):
+        cosines = np.abs(before.T @ after[:, :n_leading]).max(axis=0)
+        expected = int((cosines < threshold).sum())
+        assert intruder_dimensions(matrix, tuned, n_leading, threshold) == expected
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: share_in_leading(np.eye(3), np.eye(4)), ArgumentError, "one shape"),
+        (lambda: share_in_leading(np.eye(3), np.eye(3), 0), ArgumentError, "held"),
+        (lambda: intruder_dimensions(np.eye(3), np.eye(3), 0), ArgumentError, "n_leading"),
+        (lambda: intruder_dimensions(np.eye(3), np.nan * np.eye(3)), NonFiniteError, "NaN"),
+    ],
+)
+def test_what_is_no_pair_of_matrices_is_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+class Tuned(nn.Module):
+    """Two layers of three matrices: one frozen, one scaled, one with a change of rank 2."""
+
+    def __init__(self, matrices, step):
+        super().__init__()
+        self.layers = nn.ModuleList()
+        for frozen, scaled, adapted, change in matrices:
+            layer = nn.Module()
+            weights = {
+                "frozen": frozen,
+                "scaled": frozen * 0 + scaled * (1 + 0.1 * step),
+                "adapted": adapted + 0.5 * step * change,
+            }
+            for name, weight in weights.items():
+                linear = nn.Linear(*weight.shape[::-1], bias=False)
+                linear.weight = nn.Parameter(torch.tensor(weight, dtype=torch.float32))
+                setattr(layer, name, linear)
+            self.layers.append(layer)
+
+    def forward(self, input_ids):
+        one_hot = torch.nn.functional.one_hot(input_ids % 16, 16).float()
+        return self.layers[0].frozen(one_hot)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    rng = np.random.default_rng(1)
+    matrices = []
+    for _ in range(2):
+        change = rng.normal(size=(16, 2)) @ rng.normal(size=(2, 16))
+        matrices.append([base_of(16, 16, rng)[0] for _ in range(3)] + [change])
+    models = {step: Tuned(matrices, step) for step in range(4)}
+    study = og.Study(
+        og.Trajectory.from_models(models),
+        og.Inputs.from_tokens([[1, 2, 3]]),
+        [og.observables.WeightChange()],
+        device="cpu",
+    )
+    result = study.run(tmp_path_factory.mktemp("change") / "s")
+    assert not len(result.problems())
+    return result["weight-change"].to_dataset(), matrices
+
+
+def test_planted_changes_have_their_size_rank_and_place(tree):
+    data, matrices = tree
+    frozen = data.sel(block=["layers.0.frozen.weight", "layers.1.frozen.weight"])
+    assert (frozen.distance_moved == 0).all() and (frozen.intruders == 0).all()
+    np.testing.assert_allclose(
+        data.relative_change.sel(kind="scaled"), [0, 0.1, 0.2, 0.3], rtol=1e-5
+    )
+    adapted = data.sel(block="layers.0.adapted.weight")
+    change = matrices[0][3]
+    np.testing.assert_allclose(
+        adapted.distance_moved, 0.5 * np.arange(4) * np.linalg.norm(change), 1e-5
+    )
+    sigma = np.linalg.svd(change, compute_uv=False)[:2]
+    share = sigma / sigma.sum()
+    expected = np.exp(-(share * np.log(share)).sum())
+    np.testing.assert_allclose(adapted.effective_rank[1:], expected, rtol=1e-3)
+    scaled = data.sel(block="layers.1.scaled.weight", step=3)
+    assert float(scaled.leading_share) == pytest.approx(0.5, abs=0.2) and not int(scaled.intruders)
+    np.testing.assert_allclose(
+        float(adapted.leading_share[3]), share_in_leading(matrices[0][2], change)[0], rtol=1e-4
+    )
+
+
+def test_the_sentences_say_what_is_frozen_and_what_moved_farthest(tree):
+    words = " ".join(map(str, og.observables.WeightChange().words(tree[0], {})))
+    assert "2 of 6 weight matrices never moved." in words
+    assert "adapted moved farthest, by " in words and "scaled least, by 30.00%." in words
+    still = tree[0].isel(step=[0, 0])
+    assert og.observables.WeightChange().words(still, {}) == ["None of 6 weight matrices moved."]
+
+
+def test_weights_that_are_not_finite_fail_their_matrix_alone(tmp_path):
+    models = {step: nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4)) for step in range(2)}
+    with torch.no_grad():
+        models[1][0].weight[0, 0] = torch.nan
+    study = og.Study(
+        og.Trajectory.from_models(models),
+        og.Inputs.from_tokens([[1, 2]]),
+        [og.observables.WeightChange()],
+    )
+    problems = study.run(tmp_path / "s", keep_going=True).problems()
+    assert [problem.layers for problem in problems] == [("0.weight",)] and "NaN" in problems[0].why

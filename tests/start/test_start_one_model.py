@@ -1,0 +1,171 @@
+"""A study of one model: from a folder, a file or a checkpoint to a page without a time axis."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+import xarray as xr
+from torch import nn
+
+from helpers.tiny_models import gpt2
+from ontogeny.comparison import compare, summary_lines
+from ontogeny.errors import ArgumentError
+from ontogeny.figures import Section
+from ontogeny.quantities import Quantity
+from ontogeny.report.first_screen.screen import first_screen
+from ontogeny.report.page.html import render_page
+from ontogeny.start.proposal import Wishes, propose
+from ontogeny.start.written import study_text
+from ontogeny.study import read_study
+from ontogeny.summary.summarise import summarise
+from ontogeny.trajectory import Trajectory
+from ontogeny.trajectory.audit.weight_values import is_initialisation
+from ontogeny.trajectory.hub.names import choose
+from ontogeny.trajectory.untrained import untrained_like
+from ontogeny.words.content import read_content
+
+COURSE = re.compile(r"too few|by step|born|half-change|was not run|at every step|control", re.I)
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory):
+    home = tmp_path_factory.mktemp("one")
+    torch.manual_seed(0)
+    gpt2().save_pretrained(home / "model")
+    rng = np.random.default_rng(0)
+    np.save(home / "ids.npy", rng.integers(1, gpt2().config.vocab_size, (24, 12)))
+    wishes = Wishes(str(home / "model"), texts=[str(home / "ids.npy")], tokenizer="none")
+    proposal = propose(wishes, home)
+    file = home / "study.toml"
+    file.write_text(study_text(proposal, "ontogeny run study.toml"))
+    assert proposal.preset.name == "one-model"
+    return read_content(read_study(file).run(home / "study"))
+
+
+@pytest.mark.parametrize("name", ["model", "checkpoint-80"])
+def test_a_folder_or_file_that_is_one_model_is_one_checkpoint(tmp_path, name):
+    gpt2().save_pretrained(tmp_path / name)
+    step = 80 if name == "checkpoint-80" else 0
+    for source in (tmp_path / name, tmp_path / name / "model.safetensors"):
+        run = Trajectory.from_folder(source)
+        assert run.steps.tolist() == [step]
+        assert type(run[step].model()).__name__ == "GPT2LMHeadModel"
+        assert not run.audit()
+
+
+def test_one_file_without_a_step_in_its_name_opens(tmp_path):
+    torch.save(nn.Linear(3, 2).state_dict(), tmp_path / "weights.pt")
+    run = Trajectory.from_folder(tmp_path / "weights.pt", model=lambda: nn.Linear(3, 2))
+    assert run.steps.tolist() == [0]
+
+
+def test_a_repository_with_a_main_branch_alone_is_one_model():
+    assert choose({"main": "a", "refs": "b"}, None, None, False, "o/n").names == {0: ("main", None)}
+    steps = choose({"main": "a", "step10": "b"}, None, None, False, "o/n").names
+    assert steps == {10: ("step10", None)}
+
+
+def test_the_page_of_one_model_says_values_and_no_course(content):
+    screen = first_screen(content)
+    text = " ".join(f"{each.lead} {each.text}" for each in screen.sentences)
+    assert len(screen.sentences) >= 4
+    assert not COURSE.search(f"{screen.heading} {text}")
+    assert not content.rows
+    said = {node.path: " ".join(node.statements) for node in content.nodes}
+    assert "uniform attention" in said["attention-entropy"]
+    assert "isotropic" in said["effective-dimensions"]
+    assert not any(COURSE.search(words) for words in said.values())
+
+
+def test_the_page_of_one_model_has_no_chart_and_no_line_of_one_point(content):
+    page = render_page(content)
+    assert 'class="one-model"' in page
+    assert 'id="chart"' not in page
+    assert 'id="life"' not in page
+    kinds = {figure.kind for node in content.nodes for figure, _ in node.figures}
+    assert "null" in kinds
+    assert "curves" not in kinds
+
+
+def test_two_single_models_are_compared_by_the_same_texts(tmp_path):
+    rng = np.random.default_rng(0)
+    of_text = {"hard": 5 + rng.normal(0, 1, 40), "easy": None, "alike": None}
+    of_text["easy"] = of_text["hard"] - 0.2 + rng.normal(0, 0.01, 40)
+    of_text["alike"] = of_text["hard"] + rng.normal(0, 0.3, 40)
+
+    def one(values):
+        arrays = {"loss": ("step", [values.mean()])} | {
+            f"loss_{name}": (("step", "text"), row[None])
+            for name, row in (("of_text", values), ("weights", np.ones(40)))
+        }
+        data = xr.Dataset(arrays, {"step": [0]}).assign_attrs(role="track")
+        return xr.DataTree.from_dict({"loss": data})
+
+    runs = {name: one(values) for name, values in of_text.items()}
+    heading = summary_lines(compare({name: runs[name] for name in ("hard", "easy")}))
+    assert len(heading) == 1
+    assert heading[0].startswith("easy predicts these texts better than hard: ")
+    assert heading[0].endswith("by 0.20 ± 0.00")
+    unsure = summary_lines(compare({name: runs[name] for name in ("hard", "alike")}))
+    assert "are not shown to differ in their loss" in unsure[0]
+    assert "control" not in str(compare(runs).tree.attrs["headline"])
+
+
+def test_a_value_is_above_a_null_only_if_its_interval_is():
+    def said(stderr):
+        data = xr.Dataset({"x": ("step", [2.0]), "x_stderr": ("step", [stderr])}, {"step": [0]})
+        data["x_chance"] = ("step", "draw"), [[1.0, 1.5]]
+        quantity = Quantity("x", "norm", rows="norm", nulls={"chance": "chance"})
+        node = summarise(data, [quantity], Section("Norm", ""))
+        return node.attrs["statements"]
+
+    assert "it is above" in said(0.1)
+    assert "not surely apart" in said(0.5)
+
+
+def test_only_an_initialisation_stands_for_the_untrained_model():
+    fresh, trained = gpt2(), gpt2()
+    with torch.no_grad():
+        for name, weight in trained.named_parameters():
+            if "ln_" in name and name.endswith("weight"):
+                weight += torch.randn(weight.shape)
+    first = Trajectory.from_models({0: fresh})[0]
+    assert is_initialisation(first)
+    assert not is_initialisation(Trajectory.from_models({0: trained})[0])
+
+
+class Scaled(nn.Module):
+    """A module with a parameter that nothing can reset."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.randn(4))
+
+    def forward(self, x):
+        return x * self.scale
+
+
+def test_the_users_builder_makes_the_untrained_model():
+    torch.manual_seed(0)
+    model = Scaled()
+    one, again = (untrained_like(model, 3, build=Scaled) for _ in range(2))
+    assert torch.equal(one.scale, again.scale)
+    assert not torch.equal(one.scale, model.scale)
+    with pytest.raises(ArgumentError, match=r"no reset_parameters\(\)"):
+        untrained_like(model)
+    state = torch.get_rng_state()
+    untrained_like(model, build=Scaled)
+    assert torch.equal(state, torch.get_rng_state())
+
+
+def test_a_builder_that_loads_weights_makes_no_untrained_model():
+    trained = Scaled()
+
+    def loads():
+        module = Scaled()
+        module.load_state_dict(trained.state_dict())
+        return module
+
+    with pytest.raises(ArgumentError, match="does not depend on the seed"):
+        untrained_like(trained, build=loads)

@@ -1,0 +1,312 @@
+"""Checkpoints of other frameworks are the same weights, and no pickle among them runs."""
+
+import math
+import os
+import pickle
+from types import SimpleNamespace
+
+import gguf
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.distributed import checkpoint as dcp
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from ontogeny import Trajectory
+from ontogeny.errors import CheckpointError
+from ontogeny.trajectory.weights import find_weights
+from ontogeny.trajectory.weights.formats import deepspeed
+
+
+def build():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Embedding(5, 3), nn.LayerNorm(3), nn.Linear(3, 7))
+
+
+STATE = build().state_dict()
+
+
+def same(weights, state=STATE):
+    with weights.open() as reader:
+        assert reader.names() == sorted(state)
+        for name, value in state.items():
+            assert reader.shape(name) == tuple(value.shape) and reader.dtype(name) == value.dtype
+            assert torch.equal(reader.get(name), value)
+            assert torch.equal(reader.rows(name, 1, 3), value[1:3])
+    return True
+
+
+# Distributed checkpoints, by PyTorch's own writer.
+
+
+class Payload:
+    """What a pickle calls when it is loaded."""
+
+    def __init__(self, target):
+        self.target = str(target)
+
+    def __reduce__(self):
+        return os.mkdir, (self.target,)
+
+
+def saved(state, folder):
+    dcp.save(state, checkpoint_id=folder, no_dist=True)
+    return folder
+
+
+def model_and_optimiser():
+    model = build()
+    optimiser = torch.optim.AdamW(model.parameters())
+    model[0](torch.arange(3)).sum().backward()
+    optimiser.step()
+    return model.state_dict(), optimiser.state_dict()
+
+
+@pytest.mark.parametrize("form", ["flat", "model", "app", "compiled"])
+@pytest.mark.filterwarnings("ignore")
+def test_a_distributed_checkpoint_holds_the_weights_whatever_stands_beside_them(tmp_path, form):
+    model, optimiser = model_and_optimiser()
+    content = {
+        "flat": {**model, "optimizer": optimiser},
+        "model": {"model": model, "optim": optimiser, "step": 4},
+        "app": {"app": {"model": model, "optim": optimiser}, "lr": 0.1},
+        "compiled": {"model": {f"_orig_mod.{n}": v for n, v in model.items()}},
+    }[form]
+    assert same(find_weights(saved(content, tmp_path / "step_4")), model)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_runs_of_accelerate_and_the_trainer_with_fsdp_open(tmp_path):
+    for step in (2, 4):
+        folder = tmp_path / f"checkpoint-{step}"
+        state = {name: value + step for name, value in STATE.items()}
+        saved({"model": state}, folder / "pytorch_model_fsdp_0")
+        saved({"optimizer": {"a": torch.ones(2)}}, folder / "optimizer_0")
+    (tmp_path / "checkpoint-6").mkdir()
+    torch.save(STATE, tmp_path / "checkpoint-6/pytorch_model_fsdp.bin")
+    run = Trajectory.from_folder(tmp_path, build)
+    assert list(run.steps) == [2, 4, 6] and not list(run.audit())
+    assert torch.equal(run[4].model()[2].bias, state["2.bias"])
+    assert len({run[step].fingerprint for step in run.steps}) == 3
+    assert same(find_weights(tmp_path / "checkpoint-6"))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_index_of_a_distributed_checkpoint_never_runs(tmp_path):
+    folder = saved({"model": STATE}, tmp_path / "a")
+    index = pickle.loads((folder / ".metadata").read_bytes())
+    index.planner_data["evil"] = Payload(tmp_path / "ran")
+    index.storage_meta = Payload(tmp_path / "ran")
+    (folder / ".metadata").write_bytes(pickle.dumps(index))
+    assert same(find_weights(folder))
+    for content in (pickle.dumps(Payload(tmp_path / "ran")), b"no pickle", pickle.dumps({})):
+        (folder / ".metadata").write_bytes(content)
+        with pytest.raises(CheckpointError, match="not an index of a distributed"):
+            same(find_weights(folder))
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_bytes_and_shards_of_a_distributed_checkpoint_never_run(tmp_path):
+    folder = saved({"model": STATE, "extra": SimpleNamespace(a=1)}, tmp_path / "a")
+    assert same(find_weights(folder))  # the bytes are not read
+    shard = next(folder.glob("*.distcp"))
+    payload = pickle.dumps(Payload(tmp_path / "ran"))
+    shard.write_bytes(payload + bytes(shard.stat().st_size - len(payload)))
+    with pytest.raises(CheckpointError, match="cannot be read; is a file damaged"):
+        same(find_weights(folder))
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("path", ["../b.distcp", "/etc/passwd", "gone.distcp"])
+def test_a_distributed_checkpoint_reads_only_its_own_files(tmp_path, path):
+    folder = saved({"model": STATE}, tmp_path / "a")
+    (tmp_path / "b.distcp").write_bytes(next(folder.glob("*.distcp")).read_bytes())
+    index = pickle.loads((folder / ".metadata").read_bytes())
+    for entry in index.storage_data.values():
+        entry.relative_path = path
+    (folder / ".metadata").write_bytes(pickle.dumps(index))
+    with pytest.raises(CheckpointError, match=r"lacks 1 of its files: "):
+        find_weights(folder).check()
+
+
+# DeepSpeed, by the layout that its zero_to_fp32.py reads; tried on what DeepSpeed 0.19.8 wrote.
+
+
+class Stage:
+    """Stands for an enumeration of DeepSpeed's."""
+
+
+def write_zero(folder, stage, processes, frozen=(), beside=None):
+    folder.mkdir(parents=True)
+    names = [name for name in STATE if name not in frozen]
+    shapes = [{name: STATE[name].shape for name in group} for group in (names[:2], names[2:])]
+    states = [{} for _ in range(processes)]
+    pieces = [[] for _ in range(processes)]
+    if stage == 3:
+        flat = [[] for _ in range(processes)]
+        for name in names:
+            cut(STATE[name], processes, flat)
+        pieces = [[torch.cat(each)[:9], torch.cat(each)[9:]] for each in flat]
+    else:
+        for group in shapes:
+            vector = torch.cat([STATE[name].reshape(-1) for name in group])
+            cut(vector, processes, pieces)
+    fragments = [[] for _ in range(processes)]
+    for name in frozen:
+        cut(STATE[name], processes, fragments)
+    for rank in range(processes):
+        states[rank] = {
+            "module": {} if stage == 3 else {n: v.bfloat16() for n, v in STATE.items()},
+            "buffer_names": [],
+            "param_shapes": shapes,
+            "frozen_param_shapes": {name: STATE[name].shape for name in frozen},
+            "frozen_param_fragments": dict(zip(frozen, fragments[rank], strict=True))
+            if stage == 3
+            else {name: STATE[name] for name in frozen},
+            "shared_params": {},
+            "ds_config": beside,
+        }
+        optimiser = {"zero_stage": Stage(), "partition_count": processes, "loss_scaler": beside}
+        key = "fp32_flat_groups" if stage == 3 else "single_partition_of_fp32_groups"
+        state = {"optimizer_state_dict": {**optimiser, key: pieces[rank]}}
+        torch.save(state, folder / f"bf16_zero_pp_rank_{rank}_mp_rank_00_optim_states.pt")
+        if stage == 3:
+            torch.save(states[rank], folder / f"zero_pp_rank_{rank}_mp_rank_00_model_states.pt")
+    if stage < 3:
+        torch.save(states[0], folder / "mp_rank_00_model_states.pt")
+    return folder
+
+
+def cut(value, processes, pieces):
+    length = math.ceil(value.numel() / processes)
+    padded = torch.cat([value.reshape(-1), torch.zeros(length * processes - value.numel())])
+    for piece, part in zip(pieces, padded.split(length), strict=True):
+        piece.append(part)
+
+
+@pytest.mark.parametrize("stage", [1, 3])
+@pytest.mark.parametrize("processes", [1, 2, 12])
+@pytest.mark.parametrize("frozen", [(), ("1.weight", "2.weight")])
+def test_zero_checkpoints_hold_the_whole_float32_weights(tmp_path, stage, processes, frozen):
+    for step in (2, 4):
+        write_zero(tmp_path / f"global_step{step}", stage, processes, frozen)
+    (tmp_path / "latest").write_text("global_step4")
+    run = Trajectory.from_folder(tmp_path, build)
+    assert list(run.steps) == [2, 4] and same(run[4].weights)
+    assert torch.equal(run[2].model()[2].weight, STATE["2.weight"])
+    assert same(find_weights(tmp_path))  # a checkpoint of the Trainer, with the folder inside
+
+
+def test_zero_without_the_optimiser_gives_the_weights_of_the_model_or_says_what_is_missing(
+    tmp_path,
+):
+    for stage in (2, 3):
+        folder = write_zero(tmp_path / str(stage), stage, 2)
+        for path in folder.glob("*optim_states.pt"):
+            path.unlink()
+    assert same(find_weights(tmp_path / "2"), {n: v.bfloat16() for n, v in STATE.items()})
+    with pytest.raises(CheckpointError, match=r"lacks the files \*_optim_states.pt"):
+        find_weights(tmp_path / "3").check()
+
+
+def test_zero_with_files_of_some_processes_or_other_content_is_refused(tmp_path):
+    folder = write_zero(tmp_path / "a", 3, 3)
+    (folder / "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt").unlink()
+    with pytest.raises(CheckpointError, match="files of 2 of 3 processes"):
+        find_weights(folder).check()
+    folder = write_zero(tmp_path / "b", 1, 1)
+    torch.save({"module": {}}, folder / "mp_rank_01_model_states.pt")
+    with pytest.raises(CheckpointError, match="tensor parallelism"):
+        find_weights(folder).check()
+    folder = write_zero(tmp_path / "c", 1, 1)
+    torch.save({"module": {}}, folder / "mp_rank_00_model_states.pt")
+    with pytest.raises(CheckpointError, match=r"not laid out as ZeRO.*zero_to_fp32\.py"):
+        find_weights(folder).check()
+
+
+@pytest.mark.parametrize("stage", [2, 3])
+def test_pickles_of_deepspeed_never_run(tmp_path, stage):
+    folder = write_zero(tmp_path / "a", stage, 2, beside=Payload(tmp_path / "ran"))
+    assert same(find_weights(folder)) and not (tmp_path / "ran").exists()
+
+
+def test_the_latest_tag_leads_to_no_other_folder(tmp_path):
+    write_zero(tmp_path / "b", 1, 1)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "latest").write_text("../b")
+    assert deepspeed.find(tmp_path / "a") is None
+
+
+# GGUF, by its own writer.
+
+NAMES = {"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm"}
+NAMES |= {f"self_attn.{c}_proj": f"attn_{c}" for c in "qkv"} | {"self_attn.o_proj": "attn_output"}
+NAMES |= {f"mlp.{part}_proj": f"ffn_{part}" for part in ("gate", "up", "down")}
+
+
+@pytest.fixture
+def llama(tmp_path):
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=32,
+        hidden_size=8,
+        intermediate_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        max_position_embeddings=16,
+    )
+    model = LlamaForCausalLM(config)
+    writer = gguf.GGUFWriter(tmp_path / "model.gguf", "llama")
+    for key, value in {
+        "context_length": 16,
+        "embedding_length": 8,
+        "block_count": 2,
+        "feed_forward_length": 16,
+        "head_count": 2,
+        "head_count_kv": 2,
+        "vocab_size": 32,
+        "rope_dimension_count": 4,
+    }.items():
+        getattr(writer, f"add_{key}")(value)
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    for name, value in model.state_dict().items():
+        writer.add_tensor(*in_gguf(name, value))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return model, tmp_path / "model.gguf"
+
+
+def in_gguf(name, value):
+    if name == "model.embed_tokens.weight":
+        return "token_embd.weight", value.numpy()
+    if name == "model.norm.weight":
+        return "output_norm.weight", value.numpy()
+    if name == "lm_head.weight":
+        return "output.weight", value.numpy()
+    _, _, layer, inner = name.removesuffix(".weight").split(".", 3)
+    if inner in ("self_attn.q_proj", "self_attn.k_proj"):  # llama.cpp pairs other coordinates
+        value = value.reshape(2, 2, 2, 8).swapaxes(1, 2).reshape(8, 8)
+    return f"blk.{layer}.{NAMES[inner]}.weight", np.ascontiguousarray(value.numpy())
+
+
+def test_a_gguf_file_is_read_by_transformers_and_needs_no_configuration(llama):
+    model, path = llama
+    path = path.rename(path.with_name("ckpt_5.gguf"))
+    run = Trajectory.from_folder(path)
+    assert same(run[5].weights, model.state_dict())
+    ids = torch.arange(10)[None]
+    assert torch.allclose(run[5].model()(ids).logits, model.eval()(ids).logits, atol=1e-6)
+    assert run.skeleton().load(5).lm_head.weight.shape == (32, 8)
+
+
+def test_a_damaged_gguf_file_is_refused_in_one_line(tmp_path):
+    (tmp_path / "ckpt_5.gguf").write_bytes(b"GGUF" + bytes(40))
+    with pytest.raises(CheckpointError, match="cannot be read by transformers") as error:
+        Trajectory.from_folder(tmp_path / "ckpt_5.gguf")
+    assert "\n" not in str(error.value)
