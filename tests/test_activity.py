@@ -7,25 +7,19 @@ import threading
 from ontogeny import activity
 
 
-def _spoken() -> list[str]:
-    """Let the first two lines be said, and return them."""
+def test_what_is_being_done_is_said_again_and_again(monkeypatch):
     lines, two = [], threading.Event()
 
-    def show(text: str) -> None:
+    def write(text: str) -> None:
         lines.append(text)
         activity.now("computing step 8")
         if len(lines) == 2:
             two.set()
 
-    activity.shown_by(show)
+    monkeypatch.setattr(activity, "write", write)
     with activity.spoken("loading libraries", first=0.01, every=0.01):
         assert two.wait(30)
-    activity.shown_by(None)
-    return lines[:2]
-
-
-def test_what_is_being_done_is_said_again_and_again():
-    assert _spoken() == ["... loading libraries", "... computing step 8"]
+    assert lines[:2] == ["... loading libraries", "... computing step 8"]
 
 
 def test_what_ends_soon_says_nothing(capfd):

@@ -18,7 +18,7 @@ class _State:
     doing: Callable[[], str] = str
     since: float = 0.0
     spoken: float = 0.0
-    show: Callable[[str], None] | None = None
+    aloud: bool = True
 
 
 _state = _State()
@@ -35,9 +35,9 @@ def touch() -> None:
     _state.spoken = time.monotonic()
 
 
-def shown_by(show: Callable[[str], None] | None) -> None:
-    """Let `show` receive what is being done, such as a bar; None: it is written as lines."""
-    _state.show = show
+def say(aloud: bool) -> None:
+    """Let what is being done be said as lines, or not, where a bar shows it."""
+    _state.aloud = aloud
 
 
 def write(text: str) -> None:
@@ -55,9 +55,9 @@ def spoken(doing: str, first: float = FIRST, every: float = EVERY) -> Iterator[N
         wait = first
         while not end.wait(min(3600.0, max(0.05, _state.spoken + wait - time.monotonic()))):
             words = _state.doing()
-            if words and time.monotonic() - _state.spoken >= wait:
+            if words and _state.aloud and time.monotonic() - _state.spoken >= wait:
                 seconds = round(time.monotonic() - _state.since)
-                (_state.show or write)(f"... {words}" + f", {seconds} s" * (seconds > 1))
+                write(f"... {words}" + f", {seconds} s" * (seconds > 1))
                 touch()
                 wait = every
 

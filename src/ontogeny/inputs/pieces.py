@@ -60,8 +60,6 @@ def pieces_of(tokenizer: Any) -> list[str]:
         raise ArgumentError(
             f"tokenizer must be a Hugging Face tokenizer; got {type(tokenizer).__name__}."
         )
-    if (pieces := getattr(tokenizer, "pieces", None)) is not None:  # one of the user's own class
-        return list(pieces)
     vocabulary: Mapping[str, int] = tokenizer.get_vocab()
     added = {*tokenizer.all_special_ids, *getattr(tokenizer, "added_tokens_decoder", ())}
     read = _reader(tokenizer, [token for token, i in vocabulary.items() if i not in added])

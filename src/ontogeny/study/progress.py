@@ -188,7 +188,7 @@ class BarProgress:
             return
         self._task = self._bar.add_task(f"{cells} cells", total=tasks)
         self._bar.start()
-        activity.shown_by(lambda text: self._bar.update(self._task, description=text))
+        activity.say(False)  # the bar moves
 
     def advance(self, label: str, cells: int, seconds: float) -> None:
         """Move the bar."""
@@ -198,7 +198,7 @@ class BarProgress:
     def finish(self) -> None:
         """Take the bar away."""
         if self._task is not None:
-            activity.shown_by(None)
+            activity.say(True)
             self._bar.stop()
             self._bar.remove_task(self._task)
             self._task = None

@@ -15,6 +15,7 @@ from ...errors import ArgumentError, CheckpointError
 from .configuration import read_configuration
 from .pickled import held
 
+_FIELDS = "__dataclass_fields__"
 _KEYS = ("model_args", "config", "hyper_parameters", "hparams", "args", "model_config")
 
 
@@ -81,7 +82,7 @@ def _as_wanted(template: Callable[..., Any], hint: Any, settings: dict[str, Any]
     """Return settings as the dataclass that stands beside the class, else as plain settings."""
     beside = vars(sys.modules[template.__module__]).values()
     for cls in (hint, *beside):
-        if isinstance(cls, type) and dataclasses.is_dataclass(cls):
-            if settings.keys() <= {field.name for field in dataclasses.fields(cls) if field.init}:
-                return cls(**settings)
+        named = dataclasses.fields(cls) if isinstance(cls, type) and hasattr(cls, _FIELDS) else ()
+        if settings.keys() <= {field.name for field in named}:
+            return cls(**settings)
     return Settings(settings)
