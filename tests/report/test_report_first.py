@@ -171,6 +171,17 @@ def test_lines_with_one_name_in_one_layer_are_told_apart():
     assert {name[-2:] for name in names if name.startswith("space · ")} >= {"C0", "C1"}
 
 
+def test_where_a_classifier_answers_its_accuracy_stands_in_place_of_a_loss():
+    node = made.loss_story(lines=False)
+    node = node.rename({v: v.replace("loss", "accuracy") for v in node if v.startswith("loss")})
+    node.attrs["role"] = "development"
+    node["row"] = ("row", ["accuracy"])
+    node["row_quantity"] = ("row", ["accuracy"])
+    screen = first(made.tree({"labels": node, "joint-concepts": made.joint_concepts()}))
+    assert screen.heading.startswith("Accuracy was learned")
+    assert "not measured" not in said(screen) and "8.3" in screen.sentences[0].lead
+
+
 def test_without_a_loss_nothing_is_said_of_it():
     tree = made.tree({"joint-concepts": made.joint_concepts()})
     screen = first(tree)

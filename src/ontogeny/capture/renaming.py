@@ -20,7 +20,7 @@ DRAWS = 999
 """Renamings: as many as a p-value of 1/1000 takes."""
 
 _MOST_TOKENS = 2**14  # of a large input set: the table has 4 bytes for each draw and target
-_LEAST = -100.0  # nats: a word that the model rules out has no infinite cost
+LEAST = -100.0  # nats: a word that the model rules out has no infinite cost
 
 
 class RenamedWords:
@@ -67,7 +67,7 @@ class RenamedWords:
         chosen = (
             log_p if len(rows) == len(log_p) else log_p[torch.from_numpy(rows).to(log_p.device)]
         )
-        costs = -chosen.gather(1, names).clamp_min(_LEAST)
+        costs = -chosen.gather(1, names).clamp_min(LEAST)
         self._sums += costs.sum(0).cpu().double().numpy()
 
     def losses(self) -> np.ndarray:

@@ -12,9 +12,11 @@ from ..errors import ArgumentError
 from ..inputs.own_tokenizers import CHARACTER_FILES
 from ..observables import ModelFacts
 from ..study.file import make_sources
+from ..summary.learning import MIRRORED
 from ..tasks import read_labelled
 from ..trajectory import Trajectory
 from ..trajectory.audit import configuration as differing
+from ..trajectory.audit.weight_values import is_initialisation
 from .presets import FINE_TUNING, ONE_MODEL, Preset, fitted, preset_named
 from .sets import with_sets
 from .shown import longest_of, look
@@ -139,6 +141,8 @@ def propose(
     # From headers, before anything is computed; the audit of the result says the same.
     found = [] if is_repository(wishes.source) else differing(list(chosen))
     lines = [*run.lines(), *(f"audit: {finding.message}" for finding in found)]
+    if _begins_trained(chosen, wishes.source) and not any("controls." in each for each in early):
+        content["controls"] |= {"kind": MIRRORED, "count": 2 * preset.controls}
     if len(chosen) == 1:  # nothing moves that a control could follow
         content["controls"] = {"count": 0}
     activity.now("looking at the last checkpoint: its layers, losses and attention maps")
@@ -150,6 +154,15 @@ def propose(
     read = [line for texts in inputs.values() for line in (texts.sentence, *texts.warnings)]
     final = with_sets(content, late)
     return Proposal(wishes, preset, final, shown, len(run), lines, left_out, read)
+
+
+def _begins_trained(run: Trajectory, source: str) -> bool:
+    """Return whether the first checkpoint is no initialisation: any motion harms such a run.
+
+    Of a repository, whose first weights may be large, only the step is asked.
+    """
+    first = int(run.steps[0])
+    return first > 0 if is_repository(source) else not is_initialisation(run[first])
 
 
 def _fitting_preset(wishes: Wishes, run: Trajectory) -> str:

@@ -31,6 +31,7 @@ from .folder.settings import (
 from .planning.examination import Examination
 from .planning.parts import Parts
 from .planning.plan import Plan, sum_of_plans
+from .planning.power import what_controls_decide
 from .planning.probe import Probe
 from .progress import Progress, chosen_progress
 from .results.result import merged
@@ -184,6 +185,10 @@ class Study:
         found, read = self.examination.of(path), VerifiedCellCache()
         parts = self._parts(path, found, read).made(self._settings(frozen), frozen)
         plan = sum_of_plans([part.plan for part in parts])
+        runs = dict.fromkeys(entry.run for entry in plan.entries if entry.run)
+        if len(plan.steps) > 1:
+            kinds = [observable.kind for observable in self.observables]
+            plan.notes += what_controls_decide(list(runs), kinds)
         plan.notes += _memory_notes(plan)
         plan.notes += repeated_texts(self.inputs)
         plan.notes += filter(None, [old_reference(self._reference, plan.steps, frozen)])

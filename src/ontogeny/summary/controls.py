@@ -27,7 +27,7 @@ NUMBERED = ("concept", "line", "orthant", "cluster", "component", "direction", "
 
 NO_NULLS = ("line", "shuffled")
 """Kinds that end trained or go in trained directions: they are drawn, but judge nothing."""
-_BORROWED = 4
+BORROWED = 4
 """Most degrees of freedom that a row takes over from the others of its quantity.
 
 Layers differ in spread, and a run moves all of them, so that they are not independent draws. The
@@ -245,7 +245,7 @@ def _predicted(own: np.ndarray, controls: np.ndarray, kinds: np.ndarray) -> np.n
         own_variance = np.where(freedom > 0, squares / freedom, 0.0)
     spread = np.sqrt(np.maximum(squares.sum() / total, own_variance))
     rounding = _ROUNDING * np.where(known, np.abs(controls), 0.0).max(1)
-    borrowed = np.minimum(total, freedom + _BORROWED)
+    borrowed = np.minimum(total, freedom + BORROWED)
     p_values = np.full(len(own), np.nan)
     for kind, offset in means.items():
         with np.errstate(invalid="ignore", divide="ignore"):

@@ -14,7 +14,7 @@ from typing import Any
 
 from .content import Content
 from .controls import explained
-from .formats import control_runs, its, mid_sentence, plural, sentence_start, step_text
+from .formats import control_runs, its, joined, mid_sentence, plural, sentence_start, step_text
 from .levels import VERDICTS, Levels
 from .order import order_sentence, ordered_rows, owner
 from .row_words import (
@@ -369,6 +369,11 @@ def _controls(content: Content, introduced: bool) -> list[str]:
     sentences = [f"There {'is' if count == 1 else 'are'} {plural(count, 'control run')}."]
     if not introduced:
         sentences.append(explained(content, "Control runs" if count > 1 else "Such runs"))
+    if any(float(node.dataset.get("loss_trained_start", 0)) for node in content.nodes):
+        sentences.append(
+            "The first checkpoint is no initialisation, and motion harms what it knows: what lies "
+            "beyond motion may be no more than unharmed."
+        )
     without = sum(row.judgeable and not row.controlled for row in counted_rows(content.rows))
     if without:
         verb = "was" if without == 1 else "were"
@@ -377,11 +382,12 @@ def _controls(content: Content, introduced: bool) -> list[str]:
 
 
 def _weight_change(rows: Sequence[Row]) -> list[str]:
-    moving = [row.changed for row in rows if row.role == "motion"]
+    moving = [row for row in rows if row.role == "motion"]
     if not moving:
         return []
-    changed = f"{sum(moving):,} of {plural(len(moving), 'row')}"
+    changed = f"{sum(row.changed for row in moving):,} of {plural(len(moving), 'row')}"
+    what = joined([mid_sentence(name) for name in dict.fromkeys(row.quantity for row in moving)])
     return [
-        f"The weights changed in {changed} that follow them.",
-        "Moving weights need not change what the model does, so they are not counted.",
+        f"Of weights, {what} changed in {changed}.",
+        "That says neither how far they moved nor what the model does, so it is not counted.",
     ]

@@ -5,11 +5,10 @@ PUBLIC = {
         "similarities": ["cka", "cka_of_grams", "mutual_neighbours", "pwcca", "svcca"],
     },
     "observables": {
-        "between_layers": ["LayerSimilarity"],
-        "between_steps": ["StepSimilarity"],
         "decay": ["ActivationDecay"],
         "dimensions": ["EffectiveDimensions"],
         "similarity": ["Similarity"],
+        "similarity_maps": ["LayerSimilarity", "StepSimilarity"],
     },
 }
 """The names that it gives to public modules, and which of its own modules defines each."""

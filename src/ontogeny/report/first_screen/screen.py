@@ -52,7 +52,7 @@ def first_screen(content: Content) -> FirstScreen | None:
     if content.headline or claims or (loss is None and concepts is None):
         return None
     sentences = (
-        ability(loss),
+        _of_performance(content) if loss is None and _performance(content) else ability(loss),
         _appeared(content, concepts),
         _control(content, loss, concepts),
     )
@@ -76,9 +76,19 @@ def heading(content: Content, loss: LossStory | None, concepts: Concepts | None)
 
 
 def _without_loss(content: Content, concepts: Concepts | None) -> str:
-    if concepts is not None and concepts.with_name:
+    if concepts is not None and concepts.with_name and not _performance(content):
         return f"{_named_words(concepts)}; the loss was not measured"
     return overview(content).heading
+
+
+def _performance(content: Content) -> bool:
+    """Return whether something else than a loss says what the model can do, as an accuracy."""
+    return any(row.can_learn for row in counted_rows(content.rows))
+
+
+def _of_performance(content: Content) -> Sentence:
+    lead, _, rest = overview(content).lead.partition("; ")
+    return Sentence(f"{lead.rstrip('.')}.", sentence_start(rest) if rest else "")
 
 
 # What appeared.

@@ -35,7 +35,7 @@ from ...trajectory.untrained import untrained_like
 from ..folder.layout import HERE, cell_path, digests_path, reference_path, state_path
 from ..folder.settings import Settings
 from .cache import DigestCache, VerifiedCellCache
-from .shared import Shared
+from .dependencies import Shared
 
 log = logging.getLogger("ontogeny.study")
 _local = threading.local()

@@ -23,11 +23,10 @@ from ...needs import Need
 from ...own_code import Sendable
 from ...store import Cell, write_cell
 from ...trajectory import Trajectory
-from ..cells.dependencies import Dependencies
+from ..cells.dependencies import Dependencies, Shared
 from ..cells.environment import environment
 from ..cells.graph import Context, StudyCell, header_of
 from ..cells.readings import Job, Values, read_needs
-from ..cells.shared import Shared
 from ..cells.threads import pinned
 from ..folder.claims import claimed, gone, holder
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import xarray as xr
 
-from ontogeny.features.activations.between_steps import StepSimilarity
+from ontogeny.features.activations.similarity_maps import StepSimilarity
 from ontogeny.observables import Observable
 
 from ...observables.readout.accuracy import ReadoutAccuracy
