@@ -13,6 +13,7 @@ from ontogeny.errors import ArgumentError
 from ontogeny.inputs.own_tokenizers import as_tokenizer, character_tokenizer
 from ontogeny.inputs.pieces import pieces_of
 from ontogeny.inputs.token_files import read_tokens
+from ontogeny.tasks import train_tokenizer
 
 LETTERS = {letter: i for i, letter in enumerate("\n abc")}
 
@@ -91,3 +92,10 @@ def test_large_vocabularies_and_chains_are_no_other_dtype(tmp_path):
     for low, high in [(0, 2), (0, 8), (0, 65_535), (5, 6)]:
         rng.integers(low, high, 4000).astype(np.uint16).tofile(path)
         assert len(read_tokens(path, max_length=8)) == 500
+
+
+def test_a_begin_that_a_chat_template_wrote_is_not_added_again(caplog):
+    tokenizer = train_tokenizer(["the cat sat"] * 4, 300)
+    texts = og.Inputs.from_texts(["<|bos|>the cat", "the cat"], tokenizer, max_length=12)
+    assert texts.ids[0].tolist() == texts.ids[1].tolist() and "1 texts begin" in caplog.text
+    assert texts.spans[0, 1].tolist() == [7, 10]
