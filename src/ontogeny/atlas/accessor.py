@@ -135,8 +135,8 @@ class ConceptAccessor:
             )
         chosen = self(node, layer, index, step)
         data = self._tree[chosen.node].to_dataset()
-        fit, known = (f(data, chosen.layer, step) for f in (fit_of, sketches_of))
-        key = (chosen.node, chosen.layer, chosen.index, fit)
+        known = sketches_of(data, chosen.layer, step)
+        key = (chosen.node, chosen.layer, chosen.index, fit_of(data, chosen.layer, step))
         add_label(self.folder, key, name, None if known is None else known[chosen.index])
         return self(node, layer, index, step)
 

@@ -29,7 +29,7 @@ from .folder.settings import (
     without_reference,
 )
 from .planning.examination import Examination
-from .planning.parts import Parts
+from .planning.parts import Parts, RunPart
 from .planning.plan import Plan, sum_of_plans
 from .planning.power import what_controls_decide
 from .planning.probe import Probe
@@ -257,6 +257,14 @@ class Study:
         path, shown = Path(folder), chosen_progress(progress)
         with entered(path, rereference, self._frozen, self._identity) as settings:
             return self._run(path, settings, executor, shown, max_revisions, keep_going)
+
+    def parts(self, folder: str | Path) -> list[RunPart]:
+        """Return the run and its control runs, as they are read in a folder."""
+        path, read = Path(folder), VerifiedCellCache()
+        hash_once(path, self.trajectory)
+        frozen = frozen_settings(path)
+        parts = self._parts(path, self._examination.of(path, keep=True), read)
+        return parts.made(self._settings(frozen), frozen)
 
     def _run(
         self,

@@ -152,7 +152,7 @@ def read_content(result: MergedResult) -> Content:
         headline=stated("headline", {}),
         problems=problems_of(tree),
         levels=Levels.of(tree),
-        reference_step=_reference(attrs.get("reference_step")),
+        reference_step=attrs.get("reference_step"),
     )
 
 
@@ -185,10 +185,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {_plain(k): v if k == "select" else _plain(v) for k, v in value.items()}
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def _reference(value: Any) -> int | None:
-    return int(value) if isinstance(value, int | float | np.number) and value == value else None
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -195,21 +195,13 @@ def control_runs(count: int) -> str:
     return "the control run" if count == 1 else "control runs"
 
 
-def alike_words(coherence: float, limit: float, *, short: bool = False) -> str:
+def alike_words(coherence: float, limit: float) -> str:
     """Say how much the words of a concept belong together, beside the untrained model's.
 
     Examples
     --------
-    >>> alike_words(14.62, 0.9)[:66]
-    'its words stand in the same contexts, 14.6 standard deviations mor'
+    >>> alike_words(14.62, 0.9)
+    'words that share their contexts: coherence 14.6 (untrained: 95 % at most 0.9)'
     """
-    words = (
-        f"its words stand in the same contexts, {coherence:.1f} standard deviations more than "
-        "words as frequent"
-    )
-    if short:
-        beside = f" (untrained: at most {limit:.1f} for 95 %)" if math.isfinite(limit) else ""
-        return f"Words that share their contexts: coherence {coherence:.1f}{beside}"
-    if not math.isfinite(limit):
-        return words
-    return f"{words}; of the untrained model’s concepts, 95 % reach at most {limit:.1f}"
+    beside = f" (untrained: 95 % at most {limit:.1f})" if math.isfinite(limit) else ""
+    return f"words that share their contexts: coherence {coherence:.1f}{beside}"

@@ -90,9 +90,8 @@ def _gains_in_order(loss: LossStory, halves: bool) -> str:
         return f"It learned {' and '.join([*gains, words['context']])}"
     if len(gains) > 1 and all(a.high <= b.low for a, b in pairwise(loss.gains)):
         if halves:
-            steps = [f"half by step {step_text(loss.gains[0].step)}"]
-            steps += [f"half by {step_text(gain.step)}" for gain in loss.gains[1:]]
-            gains = [f"{gain} ({at})" for gain, at in zip(gains, steps, strict=True)]
+            steps = ["step " * (not i) + step_text(each.step) for i, each in enumerate(loss.gains)]
+            gains = [f"{gain} (half by {at})" for gain, at in zip(gains, steps, strict=True)]
         first, *later = gains
         first = first.replace("word frequencies", "word frequencies first")
         return f"It learned {', then '.join([first, *later])}"
@@ -113,7 +112,7 @@ def _better_than(loss: LossStory) -> str:
     return passed
 
 
-def ability(loss: LossStory | None) -> Sentence:
+def ability(loss: LossStory | None, running: bool = False) -> Sentence:
     """Say what the model can do, against a blind guess and against frequencies."""
     if loss is None:
         return Sentence("The loss was not measured,", "so what the model can predict is not known.")
@@ -124,7 +123,11 @@ def ability(loss: LossStory | None) -> Sentence:
     if math.isfinite(loss.lost_after):
         lost = f"After step {step_text(loss.lost_after)} the loss was not measured or not finite."
         course = f"{course} {lost}".strip()
-    lines = [course, *map(_line_words, loss.lines.values()), _context_words(loss)]
+    lines = [
+        course,
+        *(_line_words(line, running) for line in loss.lines.values()),
+        _context_words(loss),
+    ]
     side = "falls" if loss.outcome in _FELL else "rises" if loss.outcome == "rose" else ""
     return Sentence(_ability_lead(loss), " ".join(filter(None, lines)), direction=side)
 
@@ -176,13 +179,13 @@ def of_one_model(loss: LossStory) -> Sentence:
     return Sentence(f"{one_model_heading(loss)}.", text)
 
 
-def _line_words(line: Line) -> str:
+def _line_words(line: Line, running: bool) -> str:
     """Say that the loss did not surely pass a line; when it did, the numbers below say."""
     level = f"{number(line.level, 0.1)}, the loss of {line.words}"
     return {
         "unsure": f"Its loss ends below {level}, on these texts, but not surely on others.",
         "left": f"Its loss does not stay below {level}.",
-        "never": f"Its loss is never below {level}.",
+        "never": f"Its loss is {'not yet' if running else 'never'} below {level}.",
     }.get(line.state, "")
 
 

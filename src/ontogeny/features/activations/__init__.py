@@ -8,7 +8,6 @@ PUBLIC = {
         "decay": ["ActivationDecay"],
         "dimensions": ["EffectiveDimensions"],
         "similarity": ["Similarity"],
-        "similarity_maps": ["LayerSimilarity", "StepSimilarity"],
     },
 }
 """The names that it gives to public modules, and which of its own modules defines each."""

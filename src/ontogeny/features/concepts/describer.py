@@ -103,10 +103,9 @@ class Describer:
         found, failed, alike = {}, {}, {}
         for path, A in values.items():
             try:
-                fitted = _firing(codes(A))
-                found[path] = texts.concentration(fitted)
-                if words is not None:
-                    alike[path] = words.judged(turned(fitted), N_DRAWS).z
+                found[path], judged = texts.of_untrained(codes(A), words)
+                if judged is not None:
+                    alike[path] = judged
             except (ValueError, ArithmeticError, RuntimeError) as error:
                 failed[path] = f"{NONE}: {error}".split("\n")[0].rstrip(".")
         return Untrained(found, failed, NONE, alike)
@@ -177,6 +176,14 @@ class Texts:
     def concentration(self, codes: np.ndarray) -> np.ndarray:
         """Return the share (r,) of the squared code on three tokens, on held-out texts."""
         return np.asarray(concentration(codes, self.inputs, self.sample, self.random_state))
+
+    def of_untrained(
+        self, codes: np.ndarray, words: WordContexts | None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the concentrations of an untrained model's latents, and how alike words are."""
+        fitted = _firing(codes)
+        alike = None if words is None else words.judged(turned(fitted), N_DRAWS).z
+        return self.concentration(fitted), alike
 
     def described(
         self, codes: np.ndarray, untrained: np.ndarray | None, pieces: list[str]

@@ -232,7 +232,7 @@ class JointConcepts(OfActivations):
                 },
             )
         codes = self._shown.with_texts(codes, reading)
-        return with_descriptions(codes, run, reading, self._describer, self._untrained_codes)
+        return with_descriptions(codes, run, reading, self._describer, self.untrained_codes)
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return strength and readability of every latent at one checkpoint."""
@@ -345,7 +345,7 @@ class JointConcepts(OfActivations):
             found["codes_halves"] = (("token", "concept"), fits.halves)
         return found
 
-    def _untrained_codes(self, A: torch.Tensor) -> np.ndarray:
+    def untrained_codes(self, A: torch.Tensor) -> np.ndarray:
         """Return the codes (n, r) of latents of one model alone, as dense as the shared ones."""
         X, _ = standard(A)
         r = min(self.n_concepts, X.shape[1])

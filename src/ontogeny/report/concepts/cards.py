@@ -34,9 +34,7 @@ def card(arrays: ConceptArrays, concept: Concept, pieces: Pieces) -> dict[str, A
         "given": bool(concept.given),
         "kind": concept.kind,
         "sharp": finite(concept.sharpness, 3),
-        "alike": alike_words(facts.coherence, facts.coherence_limit, short=True)
-        if concept.is_class
-        else "",
+        "alike": alike_words(facts.coherence, facts.coherence_limit) if concept.is_class else "",
         "chips": _tokens(facts.tokens, pieces),
         "up": _tokens(facts.written_up, pieces),
         "down": _tokens(facts.written_down, pieces),

@@ -178,14 +178,10 @@ def _seen_from(arrays: ConceptArrays, read: np.ndarray, readable: float) -> int:
     if "concept_born" not in arrays:
         return 0
     seen = 0
-    names = ("strength", "readability", "concept_born")
-    for strength, course, born in zip(
-        *(arrays.over_steps(name)[..., read] for name in names[:2]),
-        arrays.at_step(names[2]).astype(float),
-        strict=True,
-    ):
-        start = first_half(strength.T)
-        sure = was_low(strength.T, start) & confirmed(readable <= course.T, start)
+    for i, born in enumerate(arrays.at_step("concept_born").astype(float)):
+        strength, course = (arrays.over_steps(n)[i][:, read].T for n in ("strength", "readability"))
+        start = first_half(strength)
+        sure = was_low(strength, start) & confirmed(course >= readable, start)
         seen += int((sure & np.isfinite(born)).sum())
     return seen
 

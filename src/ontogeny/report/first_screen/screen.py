@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...words.content import Content
 from ...words.controls import explained
-from ...words.formats import joined, plural, sentence_start
+from ...words.formats import joined, plural, sentence_start, value_range
 from ...words.landmarks import LossStory, read_loss
 from ...words.loss import (
     Sentence,
@@ -22,7 +22,7 @@ from ...words.rows import counted_rows
 from ...words.sections import best_sentences
 from ..concepts.lives import Concepts
 from ..concepts.nodes import asked_for, failure, fitted_apart, read_concepts
-from .numbers import Figure, four_numbers, number_range, numbers_of_one
+from .numbers import Figure, four_numbers, numbers_of_one
 
 MOST_NAMES = 3
 NO_CONTROL = ("No control was run:", "changes below may be mere motion.")
@@ -39,7 +39,7 @@ class FirstScreen:
     concepts: Concepts | None
 
 
-def first_screen(content: Content) -> FirstScreen | None:
+def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
     """Return the first screen, none where the result brings a headline of its own or has neither.
 
     A comparison of runs and a recipe say themselves what they show; without a loss and without
@@ -52,11 +52,13 @@ def first_screen(content: Content) -> FirstScreen | None:
     if content.headline or claims or (loss is None and concepts is None):
         return None
     sentences = (
-        _of_performance(content) if loss is None and _performance(content) else ability(loss),
+        _of_performance(content)
+        if loss is None and _performance(content)
+        else ability(loss, running),
         _appeared(content, concepts),
         _control(content, loss, concepts),
     )
-    numbers = four_numbers(content, loss, concepts)
+    numbers = four_numbers(content, loss, concepts, running)
     return FirstScreen(heading(content, loss, concepts), sentences, numbers, loss, concepts)
 
 
@@ -139,8 +141,9 @@ def _named_words(concepts: Concepts) -> str:
 
 def _in_controls(concepts: Concepts) -> str:
     totals = [total for _, total in concepts.named_controls if total is not None]
-    counts = number_range([count for count, _ in concepts.named_controls])
-    return f" (in controls {counts}{f' of {number_range(totals)}' if totals else ''})"
+    counts = value_range([count for count, _ in concepts.named_controls], "{:,}".format)
+    of = f" of {value_range(totals, '{:,}'.format)}" if totals else ""
+    return f" (in controls {counts}{of})"
 
 
 def _listed(concepts: Concepts) -> str:

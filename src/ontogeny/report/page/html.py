@@ -39,7 +39,7 @@ from .sections import fold_words, parts
 
 BEFORE_KINDS = (
     "core", "format", "state", "theme", "tooltip", "library", "panels", "annotations", "view",
-    "runs", "picture", "regimes", "rows", "turning", "names", "figure",
+    "runs", "picture", "regimes", "rows", "turning", "turns", "names", "figure",
 )  # fmt: skip
 """Scripts that those of the kinds of figures build on, in their order."""
 
@@ -56,7 +56,7 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
     drawings = {layout.name: draw_chart(content, layout) for layout in (WIDE, NARROW)}
     charts = {name: {"plot": list(d.plot)} for name, d in drawings.items()}
     plotly, script = _plotly(), _own_script()
-    first = first_screen(content)
+    first = first_screen(content, running=live is not None)
     atlas = read_atlas(content, first.concepts if first else None)
     cloze = read_cloze(content) if first else None
     example = read_example(content, first.concepts if first else None)
@@ -67,6 +67,7 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
         "cloze": cloze.payload if cloze else None,
         "example": example.payload if example else None,
         "refresh": live.every if live else None,
+        **({"start": len(content.steps) - 1} if live else {}),
     }
     return _template().render(
         content=content,

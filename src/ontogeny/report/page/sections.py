@@ -23,19 +23,16 @@ def parts(node: Node, drawables: Sequence[Drawable], drawn_above: bool) -> Parts
     said = section_sentences(node)
     if own and mark(node)[0] == "none" and said:
         return (said[:1], said[1:]), [], own
-    if drawn_above and node.role == "track":
-        return (said, []), [], own
-    lead = _bearing(node, own)
+    lead = [] if drawn_above and node.role == "track" else _bearing(node, own)
     return (said, []), lead, [each for each in own if each not in lead]
 
 
-def _bearing(node: Node, own: Sequence[Drawable]) -> list[Drawable]:
+def _bearing(node: Node, own: list[Drawable]) -> list[Drawable]:
     """Return the figure that bears the sentences: that of the strongest row, else the first."""
-    strongest = sorted(
-        node.rows, key=lambda row: (row.learned, row.beyond, row.changed), reverse=True
-    )
-    drawn = [figure_of(row, own) for row in strongest[:1]]
-    return [each for each in own if each.id in drawn] or list(own[:1])
+    rows = sorted(node.rows, key=lambda row: -(row.learned + row.beyond + row.changed))
+    return [each for each in own if [each.id] == [figure_of(row, own) for row in rows[:1]]] or own[
+        :1
+    ]
 
 
 def fold_words(said: Sequence[str], folded: Sequence[Drawable]) -> str:

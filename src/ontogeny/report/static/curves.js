@@ -181,7 +181,7 @@ class CurvesPicture extends Picture {
   }
 
   lineTraces(line, panel) {
-    const meta = { part: "line", series: line.full, facet: panel.title };
+    const meta = { part: "line", series: line.full, facet: panel.title, label: line.label };
     const { kept } = line;
     const ys = kept.map((i) => line.ys[i]);
     const sizes = ys.map((_, k) => (line.partial ? 5 : isLonely(ys, k) ? 6 : 0));
@@ -273,7 +273,7 @@ class CurvesPicture extends Picture {
     const theory = line.theory ? [`${this.figure.reference_label}: ${formatNumber(line.theory[i])}`] : [];
     const near = panel.regimes.filter((regime) => Math.abs(regime.at - spot.place) < 0.02).map(regimeFact);
     const beside = this.view.differs ? [] : panel.bands.map((band) => bandWords(band, i, panel.lines.indexOf(line))).filter(Boolean);
-    return { ...told, rest: [...theory, ...told.rest, ...beside, ...near, ...failures] };
+    return { ...told, lifted: this.shown.length > 1 && line.label, rest: [...theory, ...told.rest, ...beside, ...near, ...failures] };
   }
 
   // The place under the pointer, of those at which the panel's lines stand.

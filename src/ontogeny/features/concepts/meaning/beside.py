@@ -33,8 +33,8 @@ def beside(
     found = np.full(len(names), "", dtype=object)
     strength = squared(values)
     share = strength / np.maximum(strength.sum(axis=0), np.finfo(float).tiny)
-    sides = [(Kinds.of(rows.ids(offset)), *words) for offset, *words in _SIDES]
-    carried = [kinds.sums(share) for kinds, *_ in sides]
+    sides = [Kinds.of(rows.ids(offset)) for offset, *_ in _SIDES]
+    carried = [kinds.sums(share) for kinds in sides]
     for name in {name for name in names if name and list(names).count(name) > 1}:
         group = np.flatnonzero(np.asarray(names, dtype=object) == name)
         for j in group:
@@ -42,8 +42,8 @@ def beside(
             more = [sums[:, j] - sums[:, others].max(axis=1) for sums in carried]
             side = int(more[1].max() > more[0].max())
             if more[side].max() >= LEAST:
-                kinds, word, edge = sides[side]
-                i = int(kinds.values[more[side].argmax()])
+                _, word, edge = _SIDES[side]
+                i = int(sides[side].values[more[side].argmax()])
                 piece = pieces[i] if i < len(pieces) else str(i)
                 found[j] = edge if i == BEYOND else f"{word} {shown(in_words(piece))}"
     return found

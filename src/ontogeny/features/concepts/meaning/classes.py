@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -80,13 +81,7 @@ def word_coherence(
     >>> word_coherence(codes, inputs, inputs.sample(), pieces=pieces).round(0).tolist()
     [6.0, -1.0]
     """
-    values, rows = described(codes, inputs, sample)
-    known = WordContexts.of(
-        rows,
-        check_texts("pieces", pieces, "texts, one for each token id"),
-        check_texts("texts", texts, "texts"),
-        random_state,
-    )
+    values, _, known = _known(codes, inputs, sample, pieces, texts, random_state)
     return known.judged(values, N_DRAWS).z
 
 
@@ -142,14 +137,18 @@ def class_names(
     >>> len(found.class_name.values[0].split(" · ")), found.class_name.values[1]
     (4, '')
     """
+    known = _known(codes, inputs, sample, pieces, texts, random_state)
+    return class_variables(*known, untrained)
+
+
+def _known(
+    codes: Array, inputs: Inputs, sample: TokenSample, pieces: Any, texts: Any, random_state: int
+) -> tuple[np.ndarray, Rows, WordContexts]:
+    """Return the codes turned to their strong side, their rows, and the words of these."""
     values, rows = described(codes, inputs, sample)
-    known = WordContexts.of(
-        rows,
-        check_texts("pieces", pieces, "texts, one for each token id"),
-        check_texts("texts", texts, "texts"),
-        random_state,
-    )
-    return class_variables(values, rows, known, untrained)
+    pieces = check_texts("pieces", pieces, "texts, one for each token id")
+    further = check_texts("texts", texts, "texts")
+    return values, rows, WordContexts.of(rows, pieces, further, random_state)
 
 
 def class_variables(

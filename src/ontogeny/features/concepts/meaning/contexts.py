@@ -12,7 +12,6 @@ import xarray as xr
 
 from ....errors import OntogenyError
 from ....inputs import Inputs, stratified_split
-from ....inputs.sampling import TokenSample
 from ....tasks import bundled_texts
 from ....tasks.corpus import python_documentation
 from ..describe.halves import check_units
@@ -43,11 +42,7 @@ class WordContexts:
 
     @classmethod
     def of(
-        cls,
-        rows: Rows,
-        pieces: Sequence[str],
-        texts: Sequence[str] = (),
-        random_state: int = 0,
+        cls, rows: Rows, pieces: Sequence[str], texts: Sequence[str] = (), random_state: int = 0
     ) -> WordContexts:
         """Return words and vectors of the sampled tokens; `texts` are further ones for vectors.
 
@@ -57,20 +52,17 @@ class WordContexts:
             If all rows come from one unit of texts.
         """
         check_units(rows.units)
-        inputs, sample = rows.inputs, rows.sample
-        found = RowWords.of(inputs, sample, pieces)
+        found = RowWords.of(rows.inputs, rows.sample, pieces)
         half, _ = stratified_split(
             np.zeros(len(rows), dtype=int), 0.5, random_state, groups=rows.units.of_row
         )
         first = np.zeros(len(rows), dtype=bool)
         first[half] = True
         written = any(word.isalpha() for word in found.words)
-        corpora = [
-            _Corpus.of(inputs, sample, chosen, pieces, texts, written=written)
-            for chosen in (first, ~first)
-        ]
-        vectors = tuple(word_vectors(one.texts, found.words.tolist()) for one in corpora)
-        return cls(found.words, found.place, first, vectors, corpora[0].source, random_state)
+        halves = (first, ~first)
+        corpora = [_corpus(rows, half, pieces, texts, written=written) for half in halves]
+        vectors = tuple(word_vectors(one, found.words.tolist()) for one, _ in corpora)
+        return cls(found.words, found.place, first, vectors, corpora[0][1], random_state)
 
     def judged(self, values: np.ndarray, n_draws: int) -> Coherence:
         """Return how alike the words of codes (n, r) are: those of each half, by the other one."""
@@ -109,38 +101,23 @@ class WordContexts:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _Corpus:
-    """Lists of words, and what they are of."""
+def _corpus(
+    rows: Rows, chosen: np.ndarray, pieces: Sequence[str], further: Sequence[str], *, written: bool
+) -> tuple[list[list[str]], str]:
+    """Return the texts without a unit of `chosen` rows and the further ones, and what they are.
 
-    texts: list[list[str]]
-    source: str
-
-    @classmethod
-    def of(
-        cls,
-        inputs: Inputs,
-        sample: TokenSample,
-        chosen: np.ndarray,
-        pieces: Sequence[str],
-        further: Sequence[str],
-        *,
-        written: bool,
-    ) -> _Corpus:
-        """Return the texts without a unit of `chosen` rows, the further ones, and if need be more.
-
-        Texts that are not `written`, but ids, have nothing in common with the default texts.
-        """
-        units = np.unique(inputs.groups[sample.text[chosen]])
-        left = np.flatnonzero(~np.isin(inputs.groups, units)).tolist()
-        found = [words_of(_text(inputs, i, pieces)) for i in left]
-        found += [words_of(text) for text in further]
-        count = sum(map(len, found))
-        source = f"{count:,} words of {'texts of their own' if further else 'the other texts'}"
-        if count < ENOUGH and written:
-            found += default_texts()
-            source += f", and as these are few {DEFAULT}"
-        return cls(found, source)
+    Where these are few, the default texts too; those that are not `written`, but ids, have nothing
+    in common with them.
+    """
+    inputs = rows.inputs
+    units = np.unique(inputs.groups[rows.sample.text[chosen]])
+    left = np.flatnonzero(~np.isin(inputs.groups, units)).tolist()
+    found = [words_of(text) for text in [*(_text(inputs, i, pieces) for i in left), *further]]
+    count = sum(map(len, found))
+    source = f"{count:,} words of {'texts of their own' if further else 'the other texts'}"
+    if count < ENOUGH and written:
+        return [*found, *default_texts()], f"{source}, and as these are few {DEFAULT}"
+    return found, source
 
 
 def _text(inputs: Inputs, text: int, pieces: Sequence[str]) -> str:

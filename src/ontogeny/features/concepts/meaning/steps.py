@@ -54,8 +54,10 @@ def alike_at_step(
         found: dict[str, Any] = {"coherence_at_step": ("concept", judged.z.astype(np.float32))}
         if not replicating.any():
             return found
-        untrained = known["coherence_untrained"].values if "coherence_untrained" in known else []
-        untrained = np.asarray(untrained)[np.isfinite(untrained)]  # NaN pads shorter layers
+        untrained = np.zeros(0)
+        if "coherence_untrained" in known:
+            untrained = known["coherence_untrained"].values
+            untrained = untrained[np.isfinite(untrained)]  # NaN pads shorter layers
         return found | {
             "meaning": Measured(
                 judged.z[replicating].mean(),

@@ -11,15 +11,15 @@ import numpy as np
 import torch
 import xarray as xr
 
-from ...errors import ArgumentError
-from ...figures import Figure, Heatmap, Section
-from ...observables.base import Reading, by_layer
-from ...observables.catalogued import PASS
-from ...observables.of_activations import OfSampledActivations
-from ...units import Units
-from ...words.names import Names
-from .similarities import cka_of_grams
-from .similarity import BLOCKS, LABELS, MEASURES, OfMeasures
+from ontogeny.errors import ArgumentError
+from ontogeny.features.activations.similarities import cka_of_grams
+from ontogeny.features.activations.similarity import BLOCKS, LABELS, MEASURES, OfMeasures
+from ontogeny.figures import Figure, Heatmap, Section
+from ontogeny.observables.base import Reading, by_layer
+from ontogeny.observables.catalogued import PASS
+from ontogeny.observables.of_activations import OfSampledActivations
+from ontogeny.units import Units
+from ontogeny.words.names import Names
 
 _GRAM = "gram"
 
