@@ -10,10 +10,9 @@ import pytest
 
 import ontogeny as og
 from ontogeny.errors import ArgumentError
-from ontogeny.inputs.own_tokenizers import as_tokenizer, character_tokenizer
+from ontogeny.inputs.own_tokenizers import character_tokenizer
 from ontogeny.inputs.pieces import pieces_of
 from ontogeny.inputs.token_files import read_tokens
-from ontogeny.tasks import train_tokenizer
 
 LETTERS = {letter: i for i, letter in enumerate("\n abc")}
 
@@ -55,13 +54,6 @@ def test_other_pickles_are_refused_and_nothing_runs(tmp_path, capsys, content, m
     assert capsys.readouterr().out == ""
 
 
-def test_what_is_no_tokenizer_is_said_in_one_line():
-    with pytest.raises(ArgumentError, match=r"mine.py:f must make a Hugging Face tokenizer"):
-        as_tokenizer(object, "mine.py:f")
-    with pytest.raises(ArgumentError, match=r"mine.py:f fails: TypeError"):
-        as_tokenizer(lambda text: text, "mine.py:f")
-
-
 @pytest.mark.parametrize(
     ("stored", "read", "fitting"),
     [
@@ -92,10 +84,3 @@ def test_large_vocabularies_and_chains_are_no_other_dtype(tmp_path):
     for low, high in [(0, 2), (0, 8), (0, 65_535), (5, 6)]:
         rng.integers(low, high, 4000).astype(np.uint16).tofile(path)
         assert len(read_tokens(path, max_length=8)) == 500
-
-
-def test_a_begin_that_a_chat_template_wrote_is_not_added_again(caplog):
-    tokenizer = train_tokenizer(["the cat sat"] * 4, 300)
-    texts = og.Inputs.from_texts(["<|bos|>the cat", "the cat"], tokenizer, max_length=12)
-    assert texts.ids[0].tolist() == texts.ids[1].tolist() and "1 texts begin" in caplog.text
-    assert texts.spans[0, 1].tolist() == [7, 10]

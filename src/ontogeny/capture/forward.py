@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import logging
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -19,9 +17,6 @@ from ..inputs import Inputs
 from ..inputs.batches import Batch
 from ..trajectory.weights.streaming import device_of_parts
 from .families import longest_text
-
-log = logging.getLogger("ontogeny.capture")
-_LONGEST_PREFIX = 256  # tokens
 
 
 class Enough(BaseException):
@@ -119,13 +114,6 @@ def run(model: nn.Module, batch: Batch, *, position_ids: bool = False) -> Any:
     with _no_decoder(model):
         try:
             return _called(model, ids, given)
-        except ValueError as error:
-            if "padding token" not in str(error):
-                raise
-            raise ArgumentError(
-                f"{type(model).__name__} answers once for each text and has no pad_token_id in its "
-                "configuration, so it takes one text at a time: --set options.batch_size=1."
-            ) from error
         except TypeError as error:
             # One with **kwargs hands the mask on to what may not take it; nothing was computed.
             if "attention_mask" not in str(error) or takes(model, "attention_mask"):
@@ -160,29 +148,6 @@ def _no_decoder(model: nn.Module) -> Iterator[None]:
         yield
     finally:
         handle.remove()
-
-
-def without_prefix(name: str, tensor: Any, shape: Sequence[int]) -> Any:
-    """Return an output without the tokens that the model itself puts before every text.
-
-    Such as meta tokens, registers and soft prompts: it is longer than the text by a constant.
-
-    Examples
-    --------
-    >>> without_prefix("mlp", torch.ones(2, 7, 3), (2, 5)).shape
-    torch.Size([2, 5, 3])
-    """
-    texts, tokens = shape
-    whole = isinstance(tensor, Tensor) and tensor.ndim == 3 and tensor.shape[0] == texts
-    if not whole or not tokens < tensor.shape[1] <= tokens + _LONGEST_PREFIX:
-        return tensor
-    _say_prefix(name, tensor.shape[1] - tokens)
-    return tensor[:, -tokens:]
-
-
-@lru_cache(maxsize=1024)
-def _say_prefix(name: str, count: int) -> None:
-    log.warning("%s: %d tokens that the model puts before every text are left out", name, count)
 
 
 def first_tensor(output: Any) -> Any:

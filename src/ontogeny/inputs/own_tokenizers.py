@@ -1,4 +1,4 @@
-"""Tokenizers of characters, and of a user's function."""
+"""Tokenizers of characters."""
 
 from __future__ import annotations
 
@@ -48,23 +48,3 @@ def character_tokenizer(path: Path) -> Any:
     plain.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
     plain.decoder = decoders.Fuse()
     return PreTrainedTokenizerFast(tokenizer_object=plain, clean_up_tokenization_spaces=False)
-
-
-def as_tokenizer(found: Any, named: str) -> Any:
-    """Return the tokenizer that a user's function makes.
-
-    Raises
-    ------
-    ArgumentError
-        If it fails, or makes none.
-    """
-    try:
-        made = found()
-    except Exception as error:  # whatever the user's code raises
-        raise ArgumentError(f"{named} fails: {type(error).__name__}: {error}") from error
-    if not callable(made) or not hasattr(made, "get_vocab"):
-        raise ArgumentError(
-            f"{named} must make a Hugging Face tokenizer, such as PreTrainedTokenizerFast; it made "
-            f"a {type(made).__name__}. Of characters, name a file: --tokenizer meta.pkl."
-        )
-    return made

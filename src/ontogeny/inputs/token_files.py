@@ -79,7 +79,7 @@ def _other_dtype(ids: np.ndarray, dtype: str) -> str:
         if fits and bits == 16 and not ids[2::4].any() and ids[::4].any():
             return "int64"
         if fits:
-            return f"uint{2 * bits}" if bits == 16 else "int64"
+            return "uint32" if bits == 16 else "int64"
     beyond = len(ids) > 0 and int(np.median(ids)) > _LARGEST
     return "uint16" if beyond and bits > 16 else ""
 

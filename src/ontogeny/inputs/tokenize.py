@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,8 +11,6 @@ from ..errors import ArgumentError, check_choice
 from .groups import document_array
 from .layout import lay_out
 from .splits import label_array
-
-log = logging.getLogger("ontogeny.inputs")
 
 
 def tokenize(
@@ -127,7 +124,7 @@ def _encode(texts: list[str], tokenizer: Any, max_length: int) -> list[dict[str,
             f"the tokenizer cannot encode the texts: {type(error).__name__}: {error}"
         ) from error
     special_ids = _special_ids(tokenizer)
-    rows, twice = [], 0
+    rows = []
     for index, ids in enumerate(encoded["input_ids"]):
         added = np.array(encoded["special_tokens_mask"][index], dtype=bool)
         spans = None
@@ -138,11 +135,6 @@ def _encode(texts: list[str], tokenizer: Any, max_length: int) -> list[dict[str,
         else:
             whole = tokenizer(texts[index], truncation=False, verbose=False)
             cut = len(whole["input_ids"]) - len(ids)
-        bos = getattr(tokenizer, "bos_token_id", None)
-        if bos is not None and len(ids) > 1 and ids[0] == ids[1] == bos:
-            # A chat template has written what the tokenizer adds as well.
-            twice, ids, added = twice + 1, ids[1:], added[1:]
-            spans = spans if spans is None else spans[1:]
         rows.append(
             {
                 "ids": np.array(ids, dtype=np.int64),
@@ -151,6 +143,4 @@ def _encode(texts: list[str], tokenizer: Any, max_length: int) -> list[dict[str,
                 "cut": cut,
             }
         )
-    if twice:
-        log.warning("%d texts begin with %s: it is not added again", twice, tokenizer.bos_token)
     return rows

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from .. import observables, own_code
 from ..errors import ArgumentError, OntogenyError
 from ..inputs import Inputs
-from ..inputs.own_tokenizers import as_tokenizer, character_tokenizer
+from ..inputs.own_tokenizers import character_tokenizer
 from ..observables.registry import kinds
 from ..trajectory import Trajectory
 from ..trajectory.tokenizers import named_tokenizer
@@ -232,7 +232,7 @@ def _tokenizer(name: str, base: Path) -> Any:
     if name == "none":
         return False
     if own_code.is_own(name):
-        return as_tokenizer(own_code.load(name, base), name)
+        return own_code.load(name, base)()
     folder = base / name
     if folder.is_file():
         return character_tokenizer(folder)

@@ -48,7 +48,6 @@ _STATE = {
 }
 
 _LOADED = 4  # tokenizers that a process keeps
-_digests: dict[tuple[str, str], str] = {}
 _loaded: dict[tuple[tuple[str, str], ...], Any] = {}
 
 
@@ -78,21 +77,13 @@ def _stamp(path: Path) -> tuple[int, int, int, int]:
 @lru_cache(maxsize=4096)
 def _digest_of(path: Path, stamp: tuple[int, ...]) -> str:
     content = path.read_bytes()
-    # Checkpoints hold copies of one file, and a large vocabulary takes a second to parse.
-    as_it_is = path.name, hashlib.blake2b(content, digest_size=16).hexdigest()
-    if as_it_is not in _digests:
-        _digests[as_it_is] = _digest_without_state(path.name, content)
-    return _digests[as_it_is]
-
-
-def _digest_without_state(name: str, content: bytes) -> str:
-    if name.endswith(".json"):
+    if path.suffix == ".json":
         try:
             data = json.loads(content)
         except ValueError:
             data = None
         if isinstance(data, dict):
-            state = _STATE.get(name, set())
+            state = _STATE.get(path.name, set())
             kept = {key: value for key, value in data.items() if key not in state}
             content = json.dumps(kept, sort_keys=True).encode()
     return hashlib.blake2b(content, digest_size=16).hexdigest()

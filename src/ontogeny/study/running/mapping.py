@@ -143,8 +143,8 @@ class TaskRunner:
 
 def _under_way(job: Job, labels: Sequence[str]) -> str:
     """Return which tasks processes work on, in words."""
-    claimed = [label for label in labels if holder(job.folder, label)]
-    return f"computing {', '.join(claimed[:5])}" if claimed else "starting processes"
+    claimed = [label for label in labels if holder(job.folder, label)][:5]
+    return f"computing {', '.join(claimed)}" if claimed else "starting processes"
 
 
 def _bounded(job: Job, task: Task, revisions: Revisions, compute: Run) -> Done:

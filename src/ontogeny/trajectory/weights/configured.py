@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import nn
 
-from ...errors import ArgumentError, CheckpointError
+from ...errors import ArgumentError, OntogenyError
 from .configuration import read_configuration
 from .pickled import held
 
@@ -44,7 +44,7 @@ def built(template: Callable[..., nn.Module], path: Path | None) -> nn.Module:
             return template(**{name: each for name, each in settings.items() if name in known})
         if len(wanted) == 1 and settings:
             return template(_as_wanted(template, *wanted.values(), settings))
-    except CheckpointError:
+    except OntogenyError:
         raise
     except Exception as error:  # whatever the user's code raises
         raise ArgumentError(
@@ -58,10 +58,7 @@ def built(template: Callable[..., nn.Module], path: Path | None) -> nn.Module:
 
 def _required(template: Callable[..., Any]) -> dict[str, Any]:
     """Return the arguments that must be given, with their annotations."""
-    try:
-        parameters = inspect.signature(template).parameters.values()
-    except (TypeError, ValueError):  # of C code
-        return {}
+    parameters = inspect.signature(template).parameters.values()
     several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     needed = (p for p in parameters if p.default is p.empty and p.kind not in several)
     return {p.name: p.annotation for p in needed}
