@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from .. import activity
 from .options import MaxRevisions, Quiet, Source, Yes, output, with_wishes
 
 
@@ -91,6 +92,7 @@ def _finish(folder: Path, workers: int, max_revisions: int | None, quiet: bool) 
     chosen, progress = read_study(study_file), progress_for(quiet)
     with executor_for(workers, None, chosen.device) as executor:
         result = chosen.run(folder, executor, progress, max_revisions=max_revisions)
+    activity.now("writing the page")
     page = open_study(folder).report(folder / "report.html")
     typer.echo(f"study file: {study_file}\npage: {page}")
     return bool(result.problems().lost)

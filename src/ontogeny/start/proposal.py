@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .. import own_code
+from .. import activity, own_code
 from ..errors import ArgumentError
+from ..inputs.own_tokenizers import CHARACTER_FILES
 from ..observables import ModelFacts
 from ..study.file import make_sources
 from ..summary.learning import MIRRORED
@@ -121,8 +122,10 @@ def propose(
     early = [each for each in wishes.sets if not each.startswith("observables.")]
     late = [each for each in wishes.sets if each.startswith("observables.")]
     preset_named(wishes.preset)  # a wrong name is refused before anything is opened
+    activity.now(f"opening {wishes.source}")
     run = open_source(wishes.source, choice=wishes.choice)
     preset = preset_named(_fitting_preset(wishes, run))
+    activity.now("reading texts and tokenizer")
     content: dict[str, Any] = {
         "trajectory": _trajectory(wishes, preset, run, folder),
         "inputs": _inputs(wishes, preset, run, folder),
@@ -142,6 +145,7 @@ def propose(
         content["controls"] |= {"kind": MIRRORED, "count": 2 * preset.controls}
     if len(chosen) == 1:  # nothing moves that a control could follow
         content["controls"] = {"count": 0}
+    activity.now("looking at the last checkpoint: its layers, losses and attention maps")
     shown = look(chosen[int(chosen.steps[-1])], next(iter(inputs.values())))
     length = content["inputs"].get("max_length")
     if shown.longest is not None and isinstance(length, int):
@@ -194,8 +198,8 @@ def _trajectory(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -
     if wishes.model:
         own_code.load(wishes.model)  # a wrong name is refused now
         table["model"] = _code(wishes.model, folder)
-    if wishes.tokenizer:
-        table["tokenizer"] = _tokenizer(wishes.tokenizer, folder)
+    if named := wishes.tokenizer or str(_characters(wishes, run) or ""):
+        table["tokenizer"] = _tokenizer(named, folder)
     if not wishes.texts and not _has_tokenizer(wishes.tokenizer, run):
         raise ArgumentError(
             f"{wishes.source} has no tokenizer to read texts with: give --tokenizer, a name on "
@@ -203,6 +207,15 @@ def _trajectory(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -
         )
     steps = _steps(wishes.steps, len(run), preset)
     return {**table, "select": steps} if steps else table
+
+
+def _characters(wishes: Wishes, run: Trajectory) -> Path | None:
+    """Return the file of a vocabulary of characters beside token ids, as nanoGPT writes them."""
+    tokens = [Path(path) for path in wishes.texts if Path(path).suffix in _TOKEN_FILES]
+    if wishes.tokenizer or not tokens or run.tokenizer() is not None:
+        return None
+    places = (tokens[0].expanduser().parent / name for name in CHARACTER_FILES)
+    return next((place for place in places if place.is_file()), None)
 
 
 def _has_tokenizer(named: str, run: Trajectory) -> bool:
@@ -237,7 +250,7 @@ def _code(named: str, folder: Path) -> str:
 def _tokenizer(named: str, folder: Path) -> str:
     if own_code.is_own(named):
         return _code(named, folder)
-    return beside(named, folder) if Path(named).expanduser().is_dir() else named
+    return beside(named, folder) if Path(named).expanduser().exists() else named
 
 
 def _inputs(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from .. import activity
 from ..errors import ArgumentError
 from ..inputs import Inputs
 from ..markup import html_block, html_table
@@ -118,7 +119,7 @@ class Study:
             trajectory, controls, control_kind, control_steps, control_runs
         )
         settings = self._settings({})  # refuses a wrong option now, not after the first download
-        self._examination = Examination(trajectory, self.inputs, self.observables, settings)
+        self.examination = Examination(trajectory, self.inputs, self.observables, settings)
 
     @property
     def device(self) -> str:
@@ -181,7 +182,7 @@ class Study:
         """
         path = None if folder is None else Path(folder)
         frozen = without_reference(frozen_settings(path), rereference)
-        found, read = self._examination.of(path), VerifiedCellCache()
+        found, read = self.examination.of(path), VerifiedCellCache()
         parts = self._parts(path, found, read).made(self._settings(frozen), frozen)
         plan = sum_of_plans([part.plan for part in parts])
         runs = dict.fromkeys(entry.run for entry in plan.entries if entry.run)
@@ -277,7 +278,7 @@ class Study:
         """Compute what is missing in a folder that this run has entered, and merge."""
         hash_once(path, self.trajectory)
         bounded, read = max_revisions is not None, VerifiedCellCache()
-        found = self._examination.of(path, keep=True, bounded=bounded)
+        found = self.examination.of(path, keep=True, bounded=bounded)
         frozen = frozen_settings(path)
         parts = self._parts(path, found, read).made(settings, frozen)
         for part in parts:
@@ -296,6 +297,7 @@ class Study:
             save_digests(parts)
             release_skeleton()
         summarise(parts, shown.note)
+        activity.now("putting the result together")
         tree = merged(path, parts, self.title, self._reference, problems, read)
         for finding in json.loads(tree.attrs["findings"]):
             shown.note(f"audit: {finding['message']}")
