@@ -30,7 +30,9 @@ _REMEDIES = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code."""
-    if not faulthandler.is_enabled():  # so that a library that aborts does not do so in silence
+    if (
+        sys.__stderr__ and not faulthandler.is_enabled()
+    ):  # so that a library that aborts does not do so in silence
         faulthandler.enable(sys.__stderr__)
     sys.exit(_run(list(sys.argv[1:] if arguments is None else arguments)))
 
@@ -56,7 +58,7 @@ def _run(arguments: list[str]) -> int:
     except (OntogenyError, OSError) as error:
         if debug:
             raise
-        remedy = _REMEDIES.get(getattr(error, "errno", None), "")
+        remedy = _REMEDIES.get(getattr(error, "errno", None) or 0, "")
         sys.stderr.write(f"ontogeny: {' '.join(str(error).split())}{remedy}\n")
         return 1
     except Exception as error:  # of click, which typer may bring along under another name
