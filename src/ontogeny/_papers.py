@@ -22,8 +22,8 @@ _NAMES = {
     "dynamics": """
         Fit FitComparison LipschitzRatios SignalComparison average_dictionary compare_fits
         compare_logits compare_signals detrend dtw encode fit_encoder fit_exponential fit_power
-        fit_stretched_exponential lipschitz_ratios local_constants match_codes mutual_information
-        regimes rolling_mean standardise transform_path
+        fit_stretched_exponential learning_progress lipschitz_ratios local_constants match_codes
+        mutual_information recurrence regimes rolling_mean standardise transform_path
     """,
     "geometry": """
         SpectrumOnlyWarning block_matched_control dimension_change feature_dimensionality
@@ -33,9 +33,9 @@ _NAMES = {
     "observables": """
         ActivationPath Commutators ConceptDistances ConceptPlane ConceptTracks
         EmbeddingFrequencies EncoderDynamics FeatureGeometry Fits IntrinsicDimension
-        LayerSimilarity Lipschitz Projection ReadoutAccuracy ReadoutAttention Regimes SaeProbe
-        Signals StepSimilarity TransformDynamics WordSemantics orientation_across_runs
-        semantics_page
+        LayerSimilarity LearningDynamics Lipschitz Projection ReadoutAccuracy ReadoutAttention
+        Regimes SaeProbe Signals StepSimilarity TransformDynamics WordSemantics
+        orientation_across_runs semantics_page
     """,
     "semantics": """
         Cluster CoarseToFine Coherence ContextWeights MaxMargin NeighbourVectors OrderComparison

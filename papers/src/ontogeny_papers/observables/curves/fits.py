@@ -11,7 +11,6 @@ import numpy as np
 import xarray as xr
 
 from ontogeny.errors import check_choice
-from ontogeny.features.curves.base import OfCurve, curve_reference
 from ontogeny.figures import Curves, Figure, Heatmap, Section
 from ontogeny.summary import NumberTable
 from ontogeny.summary.figures import along
@@ -19,6 +18,7 @@ from ontogeny.words.names import Names
 
 from ...dynamics.fit_comparison import FitComparison, compare_fits
 from ...dynamics.fit_evidence import IN_WORDS, in_words
+from .base import OfCurve, curve_reference
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ import xarray as xr
 
 from ontogeny.dynamics import holm
 from ontogeny.errors import check_number, check_whole
-from ontogeny.features.curves.base import OfCurve, curve_reference, short
 from ontogeny.figures import Boundary, Curves, Figure, Section
 from ontogeny.observables.catalogued import PresetEntry, Presets
 from ontogeny.summary import NumberTable
@@ -21,6 +20,7 @@ from ontogeny.words.names import Names
 
 from ...dynamics.two_regimes import Regimes as Found
 from ...dynamics.two_regimes import regimes
+from .base import OfCurve, curve_reference, short
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from ontogeny.features.curves.base import floor_of
-from ontogeny.features.curves.progress import learning_progress
 from ontogeny.summary.noise import reference_index
 
+from ...dynamics.progress import learning_progress
+from ...observables.curves.base import floor_of
 from ..evidence import each, exceeds, if_finite, short
 from ..verdicts import Verdict
 

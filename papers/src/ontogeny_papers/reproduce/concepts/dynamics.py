@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from ontogeny.features.curves.learning import LearningDynamics
 from ontogeny.observables import Observable
 
+from ...observables.curves.learning import LearningDynamics
 from ...observables.curves.regimes import Regimes
 from ..evidence import Found
 from ..verdicts import Verdict

@@ -8,8 +8,8 @@ from helpers.curve_nodes import PATHS, judged, node, noisy, words
 from helpers.series_examples import EARLY, LATE, planted
 from ontogeny.dynamics import learning_progress, recurrence
 from ontogeny.errors import ArgumentError
-from ontogeny.features.curves.base import chosen, curve_reference, curves_of, floor_of
 from ontogeny.observables import LearningDynamics, make
+from ontogeny_papers.observables.curves.base import chosen, curve_reference, curves_of, floor_of
 
 
 def test_learning_dynamics_use_the_other_nodes_noise_floor():

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...dynamics.series import RESOLUTION, checked_series, checked_steps, floors
-from ...errors import ArgumentError
+from ontogeny.dynamics.series import RESOLUTION, checked_series, checked_steps, floors
+from ontogeny.errors import ArgumentError
 
 FEWEST_QUIET = 3
 NAN = float("nan")

@@ -9,15 +9,16 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ...errors import ArgumentError, check_number
-from ...figures import Curves, Figure, Section
-from ...observables.catalogued import PresetEntry, Presets
-from ...summary import NumberTable
-from ...summary.figures import along
-from ...words.names import Names
+from ontogeny.errors import ArgumentError, check_number
+from ontogeny.figures import Curves, Figure, Section
+from ontogeny.observables.catalogued import PresetEntry, Presets
+from ontogeny.summary import NumberTable
+from ontogeny.summary.figures import along
+from ontogeny.words.names import Names
+
+from ...dynamics.progress import LearningProgress, learning_progress
+from ...dynamics.recurrence import Recurrence, recurrence
 from .base import OfCurve, curve_reference, curves_of, floor_of, short
-from .progress import LearningProgress, learning_progress
-from .recurrence import Recurrence, recurrence
 
 FEWEST_VALUES = 3  # beside the reference step's
 

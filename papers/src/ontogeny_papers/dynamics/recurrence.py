@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...dynamics.order import FEWEST_STEPS, step_order_test
-from ...dynamics.series import RESOLUTION, checked_series, checked_steps
+from ontogeny.dynamics.order import FEWEST_STEPS, step_order_test
+from ontogeny.dynamics.series import RESOLUTION, checked_series, checked_steps
 
 FEWEST_PAIRS = 6
 EVEN = 1e-6

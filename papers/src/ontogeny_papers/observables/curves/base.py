@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ...errors import ArgumentError, suggestion
-from ...figures.attachment import extend
-from ...needs import Need
-from ...observables.arguments import check_labels, check_node
-from ...observables.base import Observable
-from ...observables.catalogued import SECONDS
-from ...summary.noise import MEASURABLE, Z, reference_index
+from ontogeny.errors import ArgumentError, suggestion
+from ontogeny.figures.attachment import extend
+from ontogeny.needs import Need
+from ontogeny.observables.arguments import check_labels, check_node
+from ontogeny.observables.base import Observable
+from ontogeny.observables.catalogued import SECONDS
+from ontogeny.summary.noise import MEASURABLE, Z, reference_index
 
 WHOLE_MODEL = "model"
 """The one layer of curves of nodes that have none, such as the loss."""
