@@ -2,10 +2,10 @@
 
 import doctest
 
-from helpers.paths import GUIDES
+from helpers.paths import PAPERS_GUIDES
 
 
 def test_the_guide_runs_as_printed():
-    result = doctest.testfile(str(GUIDES / "dynamics.md"), module_relative=False)
+    result = doctest.testfile(str(PAPERS_GUIDES / "dynamics.md"), module_relative=False)
     assert result.attempted > 5
     assert result.failed == 0
