@@ -247,12 +247,13 @@ class Observable(Catalogued, abc.ABC):
         """Return the fields as plain data."""
         return dataclasses.asdict(self)
 
-    def files(self) -> Sequence[str | Path]:
+    def files_read(self) -> Sequence[str | Path]:
         """Return the files that it reads: its cells are computed again when one of them changes.
 
         By default those that its arguments name, with a folder or an ending.
         """
-        return [value for value in _leaves(self.arguments()) if _is_file(value)]
+        given = {} if "content" in self.arguments() else self.arguments()  # it tells by itself
+        return [value for value in _leaves(given) if _is_file(value)]
 
     @abc.abstractmethod
     def needs(self) -> Sequence[Need]:
