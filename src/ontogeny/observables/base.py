@@ -252,8 +252,7 @@ class Observable(Catalogued, abc.ABC):
 
         By default those that its arguments name, with a folder or an ending.
         """
-        given = {} if "content" in self.arguments() else self.arguments()  # it tells by itself
-        return [value for value in _leaves(given) if _is_file(value)]
+        return [value for value in _leaves(self.arguments()) if _is_file(value)]
 
     @abc.abstractmethod
     def needs(self) -> Sequence[Need]:
