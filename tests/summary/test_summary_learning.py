@@ -8,10 +8,9 @@ import torch
 import xarray as xr
 from torch import nn
 
-from ontogeny.capture.calibration import Calibration
 from ontogeny.capture.loss import LossCollector
 from ontogeny.capture.reading import read
-from ontogeny.capture.renaming import DRAWS, RenamedWords, renamings
+from ontogeny.capture.renaming import DRAWS, Calibration, RenamedWords, renamings
 from ontogeny.features.predictions.loss import Loss
 from ontogeny.figures import Section
 from ontogeny.inputs import Inputs

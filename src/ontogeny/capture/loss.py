@@ -11,9 +11,8 @@ from torch import Tensor, nn
 
 from ..errors import ArgumentError, NonFiniteError, check_choice
 from ..inputs import Inputs
-from .calibration import Calibration
 from .predicted import PredictionCollector
-from .renaming import RenamedWords
+from .renaming import Calibration, RenamedWords
 
 
 def resolve_objective(model: nn.Module, objective: str = "auto") -> str:
