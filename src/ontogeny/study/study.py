@@ -263,7 +263,7 @@ class Study:
         path, read = Path(folder), VerifiedCellCache()
         hash_once(path, self.trajectory)
         frozen = frozen_settings(path)
-        parts = self._parts(path, self._examination.of(path, keep=True), read)
+        parts = self._parts(path, self.examination.of(path, keep=True), read)
         return parts.made(self._settings(frozen), frozen)
 
     def _run(

@@ -129,6 +129,10 @@ class MinimalPairs(OfPredictions):
         if left_out := said_of(self._pairs()[1]):
             log.warning("%s", left_out)
 
+    def files_read(self) -> Sequence[str | Path]:
+        """Return none: `arguments` tells what they hold, wherever they lie."""
+        return ()
+
     def arguments(self) -> dict[str, Any]:
         """Return the fields; of files their names, and a digest of what they hold."""
         names = tuple(Path(path).name for path in self.examples)
