@@ -43,7 +43,7 @@ def built(template: Callable[..., nn.Module], path: Path | None) -> nn.Module:
             known = inspect.signature(template).parameters
             return template(**{name: each for name, each in settings.items() if name in known})
         if len(wanted) == 1 and settings:
-            return template(_as_wanted(template, next(iter(wanted.values())), settings))
+            return template(_as_wanted(template, wanted.popitem()[1], settings))
     except OntogenyError:
         raise
     except Exception as error:  # whatever the user's code raises
