@@ -114,7 +114,7 @@ def test_bytes_and_shards_of_a_distributed_checkpoint_never_run(tmp_path):
     shard = next(folder.glob("*.distcp"))
     payload = pickle.dumps(Payload(tmp_path / "ran"))
     shard.write_bytes(payload + bytes(shard.stat().st_size - len(payload)))
-    with pytest.raises(CheckpointError, match="cannot be read; is a file damaged"):
+    with pytest.raises(CheckpointError, match="cannot be read; is it damaged"):
         same(find_weights(folder))
     assert not (tmp_path / "ran").exists()
 
