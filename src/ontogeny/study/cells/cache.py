@@ -228,7 +228,7 @@ def hash_once(folder: Path, trajectory: Trajectory) -> None:
 
 
 def _place(checkpoint: Checkpoint) -> str:
-    """Return where a checkpoint lies: its path, unless that is a run's, whose config.json counts."""
+    """Return where a checkpoint lies: its path, unless that is the folder of its run."""
     files = checkpoint.weights.on_disk() if checkpoint.source is None else None
     path = checkpoint.path
     if files is None or path is None or path.name == checkpoint.label:
