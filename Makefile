@@ -1,5 +1,6 @@
 # make demo: virtual environment, install, demo, prints where the page is.
 # make test: the whole test run.
+# make kernels: numerical tests under other kernels of the processor.
 # make docs: guides and reference as one site, prints where it is.
 PYTHON ?= python3
 VENV ?= .venv
@@ -11,13 +12,16 @@ PIP = --quiet --disable-pip-version-check --no-compile
 # Modules that are used are compiled at their first import, not again in every process.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint docs browser clean
+.PHONY: demo test kernels lint docs browser clean
 
 demo: $(VENV)/installed
 	OMP_NUM_THREADS=1 $(BIN)/ontogeny demo  # its own threads share the work; more would only wait
 
 test: $(VENV)/installed-dev browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal  # two processes, one thread each
+
+kernels: $(VENV)/installed-dev
+	.ci/kernels $(BIN)/python
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

@@ -97,7 +97,7 @@ def judged(
         f"{kind} {k}": cells(each, inputs)
         for k, each in enumerate(controls_of(run, controls, kind, seed))
     }
-    data = with_controls(cells(run, inputs), beside, LOSS.quantities)
+    data = with_controls(cells(run, inputs), beside, LOSS.quantities, LOSS.compared)
     node = LOSS.summarise(data, {})
     return with_verdicts({"loss": node}, {"loss": LOSS.quantities})["loss"]
 

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ontogeny.distances.polar import by_inverses
+from ontogeny.distances.features import by_inverses
 
 SAMPLES = 5000
 

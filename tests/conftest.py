@@ -6,9 +6,15 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
+from ontogeny import activity
+from ontogeny.capture.activation import ActivationCollector
+
 # A stand-in for the Hub is slow on a busy machine, and a call that is given up is made again.
 os.environ.setdefault("HF_HUB_DOWNLOAD_TIMEOUT", "300")
 os.environ.setdefault("HF_HUB_ETAG_TIMEOUT", "300")
+
+# Whether a command takes so long that it says what it does is a matter of the machine.
+activity.FIRST = float("inf")
 
 # Deadlines and the check for slow examples measure the machine, not the code. Everything else stays
 # as Hypothesis has it: where the variable CI is set, it draws the same examples each time.
@@ -22,3 +28,21 @@ settings.load_profile("any-machine")
 def _same_draws_in_any_order():
     """Models that a test builds without a seed are the same whichever tests ran before it."""
     torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def _noise_on_activations(monkeypatch):
+    """With ONTOGENY_TEST_NOISE=1e-6 every captured activation has that much relative noise."""
+    size = float(os.environ.get("ONTOGENY_TEST_NOISE", 0))
+    if not size:
+        return
+    result = ActivationCollector.result
+
+    def noisy(self):
+        generator = torch.Generator().manual_seed(1)
+        return {
+            path: A * (1 + size * torch.randn(A.shape, generator=generator).to(A))
+            for path, A in result(self).items()
+        }
+
+    monkeypatch.setattr(ActivationCollector, "result", noisy)

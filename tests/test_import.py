@@ -10,7 +10,6 @@ import ontogeny as og
 HEAVY = (
     "torch",
     "transformers",
-    "plotly",
     "matplotlib",
     "sklearn",
     "xarray",

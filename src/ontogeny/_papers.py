@@ -31,10 +31,11 @@ _NAMES = {
         two_nn_calibrated two_nn_null
     """,
     "observables": """
-        ActivationPath Commutators ConceptDistances ConceptPlane ConceptTracks EmbeddingFrequencies
-        EncoderDynamics FeatureGeometry Fits IntrinsicDimension Lipschitz Projection
-        ReadoutAccuracy ReadoutAttention Regimes SaeProbe Signals TransformDynamics WordSemantics
-        orientation_across_runs semantics_page
+        ActivationPath Commutators ConceptDistances ConceptPlane ConceptTracks
+        EmbeddingFrequencies EncoderDynamics FeatureGeometry Fits IntrinsicDimension
+        LayerSimilarity Lipschitz Projection ReadoutAccuracy ReadoutAttention Regimes SaeProbe
+        Signals StepSimilarity TransformDynamics WordSemantics orientation_across_runs
+        semantics_page
     """,
     "semantics": """
         Cluster CoarseToFine Coherence ContextWeights MaxMargin NeighbourVectors OrderComparison

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
+import sys
 import time
 from functools import cache
 from pathlib import Path
@@ -63,6 +64,16 @@ def free_memory() -> int | None:
         return allowed
     available = [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")]
     return min([*available, *([] if allowed is None else [allowed])], default=None)
+
+
+def peak_memory() -> int:
+    """Return the bytes of memory that this process has held at most, 0 where it is not known."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(peak if sys.platform == "darwin" else 1024 * peak)
 
 
 def writer() -> str:

@@ -10,8 +10,12 @@ import xarray as xr
 
 import ontogeny as og
 from helpers.described_concepts import described_node, described_result, written_result
+from ontogeny.atlas import read_labels
+from ontogeny.atlas.labels import add_label
 from ontogeny.cli import main
 from ontogeny.errors import ArgumentError, StoreError
+from ontogeny.features.concepts.described import code_sketch
+from ontogeny.inputs.sampling import TokenSample
 from ontogeny.report.concepts.facts import Effect, Life
 
 RTL_OVERRIDE = "\u202e"
@@ -219,6 +223,29 @@ def test_a_label_of_another_fit_does_not_hold_and_that_is_said(folder):
     found = concept(layer=3, index=1)
     assert not found.name and "'bracket' is the name of this number in another fit" in found.note
     assert "another fit" in str(found) and "another fit" in found._repr_html_()
+
+
+def test_a_label_follows_its_concept_by_the_codes_into_another_fit(folder, tmp_path):
+    """Another fit has the same concepts in another order, with noise; one of them is gone."""
+    rng = np.random.default_rng(0)
+    codes = rng.exponential(size=(400, 4))
+    sample = TokenSample(np.repeat(np.arange(20), 20), np.tile(np.arange(20), 20))
+    sketches = code_sketch(codes, sample)[1].astype(float)
+    codes_again = np.stack([codes[:, 2], codes[:, 0] + 0.01 * rng.normal(size=400)], axis=1)
+    again = code_sketch(codes_again, sample)[1].astype(float)
+    for number, name in enumerate(["a", "b", "c"]):
+        add_label(tmp_path, ("n", "l", number, "first"), name, sketches[number])
+    labels = read_labels(tmp_path)
+    assert labels.given("n", "l", "first", sketches) == {0: "a", 1: "b", 2: "c"}
+    assert labels.given("n", "l", "second", again) == {0: "c", 1: "a"}
+    assert labels.given("n", "other", "second", again) == {}
+    assert labels.given("n", "l", "second", None) == {}
+    add_label(tmp_path, ("n", "l", 1, "second"), "")  # taken back in the new fit alone
+    assert read_labels(tmp_path).given("n", "l", "second", again) == {0: "c"}
+    path = tmp_path / "names.toml"
+    path.write_text(path.read_text().replace("code = [", 'code = ["x", ', 1))
+    with pytest.raises(StoreError, match="code must be a list of whole numbers"):
+        read_labels(tmp_path)
 
 
 def test_comments_in_the_file_of_names_stay(folder):

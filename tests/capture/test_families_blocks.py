@@ -11,7 +11,7 @@ from ontogeny import Trajectory
 from ontogeny.capture import activations, match_blocks, weight_block
 from ontogeny.capture.sites import part_index
 from ontogeny.errors import ArgumentError, LayerMatchError
-from ontogeny.features.weights.parameters import parameter_blocks
+from ontogeny.features.weights.norms import parameter_blocks
 from ontogeny.features.weights.snapshots import SnapshotGram
 
 

@@ -161,6 +161,16 @@ def test_other_texts_are_refused_and_marked_where_allowed(folders, place):
     assert any("different texts" in t for t in json.loads(tree["runs"].attrs["statements"]))
 
 
+def test_other_kernels_are_no_obstacle_and_are_told(folders):
+    trees = {name: og.open_study(folder).result for name, folder in folders.items()}
+    assert json.loads(trees["seed 0"].attrs["provenance"])["kernels"]["instructions"]
+    assert "kernels" not in og.compare(trees).attrs["problems"]
+    other = trees["seed 0"].copy()
+    other.attrs["provenance"] = json.dumps({"kernels": {"instructions": "arm64 SVE"}})
+    told = json.loads(og.compare({**trees, "seed 0": other}).attrs["problems"])
+    assert any("different kernels: arm64 SVE in 'seed 0'" in line for line in told)
+
+
 def test_the_command_writes_the_page_and_a_line_for_each_quantity(folders, tmp_path, capsys):
     page = tmp_path / "page.html"
     names = ("--names", "a,b,c")

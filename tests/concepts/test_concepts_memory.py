@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from ontogeny import concepts
-from ontogeny.concepts import memory
+from ontogeny.concepts import tensors
 from ontogeny.errors import ArgumentError
 
 OPTIONS = {"nmf": {"nonnegative": "split"}}
@@ -20,8 +20,8 @@ def _made(name, **options):
 def test_too_large_a_fit_is_refused_before_it_begins(name, monkeypatch):
     made = _made(name)
     needed = made.memory_needed(*A.shape)
-    monkeypatch.setattr(memory, "SMALL", 0)
-    monkeypatch.setattr(memory, "free_memory", lambda: needed - 1)
+    monkeypatch.setattr(tensors, "SMALL", 0)
+    monkeypatch.setattr(tensors, "free_memory", lambda: needed - 1)
     monkeypatch.setattr(type(made), "_solve", lambda *_: pytest.fail("it was computed"))
     kind = type(made).__name__
     with pytest.raises(ArgumentError, match=f"{kind} of 40 x 12 activations holds at least .* GB"):
@@ -34,8 +34,8 @@ def test_too_large_a_fit_is_refused_before_it_begins(name, monkeypatch):
 def test_exactly_the_memory_is_enough_and_what_is_not_known_refuses_nothing(free, monkeypatch):
     made = _made("pca")
     needed = made.memory_needed(*A.shape)
-    monkeypatch.setattr(memory, "SMALL", 0)
-    monkeypatch.setattr(memory, "free_memory", lambda: free and needed)
+    monkeypatch.setattr(tensors, "SMALL", 0)
+    monkeypatch.setattr(tensors, "free_memory", lambda: free and needed)
     assert made.fit(A).n_iter_ == 1
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ontogeny.concepts import JointDictionary
+from ontogeny.concepts.joint.intervals import found_again
 from ontogeny.errors import ArgumentError
 from planted_across import planted_runs
 
@@ -147,3 +148,23 @@ def test_what_does_not_fit_is_refused(small):
             few().fit(X, steps=steps, groups=groups)
     with pytest.raises(ArgumentError, match="at least two named runs"):
         few().false_shared_rate(A["seed 0"])
+
+
+def test_a_concept_that_a_tuned_model_writes_faintly_is_neither_lost_nor_split():
+    """Crosscoders call such a concept lost (complete shrinkage), or give each model its own."""
+    rng = np.random.default_rng(7)
+    U = rng.exponential(size=(1500, 5)) * (rng.uniform(size=(1500, 5)) < 0.08)
+    strength = {"base": [1, 1, 1, 1, 0], "tuned": [1, 1, 0.2, 0, 1]}  # kept, kept, faint, lost, new
+    X = {
+        name: [(U * s) @ rng.normal(size=(5, 24)) + 0.02 * rng.normal(size=(1500, 24))]
+        for name, s in strength.items()
+    }
+    found = JointDictionary(5, n_active=1, reseeds=0, n_draws=0).fit(X)
+    correlation, latent = found_again(U, found.codes_)
+    assert (correlation > 0.9).all() and len(set(latent.tolist())) == 5
+    assert found.present_[:, latent].tolist() == [
+        [True, True, True, True, False],
+        [True, True, True, False, True],
+    ]
+    faint = found.strength_["tuned"][0, latent[2]] / found.strength_["base"][0, latent[2]]
+    assert 0.1 < faint < 0.45

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from ontogeny.distances import polar
-from ontogeny.distances.polar import by_inverses, polar_factor
+from ontogeny.distances import features
+from ontogeny.distances.features import by_inverses, polar_factor
 from ontogeny.distances.rotations import best_rotation
 
 
@@ -35,16 +35,16 @@ def test_where_it_is_not_unique_or_not_exact_the_svd_is_taken(monkeypatch):
     broken = [left * values @ right.mT, torch.zeros(20, 20, dtype=torch.float64)]
     values[-1] = 1e-14
     broken.append(left * values @ right.mT)
-    monkeypatch.setattr(polar, "WIDE", 2)
+    monkeypatch.setattr(features, "WIDE", 2)
     for M in broken:
         assert by_inverses(M) is None
         assert torch.equal(polar_factor(M), best_rotation(M[None])[0])
-    monkeypatch.setattr(polar, "_EXACT", 0.0)
+    monkeypatch.setattr(features, "_EXACT", 0.0)
     assert by_inverses(torch.eye(4, dtype=torch.float64) + broken[0][:4, :4]) is None
 
 
 def test_narrow_matrices_take_the_svd(monkeypatch):
-    monkeypatch.setattr(polar, "by_inverses", lambda M: pytest.fail("too narrow"))
+    monkeypatch.setattr(features, "by_inverses", lambda M: pytest.fail("too narrow"))
     left, values, right = _matrix(30, 10.0)
     expected = left @ right.mT
     torch.testing.assert_close(polar_factor(left * values @ right.mT), expected, rtol=0, atol=1e-12)

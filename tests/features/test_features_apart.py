@@ -13,7 +13,8 @@ FOLDERS = [name.rpartition(".")[2] for name in features()]
 # What all copies import is imported once, in the process that each copy's own is forked from.
 DRIVER = """
 import importlib.metadata, os, sys
-import jinja2, numpy, pandas, scipy.stats, sklearn.decomposition, torch, transformers
+import jinja2, numpy, pandas, plotly, scipy.stats, sklearn.decomposition, torch
+import transformers.modeling_utils
 import typer, xarray, zarr
 
 # The papers build on every feature; a copy without one is used as it is installed alone.

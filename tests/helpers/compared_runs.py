@@ -92,6 +92,8 @@ def run(
 
 def judged(data, controls):
     """Give rows the verdicts that a study with controls gives: only the loss was learned."""
+    if "changed" not in data:  # one checkpoint has no rows
+        return data
     changed = data.changed.values.astype(bool)
     beyond = changed & controls
     learned = beyond & (data.row_quantity.values == "loss")

@@ -113,7 +113,8 @@ def until(page, condition, arg=None):
 
 
 def draw_all(page):
-    """Make the window so high that every figure is in view, and wait until all are drawn."""
+    """Open every fold, make the window so high that every figure is in view, and wait for them."""
+    page.evaluate("for (const fold of document.querySelectorAll('.fold')) fold.open = true")
     page.evaluate(FRAMES)
     width, high = page.viewport_size["width"], page.evaluate("document.body.scrollHeight")
     page.set_viewport_size({"width": width, "height": max(9000, 2 * high)})

@@ -11,7 +11,7 @@ from helpers.study_examples import LAYERS, developing, tiny_inputs
 from ontogeny.distances.features import feature_rotation
 from ontogeny.features.concepts.noise import RESAMPLES, _in_random_basis
 from ontogeny.observables import rotations
-from ontogeny.study.cells import shared
+from ontogeny.study.cells import dependencies
 
 STEPS = (0, 4, 16)
 LAYER_COUNT = 2
@@ -50,7 +50,7 @@ def test_each_is_computed_once_and_changes_no_number(tmp_path, made, monkeypatch
     assert set(made.values()) == {1}
     assert len(made) == LAYER_COUNT * (len(STEPS) - 1 + RESAMPLES)
     once = sum(made.values())
-    monkeypatch.setattr(shared.Shared.__init__, "__defaults__", (0,))
+    monkeypatch.setattr(dependencies.Shared.__init__, "__defaults__", (0,))
     apart = _run(trajectory, tmp_path / "apart")
     assert sum(made.values()) - once > 2 * once  # by each observable for itself
     for name, node in together.items():
@@ -58,7 +58,7 @@ def test_each_is_computed_once_and_changes_no_number(tmp_path, made, monkeypatch
 
 
 def test_what_does_not_fit_is_computed_again_and_what_fits_is_not_pushed_out():
-    kept = shared.Shared(limit=100)
+    kept = dependencies.Shared(limit=100)
     calls = Counter()
 
     def make(key, size):

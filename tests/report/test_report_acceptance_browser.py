@@ -121,6 +121,7 @@ def test_at_400_percent_the_bar_leaves_two_thirds_and_nothing_overflows(visit):
 
 def test_a_step_is_followed_by_what_is_in_view_alone(visit):
     page = visit("developing", examples.developing_tree, height=700)
+    page.evaluate("document.querySelector('#section-loss .fold').open = true")
     page.locator("[id='loss/loss'] .plot").scroll_into_view_if_needed()
     page.wait_for_selector("[id='loss/loss'][data-drawn]")
     figures = page.evaluate("document.querySelectorAll('figure[data-drawn]').length")

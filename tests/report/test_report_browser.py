@@ -483,6 +483,7 @@ def test_address_follows_the_view_and_copied_links_lead_back(visit, shared):
         }""",
         button,
     )
+    page.evaluate("document.querySelector('#section-loss .fold').open = true")
     page.click(button)
     until(page, "() => window.said")
     assert page.evaluate("window.said") == "Link copied"

@@ -53,7 +53,7 @@ def test_captions_say_which_concepts_are_shown(folder):
 
 def test_pictures_are_written_with_captions_and_the_same_bytes(folder, tmp_path):
     captions = (folder / "captions.txt").read_text()
-    assert "life-lines\nFirst how often words occur" in captions and "concepts\n" in captions
+    assert "life-lines\nIt learned word frequencies first" in captions and "concepts\n" in captions
     write_figures(made.learned(), tmp_path, ["svg"])
     for name in ("life-lines.svg", "concepts.svg"):
         assert (folder / name).read_bytes() == (tmp_path / name).read_bytes()

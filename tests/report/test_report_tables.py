@@ -17,7 +17,7 @@ from helpers import report_kinds as kinds
 from ontogeny import report
 from ontogeny.errors import ArgumentError
 from ontogeny.figures import Column, Footer, Pair, Section, Table, attach
-from ontogeny.report.figures.latex import escaped, latex_table
+from ontogeny.report.figures.tables import escaped, latex_table
 from ontogeny.report.kinds import read_drawables
 from ontogeny.words.content import read_content
 

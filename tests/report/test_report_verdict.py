@@ -86,6 +86,7 @@ def test_page_of_a_random_walk_calls_nothing_developed_or_learned():
     rows = " ".join(" ".join([row["state"], *row["facts"]]) for row in page.data["rows"])
     assert "Nothing here was learned" in shown
     rest = (shown + rows + report.chart_svg(tree)).replace("Nothing here was learned", "")
+    rest = rest.replace("what changes there too is not learning", "")
     assert not re.search(r"developed|learn", rest, re.IGNORECASE)
 
 
@@ -129,7 +130,7 @@ def test_rows_that_could_not_be_judged_are_counted_apart():
     tree = changed(examples.controlled_tree(controls=[]), "attention-entropy", judgeable=False)
     found = said(tree)
     assert found.heading == "All 7 quantities changed; no control was run"
-    assert any("Too few checkpoints to judge 6 rows" in line for line in found.details)
+    assert any("6 rows were not judged: noise that is correlated" in line for line in found.details)
     tree = changed(tree, "attention-entropy", noise_known=False)
     assert "6 rows could not be judged: the noise was not measured." in said(tree).details
     states = {row.state for row in read_content(tree).rows}
@@ -246,13 +247,18 @@ def test_section_marks_do_not_call_motion_learned():
     assert "4 of 6 rows changed beyond their motion" in page.words
 
 
-def test_controls_of_the_root_are_named():
+def test_controls_of_the_root_are_counted_and_explained_once():
     tree = examples.controlled_tree()
     assert json.loads(tree.attrs["controls"])[0]["kind"] == "turned"
-    assert "Control runs to compare with: turned 0, turned 1, turned 2." in said(tree).details
+    details = said(tree).details
+    assert "There are 3 control runs." in details
+    assert any("move as far at every step, in random directions" in line for line in details)
+    assert not any(
+        "as far" in line for line in overview(read_content(tree), introduced=True).details
+    )
 
 
 def test_a_single_control_run_is_no_plural():
     found = said(examples.controlled_tree(controls=examples.CONTROLS[:1]))
     assert "; in the control run it went from" in found.lead
-    assert "Control run to compare with: turned 0." in found.details
+    assert "There is 1 control run." in found.details

@@ -104,7 +104,7 @@ def test_presets_list_their_observables_in_the_order_of_the_page():
     ]  # fmt: skip
     assert order["circuits"][-2:] == ["calibration", "similarity"]
     assert order["fine-tuning"] == [
-        "loss", "predictions", "weight-change", "joint-concepts", "activation-decay",
+        "loss", "labels", "predictions", "weight-change", "joint-concepts", "activation-decay",
         "attention-entropy",
     ]  # fmt: skip
     assert order["everything"][-2:] == ["logit-lens", "calibration"]

@@ -135,6 +135,30 @@ def test_only_an_initialisation_stands_for_the_untrained_model():
     assert not is_initialisation(Trajectory.from_models({0: trained})[0])
 
 
+@pytest.mark.parametrize(
+    ("trained", "kind", "count"), [(True, "mirrored", 6), (False, "turned", 3)]
+)
+def test_controls_of_a_run_that_begins_trained_are_mirrored(tmp_path, trained, kind, count):
+    torch.manual_seed(0)
+    model = gpt2()
+    for step in (0, 5):
+        with torch.no_grad():
+            for name, weight in model.named_parameters():
+                if trained and "ln_" in name and name.endswith("weight"):
+                    weight += torch.randn(weight.shape)
+        model.save_pretrained(tmp_path / "run" / f"checkpoint-{step}")
+    np.save(
+        tmp_path / "ids.npy",
+        np.random.default_rng(0).integers(1, gpt2().config.vocab_size, (24, 12)),
+    )
+    given = {"texts": [str(tmp_path / "ids.npy")], "tokenizer": "none"}
+    wishes = Wishes(str(tmp_path / "run"), **given)
+    controls = propose(wishes, tmp_path).content["controls"]
+    assert (controls["kind"], controls["count"]) == (kind, count)
+    chosen = Wishes(str(tmp_path / "run"), **given, sets=["controls.kind=turned"])
+    assert propose(chosen, tmp_path).content["controls"]["kind"] == "turned"
+
+
 class Scaled(nn.Module):
     """A module with a parameter that nothing can reset."""
 

@@ -33,7 +33,7 @@ class ScoredElsewhere(Scored):
 
     kind: ClassVar[str] = "scored-elsewhere"
 
-    def files(self):
+    def files_read(self):
         return [Path(self.beside) / "further.txt"]
 
 
@@ -69,4 +69,4 @@ def test_patterns_are_no_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("mlp", "ica"):
         Path(name).write_text("a file of that name")
-    assert og.observables.Concepts(layers="mlp", extractor="ica", n_concepts=2).files() == []
+    assert og.observables.Concepts(layers="mlp", extractor="ica", n_concepts=2).files_read() == []

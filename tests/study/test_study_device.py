@@ -12,7 +12,7 @@ from helpers.study_examples import LAYERS, developing, tiny_inputs
 STEPS = (0, 1)
 # Dictionaries are compared on the host. Where the rotation of the features is removed, each is
 # taken to the rotation and back; products that find it are the device's.
-ROTATIONS = ("distances/features.py", "distances/rotations.py", "distances/polar.py")
+ROTATIONS = ("distances/features.py", "distances/rotations.py")
 
 
 LAYER, ITERATIONS = LAYERS.replace("*", "0"), 20

@@ -137,6 +137,41 @@ def test_all_cells_of_one_observable_fail(pooled, tmp_path, monkeypatch, capsys)
     assert said_by(wrong_logits(pooled), tmp_path / "s", keep_going=True)[1] == [said]
 
 
+@dataclass(frozen=True)
+class Broken(Picky):
+    """Fails at its steps in the same way, or in another one at each; it counts its calls."""
+
+    differs: bool = False
+    kind: ClassVar[str] = "broken"
+    calls: ClassVar[list[int]] = []
+
+    def observe(self, reading, state):
+        self.calls.append(reading.step)
+        if reading.step in self.steps:
+            raise TypeError(f"unsupported{f' at {reading.step}' * self.differs}")
+        return super().observe(reading, state)
+
+
+@pytest.mark.parametrize(
+    ("steps", "differs", "tried"),
+    [(STEPS, False, STEPS[:3]), (STEPS, True, STEPS), (STEPS[1:], False, STEPS)],
+    ids=["the same thrice", "each in its way", "one was done"],
+)
+def test_the_same_failure_three_times_ends_an_observable(
+    trajectory, tmp_path, steps, differs, tried
+):
+    broken = Broken(steps=steps, differs=differs)
+    study = og.Study(trajectory, tiny_inputs(), [broken, ActivationNorm(LAYERS)], noise=0)
+    study.examination.spare()
+    Broken.calls.clear()
+    with pytest.warns(StudyWarning, match=f"{len(steps)} of 12 cells failed"):
+        result = study.run(tmp_path / "s", progress=False)
+    assert Broken.calls == list(tried)
+    assert np.isfinite(result["activation-norm"].norm).all()
+    failed = [line for line in json.loads(result.attrs["problems"]) if "TypeError" in line]
+    assert failed
+
+
 def test_the_page_opens_with_what_failed(pooled, tmp_path):
     from ontogeny.words.content import read_content
     from ontogeny.words.overview import overview

@@ -40,7 +40,7 @@ def test_a_developing_run_moves_and_its_distances_alone_are_no_verdict(tmp_path)
         # A distance to the last of 16 checkpoints falls as it would in a run that only jitters.
         assert (node.only_memory | (node.p_value > 1e-3)).all() and not node.learned.any()
     decay = tree["activation-decay"]
-    assert decay.only_memory.all() and "jitter with memory" in decay.attrs["statements"]
+    assert decay.only_memory.all() and "correlated between checkpoints" in decay.attrs["statements"]
 
 
 @pytest.mark.parametrize("plant", [jittering, rotating])

@@ -56,6 +56,15 @@ def test_a_run_that_goes_where_controls_do_not_is_beyond():
     assert "beyond its motion" in node.attrs["statements"]
 
 
+def test_layers_that_go_beyond_motion_are_named_with_their_own_changes():
+    rng = np.random.default_rng(4)
+    run, apart = norms(1.0, rng), norms(-2.0, rng)
+    run = run.where(~run.layer.isin(["h.0", "h.1", "h.4"]), apart)
+    text = page(run, controls_of(rng), NORM).attrs["statements"]
+    assert "In layers 0, 1 and 4 this is more than in control runs (\\u22129.99 to \\u2212" in text
+    assert "and so beyond motion; in layers 2, 3 and 5 it is not." in text
+
+
 def test_only_better_performance_than_every_control_is_learned():
     rng = np.random.default_rng(2)
     nothing = [losses(8.3 + x, rng) for x in (0.2, 0.1, 0.3)]

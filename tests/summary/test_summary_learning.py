@@ -10,7 +10,7 @@ from torch import nn
 
 from ontogeny.capture.loss import LossCollector
 from ontogeny.capture.reading import read
-from ontogeny.capture.renaming import DRAWS, RenamedWords, renamings
+from ontogeny.capture.renaming import DRAWS, Calibration, RenamedWords, renamings
 from ontogeny.features.predictions.loss import Loss
 from ontogeny.figures import Section
 from ontogeny.inputs import Inputs
@@ -238,3 +238,63 @@ def test_mirrored_controls_are_a_turned_one_and_its_mirror_image():
     for name, first in start.items():
         torch.testing.assert_close(there[name], turned[name])
         torch.testing.assert_close(there[name] - first, first - back[name], atol=1e-5, rtol=1e-4)
+
+
+def test_a_newton_step_finds_the_best_temperature():
+    rng = np.random.default_rng(0)
+    logits, text = torch.from_numpy(rng.normal(0, 2, (3000, 50))), np.repeat(np.arange(6), 500)
+    torch.manual_seed(0)
+    target = torch.distributions.Categorical(logits=logits * 0.93).sample()
+    log_p = logits.log_softmax(-1)
+    costs = {
+        b: -(logits * b).log_softmax(-1).gather(1, target[:, None])[:, 0]
+        for b in np.linspace(0.8, 1.2, 81)
+    }
+    best = min(costs.values(), key=lambda cost: float(cost.mean()))
+    calibration = Calibration(6)
+    for rows in (slice(0, 1700), slice(1700, 3000)):
+        own = log_p[rows].gather(1, target[rows, None])[:, 0]
+        calibration.add(text[rows], own, log_p[rows])
+    losses = (
+        calibration.losses(np.bincount(text, -log_p.gather(1, target[:, None])[:, 0].numpy())) / 500
+    )
+    np.testing.assert_allclose(losses.mean(), best.mean(), atol=5e-4)
+    assert -log_p.gather(1, target[:, None]).mean() - best.mean() > 0.003
+
+
+def test_a_trained_start_is_judged_by_its_gain_at_the_best_temperature():
+    rng = np.random.default_rng(0)
+    start = 2.0 + rng.normal(0, 0.3, 40)
+
+    def judged(gain, luck, harm=(3.0, 0.4, 7.0)):
+        of_text = np.stack([start, start - gain + rng.normal(0, 0.005, 40)])
+        renamed = np.stack([9 + rng.normal(0, 0.1, DRAWS + 1) for _ in range(2)])
+        renamed[:, 0] = of_text.mean(1)
+        data = {
+            "loss": ("step", of_text.mean(1)),
+            "loss_of_text": (("step", "text"), of_text),
+            "loss_calibrated": ("step", of_text.mean(1)),
+            "loss_calibrated_of_text": (("step", "text"), of_text),
+            "loss_weights": (("step", "text"), np.ones_like(of_text)),
+            "loss_uniform": ("step", [7.0, 7.0]),
+            "loss_renamed": (("step", "renaming"), renamed),
+        }
+        ends = np.repeat(harm, 2) + np.array([*luck]) * 1.0 + 2.0
+        beside = {
+            f"mirrored {k}": xr.Dataset(
+                {name: ("step", [2.0, end]) for name in ("loss", "loss_calibrated")},
+                {"step": [0, 9]},
+            )
+            for k, end in enumerate(ends)
+        }
+        loss = Loss()
+        node = with_controls(
+            xr.Dataset(data, {"step": [0, 9]}), beside, loss.quantities, loss.compared
+        )
+        return with_verdicts({"loss": loss.summarise(node, {})}, {"loss": loss.quantities})["loss"]
+
+    small, large = (np.array([1, -1, -1, 1, 0.5, -0.5]) * size for size in (0.001, 0.05))
+    node = judged(0.02, small)
+    assert node.loss_trained_start == 1 and node.loss_p_learned < 0.01 and node.learned.all()
+    assert "judged by the gain at the best temperature" in node.attrs["statements"]
+    assert not judged(0.02, large).learned.any() and not judged(-0.02, small).learned.any()

@@ -75,6 +75,7 @@ PUBLIC = {
         "observables.readout.accuracy": ["ReadoutAccuracy"],
         "observables.readout.attention": ["ReadoutAttention"],
         "observables.readout.sae_probe": ["SaeProbe"],
+        "observables.similarity_maps": ["LayerSimilarity", "StepSimilarity"],
         "observables.superposition": ["FeatureGeometry"],
         "observables.words.learning": ["WordSemantics"],
         "observables.words.views.page": ["semantics_page"],

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ontogeny import semantics
 from ontogeny.errors import ArgumentError, NonFiniteError
-from ontogeny.features.wordspace.renaming import renamings
+from ontogeny.features.wordspace.class_costs import renamings
 from ontogeny_papers.reproduce import tasks, training
 from ontogeny_papers.semantics.coarse_to_fine import _as_frequent, _random_classes
 

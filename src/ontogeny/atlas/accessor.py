@@ -12,9 +12,8 @@ import xarray as xr
 from ..errors import ArgumentError, suggestion
 from ..report.choosing import layer_path, listed, step_position, whole
 from ..trees import MergedResult, as_tree
-from .build import Described
-from .card import Concept
-from .labels import Labels, add_label, fit_of, read_labels
+from .build import Concept, Described
+from .labels import Labels, add_label, fit_of, read_labels, sketches_of
 from .table import LISTED, ConceptTable, table_of
 
 
@@ -111,8 +110,8 @@ class ConceptAccessor:
         """Give a concept a name of your own, and return the concept.
 
         It goes before the name that its tokens give, and is shown as given by a person. It is
-        kept in ``names.toml`` in the study's folder, and holds for this fit: where concepts are
-        fitted anew, the same number may be another concept.
+        kept in ``names.toml`` in the study's folder. Where concepts are fitted anew, the same
+        number may be another concept: the name goes to that whose codes are the same.
 
         Parameters
         ----------
@@ -135,8 +134,10 @@ class ConceptAccessor:
                 "ontogeny.open_study(folder)."
             )
         chosen = self(node, layer, index, step)
-        fit = fit_of(self._tree[chosen.node].to_dataset(), chosen.layer, step)
-        add_label(self.folder, (chosen.node, chosen.layer, chosen.index, fit), name)
+        data = self._tree[chosen.node].to_dataset()
+        known = sketches_of(data, chosen.layer, step)
+        key = (chosen.node, chosen.layer, chosen.index, fit_of(data, chosen.layer, step))
+        add_label(self.folder, key, name, None if known is None else known[chosen.index])
         return self(node, layer, index, step)
 
     @property
@@ -174,8 +175,8 @@ class ConceptAccessor:
 def with_labels(result: MergedResult) -> xr.DataTree:
     """Return a result with ``name_given(layer, concept)``: the names that people gave to concepts.
 
-    Those that hold for another fit, or for a single step, are left out. A result without such
-    names is returned as it is.
+    Those that hold for no concept of this fit, or for a single step, are left out. A result without
+    such names is returned as it is.
 
     Raises
     ------
@@ -191,7 +192,8 @@ def with_labels(result: MergedResult) -> xr.DataTree:
         if "fit_id" in data and data.fit_id.dims == ("layer",):
             fits = zip(data.layer.values.tolist(), data.fit_id.values.tolist(), strict=True)
             numbers = range(data.sizes["concept"])
-            names = [[labels.of(node, path, i, fit) for i in numbers] for path, fit in fits]
+            known = [labels.given(node, path, fit, sketches_of(data, path)) for path, fit in fits]
+            names = [[one.get(i, "") for i in numbers] for one in known]
             given = xr.DataArray(np.array(names, dtype=object), dims=("layer", "concept"))
             found[node] = data.assign(name_given=given)
     if not found:

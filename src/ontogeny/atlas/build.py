@@ -1,17 +1,63 @@
-"""From the variables of a described node to one concept."""
+"""One concept of a result, and how it is made of the variables of a described node."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import xarray as xr
 
 from ..report.concepts.arrays import ConceptArrays
-from ..report.concepts.facts import Effect
-from .card import Concept
-from .labels import Labels, fit_of
-from .words import reason_words
+from ..report.concepts.facts import Effect, Facts
+from .html import concept_card
+from .labels import Labels, fit_of, sketches_of
+from .terminal import as_text, concept_lines
+from .words import prompt_of, reason_words
+
+
+@dataclass(frozen=True, repr=False)
+class Concept(Facts):
+    """One concept of one layer at one step; see `ontogeny.atlas.ConceptAccessor`.
+
+    Printed, it is a card of text; in a notebook it is a card of HTML. Its attributes are those of
+    `ontogeny.atlas.Facts`.
+    """
+
+    def __repr__(self) -> str:
+        return as_text(concept_lines(self))
+
+    def __rich__(self) -> Any:
+        return concept_lines(self)
+
+    def _repr_html_(self) -> str:
+        return concept_card(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data that JSON can hold; numbers that are not known are None."""
+        return {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
+
+    def prompt(self) -> str:
+        """Return a text that asks a language model for a description of the concept.
+
+        Nothing here sends it anywhere. It holds the contexts, with the code of every token from 0
+        to 9, and the strongest tokens.
+        """
+        return prompt_of(self)
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
 
 NO_CONCEPT = "no concept"
 
@@ -48,6 +94,7 @@ class Described:
         self.arrays = ConceptArrays(data.sel(layer=[layer]), position)
         self.step = int(data.step.values[position])
         self.fit = fit_of(data, layer, self.step)
+        self.given = labels.given(node, layer, self.fit, sketches_of(data, layer, self.step))
 
     def __len__(self) -> int:
         return int(self.arrays.data.sizes["concept"])
@@ -59,7 +106,7 @@ class Described:
 
     def name(self, index: int) -> tuple[str, bool]:
         """Return what a concept is called, and whether a person called it so."""
-        given = self.labels.of(self.node, self.layer, index, self.fit)
+        given = self.given.get(index, "")
         return given or self.arrays.text("name", (0, index)), bool(given)
 
     def concept(self, index: int) -> Concept:
@@ -95,6 +142,7 @@ class Described:
 
     def _note(self, index: int) -> str:
         others = self.labels.of_other_fits(self.node, self.layer, index, self.fit)
+        others = [name for name in others if name not in self.given.values()]
         if not others:
             return ""
         return (

@@ -1,8 +1,8 @@
 """Names that a person gave to concepts, in ``names.toml`` beside the study.
 
 The file is read with `tomllib` and written by appending: comments stay, and of several entries for
-one concept the last one holds. An entry holds for one fit only: the same number of another fit is
-another concept.
+one concept the last one holds. An entry holds for the fit that it names, and for the concept of
+another fit that has its codes: the same number of another fit is another concept.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import tomllib
 import unicodedata
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from ..errors import ArgumentError, StoreError, suggestion
@@ -23,10 +24,13 @@ from ..store import write_whole
 
 FILE = "names.toml"
 _KEYS = {"node": str, "layer": str, "concept": int, "fit": str, "name": str}
+_CODE = "code"
+SAME = 0.9  # correlation of codes, as far as sketches tell it, from which on a name follows them
 _LONGEST = 80
 _HEAD = """\
 # Names that people gave to concepts. Of several entries for one concept the last one holds;
-# an empty name takes it back. "fit" says of which fit of the concepts an entry is.
+# an empty name takes it back. "fit" says of which fit of the concepts an entry is, and "code" by
+# which numbers the concept is known again in another one.
 """
 
 
@@ -35,10 +39,31 @@ class Labels:
     """The names that people gave: ``{(node, layer, concept, fit): name}``."""
 
     names: Mapping[tuple[str, str, int, str], str]
+    codes: Mapping[tuple[str, str, int, str], Sequence[int]] = field(default_factory=dict)
 
-    def of(self, node: str, layer: str, concept: int, fit: str) -> str:
-        """Return the name of a concept, empty where it has none."""
-        return self.names.get((node, layer, concept, fit), "")
+    def given(self, node: str, layer: str, fit: str, sketches: np.ndarray | None) -> dict[int, str]:
+        """Return the names of the concepts of a fit by their numbers.
+
+        Names of other fits go to the concept whose code is nearest to that which was named, where
+        it is the same but for noise; `sketches` (r, 64) are those of this fit.
+        """
+        found = {
+            key[2]: name
+            for key, name in self.names.items()
+            if key[:2] == (node, layer) and key[3] == fit
+        }
+        for key, code in self.codes.items():
+            name = self.names.get(key, "")
+            if key[:2] != (node, layer) or key[3] == fit or not name or sketches is None:
+                continue
+            wanted = np.asarray(code, dtype=np.float64)
+            if wanted.shape != sketches.shape[1:] or not wanted.any():
+                continue
+            cosine = np.nan_to_num(sketches @ wanted / np.linalg.norm(wanted))
+            nearest = int(cosine.argmax())
+            if cosine[nearest] >= SAME:
+                found.setdefault(nearest, name)
+        return {number: name for number, name in found.items() if name}
 
     def of_other_fits(self, node: str, layer: str, concept: int, fit: str) -> list[str]:
         """Return names that the same number has in other fits."""
@@ -81,7 +106,22 @@ def read_labels(folder: str | Path) -> Labels:
     if content or not isinstance(entries, list):
         other = next(iter(content), "name")
         raise StoreError(f"{path} must hold [[name]] tables and nothing else; got {other!r}.")
-    return Labels(dict(_entry(path, i, entry) for i, entry in enumerate(entries)))
+    codes = [entry.pop(_CODE, None) for entry in entries]
+    named = [_entry(path, i, entry) for i, entry in enumerate(entries)]
+    known = {
+        key: _checked_code(path, i, code)
+        for i, ((key, _), code) in enumerate(zip(named, codes, strict=True))
+        if code is not None
+    }
+    return Labels(dict(named), known)
+
+
+def _checked_code(path: Path, number: int, code: Any) -> list[int]:
+    if not isinstance(code, list) or any(type(each) is not int for each in code):
+        raise StoreError(
+            f"[[name]] {number + 1} of {path}: code must be a list of whole numbers; got {code!r}."
+        )
+    return code
 
 
 def _entry(path: Path, number: int, entry: Any) -> tuple[tuple[str, str, int, str], str]:
@@ -98,8 +138,15 @@ def _entry(path: Path, number: int, entry: Any) -> tuple[tuple[str, str, int, st
     return (entry["node"], entry["layer"], entry["concept"], entry["fit"]), entry["name"].strip()
 
 
-def add_label(folder: str | Path, key: tuple[str, str, int, str], name: str) -> Path:
+def add_label(
+    folder: str | Path,
+    key: tuple[str, str, int, str],
+    name: str,
+    sketch: np.ndarray | None = None,
+) -> Path:
     """Give the concept of a key ``(node, layer, concept, fit)`` a name; return the file.
+
+    By its `sketch` (64,) the name finds the concept in another fit.
 
     Raises
     ------
@@ -110,7 +157,12 @@ def add_label(folder: str | Path, key: tuple[str, str, int, str], name: str) -> 
     """
     chosen, path = _checked(name), names_path(folder)
     read_labels(folder)  # refuses a file that another entry would not mend
-    _append(path, {**dict(zip(_KEYS, key, strict=False)), "name": chosen})
+    code = (
+        {}
+        if sketch is None
+        else {_CODE: np.round(1000 * np.nan_to_num(sketch)).astype(int).tolist()}
+    )
+    _append(path, {**dict(zip(_KEYS, key, strict=False)), "name": chosen, **code})
     return path
 
 
@@ -122,6 +174,16 @@ def fit_of(data: xr.Dataset, layer: str, step: int = -1) -> str:
     if "step" in found.dims:
         found = found.isel(step=step_position(data.step.values.tolist(), step))
     return str(found.item())
+
+
+def sketches_of(data: xr.Dataset, layer: str, step: int = -1) -> np.ndarray | None:
+    """Return (r, 64) by which the concepts of a layer are known again; None of older results."""
+    if "code_sketch" not in data:
+        return None
+    found = data["code_sketch"].sel(layer=layer)
+    if "step" in found.dims:
+        found = found.isel(step=step_position(data.step.values.tolist(), step))
+    return np.asarray(found.transpose("concept", "sketch").values, dtype=np.float64)
 
 
 def _checked(name: object) -> str:

@@ -20,6 +20,7 @@ from .words import visible
 LISTED = (
     "name",
     "fit_id",
+    "code_sketch",
     "piece_text",
     "token_id",
     "token_share",

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..figures.characters import shown, within
 from ..report.concepts.facts import Effect, Facts, Life, Token
+from ..words.formats import alike_words
 
 SPACE = "\N{OPEN BOX}"
 
@@ -185,6 +186,8 @@ def where(concept: Facts) -> str:
 
 def measured_words(concept: Facts) -> str:
     """Return how sharp a concept is beside the untrained model's, in numbers."""
+    if concept.name_kind == "class":
+        return alike_words(concept.coherence, concept.coherence_limit)
     own = f"{share(concept.concentration)} of its squared code lies on three tokens"
     if not math.isfinite(concept.concentration_limit):
         return own
@@ -212,6 +215,8 @@ def reason_words(concentration: float, limit: float, p: float, because: str) -> 
     own = f"its three strongest tokens carry {share(concentration)} of its squared code"
     if concentration <= limit:
         return f"{own}; a name takes over {share(limit)}"
+    if p <= 0.05:
+        return f"{own}, but its code or its strongest places do not bear a name out"
     return f"{own}, which permuted codes do too (p = {p:.2g}, corrected over concepts)"
 
 

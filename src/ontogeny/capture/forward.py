@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
@@ -100,16 +101,29 @@ def run(model: nn.Module, batch: Batch, *, position_ids: bool = False) -> Any:
     def tensor(array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(device)
 
-    ids = tensor(batch.ids)
+    ids = tensor(np.where(batch.mask, batch.ids, np.minimum(batch.ids, rows_of(model) - 1)))
     given: dict[str, Any] = {}
     if takes(model, "attention_mask") or _takes_any_keyword(model):
         given["attention_mask"] = tensor(batch.mask.astype(np.int64))
     if position_ids:
         given["position_ids"] = tensor(batch.position_ids)
+    if takes(model, "targets"):  # nanoGPT computes logits of every token only where it has them
+        given["targets"] = ids
     if takes(model, "use_cache"):
         given["use_cache"] = False  # keys and values of past tokens are never used
     with _no_decoder(model):
-        return model(input_ids=ids, **given) if takes(model, "input_ids") else model(ids, **given)
+        try:
+            return _called(model, ids, given)
+        except TypeError as error:
+            # One with **kwargs hands the mask on to what may not take it; nothing was computed.
+            if "attention_mask" not in str(error) or takes(model, "attention_mask"):
+                raise
+        del given["attention_mask"]
+        return _called(model, ids, given)
+
+
+def _called(model: nn.Module, ids: Tensor, given: dict[str, Any]) -> Any:
+    return model(input_ids=ids, **given) if takes(model, "input_ids") else model(ids, **given)
 
 
 @contextmanager
@@ -143,6 +157,12 @@ def first_tensor(output: Any) -> Any:
     return output[0] if isinstance(output, Sequence) and len(output) else output
 
 
+def rows_of(model: nn.Module) -> int:
+    """Return how many token ids a model knows; a pad token may have been added without a row."""
+    rows = getattr(getattr(model, "config", None), "vocab_size", None)
+    return rows if isinstance(rows, int) else sys.maxsize
+
+
 def check_fits(model: nn.Module, inputs: Inputs, ids: np.ndarray | None = None) -> None:
     """Check that token ids (`ids`, or those of `inputs`) and lengths are within the model's tables.
 
@@ -153,7 +173,7 @@ def check_fits(model: nn.Module, inputs: Inputs, ids: np.ndarray | None = None) 
     """
     config = getattr(model, "config", None)
     rows = getattr(config, "vocab_size", None)
-    highest = int((inputs.ids if ids is None else ids).max())
+    highest = int((inputs.ids if ids is None else ids).max(where=inputs.mask, initial=0))
     if isinstance(rows, int) and highest >= rows:
         raise ArgumentError(
             f"inputs hold token id {highest}, but {type(model).__name__} has only {rows}; "

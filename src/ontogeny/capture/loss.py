@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from ..errors import ArgumentError, NonFiniteError, check_choice
 from ..inputs import Inputs
 from .predicted import PredictionCollector
-from .renaming import RenamedWords
+from .renaming import Calibration, RenamedWords
 
 
 def resolve_objective(model: nn.Module, objective: str = "auto") -> str:
@@ -54,6 +54,7 @@ class LossCollector(PredictionCollector):
         super().__init__(model, inputs, positions)
         self._own = OwnFrequencies(inputs, self.positions, bool(self.shift)) if own else None
         self._renamed = RenamedWords(inputs, self.positions) if own else None
+        self._calibration = Calibration(len(inputs))
         self._sums = np.zeros(len(inputs))
         self._losses: list[tuple[np.ndarray, Tensor]] = []
 
@@ -62,6 +63,7 @@ class LossCollector(PredictionCollector):
         self._losses.append((text, -log_p.gather(1, target[:, None])[:, 0]))
         if self._own is not None and self._renamed is not None:
             self._renamed.add(text, column, log_p)
+            self._calibration.add(text, -self._losses[-1][1], log_p)
             self._own.add(text, column, log_p.exp_())
 
     def finish(self, output: Any) -> None:
@@ -79,7 +81,8 @@ class LossCollector(PredictionCollector):
         A text without a predicted token has a loss of NaN and no tokens. ``own_unigram(text)`` and,
         of causal models, ``own_bigram(text)`` are what the means of the model's own predictions
         cost, where they were asked for (`OwnFrequencies`), and ``renamed(renaming)`` the mean loss
-        with the words as they are, first, and consistently renamed (`RenamedWords`). Attributes
+        with the words as they are, first, and consistently renamed (`RenamedWords`), and
+        ``calibrated(text)`` the loss at the model's best temperature (`Calibration`). Attributes
         hold the ``objective`` and ``vocabulary``, the number of tokens that the model gives a
         probability.
 
@@ -95,8 +98,7 @@ class LossCollector(PredictionCollector):
                 f"the loss of {self.name} is not finite in {len(bad)} of {len(tokens)} texts; "
                 f"the first is text {bad[0]}."
             )
-        loss = np.full(len(tokens), np.nan)
-        np.divide(self._sums, tokens, out=loss, where=tokens > 0)
+        loss = self._of_texts(self._sums)
         own = {} if self._own is None else self._own.of_texts()
         return xr.Dataset(
             {
@@ -106,7 +108,13 @@ class LossCollector(PredictionCollector):
                 **(
                     {}
                     if self._renamed is None
-                    else {"renamed": ("renaming", self._renamed.losses())}
+                    else {
+                        "renamed": ("renaming", self._renamed.losses()),
+                        "calibrated": (
+                            "text",
+                            self._of_texts(self._calibration.losses(self._sums)),
+                        ),
+                    }
                 ),
             },
             coords={"text": np.arange(len(tokens))},
@@ -115,6 +123,10 @@ class LossCollector(PredictionCollector):
                 "vocabulary": self.vocabulary,
             },
         )
+
+    def _of_texts(self, sums: np.ndarray) -> np.ndarray:
+        tokens = self.positions.sum(axis=1)
+        return np.divide(sums, tokens, out=np.full(len(tokens), np.nan), where=tokens > 0)
 
 
 _LEAST = float(np.finfo(np.float32).tiny)  # below it a probability is rounded to 0

@@ -4,6 +4,11 @@ Where nothing was learned of the texts, no word of the vocabulary is special to 
 its loss is a draw from its losses with the targets consistently renamed: one permutation of the
 vocabulary at a time, special tokens apart, inputs as they are. One pass gives all renamings, as
 log-probabilities are gathered at other targets.
+
+A run that goes on from a trained model, on noise as well, changes how sure the model is of what it
+says: `Calibration` gives what the texts cost at the best temperature. With b the inverse
+temperature, L(b) = log sum exp(b z) - b z_target of the logits z; both its first derivatives at
+b = 1 come with the probabilities, so that a Newton step gives the best b.
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ DRAWS = 999
 """Renamings: as many as a p-value of 1/1000 takes."""
 
 _MOST_TOKENS = 2**14  # of a large input set: the table has 4 bytes for each draw and target
-_LEAST = -100.0  # nats: a word that the model rules out has no infinite cost
+LEAST = -100.0  # nats: a word that the model rules out has no infinite cost
 
 
 class RenamedWords:
@@ -67,7 +72,7 @@ class RenamedWords:
         chosen = (
             log_p if len(rows) == len(log_p) else log_p[torch.from_numpy(rows).to(log_p.device)]
         )
-        costs = -chosen.gather(1, names).clamp_min(_LEAST)
+        costs = -chosen.gather(1, names).clamp_min(LEAST)
         self._sums += costs.sum(0).cpu().double().numpy()
 
     def losses(self) -> np.ndarray:
@@ -88,3 +93,32 @@ def renamings(targets: bytes, words: bytes, random_state: int = 0) -> np.ndarray
     for row in table[1:]:
         row[:] = rng.choice(others, len(own), replace=False)
     return table
+
+
+_ROWS = 256  # tokens at once, so that a vocabulary takes little memory
+_RANGE = (-0.4, 0.6)  # of b - 1: beyond it the parabola says nothing
+
+
+class Calibration:
+    """Sums the derivatives of the loss by the inverse temperature, text by text."""
+
+    def __init__(self, texts: int) -> None:
+        self._sums = np.zeros((2, texts))
+
+    def add(self, text: np.ndarray, target: Tensor, log_p: Tensor) -> None:
+        """Add log-probabilities (e, vocabulary) of tokens in texts (e,), and of targets (e,)."""
+        found = []
+        for rows in log_p.split(_ROWS):
+            p, finite = rows.exp(), rows.clamp_min(LEAST)
+            mean = (p * finite).sum(1)
+            found.append(torch.stack([mean, (p * finite * finite).sum(1) - mean * mean]))
+        first, second = torch.cat(found, dim=1).double()
+        for sums, values in zip(self._sums, (first - target.double(), second), strict=True):
+            sums += np.bincount(text, weights=values.cpu().numpy(), minlength=len(sums))
+
+    def losses(self, sums: np.ndarray) -> np.ndarray:
+        """Return the summed losses (texts,) at the best temperature of all texts together."""
+        first, second = self._sums.sum(axis=1)
+        by = np.clip(-first / second, *_RANGE) if second > 0 else 0.0
+        calibrated: np.ndarray = sums + by * self._sums[0] + by * by / 2 * self._sums[1]
+        return calibrated

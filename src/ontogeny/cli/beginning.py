@@ -15,6 +15,7 @@ from typing import Any
 import typer
 
 from ..errors import ArgumentError
+from ..machine import free_memory, peak_memory, size_text
 from ..start.cost import Cost, download_limit, estimate, to_fetch, total
 from ..start.proposal import Proposal, Wishes, propose
 from ..start.source import check_source, names_of, same_source
@@ -71,7 +72,8 @@ def prepared(
                 typer.echo(f"going on with {file}{alone}")
         else:
             _check_new(folder)
-            new.append(begin(wishes, file, yes, bounded=max_revisions is not None))
+            of = None if quiet else f" of {file.stem}" * (len(folders) > 1)
+            new.append(begin(wishes, file, yes, bounded=max_revisions is not None, of=of))
     workers = workers or _workers(new)
     if new and not quiet:
         say(new, workers)
@@ -86,9 +88,17 @@ def prepared(
 
 
 def begin(
-    wishes: Wishes, file: Path, yes: bool, first_alone: bool = False, bounded: bool = False
+    wishes: Wishes,
+    file: Path,
+    yes: bool,
+    first_alone: bool = False,
+    bounded: bool = False,
+    of: str | None = "",
 ) -> Begun:
-    """Return a proposal and what it costs; ask before much is downloaded for it."""
+    """Return a proposal and what it costs; ask before much is downloaded for it.
+
+    What was found is said at once, `of` this run; None says nothing.
+    """
     fetched = 0
 
     def before(trajectory: Trajectory) -> None:
@@ -101,22 +111,22 @@ def begin(
 
     file.parent.mkdir(parents=True, exist_ok=True)  # paths of the study file go through it
     proposal = propose(wishes, file.parent, before)
+    if of is not None:
+        lines = [f"checkpoints{of}: {line}" for line in proposal.lines]
+        lines += [f"texts{of}: {line}" for line in proposal.texts]
+        lines += [f"model{of}: {proposal.shown.line}", *proposal.left_out_lines()]
+        typer.echo("\n".join(lines))
     return Begun(file, proposal, estimate(proposal.content, file.parent, fetched))
 
 
 def say(begun: Sequence[Begun], workers: int) -> None:
-    """Say what was found, what is left out, and what it will cost."""
-    for each in begun:
-        of = f" of {each.file.stem}" if len(begun) > 1 else ""
-        for line in each.proposal.lines:
-            typer.echo(f"checkpoints{of}: {line}")
-        for line in each.proposal.texts:
-            typer.echo(f"texts{of}: {line}")
-        typer.echo(f"model{of}: {each.proposal.shown.line}")
-        typer.echo("\n".join(each.proposal.left_out_lines()), nl=bool(each.proposal.left_out))
+    """Say what it will cost."""
     preset = begun[0].proposal.preset
     typer.echo(f"preset {preset.name}: {preset.title}")
     typer.echo("\n".join(total([each.cost for each in begun]).lines(workers)))
+    if peak := peak_memory():
+        of_each = f" in each of {workers} processes" if workers > 1 else ""
+        typer.echo(f"memory: about {size_text(peak)}{of_each}")
 
 
 def _check_begun(file: Path, wishes: Wishes, wished: bool) -> None:
@@ -167,9 +177,10 @@ def _workers(begun: Sequence[Begun]) -> int:
     """Return how many processes a small machine bears: each holds the model and activations."""
     if not begun or any(each.cost.device != "cpu" for each in begun):
         return 1
-    largest = max(each.proposal.shown.parameters for each in begun)
-    memory = max(16 * largest, 1)  # bytes: weights, a copy of them, and as much again
-    return max(1, min(4, os.cpu_count() or 1, 4_000_000_000 // memory))
+    # This process holds what it took to compute one checkpoint: the next ones take as much.
+    cores, free = os.cpu_count() or 1, free_memory()
+    room = cores if free is None else int(0.8 * free) // max(peak_memory(), 1)
+    return max(1, min(4, cores, room))
 
 
 def _ask(above: list[str], yes: bool) -> None:

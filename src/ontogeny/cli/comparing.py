@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .options import output
+from .options import Quiet, output
 
 Folders = Annotated[
     list[str],
@@ -37,6 +37,17 @@ PerStep = Annotated[
 ]
 
 
+Concepts = Annotated[
+    bool,
+    typer.Option(
+        "--concepts", help="Which concepts the runs share: their checkpoints are read once more."
+    ),
+]
+Plan = Annotated[
+    bool, typer.Option("--plan", help="Say what --concepts would read and keep, and stop.")
+]
+
+
 def compare(
     folders: Folders,
     output: Page = Path("comparison.html"),
@@ -46,17 +57,29 @@ def compare(
     allow: Allow = "",
     tokens_per_step: PerStep = None,
     title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
+    concepts: Concepts = False,
+    plan: Plan = False,
+    quiet: Quiet = False,
 ) -> None:
     """Compare several studied runs: one page, and a line for each quantity."""
     from .. import comparison, report
+    from .progress import progress_for
 
     labels = _labels(folders, names)
+    runs = dict(zip(labels, folders, strict=True))
+    if plan:
+        from ..comparison.concepts import price_of_concepts, studies_of
+
+        typer.echo(price_of_concepts(studies_of(runs, True)))
+        return
     tree = comparison.compare(
-        dict(zip(labels, folders, strict=True)),
+        runs,
         align=align,
         allow=_parts(allow),
         tokens_per_step=_rates(tokens_per_step, labels),
         title=title,
+        concepts=concepts,
+        progress=progress_for(quiet),
     )
     if folder is not None:
         comparison.write_comparison(tree, folder)

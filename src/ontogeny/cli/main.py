@@ -14,10 +14,13 @@ import shlex
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+from .. import activity
+
 STOPPED = 130
+_LONG = {"study", "init", "plan", "run", "audit", "report", "compare"}
 _REMEDIES = {
     errno.ENOSPC: " The disk is full: what is finished is kept, and the same command goes on.",
     errno.EDQUOT: " The quota is used up: what is finished is kept, and the same command goes on.",
@@ -41,7 +44,7 @@ def _run(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     arguments = [a for a in arguments if a != "--debug"]
     try:
-        with _warnings_as_lines():
+        with _warnings_as_lines(), _spoken(arguments):
             code = app(arguments, prog_name="ontogeny", standalone_mode=False)
         sys.stdout.flush()
         return _stopped(arguments) if code == STOPPED else code if isinstance(code, int) else 0
@@ -68,6 +71,13 @@ def _stopped(arguments: Sequence[str]) -> int:
     again = shlex.join(["ontogeny", *arguments])
     sys.stderr.write(f"\nontogeny: stopped; what is finished is kept. To go on: {again}\n")
     return STOPPED
+
+
+def _spoken(arguments: Sequence[str]) -> AbstractContextManager[None]:
+    """Return a context in which commands that take long say what they do."""
+    if set(arguments) & {"--quiet", "--help"} or not set(arguments[:1]) & _LONG:
+        return nullcontext()
+    return activity.spoken("loading libraries", activity.FIRST)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from .. import activity
 from .options import MaxRevisions, Quiet, Source, Yes, output, with_wishes
 
 
@@ -73,7 +74,7 @@ def study(
         lost |= _finish(folder, workers, max_revisions, quiet)
     page = next(iter(studies.values())) / "report.html"
     if len(studies) > 1:
-        page = _compare(studies, (output or Path("studies")) / "comparison.html")
+        page = _compare(studies, (output or Path("studies")) / "comparison.html", quiet)
     if open_:
         webbrowser.open(page.resolve().as_uri())
     if lost:
@@ -91,18 +92,22 @@ def _finish(folder: Path, workers: int, max_revisions: int | None, quiet: bool) 
     chosen, progress = read_study(study_file), progress_for(quiet)
     with executor_for(workers, None, chosen.device) as executor:
         result = chosen.run(folder, executor, progress, max_revisions=max_revisions)
+    activity.now("writing the page")
     page = open_study(folder).report(folder / "report.html")
     typer.echo(f"study file: {study_file}\npage: {page}")
     return bool(result.problems().lost)
 
 
-def _compare(studies: Mapping[str, Path], page: Path) -> Path:
+def _compare(studies: Mapping[str, Path], page: Path, quiet: bool) -> Path:
     """Write the page that compares studies, and say each of its sentences."""
     from .. import comparison, report
+    from ..comparison.concepts import views_here
     from ..errors import ArgumentError
+    from .progress import progress_for
 
     try:
-        tree = comparison.compare(dict(studies))
+        runs, progress = dict(studies), progress_for(quiet)
+        tree = comparison.compare(runs, concepts=views_here(runs, progress), progress=progress)
     except ArgumentError as error:
         command = shlex.join(["ontogeny", "compare", *map(str, studies.values())])
         raise ArgumentError(f"the studies are finished, not compared: {error} {command}") from error

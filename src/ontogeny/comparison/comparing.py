@@ -14,15 +14,18 @@ from ..errors import ArgumentError, StoreError
 from ..figures import Curves, Section, attach
 from ..figures.attachment import extend
 from ..store import write_json
-from ..study import StudyResult
+from ..study import Progress, Study, StudyResult
 from ..study.cells.merge import provenance
 from ..study.folder.layout import comparison_path, settings_path
+from ..study.progress import chosen_progress
 from ..study.results.result_files import write_result
 from ..trees import MergedResult, as_tree
 from ..words.levels import Levels
 from ..words.runs import groups_of, line, sentences
+from ..words.shared_concepts import shared_heading, shared_sentences
 from .clock import Clock, LossClock, make_clock
-from .differences import check_differences
+from .concepts import NODE, concepts_of_runs, studies_of
+from .differences import check_differences, kernel_differences
 from .figures import figures_of_runs
 from .nodes import node_of_runs
 from .overview import details, headline, runs_node
@@ -36,6 +39,8 @@ def compare(
     allow: Sequence[str] = (),
     tokens_per_step: float | Mapping[str, float] | None = None,
     title: str | None = None,
+    concepts: bool | Mapping[str, Study] = False,
+    progress: Progress | bool | None = None,
 ) -> StudyResult:
     """Return several studied runs as one result, along ``run``.
 
@@ -63,6 +68,14 @@ def compare(
         tell what they have seen.
     title
         Heading of the page.
+    concepts
+        Whether one joint dictionary is fitted over all runs: which concepts they share, and when
+        each run got them (node ``shared-concepts``). Checkpoints are read once more, so runs must
+        be folders of studies on the same texts that hold joint concepts. Study files lie beside
+        them as ``FOLDER.toml``; where they do not, give the studies by the names of the runs. What
+        was read is kept in the folders until it is fitted: a comparison that was stopped goes on.
+    progress
+        Receives what is read for it, as `Study.run` takes it.
 
     Returns
     -------
@@ -92,10 +105,12 @@ def compare(
     >>> both["loss"].loss_mean.values.round(1).tolist()
     [8.0, 6.0, 5.4, 4.9]
     """
+    studies = studies_of(runs, concepts) if concepts else {}
     opened = open_runs(runs)
     marks = check_differences(opened, allow)
     clock = make_clock(align, opened, tokens_per_step)
     nodes, notes = _nodes(opened, clock)
+    notes += kernel_differences(opened)
     if not nodes:
         held = "; ".join(f"{', '.join(run.nodes)} in {run.name!r}" for run in opened)
         reason = f" {' '.join(notes)}" if notes else ""
@@ -103,15 +118,31 @@ def compare(
     differences = [*marks, *notes]
     words = details(opened, nodes, differences)
     overview = runs_node(opened, nodes, clock, words)
+    first = headline(opened, nodes, clock, words)
+    front: dict[str, xr.Dataset] = {}
+    if studies:
+        shared = concepts_of_runs(studies, chosen_progress(progress))
+        front, first = {NODE: shared}, _led(first, shared)
     problems = [f"{run.name}: {text}" for run in opened for text in run.attribute("problems", [])]
-    tree = xr.DataTree.from_dict({"/": xr.Dataset(), "runs": overview, **nodes})
+    tree = xr.DataTree.from_dict({"/": xr.Dataset(), **front, "runs": overview, **nodes})
     tree.attrs = _attributes(opened, clock, align, title) | {
-        "nodes": json.dumps(["runs", *nodes]),
-        "headline": json.dumps(headline(opened, nodes, clock, words)),
+        "nodes": json.dumps([*front, "runs", *nodes]),
+        "headline": json.dumps(first),
         "problems": json.dumps([*differences, *problems]),
         **provenance(),
     }
     return StudyResult(tree)
+
+
+def _led(headline: dict[str, Any], shared: xr.Dataset) -> dict[str, Any]:
+    """Return what the first screen says, led by what the runs share."""
+    before = [f"{headline['heading']}."] if headline["heading"] else []
+    return {
+        **headline,
+        "heading": shared_heading(shared),
+        "lead": " ".join(shared_sentences(shared)),
+        "details": [*before, headline["lead"], *headline["details"]],
+    }
 
 
 def write_comparison(tree: MergedResult, folder: str | Path) -> Path:

@@ -42,6 +42,22 @@ def check_differences(runs: Sequence[Run], allow: Sequence[str]) -> list[str]:
     return [words for _, words in differences]
 
 
+def kernel_differences(runs: Sequence[Run]) -> list[str]:
+    """Return in words whether runs were computed with other kernels of the processor.
+
+    That forbids no comparison: it changes last digits, and what is fitted by more.
+    """
+    provenance = [run.attribute("provenance", {}) for run in runs]
+    kernels = [each.get("kernels") if isinstance(each, Mapping) else None for each in provenance]
+    recorded = [each for each in kernels if each]
+    if all(each == recorded[0] for each in recorded):
+        return []
+    words = [", ".join(map(str, each.values())) if each else "not recorded" for each in kernels]
+    what = _listed(runs, words)
+    sentence = f"The runs were computed with different kernels: {what}. Numbers differ in their"
+    return [f"{sentence} last digits for that reason, and fits of concepts may differ by more."]
+
+
 def _of_inputs(runs: Sequence[Run]) -> Differences:
     """Tell other texts from the same texts cut up by another tokenizer, where that is known."""
     sets = [{str(i.get("name")): i for i in run.attribute("inputs", [])} for run in runs]

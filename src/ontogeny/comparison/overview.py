@@ -108,7 +108,7 @@ def _shared_landmarks(runs: Sequence[Run]) -> str:
         loss = read_loss(content)
         if loss is None or loss.outcome != "fell" or not loss.uses_context:
             return ""
-        headings.add(loss_heading(loss, content.steps))
+        headings.add(loss_heading(loss, content.steps, halves=False))
     if len(headings) > 1:
         return ""
     words = headings.pop()

@@ -12,8 +12,7 @@ from torch import Tensor
 
 from ..errors import ArgumentError, check_choice, check_whole
 from .base import Extractor
-from .checks import check_stopping
-from .iteration import Stalled, iterate
+from .iteration import Stalled, check_stopping, iterate
 from .kmeans import cluster, nearest, one_hot
 from .linalg import identity
 from .nonnegative import nonnegative_codes

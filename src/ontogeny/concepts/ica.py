@@ -12,8 +12,7 @@ from torch import Tensor
 
 from ..errors import check_choice
 from .base import Extractor
-from .checks import check_stopping
-from .iteration import iterate
+from .iteration import check_stopping, iterate
 from .linalg import moments, polar, thin_svd
 from .solution import Solution
 from .tensors import on_cpu

@@ -1,4 +1,4 @@
-"""The loop of all iterative solvers, and the stopping rule of those that lower an objective."""
+"""The loop of all iterative solvers, its options, and when those that lower an objective stop."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+import numpy as np
 import torch
+from sklearn.utils import check_random_state
 from torch import Tensor
 
+from ..errors import ArgumentError, check_number, check_whole
 from .tensors import on_cpu
 
 Step = TypeVar("Step", bound=tuple[Tensor, ...])
@@ -103,3 +106,37 @@ class Stalled:
         accepted = torch.isfinite(objective)
         self._history.append(torch.where(accepted, objective, before))
         return accepted & (before - objective <= (self.tol * objective).clamp(min=self.noise))
+
+
+def check_seed(random_state: Any) -> np.random.RandomState:
+    """Return NumPy's generator for a seed, by scikit-learn's convention.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no whole number from 0 to 2^32 - 1, no ``numpy.random.RandomState`` and not None.
+
+    Examples
+    --------
+    >>> check_seed(3).randint(10)
+    8
+    """
+    try:
+        return check_random_state(random_state)
+    except ValueError:
+        raise ArgumentError(
+            "random_state must be a whole number from 0 to 4294967295, a numpy.random.RandomState "
+            f"or None; got {random_state!r}."
+        ) from None
+
+
+def check_stopping(max_iter: object, tol: object) -> None:
+    """Check a stopping rule.
+
+    Raises
+    ------
+    ArgumentError
+        If `max_iter` is not a whole number of at least 1 or `tol` no finite number of at least 0.
+    """
+    check_whole("max_iter", max_iter)
+    check_number("tol", tol)

@@ -16,8 +16,7 @@ from torch import Tensor
 
 from ..errors import ArgumentError, check_whole
 from .base import Extractor
-from .checks import check_stopping
-from .iteration import iterate
+from .iteration import check_stopping, iterate
 from .rows import next_worst
 from .solution import Solution
 from .tensors import on_cpu, precise

@@ -11,8 +11,8 @@ from torch import Tensor
 from ..errors import ArgumentError, check_choice
 from .alternating import alternate
 from .base import Extractor
-from .checks import check_stopping
 from .halfspace import HalfSpace, best_half_space
+from .iteration import check_stopping
 from .linalg import least_squares, moments, pseudo_inverse, thin_svd, unit_rows
 from .rows import Factor, solve_rows, vanishing
 from .solution import Solution

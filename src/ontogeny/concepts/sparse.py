@@ -11,8 +11,7 @@ from torch import Tensor
 from ..errors import check_choice, check_number
 from .alternating import alternate
 from .base import Extractor
-from .checks import check_stopping
-from .iteration import Stalled, iterate
+from .iteration import Stalled, check_stopping, iterate
 from .linalg import least_squares, polar, product, thin_svd, unit_rows
 from .rows import Factor, solve_rows
 from .solution import Solution

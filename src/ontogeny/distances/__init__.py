@@ -7,15 +7,13 @@ invertible map.
 
 from .._exports import exported_names, exporter
 from .alignment import align, alignment_residual
-from .comparison import compare
 from .correlations import correlation
-from .covariances import bures, matrix_log
+from .covariances import bures, grassmann, matrix_log
 from .equivalences import equivalence
 from .norms import entrywise, frobenius, nuclear, schatten, spectral
-from .pairs import pairwise
+from .pairs import compare, pairwise
 from .registry import distance, names
 from .rotations import procrustes
-from .subspaces import grassmann
 
 __all__ = [
     "names",

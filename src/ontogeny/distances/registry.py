@@ -9,7 +9,7 @@ from typing import Any
 
 from ..arrays import Array
 from ..errors import check_choice, check_known
-from . import covariances, norms, rotations, subspaces
+from . import covariances, norms, rotations
 from .pair import measured
 
 # Each takes a `Pair` and its options and gives one number for every member.
@@ -21,7 +21,7 @@ MEASURES: dict[str, Callable[..., Array]] = {
     "procrustes": rotations.procrustes_of,
     "schatten": norms.schatten_of,
     "matrix-log": covariances.matrix_log_of,
-    "grassmann": subspaces.grassmann_of,
+    "grassmann": covariances.grassmann_of,
     "bures": covariances.bures_of,
 }
 OF_ANY_R = ("matrix-log", "grassmann", "bures")

@@ -12,6 +12,11 @@ from ..errors import ArgumentError, check_choice, check_whole
 DTYPES = ("uint16", "uint32", "int32", "int64")
 
 
+_LOOKED = 4096  # ids
+_HIGH = 7  # the upper 16 bits of an id of the largest vocabulary there is
+_LARGEST = 2**20  # ids of a vocabulary
+
+
 def read_tokens(
     path: str | Path, max_length: int = 128, max_texts: int | None = None, dtype: str = "uint16"
 ) -> np.ndarray:
@@ -61,6 +66,24 @@ def read_tokens(
     return np.asarray(ids[starts + np.arange(max_length)]).astype(np.int64)
 
 
+def _other_dtype(ids: np.ndarray, dtype: str) -> str:
+    """Return the dtype that ids are of if they were read as another, else nothing.
+
+    Of wider numbers, read as narrow ones, every second is 0, or nearly so where a vocabulary has
+    more ids than 16 bits hold; of narrow ones, read as wide, nearly all are beyond any vocabulary.
+    """
+    bits = 8 * np.dtype(dtype).itemsize
+    if len(ids) >= 64 and bits < 64:
+        low, high = int(ids[::2].max()), int(ids[1::2].max())
+        fits = high == 0 < low or (high <= _HIGH and low > 1000)
+        if fits and bits == 16 and not ids[2::4].any() and ids[::4].any():
+            return "int64"
+        if fits:
+            return "uint32" if bits == 16 else "int64"
+    beyond = len(ids) > 0 and int(np.median(ids)) > _LARGEST
+    return "uint16" if beyond and bits > 16 else ""
+
+
 def _mapped(path: Path, dtype: str) -> Any:
     """Return the ids, memory-mapped."""
     if not path.is_file():
@@ -83,6 +106,12 @@ def _mapped(path: Path, dtype: str) -> Any:
                 f"{', '.join(DTYPES)}."
             )
         ids = np.memmap(path, dtype=dtype, mode="r")
+        if fitting := _other_dtype(np.asarray(ids[:_LOOKED]), dtype):
+            raise ArgumentError(
+                f"{path} is not of {dtype}: read as such, its first ids are "
+                f"{', '.join(map(str, ids[:6].tolist()))}. It is of {fitting}: "
+                f"--set inputs.dtype={fitting}."
+            )
     if ids.ndim not in (1, 2) or not np.issubdtype(ids.dtype, np.integer):
         raise ArgumentError(
             f"{path} must hold whole numbers in one or two dimensions; got {ids.dtype} in "

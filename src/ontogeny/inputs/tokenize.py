@@ -77,6 +77,11 @@ def _check_length(tokenizer: Any, max_length: int) -> None:
         raise ArgumentError(
             f"tokenizer must be a Hugging Face tokenizer; got {type(tokenizer).__name__}."
         )
+    if len(tokenizer) <= len(set(tokenizer.all_special_ids)):
+        raise ArgumentError(
+            f"the tokenizer knows {len(tokenizer)} tokens, none of them ordinary: its files are "
+            "incomplete (is tokenizer.json missing?); give --tokenizer."
+        )
     added = tokenizer.num_special_tokens_to_add()
     if max_length <= added:
         raise ArgumentError(
@@ -103,16 +108,21 @@ def _special_ids(tokenizer: Any) -> list[int]:
 
 def _encode(texts: list[str], tokenizer: Any, max_length: int) -> list[dict[str, Any]]:
     fast = bool(getattr(tokenizer, "is_fast", False))
-    encoded = tokenizer(
-        texts,
-        truncation=True,
-        max_length=max_length,
-        padding=False,
-        return_special_tokens_mask=True,
-        return_offsets_mapping=fast,
-        return_attention_mask=False,
-        return_token_type_ids=False,
-    )
+    try:
+        encoded = tokenizer(
+            texts,
+            truncation=True,
+            max_length=max_length,
+            padding=False,
+            return_special_tokens_mask=True,
+            return_offsets_mapping=fast,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+        )
+    except Exception as error:  # such as of a character that the vocabulary lacks
+        raise ArgumentError(
+            f"the tokenizer cannot encode the texts: {type(error).__name__}: {error}"
+        ) from error
     special_ids = _special_ids(tokenizer)
     rows = []
     for index, ids in enumerate(encoded["input_ids"]):

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from .activity import Activations, Attention, Readouts
 from .base import Need, Source
-from .derived import InputSet, Series
+from .derived import InputSet, Model, Series, Weights
 from .predictions import Gradients, Losses, Predictor
-from .weights import Model, Weights
 
 __all__ = [
     "Activations",

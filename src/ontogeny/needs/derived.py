@@ -1,4 +1,4 @@
-"""Needs of no reading of their own: inputs, another step, and what is already measured."""
+"""Needs of no forward pass: inputs, another step, what is already measured, and weights."""
 
 from __future__ import annotations
 
@@ -62,3 +62,31 @@ class Series(Need):
     reads_inputs: ClassVar[bool] = False
     runs_model: ClassVar[bool] = False
     over: ClassVar[str] = "layer"
+
+
+@dataclass(frozen=True)
+class Weights(Need):
+    """Weight matrices over all steps, mapped over blocks: globs over names, or short names."""
+
+    blocks: str | tuple[str, ...] = "*.weight"
+    reads_inputs: ClassVar[bool] = False
+    runs_model: ClassVar[bool] = False
+    over: ClassVar[str] = "block"
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The block globs as a tuple."""
+        return self.globs(self.blocks)
+
+
+@dataclass(frozen=True)
+class Model(Need):
+    """The module itself, for exclusive use; its parameters and mode are restored afterwards."""
+
+    reads_inputs: ClassVar[bool] = False
+    runs_model: ClassVar[bool] = False
+    exclusive: ClassVar[bool] = True
+
+    def read(self, source: Source) -> Any:
+        """Return the module."""
+        return source.model

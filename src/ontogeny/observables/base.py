@@ -247,7 +247,7 @@ class Observable(Catalogued, abc.ABC):
         """Return the fields as plain data."""
         return dataclasses.asdict(self)
 
-    def files(self) -> Sequence[str | Path]:
+    def files_read(self) -> Sequence[str | Path]:
         """Return the files that it reads: its cells are computed again when one of them changes.
 
         By default those that its arguments name, with a folder or an ending.

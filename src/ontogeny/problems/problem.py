@@ -1,4 +1,4 @@
-"""What failed in one node: steps and layers that failed for the same reason, together."""
+"""What failed in one node, steps and layers of one reason together, and what to do about it."""
 
 from __future__ import annotations
 
@@ -163,3 +163,42 @@ def standing_of(data: xr.Dataset) -> Standing:
     finished = sum("done" in each for each in cells)
     lost = not finished and (bool(cells) or "failed" in data.attrs)
     return Standing(len(cells), failed, finished, lost)
+
+
+_READ_AGAIN = (
+    "Repair the checkpoint or download it again, and run the study again: what is missing is "
+    "computed then, and nothing else."
+)
+_FINITE = (
+    "The model gives NaN or infinity there. If the weights are finite, a wider dtype may help; "
+    "otherwise leave these steps out with select."
+)
+_SMALLER = "Lower batch_size or max_tokens, or use fewer workers, and run the study again."
+_CHANGE = (
+    "Change what the message names, in the study file or in the model, and run the study again: "
+    "what is finished is kept."
+)
+_OTHERWISE = (
+    "Run the study again with --verbose to see where it comes from: what failed is tried again, "
+    "and what is finished is kept."
+)
+_ADVICE = {
+    ("missing:", "CheckpointError"): _READ_AGAIN,
+    ("NonFiniteError",): _FINITE,
+    ("OutOfMemory", "out of memory", "MemoryError"): _SMALLER,
+    ("ArgumentError", "LayerMatchError"): _CHANGE,
+}
+
+
+def advice(why: str) -> str:
+    """Return what to do about a failure with this reason.
+
+    Examples
+    --------
+    >>> advice("failed: NonFiniteError: the loss is not finite")[:37]
+    'The model gives NaN or infinity there'
+    """
+    for words, then in _ADVICE.items():
+        if any(word in why for word in words):
+            return then
+    return _OTHERWISE

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..problems import Problem
-from ..problems.advice import advice
+from ..problems.problem import advice
 from ..problems.table import steps_text
 from ..words.content import Content, Node
 from ..words.formats import plain_text, plural, step_text

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from .. import activity
 from ..capture import match_blocks, weight_block
 from ..errors import OntogenyError
 from ..machine import size_text
@@ -126,6 +127,7 @@ def estimate(content: Mapping[str, Any], folder: Path, fetched: int) -> Cost:
         If the study cannot be made. One whose checkpoint fails is estimated without a time: what is
         wrong is said when it is run.
     """
+    activity.now("computing one checkpoint, to say what all of them take")
     study = make_study(content, folder)
     steps = len(study.trajectory)
     controls = content.get("controls", {})
@@ -201,6 +203,7 @@ def _blocks_of(trajectory: Trajectory, observable: Observable) -> list[str]:
 
 def _watched(study: Study) -> _Watch:
     """Return what the first task of a study took."""
+    study.examination.spare()
     with tempfile.TemporaryDirectory() as place:
         watch = _Watch(Path(place) / "study")
         with contextlib.suppress(_SeenError):

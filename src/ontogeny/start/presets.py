@@ -103,6 +103,9 @@ def fitted(
     return tables, left_out
 
 
+_LATENTS = 12  # more than the draws of what concepts do to predictions
+
+
 def _values(preset: Preset, model: ModelFacts) -> dict[str, Any]:
     """Return what the arguments of entries are filled with; None leaves an argument out."""
     auto = model.named or not model.objective
@@ -112,7 +115,7 @@ def _values(preset: Preset, model: ModelFacts) -> dict[str, Any]:
         "$described": _some(model, preset.described, inner=True),
         "$tokens": preset.tokens,
         "$concepts": max(2, min(preset.concepts, model.width // 2)),
-        "$latents": max(4, min(preset.latents, 2 * model.width)),
+        "$latents": max(_LATENTS, min(preset.latents, 2 * model.width)),
         "$blocks": list(model.blocks),
         "$objective": None if auto else model.objective,
         "$loss": None if auto else losses[model.objective],

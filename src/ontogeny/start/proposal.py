@@ -7,12 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .. import own_code
+from .. import activity, own_code
 from ..errors import ArgumentError
+from ..inputs.own_tokenizers import CHARACTER_FILES
 from ..observables import ModelFacts
 from ..study.file import make_sources
+from ..summary.learning import MIRRORED
+from ..tasks import read_labelled
 from ..trajectory import Trajectory
 from ..trajectory.audit import configuration as differing
+from ..trajectory.audit.weight_values import is_initialisation
 from .presets import FINE_TUNING, ONE_MODEL, Preset, fitted, preset_named
 from .sets import with_sets
 from .shown import longest_of, look
@@ -118,8 +122,10 @@ def propose(
     early = [each for each in wishes.sets if not each.startswith("observables.")]
     late = [each for each in wishes.sets if each.startswith("observables.")]
     preset_named(wishes.preset)  # a wrong name is refused before anything is opened
+    activity.now(f"opening {wishes.source}")
     run = open_source(wishes.source, choice=wishes.choice)
     preset = preset_named(_fitting_preset(wishes, run))
+    activity.now("reading texts and tokenizer")
     content: dict[str, Any] = {
         "trajectory": _trajectory(wishes, preset, run, folder),
         "inputs": _inputs(wishes, preset, run, folder),
@@ -135,8 +141,11 @@ def propose(
     # From headers, before anything is computed; the audit of the result says the same.
     found = [] if is_repository(wishes.source) else differing(list(chosen))
     lines = [*run.lines(), *(f"audit: {finding.message}" for finding in found)]
+    if _begins_trained(chosen, wishes.source) and not any("controls." in each for each in early):
+        content["controls"] |= {"kind": MIRRORED, "count": 2 * preset.controls}
     if len(chosen) == 1:  # nothing moves that a control could follow
         content["controls"] = {"count": 0}
+    activity.now("looking at the last checkpoint: its layers, losses and attention maps")
     shown = look(chosen[int(chosen.steps[-1])], next(iter(inputs.values())))
     length = content["inputs"].get("max_length")
     if shown.longest is not None and isinstance(length, int):
@@ -147,16 +156,36 @@ def propose(
     return Proposal(wishes, preset, final, shown, len(run), lines, left_out, read)
 
 
+def _begins_trained(run: Trajectory, source: str) -> bool:
+    """Return whether the first checkpoint is no initialisation: any motion harms such a run.
+
+    Of a repository, whose first weights may be large, only the step is asked.
+    """
+    first = int(run.steps[0])
+    return first > 0 if is_repository(source) else not is_initialisation(run[first])
+
+
 def _fitting_preset(wishes: Wishes, run: Trajectory) -> str:
     """Return the preset that was asked for; of the standard one, what the run's kind needs."""
     if wishes.preset != "standard":
         return wishes.preset
     if len(run) == 1:
         return ONE_MODEL
+    return FINE_TUNING if run.has_base or _classifies(run) else wishes.preset
+
+
+def _has_labels(path: Path) -> bool:
+    try:
+        return read_labelled(path).labels is not None
+    except ArgumentError:  # no table, or none of labels: it is read as texts
+        return False
+
+
+def _classifies(run: Trajectory) -> bool:
+    """Return whether the model gives a class to each text, by its configuration."""
     configuration = run.checkpoints[-1].configuration() or {}
-    classes = [str(name) for name in configuration.get("architectures") or ()]
-    tuned = run.has_base or any(name.endswith("Classification") for name in classes)
-    return FINE_TUNING if tuned else wishes.preset
+    names = configuration.get("architectures") or ()
+    return any(str(name).endswith("SequenceClassification") for name in names)
 
 
 def _trajectory(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -> dict[str, Any]:
@@ -169,8 +198,8 @@ def _trajectory(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -
     if wishes.model:
         own_code.load(wishes.model)  # a wrong name is refused now
         table["model"] = _code(wishes.model, folder)
-    if wishes.tokenizer:
-        table["tokenizer"] = _tokenizer(wishes.tokenizer, folder)
+    if named := wishes.tokenizer or str(_characters(wishes, run) or ""):
+        table["tokenizer"] = _tokenizer(named, folder)
     if not wishes.texts and not _has_tokenizer(wishes.tokenizer, run):
         raise ArgumentError(
             f"{wishes.source} has no tokenizer to read texts with: give --tokenizer, a name on "
@@ -178,6 +207,15 @@ def _trajectory(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -
         )
     steps = _steps(wishes.steps, len(run), preset)
     return {**table, "select": steps} if steps else table
+
+
+def _characters(wishes: Wishes, run: Trajectory) -> Path | None:
+    """Return the file of a vocabulary of characters beside token ids, as nanoGPT writes them."""
+    tokens = [Path(path) for path in wishes.texts if Path(path).suffix in _TOKEN_FILES]
+    if wishes.tokenizer or not tokens or run.tokenizer() is not None:
+        return None
+    places = (tokens[0].expanduser().parent / name for name in CHARACTER_FILES)
+    return next((place for place in places if place.is_file()), None)
 
 
 def _has_tokenizer(named: str, run: Trajectory) -> bool:
@@ -212,7 +250,7 @@ def _code(named: str, folder: Path) -> str:
 def _tokenizer(named: str, folder: Path) -> str:
     if own_code.is_own(named):
         return _code(named, folder)
-    return beside(named, folder) if Path(named).expanduser().is_dir() else named
+    return beside(named, folder) if Path(named).expanduser().exists() else named
 
 
 def _inputs(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -> dict[str, Any]:
@@ -223,6 +261,8 @@ def _inputs(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -> di
     if not wishes.texts:
         return {"bundled": "english-and-python", **sizes}
     paths = [beside(path, folder) for path in wishes.texts]
+    if len(paths) == 1 and _classifies(run) and _has_labels(folder / paths[0]):
+        return {"dataset": paths[0], **sizes}
     tokens = [Path(path).suffix in _TOKEN_FILES for path in paths]
     if any(tokens) and not all(tokens):
         raise ArgumentError("--texts takes texts or files of token ids (.npy, .bin), not both.")

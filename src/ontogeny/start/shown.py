@@ -26,6 +26,7 @@ from ..trajectory import Checkpoint
 from ..trajectory.weights.transformers_models import is_pretrained
 
 _MLP = re.compile(r"(?P<blocks>(?:.*\.)?)(?P<number>\d+)\.(?P<name>mlp|ffn|ff|feed_?forward)")
+_ONE_MLP = re.compile(r"(?P<blocks>(?:.*\.)?)(?P<name>mlp|ffn|ff|feed_?forward)")
 _NUMBERED = re.compile(r"(?P<blocks>(?:.*\.)?)(?P<number>\d+)")
 _REMEDY = (
     "let its attention module compute softmax(QK) itself, without a fused kernel, and return "
@@ -64,6 +65,7 @@ def look(checkpoint: Checkpoint, inputs: Inputs) -> ModelFacts:
         blocks=_blocks(checkpoint, every),
         embedded=_matches(checkpoint, ("embed",)),
         longest=longest,
+        no_labels=_no_labels(model, inputs),
         no_copying=_no_copying(model),
     )
 
@@ -113,8 +115,17 @@ def _layers(model: nn.Module) -> tuple[tuple[str, ...], str]:
         count = len(capture.match_layers(model, "mlp"))
         return tuple(f"layers[{n}].mlp" for n in range(count)), "mlp"
     paths = [path for path, _ in model.named_modules()]
-    for pattern in (_MLP, _NUMBERED):
-        found = [match for path in paths if (match := pattern.fullmatch(path))]
+    parents = [path for path, module in model.named_modules() if next(module.children(), None)]
+    # A model of one block has no list of blocks, and the parts of its MLP are none.
+    for pattern, among in (
+        (_MLP, paths),
+        (_NUMBERED, parents),
+        (_ONE_MLP, parents),
+        (_NUMBERED, paths),
+    ):
+        found = [match for path in among if (match := pattern.fullmatch(path))]
+        if found and pattern is _ONE_MLP:
+            return tuple(match[0] for match in found[:1]), found[0][0]
         if found:
             key = Counter(_of_group(match) for match in found).most_common(1)[0][0]
             group = [match for match in found if _of_group(match) == key]
@@ -124,6 +135,8 @@ def _layers(model: nn.Module) -> tuple[tuple[str, ...], str]:
     leaves = [
         path for path, module in model.named_modules() if path and not len(list(module.children()))
     ]
+    if not leaves:
+        raise ArgumentError(f"{type(model).__name__} has no modules inside, so no layers to study.")
     return tuple(leaves), "*"
 
 
@@ -178,6 +191,14 @@ def _no_prediction(model: nn.Module, inputs: Inputs, objective: str) -> str:
     return ""
 
 
+def _no_labels(model: nn.Module, inputs: Inputs) -> str:
+    if not any("SequenceClassification" in cls.__name__ for cls in type(model).__mro__):
+        return f"{type(model).__name__} is no classifier of texts"
+    if inputs.labels is None:
+        return "the texts have no labels: give a table with a column of labels as --texts"
+    return ""
+
+
 def _no_maps(model: nn.Module, inputs: Inputs) -> str:
     try:
         capture.attention_entropy(model, inputs)
@@ -200,8 +221,9 @@ def _no_copying(model: nn.Module) -> str:
 
 
 def _blocks(checkpoint: Checkpoint, every: str) -> tuple[str, ...]:
-    block = re.sub(r"\*\.[a-z_]+$", "*", every)
-    for patterns in (("attn", "mlp"), (f"{block}.**.weight",), ("**.weight",)):
+    block = re.sub(r"(\*|^\w+)\.[a-z_]+$", r"\1", every)
+    all_of = f"{block}.**.weight"  # and torch's own attention has an in_proj_weight
+    for patterns in (("attn", "mlp"), (all_of, f"{block}.**.*_weight"), (all_of,), ("**.weight",)):
         if _matches(checkpoint, patterns):
             return patterns
     return ()

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from .. import observables, own_code
 from ..errors import ArgumentError, OntogenyError
 from ..inputs import Inputs
+from ..inputs.own_tokenizers import character_tokenizer
 from ..observables.registry import kinds
 from ..trajectory import Trajectory
 from ..trajectory.tokenizers import named_tokenizer
@@ -237,6 +238,8 @@ def _tokenizer(name: str, base: Path) -> Any:
     if own_code.is_own(name):
         return own_code.load(name, base)()
     folder = base / name
+    if folder.is_file():
+        return character_tokenizer(folder)
     return named_tokenizer(folder if folder.is_dir() else name)
 
 

@@ -14,6 +14,7 @@ from ..observables.arguments import check_kind
 from ..tasks import LabelledTexts, bundled_texts, document_files, load_texts, read_labelled
 from ..tasks.bundled import BUNDLED
 from ..trajectory import Trajectory
+from ..trajectory.findings import some
 
 
 def check_keys(where: str, table: Mapping[str, Any], allowed: Mapping[str, Any]) -> None:
@@ -162,7 +163,16 @@ def _labelled(where: str, table: Mapping[str, Any], base: Path) -> dict[str, Any
         "labels": data.labels,
         "documents": _first(data.documents, texts),
         "source": data.source,
+        "form": _form_of(data),
     }
+
+
+def _form_of(data: LabelledTexts) -> str:
+    """Return how many texts have each label, of five at most."""
+    if data.labels is None:
+        return ""
+    counts = [f"{label} ({count:,})" for label, count in data.balance.items()]
+    return f"labelled {some(counts)}"
 
 
 _READ: dict[str, Callable[[str, Mapping[str, Any], Path], dict[str, Any]]] = {

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from .. import activity
 from ..errors import ArgumentError
 
 
@@ -129,8 +130,8 @@ class LineProgress:
 
     def note(self, text: str) -> None:
         """Write one line."""
-        sys.stderr.write(f"{text}\n")
-        sys.stderr.flush()
+        activity.write(text)
+        activity.touch()
 
     def start(self, tasks: int, cells: int) -> None:
         """Report how much there is to do."""
@@ -187,6 +188,7 @@ class BarProgress:
             return
         self._task = self._bar.add_task(f"{cells} cells", total=tasks)
         self._bar.start()
+        activity.say(False)  # the bar moves
 
     def advance(self, label: str, cells: int, seconds: float) -> None:
         """Move the bar."""
@@ -196,6 +198,7 @@ class BarProgress:
     def finish(self) -> None:
         """Take the bar away."""
         if self._task is not None:
+            activity.say(True)
             self._bar.stop()
             self._bar.remove_task(self._task)
             self._task = None

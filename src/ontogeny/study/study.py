@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from .. import activity
 from ..errors import ArgumentError
 from ..inputs import Inputs
 from ..markup import html_block, html_table
@@ -28,8 +29,9 @@ from .folder.settings import (
     without_reference,
 )
 from .planning.examination import Examination
-from .planning.parts import Parts
+from .planning.parts import Parts, RunPart
 from .planning.plan import Plan, sum_of_plans
+from .planning.power import what_controls_decide
 from .planning.probe import Probe
 from .progress import Progress, chosen_progress
 from .results.result import merged
@@ -117,7 +119,7 @@ class Study:
             trajectory, controls, control_kind, control_steps, control_runs
         )
         settings = self._settings({})  # refuses a wrong option now, not after the first download
-        self._examination = Examination(trajectory, self.inputs, self.observables, settings)
+        self.examination = Examination(trajectory, self.inputs, self.observables, settings)
 
     @property
     def device(self) -> str:
@@ -180,9 +182,13 @@ class Study:
         """
         path = None if folder is None else Path(folder)
         frozen = without_reference(frozen_settings(path), rereference)
-        found, read = self._examination.of(path), VerifiedCellCache()
+        found, read = self.examination.of(path), VerifiedCellCache()
         parts = self._parts(path, found, read).made(self._settings(frozen), frozen)
         plan = sum_of_plans([part.plan for part in parts])
+        runs = dict.fromkeys(entry.run for entry in plan.entries if entry.run)
+        if len(plan.steps) > 1:
+            kinds = [observable.kind for observable in self.observables]
+            plan.notes += what_controls_decide(list(runs), kinds)
         plan.notes += _memory_notes(plan)
         plan.notes += repeated_texts(self.inputs)
         plan.notes += filter(None, [old_reference(self._reference, plan.steps, frozen)])
@@ -252,6 +258,14 @@ class Study:
         with entered(path, rereference, self._frozen, self._identity) as settings:
             return self._run(path, settings, executor, shown, max_revisions, keep_going)
 
+    def parts(self, folder: str | Path) -> list[RunPart]:
+        """Return the run and its control runs, as they are read in a folder."""
+        path, read = Path(folder), VerifiedCellCache()
+        hash_once(path, self.trajectory)
+        frozen = frozen_settings(path)
+        parts = self._parts(path, self.examination.of(path, keep=True), read)
+        return parts.made(self._settings(frozen), frozen)
+
     def _run(
         self,
         path: Path,
@@ -264,7 +278,7 @@ class Study:
         """Compute what is missing in a folder that this run has entered, and merge."""
         hash_once(path, self.trajectory)
         bounded, read = max_revisions is not None, VerifiedCellCache()
-        found = self._examination.of(path, keep=True, bounded=bounded)
+        found = self.examination.of(path, keep=True, bounded=bounded)
         frozen = frozen_settings(path)
         parts = self._parts(path, found, read).made(settings, frozen)
         for part in parts:
@@ -283,6 +297,7 @@ class Study:
             save_digests(parts)
             release_skeleton()
         summarise(parts, shown.note)
+        activity.now("putting the result together")
         tree = merged(path, parts, self.title, self._reference, problems, read)
         for finding in json.loads(tree.attrs["findings"]):
             shown.note(f"audit: {finding['message']}")

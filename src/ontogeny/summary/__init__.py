@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..units import Units
 from ..words.names import Names
-from .tables import NumberTable
+from .figures import NumberTable
 from .verdicts import with_verdicts
 
 __all__ = [

@@ -27,7 +27,7 @@ NUMBERED = ("concept", "line", "orthant", "cluster", "component", "direction", "
 
 NO_NULLS = ("line", "shuffled")
 """Kinds that end trained or go in trained directions: they are drawn, but judge nothing."""
-_BORROWED = 4
+BORROWED = 4
 """Most degrees of freedom that a row takes over from the others of its quantity.
 
 Layers differ in spread, and a run moves all of them, so that they are not independent draws. The
@@ -95,7 +95,7 @@ def of_controls(data: xr.Dataset, quantity: Quantity) -> Quantity:
 
 def _label(values: xr.DataArray) -> str:
     kinds = dict.fromkeys(kind_of(str(run)) for run in values["run"].values)
-    return f"{LABEL} ({', '.join(kinds)})"
+    return f"{LABEL} ({', '.join(kinds)})" if len(kinds) > 1 else LABEL
 
 
 def with_control_bands(
@@ -109,7 +109,7 @@ def with_control_bands(
     >>> data = xr.Dataset(values, {"step": [0, 1], "run": ["turned 0", "turned 1"]})
     >>> data, (figure,) = with_control_bands(data, [Curves("x", "X", value="x", series=None)])
     >>> figure.bands[0].label, data.x_control_high.values
-    ('control runs (turned)', array([4., 5.]))
+    ('control runs', array([4., 5.]))
     """
     drawn: list[Figure] = []
     for figure in figures:
@@ -245,7 +245,7 @@ def _predicted(own: np.ndarray, controls: np.ndarray, kinds: np.ndarray) -> np.n
         own_variance = np.where(freedom > 0, squares / freedom, 0.0)
     spread = np.sqrt(np.maximum(squares.sum() / total, own_variance))
     rounding = _ROUNDING * np.where(known, np.abs(controls), 0.0).max(1)
-    borrowed = np.minimum(total, freedom + _BORROWED)
+    borrowed = np.minimum(total, freedom + BORROWED)
     p_values = np.full(len(own), np.nan)
     for kind, offset in means.items():
         with np.errstate(invalid="ignore", divide="ignore"):

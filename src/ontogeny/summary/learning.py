@@ -81,27 +81,42 @@ def _by_luck(rows: xr.Dataset, floors: np.ndarray) -> np.ndarray:
         return np.full(rows.sizes["row"], np.nan)
     gains = gains_of_controls(rows)
     gain = (rows["better_sign"] * (rows["last_value"] - rows["first_value"])).values
-    squares, freedom = np.full(len(gain), np.nan), np.ones(len(gain))
-    kinds = np.array([kind_of(str(run)) for run in gains["run"].values])
-    for kind in dict.fromkeys(kinds):
-        of_kind = gains.isel(run=kinds == kind).values
-        if kind == MIRRORED:
-            of_kind = _luck_of_pairs(of_kind)
-        count = np.isfinite(of_kind).sum(1)
-        mean = np.where(count > 0, np.nansum(of_kind**2, axis=1) / np.maximum(count, 1), np.nan)
-        larger = ~(mean <= squares) & np.isfinite(mean)  # of several kinds the best luck counts
-        squares, freedom = np.where(larger, mean, squares), np.where(larger, count, freedom)
     texts = (floors / Z) ** 2
-    with np.errstate(invalid="ignore", divide="ignore"):
-        score = gain / np.sqrt(texts + squares)
-        known = freedom * (texts + squares) ** 2 / squares**2  # Satterthwaite
-        about_zero = t.sf(score, np.where(np.isnan(known), np.inf, known))
+    kinds = np.array([kind_of(str(run)) for run in gains["run"].values])
+    about_zero = np.full(len(gain), np.nan)
+    for kind in dict.fromkeys(kinds):  # of several kinds the best luck counts
+        of_kind = gains.isel(run=kinds == kind).values
+        luck = luck_of_pairs(of_kind) if kind == MIRRORED else of_kind
+        about_zero = np.fmax(about_zero, p_by_luck(gain, texts, luck))
+    if (kinds == MIRRORED).all():  # their luck has mean zero, and nothing else is asked
+        return about_zero
     half = rows["p_control_change"].values / 2
     about_mean = np.where(improved(rows), half, 1 - half)
     return np.where(np.isnan(half), np.nan, np.minimum(2 * np.fmin(about_zero, about_mean), 1.0))
 
 
-def _luck_of_pairs(gains: np.ndarray) -> np.ndarray:
+def p_by_luck(gain: np.ndarray, texts: np.ndarray, luck: np.ndarray) -> np.ndarray:
+    """Return how likely gains (rows,) are, one-sided, by two kinds of noise of mean zero.
+
+    Parameters
+    ----------
+    gain
+        (rows,) positive is better.
+    texts
+        (rows,) variance of the gain over texts.
+    luck
+        (rows, runs) what motion alone gains, NaN where unknown; without any, p is NaN.
+    """
+    count = np.isfinite(luck).sum(1)
+    squares = np.where(count > 0, np.nansum(luck**2, axis=1) / np.maximum(count, 1), np.nan)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        score = gain / np.sqrt(texts + squares)
+        known = count * (texts + squares) ** 2 / squares**2  # Satterthwaite
+        p_values: np.ndarray = t.sf(score, np.where(np.isnan(known), np.inf, known))
+    return p_values
+
+
+def luck_of_pairs(gains: np.ndarray) -> np.ndarray:
     """Return half the difference in each pair of a motion and its mirror image (rows, pairs).
 
     Their common part is harm: it is left out, so that unequal harm costs no power.

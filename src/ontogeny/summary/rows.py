@@ -18,8 +18,7 @@ from ..quantities import CONTROL, Quantity
 from . import verdicts
 from .controls import control_p_values, control_rows
 from .learning import lead_over_null, learned_p_values, not_improved, outside
-from .noise import change_floor
-from .reference import reference_index
+from .noise import change_floor, reference_index
 
 _OF_COURSE = (
     "half_step", "half_step_low", "half_step_high", "p_uncorrected", "smallest_p", "noise_known",

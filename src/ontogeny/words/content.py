@@ -98,6 +98,7 @@ class Content:
     headline: Mapping[str, Any] = field(default_factory=dict)
     problems: Problems = field(default_factory=Problems)
     levels: Levels = field(default_factory=Levels)
+    reference_step: int | None = None
 
     @property
     def one_model(self) -> bool:
@@ -151,6 +152,7 @@ def read_content(result: MergedResult) -> Content:
         headline=stated("headline", {}),
         problems=problems_of(tree),
         levels=Levels.of(tree),
+        reference_step=attrs.get("reference_step"),
     )
 
 

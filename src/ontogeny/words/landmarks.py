@@ -29,9 +29,10 @@ GAINS = ("frequencies", "before", "context")
 
 @dataclass(frozen=True)
 class Gain:
-    """What lowered the loss, and the interval in which half of that was done."""
+    """What lowered the loss, when half of that was done, and the interval of that step."""
 
     kind: str
+    step: float
     low: float
     high: float
 
@@ -200,7 +201,7 @@ def _line(content: Content, data: xr.Dataset, name: str, words: str) -> Line | N
 def _gains(data: xr.Dataset) -> tuple[Gain, ...]:
     """Return the gains that are sure, whichever texts are chosen."""
     gains = [
-        Gain(kind, *(_number(data, f"loss_half_{kind}{end}") for end in ("_low", "_high")))
+        Gain(kind, *(_number(data, f"loss_half_{kind}{end}") for end in ("", "_low", "_high")))
         for kind in GAINS
     ]
     return tuple(sorted((g for g in gains if math.isfinite(g.high)), key=lambda g: g.high))

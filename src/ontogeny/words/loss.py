@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from .formats import interval_text, joined, number, plural, sentence_start, step_text, value_range
+from .formats import joined, number, plural, step_text, value_range
 from .landmarks import Line, LossStory
 from .one_model import alike
-from .row_words import mean, values_words
+from .row_words import values_words
 
 _FELL = ("fell", "fell as controls", "undecided", "fell as renamed")
 
@@ -32,19 +32,22 @@ class Sentence:
     direction: str = ""
 
 
-def loss_heading(loss: LossStory, steps: Sequence[int]) -> str:
-    """Return what the loss passed, in order, or what became of it."""
+def loss_heading(loss: LossStory, steps: Sequence[int], halves: bool = True) -> str:
+    """Return what was learned, in order, or what became of the loss.
+
+    `halves` says when half of each gain was made, which runs that learned alike do not share.
+    """
     if loss.outcome == "fell":
-        return _passed_in_order(loss)
+        return _passed_in_order(loss, halves)
     better = _better_than(loss)
     if loss.outcome in ("still", "no course") and better:
-        return f"Better than {better} at the last checkpoint"
+        return f"It predicts better than {better} at the last checkpoint"
     if loss.outcome == "unjudged":
         if better:
-            return f"Better than {better}; too few checkpoints to say since when"
+            return f"It predicts better than {better}; too few checkpoints to say since when"
         return f"{plural(len(steps), 'checkpoint')}: too few to tell a course"
     return {
-        "fell as controls": "Not shown that the loss fell by more than in control runs",
+        "fell as controls": "The loss is not shown to have fallen by more than in control runs",
         "undecided": "The loss fell by more than in every control run, too few to decide",
         "fell as renamed": "The loss fell, and is not shown to have learned these words",
         "rose": "The loss rose: the model predicts worse than at first",
@@ -53,7 +56,7 @@ def loss_heading(loss: LossStory, steps: Sequence[int]) -> str:
     }[loss.outcome]
 
 
-def _passed_in_order(loss: LossStory) -> str:
+def _passed_in_order(loss: LossStory, halves: bool) -> str:
     """Return what the loss passed, first things first; both need their interval over texts."""
     words = loss.lines.get("unigram")
     if words is None:
@@ -63,29 +66,36 @@ def _passed_in_order(loss: LossStory) -> str:
     if loss.uses_context is None:
         return "The loss fell below that of word frequencies"
     if not loss.uses_context:
-        return "How often words occur, and no sure use of what stands around them"
+        return "It learned word frequencies, with no sure use of context"
     if words.state == "at every step":
-        return f"Better than {words.words} from the first checkpoint on"
-    return _gains_in_order(loss)
+        passed = [line.words for line in loss.lines.values() if line.state == "passed"]
+        if passed:
+            return f"It passed the loss of {passed[-1]} during the run"
+        return f"Its loss fell from {values_words(loss.first, loss.last)}"
+    return _gains_in_order(loss, halves)
 
 
-def _gains_in_order(loss: LossStory) -> str:
-    """Return what lowered the loss, in order where the intervals of the halves are apart."""
+def _gains_in_order(loss: LossStory, halves: bool) -> str:
+    """Return what was learned, in order where the intervals of the halves are apart."""
     pairs = any(gain.kind == "before" for gain in loss.gains)
-    around = "before" if "bigram" in loss.lines else "around"
     words = {
-        "frequencies": "how often words occur",
-        "before": "which follow which",
-        "context": f"more of what stands {around}" if pairs else f"what stands {around} them",
+        "frequencies": "word frequencies",
+        "before": "which token follows which",
+        "context": "more of the context" if pairs else "context",
     }
     gains = [words[gain.kind] for gain in loss.gains]
     if not any(gain.kind == "frequencies" for gain in loss.gains):
-        return f"Better than {_better_than(loss)}"
+        return f"It predicts better than {_better_than(loss)}"
     if all(gain.kind == "frequencies" for gain in loss.gains):
-        return sentence_start(" and ".join([*gains, words["context"]]))
+        return f"It learned {' and '.join([*gains, words['context']])}"
     if len(gains) > 1 and all(a.high <= b.low for a, b in pairwise(loss.gains)):
-        return f"First {', then '.join(gains)}"
-    return sentence_start(joined(gains))
+        if halves:
+            steps = ["step " * (not i) + step_text(each.step) for i, each in enumerate(loss.gains)]
+            gains = [f"{gain} (half by {at})" for gain, at in zip(gains, steps, strict=True)]
+        first, *later = gains
+        first = first.replace("word frequencies", "word frequencies first")
+        return f"It learned {', then '.join([first, *later])}"
+    return f"It learned {joined(gains)}"
 
 
 def _better_than(loss: LossStory) -> str:
@@ -102,24 +112,23 @@ def _better_than(loss: LossStory) -> str:
     return passed
 
 
-def ability(loss: LossStory | None) -> Sentence:
+def ability(loss: LossStory | None, running: bool = False) -> Sentence:
     """Say what the model can do, against a blind guess and against frequencies."""
     if loss is None:
         return Sentence("The loss was not measured,", "so what the model can predict is not known.")
-    ends = values_words(loss.first, loss.last)
-    verb = "fell" if loss.outcome in _FELL else "rose" if loss.outcome == "rose" else "went"
-    course = f"The loss {verb} from {ends} {loss.units}".rstrip() + "."
-    if loss.first == loss.last or not ends:
-        course = f"The loss is {number(loss.last)} {loss.units}".rstrip() + "."
+    course = ""
     if loss.rises:
-        at = f"It was lowest, {number(loss.best, 0.01)}, at step {step_text(loss.best_step)}"
-        course += f" {at}, and rose by {number(loss.last - loss.best, 0.01)} since."
+        at = f"Its loss was lowest, {number(loss.best, 0.01)}, at step {step_text(loss.best_step)}"
+        course = f"{at}, and rose by {number(loss.last - loss.best, 0.01)} since."
     if math.isfinite(loss.lost_after):
-        course += f" After step {step_text(loss.lost_after)} it was not measured or not finite."
-    if math.isfinite(loss.uniform):
-        course += f" A blind guess costs {number(loss.uniform, 0.1)}."
-    lines = [course, *map(_line_words, loss.lines.values()), _context_words(loss)]
-    side = {"fell": "falls", "rose": "rises"}.get(verb, "")
+        lost = f"After step {step_text(loss.lost_after)} the loss was not measured or not finite."
+        course = f"{course} {lost}".strip()
+    lines = [
+        course,
+        *(_line_words(line, running) for line in loss.lines.values()),
+        _context_words(loss),
+    ]
+    side = "falls" if loss.outcome in _FELL else "rises" if loss.outcome == "rose" else ""
     return Sentence(_ability_lead(loss), " ".join(filter(None, lines)), direction=side)
 
 
@@ -146,11 +155,11 @@ def _ability_lead(loss: LossStory) -> str:
 def one_model_heading(loss: LossStory) -> str:
     """Return what one checkpoint is surely better than, or that it is not surely better."""
     if better := _better_than(loss):
-        return f"Better than {better}"
+        return f"It predicts better than {better}"
     words = loss.lines.get("unigram")
     if words is not None and words.passed:
-        return f"A loss below that of {words.words}; use of context is not shown"
-    return "Not surely better than " + (words.words if words else "a blind guess")
+        return f"Its loss is below that of {words.words}; use of context is not shown"
+    return "It is not surely better than " + (words.words if words else "a blind guess")
 
 
 def of_one_model(loss: LossStory) -> Sentence:
@@ -170,19 +179,14 @@ def of_one_model(loss: LossStory) -> Sentence:
     return Sentence(f"{one_model_heading(loss)}.", text)
 
 
-def _line_words(line: Line) -> str:
-    """Say when the loss passed a line, or that it did not."""
+def _line_words(line: Line, running: bool) -> str:
+    """Say that the loss did not surely pass a line; when it did, the numbers below say."""
     level = f"{number(line.level, 0.1)}, the loss of {line.words}"
-    if line.state == "passed":
-        between = interval_text(line.low, line.high).replace("–", " and ")
-        when = f"Between steps {between}" if between else f"At step {step_text(line.high)}"
-        return f"{when} it passed {level}."
     return {
-        "at every step": f"It is below {level}, at every step that was measured.",
-        "unsure": f"It ends below {level}, on these texts, but not surely on others.",
-        "left": f"It does not stay below {level}.",
-        "never": f"It is never below {level}.",
-    }[line.state]
+        "unsure": f"Its loss ends below {level}, on these texts, but not surely on others.",
+        "left": f"Its loss does not stay below {level}.",
+        "never": f"Its loss is {'not yet' if running else 'never'} below {level}.",
+    }.get(line.state, "")
 
 
 def _context_words(loss: LossStory) -> str:
@@ -191,23 +195,20 @@ def _context_words(loss: LossStory) -> str:
     if words is None:
         return ""
     if not words.passed:
-        why = "It does not surely use what stands around a token"
-        return f"{why}: the mean of its predictions, the same in every place, costs {_cost(words)}."
+        why = "It does not surely use context"
+        return f"{why}: its average prediction, without any, costs {number(words.level, 0.1)}."
     if pairs is not None and not pairs.passed:
         why = "It does not surely use more than the token before"
-        return f"{why}: the mean of its predictions after each token costs {_cost(pairs)}."
-    return f"The mean of its predictions, the same in every place, would cost {_cost(words)}."
-
-
-def _cost(line: Line) -> str:
-    return number(line.level, 0.1)
+        cost = number(pairs.level, 0.1)
+        return f"{why}: the mean of its predictions after each token costs {cost}."
+    cost = number(words.level, 0.1)
+    gain = f"{number(words.level - loss.last, 0.1)} {loss.units.split(' per ')[0]}".strip()
+    average = f"Its average prediction, without context, would cost {cost}"
+    return f"{average}: the other {gain} come from context."
 
 
 def control_loss(loss: LossStory | None) -> str:
-    """Say from what to what the loss went in control runs."""
-    ends = [pair for pair in loss.controls if all(map(math.isfinite, pair))] if loss else []
-    if not ends:
-        return ""
-    first = number(mean([pair[0] for pair in ends]), 0.1)
-    last = value_range([pair[1] for pair in ends], lambda value: number(value, 0.1))
-    return f"the loss went from {first} to {last}"
+    """Say to what the loss went in control runs."""
+    ends = [pair[1] for pair in loss.controls if all(map(math.isfinite, pair))] if loss else []
+    last = value_range(ends, lambda value: number(value, 0.1)) if ends else ""
+    return f"their loss went to {last}" if last else ""

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from .content import Content
-from .formats import control_runs, its, mid_sentence, plural, sentence_start, step_text
+from .controls import explained
+from .formats import control_runs, its, joined, mid_sentence, plural, sentence_start, step_text
 from .levels import VERDICTS, Levels
 from .order import order_sentence, ordered_rows, owner
 from .row_words import (
@@ -51,8 +52,11 @@ class Overview:
         return direction(self.named[0]) if self.named else ""
 
 
-def overview(content: Content) -> Overview:
-    """Say what was learned and what changed, from what to what, and how sure that is."""
+def overview(content: Content, introduced: bool = False) -> Overview:
+    """Say what was learned and what changed, from what to what, and how sure that is.
+
+    `introduced` is whether it has been said before what control runs are.
+    """
     if content.headline:  # a comparison of runs says itself what they show together
         return _of_headline(content.headline)
     if content.one_model and not any(node.role == "claims" for node in content.nodes):
@@ -67,7 +71,8 @@ def overview(content: Content) -> Overview:
     details = (
         *_failed(content),
         *_basis(rows, fair, content.levels),
-        *_controls(content),
+        *_reference(content),
+        *_controls(content, introduced),
         *_weight_change(content.rows),
     )
     return Overview(
@@ -306,8 +311,9 @@ def _basis(rows: Sequence[Row], fair: Sequence[Row], levels: Levels) -> list[str
     left = [row for row in rows if not row.judgeable]
     few, unknown = (sum(row.noise_known is known for row in left) for known in (True, False))
     if few and fair:
-        rest = "or jitter with memory looks the same"
-        sentences.append(f"Too few checkpoints to judge {plural(few, 'row')}, {rest}.")
+        rest = "noise that is correlated between checkpoints could look like"
+        verb, them = ("was", "it") if few == 1 else ("were", "them")
+        sentences.append(f"{plural(few, 'row')} {verb} not judged: {rest} {them}.")
     if unknown:
         why = "the noise was not measured"
         sentences.append(f"{plural(unknown, 'row')} could not be judged: {why}.")
@@ -324,7 +330,10 @@ def _tests(fair: Sequence[Row], levels: Levels) -> list[str]:
     if math.isnan(levels.change):
         return [f"{words}."]
     if all(row.p_value <= levels.change for row in fair if row.changed and not row.beyond):
-        words += f" at α = {levels.change:g}, p corrected by Holm’s method {over}"
+        words += f" against chance at α = {levels.change:g}"
+        if math.isfinite(levels.control) and any(row.controls for row in fair):
+            words += f" and against control runs at {levels.control:g}"
+        words += f", p corrected by Holm’s method {over}"
     alone = sum(row.beyond and not row.p_value <= levels.change for row in fair)
     if not alone:
         return [f"{words}."]
@@ -343,12 +352,28 @@ def _failed(content: Content) -> list[str]:
     return [f"{lost:,} of {plural(all_of_them, 'observable')} failed and {verb} not counted."]
 
 
-def _controls(content: Content) -> list[str]:
-    """Say which control runs there are, and how many rows were not measured in them."""
+def _reference(content: Content) -> list[str]:
+    """Say which checkpoint distances are measured to."""
+    step = content.reference_step
+    if step is None or all(row.own_value for row in content.rows):
+        return []
+    place = {content.steps[-1]: "last ", content.steps[0]: "first "}.get(step, "")
+    return [f"Distances are measured to the reference step, the {place}checkpoint ({step:,})."]
+
+
+def _controls(content: Content, introduced: bool) -> list[str]:
+    """Say what control runs are, and how many rows were not measured in them."""
     if not content.controls:
         return []
-    names = ", ".join(filter(None, content.controls))
-    sentences = [f"Control run{'s' * (len(content.controls) > 1)} to compare with: {names}."]
+    count = len(content.controls)
+    sentences = [f"There {'is' if count == 1 else 'are'} {plural(count, 'control run')}."]
+    if not introduced:
+        sentences.append(explained(content, "Control runs" if count > 1 else "Such runs"))
+    if any(float(node.dataset.get("loss_trained_start", 0)) for node in content.nodes):
+        sentences.append(
+            "The first checkpoint is no initialisation, and motion harms what it knows: what lies "
+            "beyond motion may be no more than unharmed."
+        )
     without = sum(row.judgeable and not row.controlled for row in counted_rows(content.rows))
     if without:
         verb = "was" if without == 1 else "were"
@@ -357,11 +382,12 @@ def _controls(content: Content) -> list[str]:
 
 
 def _weight_change(rows: Sequence[Row]) -> list[str]:
-    moving = [row.changed for row in rows if row.role == "motion"]
+    moving = [row for row in rows if row.role == "motion"]
     if not moving:
         return []
-    changed = f"{sum(moving):,} of {plural(len(moving), 'row')}"
+    changed = f"{sum(row.changed for row in moving):,} of {plural(len(moving), 'row')}"
+    what = joined([mid_sentence(name) for name in dict.fromkeys(row.quantity for row in moving)])
     return [
-        f"The weights changed in {changed} that follow them.",
-        "Moving weights need not change what the model does, so they are not counted.",
+        f"Of weights, {what} changed in {changed}.",
+        "That says neither how far they moved nor what the model does, so it is not counted.",
     ]

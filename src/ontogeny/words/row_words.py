@@ -39,7 +39,7 @@ STATES = {
     "within": "changed, no more than controls",
     "compared with too few": "changed; too few control runs to compare with",
     "uncontrolled": "changed; not compared with controls",
-    "few": "too few checkpoints to judge, or jitter with memory looks the same",
+    "few": "not judged, noise that is correlated between checkpoints could look the same",
     "unmeasured": "not judged, noise not measured",
     "none": "not distinguishable from chance and noise",
     "motion": "weight change",

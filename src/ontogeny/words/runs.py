@@ -15,6 +15,7 @@ from ..trees import MergedResult, as_tree
 from .formats import joined, mid_sentence, sentence_start, value_range
 from .levels import VERDICTS
 from .row_words import STATES, UNCONTROLLED
+from .shared_concepts import shared_sentences
 
 _WORDS = {"learned": STATES["learned"], "beyond": STATES["beyond"], "changed": "changed"}
 _ENDS = ("", "_low", "_high")
@@ -267,6 +268,8 @@ def summary_lines(tree: MergedResult) -> list[str]:
     nodes = [child.to_dataset() for child in compared.subtree if child is not compared]
     own = [node for node in nodes if node.attrs.get("role") != "runs"]
     lines = [line(group) for node in own for group in groups_of(node)]
+    if "shared-concepts" in compared.children:
+        lines += shared_sentences(compared["shared-concepts"].to_dataset())
     runs = compared["runs"].to_dataset()
     controls = dict(zip(map(str, runs.run.values), runs.controls.values > 0, strict=True))
     return [*lines, *filter(None, [control_words(controls)])]

@@ -11,8 +11,11 @@ import numpy as np
 import xarray as xr
 
 from ..quantities import Quantity
-from .formats import fine_step, value_range
+from .formats import fine_step, joined, value_range
 from .rows import Row, read_rows
+
+FEW = 4
+"""Rows that a sentence names one by one."""
 
 NO_CONTROL = "No control was run: one that moved as far and learned nothing may look the same."
 
@@ -100,7 +103,7 @@ def _of_rows(rows: Sequence[Row], subject: str, data: xr.Dataset, quantity: Quan
         sentences.append(f"{subject}: too few checkpoints to judge {some}.")
     if memory:
         sentences.append(
-            f"{subject}: jitter with memory would give the same curve in "
+            f"{subject}: noise that is correlated between checkpoints could give the same curve in "
             f"{_share(memory, rows)}, so that no verdict is given."
         )
     if not unjudged and not changed:
@@ -200,7 +203,11 @@ def _control(rows: Sequence[Row], data: xr.Dataset) -> list[str]:
         every = "" if all(r.outside for r in rows) else f" in {_share(outside, rows)}"
         more = f"more than every control run gives{every}, but not shown to be beyond motion"
         return [f"That is {more}: {ends}."]
-    return [f"It is beyond motion in {_share(beyond, rows)}: {ends}."]
+    apart, others = ([row for row in rows if bool(row.beyond) is past] for past in (True, False))
+    own = _changes([control.run_change for row in apart for control in row.controls])
+    theirs = _changes([control.change for row in apart for control in row.controls])
+    than = f"this is more than in control runs ({own} against {theirs})"
+    return [f"In {_places(apart)} {than}, and so beyond motion; in {_places(others)} it is not."]
 
 
 def _changes(values: Sequence[float]) -> str:
@@ -216,6 +223,18 @@ def _share(part: int, rows: Sequence[Row], of: Sequence[Row] | None = None) -> s
     if part == len(rows):
         return f"{'both' if part == 2 else f'all {part}'} {kind}"
     return f"{part} of {len(rows)} {kind}"
+
+
+def _places(rows: Sequence[Row]) -> str:
+    """Return the names of the rows: ``layers 0 to 2 and 5``, or those of few, or their number."""
+    depths = [row.short_layer.removeprefix("layer ") for row in rows]
+    if not all(depth.isdigit() for depth in depths):
+        names = list(dict.fromkeys(row.short_layer or row.label for row in rows))
+        return joined(names) if len(names) <= FEW else f"{len(rows)} {_kind(rows)}"
+    numbers = sorted({int(depth) for depth in depths})
+    if len(numbers) > 2 and numbers[-1] - numbers[0] == len(numbers) - 1:
+        return f"layers {numbers[0]} to {numbers[-1]}"
+    return f"layer{'s' * (len(numbers) > 1)} {joined([str(n) for n in numbers])}"
 
 
 def _kind(rows: Sequence[Row]) -> str:

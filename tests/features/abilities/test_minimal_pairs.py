@@ -7,15 +7,16 @@ import pytest
 import torch
 
 import ontogeny as og
+from helpers import english_pairs
 from helpers.family_models import build
 from ontogeny.capture.predictor import Predictor
 from ontogeny.errors import ArgumentError
 from ontogeny.features.abilities.intervals import above_chance, course_of, effective_count
 from ontogeny.features.abilities.pairs import contrasts, liking, pairs_of
-from ontogeny.features.abilities.records import read_records
 from ontogeny.features.abilities.token_texts import TokenTexts, tokenised
 from ontogeny.observables import MinimalPairs
 from ontogeny.tasks import train_tokenizer
+from ontogeny.tasks.records import read_records
 
 MASK = 4
 
@@ -100,9 +101,20 @@ def test_blimp_fields_and_its_prefix_method(tmp_path):
     assert (part.before_right, part.right, part.wrong) == ("Ann has", " really", " ever")
 
 
+def test_bundled_pairs_are_those_of_their_templates():
+    pairs, left_out = MinimalPairs()._pairs()
+    assert [(pair.right, pair.wrong, pair.group) for pair in pairs] == english_pairs.rows()
+    assert not left_out and len(set(pairs)) == 690
+    contrast, turned = contrasts(pairs)
+    names = np.array([pair.group for pair in pairs])
+    likings = {g: liking(contrast[names == g], turned[names == g]) for g in set(names)}
+    assert likings.pop("adjective before noun") == 1.0  # the same words in another order
+    assert max(likings.values()) == 0.5
+
+
 def test_a_liking_for_one_word_is_worth_one_example_each_way():
     rows = [{"right": "he is", "wrong": "he are"}, {"right": "we are", "wrong": "we is"}] * 20
-    from ontogeny.features.abilities.records import Records
+    from ontogeny.tasks.records import Records
 
     pairs, _ = pairs_of(Records("a.jsonl", tuple(enumerate(rows, 1))), "sentence")
     contrast, turned = contrasts(pairs)

@@ -8,8 +8,7 @@ import ontogeny as og
 from helpers.family_models import build, inputs_of
 from helpers.hand_made_heads import HEADS, HandMadeModel
 from ontogeny.errors import ArgumentError, LayerMatchError, NonFiniteError
-from ontogeny.features.circuits.reading import HeadScores
-from ontogeny.features.circuits.scores import head_scores
+from ontogeny.features.circuits.reading import HeadScores, head_scores
 from ontogeny.features.circuits.sequences import ordinary_tokens, random_sequences, sequences_for
 from ontogeny.observables import AttentionHeads
 

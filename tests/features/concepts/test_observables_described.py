@@ -144,9 +144,12 @@ def test_without_an_untrained_model_nothing_is_named_and_the_reason_is_given(tmp
     data = tree["joint-concepts"].to_dataset()
     assert (data.name.values == "").all() and np.isfinite(data.concentration.values).all()
     assert np.isnan(data.named.values).all() and "named" not in tree["concepts-ica"]
-    assert "no step 0" in str(data.unnamed_because.values[0])
+    assert "no initialisation" in str(data.unnamed_because.values[0])
     (sentence,) = [w for w in json.loads(data.attrs["statements"]) if "get a name" in w]
-    assert "no step 0" in sentence and "no step 0" in tree.concept("joint-concepts").reason
+    assert (
+        "no initialisation" in sentence
+        and "no initialisation" in tree.concept("joint-concepts").reason
+    )
     assert (tree["concepts-ica"]["name"].values == "").all()
     assert "No names from tokens" in str(tree.concept.table("joint-concepts"))
 
@@ -164,7 +167,7 @@ def test_latents_of_the_untrained_model_that_never_fire_do_not_lower_the_limit()
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(lookup_texts().sample().text.size, 3)) @ rng.normal(size=(3, WIDTH))
     observable = joint(n_concepts=12)
-    codes = observable._untrained_codes(torch.from_numpy(rows).float())
+    codes = observable.untrained_codes(torch.from_numpy(rows).float())
     assert codes.shape[1] == 12 and codes.any(axis=0).sum() == 3
 
     class Run:
@@ -172,7 +175,7 @@ def test_latents_of_the_untrained_model_that_never_fire_do_not_lower_the_limit()
             return {observable.needs()[0]: {"out": torch.from_numpy(rows).float()},
                     needs.InputSet(None): lookup_texts()}  # fmt: skip
 
-    found = observable._describer.untrained(Run(), observable._untrained_codes)
+    found = observable._describer.untrained(Run(), observable.untrained_codes)
     assert found.by_layer["out"].shape == (3,) and (found.by_layer["out"] > 0).all()
     none = observable._describer.untrained(Run(), lambda A: np.zeros((len(A), 12)))
     assert "out" not in none.by_layer and "none of its latents fires" in none.because("out")

@@ -126,7 +126,8 @@ def test_what_the_page_draws_and_says(folder, node):
     assert "Born during the run" in about["layers.0"]
     assert "Born" not in about["layers.1"] and "Gone" not in about["layers.1"]
     assert [str(row) for row in node.row.values] == [
-        "layers.0 · readable latents", "layers.1 · readable latents"
+        "layers.0 · readable latents", "layers.1 · readable latents",
+        "layers.0 · meaning", "layers.1 · meaning",
     ]  # fmt: skip
     changed = dict(zip(node.row_layer.values, node.changed.values, strict=True))
     assert not changed["layers.1"]

@@ -22,7 +22,7 @@ from ontogeny.geometry import (
     shuffled_increments_null,
     variance_rank,
 )
-from ontogeny.geometry.spectra import centred, descending_eigenvalues
+from ontogeny.geometry.rank import centred, descending_eigenvalues
 
 HIGH = 16_384
 

@@ -17,8 +17,8 @@ from ontogeny.needs import Gradients, Need
 from ontogeny.observables.base import Observable
 from ontogeny.observables.catalogued import PresetEntry, Presets
 from ontogeny.quantities import Quantity
+from ontogeny.summary.figures import along
 from ontogeny.summary.noise import Z
-from ontogeny.summary.tables import along
 from ontogeny.words.names import Names
 
 from ..updates.commutators import METHODS, Commutator

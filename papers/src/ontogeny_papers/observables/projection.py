@@ -13,7 +13,7 @@ import xarray as xr
 from ontogeny import geometry
 from ontogeny.capture.blocks import WeightBlock
 from ontogeny.errors import ArgumentError, CheckpointError, NonFiniteError, check_whole
-from ontogeny.features.weights.parameters import block_values, parameter_blocks
+from ontogeny.features.weights.norms import block_values, parameter_blocks
 from ontogeny.figures import Section
 from ontogeny.observables.base import Run
 from ontogeny.quantities import Quantity

@@ -11,8 +11,8 @@ from scipy.special import softmax
 
 from ontogeny.arrays import matrix, to_numpy
 from ontogeny.errors import ArgumentError, check_choice, check_texts, check_whole
+from ontogeny.features.wordspace.class_costs import as_frequent, renamings
 from ontogeny.features.wordspace.order import first_crossing
-from ontogeny.features.wordspace.renaming import as_frequent, renamings
 
 from .objectives import check_support
 

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ...errors import ArgumentError, check_choice, check_number, check_whole
-from ..checks import check_seed
+from ..iteration import check_seed
 from .codes import METHODS, TRAINED, Fits, fitted_codes
 from .decoding import Decoded, Tokens
 from .intervals import found_again

@@ -121,7 +121,7 @@ def lives(
         gone=gone,
         settled=_settled(effective, gone),
         steady=concept & (effective >= HALF * effective.max(axis=0)).all(axis=0),
-        confirmed=_confirmed(readable >= threshold - SECOND, start),
+        confirmed=confirmed(readable >= threshold - SECOND, start),
         grown_out_of=grown,
         inside=inside,
         own=own,
@@ -194,7 +194,7 @@ def _grown_out_of(
     return int(older[mean.argmax()]) if len(older) and mean.max() > SAME else -1
 
 
-def _confirmed(readable: np.ndarray, start: np.ndarray) -> np.ndarray:
+def confirmed(readable: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Return (r,) whether latents stay readable (S, r) after their start."""
     S, each = len(readable), np.arange(len(start))
     row = np.zeros((S + 2, len(start)), dtype=int)  # how often in a row, from each checkpoint on

@@ -16,15 +16,16 @@ from ...figures import Figure, Section
 from ...observables.base import Run
 from ...observables.of_predictions import OfPredictions
 from ...quantities import Quantity
+from ...tasks.records import cached_records, digest_of
 from ...words.names import Names
 from .groups import GROUP_NAMES, group_table, group_words, with_courses
 from .ngrams import ORDER, ngram_scores
-from .pairs import Pair, contrasts, is_pairs, pairs_of, said_of
-from .records import cached_records, digest_of
+from .pairs import Pair, contrasts, pairs_of, said_of
 from .token_texts import TokenTexts, tokenised
 
 log = logging.getLogger("ontogeny.abilities")
 METHODS = ("sentence", "prefix")
+BUNDLED = Path(__file__).with_name("english.csv")
 TRIED = 8  # pairs of a dry run
 
 
@@ -39,9 +40,10 @@ class MinimalPairs(OfPredictions):
 
     Parameters
     ----------
-    files
-        JSON lines, CSV or TSV, with a ``right`` and a ``wrong`` text and, where there is one, a
-        ``group``; files of BLiMP as they are.
+    examples
+        Files: JSON lines, CSV or TSV, with a ``right`` and a ``wrong`` text and, where there is
+        one, a ``group``; files of BLiMP as they are. Without, 23 groups of 30 English pairs that
+        come with the package.
     method
         ``"sentence"`` or ``"prefix"``: BLiMP's one-prefix and two-prefix methods.
     per_token
@@ -56,11 +58,11 @@ class MinimalPairs(OfPredictions):
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "pairs.jsonl"
     >>> _ = file.write_text('{"right": "the dogs run", "wrong": "the dogs runs"}')
-    >>> MinimalPairs(str(file)).arguments()["files"]
+    >>> MinimalPairs(str(file)).arguments()["examples"]
     ('pairs.jsonl',)
     """
 
-    files: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
     method: str = "sentence"
     per_token: bool = False
     on: str | None = None
@@ -71,8 +73,7 @@ class MinimalPairs(OfPredictions):
     price: ClassVar[str] = (
         "one pass over both texts of each pair at each step; of a masked model one for each token"
     )
-    file_arguments: ClassVar[tuple[str, ...]] = ("files",)
-    form: ClassVar[str] = "minimal pairs"
+    file_arguments: ClassVar[tuple[str, ...]] = ("examples",)
     kept: ClassVar[tuple[str, ...]] = (
         *("group_of_pair", "right_text", "wrong_text", "contrast", "turned_contrast"),
         *("tokens_right", "tokens_wrong", "right_ngrams", "left_out"),
@@ -122,32 +123,39 @@ class MinimalPairs(OfPredictions):
         **GROUP_NAMES,
     }
 
-    @staticmethod
-    def recognises(fields: Sequence[str]) -> bool:
-        """Return whether records with these fields are pairs."""
-        return is_pairs(fields)
-
     def check(self) -> None:
         """Refuse files without a pair; say what is left out of others."""
         check_choice("method", self.method, METHODS)
         if left_out := said_of(self._pairs()[1]):
             log.warning("%s", left_out)
 
+    def files_read(self) -> Sequence[str | Path]:
+        """Return none: `arguments` tells what they hold, wherever they lie."""
+        return ()
+
     def arguments(self) -> dict[str, Any]:
         """Return the fields; of files their names, and a digest of what they hold."""
-        names = tuple(Path(path).name for path in self.files)
-        return {**super().arguments(), "files": names, "content": digest_of(self.files)}
+        names = tuple(Path(path).name for path in self.examples)
+        return {**super().arguments(), "examples": names, "content": digest_of(self._paths)}
+
+    def files(self) -> Sequence[str | Path]:
+        """Return none: the digest is among the arguments, so that a moved file stays the same."""
+        return ()
+
+    @property
+    def _paths(self) -> tuple[str, ...]:
+        return self.examples or (str(BUNDLED),)
 
     def _pairs(self) -> tuple[list[Pair], list[str]]:
         pairs, left_out = [], []
-        for path in self.files:
+        for path in self._paths:
             some, problems = pairs_of(cached_records(path, digest_of([path])), self.method)
             pairs += some
             left_out += problems
         if not pairs:
             raise ArgumentError(
-                "files must hold pairs, with the fields right and wrong (or sentence_good and "
-                f"sentence_bad, good and bad); {said_of(left_out) or 'none is named.'}"
+                "examples must hold pairs, with the fields right and wrong (or sentence_good and "
+                f"sentence_bad, good and bad); {said_of(left_out)}"
             )
         return pairs, left_out
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError
-from .records import Records, group_of, named, some_of, text_of
+from ...tasks.records import Records, group_of, named, some_of, text_of
 
 RIGHT = ("sentence_good", "right", "good", "correct", "grammatical", "acceptable")
+_MARKS = re.compile(r"\w+|[^\w\s]")  # words, and marks apart from them
 WRONG = ("sentence_bad", "wrong", "bad", "incorrect", "ungrammatical", "unacceptable")
 
 
@@ -27,17 +29,6 @@ class Pair:
     where: str
     before_right: str = ""
     before_wrong: str = ""
-
-
-def is_pairs(fields: Sequence[str]) -> bool:
-    """Return whether records with these fields are pairs.
-
-    Examples
-    --------
-    >>> is_pairs(["sentence_good", "sentence_bad", "UID"]), is_pairs(["text", "label"])
-    (True, False)
-    """
-    return named(fields, RIGHT) is not None and named(fields, WRONG) is not None
 
 
 def pairs_of(records: Records, method: str) -> tuple[list[Pair], list[str]]:
@@ -115,7 +106,7 @@ def contrasts(pairs: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray]:
     numbers: dict[Any, int] = {}
     keys = []
     for place, pair in enumerate(pairs):
-        right, wrong = (Counter(text.lower().split()) for text in (pair.right, pair.wrong))
+        right, wrong = (Counter(_MARKS.findall(text.lower())) for text in (pair.right, pair.wrong))
         if pair.before_right != pair.before_wrong:
             right, wrong = Counter(pair.before_right.split()), Counter(pair.before_wrong.split())
         sides = tuple(

@@ -5,8 +5,6 @@ PUBLIC = {
         "similarities": ["cka", "cka_of_grams", "mutual_neighbours", "pwcca", "svcca"],
     },
     "observables": {
-        "between_layers": ["LayerSimilarity"],
-        "between_steps": ["StepSimilarity"],
         "decay": ["ActivationDecay"],
         "dimensions": ["EffectiveDimensions"],
         "similarity": ["Similarity"],

@@ -14,7 +14,7 @@ from scipy.linalg import eigvalsh_tridiagonal
 
 from ... import geometry
 from ...figures import Section
-from ...geometry.spectra import centred
+from ...geometry.rank import centred
 from ...observables.base import Reading, by_layer
 from ...observables.catalogued import SOME_LAYERS, PresetEntry, Presets
 from ...observables.of_activations import OfSampledActivations

@@ -17,8 +17,7 @@ from ...quantities import Measured, Quantity
 from ...words.names import Names
 from ...words.one_model import alike, is_one_model
 from .initial import at_first_step
-from .reading import HeadReading, HeadScores
-from .scores import SCORES
+from .reading import SCORES, HeadReading, HeadScores
 
 _SCORED = ("head_score", "strongest_score")
 _NULLS = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,11 +14,59 @@ from ...capture.collect import feed
 from ...capture.forward import eager_attention
 from ...capture.layers import match_attention
 from ...capture.maps import MapCollector
-from ...errors import NonFiniteError
+from ...errors import ArgumentError, NonFiniteError, check_whole
 from ...inputs.batches import Batch
 from ...needs import Need, Source
-from .scores import SCORES, head_scores
 from .sequences import RandomSequences, sequences_for
+
+SCORES = ("previous-token", "duplicate-token", "induction")
+"""What `head_scores` returns, in this order."""
+
+
+def head_scores(maps: Any, period: int) -> tuple[Any, Any, Any]:
+    """Return the three scores of attention maps on sequences whose second half repeats the first.
+
+    Parameters
+    ----------
+    maps
+        (..., 2 p, 2 p) attention of each query (rows) to each key (columns). Tokens around the
+        sequence, such as a start token, are cut off; what they are given counts as given elsewhere.
+    period
+        p, the length of one half.
+
+    Returns
+    -------
+    tuple of arrays of shape (...)
+        Mean attention of a token to the token before it (previous-token score); of a token of the
+        second half to its copy in the first (duplicate-token score); and to the token after that
+        copy (induction score, also called prefix-matching score).
+
+    Raises
+    ------
+    ArgumentError
+        If the maps are not of that shape, or the period is below 3, where scores coincide.
+
+    Notes
+    -----
+    C. Olsson et al., *In-context learning and induction heads*, 2022, "Head activation evaluators".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> maps = np.zeros((6, 6))
+    >>> maps[np.arange(3, 6), np.arange(1, 4)] = 1.0  # each looks at what followed its copy
+    >>> [float(score) for score in head_scores(maps, 3)]
+    [0.0, 0.0, 1.0]
+    """
+    check_whole("period", period, 3)
+    if tuple(maps.shape[-2:]) != (2 * period, 2 * period):
+        raise ArgumentError(
+            f"maps must have the shape (..., {2 * period}, {2 * period}) for a period of {period}; "
+            f"got {tuple(maps.shape)}."
+        )
+    before, copy, after = (maps.diagonal(-back, -2, -1) for back in (1, period, period - 1))
+    # The first query of the last diagonal belongs to the first half.
+    return before.mean(-1), copy.mean(-1), after[..., 1:].mean(-1)
 
 
 @dataclass(frozen=True, eq=False)

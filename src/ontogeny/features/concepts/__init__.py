@@ -9,6 +9,7 @@ PUBLIC = {
         "describe.neighbours": ["neighbours"],
         "describe.rows": ["orientation"],
         "describe.tokens": ["strongest_tokens"],
+        "meaning.classes": ["class_names", "word_coherence"],
     },
     "observables": {
         "dictionaries": ["Concepts"],

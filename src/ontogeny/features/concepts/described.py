@@ -9,16 +9,25 @@ import numpy as np
 import xarray as xr
 
 from ...capture.layer_readout import Readout, written
+from ...inputs.sampling import TokenSample
 from ...words.names import Names
 from .describe.neighbours import neighbours_of_gram
 
 EMPTY = -1  # an id where there is no token
 NEIGHBOURS = 3
+SKETCH = 64  # numbers by which a concept is known again
 WRITTEN = 5  # tokens on either side, that a concept writes; fewer of smaller vocabularies
 
 KEPT = (
     "name",
     "name_p",
+    "class_name",
+    "class_p",
+    "coherence",
+    "coherence_limit",
+    "coherence_untrained",
+    "name_beside",
+    "word_source",
     "concentration",
     "concentration_limit",
     "concentration_untrained",
@@ -28,10 +37,11 @@ KEPT = (
     "firing",
     "enrichment",
     "fit_id",
+    "code_sketch",
     "piece_text",
 )
 _WHOLE = ("_id", "_text", "_place")
-_TEXTS = ("name", "unnamed_because", "fit_id")
+_TEXTS = ("name", "unnamed_because", "fit_id", "class_name", "name_beside", "name_kind")
 
 _CONTEXTS: Names = {
     "{}_id": ("token ids of the contexts; -1 beyond the text", ""),
@@ -40,7 +50,7 @@ _CONTEXTS: Names = {
     "{}_place": ("place of the strongest token in its text", "tokens"),
 }
 DESCRIBED: Names = {
-    "name": ("name: tokens that carry most of the squared code; empty where not named", ""),
+    "name": ("name: words of a class, or tokens that carry most of the squared code", ""),
     "name_p": ("p-value of the concentration against permuted codes, corrected (Holm)", "1"),
     "concentration": ("share of the squared code on three tokens, on held-out texts", "1"),
     "concentration_limit": ("95th percentile of the concentration in the untrained model", "1"),
@@ -50,6 +60,8 @@ DESCRIBED: Names = {
     "token_share": ("share of the squared code on a token", "1"),
     "firing": ("share of the tokens on which the concept fires", "1"),
     "enrichment": ("share of the code's variance that is explained, leave-one-out", "1"),
+    "code_sketch": ("sums of a code with random signs: the same concept has them too", "1"),
+    "sketch": ("number of the sum", ""),
     "fit_id": ("digest of the codes: which fit the concepts are of", ""),
     "written_up_id": ("ids of the tokens whose logits the concept raises most", ""),
     "written_up": ("logits that the concept raises most", "logits"),
@@ -71,6 +83,44 @@ def fit_id(codes: np.ndarray) -> tuple[tuple[()], np.ndarray]:
     """Return the digest of codes: labels by a person hold for the same fit only."""
     digest = hashlib.blake2b(np.ascontiguousarray(codes).tobytes(), digest_size=8).hexdigest()
     return (), np.array(digest, dtype=object)
+
+
+def code_sketch(codes: np.ndarray, sample: TokenSample) -> tuple[tuple[str, str], np.ndarray]:
+    """Return (r, 64) what tells by its codes (n, r) whether a concept of another fit is the same.
+
+    Sums of the standardised codes with random signs, which depend on text and place of a token
+    alone. The cosine of two sketches is about the correlation of the codes, also where some of the
+    tokens are others.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> sample = TokenSample(np.arange(900) // 30, np.arange(900) % 30)
+    >>> codes = rng.exponential(size=(900, 3))
+    >>> first = code_sketch(codes, sample)[1]
+    >>> again = code_sketch(
+    ...     codes[:800] + 0.1, TokenSample(sample.text[:800], sample.position[:800])
+    ... )
+    >>> bool((first[0] @ again[1][0]) > 0.9), bool(abs(first[0] @ again[1][1]) < 0.5)
+    (True, True)
+    """
+    token = (sample.text.astype(np.uint64) << np.uint64(32)) + (sample.position + 1).astype(
+        np.uint64
+    )
+    bits = _mixed(token)[:, None] >> np.arange(SKETCH, dtype=np.uint64) & np.uint64(1)
+    values = np.asarray(codes, dtype=np.float64)
+    centred = values - values.mean(axis=0)
+    sums = centred.T @ (2.0 * bits - 1.0)
+    length = np.linalg.norm(sums, axis=1, keepdims=True)
+    return ("concept", "sketch"), (sums / np.where(length > 0, length, 1.0)).astype(np.float32)
+
+
+def _mixed(keys: np.ndarray) -> np.ndarray:
+    """Return 64 well mixed bits of each key (splitmix64, Steele, Lea and Flood 2014)."""
+    z = keys * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(z ^ (z >> np.uint64(31)))
 
 
 def near(gram: np.ndarray) -> dict[str, Any]:
@@ -125,7 +175,7 @@ def only_of(data: xr.Dataset, concept: xr.DataArray) -> xr.Dataset:
         if str(name).startswith("context_"):
             found[name] = value.where(concept, 0 if str(name).endswith("_code") else EMPTY)
             found[name] = found[name].astype(value.dtype)
-        elif name == "name":
+        elif name in ("name", "name_kind", "class_name"):
             found[name] = value.where(concept, "").astype(object)
     return data.assign({name: found[name].transpose(*data[name].dims) for name in found})
 

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,13 @@ from .describe.concentration import concentration
 from .describe.contexts import contexts
 from .describe.enrichment import enrichment
 from .describe.names import names
+from .describe.rows import Rows, turned
 from .describe.tokens import strongest_tokens
-from .described import arrays, fit_id, piece_array
+from .described import arrays, code_sketch, fit_id, piece_array
+from .meaning.beside import beside
+from .meaning.classes import class_variables
+from .meaning.coherence import N_DRAWS
+from .meaning.contexts import WordContexts
 
 NONE = "there is no untrained model to compare with"
 
@@ -39,10 +44,13 @@ class Describer:
         The activations whose tokens have codes.
     examples
         Contexts of each concept; 0 describes nothing.
+    words_on
+        Input set that vectors of words are taken from too.
     """
 
     need: Activations
     examples: int
+    words_on: str | None = None
 
     @property
     def active(self) -> bool:
@@ -52,13 +60,21 @@ class Describer:
     def needs(self) -> list[Need]:
         """Return what is read beside the activations."""
         own = [InputSet(self.need.on), Readouts(self.need.layers, self.need.on)]
-        return own if self.active else []
+        further = [] if self.words_on is None else [InputSet(self.words_on)]
+        return [*own, *further] if self.active else []
 
     def texts(self, reading: Any) -> Texts:
         """Return the texts of a reading, with the tokens that have codes."""
         inputs, need = reading[InputSet(self.need.on)], self.need
         sample = inputs.sample(need.tokens, need.max_tokens, need.random_state)
         return Texts(inputs, sample, self.examples, need.random_state)
+
+    def further_texts(self, reading: Any) -> list[str]:
+        """Return the texts that vectors of words are taken from too, but for those described."""
+        if self.words_on is None:
+            return []
+        described = set(reading[InputSet(self.need.on)].texts or ())
+        return [t for t in reading[InputSet(self.words_on)].texts or () if t not in described]
 
     def readouts(self, reading: Any) -> Mapping[str, Readout]:
         """Return the maps of the layers to the vocabulary; none where nothing is described."""
@@ -67,45 +83,57 @@ class Describer:
         found: Mapping[str, Readout] = reading[Readouts(self.need.layers, self.need.on)]
         return found
 
-    def untrained(self, run: Run, codes: Callable[[torch.Tensor], np.ndarray]) -> Untrained:
+    def untrained(
+        self,
+        run: Run,
+        codes: Callable[[torch.Tensor], np.ndarray],
+        words: WordContexts | None = None,
+    ) -> Untrained:
         """Return how sharp the latents of the untrained model are, layer by layer.
 
         `codes` fits latents to activations (n, m) and returns their codes (n, r). Latents that
-        never fire, as where there are fewer directions than latents, are none.
+        never fire, as where there are fewer directions than latents, are none. With `words` also
+        how much the words of each of them are alike.
         """
         try:
             reading = run.untrained()
             values, texts = reading[self.need], self.texts(reading)
         except (ArgumentError, CheckpointError, NonFiniteError) as error:
             return Untrained({}, {}, f"{NONE}: {error}".split("\n")[0].rstrip("."))
-        found, failed = {}, {}
+        found, failed, alike = {}, {}, {}
         for path, A in values.items():
             try:
-                found[path] = _of_firing(texts, codes(A))
+                found[path], judged = texts.of_untrained(codes(A), words)
+                if judged is not None:
+                    alike[path] = judged
             except (ValueError, ArithmeticError, RuntimeError) as error:
                 failed[path] = f"{NONE}: {error}".split("\n")[0].rstrip(".")
-        return Untrained(found, failed, NONE)
+        return Untrained(found, failed, NONE, alike)
 
     def pieces(self, run: Run) -> xr.DataArray:
         """Return how every token of the vocabulary is written."""
         return piece_array(run.pieces(self.need))
 
 
-def _of_firing(texts: Texts, codes: np.ndarray) -> np.ndarray:
-    """Return the concentrations of the latents that fire; zeros of others would lower the limit."""
+def _firing(codes: np.ndarray) -> np.ndarray:
+    """Return the codes of the latents that fire; zeros of others would lower the limit."""
     firing = codes[:, codes.any(axis=0)]
     if not firing.shape[1]:
         raise ArgumentError("none of its latents fires")
-    return texts.concentration(firing)
+    return firing
 
 
 @dataclass(frozen=True)
 class Untrained:
-    """Concentrations of the untrained model's latents by layer, or why there are none."""
+    """Concentrations of the untrained model's latents by layer, or why there are none.
+
+    ``alike`` are the coherences of their words, where these were asked for.
+    """
 
     by_layer: Mapping[str, np.ndarray]
     failed: Mapping[str, str]
     reason: str
+    alike: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @classmethod
     def stored(cls, layer: xr.Dataset, path: str) -> Untrained:
@@ -129,6 +157,10 @@ class Untrained:
             values = self.by_layer[path]
             coords = {"untrained": np.arange(len(values))}
             found["concentration_untrained"] = xr.DataArray(values, coords, dims="untrained")
+            if path in self.alike:
+                found["coherence_untrained"] = found["concentration_untrained"].copy(
+                    data=self.alike[path]
+                )
         return found
 
 
@@ -145,13 +177,57 @@ class Texts:
         """Return the share (r,) of the squared code on three tokens, on held-out texts."""
         return np.asarray(concentration(codes, self.inputs, self.sample, self.random_state))
 
+    def of_untrained(
+        self, codes: np.ndarray, words: WordContexts | None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the concentrations of an untrained model's latents, and how alike words are."""
+        fitted = _firing(codes)
+        alike = None if words is None else words.judged(turned(fitted), N_DRAWS).z
+        return self.concentration(fitted), alike
+
     def described(
         self, codes: np.ndarray, untrained: np.ndarray | None, pieces: list[str]
     ) -> dict[str, Any]:
         """Return tokens, names and the like of the concepts with codes (n, r)."""
         parts = (f(codes, self.inputs, self.sample) for f in (strongest_tokens, enrichment))
         found = arrays(*parts)
-        return {**found, **self._names(codes, untrained, pieces), "fit_id": fit_id(codes)}
+        return {
+            **found,
+            **self._names(codes, untrained, pieces),
+            "fit_id": fit_id(codes),
+            "code_sketch": code_sketch(turned(codes), self.sample),
+        }
+
+    def words(self, pieces: list[str], further: Sequence[str] = ()) -> WordContexts | None:
+        """Return the words of the texts with their contexts; none of a single unit of texts."""
+        try:
+            rows = Rows(self.inputs, self.sample)
+            return WordContexts.of(rows, pieces, further, self.random_state)
+        except ArgumentError:
+            return None
+
+    def with_classes(
+        self,
+        found: dict[str, Any],
+        codes: np.ndarray,
+        words: WordContexts | None,
+        untrained: np.ndarray | None,
+        pieces: list[str],
+    ) -> dict[str, Any]:
+        """Return what describes concepts with codes (n, r) with their class names beside."""
+        if words is None:
+            return found
+        rows, values = Rows(self.inputs, self.sample), turned(codes)
+        classes = arrays(class_variables(values, rows, words, untrained))
+        if untrained is None:
+            del classes["coherence_limit"]  # NaN
+        tokens = xr.Dataset(found)["name"].values
+        names = np.where(classes["class_name"] == "", tokens, classes["class_name"])
+        return {
+            **found,
+            **classes,
+            "name_beside": ("concept", beside(values, rows, names.tolist(), pieces)),
+        }
 
     def contexts(self, codes: np.ndarray, prefix: str = "") -> dict[str, Any]:
         """Return where codes are strongest, under names with a prefix."""

@@ -16,6 +16,7 @@ from ...words.formats import joined, plural
 from .describe.rows import orientation
 from .described import near, tidied, vocabulary
 from .describer import Describer, Untrained
+from .meaning.naming import chosen_names
 
 SHOWN = 6
 """Names in one sentence."""
@@ -86,7 +87,7 @@ def with_named(data: xr.Dataset) -> xr.Dataset:
     """
     if "name" not in data:
         return data
-    data = tidied(data)
+    data = tidied(chosen_names(data))
     known = data["concentration"].notnull().any("concept") & (data["unnamed_because"] == "")
     if not known.any():
         return data

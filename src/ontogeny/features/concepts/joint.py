@@ -40,6 +40,7 @@ from .joint_examples import SHOWN_CODES, SHOWN_KEPT, ShownCodes, shown_of_concep
 from .joint_gathered import read_together, standard
 from .joint_lives import VARIABLES, lives_of_layers, sentences
 from .joint_observed import observed, stale_sentences
+from .meaning.steps import MEANING, WORDS, alike_at_step
 
 BLOCKS = 50  # of texts, that births are resampled over
 
@@ -75,6 +76,9 @@ class JointConcepts(OfActivations):
     examples
         Contexts that are kept of each concept, with its name, its tokens and what it writes to
         the vocabulary (see `ontogeny.describe`); 0 describes nothing.
+    words_on
+        Name of an input set from whose texts the vectors of words are taken too, by which
+        concepts get class names: texts like those of the run, the more the better.
     shown_texts
         Of how many texts the code of every token is kept at every step, by a readout of that
         checkpoint, for the example text of the page: of the texts that `TokenLosses` shows by
@@ -98,6 +102,7 @@ class JointConcepts(OfActivations):
     random_state: int = 0
     examples: int = 4
     shown_texts: int = 0
+    words_on: str | None = None
 
     kind: ClassVar[str] = "joint-concepts"
     question: ClassVar[str] = "Which concepts are there, what does each mean, and when is it born?"
@@ -135,6 +140,7 @@ class JointConcepts(OfActivations):
         **VARIABLES,
         **DESCRIBED,
         **SHOWN_CODES,
+        **WORDS,
         "named": ("concepts with a name", "concepts"),
     }
     quantities: ClassVar[tuple[Quantity, ...]] = (
@@ -156,6 +162,7 @@ class JointConcepts(OfActivations):
             caption="A shared code explains less than a dictionary of each checkpoint would. Where "
             "it falls at new checkpoints, they hold what the codes do not know.",
         ),
+        MEANING,
     )
     section: ClassVar[Section] = Section(
         title="Concepts and their lives",
@@ -225,7 +232,7 @@ class JointConcepts(OfActivations):
                 },
             )
         codes = self._shown.with_texts(codes, reading)
-        return with_descriptions(codes, run, reading, self._describer, self._untrained_codes)
+        return with_descriptions(codes, run, reading, self._describer, self.untrained_codes)
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return strength and readability of every latent at one checkpoint."""
@@ -235,6 +242,7 @@ class JointConcepts(OfActivations):
         half, block = fixed_half(texts), text_blocks(texts, BLOCKS, rng)
         readouts = describer.readouts(reading)
         words = describer.texts(reading) if describer.active else None
+        alike = alike_at_step(state, self.random_state)
         shown = self._shown.at_step(reading, half)
 
         def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
@@ -250,7 +258,8 @@ class JointConcepts(OfActivations):
             if words is None:
                 return found
             step = described_at_step(there, size, words, readouts.get(path))
-            return {**found, **step, **shown(path, A, size, there)}
+            meaning = alike(there.predicted, known)
+            return {**found, **step, **meaning, **shown(path, A, size, there)}
 
         return by_layer(reading[need], one)
 
@@ -297,7 +306,7 @@ class JointConcepts(OfActivations):
 
     @property
     def _describer(self) -> Describer:
-        return Describer(self.activations, self.examples)
+        return Describer(self.activations, self.examples, self.words_on)
 
     @property
     def _shown(self) -> ShownCodes:
@@ -336,7 +345,7 @@ class JointConcepts(OfActivations):
             found["codes_halves"] = (("token", "concept"), fits.halves)
         return found
 
-    def _untrained_codes(self, A: torch.Tensor) -> np.ndarray:
+    def untrained_codes(self, A: torch.Tensor) -> np.ndarray:
         """Return the codes (n, r) of latents of one model alone, as dense as the shared ones."""
         X, _ = standard(A)
         r = min(self.n_concepts, X.shape[1])

@@ -15,6 +15,7 @@ from ...observables.base import Reading, Run, by_layer
 from .described import near, only_of, tidied, vocabulary
 from .describer import Describer, Texts
 from .joint_lives import SET_ASIDE
+from .meaning.naming import chosen_names
 
 SHARED = tuple(f"shared_context_{part}" for part in ("id", "code", "text", "place"))
 
@@ -44,13 +45,20 @@ def with_descriptions(
     if not describer.active:
         return state
     texts, pieces = describer.texts(reading), describer.pieces(run)
-    untrained = describer.untrained(run, untrained_codes)
-    words = pieces.values.tolist()
+    written = pieces.values.tolist()
+    words = texts.words(written, describer.further_texts(reading))
+    untrained = describer.untrained(run, untrained_codes, words)
     done = [str(path) for path in state.layer.values[state.status.values == "done"]]
 
     def one(path: str, codes: np.ndarray) -> Mapping[str, Any]:
         return {
-            **texts.described(codes, untrained.by_layer.get(path), words),
+            **texts.with_classes(
+                texts.described(codes, untrained.by_layer.get(path), written),
+                codes,
+                words,
+                untrained.alike.get(path),
+                written,
+            ),
             **texts.contexts(codes, "shared_"),
             **untrained.variables(path),
         }
@@ -59,7 +67,8 @@ def with_descriptions(
     status = found.status.reindex(layer=state.layer.values)
     described = found.drop_vars("status").reindex(layer=state.layer.values)
     failed = state.status.where(state.status != "done", status)
-    return state.assign(described.data_vars).assign(status=failed, piece_text=pieces)
+    state = state.assign(described.data_vars).assign(status=failed, piece_text=pieces)
+    return state if words is None else state.assign(words.variables())
 
 
 def described_at_step(
@@ -84,7 +93,7 @@ def with_names(data: xr.Dataset) -> xr.Dataset:
     """
     if "name" not in data:
         return data
-    data = tidied(data)
+    data = tidied(chosen_names(data))
     if "concept_kind" not in data:
         return data
     concept = ~data.concept_kind.isin(SET_ASIDE)

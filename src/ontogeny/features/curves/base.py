@@ -16,8 +16,7 @@ from ...needs import Need
 from ...observables.arguments import check_labels, check_node
 from ...observables.base import Observable
 from ...observables.catalogued import SECONDS
-from ...summary.noise import MEASURABLE, Z
-from ...summary.reference import reference_index
+from ...summary.noise import MEASURABLE, Z, reference_index
 
 WHOLE_MODEL = "model"
 """The one layer of curves of nodes that have none, such as the loss."""

@@ -13,7 +13,7 @@ from ...errors import ArgumentError, check_number
 from ...figures import Curves, Figure, Section
 from ...observables.catalogued import PresetEntry, Presets
 from ...summary import NumberTable
-from ...summary.tables import along
+from ...summary.figures import along
 from ...words.names import Names
 from .base import OfCurve, curve_reference, curves_of, floor_of, short
 from .progress import LearningProgress, learning_progress

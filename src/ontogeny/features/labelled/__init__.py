@@ -13,6 +13,7 @@ PUBLIC = {
         "regime_table": ["compare_regimes", "regime_table"],
     },
     "observables": {
+        "accuracy": ["LabelAccuracy"],
         "directions": ["ConceptDirections"],
         "tcav": ["TCAV"],
     },

@@ -19,8 +19,7 @@ from ...needs import Activations
 from ...units import Units
 from .cav import CAV
 from .concept_directions import ConceptDirection, LabelledRows, fit_direction
-from .permutation import permutation_test
-from .shares import wilson_interval
+from .permutation import permutation_test, wilson_interval
 
 EVALUATED = ("positive", "all")
 ALONG_OF = {"mean": "all", "last": "last", "cls": "cls"}

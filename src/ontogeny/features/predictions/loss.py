@@ -93,7 +93,8 @@ class Loss(OfPredictions):
             10,
         ),
     )
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
+    compared: ClassVar[tuple[str, ...]] = ("loss_calibrated",)
     role: ClassVar[str] = "track"
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
@@ -153,6 +154,13 @@ class Loss(OfPredictions):
         mean = Measured.over_texts(_mean(of_text, weights), of_text, weights, units)
         renamed = ("renaming", losses["renamed"].values.astype(np.float32))
         lines = self._lines(inputs, losses, units)
+        of_text = np.where(counted, losses["calibrated"].values, 0.0)
+        mean_calibrated = _mean(of_text, weights)
+        calibrated = Measured.over_texts(mean_calibrated, of_text, weights, units)
+        lines |= {
+            "loss_calibrated": calibrated.value,
+            "loss_calibrated_of_text": calibrated.of_text,
+        }
         return dataset({"loss": mean, "loss_renamed": renamed, **lines})
 
     def _lines(self, inputs: Inputs, losses: xr.Dataset, units: np.ndarray) -> dict[str, Any]:

@@ -13,18 +13,29 @@ import numpy as np
 import xarray as xr
 
 from ...observables.crossing import crossing
+from ...summary.controls import kind_of
+from ...summary.learning import MIRRORED, luck_of_pairs, p_by_luck
+from ...summary.noise import mean_stderr
 
 LEVEL = 0.01
 """By which steps are dated; the verdict of the row is corrected over the page."""
 
 _BEGAN_TRAINED = (
     "The first checkpoint knows these words: it is no initialisation. Any motion harms it, so that "
-    "pairs of mirrored control runs are the fair ones: --set controls.kind=mirrored "
-    "--set controls.count=6."
+    "what is beyond motion may be no more than unharmed"
+)
+_PAIRS = (
+    "whether it learned can be judged by pairs of mirrored control runs: "
+    "--set controls.kind=mirrored --set controls.count=6"
+)
+_JUDGED = (
+    "the gain at the best temperature of each checkpoint, over texts and against what mirrored "
+    "control runs gain by luck"
 )
 
 VARIABLES = {
     "loss_renamed": ("loss with the words as they are, and consistently renamed", "nats per token"),
+    "loss_calibrated": ("loss at the model's best temperature", "nats per token"),
     "loss_p_gain": ("share of renamings with as large a gain since the first step", "1"),
     "loss_p_known": ("share of renamings that cost as little", "1"),
     "loss_p_learned": ("p-value of what was learned of the words", "1"),
@@ -39,8 +50,9 @@ def with_renamed_words(data: xr.Dataset) -> xr.Dataset:
     Added are ``loss_p_known`` and ``loss_p_gain`` over steps, ``loss_learned_from`` and
     ``loss_trained_start``. ``loss_p_learned``, which the verdict of the row reads, is the p-value
     of the gain at the last step, or 1 unless the loss fell and surely ends below a blind guess. Of
-    a run whose first step knows the words it is left out: there renamed words are no fair
-    comparison, as a flatter model would gain on all of them.
+    a run whose first step knows the words renamings are no fair comparison, as a flatter model
+    would gain on all of them: it is that of the gain at the best temperatures, over texts and
+    against the luck of pairs of mirrored control runs, and left out where there are none.
     """
     losses = data["loss_renamed"].transpose("step", "renaming").values.astype(np.float64)
     known = np.flatnonzero(np.isfinite(losses).all(axis=1))
@@ -55,7 +67,13 @@ def with_renamed_words(data: xr.Dataset) -> xr.Dataset:
         "loss_p_gain": ("step", p_gain),
         "loss_trained_start": float(began_trained),
     }
-    if len(known) > 1 and not began_trained:
+    if (
+        len(known) > 1
+        and began_trained
+        and (p := _calibrated_gain(data, known[[0, -1]])) is not None
+    ):
+        found["loss_p_learned"] = p
+    elif len(known) > 1 and not began_trained:
         learned = (p_gain <= LEVEL) & (gains[:, 0] > 0) & below
         last = known[-1]
         counts = bool(gains[last, 0] > 0 and below[last])
@@ -64,6 +82,22 @@ def with_renamed_words(data: xr.Dataset) -> xr.Dataset:
         after = known if not len(not_yet) else known[known > not_yet[-1]]
         found["loss_learned_from"] = float(data.step.values[after[0]]) if len(after) else np.nan
     return data.assign(found)
+
+
+def _calibrated_gain(data: xr.Dataset, ends: np.ndarray) -> float | None:
+    """Return how likely the gain is by the choice of texts and the luck of motion, as one p."""
+    beside = data.get("loss_calibrated_control")
+    kinds = [] if beside is None else [kind_of(str(run)) for run in beside["run"].values]
+    if beside is None or MIRRORED not in kinds:
+        return None
+    ends = data.step.values[ends]
+    controls = beside.isel(run=np.array(kinds) == MIRRORED).transpose("run", "step").sel(step=ends)
+    luck = luck_of_pairs(-controls.diff("step").values.T)
+    own, of_text = (data[f"loss_calibrated{end}"].sel(step=ends) for end in ("", "_of_text"))
+    change = of_text.transpose("step", "text").values
+    weights = data["loss_weights"].transpose("step", "text").max("step").fillna(0.0).values
+    error = np.atleast_1d(mean_stderr(change[0] - change[1], weights))
+    return float(p_by_luck(-own.diff("step").values, error**2, luck)[0])
 
 
 def _share(values: np.ndarray) -> np.ndarray:
@@ -98,8 +132,10 @@ def sentence(data: xr.Dataset) -> list[str]:
         knows = "It knows these words" if float(last["loss_p_known"]) <= LEVEL else ""
         words = [". ".join(filter(None, [knows, cost])) + "."]
         if float(data["loss_trained_start"]) and data.sizes["step"] > 1:
-            words.append(_BEGAN_TRAINED)
+            words.append(f"{_BEGAN_TRAINED}; {_PAIRS}.")
         return words
+    if float(data["loss_trained_start"]):
+        return [f"{_BEGAN_TRAINED}. Whether it learned is judged by {_JUDGED}."]
     since, p = float(data["loss_learned_from"]), float(last["loss_p_gain"])
     if np.isfinite(since):
         return [f"{cost}; from step {since:,.0f} on the gain is more than renamings have."]

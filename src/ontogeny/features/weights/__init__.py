@@ -12,11 +12,13 @@ PUBLIC = {
             "variance_rank",
             "walk_participation_ratio",
         ],
-        "projection": [
-            "principal_basis",
-        ],
         "snapshots": ["gram"],
-        "subspaces": ["principal_angles", "random_subspace_angles", "subspace_overlap"],
+        "subspaces": [
+            "principal_angles",
+            "principal_basis",
+            "random_subspace_angles",
+            "subspace_overlap",
+        ],
     },
     "observables": {
         "learning_coefficient": ["LearningCoefficient"],

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...arrays import Array, matrix, to_numpy
-from ...geometry.spectra import components_holding
+from ...geometry.rank import components_holding
 from .snapshots import CHUNK
 
 MANY = 2000

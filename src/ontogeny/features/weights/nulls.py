@@ -15,7 +15,7 @@ import numpy as np
 
 from ...arrays import Array
 from ...errors import ArgumentError, check_whole
-from ...geometry.spectra import ROUNDING, centred, components_holding, descending_eigenvalues
+from ...geometry.rank import ROUNDING, centred, components_holding, descending_eigenvalues
 from .path import early_energies
 from .snapshots import CHUNK, check_gram, increments_gram
 from .snapshots import gram as displacement_gram

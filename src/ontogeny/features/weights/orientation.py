@@ -19,8 +19,8 @@ from ...needs import Need, Weights
 from ...observables.base import BlockReading, Observable
 from ...observables.catalogued import PresetEntry, Presets
 from ...words.names import Names
-from .projection import principal_coefficients
 from .snapshots import SnapshotGram
+from .subspaces import principal_coefficients
 
 _LARGEST = 2**25  # numbers of one basis
 

@@ -6,8 +6,13 @@ import numpy as np
 
 from ...arrays import Array
 from ...errors import ArgumentError, check_whole
-from ...geometry.rank import participation_ratio
-from ...geometry.spectra import ROUNDING, centred, components_holding, descending_eigenvalues
+from ...geometry.rank import (
+    ROUNDING,
+    centred,
+    components_holding,
+    descending_eigenvalues,
+    participation_ratio,
+)
 from .leading import MANY, leading_rank
 from .snapshots import check_gram, increments_gram
 from .snapshots import gram as displacement_gram

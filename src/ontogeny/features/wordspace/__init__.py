@@ -6,11 +6,11 @@ PUBLIC = {
     },
     "semantics": {
         "cloze": ["cloze_support"],
+        "contexts": ["shuffled_next_words"],
         "concepts": ["svd_concepts"],
         "corpus": ["token_stream", "word_stream"],
         "order": ["first_crossing"],
         "orthant": ["orthants"],
-        "shuffled": ["shuffled_next_words"],
         "support": ["support_matrix"],
         "support_file": ["load_support", "save_support"],
     },

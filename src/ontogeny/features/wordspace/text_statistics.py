@@ -19,12 +19,11 @@ from ...observables.of_predictions import OfPredictions
 from ...quantities import Measured, Quantity
 from ...words.names import Names
 from ...words.one_model import is_one_model
-from .class_costs import ClassCosts
+from .class_costs import ClassCosts, as_frequent, renamings
 from .concepts import svd_concepts
 from .contexts import corpus_support
 from .order import first_crossing
 from .orthant import signatures
-from .renaming import as_frequent, renamings
 
 _DEEPEST = 8
 _GAINS = {

@@ -6,11 +6,12 @@ One drawing serves the page (wide and narrow) and the README (standalone, with i
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from html import escape
+from types import MappingProxyType
 
 import numpy as np
 
@@ -87,10 +88,10 @@ def lay_chart(
     with _unspoken(canvas, links):
         canvas.on_axes(lambda: _boundaries(canvas, content.boundaries, top))
         if content.track is not None:
-            _track(canvas, content.track)
+            draw_track(canvas, content.track)
         bottom = canvas.y + 8
-        canvas.on_axes(lambda: _axis(canvas))
-        _clock(canvas, content.clock)
+        canvas.on_axes(lambda: draw_axis(canvas))
+        draw_clock(canvas, content.clock)
         canvas.on_axes(lambda: _findings(canvas, content.findings))
     if links:
         canvas.parts.append(f'<line class="now" x1="0" x2="0" y1="{top:.1f}" y2="{bottom:.1f}"/>')
@@ -147,17 +148,24 @@ def _notices(content: Content, groups: Sequence[RowGroup]) -> tuple[str, ...]:
     return tuple(notices)
 
 
-def _track(canvas: Canvas, track: Track) -> None:
-    """Draw the loss as a thin line with its first and last value."""
+def draw_track(
+    canvas: Canvas, track: Track, levels: Mapping[str, float] = MappingProxyType({})
+) -> None:
+    """Draw the loss as a thin line with its first and last value, over lines at named levels."""
     layout, top, height = canvas.layout, canvas.y + 16, 44.0
     good = np.flatnonzero(np.isfinite(track.values))
-    low, high = float(track.values[good].min()), float(track.values[good].max())
+    known = [level for level in levels.values() if math.isfinite(level)]
+    low, high = (float(end([*track.values[good], *known])) for end in (min, max))
     ys = top + height * (high - track.values) / ((high - low) or 1.0)
 
     def curve() -> None:
         xs = canvas.x(canvas.scale.positions(track.steps))
         canvas.lines("curve", _stretches(xs, ys))
 
+    for words, level in levels.items():
+        if math.isfinite(level):
+            y = top + height * (high - level) / ((high - low) or 1.0)
+            canvas.lines("boundary", [[(layout.left, y), (layout.width - layout.right, y)]], words)
     canvas.on_axes(curve)
     middle = top + height / 2
     canvas.text(0, middle, truncate(track.title, layout.label_characters), "name", track.title)
@@ -176,14 +184,14 @@ def _stretches(xs: np.ndarray, ys: np.ndarray) -> list[Points]:
     return [list(zip(x.tolist(), y.tolist(), strict=True)) for x, y in parts if np.isfinite(y[0])]
 
 
-def _clock(canvas: Canvas, clock: str) -> None:
+def draw_clock(canvas: Canvas, clock: str) -> None:
     """Name the step axis, left of its numbers."""
     layout = canvas.layout
     name = clock.removeprefix("training ") if layout.narrow else clock
     canvas.text(layout.left - 10, canvas.y - 4, name, "tick end")
 
 
-def _axis(canvas: Canvas) -> None:
+def draw_axis(canvas: Canvas) -> None:
     """Draw the step axis with its ticks and the break after step 0."""
     layout, y = canvas.layout, canvas.y + 8
     ticks = canvas.scale.ticks()

@@ -20,7 +20,15 @@ Place = tuple[int, int]
 LIFE = ("born", "born_after", "born_before", "settled", "gone")
 """Steps of a life; a node's variables are called ``concept_born`` and so on."""
 
-_NUMBERS = ("concentration", "concentration_limit", "name_p", "firing", "written_random")
+_NUMBERS = (
+    "concentration",
+    "concentration_limit",
+    "name_p",
+    "coherence",
+    "coherence_limit",
+    "firing",
+    "written_random",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +158,7 @@ class ConceptArrays:
             "layer": str(self.data["layer"].values[place[0]]),
             "index": place[1],
             "name": self.text("name", place),
+            "name_kind": self.text("name_kind", place),
             "tokens": self.tokens("token_id", "token_share", place),
             "written_up": self.tokens("written_up_id", "written_up", place),
             "written_down": self.tokens("written_down_id", "written_down", place),

@@ -156,6 +156,7 @@ def _payload(content: Content, fitted: Fitted) -> dict[str, Any]:
         "about": _about(content, fitted),
         "notices": _notices(fitted, shown, pieces),
         "naming": _naming(concepts),
+        "numbers": pieces.known and pieces.numbers_only,
         "step": fitted.step,
         "layers": layers(content, arrays, f"concept={safe(concepts.node.path)}{at}"),
         "concepts": cards,

@@ -29,8 +29,9 @@ MARKS = "Dot: birth; bar: the checkpoints between which it lies."
 class Concept:
     """One concept: where it stands in the node's arrays, and its life in training steps.
 
-    ``name`` is empty where it got none; ``given`` is the name that a person gave it, which goes
-    before. Steps are NaN where there is no such step. ``kind`` is empty where lives are not known.
+    ``name`` is empty where it got none, and of a class of words where ``is_class``; ``given`` is
+    the name that a person gave it, which goes before. Steps are NaN where there is no such step.
+    ``kind`` is empty where lives are not known.
     """
 
     place: tuple[int, int]
@@ -47,6 +48,8 @@ class Concept:
     readable_from: float
     peak: float
     sharpness: float
+    is_class: bool = False
+    coherence: float = math.nan
 
     @property
     def number(self) -> int:
@@ -66,14 +69,17 @@ class Concept:
 
 @dataclass(frozen=True)
 class Concepts:
-    """All concepts of a node, the sharpest first, and what names were measured against.
+    """All concepts of a node, and what names were measured against.
+
+    Those with the name of a class stand first, the most coherent ones before others; then the
+    sharpest.
 
     ``apart`` are latents that can be read, but that half of the texts does not find; they are no
     part of ``every``, and no sentence counts them as concepts. ``named`` is None where the result
     holds no names, ``unnamed`` says why no concept of any layer could get one, and
     ``named_controls`` holds for each control run how many got one, of how many. ``born_controls``
-    holds how many concepts were born in each, and ``control_steps`` at how many steps they were
-    read at most.
+    holds how many concepts were born in each, which were read at ``control_steps`` steps at most;
+    ``born_seen`` is how many births of the run can be seen from these steps alone.
     """
 
     node: Node
@@ -86,6 +92,7 @@ class Concepts:
     named_controls: tuple[tuple[int, int | None], ...]
     born_controls: tuple[int, ...]
     control_steps: int
+    born_seen: int
     readable: float
 
     @property
@@ -102,6 +109,11 @@ class Concepts:
     def born(self) -> tuple[Concept, ...]:
         """Concepts whose birth is known."""
         return tuple(each for each in self.every if math.isfinite(each.born))
+
+    @cached_property
+    def gone(self) -> tuple[Concept, ...]:
+        """Concepts that are gone by the end."""
+        return tuple(each for each in self.every if math.isfinite(each.gone))
 
     @cached_property
     def candidates(self) -> tuple[Concept, ...]:

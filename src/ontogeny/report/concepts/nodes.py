@@ -17,6 +17,8 @@ from .lives import Concept, Concepts
 
 KIND = "joint-concepts"
 NO_CONCEPT, APART = "no concept", "not found again"
+UNCONFIRMED = "birth not confirmed"
+"""Kind of what was born by its strength and cannot be read for long after."""
 
 _READABLE, _SECOND = 0.6, 0.1  # defaults of the observable: at the best step, and less elsewhere
 
@@ -102,7 +104,7 @@ def of_step(node: Node, step: int) -> Concepts:
 
 
 def _gathered(node: Node, arrays: ConceptArrays, there: np.ndarray, readable: float) -> Concepts:
-    data = node.dataset
+    data, read = node.dataset, _control_steps(node.dataset)
     layers = [plain_text(label) for label in data["layer"].values]
     shorts = short_names(layers)
     lives = _lives(arrays, readable) if "concept_kind" in arrays else {}
@@ -112,7 +114,7 @@ def _gathered(node: Node, arrays: ConceptArrays, there: np.ndarray, readable: fl
     ]
     apart = [each for each in found if each.kind == APART]
     found = [each for each in found if each.kind != APART]
-    found.sort(key=lambda c: (not (c.given or c.name), -_or(c.sharpness, 0.0), -_or(c.peak, 0.0)))
+    found.sort(key=_rank)
     return Concepts(
         node=node,
         arrays=arrays,
@@ -123,9 +125,18 @@ def _gathered(node: Node, arrays: ConceptArrays, there: np.ndarray, readable: fl
         unnamed=_unnamed(arrays),
         named_controls=_named_controls(data),
         born_controls=tuple(int(n) for n in _over_layers(data, "n_born_control") if n == n),
-        control_steps=_control_steps(data),
+        control_steps=int(read.sum()),
+        born_seen=_seen_from(arrays, read, readable) if read.any() and lives else 0,
         readable=readable,
     )
+
+
+def _rank(concept: Concept) -> tuple[float, ...]:
+    """Concepts stand by their names: classes of words first, the most coherent before others."""
+    alike = _or(concept.coherence, 0.0) if concept.is_class else 0.0
+    named = bool(concept.given or concept.name)
+    sharp, peak = _or(concept.sharpness, 0.0), _or(concept.peak, 0.0)
+    return not named, not concept.is_class, -alike, -sharp, -peak
 
 
 def _or(value: float, other: float) -> float:
@@ -151,14 +162,28 @@ def _named_controls(data: xr.Dataset) -> tuple[tuple[int, int | None], ...]:
     )
 
 
-def _control_steps(data: xr.Dataset) -> int:
-    """Return at how many steps the control runs were read, at most."""
+def _control_steps(data: xr.Dataset) -> np.ndarray:
+    """Return (step,) whether some control run was read there."""
     if "explained_control" not in data or "run" not in data["explained_control"].dims:
-        return 0
+        return np.zeros(data.sizes.get("step", 0), dtype=bool)
     known = data["explained_control"].notnull()
-    return int(
-        known.any([dim for dim in known.dims if dim not in ("step", "run")]).sum("step").max()
-    )
+    return np.asarray(known.any([dim for dim in known.dims if dim != "step"]).values)
+
+
+def _seen_from(arrays: ConceptArrays, read: np.ndarray, readable: float) -> int:
+    """Return how many of the run's births can be seen from the steps of its control runs alone."""
+    # Imported here so that the package opens without what fits concepts.
+    from ...concepts.joint.lives import confirmed, first_half, was_low
+
+    if "concept_born" not in arrays:
+        return 0
+    seen = 0
+    for i, born in enumerate(arrays.at_step("concept_born").astype(float)):
+        strength, course = (arrays.over_steps(n)[i][:, read].T for n in ("strength", "readability"))
+        start = first_half(strength)
+        sure = was_low(strength, start) & confirmed(course >= readable, start)
+        seen += int((sure & np.isfinite(born)).sum())
+    return seen
 
 
 def _over_layers(data: xr.Dataset, name: str) -> list[float]:
@@ -190,14 +215,15 @@ def _concept(
         read = plain_text(arrays.text(name, place))
         return "" if read == "nan" else read
 
+    kind, born = text("concept_kind"), arrays.number("concept_born", place)
     return Concept(
         place=place,
         layer=layer[0],
         short_layer=layer[1],
         name=text("name"),
         given=text("name_given"),
-        kind=text("concept_kind"),
-        born=arrays.number("concept_born", place),
+        kind=UNCONFIRMED if kind == "born" and not math.isfinite(born) else kind,
+        born=born,
         after=arrays.number("concept_born_after", place),
         before=arrays.number("concept_born_before", place),
         settled=arrays.number("concept_settled", place),
@@ -205,4 +231,6 @@ def _concept(
         readable_from=float(lives["readable_from"][place]) if lives else math.nan,
         peak=float(lives["peak"][place]) if lives else math.nan,
         sharpness=arrays.number("concentration", place),
+        is_class=text("name_kind") == "class",
+        coherence=arrays.number("coherence", place),
     )

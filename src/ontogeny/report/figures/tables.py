@@ -1,18 +1,20 @@
-"""Tables read: their columns and lines, the better cell of a pair shaded."""
+"""Tables read, the better cell of a pair shaded; and as LaTeX."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from ...figures import Column, Pair
 from ...words.formats import plain_text
 from .axes import Axis
-from .cells import DataTable, Head, Line, TableColumn, cell_of, decimals_of, total_of
+from .cells import Cell, DataTable, Head, Line, TableColumn, cell_of, decimals_of, total_of
 from .drawable import Drawable, Problem
 from .fields import check_dimensions, is_text, numbers, texts, variable
 
@@ -140,3 +142,57 @@ def _frame(
         arrays |= {name: [*array.tolist(), *blank] for name, array in column.beside.items()}
         parts += [pd.Series(values, name=name, dtype=object) for name, values in arrays.items()]
     return pd.concat(parts, axis=1)
+
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "^": r"\textasciicircum{}",
+    "_": r"\_",
+    "%": r"\%",
+    "~": r"\textasciitilde{}",
+    "\n": " ",
+    "∞": r"$\infty$",
+}
+
+
+def escaped(text: str) -> str:
+    r"""Return `text` as LaTeX prints it.
+
+    Examples
+    --------
+    >>> print(escaped("50% of layer_1"))
+    50\% of layer\_1
+    """
+    return "".join(_SPECIAL.get(character, character) for character in text)
+
+
+def latex_table(table: DataTable) -> str:
+    """Return a table for a paper; it needs booktabs, and colortbl for shaded cells."""
+    return _template().render(table=table)
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        *("<%", "%>", "<<", ">>"),
+        loader=PackageLoader("ontogeny.report"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"tex": escaped, "cell": _cell}
+    return environment.get_template("table.tex.j2")
+
+
+def _cell(cell: Cell) -> str:
+    if cell.missing:
+        return "--"
+    text = escaped(" ".join(filter(None, [cell.text, cell.spread])))
+    if text.startswith("-"):
+        text = f"$-${text[1:]}"
+    return f"\\cellcolor{{black!12}}{text}" if cell.shaded else text

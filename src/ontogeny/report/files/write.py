@@ -11,7 +11,7 @@ from ...trees import MergedResult
 from ...words.content import Content, read_content
 from ..chart.draw import draw_chart
 from ..figures.drawable import Drawable
-from ..figures.latex import latex_table
+from ..figures.tables import latex_table
 from ..kinds import draw_figure, figure_notes, kind_of, read_drawables
 from ..run_differences import difference_of
 from ..style import chart_style

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...words.content import Content
-from ...words.formats import interval_text, number, step_text
+from ...words.formats import interval_text, number, plural, step_text, value_range
 from ...words.landmarks import LossStory
 from ..concepts.lives import Concepts
 
@@ -25,13 +25,13 @@ class Figure:
 
 
 def four_numbers(
-    content: Content, loss: LossStory | None, concepts: Concepts | None
+    content: Content, loss: LossStory | None, concepts: Concepts | None, running: bool = False
 ) -> tuple[Figure, ...]:
-    """Return the loss, the named concepts, the step of passing word frequencies, the findings."""
+    """Return the loss, the births, the step of passing word frequencies, the findings."""
     return (
         _loss_number(loss),
         _concepts_number(concepts),
-        _passed_number(loss),
+        _passed_number(loss, "not yet" if running else "never"),
         _audit_number(content),
     )
 
@@ -51,18 +51,6 @@ def numbers_of_one(content: Content, loss: LossStory | None) -> tuple[Figure, ..
     return (*found, _audit_number(content))[:4]
 
 
-def number_range(counts: Sequence[int]) -> str:
-    """Return whole numbers as their range: ``2–4``.
-
-    Examples
-    --------
-    >>> number_range([4, 2]), number_range([3])
-    ('2–4', '3')
-    """
-    low, high = min(counts), max(counts)
-    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
-
-
 def _loss_number(loss: LossStory | None) -> Figure:
     if loss is None:
         return Figure("–", "loss was not measured")
@@ -74,15 +62,22 @@ def _loss_number(loss: LossStory | None) -> Figure:
 def _concepts_number(concepts: Concepts | None) -> Figure:
     if concepts is None:
         return Figure("–", "no concepts with a birth")
-    if concepts.named is None or concepts.unnamed:
-        return Figure(f"{len(concepts.every):,}", "concepts, not named")
-    words = "named concepts"
-    if concepts.named_controls:
-        words += f"; control {number_range([count for count, _ in concepts.named_controls])}"
-    return Figure(f"{concepts.named:,}/{len(concepts.every):,}", words)
+    born, gone = len(concepts.born), len(concepts.gone)
+    words = "concept born" if born == 1 else "concepts born"
+    ends = [end for each in concepts.born for end in (each.after, each.born, each.before)]
+    if between := interval_text(min(ends, default=math.nan), max(ends, default=math.nan)):
+        words += f", at steps {between}"
+    words += f"; {gone:,} gone by the end" if gone else ""
+    if concepts.born_controls and concepts.control_steps:
+        control = value_range(concepts.born_controls, "{:,}".format)
+        read = plural(concepts.control_steps, "checkpoint")
+        words += (
+            f"; seen from the {read} of controls: {concepts.born_seen:,}, in controls {control}"
+        )
+    return Figure(f"{born:,}", words)
 
 
-def _passed_number(loss: LossStory | None) -> Figure:
+def _passed_number(loss: LossStory | None, never: str) -> Figure:
     line = loss.lines.get("unigram") if loss else None
     if line is None:
         return Figure("–", "word frequencies: no line to compare with")
@@ -92,7 +87,7 @@ def _passed_number(loss: LossStory | None) -> Figure:
         return Figure(span, f"step: {better}")
     if line.state == "at every step":
         return Figure("first", f"checkpoint: {better}")
-    words = {"never": "never", "left": "not for good", "unsure": "not surely"}[line.state]
+    words = {"never": never, "left": "not for good", "unsure": "not surely"}[line.state]
     return Figure(words, _BETTER)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from ...words.content import Content
-from ...words.formats import control_runs, interval_text, joined, plural, sentence_start, step_text
+from ...words.controls import explained
+from ...words.formats import joined, plural, sentence_start, value_range
 from ...words.landmarks import LossStory, read_loss
 from ...words.loss import (
     Sentence,
@@ -22,9 +22,9 @@ from ...words.rows import counted_rows
 from ...words.sections import best_sentences
 from ..concepts.lives import Concepts
 from ..concepts.nodes import asked_for, failure, fitted_apart, read_concepts
-from .numbers import Figure, four_numbers, number_range, numbers_of_one
+from .numbers import Figure, four_numbers, numbers_of_one
 
-MOST_NAMES = 4
+MOST_NAMES = 3
 NO_CONTROL = ("No control was run:", "changes below may be mere motion.")
 
 
@@ -39,7 +39,7 @@ class FirstScreen:
     concepts: Concepts | None
 
 
-def first_screen(content: Content) -> FirstScreen | None:
+def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
     """Return the first screen, none where the result brings a headline of its own or has neither.
 
     A comparison of runs and a recipe say themselves what they show; without a loss and without
@@ -52,11 +52,13 @@ def first_screen(content: Content) -> FirstScreen | None:
     if content.headline or claims or (loss is None and concepts is None):
         return None
     sentences = (
-        ability(loss),
+        _of_performance(content)
+        if loss is None and _performance(content)
+        else ability(loss, running),
         _appeared(content, concepts),
         _control(content, loss, concepts),
     )
-    numbers = four_numbers(content, loss, concepts)
+    numbers = four_numbers(content, loss, concepts, running)
     return FirstScreen(heading(content, loss, concepts), sentences, numbers, loss, concepts)
 
 
@@ -76,9 +78,19 @@ def heading(content: Content, loss: LossStory | None, concepts: Concepts | None)
 
 
 def _without_loss(content: Content, concepts: Concepts | None) -> str:
-    if concepts is not None and concepts.with_name:
+    if concepts is not None and concepts.with_name and not _performance(content):
         return f"{_named_words(concepts)}; the loss was not measured"
     return overview(content).heading
+
+
+def _performance(content: Content) -> bool:
+    """Return whether something else than a loss says what the model can do, as an accuracy."""
+    return any(row.can_learn for row in counted_rows(content.rows))
+
+
+def _of_performance(content: Content) -> Sentence:
+    lead, _, rest = overview(content).lead.partition("; ")
+    return Sentence(f"{lead.rstrip('.')}.", sentence_start(rest) if rest else "")
 
 
 # What appeared.
@@ -105,53 +117,42 @@ def _appeared(content: Content, concepts: Concepts | None) -> Sentence:
         because = concepts.unnamed.rstrip(".")
         why = f"No name could be given: {because}. " if because else ""
         readable = f"{len(concepts.every):,} can be read from single checkpoints"
-        text = f"{why}Of {concepts.latents:,} latents, {readable}. {_births(concepts)}"
-        lead = f"{sentence_start(total)} can be read; none was named."
-        return Sentence(lead, text.strip())
+        text = f"{why}Of {concepts.latents:,} latents, {readable}."
+        return Sentence(f"{sentence_start(total)} can be read; none was named.", text)
     if not concepts.named:
-        return Sentence(
-            "No concept is sharper than in the untrained model.",
-            f"{total} can be read, and none got a name. {_births(concepts)}".strip(),
-        )
-    subject = "Each" if concepts.named > 1 else "It"
-    text = (
-        f"{_listed(concepts)} {subject} puts more of its activation on three tokens than "
-        f"95 % of the untrained model’s concepts do. {_births(concepts)}"
-    ).strip()
-    if concepts.named_controls and max(concepts.named_controls)[0] >= concepts.named:
+        lead = "No concept is sharper than in the untrained model."
+        return Sentence(lead, f"{total} can be read, and none got a name.")
+    controls = concepts.named_controls
+    if controls and max(controls)[0] >= concepts.named:
         lead = "No more concepts got a name than in control runs."
-        return Sentence(lead, f"{_named_words(concepts)}. {text}")
-    if not concepts.named_controls:
-        return Sentence(f"{_named_words(concepts)}; motion alone may give as many.", text)
-    return Sentence(f"{_named_words(concepts)}.", text)
+        return Sentence(
+            lead, f"{_named_words(concepts)}{_in_controls(concepts)}. {_listed(concepts)}"
+        )
+    if not controls:
+        lead = f"{_named_words(concepts)}; motion alone may give as many."
+        return Sentence(lead, _listed(concepts))
+    lead = f"{_named_words(concepts)}{_in_controls(concepts)}."
+    return Sentence(lead, _listed(concepts))
 
 
 def _named_words(concepts: Concepts) -> str:
     return f"{concepts.named:,} of {plural(len(concepts.every), 'concept')} got a name"
 
 
+def _in_controls(concepts: Concepts) -> str:
+    totals = [total for _, total in concepts.named_controls if total is not None]
+    counts = value_range([count for count, _ in concepts.named_controls], "{:,}".format)
+    of = f" of {value_range(totals, '{:,}'.format)}" if totals else ""
+    return f" (in controls {counts}{of})"
+
+
 def _listed(concepts: Concepts) -> str:
-    """Say the names of the sharpest concepts, each once."""
+    """Say the first names, each once: classes of words before tokens."""
     names = list(dict.fromkeys(concept.name for concept in concepts.with_name))
     quoted = joined([f"“{name}”" for name in names[:MOST_NAMES]])
     if len(names) > MOST_NAMES:
         return f"Among them {quoted}."
     return f"Its name is {quoted}." if concepts.named == 1 else f"The names are {quoted}."
-
-
-def _births(concepts: Concepts) -> str:
-    """Say how many were born during the run, and between which steps."""
-    born = concepts.born
-    if concepts.with_name:
-        born = tuple(concept for concept in concepts.with_name if math.isfinite(concept.born))
-    if not born:
-        return "None of them was seen to be born during the run."
-    ends = [end for birth in born for end in (birth.after, birth.born, birth.before)]
-    ends = [end for end in ends if math.isfinite(end)]
-    between = interval_text(min(ends), max(ends)).replace("–", " and ")
-    when = f"between steps {between}" if between else f"at step {step_text(ends[0])}"
-    were = "was" if len(born) == 1 else "were"
-    return f"{len(born):,} of them {were} born during the run, {when}."
 
 
 def _other_rows(content: Content, why: str) -> Sentence:
@@ -190,18 +191,9 @@ def _control(content: Content, loss: LossStory | None, concepts: Concepts | None
         if loss and loss.row and loss.row.learned:
             text = f"other {text}"
         return Sentence(lead, text if len(content.steps) > 1 else "what is below may be chance.")
-    count = len(content.controls)
-    runs = control_runs(count) if count == 1 else f"{count} control runs"
-    parts = list(filter(None, [control_loss(loss), _control_names(concepts)]))
-    births = _control_births(content, concepts)
-    text = (
-        f"In {runs} {', and '.join(parts)}." if parts else f"There {_are(count)} to compare with."
-    )
-    return Sentence(_control_lead(content, loss), f"{text}{births}")
-
-
-def _are(count: int) -> str:
-    return "is 1 control run" if count == 1 else f"are {count} control runs"
+    went = sentence_start(control_loss(loss))
+    text = f"{explained(content)} {f'{went}.' if went else ''}".strip()
+    return Sentence(_control_lead(content, loss), text)
 
 
 def _control_lead(content: Content, loss: LossStory | None) -> str:
@@ -220,25 +212,3 @@ def _control_lead(content: Content, loss: LossStory | None) -> str:
     beyond = sum(row.beyond for row in compared)
     many = "quantity" if len(compared) == 1 else "quantities"
     return f"{beyond:,} of {len(compared):,} {many} changed by more than in control runs."
-
-
-def _control_births(content: Content, concepts: Concepts | None) -> str:
-    """Say how many concepts were born in control runs, which may be read at fewer steps."""
-    if concepts is None or not concepts.born_controls:
-        return ""
-    count = number_range(list(concepts.born_controls))
-    run, born = len(concepts.born), "concept was born" if count == "1" else "concepts were born"
-    read, steps = concepts.control_steps, len(content.steps)
-    if 0 < read < steps:
-        seen = f"read at {read:,} of {steps:,} checkpoints, where fewer births can be seen"
-        return f" {count} {born} in them, {seen}; {run:,} in the run."
-    return f" {count} {born} in them; {run:,} in the run."
-
-
-def _control_names(concepts: Concepts | None) -> str:
-    if concepts is None or not concepts.named_controls:
-        return ""
-    totals = [total for _, total in concepts.named_controls if total is not None]
-    counts = number_range([count for count, _ in concepts.named_controls])
-    of = f" of {number_range(totals)}" if totals else ""
-    return f"{counts}{of} concepts got a name"

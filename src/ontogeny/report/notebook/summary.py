@@ -55,7 +55,7 @@ class ResultSummary:
         if (first := first_screen(content)) is not None:
             said = [(sentence.lead, sentence.text) for sentence in first.sentences]
             self._sections.append((first.heading, said))
-        told = overview(content)
+        told = overview(content, introduced=first is not None)
         said = [("", text) for text in (told.lead, " ".join(told.details)) if text]
         self._sections.append((told.heading, said))
 

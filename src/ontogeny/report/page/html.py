@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ from ...words.content import Content
 from ...words.formats import p_value, plain_text, step_text
 from ...words.overview import overview
 from ...words.row_words import control_half_words, half_words, journey, state_words
-from ...words.sections import mark, section_sentences, studied
+from ...words.sections import mark, studied
 from ..chart.canvas import NARROW, WIDE
 from ..chart.draw import draw_chart, views_of
 from ..concepts.atlas import read_atlas
@@ -28,15 +29,17 @@ from ..first_screen.screen import first_screen
 from ..kinds import kind_of, read_drawables
 from ..kinds.base import scripts
 from ..kinds.thinning import BUDGET, thinned
-from ..style import page_style, static_text
+from ..style import STATIC, page_style, static_text
 from ..texts.cloze import read_cloze
 from ..texts.example import read_example
 from .live import Live
 from .payload import build_payload, json_script
+from .picture import first_picture
+from .sections import fold_words, parts
 
 BEFORE_KINDS = (
     "core", "format", "state", "theme", "tooltip", "library", "panels", "annotations", "view",
-    "runs", "picture", "regimes", "rows", "turning", "names", "figure",
+    "runs", "picture", "regimes", "rows", "turning", "turns", "names", "figure",
 )  # fmt: skip
 """Scripts that those of the kinds of figures build on, in their order."""
 
@@ -53,7 +56,7 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
     drawings = {layout.name: draw_chart(content, layout) for layout in (WIDE, NARROW)}
     charts = {name: {"plot": list(d.plot)} for name, d in drawings.items()}
     plotly, script = _plotly(), _own_script()
-    first = first_screen(content)
+    first = first_screen(content, running=live is not None)
     atlas = read_atlas(content, first.concepts if first else None)
     cloze = read_cloze(content) if first else None
     example = read_example(content, first.concepts if first else None)
@@ -64,16 +67,18 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
         "cloze": cloze.payload if cloze else None,
         "example": example.payload if example else None,
         "refresh": live.every if live else None,
+        **({"start": len(content.steps) - 1} if live else {}),
     }
     return _template().render(
         content=content,
         studied=studied(content),
         live=live,
         first=first,
+        picture=Markup(first_picture(content, first)) if first else "",
         atlas=atlas,
         cloze=cloze,
         example=example,
-        verdict=overview(content),
+        verdict=overview(content, introduced=first is not None),
         failures=read_failures(content),
         failed_in={node.id: section_failures(content, node) for node in content.nodes},
         old_reference=old_reference(content),
@@ -83,7 +88,11 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
         views=views_of(content),
         compared=[run.name for row in content.rows[:1] for run in row.runs],
         marks={node.id: mark(node) for node in content.nodes},
-        sentences={node.id: section_sentences(node) for node in content.nodes},
+        parts={
+            node.id: parts(node, drawables, first is not None and first.loss is not None)
+            for node in content.nodes
+        },
+        fold_words=fold_words,
         drawables=drawables,
         kind_of=kind_of,
         code=_snippet,
@@ -115,10 +124,9 @@ def _template() -> Template:
 
 @cache
 def _plotly() -> str:
-    # Imported here so that the package opens without it; only the page needs the script.
-    from plotly.offline import get_plotlyjs
-
-    return str(get_plotlyjs()).replace("</script", "<\\/script")
+    """Return the part of plotly.js that draws on plane axes: the page draws nothing else."""
+    packed = (STATIC / "plotly-cartesian.min.js.gz").read_bytes()
+    return gzip.decompress(packed).decode("utf-8").replace("</script", "<\\/script")
 
 
 def _own_script() -> str:

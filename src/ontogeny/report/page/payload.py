@@ -20,8 +20,8 @@ from ..colours import palettes
 from ..figures.axes import Axis
 from ..figures.drawable import Drawable
 from ..figures.fields import is_text
-from ..figures.latex import latex_table
 from ..figures.runs import LINES
+from ..figures.tables import latex_table
 from ..first_screen.payload import finite
 from ..kinds import kind_of
 from ..run_differences import derived_names
@@ -73,7 +73,7 @@ def build_payload(
             for mark in content.boundaries
         ],
         "rows": [
-            {"id": name, "figure": _figure_of(row, drawables)} | _row(row, content)
+            {"id": name, "figure": figure_of(row, drawables)} | _row(row, content)
             for name, row in zip(content.row_ids, content.rows, strict=True)
         ],
         "record": list(RECORD),
@@ -275,7 +275,7 @@ def _track(content: Content) -> dict[str, Any] | None:
     }
 
 
-def _figure_of(row: Row, drawables: Sequence[Drawable]) -> str:
+def figure_of(row: Row, drawables: Sequence[Drawable]) -> str:
     """Return the id of the figure that draws a row: of its variable, else of its layers."""
     own = [each for each in drawables if each.node.id == row.section and not each.problem]
     drawn = [each for each in own if row.variable in (each.figure.value, each.figure.relative)]

@@ -122,7 +122,7 @@ def _draw_lines(axes: Axes, concepts: Concepts, scale: StepScale) -> None:
 def _birth(concept: Concept) -> str:
     if math.isfinite(concept.born):
         return with_interval(concept.born, concept.after, concept.before)
-    return "not confirmed" if concept.kind == "born" else concept.kind
+    return concept.kind
 
 
 def _draw_cells(

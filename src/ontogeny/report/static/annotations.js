@@ -1,4 +1,4 @@
-// Words in a figure: titles, direct labels of lines and bands, colour bars; and how wide they are.
+// Words in a figure: titles, labels at the ends of lines, the key, colour bars; and how wide they are.
 
 const ruler = document.createElement("canvas").getContext("2d");
 
@@ -84,61 +84,32 @@ function spread(heights, gap, bottom) {
   return moved;
 }
 
-// The name of each band, inside it or over it where lines and other names leave most room.
-function bandLabels(panel, places, toY, box, i, palette) {
-  const toX = (k) => ((places[k] - places[0] + 0.03) / (places.at(-1) - places[0] + 0.06)) * box.width;
-  const points = panel.lines.flatMap((line) => line.ys.map((value, k) => ({ x: toX(k), y: toY(value) })));
-  const taken = [];
-  return panel.bands.flatMap((band) => {
-    const spots = bandSpots(band, places.length, toX, toY, box)
-      .filter((spot) => taken.every((other) => !covers(other, spot)))
-      .map((spot) => ({ ...spot, room: roomAround(spot, points) }));
-    if (!spots.length) return [];
-    const best = spots.reduce((a, b) => (b.room > a.room ? b : a));
-    taken.push(best);
-    return [
-      {
-        text: plotText(band.label),
-        x: best.x / box.width,
-        y: 1 - best.y / box.height,
-        xref: `${axisName("x", i)} domain`,
-        yref: `${axisName("y", i)} domain`,
-        showarrow: false,
-        xanchor: "center",
-        yanchor: "middle",
-        font: { size: smallFont(), color: palette.base["ink-2"] },
-      },
-    ];
+// The key: on the lines above all panels, a sample of each grey band or line with its name, behind
+// what the values count. No name stands on a line of the picture.
+const KEY = { sample: 20, gap: 16 };
+
+function layKey(items, words, width) {
+  const right = (x, label) => x + KEY.sample + textWidth(label, smallFont());
+  let [x, line] = [words ? textWidth(words, smallFont()) + KEY.gap : 0, 0];
+  return items.map((item) => {
+    if (x && right(x, item.label) > width) [x, line] = [0, line + 1];
+    const spot = { ...item, x, line };
+    x = right(x, item.label) + KEY.gap;
+    return spot;
   });
 }
 
-// Places where a band's name may stand: over its upper edge and under it, all along; that of control
-// runs at its end.
-function bandSpots(band, count, toX, toY, box) {
-  const half = textWidth(band.label, smallFont()) / 2;
-  const fits = (x) => x - half > 10 && x + half < box.width - 4;
-  const known = range(count).filter((k) => Number.isFinite(band.upper[k]));
-  const tried = known.filter((_, n) => n % Math.ceil(known.length / 24) === 0);
-  const able = band.control ? tried.slice(Math.floor(tried.length * 0.7)) : tried.filter((k) => fits(toX(k)));
-  const inside = (x) => Math.max(half + 10, Math.min(box.width - half - 4, x));
-  return able.flatMap((k) => {
-    const edge = toY(band.upper[k]);
-    const under = edge + Math.min(9, (toY(band.lower[k]) - edge) / 2);
-    return [edge - 9, under].map((y) => ({ x: inside(toX(k)), y, half, inside: y > edge }));
-  });
+function keyWords(spot, frame, palette) {
+  const font = { size: smallFont(), color: palette.base["ink-2"] };
+  return note(spot.label, (spot.x + KEY.sample) / frame.width, 1 - (HEAD * spot.line) / frame.height, { yanchor: "top", font });
 }
 
-function covers(one, other) {
-  return Math.abs(one.y - other.y) <= 13 && Math.abs(one.x - other.x) <= one.half + other.half + 6;
-}
-
-// Pixels between a name and the nearest point of a line; inside a band is a little better.
-function roomAround(spot, points) {
-  let room = 40;
-  for (const { x, y } of points) {
-    if (Math.abs(x - spot.x) <= spot.half + 8 && Math.abs(y - spot.y) < room) room = Math.abs(y - spot.y);
-  }
-  return room + (spot.inside ? 2 : 0) - Math.max(0, 8 - spot.y);
+// A band as a patch, a line as a line, in the manner in which the picture draws it.
+function keySample({ x, line, look }, frame) {
+  const [left, right] = [x, x + KEY.sample - 6].map((at) => at / frame.width);
+  const [top, bottom] = (look.fill ? [3, 12] : [8, 8]).map((y) => 1 - (HEAD * line + y) / frame.height);
+  const shared = { xref: "paper", yref: "paper", x0: left, x1: right, y0: top, y1: bottom, line: look.line };
+  return look.fill ? { ...shared, type: "rect", fillcolor: look.fill } : { ...shared, type: "line" };
 }
 
 const BAR = { gap: 12, thickness: 8, room: 62 };

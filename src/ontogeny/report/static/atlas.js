@@ -76,6 +76,7 @@ function showAtlas() {
   atlasView.rest.show(folded);
   const fold = find(".unnamed");
   fold.hidden = !folded.length;
+  if (folded.length && !open.length && atlas.naming === "named") fold.open = true; // what was looked for is there
   find("summary", fold).textContent = foldWords(folded.length, open.length);
   const all = atlas.concepts.length;
   find(".atlas-count [role=status]").textContent = found.length < all ? countWords(found.length, all) : "";
@@ -91,7 +92,7 @@ function countWords(found, all) {
 function foldWords(count, open) {
   const verb = count === 1 ? "is" : "are";
   const more = open ? `${formatStep(count)} more ${verb}` : `${formatStep(count)} ${verb}`;
-  return `${more} no sharper than in the untrained model`;
+  return `${more} without a name: no sharper than in the untrained model, or not borne out by contexts`;
 }
 
 function wantedConcept(i) {
@@ -137,7 +138,9 @@ function cardList(holder, button, open) {
       for (const card of findAll(".card", holder)) forgetCard(card);
       holder.replaceChildren();
       [places, count] = [list, 0];
-      if (open || holder.closest("details").open) add(CARDS_AT_ONCE / 2);
+      // With the card of the controls, rows of three are full.
+      const beside = open && places.length && controlCard(shownAtlas.concepts[places[0]].layer).length;
+      if (open || holder.closest("details").open) add(CARDS_AT_ONCE / 2 - beside);
     },
     more: (least) => add(Math.max(least, count || CARDS_AT_ONCE)),
     reach(i) {

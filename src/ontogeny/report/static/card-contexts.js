@@ -55,7 +55,7 @@ function contextList(atlas, i) {
       items[e].hidden = !own[middle].textContent;
     });
   };
-  return { label, list: make("ul", { className: "contexts" }, ...items), show };
+  return { label, list: make("ul", { className: atlas.numbers ? "contexts by-number" : "contexts" }, ...items), show };
 }
 
 function keyStep(atlas, i, key) {

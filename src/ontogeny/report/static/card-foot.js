@@ -1,16 +1,29 @@
-// Below a card: what its concept was measured against, what it writes and costs, and its neighbours.
+// Below a card: how sharp its concept is; folded what it was measured against, what it writes and
+// costs, and its neighbours.
 
 function cardFoot(concept) {
-  const foot = make("div", { className: "foot" });
+  const foot = make("details", { className: "foot" }, make("summary", { textContent: "more" }));
   const line = (...parts) => foot.append(make("div", {}, ...parts));
-  if (concept.sharp !== null) line(sharpWords(concept));
+  const earned = concept.alike || (concept.sharp === null ? "" : sharpWords(concept));
+  const sharp = earned ? [make("p", { className: "spark-value", textContent: earned })] : [];
+  if (!concept.alike && concept.sharp !== null && limitOf(concept) !== null) line(`Three tokens of the untrained model’s concepts carry at most ${percentWords(limitOf(concept))}, for 95 % of them`);
+  if (concept.readable_from !== null) line(readableWords(concept));
   if (concept.fires !== null) line(`Fires on ${percentWords(concept.fires)} of the tokens${explainedWords(concept)}`);
   const again = [[concept.half, "either half of the texts"], [concept.again, "another seed"]].filter(([found]) => found !== null);
   if (again.length) line(`Found again by a fit to ${again.map(([found, by]) => `${by} with a correlation of ${found.toFixed(2)}`).join(", from ")}${concept.kind === "not found again" ? ": it stands apart" : ""}`);
   if (concept.up.length) line(shownAtlas.step === null ? "Adds to the logits at the last step " : "Adds to the logits ", ...writtenParts(concept));
   if (concept.removed) line(removalWords(concept.removed));
   if (concept.near.length) line("Nearest directions, with their cosine: ", ...concept.near.flatMap((near, k) => nearParts(concept, near, k)));
-  return foot;
+  return foot.childElementCount > 1 ? [...sharp, foot] : sharp;
+}
+
+function readableWords({ readable_from: from, born }) {
+  const weak = born !== null && from < born ? ", at first too weak to count as born" : "";
+  return `It can be read from step ${formatStep(from)} on${weak}`;
+}
+
+function limitOf(concept) {
+  return shownAtlas.layers[concept.layer].limit;
 }
 
 // What its removal costs, beside equally strong removals; and whether that is more than both.
@@ -29,9 +42,7 @@ function percentWords(share) {
 }
 
 function sharpWords(concept) {
-  const { limit } = shownAtlas.layers[concept.layer];
-  const against = limit === null ? "" : ` (95 % of the untrained model’s: at most ${percentWords(limit)})`;
-  return `${percentWords(concept.sharp)} of its activation on three tokens${against}`;
+  return `${percentWords(concept.sharp)} of its activation on three tokens`;
 }
 
 function explainedWords(concept) {

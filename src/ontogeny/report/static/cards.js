@@ -1,6 +1,6 @@
 // One card of the atlas: what a concept responds to at the slider's step, and its life.
 
-const SPARK = { width: 300, height: 54 };
+const SPARK = { width: 300, height: 40 };
 const shownCards = new Set();
 const cardObjects = new WeakMap();
 
@@ -32,7 +32,7 @@ function conceptCard(i) {
   const parts = [atlas.strength && sparkPart(i), atlas.contexts && contextPart(i)].filter(Boolean);
   for (const part of parts) card.append(...part.elements);
   if (!atlas.contexts) card.append(make("p", { className: "quiet spark-value", textContent: "The result holds no contexts." }));
-  card.append(cardFoot(concept));
+  card.append(...cardFoot(concept));
   cardObjects.set(card, {
     update: (changed) => parts.forEach((part) => part.update(changed)),
     print: (on) => parts.forEach((part) => part.print?.(on)),
@@ -75,7 +75,6 @@ function cardFacts(concept) {
   else fact("born", formatStep(concept.born), intervalWords(concept, "(", ")"));
   if (concept.gone !== null) fact("gone from", formatStep(concept.gone));
   else fact("settled from", concept.settled === null ? "not yet" : formatStep(concept.settled));
-  fact("readable from", concept.readable_from === null ? "nowhere" : formatStep(concept.readable_from));
   return list;
 }
 
@@ -90,12 +89,10 @@ function stepFacts(concept, fact, list) {
   return list;
 }
 
-// Its strength over the steps as a share of its peak; faint where it cannot be read. Grey: the mean
-// of the control runs' concepts in this layer, each as a share of its own peak.
+// Its strength over the steps as a share of its peak; faint where it cannot be read.
 function sparkPart(i) {
   const atlas = shownAtlas;
   const { width, height } = SPARK;
-  const { layer } = atlas.concepts[i];
   const svg = makeSvg("svg", { class: "spark", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img" });
   const here = makeSvg("line", { class: "here", y1: 0, y2: height });
   const value = make("span", { className: "now" });
@@ -103,13 +100,10 @@ function sparkPart(i) {
   const steps = range(atlas.steps.length);
   const shares = steps.map((t) => strengthAt(atlas, i, t));
   const readable = steps.map((t) => (readableAt(atlas, i, t) ? shares[t] : null));
-  const controls = steps.filter((t) => meanAt(atlas, layer, 1, t) !== null);
   const draw = () => {
     const xs = atlas.steps.map((step) => sparkX(placeOfStep(step)));
-    const band = [1, 2].map((k) => controls.map((t) => meanAt(atlas, layer, k, t)));
     svg.replaceChildren(
       makeSvg("line", { class: "base", x1: 0, x2: width, y1: height - 4, y2: height - 4 }),
-      makeSvg("path", { class: "control", d: bandPath(controls.map((t) => xs[t]), band, yOf) }),
       makeSvg("path", { class: "curve faint", d: linePath(xs, shares, yOf) }),
       makeSvg("path", { class: "curve", d: linePath(xs, readable, yOf) }),
       here,
@@ -123,11 +117,10 @@ function sparkPart(i) {
     here.setAttribute("x2", x);
     const t = lastNotAbove(atlas.steps, DATA.steps[state.step]);
     const doubt = strengthDoubt(atlas, i, t).length ? ", not readable" : "";
-    value.textContent = `Strength at step ${formatStep(atlas.steps[t])}: ${strengthWords(atlas, i, t)}${doubt}`;
+    value.textContent = `Step ${formatStep(atlas.steps[t])}: ${strengthWords(atlas, i, t)}${doubt}`;
   };
   draw();
-  const legend = controls.length ? [make("span", { className: "grey", textContent: "grey: control" })] : [];
-  return { elements: [svg, make("p", { className: "spark-value" }, value, ...legend)], update };
+  return { elements: [svg, make("p", { className: "spark-value" }, value)], update };
 }
 
 function sparkX(place) {

@@ -1,7 +1,7 @@
 // Concepts as the data has them, and the words that lines and cards have in common.
 
 const NO_FACTS = {
-  name: "", token_name: "", given: false, kind: "", sharp: null,
+  name: "", token_name: "", given: false, kind: "", sharp: null, alike: "",
   born: null, after: null, before: null, settled: null, gone: null, readable_from: null,
   fires: null, random: null, again: null, half: null, removed: null, followed: null,
   chips: [], up: [], down: [], near: [], answers: [],
@@ -29,7 +29,7 @@ function momentOf({ kind, born }) {
 
 // The step of its birth with its interval; else what kind of life it has.
 function bornWords(concept) {
-  if (concept.born === null) return concept.kind === "born" ? "not confirmed" : concept.kind;
+  if (concept.born === null) return concept.kind;
   return formatStep(concept.born) + intervalWords(concept, " (", ")");
 }
 

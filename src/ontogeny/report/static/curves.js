@@ -137,8 +137,18 @@ class CurvesPicture extends Picture {
   }
 
   headWords() {
-    const theory = this.figure.reference ? `╌╌ ${this.figure.reference_label}` : "";
-    return [this.view.headWords(), theory].filter(Boolean).join("   ");
+    return this.view.headWords();
+  }
+
+  // The grey bands, and the dashes of theory.
+  keyItems() {
+    const { reference, reference_label: label } = this.figure;
+    const dashes = { line: { color: this.palette.base["ink-2"], width: 1.3, dash: "5px,4px" } };
+    const bands = this.panels[0].bands.map((band) => {
+      const { fillcolor, line } = this.bandTrace(band);
+      return { label: band.label, look: isFlat(band) ? { line } : { fill: fillcolor, line } };
+    });
+    return reference ? [{ label, look: dashes }, ...bands] : bands;
   }
 
   panelTraces(panel) {
@@ -161,17 +171,17 @@ class CurvesPicture extends Picture {
 
   // A band without width is drawn as a grey line; that of control runs is lighter, its edges dotted.
   bandTrace(band) {
-    const grey = this.palette.base.null;
+    const { null: grey, "ink-3": line } = this.palette.base;
     const parts = band.parts ?? [band];
-    const flat = band.lower.every((low, i) => !Number.isFinite(low) || low === band.upper[i]);
+    const flat = isFlat(band);
     const meta = { part: band.control ? "control" : "band", label: band.label };
     const trace = this.area(parts, withAlpha(grey, band.control ? 0.16 : 0.32), meta);
-    const edge = { width: flat ? 2 : parts.length > 8 ? 0 : 1, color: grey, dash: band.control ? "dot" : "solid" };
+    const edge = { width: flat ? 2 : parts.length > 8 ? 0 : 1, color: line, dash: band.control ? "dot" : "solid" };
     return { ...trace, line: edge };
   }
 
   lineTraces(line, panel) {
-    const meta = { part: "line", series: line.full, facet: panel.title };
+    const meta = { part: "line", series: line.full, facet: panel.title, label: line.label };
     const { kept } = line;
     const ys = kept.map((i) => line.ys[i]);
     const sizes = ys.map((_, k) => (line.partial ? 5 : isLonely(ys, k) ? 6 : 0));
@@ -221,7 +231,7 @@ class CurvesPicture extends Picture {
 
   panelWords(panel, box, i) {
     const toY = (value) => this.toPixels(value, box);
-    const words = i && box.width < 260 ? [] : bandLabels(panel, this.places, toY, box, i, this.palette);
+    const words = [];
     if (!panel.lines.some((line) => line.ys.some(Number.isFinite))) words.push(emptyNote(this.frame, box));
     for (const regime of panel.regimes) {
       this.layout.shapes.push(...regimeShapes(regime, i, box, this.palette));
@@ -263,7 +273,7 @@ class CurvesPicture extends Picture {
     const theory = line.theory ? [`${this.figure.reference_label}: ${formatNumber(line.theory[i])}`] : [];
     const near = panel.regimes.filter((regime) => Math.abs(regime.at - spot.place) < 0.02).map(regimeFact);
     const beside = this.view.differs ? [] : panel.bands.map((band) => bandWords(band, i, panel.lines.indexOf(line))).filter(Boolean);
-    return { ...told, rest: [...theory, ...told.rest, ...beside, ...near, ...failures] };
+    return { ...told, lifted: this.shown.length > 1 && line.label, rest: [...theory, ...told.rest, ...beside, ...near, ...failures] };
   }
 
   // The place under the pointer, of those at which the panel's lines stand.
@@ -287,6 +297,11 @@ class CurvesPicture extends Picture {
     const { kept } = this.panels[0].lines[0];
     return kept[lastNotAbove(kept, stepIndex(this.xAxis))];
   }
+}
+
+// A band without width at any place.
+function isFlat({ lower, upper }) {
+  return lower.every((low, i) => !Number.isFinite(low) || low === upper[i]);
 }
 
 // The run that was chosen lies over the others.

@@ -16,7 +16,7 @@ class Figure {
     this.buildControls();
     if (data.kind === "scatter" && data.z) startTurning(this);
     this.plot.addEventListener("pointermove", (event) => this.hover(event));
-    this.plot.addEventListener("pointerleave", hideTooltip);
+    this.plot.addEventListener("pointerleave", (event) => this.hover({ ...event, buttons: 1 }));
     this.plot.addEventListener("click", (event) => this.pick(event));
   }
 
@@ -103,6 +103,7 @@ class Figure {
   // Draw soon if in view, else when it comes into view.
   refresh() {
     this.stale = true;
+    this.turnSaid = undefined;
     delete this.element.dataset.drawn;
     if (this.visible) drawSoon(this);
   }
@@ -157,14 +158,22 @@ class Figure {
       responsive: false,
       doubleClick: "reset",
     });
+    if (stepZoom && this.onSteps) Plotly.relayout(this.plot, { "xaxis.range": stepZoom });
     this.drawHairlines();
     this.tell();
     if (!this.listening) {
-      this.plot.on("plotly_relayout", () => this.moveHairlines());
+      this.plot.on("plotly_relayout", (event) => {
+        this.moveHairlines();
+        if (event["xaxis.range[0]"] !== undefined) zoomSteps(this);
+      });
       this.plot.on("plotly_clickannotation", ({ annotation }) => this.choose(RUN, Number(annotation.name)));
       this.listening = true;
     }
     this.element.dataset.drawn = "true";
+  }
+
+  get onSteps() {
+    return this.picture?.xAxis?.kind === "step";
   }
 
   drawHairlines() {
@@ -214,21 +223,35 @@ class Figure {
     find(".readout", this.element).replaceChildren(...this.readout());
   }
 
-  // The values at the current step: each where they are few, else their range.
+  // The values at the current step: each where they are few, else their range; all with the same
+  // decimals, and where the curves turn.
   readout() {
     const { picture, data } = this;
-    if (data.kind !== "curves" || picture.xAxis.kind !== "step") return this.stepWords();
+    if (data.kind !== "curves" || !this.onSteps) return this.stepWords();
     const i = picture.currentPlace;
-    const head = make("b", { textContent: `Step ${formatStep(picture.xAxis.values[i])}` });
+    const [step, now] = [picture.xAxis.values[i], DATA.steps[state.step]];
+    const before = step < now ? `, the last one measured before ${formatStep(now)}` : "";
+    const head = make("b", { textContent: `Step ${formatStep(step)}${before}` });
     const all = picture.panels.flatMap((panel) => panel.lines);
-    const value = (line) =>
-      Number.isFinite(line.ys[i])
-        ? this.sayValue(line.ys[i], halfWidth(line.ends?.[i]))
-        : this.view.absence(line.point(i));
+    const digit = this.digitOf(all, i);
+    const value = (line) => (Number.isFinite(line.ys[i]) ? this.sayValue(line.ys[i], digit) : this.view.absence(line.point(i)));
+    this.turnSaid ??= this.view.differs ? "" : turnWords(picture);
+    const turn = this.turnSaid ? [make("span", { className: "turn", textContent: this.turnSaid })] : [];
     const say = (line) => `${line.label} ${value(line)}`.trim();
     const sayPanel = (panel) => `${panel.title ? `${panel.title}: ` : ""}${panel.lines.map(say).join(", ")}`;
-    if (all.length <= 6) return [head, `  ${picture.panels.map(sayPanel).join("  ·  ")}`];
-    return [head, `  ${this.sayRange(all.map((line) => line.ys[i]).filter(Number.isFinite))}`];
+    if (all.length <= 6) return [head, `  ${picture.panels.map(sayPanel).join("  ·  ")}`, ...turn];
+    return [head, `  ${this.sayRange(all.map((line) => line.ys[i]).filter(Number.isFinite), digit)}`, ...turn];
+  }
+
+  // The uncertainty by which all values of a place are written: none of counts, else the smallest
+  // known, else that of four digits of the largest.
+  digitOf(lines, i) {
+    const known = lines.filter((line) => Number.isFinite(line.ys[i]));
+    if (known.every((line) => line.ys.every((y) => !Number.isFinite(y) || Number.isInteger(y)))) return 10;
+    const halves = known.map((line) => halfWidth(line.ends?.[i])).filter((half) => half > 0);
+    if (halves.length) return Math.min(...halves);
+    const most = Math.max(...known.map((line) => Math.abs(line.ys[i])));
+    return most ? 10 ** (Math.floor(Math.log10(most)) - 2) : NaN;
   }
 
   stepWords() {
@@ -237,12 +260,12 @@ class Figure {
       : [];
   }
 
-  sayRange(known) {
+  sayRange(known, digit) {
     if (!known.length) return "not measured";
     known.sort((a, b) => a - b);
     const half = (known.length - 1) / 2;
     const median = (known[Math.floor(half)] + known[Math.ceil(half)]) / 2;
-    const [low, middle, high] = [known[0], median, known.at(-1)].map((value) => this.sayValue(value));
+    const [low, middle, high] = [known[0], median, known.at(-1)].map((value) => this.sayValue(value, digit));
     if (low === high) return `${low} in all ${known.length} lines`;
     return `${low} to ${high}, median ${middle} over ${known.length} lines`;
   }
@@ -283,6 +306,7 @@ class Figure {
     const told = event.buttons ? null : (this.told(event) ?? this.toldByBar(event));
     if (told) showTooltip(event, told.head, told.value, told.rest);
     else hideTooltip();
+    if (this.lifted !== (told?.lifted || "")) liftLine(this.plot, (this.lifted = told?.lifted || ""));
   }
 
   // The whole name of the series under the pointer on a colour bar or on its labels.
@@ -305,6 +329,16 @@ class Figure {
     const step = axes[dimension].values[told.index[dimension]];
     setStep(indexOfStep.get(step));
   }
+}
+
+// A stretch of steps that is brushed in one figure is shown in all.
+let stepZoom = null;
+
+function zoomSteps(source) {
+  stepZoom = source.onSteps ? [...source.span] : stepZoom;
+  for (const figure of figures.values())
+    if (figure !== source && source.onSteps && figure.onSteps && figure.listening && !figure.stale)
+      plottingLibrary().relayout(figure.plot, { "xaxis.range": stepZoom });
 }
 
 // Buttons of which one is pressed.
@@ -356,7 +390,9 @@ function startFigures() {
   );
   for (const figure of figures.values()) watcher.observe(figure.element);
   whenIdle(makeRoom);
+  startLifts();
   listen((changed) => {
+    if (changed.has("scale")) stepZoom = null;
     for (const figure of figures.values()) {
       if (changed.has("scale") || changed.has("layers")) figure.refresh();
       else figure.follow();

@@ -39,7 +39,7 @@ class HeatmapPicture extends Picture {
     if (!this.figure.square) return frame;
     const share = this.shown.length / this.xAxis.values.length;
     const height = Math.min(frame.boxes[0].width * share, 420);
-    const square = layPanels(this.panels.length, this.view.width, { ...this.sizes(), panel: height });
+    const square = layPanels(this.panels.length, this.view.width, { ...this.sizes(), head: this.head, panel: height });
     for (const box of square.boxes) box.width = Math.min(box.width, height / share);
     return square;
   }

@@ -17,12 +17,41 @@ function readHash() {
   return { place: decoded(place), view };
 }
 
+// Other choices that an address holds: of the menus, the fields, and the buttons of which one is
+// pressed, each while it is not what the page opens with.
+const CHOICES = { q: "#atlas-search", of: "#atlas-node", at: "#atlas-layer", life: "#atlas-kind", order: "#atlas-order", lines: "#life .life-choice", tint: "#example-measure", text: "#example-choice", run: "#chart-run" };
+
+function choices() {
+  const named = Object.entries(CHOICES).map(([key, selector]) => [key, find(selector)]);
+  const inFigures = findAll(".figure .controls .segments").map((group) => [`view:${group.closest(".figure").id}:${group.getAttribute("aria-label")}`, group]);
+  return [...named, ...inFigures].filter(([, element]) => element);
+}
+
+function choiceOf(element) {
+  if (element.value !== undefined) return String(element.value);
+  return String(findAll("button", element).findIndex((button) => button.getAttribute("aria-pressed") === "true"));
+}
+
+function setChoice(element, value) {
+  if (element.value === undefined) findAll("button", element)[value]?.click();
+  else {
+    element.value = value;
+    for (const kind of ["input", "change"]) element.dispatchEvent(new Event(kind, { bubbles: true }));
+  }
+}
+
+let firstChoices = new Map();
+
 // A link with a view restores all of it; one without leaves the reader's own.
 function showLinkedView(view) {
   if (!view.size) return;
   const wanted = Number(view.get("step"));
   const layers = (view.get("layers") ?? "").split(",").map((label) => DATA.layers.indexOf(decoded(label)));
   const known = new Set(layers.filter((i) => i >= 0));
+  for (const [key, element] of choices()) {
+    const value = view.has(key) ? decoded(view.get(key)) : firstChoices.get(key);
+    if (choiceOf(element) !== value) setChoice(element, value);
+  }
   change({
     step: view.has("step") && Number.isFinite(wanted) ? nearest(DATA.steps, wanted) : FIRST_VIEW.step,
     scale: view.get("axis") === "linear" ? "linear" : FIRST_VIEW.scale,
@@ -40,6 +69,10 @@ function linkTo(place) {
   }
   if (state.scale !== FIRST_VIEW.scale) parts.push(`axis=${state.scale}`);
   if (state.chart !== FIRST_VIEW.chart) parts.push(`chart=${state.chart}`);
+  for (const [key, element] of choices()) {
+    const value = choiceOf(element);
+    if (value !== firstChoices.get(key)) parts.push(`${key}=${encodeURIComponent(value)}`);
+  }
   const hash = place + (parts.length ? `?${parts.join("&")}` : "");
   return location.href.split("#")[0] + (hash && `#${hash}`);
 }
@@ -98,10 +131,13 @@ function followHash() {
 
 function startLinks() {
   let timer = 0;
-  listen(() => {
+  firstChoices = new Map(choices().map(([key, element]) => [key, choiceOf(element)]));
+  const keep = () => {
     clearTimeout(timer);
     timer = setTimeout(() => history.replaceState(null, "", linkTo(linkedPlace)), HASH_PAUSE);
-  });
+  };
+  listen(keep);
+  for (const kind of ["input", "change", "click"]) document.addEventListener(kind, keep);
   addEventListener("hashchange", followHash);
   document.addEventListener("pointerdown", clearLinked);
   document.addEventListener("click", (event) => {

@@ -50,7 +50,7 @@ class MarksPicture extends RowsPicture {
   }
 
   sizes() {
-    return { ...super.sizes(), top: this.many ? 36 : 20, minimum: 220 };
+    return { ...super.sizes(), top: this.many ? 22 : 6, minimum: 220 };
   }
 
   xLayout(box) {

@@ -1,7 +1,5 @@
 // One dot for each row beside the grey bands of its null models; a filled dot lies outside all of them.
 
-const NAME_LINE = 13; // pixels from one line of names to the next
-
 class NullPicture extends RowsPicture {
   read() {
     const { figure } = this;
@@ -34,22 +32,6 @@ class NullPicture extends RowsPicture {
     return pad(low >= 0 && low < 0.5 * high ? 0 : low, high, 0.05);
   }
 
-  // Room under the last row for the name of a second null, in rows.
-  get below() {
-    const { length } = this.figure.bands;
-    return length > 1 ? 0.8 + (NAME_LINE * (Math.floor(length / 2) - 1)) / this.pitch : 0;
-  }
-
-  sizes() {
-    const lines = Math.ceil(this.figure.bands.length / 2);
-    const sizes = super.sizes();
-    return { ...sizes, top: sizes.top + NAME_LINE * Math.max(0, lines - 1) };
-  }
-
-  get titleShift() {
-    return -14;
-  }
-
   headWords() {
     return this.figure.bands.length ? "● outside every null   ○ within one" : "";
   }
@@ -63,7 +45,7 @@ class NullPicture extends RowsPicture {
   bandTraces(rows, b, label) {
     const count = this.figure.bands.length;
     const shift = (b - (count - 1) / 2) * Math.min(0.36, 0.6 / count);
-    const colour = withAlpha(this.palette.base.null, b % 2 ? 0.45 : 0.9);
+    const colour = this.grey(b);
     const width = Math.min(count > 1 ? 5 : 8, this.pitch / (count + 1));
     const points = rows.map((row, k) => ({ ends: row.bands[b], y: k + shift }));
     const flat = points.filter(({ ends }) => ends[0] === ends[1]);
@@ -115,34 +97,13 @@ class NullPicture extends RowsPicture {
     };
   }
 
-  // The first null is named over the top row, the second under the bottom one, and so on; names that
-  // would touch stand on lines of their own.
-  panelWords(panel, box, i) {
-    const sides = [[], []];
-    return this.figure.bands.flatMap((band, b) => {
-      const under = b % 2 === 1;
-      const row = under ? panel.rows.length - 1 : 0;
-      const ends = panel.rows[row].bands[b];
-      if (!ends.every(Number.isFinite)) return [];
-      const middle = (ends[0] + ends[1]) / 2;
-      const share = (middle - this.span[0]) / (this.span[1] - this.span[0]);
-      const xanchor = share > 0.7 ? "right" : share < 0.3 ? "left" : "center";
-      const line = freeLine(sides[b % 2], share * box.width, textWidth(band.label, smallFont()), xanchor);
-      return [
-        {
-          text: plotText(band.label),
-          x: middle,
-          y: row + (under ? 0.45 : -0.45),
-          xref: axisName("x", i),
-          yref: axisName("y", i),
-          showarrow: false,
-          xanchor,
-          yanchor: under ? "top" : "bottom",
-          yshift: (under ? -1 : 1) * (1 + NAME_LINE * line),
-          font: { size: smallFont(), color: this.palette.base["ink-3"] },
-        },
-      ];
-    });
+  keyItems() {
+    return this.figure.bands.map((band, b) => ({ label: band.label, look: { line: { color: this.grey(b), width: 6 } } }));
+  }
+
+  // Neighbouring nulls are told apart by their tint.
+  grey(b) {
+    return withAlpha(this.palette.base.null, b % 2 ? 0.45 : 0.9);
   }
 
   hover(number, spot) {
@@ -157,16 +118,6 @@ class NullPicture extends RowsPicture {
     );
     return { ...told, rest: [...told.rest, ...bands] };
   }
-}
-
-// The first line on which a name touches none of those already there, which it joins.
-function freeLine(taken, x, width, anchor) {
-  const left = x - { left: 0, center: width / 2, right: width }[anchor];
-  const touches = (other) => left < other.right + 6 && left + width + 6 > other.left;
-  let line = 0;
-  while (taken.some((other) => other.line === line && touches(other))) line += 1;
-  taken.push({ line, left, right: left + width });
-  return line;
 }
 
 PICTURES.null = NullPicture;

@@ -31,16 +31,6 @@ function startRail() {
   for (const section of findAll("main > section")) watcher.observe(section);
 }
 
-// The margin notes fold where there is no margin.
-function startNotes() {
-  const narrow = matchMedia("screen and (max-width: 860px)");
-  const fold = () => {
-    for (const notes of findAll(".notes details")) notes.open = !narrow.matches;
-  };
-  narrow.addEventListener("change", fold);
-  fold();
-}
-
 function startBarHeight() {
   const bar = document.getElementById("bar");
   const low = matchMedia("screen and (max-height: 480px)");
@@ -62,7 +52,7 @@ function startPrint() {
   for (const svg of findAll("svg.chart")) svg.classList.toggle("short", svg.viewBox.baseVal.height < SHORT_CHART);
   addEventListener("beforeprint", () => {
     paper.printing = true;
-    closed = findAll(".notes details, .table-fold").filter((fold) => !fold.open);
+    closed = findAll("main .fold, .table-fold").filter((fold) => !fold.open);
     for (const fold of closed) fold.open = true;
     for (const figure of figures.values()) {
       figure.element.classList.toggle("broad", figure.broad);
@@ -77,7 +67,6 @@ function startPrint() {
 }
 
 startBarHeight();
-startNotes();
 startSlider();
 startChart();
 startLife();

@@ -10,7 +10,7 @@ function axisRoom() {
 }
 
 // Lay out `count` panels; `size` gives margins (left, right, top, bottom), gap and panel height.
-// Above all panels is room for one line: the unit of the values.
+// `size.head` is the room above all panels, for the unit of the values and the key.
 function layPanels(count, width, size) {
   const room = width - size.left - size.right;
   const most = Math.max(1, Math.floor((room + size.gap) / (size.minimum + size.gap)));
@@ -24,11 +24,11 @@ function layPanels(count, width, size) {
     last: i % columns === columns - 1 || i === count - 1,
     bottom: i + columns >= count,
     x: size.left + (i % columns) * (panelWidth + size.gap),
-    y: HEAD + Math.floor(i / columns) * pitch + size.top,
+    y: size.head + Math.floor(i / columns) * pitch + size.top,
     width: panelWidth,
     height: size.panel,
   }));
-  const height = HEAD + (rows - 1) * pitch + size.top + size.panel + size.bottom;
+  const height = size.head + (rows - 1) * pitch + size.top + size.panel + size.bottom;
   return { boxes, width, height, right: size.right };
 }
 

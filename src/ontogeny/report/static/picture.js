@@ -13,18 +13,26 @@ class Picture {
     this.panels = view.facets();
     this.traces = [];
     this.read();
+    this.key = layKey(this.keyItems(), this.headWords(), this.view.width);
     this.frame = this.layFrame();
     this.layout = plotLayout(this.frame, this.palette);
     this.panels.forEach((panel, i) => this.drawPanel(panel, i));
     this.layout.annotations.push(
       axisTitle(this.frame, this.xWords()),
       headLine(this.headWords(), this.palette),
+      ...this.key.map((spot) => keyWords(spot, this.frame, this.palette)),
     );
+    this.layout.shapes.push(...this.key.map((spot) => keySample(spot, this.frame)));
     this.finish();
   }
 
   layFrame() {
-    return layPanels(this.panels.length, this.view.width, this.sizes());
+    return layPanels(this.panels.length, this.view.width, { ...this.sizes(), head: this.head });
+  }
+
+  // Room above all panels: a line for what the values count, and for the key as many as it takes.
+  get head() {
+    return HEAD * (1 + Math.max(0, ...this.key.map((spot) => spot.line)));
   }
 
   get many() {
@@ -47,16 +55,12 @@ class Picture {
   }
 
   panelTitle(panel, box) {
-    const y = 1 - (box.y - 4 - this.titleShift) / this.frame.height;
+    const y = 1 - (box.y - 4) / this.frame.height;
     const font = { size: smallFont() + 1, color: this.palette.base.ink };
     return note(panel.title, box.x / this.frame.width, y, { yanchor: "bottom", font });
   }
 
-  // A kind may leave out what follows.
-  get titleShift() {
-    return 0;
-  }
-
+  // A kind may leave out what follows, but for the axis.
   xLayout(box) {
     return dimensionAxis(this.xAxis, this.palette, box.width, box.bottom);
   }
@@ -66,6 +70,10 @@ class Picture {
   }
 
   panelWords() {
+    return [];
+  }
+
+  keyItems() {
     return [];
   }
 

@@ -9,11 +9,6 @@ class RowsPicture extends Picture {
     this.labels = this.shown.map((s) => shortened(formatLabel(this.rowAxis, s), most));
   }
 
-  // Room under the last row, in rows.
-  get below() {
-    return 0;
-  }
-
   // Height of a row in pixels; many rows stand closer.
   get pitch() {
     if (paper.printing) return this.shown.length > 30 ? 6.5 : 8.5;
@@ -24,12 +19,12 @@ class RowsPicture extends Picture {
     return {
       left: 14 + widest(this.labels),
       right: 16,
-      top: this.many ? 36 : 16,
+      top: this.many ? 22 : 6,
       bottom: axisRoom(),
       between: 6,
       gap: 18,
       minimum: 180,
-      panel: Math.max(54, (this.shown.length + this.below) * this.pitch),
+      panel: Math.max(54, this.shown.length * this.pitch),
     };
   }
 
@@ -42,7 +37,7 @@ class RowsPicture extends Picture {
       ...baseAxis(this.palette),
       showline: false,
       ticks: "",
-      range: [this.shown.length - 0.4 + this.below, -0.6],
+      range: [this.shown.length - 0.4, -0.6],
       tickvals: range(this.shown.length),
       ticktext: this.labels.map(plotText),
       tickfont: { size: Math.min(plotFont(), this.pitch - 1) },
@@ -56,7 +51,7 @@ class RowsPicture extends Picture {
   // Where the pointer lies: in rows, the nearest row, and its name.
   rowAt(number, spot) {
     const { height } = this.frame.boxes[number];
-    const place = (spot.y / height) * (this.shown.length + 0.2 + this.below) - 0.6;
+    const place = (spot.y / height) * (this.shown.length + 0.2) - 0.6;
     const row = Math.max(0, Math.min(this.shown.length - 1, Math.round(place)));
     return { place, row, name: String(this.rowAxis.values[this.shown[row]]) };
   }

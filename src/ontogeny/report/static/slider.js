@@ -33,6 +33,7 @@ function startSlider() {
     button.addEventListener("click", () => change({ scale: button.dataset.scale }));
   }
   startPlay(document.getElementById("play"));
+  startSteps();
   redraw();
 }
 
@@ -149,6 +150,12 @@ function trackWords(step) {
   const i = DATA.track.steps.indexOf(step);
   const value = i >= 0 ? DATA.track.values[i] : null;
   return value === null ? "" : `${formatNumber(value)} ${DATA.track.title}`;
+}
+
+// Each checkpoint by a tap.
+function startSteps() {
+  for (const button of findAll(".by-one"))
+    button.addEventListener("click", () => setStep(state.step + Number(button.dataset.by)));
 }
 
 function startPlay(button) {

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from ... import activity
 from ...errors import CheckpointError, StoreError
 from ...store import Cell, difference, plain, read_cell, write_json
 from ...trajectory import Checkpoint, Trajectory
@@ -223,6 +224,7 @@ def hash_once(folder: Path, trajectory: Trajectory) -> None:
     with held(folder, "digests"):
         digests = DigestCache(digests_path(folder))
         for checkpoint in trajectory:
+            activity.now(f"hashing the weights of {checkpoint.label}")
             digests.note(checkpoint)
             digests.save()  # each, as hashing a large run takes long
 

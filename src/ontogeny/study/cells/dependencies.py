@@ -1,10 +1,10 @@
-"""The cells that a cell reads, exactly as its fingerprint names them."""
+"""The cells that a cell reads, as its fingerprint names them, and what many compute alike once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ...errors import StoreError
 from ...store import Cell
@@ -62,3 +62,43 @@ class Dependencies:
                 f"{self._folder / place} was replaced by another run while it was used; run again."
             )
         return cell
+
+
+SHARED_BYTES = 1 << 30
+
+
+class Shared:
+    """Values by key, within a number of bytes.
+
+    What was kept first stays. Observables ask for one layer after the other, so a new value in
+    the place of the oldest would leave none for the next observable.
+
+    Parameters
+    ----------
+    limit
+        Bytes that may be kept. What does not fit is computed again when it is asked for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> shared = Shared(limit=80)
+    >>> shared.get("a", lambda: np.ones(10)) is shared.get("a", lambda: np.zeros(10))
+    True
+    >>> shared.get("b", lambda: np.ones(1)) is shared.get("b", lambda: np.ones(1))
+    False
+    """
+
+    def __init__(self, limit: int = SHARED_BYTES) -> None:
+        self._limit = limit
+        self._kept: dict[Hashable, Any] = {}
+        self._bytes = 0
+
+    def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Return the value of a key; `make` computes it, an array or what else has ``nbytes``."""
+        if key in self._kept:
+            return self._kept[key]
+        value = make()
+        if self._bytes + value.nbytes <= self._limit:
+            self._kept[key] = value
+            self._bytes += value.nbytes
+        return value

@@ -26,6 +26,9 @@ Environment: TypeAlias = Mapping[str, str]
 PACKAGES = ("torch", "transformers", "scikit-learn", "numpy", "scipy")
 """The packages that compute numbers."""
 
+KERNELS = ("instructions", "BLAS", "MKL_CBWR", "GPU")
+"""What chooses the order in which a sum is added up."""
+
 RECOMPUTE = (
     "To compute all in one environment, run the study into a new folder, or delete these cells "
     "and run again."
@@ -124,6 +127,18 @@ def differences(
                 f"environment: {'; '.join(changed)}"
             )
     return lines
+
+
+def kernels_of(cells: Iterable[tuple[str, Environment]]) -> dict[str, str]:
+    """Return what most cells were computed with, as far as it changes the last digits of sums.
+
+    Examples
+    --------
+    >>> kernels_of([("loss", {"torch": "2.7", "instructions": "x86_64 AVX2"})])
+    {'instructions': 'x86_64 AVX2'}
+    """
+    groups = counted(each for _, each in cells)
+    return {name: groups[0][0][name] for name in KERNELS if groups and name in groups[0][0]}
 
 
 def _named(nodes: Iterable[str]) -> str:

@@ -28,7 +28,7 @@ from ...summary.controls import with_controls
 from ...trajectory import Checkpoint, Trajectory
 from ...words.names import named
 from .cache import Checked, check_cache
-from .dependencies import REPLACED, Dependencies, Header
+from .dependencies import REPLACED, Dependencies, Header, Shared
 from .environment import counted, environment_of
 from .merge import stack, summarised, summary_data
 from .readings import (
@@ -43,7 +43,6 @@ from .readings import (
     restored,
     store_reference,
 )
-from .shared import Shared
 
 
 @dataclass(frozen=True)

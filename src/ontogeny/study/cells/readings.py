@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ... import capture
+from ... import activity, capture
 from ...capture.blocks import WeightBlock
 from ...capture.gradients import untouched
 from ...errors import ArgumentError, CheckpointError, StoreError, suggestion
@@ -35,7 +35,7 @@ from ...trajectory.untrained import untrained_like
 from ..folder.layout import HERE, cell_path, digests_path, reference_path, state_path
 from ..folder.settings import Settings
 from .cache import DigestCache, VerifiedCellCache
-from .shared import Shared
+from .dependencies import Shared
 
 log = logging.getLogger("ontogeny.study")
 _local = threading.local()
@@ -79,6 +79,7 @@ def read_needs(
 ) -> dict[Need, Any]:
     """Read all `needs` of one checkpoint, loaded into this thread's skeleton if a need asks it."""
     log.debug("phase=loading step=%d", step)
+    activity.now(f"loading and reading step {step}")
     if only_looks(needs):
         model = trajectory[step].mapped()
     else:

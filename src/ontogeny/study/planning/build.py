@@ -321,7 +321,7 @@ def _observable(observable: Observable, without: Sequence[str] = ()) -> dict[str
     kind, version = observable.kind, observable.version
     found = {"kind": kind, "version": version, "arguments": plain(arguments)}
     # What they hold, whatever their names: without any, fingerprints are what they were.
-    if files := {str(path): _content(Path(path)) for path in observable.files()}:
+    if files := {str(path): _content(Path(path)) for path in observable.files_read()}:
         found["files"] = files
     return {"observable": found}
 

@@ -13,8 +13,8 @@ from ...machine import memory_of_this_machine
 from ...needs import Need
 from ...needs.derived import Reference
 from ...observables import Observable
+from ..cells.dependencies import SHARED_BYTES
 from ..cells.graph import BlockCell, ReferenceCell, StateCell, StepCell, StudyCell
-from ..cells.shared import SHARED_BYTES
 from ..folder.settings import Settings
 from .probe import Probe
 

@@ -117,7 +117,11 @@ def dry_run(
         few = {name: _some(each, count) for name, each in inputs.items()}
         whole = all(len(few[name]) == len(each) for name, each in inputs.items())
         job = Job("dry run", Path(), tuple(left), few, settings)
-        failures = [found for o in left if (found := _try(o, job, model, trajectory)) is not None]
+        needs = [need.at_step for o in left for need in o.needs()]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            values = Values(needs, partial(read_model, job, model))
+        failures = [f for o in left if (f := _try(o, job, values, trajectory)) is not None]
         failed = {found.node for found in failures}
         left = [o for o in left if o.name in failed]
         if not left or whole:
@@ -174,14 +178,14 @@ def _some(inputs: Inputs, count: int | None) -> Inputs:
     return inputs.subset(np.sort(longest))
 
 
-def _try(observable: Observable, job: Job, model: Any, trajectory: Trajectory) -> DryFailure | None:
+def _try(
+    observable: Observable, job: Job, values: Values, trajectory: Trajectory
+) -> DryFailure | None:
     """Prepare and observe; return how that failed."""
-    needs = list(dict.fromkeys(need.at_step for need in observable.needs()))
     step = job.settings.reference_step
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fits on two texts; real cells warn by themselves
         try:
-            values = Values(needs, partial(read_model, job, model))
             view = _DryRun(job, trajectory, observable, values)
             state = observable.prepare(view) if observable.prepares else None
             found = observable.observe(_DryReading(job, observable, step, values), state)

@@ -15,6 +15,7 @@ from typing import Any
 
 import xarray as xr
 
+from ... import activity
 from ...capture.blocks import WeightBlock
 from ...capture.reading import PassKey
 from ...errors import CheckpointError, NonFiniteError, StoreError, check_choice
@@ -81,6 +82,10 @@ class Examination:
         failures = (self._failures[o.name] for o in wanted)
         return replace(self._probe, failures=tuple(f for f in failures if f is not None))
 
+    def spare(self) -> None:
+        """Let no observable get a dry run, as its cells are computed at once."""
+        self._failures = dict.fromkeys(o.name for o in self.observables)
+
     def _first_readable(
         self, tried: Sequence[Observable], folder: Path | None, bounded: bool
     ) -> Probe:
@@ -103,6 +108,7 @@ class Examination:
     def _examined(
         self, step: int, tried: Sequence[Observable], folder: Path | None, bounded: bool
     ) -> Probe:
+        activity.now(f"planning: trying every observable at step {step}")
         checkpoint = self.trajectory.select(steps=[step])
         hub = all(c.source is not None and not c.is_computed for c in checkpoint)
         if folder is not None and hub:

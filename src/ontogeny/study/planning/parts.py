@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ... import activity
 from ...inputs import Inputs
 from ...observables import Observable
 from ...store import Cell
@@ -91,6 +92,7 @@ class Parts:
         token: str,
         control: ControlRun | None = None,
     ) -> RunPart:
+        activity.now(f"planning {f'control run {name}' if name else 'the run'}")
         folder = self.folder
         if folder is not None and name:
             folder = run_folder(folder, name)

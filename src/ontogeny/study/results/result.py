@@ -19,7 +19,7 @@ from ...store import Cell
 from ...tasks.bundled import BUNDLED
 from ...trajectory import Trajectory
 from ..cells.cache import DigestCache
-from ..cells.environment import differences
+from ..cells.environment import Environment, differences, kernels_of
 from ..cells.merge import merge, summary_data
 from ..folder.layout import summary_path
 from ..planning.parts import RunPart
@@ -54,22 +54,24 @@ def merged(
     units = unit_counts(job.observables, job.inputs)
     tree = merge(job.folder, job.observables, attributes, read, units)
     failed = [f"{n}: {d.attrs['failed']}" for n, d in tree.children.items() if "failed" in d.attrs]
-    if elsewhere := _environments(parts[0], read):
-        provenance = json.loads(tree.attrs["provenance"])
-        tree.attrs["provenance"] = json.dumps({**provenance, "environments": elsewhere})
+    found = _environments(parts[0], read)
+    further = {"kernels": kernels_of(found), "environments": differences(found)}
+    provenance = json.loads(tree.attrs["provenance"])
+    provenance |= {name: value for name, value in further.items() if value}
+    tree.attrs["provenance"] = json.dumps(provenance)
     tree.attrs["problems"] = json.dumps([*problems, *failed])
     tree.encoding["source"] = str(write_result(folder, tree))  # as xarray notes it
     return tree
 
 
-def _environments(part: RunPart, read: Callable[[Path], Cell]) -> list[str]:
-    """Return which cells were computed in another environment than most of them."""
-    found = []
+def _environments(part: RunPart, read: Callable[[Path], Cell]) -> list[tuple[str, Environment]]:
+    """Return for each cell its node, and where it was computed."""
+    found: list[tuple[str, Environment]] = []
     for observable in part.job.observables:
         summary = read(summary_path(part.job.folder, observable.name))
         for each, count in summary.provenance.get("environments", ()):
             found += [(observable.name, each)] * count
-    return differences(found)
+    return found
 
 
 def _attributes(

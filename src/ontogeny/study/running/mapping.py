@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
+from ... import activity
 from ...errors import StoreError
 from ..cells.readings import Job
 from ..folder.claims import holder
@@ -69,6 +70,8 @@ class TaskRunner:
     def _once(self, tasks: Sequence[Task]) -> Iterator[Done]:
         """Run all tasks that no other process works on."""
         job, executor, revisions = self.job, self.executor, self.revisions
+        if executor is not None:
+            activity.now(partial(_under_way, job, [task.label for task in tasks]))
         if revisions is not None and executor is not None:
             yield from self._held_here(tasks, executor, revisions)
         elif revisions is not None:
@@ -136,6 +139,12 @@ class TaskRunner:
         finally:
             for future in futures:
                 future.cancel()
+
+
+def _under_way(job: Job, labels: Sequence[str]) -> str:
+    """Return which tasks processes work on, in words."""
+    claimed = [label for label in labels if holder(job.folder, label)][:5]
+    return f"computing {', '.join(claimed)}" if claimed else "starting processes"
 
 
 def _bounded(job: Job, task: Task, revisions: Revisions, compute: Run) -> Done:

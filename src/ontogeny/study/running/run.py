@@ -17,20 +17,24 @@ from typing import Any
 
 import xarray as xr
 
-from ...errors import CheckpointError, StoreError
+from ... import activity
+from ...errors import CheckpointError, NonFiniteError, StoreError
 from ...needs import Need
 from ...own_code import Sendable
 from ...store import Cell, write_cell
 from ...trajectory import Trajectory
-from ..cells.dependencies import Dependencies
+from ..cells.dependencies import Dependencies, Shared
 from ..cells.environment import environment
 from ..cells.graph import Context, StudyCell, header_of
 from ..cells.readings import Job, Values, read_needs
-from ..cells.shared import Shared
 from ..cells.threads import pinned
 from ..folder.claims import claimed, gone, holder
 
 log = logging.getLogger("ontogeny.study")
+
+_ENOUGH = 3  # equal failures
+_failures: dict[tuple[str, str], Counter[str] | None] = {}
+"""How cells failed in this process, by run and node; None where one was done."""
 
 
 @dataclass(frozen=True)
@@ -103,10 +107,30 @@ def left_of(job: Job, task: Task) -> list[StudyCell]:
     return [cell for cell in task.cells if cell.check(*options).outcome != "done"]
 
 
+def _hopeless(job: Job, cell: StudyCell) -> str:
+    """Return how an observable failed three times, if none of its cells was done: it ends then."""
+    if not cell.observed:  # a summary says what failed
+        return ""
+    failures = _failures.get((job.token, cell.node)) or Counter()
+    return next((why for why, count in failures.items() if count >= _ENOUGH), "")
+
+
+def _note(job: Job, cell: StudyCell, status: str) -> None:
+    """Note how a cell ended."""
+    key = job.token, cell.node
+    if status == "done" and cell.observed:
+        _failures[key] = None  # it can be computed, so what fails has a reason of its own
+    # A checkpoint that diverged, or a damaged file, says nothing of others.
+    elif status.startswith("failed: ") and NonFiniteError.__name__ not in status:
+        failures = _failures.setdefault(key, Counter())
+        if failures is not None:
+            failures[status.removeprefix("failed: ")] += 1
+
+
 def _is_blocked(job: Job, cell: StudyCell, report: Done) -> bool:
     """Return whether a reference or state that a cell needs has failed; the cell then says so."""
     header = header_of(job.folder, [cell])
-    reason = cell.blocked(header)
+    reason = cell.blocked(header) or _hopeless(job, cell)
     if reason:
         report.blocked[cell.node, reason] += 1
         fingerprint = cell.fingerprint(header)
@@ -121,6 +145,7 @@ def _compute(job: Job, task: Task, cells: Iterable[StudyCell], report: Done) -> 
         dependencies = Dependencies(job.folder, cell.reads, header, job.read)
         fingerprint = cell.fingerprint(dependencies.header)
         log.debug("phase=%s %s", cell.phase, cell.label)
+        activity.now(f"computing {cell.label}")
         try:
             found = cell.compute(Context(job, task.trajectory, values, dependencies, shared))
             _check_weights(job, task)
@@ -135,6 +160,7 @@ def _compute(job: Job, task: Task, cells: Iterable[StudyCell], report: Done) -> 
         except Exception as error:  # what it holds cannot be stored
             stored = _failed(job, error, fingerprint)
             _write(job, cell, stored)
+        _note(job, cell, stored.status)
         _report(cell, stored, report)
 
 

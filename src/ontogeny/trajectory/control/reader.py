@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -117,7 +118,11 @@ def kept_names(checkpoint: Checkpoint) -> frozenset[str]:
     template = checkpoint.template
     if template is None or isinstance(template, RemoteModel):
         return frozenset()
-    return _buffers(template) if isinstance(template, nn.Module) else _buffers_built(template)
+    return (
+        _buffers(template)
+        if isinstance(template, nn.Module)
+        else _buffers_built(template, checkpoint.path)
+    )
 
 
 def is_learned(name: str, dtype: torch.dtype, kept: frozenset[str]) -> bool:
@@ -139,5 +144,5 @@ def _buffers(module: nn.Module) -> frozenset[str]:
 
 
 @functools.lru_cache(maxsize=8)
-def _buffers_built(template: Template) -> frozenset[str]:
-    return _buffers(instantiate(template))
+def _buffers_built(template: Template, path: Path | None) -> frozenset[str]:
+    return _buffers(instantiate(template, path))

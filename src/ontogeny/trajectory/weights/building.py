@@ -12,12 +12,13 @@ import torch
 from torch import Tensor, nn
 
 from ...errors import ArgumentError, CheckpointError
+from .configured import built
 from .files import Reader, Weights, state_tensors
 from .inert import few
 from .names import map_names
 from .transformers_models import PASS_MODEL, is_pretrained, load_pretrained, own_memory
 
-Template: TypeAlias = nn.Module | Callable[[], nn.Module]
+Template: TypeAlias = nn.Module | Callable[..., nn.Module]
 
 
 def check_template(model: object) -> None:
@@ -56,7 +57,7 @@ def build(
         if path is None:
             raise CheckpointError(f"{label} is a state dict; {PASS_MODEL}.")
         return _from_folder(weights, path, dtype)
-    module = instantiate(template)
+    module = instantiate(template, path)
     if dtype is not None:
         module = module.to(dtype)
     with weights.open() as reader:
@@ -106,12 +107,12 @@ def widest(reader: Reader) -> torch.dtype:
     return functools.reduce(torch.promote_types, floating) if floating else torch.float32
 
 
-def instantiate(template: Template) -> nn.Module:
-    """Return a module on the CPU: a copy of `template`, or what it builds."""
+def instantiate(template: Template, path: Path | None = None) -> nn.Module:
+    """Return a module on the CPU: a copy of `template`, or what it builds for a file."""
     if isinstance(template, nn.Module):
         return copy.deepcopy(template).cpu()
     with torch.random.fork_rng(devices=[]):  # initial values are overwritten; nobody's seed moves
-        module = template()
+        module = built(template, path)
     if not isinstance(module, nn.Module):
         raise ArgumentError(f"model() must return an nn.Module; got {type(module).__name__}.")
     return module.cpu()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,18 @@ def held_numbers(path: Path) -> dict[str, int]:
     state = read_pickle(path)
     items = state.items() if isinstance(state, Mapping) else ()
     return {key: whole for key, value in items if (whole := _whole(value)) is not None}
+
+
+def held(path: Path, keys: Sequence[str]) -> dict[str, Any]:
+    """Return what a training loop saved beside the weights under some keys, read inertly.
+
+    Raises
+    ------
+    CheckpointError
+        If the file is damaged.
+    """
+    state = read_pickle(path) if path.suffix != ".safetensors" else {}
+    return {key: state[key] for key in keys if isinstance(state, Mapping) and key in state}
 
 
 def _whole(value: Any) -> int | None:

@@ -10,7 +10,7 @@ import xarray as xr
 from ontogeny import dynamics
 from ontogeny.errors import ArgumentError
 from ontogeny.features.concepts.noise import MATCHINGS
-from ontogeny.summary.reference import reference_index
+from ontogeny.summary.noise import reference_index
 
 
 def claim_statistics(data: xr.Dataset, apart: np.ndarray, moved: np.ndarray) -> dict[str, Any]:

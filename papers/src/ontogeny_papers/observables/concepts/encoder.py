@@ -18,7 +18,7 @@ from ontogeny.observables.base import Reading, Run, by_layer
 from ontogeny.observables.catalogued import SOME_LAYERS, PresetEntry, Presets
 from ontogeny.observables.extractor_fits import FromExtractor, extractor_title, layer_state
 from ontogeny.quantities import Measured, Quantity
-from ontogeny.summary.reference import reference_index
+from ontogeny.summary.noise import reference_index
 from ontogeny.units import Units
 from ontogeny.words.names import Names
 

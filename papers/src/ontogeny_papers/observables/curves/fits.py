@@ -14,7 +14,7 @@ from ontogeny.errors import check_choice
 from ontogeny.features.curves.base import OfCurve, curve_reference
 from ontogeny.figures import Curves, Figure, Heatmap, Section
 from ontogeny.summary import NumberTable
-from ontogeny.summary.tables import along
+from ontogeny.summary.figures import along
 from ontogeny.words.names import Names
 
 from ...dynamics.fit_comparison import FitComparison, compare_fits

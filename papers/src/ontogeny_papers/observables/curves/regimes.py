@@ -16,7 +16,7 @@ from ontogeny.features.curves.base import OfCurve, curve_reference, short
 from ontogeny.figures import Boundary, Curves, Figure, Section
 from ontogeny.observables.catalogued import PresetEntry, Presets
 from ontogeny.summary import NumberTable
-from ontogeny.summary.tables import along
+from ontogeny.summary.figures import along
 from ontogeny.words.names import Names
 
 from ...dynamics.two_regimes import Regimes as Found

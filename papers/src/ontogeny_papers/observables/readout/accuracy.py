@@ -11,9 +11,9 @@ import numpy as np
 import torch
 import xarray as xr
 
-from ontogeny.capture.forward import run
 from ontogeny.errors import ArgumentError
-from ontogeny.features.labelled.shares import wilson_interval
+from ontogeny.features.labelled.accuracy import class_logits
+from ontogeny.features.labelled.permutation import wilson_interval
 from ontogeny.figures import Figure, Heatmap, Section
 from ontogeny.needs import Gradients, Need
 from ontogeny.observables.arguments import check_names, check_wholes
@@ -164,21 +164,15 @@ def answers(value: Any, keep: int | None = None) -> tuple[np.ndarray, np.ndarray
     ArgumentError
         If the model does not give one row of logits per text, or fewer classes than labels.
     """
-    labels = np.asarray(value.inputs.labels).astype(np.int64)
-    correct, losses = np.zeros(len(labels), bool), np.empty(len(labels))
-    for batch in value.inputs.batches(_BATCH):
-        with torch.no_grad(), _cut(value.model, keep):
-            logits = _readout(run(value.model, batch), batch).float().cpu()
-        target = torch.from_numpy(labels[batch.rows])
-        if logits.shape[1] <= int(target.max()):
-            raise ArgumentError(
-                f"labels go up to {int(target.max())}, but the model has {logits.shape[1]} classes."
-            )
-        correct[batch.rows] = (logits.argmax(1) == target).numpy()
-        losses[batch.rows] = torch.nn.functional.cross_entropy(
-            logits, target, reduction="none"
-        ).numpy()
-    return correct, losses
+    target = torch.from_numpy(np.asarray(value.inputs.labels).astype(np.int64))
+    with _cut(value.model, keep):
+        logits = torch.from_numpy(class_logits(value, _BATCH))
+    if logits.shape[1] <= int(target.max()):
+        raise ArgumentError(
+            f"labels go up to {int(target.max())}, but the model has {logits.shape[1]} classes."
+        )
+    losses = torch.nn.functional.cross_entropy(logits, target, reduction="none")
+    return (logits.argmax(1) == target).numpy(), losses.numpy().astype(float)
 
 
 def majority_share(labels: np.ndarray) -> float:
@@ -194,13 +188,3 @@ def majority_share(labels: np.ndarray) -> float:
 
 def _cut(model: torch.nn.Module, keep: int | None) -> AbstractContextManager[None]:
     return nullcontext() if keep is None else cut_attention(model, keep)
-
-
-def _readout(output: Any, batch: Any) -> torch.Tensor:
-    """Return logits (texts, classes): of the model, or at the last token of each text."""
-    logits = getattr(output, "logits", output)
-    if not isinstance(logits, torch.Tensor) or logits.ndim not in (2, 3):
-        raise ArgumentError("accuracy needs logits (texts, classes) or (texts, tokens, classes).")
-    if logits.ndim == 2:
-        return logits
-    return logits[torch.arange(len(logits)), torch.from_numpy(batch.last)]

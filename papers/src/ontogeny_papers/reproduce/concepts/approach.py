@@ -9,7 +9,7 @@ import xarray as xr
 
 from ontogeny.features.curves.base import floor_of
 from ontogeny.features.curves.progress import learning_progress
-from ontogeny.summary.reference import reference_index
+from ontogeny.summary.noise import reference_index
 
 from ..evidence import each, exceeds, if_finite, short
 from ..verdicts import Verdict

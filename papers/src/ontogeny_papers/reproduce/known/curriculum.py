@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import xarray as xr
 
-from ontogeny.features.activations.between_steps import StepSimilarity
 from ontogeny.observables import Observable
 
 from ...observables.readout.accuracy import ReadoutAccuracy
+from ...observables.similarity_maps import StepSimilarity
 from ..evidence import Found, each, exceeds, last_of, listed, named, short, unanimous
 from ..marker_recipe import MarkerRecipe, Scale
 from ..training import MarkerRun

@@ -15,6 +15,7 @@ from ....errors import ArgumentError, check_texts
 from ....figures.characters import in_words, shown
 from ....inputs import Inputs
 from ....inputs.sampling import TokenSample
+from ..meaning.row_words import RowWords, joined_pieces
 from .chance import permutation_bound
 from .halves import CHOSEN, confirmations
 from .rows import BEYOND, Kinds, described, squared
@@ -37,7 +38,8 @@ def names(
     """Return a name for each concept that lies on few tokens, more than in an untrained model.
 
     A name is the one to three tokens that carry most of the squared code, in words: ``comma``,
-    ``the``, ``open parenthesis``. Forms of a word that differ in case or in a leading space are
+    ``the``, ``open parenthesis``; a piece of one word is called by that word, one of several words
+    is cut: ``Tim…``. Forms of a word that differ in case or in a leading space are
     one. Later tokens need a fifth of the first one's share. A name is given where both hold:
 
     - the concentration exceeds the limit, the 95th percentile of the untrained model's. Of q
@@ -113,9 +115,11 @@ def names(
         share, p, limit = np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan), np.nan
         named = np.zeros(values.shape[1], dtype=bool)
     kinds = Kinds.of(rows.ids())
+    words = RowWords.of(inputs, sample, pieces)
+    written = joined_pieces(words, rows.ids(), pieces) if named.any() else pieces
     ids, shares = leading_tokens(kinds, kinds.sums(squared(values)), LOOKED_AT)
     given = [
-        name_of(ids[j].tolist(), shares[j].tolist(), pieces) if named[j] else ""
+        name_of(ids[j].tolist(), shares[j].tolist(), written) if named[j] else ""
         for j in range(len(named))
     ]
     return xr.Dataset(
@@ -142,10 +146,25 @@ def untrained_limit(untrained: ArrayLike) -> float:
             "untrained must be a list of concentrations from 0 to 1; "
             f"got shape {values.shape}, {values.min(initial=1):g} to {values.max(initial=0):g}."
         )
-    if not len(values) or np.isnan(values).any():
+    return math.nan if np.isnan(values).any() else upper_limit(values)
+
+
+def upper_limit(values: ArrayLike) -> float:
+    """Return what at most 5 % of further values like these exceed; NaN of none.
+
+    Raises
+    ------
+    ArgumentError
+        If the values are no list of numbers.
+    """
+    found = np.asarray(values, dtype=np.float64)
+    if found.ndim != 1:
+        raise ArgumentError(f"untrained must be a list of numbers; got shape {found.shape}.")
+    found = np.sort(found[np.isfinite(found)])
+    if not len(found):
         return math.nan
-    k = math.ceil((1 - ALPHA) * (len(values) + 1) - 1e-9)
-    return float(values[min(k, len(values)) - 1])
+    k = math.ceil((1 - ALPHA) * (len(found) + 1) - 1e-9)
+    return float(found[min(k, len(found)) - 1])
 
 
 def name_of(ids: Sequence[int], shares: Sequence[float], pieces: Sequence[str]) -> str:

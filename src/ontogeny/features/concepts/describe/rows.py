@@ -98,7 +98,12 @@ def described(codes: Array, inputs: Inputs, sample: TokenSample) -> tuple[np.nda
         raise ArgumentError(
             f"codes must have one row for each of {len(rows)} rows of sample; got {len(values)}."
         )
-    return values * orientation(values), rows
+    return turned(values), rows
+
+
+def turned(values: np.ndarray) -> np.ndarray:
+    """Return codes (n, r) turned to the side where they are strong, as float64."""
+    return np.asarray(values, dtype=np.float64) * orientation(values)
 
 
 def orientation(codes: Array) -> np.ndarray:

@@ -11,8 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ...errors import ArgumentError
-from ...tasks.files import read_text
+from ..errors import ArgumentError
+from .files import read_text
 
 TABLES = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 GROUP_FIELDS = ("uid", "group", "paradigm", "category", "phenomenon", "subject")
@@ -26,11 +26,6 @@ class Records:
     name: str
     records: tuple[tuple[int, Mapping[str, Any]], ...]
     broken: tuple[str, ...] = ()
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """Names of the fields of the first record."""
-        return tuple(self.records[0][1]) if self.records else ()
 
 
 def read_records(path: str | Path) -> Records:

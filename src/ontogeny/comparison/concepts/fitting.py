@@ -1,0 +1,215 @@
+"""One dictionary over the views of a layer: which runs have each concept, born when, named what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import xarray as xr
+from scipy.stats import rankdata
+
+from ...atlas.words import visible
+from ...concepts import JointDictionary
+from ...concepts.joint.snapshots import fitted_steps
+from ...features.concepts.describer import Describer, Texts
+from ...inputs.pieces import pieces_of, pieces_of_texts
+from ...needs import InputSet
+from .views import LayerViews, RunViews
+
+FEWEST = 5  # concepts that were born in all runs, below which their order says nothing
+DRAWS = 2000  # orders of births that are drawn by chance
+START = -1.0  # in place of a birth: there from the start
+
+
+@dataclass(frozen=True, eq=False)
+class LayerConcepts:
+    """The shared concepts of one layer.
+
+    Attributes
+    ----------
+    present
+        (runs, c) which run has which concept; of concepts that both halves of the texts find.
+    birth, low, high
+        (runs, c) training step of the birth with its interval; NaN where it was not born, -1 where
+        the run has it from its start.
+    life
+        By run (steps, c): strength as a share of its peak in that run, and (steps,) the steps.
+    label
+        (c,) name, or the tokens that carry most of the code.
+    chance
+        How many concepts several runs share where their tokens are in other orders.
+    control
+        The same layer of the control runs, None where they are not compared.
+    """
+
+    present: np.ndarray
+    birth: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    life: dict[str, tuple[np.ndarray, np.ndarray]]
+    label: list[str]
+    chance: float = np.nan
+    control: LayerConcepts | None = None
+
+    @property
+    def everywhere(self) -> np.ndarray:
+        """(c,) whether all runs have a concept."""
+        return np.asarray(self.present.all(axis=0))
+
+    @property
+    def from_start(self) -> np.ndarray:
+        """(c,) whether all runs have a concept from their first checkpoint on."""
+        return np.asarray((self.birth == START).all(axis=0))
+
+    @property
+    def born_everywhere(self) -> np.ndarray:
+        """(c,) whether it is in all runs, and was born in each of them."""
+        return np.asarray(self.everywhere & (self.birth >= 0).all(axis=0))
+
+    @property
+    def together(self) -> np.ndarray:
+        """(c,) whether the intervals of its births in all runs meet."""
+        meet = np.nanmax(self.low, axis=0, initial=-np.inf) < np.nanmin(
+            self.high, axis=0, initial=np.inf
+        )
+        return np.asarray(self.born_everywhere & meet)
+
+    def order(self) -> tuple[float, float]:
+        """Return how alike runs order the births of what was born in all of them, and a p-value."""
+        return order_agreement(self.birth[:, self.born_everywhere])
+
+
+def order_agreement(births: np.ndarray, random_state: int = 0) -> tuple[float, float]:
+    """Return the mean rank correlation of births (runs, c) between runs, with a p-value.
+
+    Chance: the births of each run are dealt to the concepts anew. NaN of fewer than five concepts,
+    and where a run has all births at one checkpoint.
+
+    Examples
+    --------
+    >>> births = np.array([[1, 2, 4, 8, 16, 32], [2, 4, 4, 16, 16, 64]])
+    >>> correlation, p = order_agreement(births)
+    >>> round(correlation, 2), p < 0.05
+    (0.97, True)
+    """
+    runs, count = births.shape
+    if count < FEWEST or (np.ptp(births, axis=1) == 0).any():
+        return np.nan, np.nan
+    ranks = rankdata(births, axis=1)
+    ranks = ranks - ranks.mean(axis=1, keepdims=True)
+    ranks /= np.linalg.norm(ranks, axis=1, keepdims=True)
+    pairs = runs * (runs - 1)
+
+    def mean(R: np.ndarray) -> float:
+        return float(((R.sum(axis=0) ** 2).sum() - runs) / pairs)
+
+    rng = np.random.default_rng(random_state)
+    drawn = [mean(rng.permuted(ranks, axis=1)) for _ in range(DRAWS)]
+    there = mean(ranks)
+    return there, (1 + sum(each >= there - 1e-12 for each in drawn)) / (1 + DRAWS)
+
+
+def of_layer(
+    runs: Sequence[RunViews],
+    files: Mapping[str, Mapping[int, Path]],
+    paths: Sequence[str],
+    words: Describing | None,
+) -> LayerConcepts:
+    """Return the concepts of one layer of all runs; `paths` are what it is called in each.
+
+    With `words`, concepts get labels, and the fit to tokens in other orders is made as well.
+    """
+    made, first = _dictionary(runs[0]), runs[0]
+    X: dict[str, Any] = {
+        run.name: LayerViews(list(files[run.name].values()), path)
+        for run, path in zip(runs, paths, strict=True)
+    }
+    steps = {run.name: np.array(list(files[run.name])) for run in runs}
+    found = made.fit(X, groups=first.units, steps=steps)
+    shown = np.flatnonzero(found.is_concept_ & found.replicates_)
+    present = found.present_[:, shown]
+    birth, low, high = (np.full(present.shape, np.nan) for _ in range(3))
+    life = {}
+    for i, name in enumerate(found.runs_):
+        lives, births, own = found.lives_[name], found.births_[name], steps[name]
+        born = lives.born[shown]
+        at_start = np.where(present[i] & (lives.start[shown] == 0), START, np.nan)
+        birth[i] = np.where(born >= 0, own[born], at_start)
+        low[i] = np.where(born >= 0, own[np.maximum(births.after[shown], 0)], np.nan)
+        high[i] = np.where(born >= 0, own[births.before[shown]], np.nan)
+        strength = found.strength_[name][:, shown]
+        share = strength / np.maximum(strength.max(axis=0), 1e-30)
+        life[name] = (own, np.where(present[i], share, np.nan))
+    if words is None:
+        return LayerConcepts(present, birth, low, high, life, [])
+    chance = _chance(made, X, first.units)
+    label = words.labels(found.codes_[:, shown], X[first.name][0], int(steps[first.name][0]))
+    return LayerConcepts(present, birth, low, high, life, label, chance)
+
+
+@dataclass(frozen=True)
+class Describing:
+    """What says which tokens a concept stands for."""
+
+    run: RunViews
+    texts: Texts
+    pieces: list[str]
+
+    @classmethod
+    def of(cls, run: RunViews) -> Describing:
+        """Return what the texts of a run say, and its tokenizer."""
+        need, inputs = run.need, run.part.job.inputs_of(run.need)
+        tokenizer = run.part.trajectory.tokenizer()
+        pieces = pieces_of_texts(inputs) if tokenizer is None else pieces_of(tokenizer)
+        texts = Describer(need, run.observable.examples or 1).texts({InputSet(need.on): inputs})
+        return cls(run, texts, pieces)
+
+    def labels(self, codes: np.ndarray, first: np.ndarray, step: int) -> list[str]:
+        """Return the name of each concept, or else its strongest tokens.
+
+        Names are given beside latents of the untrained model: of the `first` checkpoint (n, m), if
+        that is at step 0.
+        """
+        if self.run.need.tokens == "mean" or not codes.shape[1]:
+            return [""] * codes.shape[1]
+        words, pieces = self.texts.words(self.pieces), self.pieces
+        untrained = alike = None
+        if step == 0:
+            fitted = self.run.observable.untrained_codes(torch.from_numpy(first))
+            if fitted.any():
+                untrained, alike = self.texts.of_untrained(fitted, words)
+        found = self.texts.described(codes, untrained, pieces)
+        known = xr.Dataset(self.texts.with_classes(found, codes, words, alike, pieces))
+        none = np.full(codes.shape[1], "", dtype=object)
+        classes = known["class_name"].values if "class_name" in known else none
+        lines = zip(classes, known["name"].values, known["token_id"].values, strict=True)
+        return [str(c) or str(name) or self._tokens(ids) for c, name, ids in lines]
+
+    def _tokens(self, ids: np.ndarray) -> str:
+        return " ".join(visible(self.pieces[i]) for i in ids[:3].tolist() if i >= 0)
+
+
+def _dictionary(run: RunViews) -> JointDictionary:
+    own = run.observable
+    count = own.fit_steps if isinstance(own.fit_steps, int) else len(own.fit_steps)
+    return JointDictionary(
+        own.n_concepts,
+        own.method,
+        own.n_active,
+        fit_steps=count,
+        max_tokens=None,
+        readable=own.readable,
+        reseeds=0,
+        random_state=own.random_state,
+    )
+
+
+def _chance(made: JointDictionary, X: Mapping[str, LayerViews], groups: np.ndarray) -> float:
+    """Return how many concepts are shared by chance; on the checkpoints of the fit alone."""
+    count = made.fit_steps if isinstance(made.fit_steps, int) else 12
+    fewer = {n: [views[i] for i in fitted_steps(count, len(views))] for n, views in X.items()}
+    return made.false_shared_rate(fewer, groups=groups)

@@ -1,0 +1,288 @@
+"""The node of concepts over all runs: what the page shows first of a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ...errors import StoreError
+from ...figures import Column, Heatmap, Marks, Section, Table, attach
+from ...figures.base import Figure
+from ...store import Cell, read_cell, write_cell
+from ...study import Progress, Study
+from ...words.formats import with_interval
+from ...words.labels import short_names
+from ...words.shared_concepts import COUNTS, shared_sentences
+from .fitting import START, Describing, LayerConcepts, of_layer
+from .views import RunViews, cell_of, fingerprint_of, matched_layers, price, views_of
+
+NODE = "shared-concepts"
+
+SECTION = Section(
+    "Concepts that runs share",
+    "One dictionary over the checkpoints of all runs: every token has one sparse code, every "
+    "checkpoint its own decoder. A run has a concept if its codes can be read from two of its "
+    "checkpoints, and both halves of the texts find it.",
+    symbol="Xᵣₜ ≈ U Dᵣₜ",
+    null="Tokens in another order in each run: what several runs then share is chance. The order "
+    "of births is judged by births dealt anew within each run.",
+    care="A concept that one run has from its start and another too may be the words themselves. "
+    "Which concepts a run lacks depends on how many latents there are.",
+    source="Crosscoders (Lindsey et al. 2024), by exact methods",
+)
+
+
+def concepts_of_runs(studies: Mapping[str, tuple[Study, Path]], progress: Progress) -> xr.Dataset:
+    """Return the node of the concepts of several runs.
+
+    Parameters
+    ----------
+    studies
+        By the name of the run, its study and the folder that it ran into.
+    progress
+        Receives what is done.
+
+    Raises
+    ------
+    ArgumentError
+        If a study has no joint concepts, they are of other texts or tokens, or layers do not match.
+    """
+    runs, controls = views_of(studies)
+    everything = [*runs.values(), *controls.values()]
+    fingerprint = fingerprint_of(everything)
+    path = cell_of(everything, fingerprint)
+    if (node := _finished(path, fingerprint)) is not None:
+        return node
+    progress.note(price(everything))
+    node = _fitted(list(runs.values()), list(controls.values()), progress)
+    write_cell(path, Cell(node, fingerprint=fingerprint))
+    for each in everything:
+        each.forget()
+    return node
+
+
+def price_of_concepts(studies: Mapping[str, tuple[Study, Path]]) -> str:
+    """Return in words what the concepts of several runs would read and keep."""
+    everything = [run for part in views_of(studies) for run in part.values()]
+    fingerprint = fingerprint_of(everything)
+    done = _finished(cell_of(everything, fingerprint), fingerprint) is not None
+    return "concepts over all runs: nothing is to be read" if done else price(everything)
+
+
+def _finished(path: Path, fingerprint: Mapping[str, Any]) -> xr.Dataset | None:
+    """Return the node that an earlier comparison has left, if it is of the same."""
+    try:
+        cell = read_cell(path) if path.exists() else None
+    except StoreError:
+        return None
+    return cell.data if cell is not None and dict(cell.fingerprint) == fingerprint else None
+
+
+def _fitted(
+    runs: Sequence[RunViews], controls: Sequence[RunViews], progress: Progress
+) -> xr.Dataset:
+    """Read all views, and fit layer by layer."""
+    layers, words = matched_layers(runs)
+    files, of_controls = {}, {}
+    for run in runs:
+        progress.note(f"reading the concepts of {run.name}")
+        files[run.name] = run.read(progress)
+    for run in controls:
+        of_controls[run.name] = run.read(progress)
+    describing, found = Describing.of(runs[0]), {}
+    short = [f"layer {n}" if n[0].isdigit() else n for n in short_names(list(layers))]
+    for label, name in zip(layers, short, strict=True):
+        progress.note(f"fitting the concepts of {label} over {len(runs)} runs")
+        control = of_layer(controls, of_controls, layers[label], None) if controls else None
+        found[name] = (of_layer(runs, files, layers[label], describing), control)
+    return node_of(found, [run.name for run in runs], words)
+
+
+def node_of(
+    found: Mapping[str, tuple[LayerConcepts, LayerConcepts | None]],
+    runs: Sequence[str],
+    words: str = "",
+) -> xr.Dataset:
+    """Return the node of the concepts of each layer, with those of control runs, None without."""
+    data = xr.Dataset(coords={"layer": list(found), "run": list(runs)}).merge(
+        xr.Dataset(_counts(found))
+    )
+    shared, partial = _Lines("line", runs), _Lines("partial", runs)
+    for layer, (one, _) in found.items():
+        middle = np.median(np.where(one.birth >= 0, one.birth, np.inf), axis=0)
+        order = np.lexsort((-one.present.sum(axis=0), middle))
+        shared.add(layer, one, [i for i in order if one.everywhere[i] and not one.from_start[i]])
+        partial.add(layer, one, [i for i in order if not one.everywhere[i]])
+    data = data.merge(shared.data()).merge(partial.data())
+    if "line" in data.dims:
+        born = (data.line_birth >= 0).all("run").values
+        if born.any():
+            newborn = data[["line_birth", "line_low", "line_high"]].isel(line=born)
+            names = {"line": "newborn", "line_birth": "birth"}
+            names |= {f"line_{end}": f"birth_{end}" for end in ("low", "high")}
+            data = data.merge(newborn.rename(names))
+    texts = shared_sentences(data) + ([words] if words else [])
+    data = attach(_named(data), SECTION, _figures(data, runs), texts, role="runs")
+    return data.assign_attrs(mark=f"{len(runs)} runs")
+
+
+def _counts(found: Mapping[str, tuple[LayerConcepts, LayerConcepts | None]]) -> dict[str, Any]:
+    """Return the counts of each layer, over ``layer``."""
+    rows = []
+    for one, control in found.values():
+        number, (order, p) = one.present.sum(axis=0), one.order()
+        rows.append(
+            {
+                "in_all": one.everywhere.sum(),
+                "in_some": ((number > 1) & ~one.everywhere).sum(),
+                "in_one": (number == 1).sum(),
+                "from_start": one.from_start.sum(),
+                "born_in_all": one.born_everywhere.sum(),
+                "births_meet": one.together.sum(),
+                "order_correlation": order,
+                "order_p": p,
+                "by_chance": one.chance,
+                "in_all_control": np.nan if control is None else control.everywhere.sum(),
+                "born_in_all_control": np.nan if control is None else control.born_everywhere.sum(),
+            }
+        )
+    return {name: ("layer", np.array([float(r[name]) for r in rows])) for name in rows[0]}
+
+
+class _Lines:
+    """Concepts of all layers as lines of tables and figures, along one dimension."""
+
+    def __init__(self, dim: str, runs: Sequence[str]) -> None:
+        self.dim, self.runs = dim, list(runs)
+        self.labels: list[str] = []
+        self.parts: list[xr.Dataset] = []
+
+    def add(self, layer: str, one: LayerConcepts, chosen: Sequence[int]) -> None:
+        """Add the chosen concepts of a layer."""
+        if not chosen:
+            return
+        d, places = self.dim, np.array(chosen)
+        labels = [f"{layer} · {one.label[i] or f'concept {i}'}" for i in chosen]
+        self.labels += labels
+        values: dict[str, Any] = {
+            f"{d}_layer": (d, np.array([layer] * len(chosen), dtype=object)),
+            f"{d}_label": (d, np.array([one.label[i] for i in chosen], dtype=object)),
+            f"{d}_runs": (d, one.present[:, places].sum(axis=0).astype(float)),
+        }
+        for name in ("birth", "low", "high"):
+            values[f"{d}_{name}"] = ((d, "run"), getattr(one, name)[:, places].T)
+        for k in range(len(self.runs)):
+            texts = [_birth_text(one, k, i) for i in chosen]
+            values[f"{d}_in_{k}"] = (d, np.array(texts, dtype=object))
+        lives = {
+            run: xr.DataArray(life[:, places].T, {"step": steps}, (d, "step"))
+            for run, (steps, life) in one.life.items()
+        }
+        life = xr.concat(list(lives.values()), xr.DataArray(list(lives), dims="run", name="run"))
+        self.parts.append(xr.Dataset(values).assign({f"{d}_life": life}))
+
+    def data(self) -> xr.Dataset:
+        """Return all of them."""
+        if not self.parts:
+            return xr.Dataset()
+        seen: dict[str, int] = {}
+        unique = []
+        for label in self.labels:
+            seen[label] = seen.get(label, 0) + 1
+            unique.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
+        data = xr.concat(self.parts, self.dim, join="outer")
+        labels = np.array(unique, dtype=object)
+        return data.assign_coords({self.dim: labels, "run": self.runs})
+
+
+def _birth_text(one: LayerConcepts, run: int, concept: int) -> str:
+    """Return what a table says of a concept in a run."""
+    if not one.present[run, concept]:
+        return "–"
+    birth = float(one.birth[run, concept])
+    if birth == START:
+        return "from the start"
+    if np.isnan(birth):
+        return "there"
+    return with_interval(birth, float(one.low[run, concept]), float(one.high[run, concept]))
+
+
+def _named(data: xr.Dataset) -> xr.Dataset:
+    """Return the node with what its variables are."""
+    steps = {"birth", "birth_low", "birth_high"}
+    words = {
+        "in_all": "concepts in all runs",
+        "in_some": "in several, not in all",
+        "in_one": "in one run alone",
+        "from_start": "from the start in every run",
+        "born_in_all": "born in every run",
+        "births_meet": "births whose intervals meet",
+        "order_correlation": "rank correlation of births between runs",
+        "order_p": "p-value of their order",
+        "by_chance": "shared with tokens in other orders",
+        "in_all_control": "in all control runs",
+        "born_in_all_control": "born in every control run",
+        "birth": "step of the birth",
+        "line_life": "strength as a share of its peak",
+    }
+    for name, text in words.items():
+        if name in data:
+            data[name].attrs.update(long_name=text, units="steps" if name in steps else "")
+    for dim in ("line", "partial"):
+        for end, text in (("layer", "layer"), ("label", "tokens"), ("runs", "runs")):
+            if f"{dim}_{end}" in data:
+                data[f"{dim}_{end}"].attrs.update(long_name=text, units="")
+    return data
+
+
+def _figures(data: xr.Dataset, runs: Sequence[str]) -> list[Figure]:
+    """Return what is drawn: births in each run, lives, and the concepts in tables."""
+    figures: list[Figure] = []
+    if "newborn" in data.dims:
+        figures.append(
+            Marks(
+                "shared-births",
+                "When what all runs share was born",
+                value="birth",
+                interval=("birth_low", "birth_high"),
+                rows="newborn",
+                series="run",
+                caption="A mark a run, with the interval that holds the birth in 95 % of the "
+                "resamples of texts and in fits to halves of them.",
+            )
+        )
+    if "line" in data.dims:
+        figures.append(
+            Heatmap(
+                "shared-lives",
+                "The lives of what all runs share",
+                value="line_life",
+                x="step",
+                y="line",
+                facet="run",
+                caption="One row a concept, in the order of its births: its strength in each run, "
+                "as a share of its peak there. What every run has from its start is left out.",
+            )
+        )
+    more = [
+        "births_meet",
+        "order_correlation",
+        "order_p",
+        "by_chance",
+        "in_all_control",
+        "born_in_all_control",
+    ]
+    known = [n for n in [*COUNTS, *more] if bool(data[n].notnull().any())]
+    figures.append(
+        Table("shared-counts", "What runs share", rows="layer", columns=[Column(n) for n in known])
+    )
+    for dim, title in (("line", "In all runs"), ("partial", "In some runs")):
+        if dim in data.dims:
+            columns = [Column(f"{dim}_runs", "runs")]
+            columns += [Column(f"{dim}_in_{k}", run) for k, run in enumerate(runs)]
+            figures.append(Table(f"shared-{dim}", title, rows=dim, columns=columns))
+    return figures

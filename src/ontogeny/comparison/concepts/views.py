@@ -1,0 +1,296 @@
+"""The checkpoints of several runs as views of one dictionary: read once, kept until it is fitted.
+
+A view is kept in the folder of its own study, so that what was stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import ArgumentError, CheckpointError, NonFiniteError, StoreError
+from ...features.concepts.joint import JointConcepts
+from ...features.concepts.joint_gathered import standard
+from ...machine import size_text
+from ...needs import Activations
+from ...store import Cell, plain, read_cell, write_cell
+from ...study import Progress, Study, read_study
+from ...study.cells.cache import combine
+from ...study.cells.readings import read_needs, release_skeleton
+from ...study.cells.threads import pinned
+from ...study.planning.parts import RunPart
+from ..layers import match_layers
+
+FOLDER = "shared-concepts"
+
+
+def studies_of(runs: Mapping[str, Any], given: Any) -> dict[str, tuple[Study, Path]]:
+    """Return the study and the folder of each run that is compared.
+
+    Raises
+    ------
+    ArgumentError
+        If a run is no folder, or there is neither a study file beside it nor a given study.
+    """
+    found = {}
+    for name, value in runs.items():
+        if not isinstance(value, str | Path) or not Path(value).is_dir():
+            raise ArgumentError(
+                f"concepts needs the folder of each study, as checkpoints are read again; run "
+                f"{name!r} is {value if isinstance(value, str) else type(value).__name__}."
+            )
+        folder = Path(value)
+        file = folder.with_name(f"{folder.name}.toml")
+        if isinstance(given, Mapping):
+            if not isinstance(given.get(name), Study):
+                raise ArgumentError(
+                    f"concepts must hold the Study of each run by its name; of {name!r} it holds "
+                    f"{type(given.get(name)).__name__}."
+                )
+            found[name] = (given[name], folder)
+        elif not file.is_file():
+            raise ArgumentError(
+                f"concepts needs the study of run {name!r}: there is no study file {file}. Give "
+                f"concepts={{{name!r}: study, ...}} with the studies themselves."
+            )
+        else:
+            found[name] = (read_study(file), folder)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class RunViews:
+    """The views of one run, the studied one or a control run of it.
+
+    Parameters
+    ----------
+    name
+        Of the run in the comparison.
+    part
+        The run in its study.
+    observable
+        The joint concepts of the study: which layers and tokens are read.
+    folder
+        Of the study.
+    """
+
+    name: str
+    part: RunPart
+    observable: JointConcepts
+    folder: Path
+
+    @property
+    def need(self) -> Activations:
+        """What is read of each checkpoint."""
+        return self.observable.activations
+
+    @cached_property
+    def layers(self) -> tuple[str, ...]:
+        """The paths of the layers."""
+        return self.part.graph.probe.layers[self.need]
+
+    @cached_property
+    def digests(self) -> dict[int, str]:
+        """By step, what identifies the weights."""
+        whole = self.part.graph.digests.whole
+        return {int(c.step): whole(c) for c in self.part.trajectory}
+
+    @cached_property
+    def units(self) -> np.ndarray:
+        """(n,) the text of each token."""
+        return self.need.units(self.part.job.inputs_of(self.need))
+
+    def components(self) -> dict[str, Any]:
+        """Return all that the views depend on, but the weights."""
+        settings = self.part.job.settings
+        return {
+            "need": repr(self.need),
+            "inputs": self.part.job.inputs_of(self.need).fingerprint,
+            "settings": [settings.dtype, settings.positions, settings.device],
+        }
+
+    @property
+    def place(self) -> Path:
+        """The folder of the views."""
+        return self.folder / FOLDER / f"views {self.part.name}".strip().replace(" ", "-")
+
+    def read(self, progress: Progress) -> dict[int, Path]:
+        """Return the files of all views by step, and read those that are missing.
+
+        Checkpoints that cannot be read are left out, and said.
+        """
+        found = {}
+        for step, digest in self.digests.items():
+            path, fingerprint = self.place / f"{step}.safetensors", self._fingerprint(digest)
+            if not _stands(path, fingerprint):
+                try:
+                    with pinned(self.part.job.settings.threads):
+                        values = read_needs(self.part.job, self.part.trajectory, step, [self.need])[
+                            self.need
+                        ]
+                except (CheckpointError, NonFiniteError) as error:
+                    progress.note(f"{self.name}: step {step} is left out of its concepts: {error}")
+                    continue
+                write_cell(path, Cell(_stored(values), fingerprint=fingerprint))
+            found[step] = path
+        release_skeleton()
+        return found
+
+    def _fingerprint(self, digest: str) -> dict[str, Any]:
+        return dict(plain({**self.components(), "weights": digest}))
+
+    def forget(self) -> None:
+        """Remove the views."""
+        shutil.rmtree(self.place, ignore_errors=True)
+
+
+def _stands(path: Path, fingerprint: Mapping[str, Any]) -> bool:
+    try:
+        return path.exists() and dict(read_cell(path).fingerprint) == fingerprint
+    except StoreError:  # half of it, or damaged: it is read again
+        return False
+
+
+def _stored(values: Mapping[str, Any]) -> Any:
+    """Return activations centred and scaled, in half precision, each value about 1."""
+    import xarray as xr
+
+    layers = {}
+    for i, (path, A) in enumerate(values.items()):
+        X, _ = standard(A)
+        kept = (X * np.float32(np.sqrt(X.shape[1]))).astype(np.float16)
+        layers[path] = ((f"token{i}", f"feature{i}"), kept)
+    return xr.Dataset(layers)
+
+
+class LayerViews(Sequence[np.ndarray]):
+    """The views of one layer, from their files when they are asked for."""
+
+    def __init__(self, files: Sequence[Path], layer: str) -> None:
+        self._files, self._layer = files, layer
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __getitem__(self, index: Any) -> Any:
+        data = read_cell(self._files[index], verify=False).data
+        return np.asarray(data[self._layer].values, dtype=np.float32)
+
+
+def views_of(
+    studies: Mapping[str, tuple[Study, Path]],
+) -> tuple[dict[str, RunViews], dict[str, RunViews]]:
+    """Return the views of each run, and of the first control run of each where all have one.
+
+    Raises
+    ------
+    ArgumentError
+        If a study has no joint concepts, or they are of other texts or tokens.
+    """
+    runs, controls = {}, {}
+    for name, (study, folder) in studies.items():
+        chosen = [o for o in study.observables if isinstance(o, JointConcepts)]
+        if not chosen:
+            raise ArgumentError(
+                f"run {name!r} has no joint-concepts, whose layers and tokens are taken; study it "
+                'with [[observables]] kind = "joint-concepts", or the preset standard.'
+            )
+        parts = study.parts(folder)
+        runs[name] = RunViews(name, parts[0], chosen[0], folder)
+        of_control = [p for p in parts[1:] if chosen[0].name in p.job.by_name]
+        if of_control:
+            controls[name] = RunViews(name, of_control[0], chosen[0], folder)
+    _check_same(runs)
+    return runs, controls if len(controls) == len(runs) else {}
+
+
+def views_here(runs: Mapping[str, Any], progress: Progress) -> bool:
+    """Return whether the concepts of runs can be read again without a download; say why not."""
+    try:
+        found, _ = views_of(studies_of(runs, True))
+        matched_layers(list(found.values()))
+    except ArgumentError as error:
+        progress.note(f"no dictionary over all runs: {error}")
+        return False
+    here = all(c.is_downloaded for run in found.values() for c in run.part.trajectory)
+    if not here:
+        progress.note(
+            "no dictionary over all runs: their checkpoints would be downloaded again; "
+            "ontogeny compare --concepts does so."
+        )
+    return here
+
+
+def _check_same(runs: Mapping[str, RunViews]) -> None:
+    """Refuse views of other tokens: one token must be the same in all runs."""
+    first = next(iter(runs.values()))
+    for each in runs.values():
+        own, theirs = each.components()["inputs"], first.components()["inputs"]
+        same = [o.observable.activations for o in (each, first)]
+        reads = [(n.tokens, n.max_tokens, n.random_state) for n in same]
+        if own != theirs or reads[0] != reads[1]:
+            what = "texts" if own != theirs else "tokens of them"
+            raise ArgumentError(
+                f"concepts needs the same tokens in all runs; {each.name!r} reads other {what} "
+                f"than {first.name!r}."
+            )
+
+
+def matched_layers(runs: Sequence[RunViews]) -> tuple[dict[str, list[str]], str]:
+    """Return by common label the path of each layer in every run, and in words how they match.
+
+    Raises
+    ------
+    ArgumentError
+        If they cannot be matched.
+    """
+    match = match_layers([run.layers for run in runs])
+    if match is None:
+        raise ArgumentError("the layers of the runs could not be matched for shared concepts.")
+    paths = (
+        [run.layers[places[i]] for run, places in zip(runs, match.places, strict=True)]
+        for i in range(len(match.labels))
+    )
+    return dict(zip(match.labels, paths, strict=True)), match.words
+
+
+def fingerprint_of(runs: Sequence[RunViews]) -> dict[str, Any]:
+    """Return what a fit over runs depends on; joint concepts say how it is fitted."""
+    return dict(
+        plain(
+            {
+                "version": 1,
+                "runs": {
+                    f"{run.name} {run.part.name}": [
+                        run.observable.arguments(),
+                        run.components(),
+                        {str(step): digest for step, digest in run.digests.items()},
+                    ]
+                    for run in runs
+                },
+            }
+        )
+    )
+
+
+def cell_of(runs: Sequence[RunViews], fingerprint: Mapping[str, Any]) -> Path:
+    """Return where the finished concepts of runs lie: in the folder of the first of them."""
+    name = combine({"concepts": repr(fingerprint)})[:16]
+    return runs[0].folder / FOLDER / f"{name}.safetensors"
+
+
+def price(runs: Sequence[RunViews]) -> str:
+    """Return in words what a fit reads and keeps until it is done."""
+    views = [(run, len(run.digests)) for run in runs]
+    bytes_ = sum(run.part.graph.probe.bytes[run.need] // 2 * count for run, count in views)
+    count = sum(count for _, count in views)
+    return (
+        f"concepts over all runs: {count} checkpoints are read once more, and "
+        f"{size_text(bytes_)} of activations are kept until the dictionary is fitted"
+    )

@@ -1,0 +1,87 @@
+"""Which of its names a concept keeps: those that its code and its contexts bear out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+import xarray as xr
+
+from ....figures.characters import in_words, shown
+from .classes import BETWEEN
+from .row_words import word_at
+
+LEAST_EXPLAINED = {"class": 0.1, "token": 0.2}
+"""Share of a code that tokens explain in texts left out; words of a class are rarer."""
+LEAST_AT_PEAK = 0.5  # of the contexts shown, that are strongest at a word of the name
+CLASS, TOKEN = "class", "token"
+CUT = "…"  # in the name of a piece that is part of several words
+
+
+def chosen_names(data: xr.Dataset) -> xr.Dataset:
+    """Return a node whose names are of classes first, and borne out.
+
+    A name falls where tokens explain too little of the code, or where fewer than half of the
+    contexts shown, those of all steps or those of the last one, are strongest at a word of it.
+    Where several concepts of a layer then have the same one, each gets what differs.
+    """
+    if "name" not in data:
+        return data
+    dims = data["name"].dims
+    last = data.isel(step=-1) if "step" in data.dims and "step" not in dims else data
+    names = data["name"].values.astype(object).copy()
+    kinds = np.where(names != "", TOKEN, "").astype(object)
+    for place in np.ndindex(names.shape):
+        one = last.isel(dict(zip(dims, place, strict=True)))
+        given = {CLASS: _text(one, "class_name"), TOKEN: str(names[place])}
+        kind = next((k for k, name in given.items() if name and borne_out(one, name, k)), "")
+        names[place], kinds[place] = given.get(kind, ""), kind
+    if "name_beside" in data:
+        names = _told_apart(names, data["name_beside"].transpose(*dims).values)
+    return data.assign(name=(dims, names), name_kind=(dims, kinds))
+
+
+def borne_out(one: xr.Dataset, name: str, kind: str) -> bool:
+    """Return whether the code and the contexts of one concept bear out a name."""
+    if "enrichment" in one and "position" in one.dims:
+        explained = float(one["enrichment"].sel(position="token"))
+        if explained < LEAST_EXPLAINED[kind]:  # not of NaN, which was not measured
+            return False
+    written = dict(zip(one["piece"].values.tolist(), one["piece_text"].values, strict=True))
+    forms = {form.casefold() for part in name.split(", ") for form in part.split(BETWEEN)}
+    for prefix in ("shared_context", "context"):
+        if f"{prefix}_id" not in one:
+            continue
+        peaks = list(_peaks(one[f"{prefix}_id"], written))
+        hits = sum(not forms.isdisjoint(peak) for peak in peaks)
+        if peaks and hits < LEAST_AT_PEAK * len(peaks):
+            return False
+    return True
+
+
+def _peaks(ids: xr.DataArray, written: dict[int, str]) -> Iterator[set[str]]:
+    """Yield for each context how the token at its strongest place may be called."""
+    middle = int(np.flatnonzero(ids["place"].values == 0)[0])
+    for line in ids.transpose("example", "place").values:
+        if not line[middle] >= 0:  # NaN of a gap is none either
+            continue
+        pieces = [written.get(int(i), str(int(i))) if i >= 0 else "" for i in line]
+        piece = in_words(pieces[middle])
+        forms = {piece, f"{piece}{CUT}", f"{CUT}{piece}", word_at(pieces, middle)}
+        yield {shown(in_words(form)).casefold() for form in forms if form}
+
+
+def _told_apart(names: np.ndarray, beside: np.ndarray) -> np.ndarray:
+    """Return names (layers, concepts), with what stands beside where several are equal."""
+    found = names.copy()
+    for i, own in enumerate(names):
+        counts = Counter(name for name in own if name)
+        for j, name in enumerate(own):
+            if counts[name] > 1 and beside[i, j]:
+                found[i, j] = f"{name} {beside[i, j]}"
+    return found
+
+
+def _text(one: xr.Dataset, name: str) -> str:
+    return str(one[name].item()) if name in one else ""

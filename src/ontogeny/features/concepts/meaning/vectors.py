@@ -1,0 +1,85 @@
+"""Vectors of words from the words beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import svds
+
+N_DIRECTIONS = 60
+FEWEST = 2  # occurrences of a word that gets a vector of its own
+
+
+@dataclass(frozen=True, eq=False)
+class WordVectors:
+    """Unit vectors (k, d) of words (k,), NaN of words that the texts hardly hold; their counts."""
+
+    vectors: np.ndarray
+    counts: np.ndarray
+
+
+def word_vectors(
+    texts: Iterable[Sequence[str]], words: Sequence[str], n_directions: int = N_DIRECTIONS
+) -> WordVectors:
+    """Return vectors of `words` by the words that stand next to them in `texts`.
+
+    The positive pointwise mutual information of a word with the next and with the previous one,
+    reduced to its leading singular directions, each weighted with the root of its singular value
+    (Levy, Goldberg and Dagan, TACL 3, 2015).
+
+    Parameters
+    ----------
+    texts
+        Lists of words; nothing is counted across two of them.
+    words
+        The words that are asked for.
+    n_directions
+        Singular directions at most.
+
+    Examples
+    --------
+    >>> texts = [f"the {noun} {verb} now".split() for noun in "ab" for verb in "xyz"]
+    >>> found = word_vectors(texts, ["a", "b", "now", "none"], 2)
+    >>> (found.vectors @ found.vectors.T).round(2).tolist()[0][1]
+    1.0
+    """
+    streams = [list(text) for text in texts]
+    types, flat = np.unique([w for text in streams for w in text] or [""], return_inverse=True)
+    counts = np.bincount(flat, minlength=len(types))
+    known = dict(zip(types.tolist(), range(len(types)), strict=True))
+    place = np.array([known.get(word, -1) for word in words], dtype=int)
+    there = (place >= 0) & (counts[place] >= FEWEST)
+    vectors = np.full((len(place), n_directions), np.nan, dtype=np.float32)
+    last = np.cumsum([len(text) for text in streams]) - 1
+    pairs = np.setdiff1d(np.arange(len(flat) - 1), last)
+    if there.any() and len(pairs):
+        information = _ppmi(flat[pairs], flat[pairs + 1], len(types))
+        # Words that were not asked for are contexts only: the directions are for the others.
+        vectors[there] = _reduced(information[place[there]], n_directions)
+    return WordVectors(vectors, np.where(place >= 0, counts[place], 0))
+
+
+def _ppmi(before: np.ndarray, after: np.ndarray, size: int) -> sparse.csr_array:
+    """Return the information (size, 2 size) of words with the next and with the previous one."""
+    row, column = np.concatenate([before, after]), np.concatenate([after, before + size])
+    counts = sparse.csr_array((np.ones(len(row)), (row, column)), (size, 2 * size)).tocoo()
+    total = counts.data.sum()
+    expected = counts.sum(axis=1)[counts.row] * counts.sum(axis=0)[counts.col] / total
+    values = np.maximum(np.log(counts.data / expected), 0.0)
+    return sparse.csr_array((values, (counts.row, counts.col)), counts.shape)
+
+
+def _reduced(matrix: sparse.csr_array, n_directions: int) -> np.ndarray:
+    """Return unit rows (size, n_directions) in the leading singular directions."""
+    k = min(n_directions, min(matrix.shape) - 1)
+    if k < 1:
+        return np.zeros((matrix.shape[0], n_directions))
+    # A start of its own, so that two runs give the same.
+    left, size, _ = svds(matrix, k, v0=np.ones(min(matrix.shape)))
+    found = left * np.sqrt(np.maximum(size, 0.0))
+    length = np.linalg.norm(found, axis=1, keepdims=True)
+    unit = found / np.where(length > 0, length, 1.0)
+    return np.pad(unit, ((0, 0), (0, n_directions - k)))

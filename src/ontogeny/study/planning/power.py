@@ -1,0 +1,62 @@
+"""What the control runs of a study can decide, said before anything is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.stats import t
+
+from ...summary.controls import BORROWED, NO_NULLS, kind_of
+from ...summary.learning import MIRRORED
+from ...summary.verdicts import LEVELS
+from ...words.formats import plural
+
+ROWS, MORE = 20, 8
+"""Rows of a page and control runs that examples are given for."""
+
+
+def what_controls_decide(runs: Sequence[str], kinds: Sequence[str]) -> list[str]:
+    """Return in words how far apart a row must lie to count, by the number of control runs.
+
+    Parameters
+    ----------
+    runs
+        Names of the control runs.
+    kinds
+        Those of the observables.
+
+    Examples
+    --------
+    >>> learned, beyond = what_controls_decide(["turned 0", "turned 1", "turned 2"], ["loss"])
+    >>> learned
+    'learned: the loss by renamed words, without control runs, unless the start is trained'
+    >>> beyond.split(": ", 1)[1]
+    'from 33 deviations of 3 control runs on, 6.6 in one of several layers (of 8: 5.5, 4.6)'
+    """
+    nulls = [run for run in runs if kind_of(run) not in NO_NULLS]
+    pairs = sum(kind_of(run) == MIRRORED for run in nulls) // 2
+    lines = []
+    if "loss" in kinds:
+        start = "unless the start is trained"
+        if pairs:
+            times = f"{t.isf(LEVELS.control, pairs):.1f} times their luck"
+            start = f"of a trained start by {plural(pairs, 'mirrored pair')}, from {times} on"
+        lines.append(f"learned: the loss by renamed words, without control runs, {start}")
+    if len(nulls) < 2:
+        return [*lines, f"beyond motion: not judged with {len(nulls)} control runs, take 3 or more"]
+    here, there = ([f"{distance:.2g}" for distance in _distances(n)] for n in (len(nulls), MORE))
+    of_more = f" (of {MORE}: {', '.join(there)})" * (len(nulls) < MORE)
+    far = f"from {here[0]} deviations of {len(nulls)} control runs on"
+    layers = f"{here[1]} in one of several layers"
+    return [*lines, f"beyond motion, one of {ROWS} rows: {far}, {layers}{of_more}"]
+
+
+def _distances(count: int) -> np.ndarray:
+    """Return how far a row of one quantity, and one of several layers, must lie (2,).
+
+    Its change and its half-change step are two tests, each two-sided.
+    """
+    freedom = np.array([count - 1, count - 1 + BORROWED])
+    found: np.ndarray = t.isf(LEVELS.control / (4 * ROWS), freedom) * np.sqrt(1 + 1 / count)
+    return found

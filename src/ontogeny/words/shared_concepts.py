@@ -1,0 +1,76 @@
+"""What several runs share of their concepts, in words."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from .formats import p_value, plural
+
+COUNTS = ("in_all", "in_some", "in_one", "born_in_all", "from_start")
+LEVEL = 0.05  # of the order of births
+
+
+def shared_heading(data: xr.Dataset) -> str:
+    """Return in one line what all runs have, of the layer with the most of it."""
+    runs = data.sizes["run"]
+    born = data.isel(layer=int(data.born_in_all.argmax("layer")))
+    if count := int(born.born_in_all):
+        verb = "was" if count == 1 else "were"
+        order = ", in orders that agree" if float(born.order_p) <= LEVEL else ""
+        what = f"{plural(count, 'concept')} of {born.layer.item()}"
+        return f"{what} {verb} born in {runs} of {runs} runs{order}"
+    one = data.isel(layer=int(data.in_all.argmax("layer")))
+    if not int(one.in_all):
+        return f"No concept is shown to be in {runs} of {runs} runs"
+    what = plural(int(one.in_all), "concept")
+    return f"{what} of {one.layer.item()} in {runs} of {runs} runs, none shown to be born in each"
+
+
+def shared_sentences(data: xr.Dataset) -> list[str]:
+    """Return what each layer's runs share, beside chance and control runs.
+
+    Parameters
+    ----------
+    data
+        The node of shared concepts, with its counts over ``layer``.
+    """
+    runs = data.sizes["run"]
+    texts = []
+    for layer in map(str, data.layer.values):
+        one = data.sel(layer=layer)
+        n = {name: int(one[name]) for name in COUNTS}
+        some = f", {n['in_some']} in some of them" if runs > 2 else ""
+        chance = (
+            f"with the tokens of each run in another order {float(one.by_chance):.0f} are shared"
+        )
+        text = (
+            f"{layer}: {plural(n['in_all'], 'concept')} in {runs} of {runs} runs{some}, "
+            f"{n['in_one']} in one alone; {chance}."
+        )
+        if n["from_start"]:
+            text += f" There from the start in every run: {n['from_start']}."
+        if n["born_in_all"]:
+            text += (
+                f" Born in every run: {n['born_in_all']}, with intervals that meet: "
+                f"{int(one.births_meet)}.{_order(one)}"
+            )
+        if np.isfinite(float(one.in_all_control)):
+            text += (
+                f" In the control runs {float(one.in_all_control):.0f} are in all, "
+                f"{float(one.born_in_all_control):.0f} of them born in each."
+            )
+        texts.append(text)
+    if not np.isfinite(data.in_all_control).any():
+        texts.append("No control run was compared: what is shared from the start may be the words.")
+    return texts
+
+
+def _order(one: xr.Dataset) -> str:
+    """Say whether runs agree on the order of births, where there are enough of them."""
+    correlation, p = float(one.order_correlation), float(one.order_p)
+    if not np.isfinite(correlation):
+        return " Too few to say whether in the same order."
+    agrees = "agrees" if p <= LEVEL else "is not shown to agree"
+    chance = f"p {p_value(p)}" if p < 1e-4 else f"p = {p_value(p)}"
+    return f" Their order {agrees} between runs (rank correlation {correlation:.2f}, {chance})."

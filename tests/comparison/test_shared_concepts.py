@@ -1,0 +1,201 @@
+"""Concepts over the runs of a comparison: what they share, resumed, priced, and on the page."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+import xarray as xr
+
+import ontogeny as og
+from helpers.command import call
+from ontogeny.comparison.concepts import fitting, price_of_concepts, studies_of, views
+from ontogeny.comparison.concepts.fitting import LayerConcepts, order_agreement
+from ontogeny.comparison.concepts.node import node_of
+from ontogeny.errors import ArgumentError
+from ontogeny.words.shared_concepts import shared_heading, shared_sentences
+
+STEPS = (0, 10, 20, 40, 80)
+WORDS, SHARED, PRIVATE, WIDTH = 40, 6, 3, 24
+
+
+class Table(torch.nn.Module):
+    """An embedding that is read as a layer."""
+
+    def __init__(self, rows):
+        super().__init__()
+        self.embedding = torch.nn.Embedding.from_pretrained(rows, freeze=False)
+        self.layer = torch.nn.Identity()
+
+    def forward(self, input_ids, attention_mask=None):
+        # Noise of a token in its context: noise of a word would make it a concept of all runs.
+        before = (input_ids * torch.arange(1, 1 + input_ids.shape[1])).cumsum(1)[..., None]
+        noise = torch.sin(before * torch.arange(1, 1 + WIDTH) * 7.3)
+        return self.layer(self.embedding(input_ids) + 0.3 * noise)
+
+
+def models_of(seed):
+    """Six word classes in every run, born at steps of its own; three more in each run alone."""
+    rng = np.random.default_rng(seed)
+    names = [*range(SHARED), *range(SHARED + seed * PRIVATE, SHARED + (seed + 1) * PRIVATE)]
+    directions = rng.normal(size=(len(names), WIDTH)) * 3
+    born = [i % 4 for i in range(len(names))]
+    found = {}
+    for t, step in enumerate(STEPS):
+        rows = np.zeros((WORDS, WIDTH))
+        for name, direction, start in zip(names, directions, born, strict=True):
+            if t >= start:
+                rows[[2 * name, 2 * name + 1]] += direction
+        found[step] = Table(torch.tensor(rows, dtype=torch.float32))
+    return found
+
+
+@pytest.fixture(scope="module")
+def texts():
+    rng = np.random.default_rng(0)
+    share = np.full(WORDS, 1.0)
+    share[2 * (SHARED + 2 * PRIVATE) :] = 6.0
+    return og.Inputs.from_tokens(
+        [rng.choice(WORDS, 25, p=share / share.sum()).tolist() for _ in range(60)]
+    )
+
+
+@pytest.fixture(scope="module")
+def studied(tmp_path_factory, texts):
+    place, studies = tmp_path_factory.mktemp("shared"), {}
+    for seed in range(2):
+        concepts = og.observables.JointConcepts("layer", n_concepts=20, n_active=1, examples=1)
+        run = og.Trajectory.from_models(models_of(seed))
+        studies[f"seed {seed}"] = og.Study(run, texts, [concepts], device="cpu", noise=0)
+        studies[f"seed {seed}"].run(place / f"seed {seed}", progress=False)
+    return {name: place / name for name in studies}, studies
+
+
+@pytest.fixture(scope="module")
+def compared(studied):
+    folders, studies = studied
+    return og.compare(folders, concepts=studies, progress=False)
+
+
+def test_word_classes_of_all_runs_are_shared_and_those_of_one_are_not(compared):
+    node = compared[views.FOLDER].to_dataset().isel(layer=0)
+    assert int(node.in_all) == SHARED
+    assert int(node.in_one) == 2 * PRIVATE
+    assert int(node.by_chance) == 0
+    born = node.line_birth.values  # (line, run)
+    assert (born >= 0).all(axis=1).sum() >= 3
+    assert (born[:, 0] == born[:, 1]).all()
+    assert float(node.births_meet) == float(node.born_in_all)
+    words = [{int(word) for word in str(label).split()} for label in node.line_label.values]
+    assert all(len({word // 2 for word in found if word < 2 * SHARED}) == 1 for found in words)
+
+
+def test_the_page_leads_with_what_runs_share(compared, tmp_path):
+    assert json.loads(compared.attrs["nodes"])[:2] == [views.FOLDER, "runs"]
+    heading = json.loads(compared.attrs["headline"])["heading"]
+    assert "concepts of layer were born in 2 of 2 runs" in heading
+    kinds = [f["kind"] for f in json.loads(compared[views.FOLDER].attrs["figures"])]
+    assert kinds == ["marks", "heatmap", "table", "table", "table"]
+    assert heading in og.report.write(compared, tmp_path / "page.html").read_text()
+
+
+def test_what_was_stopped_goes_on_and_what_is_done_is_not_read_again(studied, monkeypatch):
+    folders, studies = studied
+    for path in folders.values():
+        for file in (path / views.FOLDER).glob("*.safetensors"):
+            file.unlink()
+    reads, whole = [], views.read_needs
+
+    def counted(job, trajectory, step, needs):
+        reads.append(step)
+        return whole(job, trajectory, step, needs)
+
+    def broken(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(views, "read_needs", counted)
+    monkeypatch.setattr("ontogeny.comparison.concepts.node.of_layer", broken)
+    given = studies_of(folders, studies)
+    assert "10 checkpoints" in price_of_concepts(given)
+    with pytest.raises(KeyboardInterrupt):
+        og.compare(folders, concepts=studies, progress=False)
+    assert len(reads) == 10
+    monkeypatch.undo()
+    monkeypatch.setattr(views, "read_needs", counted)
+    first = og.compare(folders, concepts=studies, progress=False)
+    assert len(reads) == 10
+    assert not list(folders["seed 0"].glob(f"{views.FOLDER}/views*"))
+    assert "nothing is to be read" in price_of_concepts(given)
+    again = og.compare(folders, concepts=studies, progress=False)
+    assert len(reads) == 10
+    xr.testing.assert_identical(first[views.FOLDER].to_dataset(), again[views.FOLDER].to_dataset())
+
+
+def concepts(births, present=None, chance=0.0):
+    births = np.asarray(births, dtype=float)
+    present = np.ones(births.shape, bool) if present is None else np.asarray(present)
+    low, high = births - 5, births + 5
+    life = {f"r{i}": (np.arange(3), np.ones((3, births.shape[1]))) for i in range(len(births))}
+    label = [f"word {i}" for i in range(births.shape[1])]
+    return LayerConcepts(present, births, low, high, life, label, chance)
+
+
+def test_sentences_say_what_is_shown_and_no_more():
+    one = concepts([[10, 20, 40, 80, 160, 320], [10, 30, 41, 90, 170, 300]])
+    node = node_of({"layer 1": (one, None)}, ["r0", "r1"])
+    (text, control) = shared_sentences(node)
+    assert "6 concepts in 2 of 2 runs, 0 in one alone" in text
+    assert "Their order agrees" in text and "No control run" in control
+    heading = "6 concepts of layer 1 were born in 2 of 2 runs, in orders that agree"
+    assert shared_heading(node) == heading
+    few = concepts([[10, 20], [20, 10]], [[True, True], [True, False]], 1.0)
+    node = node_of({"layer 1": (few, one)}, ["r0", "r1"])
+    (text,) = shared_sentences(node)
+    assert "1 concept in 2 of 2 runs, 1 in one alone" in text and "1 are shared" in text
+    assert "Too few to say" in text and "In the control runs 6 are in all" in text
+    node = node_of({"layer 1": (concepts([[10], [9]], [[True], [False]]), None)}, ["r0", "r1"])
+    assert shared_heading(node) == "No concept is shown to be in 2 of 2 runs"
+
+
+def test_orders_agree_by_chance_at_the_stated_rate():
+    rng = np.random.default_rng(0)
+    fitting_draws, fitting.DRAWS = fitting.DRAWS, 100
+    try:
+        p = [
+            order_agreement(rng.permuted(np.tile(range(8), (3, 1)), axis=1))[1] for _ in range(200)
+        ]
+    finally:
+        fitting.DRAWS = fitting_draws
+    assert 0.01 <= np.mean(np.array(p) <= 0.05) <= 0.1
+    assert order_agreement(np.tile(np.arange(8), (3, 1)))[1] < 0.02
+    assert np.isnan(order_agreement(np.ones((3, 8)))[0])
+    assert np.isnan(order_agreement(np.ones((3, 2)))[0])
+
+
+def test_what_cannot_be_compared_is_refused(studied, texts, tmp_path):
+    folders, studies = studied
+    with pytest.raises(ArgumentError, match="needs the folder of each study"):
+        og.compare({"a": og.open_study(folders["seed 0"]), "b": folders["seed 1"]}, concepts=True)
+    with pytest.raises(ArgumentError, match="there is no study file"):
+        og.compare(folders, concepts=True)
+    with pytest.raises(ArgumentError, match="must hold the Study of each run"):
+        og.compare(folders, concepts={"seed 0": studies["seed 0"]})
+    run = og.Trajectory.from_models(models_of(0))
+    fewer = og.Inputs.from_tokens([[i % WORDS for i in range(k, k + 25)] for k in range(60)])
+    other = og.Study(run, fewer, studies["seed 0"].observables, device="cpu", noise=0)
+    other.run(tmp_path / "other", progress=False)
+    with pytest.raises(ArgumentError, match="reads other texts than 'seed 0'"):
+        og.compare(
+            {"seed 0": folders["seed 0"], "b": tmp_path / "other"},
+            concepts={**studies, "b": other},
+            allow=["inputs", "checkpoints"],
+        )
+    without = og.Study(run, texts, [og.observables.WeightRank()], device="cpu")
+    with pytest.raises(ArgumentError, match="has no joint-concepts"):
+        views.views_of({"a": (without, tmp_path)})
+
+
+def test_the_command_says_which_study_file_is_missing(studied, capsys):
+    folders, _ = studied
+    code, _, error = call(capsys, "compare", *folders.values(), "--concepts")
+    assert code and "there is no study file" in error

@@ -1,0 +1,136 @@
+"""Right labels of a classifier: plain counts, classes by name, and a run that learns or not."""
+
+import copy
+import re
+
+import numpy as np
+import pytest
+import torch
+from transformers import BertConfig, BertForSequenceClassification
+from transformers.modeling_outputs import SequenceClassifierOutput
+
+import ontogeny as og
+from ontogeny.observables import LabelAccuracy
+from ontogeny.start import Wishes, propose
+from ontogeny.tasks import train_tokenizer
+
+RNG = np.random.default_rng(0)
+CONFIG = {"vocab_size": 30, "hidden_size": 8, "intermediate_size": 16, "num_hidden_layers": 1,
+          "num_attention_heads": 2, "max_position_embeddings": 12, "num_labels": 3}  # fmt: skip
+
+
+def model(seed=0, **options):
+    torch.manual_seed(seed)
+    return BertForSequenceClassification(BertConfig(**CONFIG | options)).eval()
+
+
+def texts(labels, lengths=None):
+    lengths = RNG.integers(3, 11, len(labels)) if lengths is None else lengths
+    ids = [RNG.integers(5, 30, n).tolist() for n in lengths]
+    return og.Inputs.from_tokens(ids, labels=labels)
+
+
+def studied(models, inputs, folder, **options):
+    study = og.Study(og.Trajectory.from_models(models), inputs, [LabelAccuracy()], noise=0)
+    return study.run(folder, **options)
+
+
+def test_accuracy_and_loss_are_those_of_a_plain_loop(tmp_path):
+    inputs = texts(RNG.integers(0, 3, 50).tolist())
+    models = {0: model(0), 5: model(1)}
+    result = studied(models, inputs, tmp_path / "s")
+    assert not len(result.problems()), result.problems()
+    data = result["labels"].to_dataset()
+    for step, each in models.items():
+        right, losses = [], []
+        for ids, mask, label in zip(inputs.ids, inputs.mask, inputs.labels, strict=True):
+            with torch.no_grad():
+                (logits,) = each(torch.tensor(ids[mask])[None]).logits
+            right.append(int(logits.argmax()) == label)
+            losses.append(float(-logits.log_softmax(0)[label]))
+        at = data.sel(step=step)
+        assert float(at.accuracy) == pytest.approx(np.mean(right))
+        assert float(at.loss) == pytest.approx(np.mean(losses), rel=1e-5)
+        for number in range(3):
+            share = np.mean(np.array(right)[inputs.labels == number])
+            assert float(at.of_class.sel({"class": f"LABEL_{number}"})) == pytest.approx(share)
+    majority = np.bincount(inputs.labels).max() / 50
+    assert data.accuracy_majority.values == pytest.approx([majority, majority])
+
+
+def test_names_of_classes_are_looked_up_in_the_configuration(tmp_path):
+    names = ["bad", "so-so", "good"]
+    named = model(label2id={n: i for i, n in enumerate(names)}, id2label=dict(enumerate(names)))
+    numbers = RNG.integers(0, 3, 30)
+    lengths = RNG.integers(3, 11, 30)
+    first = texts([names[n] for n in numbers], lengths)
+    second = og.Inputs.from_tokens(
+        [row[mask].tolist() for row, mask in zip(first.ids, first.mask, strict=True)],
+        labels=numbers.tolist(),
+    )
+    models = {0: named, 1: copy.deepcopy(named)}
+    by_name, by_number = (
+        studied(models, inputs, tmp_path / str(i))["labels"].to_dataset()
+        for i, inputs in enumerate((first, second))
+    )
+    assert by_name.accuracy.equals(by_number.accuracy)
+    assert by_name["class"].values.tolist() == names
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([0, 1, 3, 0], "labels go from 0 to 3, but the model has 3 classes"),
+        (["fine", "bad", "fine", "bad"], "names of the model's classes, .*got 'bad'"),
+    ],
+)
+def test_labels_that_the_model_has_not_are_refused(tmp_path, labels, message):
+    result = studied({0: model(), 1: model()}, texts(labels), tmp_path / "s", keep_going=True)
+    problems = result.problems()
+    assert len(problems) and re.search(message, problems[0].why)
+
+
+def rule_models(share):
+    """Models whose answer is the first token's parity for a share of what they see."""
+
+    class Rule(torch.nn.Module):
+        def __init__(self, weight):
+            super().__init__()
+            self.embedding = torch.nn.Embedding(30, 2)
+            target = torch.nn.functional.one_hot(torch.arange(30) % 2, 2).float()
+            noise = torch.randn(30, 2, generator=torch.Generator().manual_seed(1))
+            self.embedding.weight = torch.nn.Parameter(weight * target + noise)
+
+        def forward(self, input_ids, attention_mask=None):
+            return SequenceClassifierOutput(logits=self.embedding(input_ids)[:, 0])
+
+    return {step: Rule(share * step) for step in range(6)}
+
+
+@pytest.mark.parametrize(("share", "learned"), [(1.0, True), (0.0, False)])
+def test_a_rule_that_is_learned_is_called_so_and_noise_is_not(tmp_path, share, learned):
+    ids = RNG.integers(5, 30, (200, 4))
+    inputs = og.Inputs.from_tokens(ids.tolist(), labels=(ids[:, 0] % 2).tolist())
+    result = og.Study(
+        og.Trajectory.from_models(rule_models(share)), inputs, [LabelAccuracy()],
+        controls=3,
+    ).run(tmp_path / "s")  # fmt: skip
+    data = result["labels"].to_dataset()
+    assert bool(data.learned.values[data.row.values.tolist().index("accuracy")]) == learned
+
+
+@pytest.mark.parametrize(("column", "labelled"), [("label", True), ("x", False)])
+def test_a_classifier_is_studied_with_the_labels_of_its_texts(tmp_path, column, labelled):
+    for step in (0, 5):
+        model(step, vocab_size=270).save_pretrained(tmp_path / "run" / f"checkpoint-{step}")
+    lines = ["good film", "bad film", "so so", "a fine one"] * 6
+    train_tokenizer(lines, vocab_size=270).save_pretrained(tmp_path / "run")
+    rows = "".join(f"{line},{i % 3}\n" for i, line in enumerate(lines))
+    (tmp_path / "held.csv").write_text(f"sentence,{column}\n{rows}")
+    wishes = Wishes(str(tmp_path / "run"), texts=[str(tmp_path / "held.csv")])
+    proposal = propose(wishes, tmp_path)
+    kinds = [entry["kind"] for entry in proposal.content["observables"]]
+    assert proposal.preset.name == "fine-tuning" and ("labels" in kinds) == labelled
+    assert ("labelled 0 (8), 1 (8), 2 (8)" in " ".join(proposal.texts)) == labelled
+    if not labelled:
+        assert "the texts have no labels" in proposal.left_out["labels"]

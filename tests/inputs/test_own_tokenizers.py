@@ -1,0 +1,86 @@
+"""Vocabularies of characters beside token ids, and tokenizers of a user's own class."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import ontogeny as og
+from ontogeny.errors import ArgumentError
+from ontogeny.inputs.own_tokenizers import character_tokenizer
+from ontogeny.inputs.pieces import pieces_of
+from ontogeny.inputs.token_files import read_tokens
+
+LETTERS = {letter: i for i, letter in enumerate("\n abc")}
+
+
+class Hostile:
+    """Runs code where a pickle is not read inertly."""
+
+    def __reduce__(self):
+        return print, ("this must never run",)
+
+
+@pytest.mark.parametrize("name", ["meta.pkl", "vocab.json"])
+def test_characters_are_read_and_written(tmp_path, name):
+    path = tmp_path / name
+    if name == "meta.pkl":
+        path.write_bytes(pickle.dumps({"vocab_size": 5, "stoi": LETTERS}))
+    else:
+        path.write_text(json.dumps(LETTERS))
+    tokenizer = character_tokenizer(path)
+    assert pieces_of(tokenizer) == list(LETTERS)
+    texts = og.Inputs.from_texts(["ab c\nc"], tokenizer, max_length=8)
+    assert texts.ids.tolist() == [[2, 3, 1, 4, 0, 4]] and texts.spans[0, 3].tolist() == [3, 4]
+    assert tokenizer.decode([2, 3, 1]) == "ab "
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (pickle.dumps({"stoi": LETTERS, "more": Hostile()}), "whose code is not run"),
+        (pickle.dumps({"stoi": {"ab": 0}}), "each character an id"),
+        (pickle.dumps([1, 2]), "each character an id"),
+        (b"no pickle", "cannot be read"),
+    ],
+)
+def test_other_pickles_are_refused_and_nothing_runs(tmp_path, capsys, content, message):
+    (tmp_path / "meta.pkl").write_bytes(content)
+    with pytest.raises(ArgumentError, match=message):
+        character_tokenizer(tmp_path / "meta.pkl")
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("stored", "read", "fitting"),
+    [
+        ("uint32", "uint16", "uint32"),
+        ("int64", "uint16", "int64"),
+        ("int64", "uint32", "int64"),
+        ("uint16", "uint32", "uint16"),
+        ("uint16", "int64", "uint16"),
+    ],
+)
+@pytest.mark.parametrize("largest", [60, 50_000, 60_000])
+def test_ids_of_another_dtype_are_refused_with_the_one_that_fits(
+    tmp_path, stored, read, fitting, largest
+):
+    path = tmp_path / "val.bin"
+    ids = np.random.default_rng(0).integers(1, largest, 4000)
+    ids.astype(stored).tofile(path)
+    with pytest.raises(ArgumentError, match=rf"inputs\.dtype={fitting}"):
+        read_tokens(path, max_length=8, dtype=read)
+    assert read_tokens(path, max_length=8, dtype=stored).ravel().tolist() == ids.tolist()
+
+
+def test_large_vocabularies_and_chains_are_no_other_dtype(tmp_path):
+    rng, path = np.random.default_rng(0), tmp_path / "val.bin"
+    rng.integers(0, 150_000, 4000).astype(np.uint32).tofile(path)
+    with pytest.raises(ArgumentError, match=r"inputs\.dtype=uint32"):
+        read_tokens(path, max_length=8)
+    for low, high in [(0, 2), (0, 8), (0, 65_535), (5, 6)]:
+        rng.integers(low, high, 4000).astype(np.uint16).tofile(path)
+        assert len(read_tokens(path, max_length=8)) == 500

@@ -1,0 +1,184 @@
+"""Every preset gives a study that its model can compute, whatever the model is like."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+import transformers as tf
+from torch import nn
+
+import ontogeny as og
+from ontogeny.observables.registry import make
+from ontogeny.start.presets import PRESETS, fitted
+from ontogeny.start.shown import look
+
+VOCABULARY = 16
+
+
+class Block(nn.Module):
+    """Attention over the text before, and an MLP that is a Sequential."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.attn = nn.MultiheadAttention(width, 1, batch_first=True)
+        self.mlp = nn.Sequential(
+            nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width)
+        )
+
+    def forward(self, x):
+        later = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
+        x = x + self.attn(x, x, x, attn_mask=later, need_weights=False)[0]
+        return x + self.mlp(x)
+
+
+class M(nn.Module):
+    """A language model of blocks, one of which may be called several times."""
+
+    def __init__(self, blocks: int = 2, width: int = 8, calls: int = 1) -> None:
+        super().__init__()
+        self.embed, self.calls = nn.Embedding(VOCABULARY, width), calls
+        self.blocks = nn.ModuleList(Block(width) for _ in range(blocks))
+        self.head = nn.Linear(width, VOCABULARY)
+
+    def forward(self, x):
+        x = self.embed(x)
+        for block in self.blocks:
+            for _ in range(self.calls):
+                x = block(x)
+        return self.head(x)
+
+
+class OneBlock(M):
+    """A model of one block that is no member of a list."""
+
+    def __init__(self) -> None:
+        super().__init__(blocks=0)
+        self.block = Block(8)
+
+    def forward(self, x):
+        return self.head(self.block(self.embed(x)))
+
+
+class Masked(M):
+    """One whose forward hands a mask on to what does not take it."""
+
+    def forward(self, input_ids, **options):
+        return super().forward(input_ids, **options)
+
+
+class LastOnly(M):
+    """One that computes the logits of the last token alone unless it is given targets."""
+
+    def forward(self, idx, targets=None):
+        logits = super().forward(idx)
+        return (logits if targets is not None else logits[:, [-1]]), None
+
+
+class Table(M):
+    """One that returns a table."""
+
+    def forward(self, input_ids, attention_mask=None):
+        return {"logits": super().forward(input_ids)}
+
+
+class Named(M):
+    """One whose blocks have names."""
+
+    def __init__(self) -> None:
+        super().__init__(blocks=0)
+        self.first, self.second = Block(8), Block(8)
+
+    def forward(self, x):
+        return self.head(self.second(self.first(self.embed(x))))
+
+
+def _bag():
+    return nn.Sequential(nn.Embedding(VOCABULARY, 4), nn.Linear(4, 4), nn.Linear(4, VOCABULARY))
+
+
+_SIZES = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2}
+_SIZES |= {"intermediate_size": 16, "vocab_size": VOCABULARY, "max_position_embeddings": 32}
+
+
+def _llama(cls=tf.LlamaForCausalLM, **options):
+    return cls(tf.LlamaConfig(**_SIZES, num_key_value_heads=2, **options))
+
+
+MODELS = {
+    "blocks": M,
+    "one block in a list": lambda: M(blocks=1),
+    "one block": OneBlock,
+    "width 4": lambda: M(width=4),
+    "shared blocks": lambda: M(blocks=1, calls=3),
+    "a mask too many": Masked,
+    "the last token alone": LastOnly,
+    "a table": Table,
+    "named blocks": Named,
+    "no attention": _bag,
+    "GPT-2": lambda: tf.GPT2LMHeadModel(
+        tf.GPT2Config(n_embd=8, n_layer=2, n_head=2, vocab_size=VOCABULARY, n_positions=32)
+    ),
+    "GPT-2, one layer": lambda: tf.GPT2LMHeadModel(
+        tf.GPT2Config(n_embd=4, n_layer=1, n_head=1, vocab_size=VOCABULARY, n_positions=32)
+    ),
+    "Llama": _llama,
+    "Llama, tied": lambda: _llama(tie_word_embeddings=True),
+    "a classifier": lambda: _llama(tf.LlamaForSequenceClassification, pad_token_id=0),
+    "BERT": lambda: tf.BertForMaskedLM(tf.BertConfig(**_SIZES)),
+    "BERT without a head": lambda: tf.BertModel(tf.BertConfig(**_SIZES)),
+    "ALBERT": lambda: tf.AlbertForMaskedLM(tf.AlbertConfig(**_SIZES, embedding_size=4)),
+}
+
+
+def _studied(build, count: int = 3):
+    models = {}
+    for step in range(count):
+        torch.manual_seed(step)
+        models[10 * step] = build().eval()
+    rng = np.random.default_rng(0)
+    rows = [rng.integers(1, VOCABULARY - 1, length).tolist() for length in [8, 12, 12, 9] * 6]
+    texts = og.Inputs.from_tokens(rows, vocab_size=VOCABULARY, mask_token_id=VOCABULARY - 1)
+    return og.Trajectory.from_models(models), texts
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_preset_is_a_study_that_can_be_computed(name):
+    run, texts = _studied(MODELS[name])
+    facts = look(run[20], texts)
+    names = PRESETS if name == "blocks" else ("circuits", "everything")
+    for preset in (PRESETS[each] for each in names):
+        tables, left_out = fitted(preset, facts, len(run))
+        assert all(left_out.values())
+        if tables:
+            study = og.Study(run, texts, [make(**table) for table in tables], noise=0)
+            assert study.plan().refused == ""
+
+
+def test_a_model_without_modules_is_refused_in_one_line():
+    run, texts = _studied(lambda: nn.Embedding(VOCABULARY, 4), 1)
+    with pytest.raises(og.errors.ArgumentError, match="Embedding has no modules inside"):
+        look(run[0], texts)
+
+
+@pytest.mark.parametrize(
+    ("name", "layers", "objective"),
+    [
+        ("one block", ("block.mlp",), "causal"),
+        ("one block in a list", ("blocks.0.mlp",), "causal"),
+        ("a mask too many", ("blocks.0.mlp", "blocks.1.mlp"), "causal"),
+        ("the last token alone", ("blocks.0.mlp", "blocks.1.mlp"), "causal"),
+    ],
+)
+def test_layers_and_objectives_are_seen(name, layers, objective):
+    run, texts = _studied(MODELS[name], 1)
+    facts = look(run[0], texts)
+    assert (facts.layers, facts.objective) == (layers, objective)
+
+
+def test_one_block_is_studied_with_its_attention():
+    run, texts = _studied(OneBlock, 1)
+    facts = look(run[0], texts)
+    with run[0].open() as reader:
+        matrices = og.capture.match_blocks(reader, facts.blocks)
+    assert {"block.attn.in_proj_weight", "block.attn.out_proj.weight"} <= set(matrices)
