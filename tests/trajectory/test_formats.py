@@ -9,6 +9,7 @@ import gguf
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 from torch import nn
 from torch.distributed import checkpoint as dcp
 from transformers import LlamaConfig, LlamaForCausalLM
@@ -114,7 +115,7 @@ def test_bytes_and_shards_of_a_distributed_checkpoint_never_run(tmp_path):
     shard = next(folder.glob("*.distcp"))
     payload = pickle.dumps(Payload(tmp_path / "ran"))
     shard.write_bytes(payload + bytes(shard.stat().st_size - len(payload)))
-    with pytest.raises(CheckpointError, match="cannot be read; is a file damaged"):
+    with pytest.raises(CheckpointError, match="cannot be read; is it damaged"):
         same(find_weights(folder))
     assert not (tmp_path / "ran").exists()
 
@@ -310,3 +311,121 @@ def test_a_damaged_gguf_file_is_refused_in_one_line(tmp_path):
     with pytest.raises(CheckpointError, match="cannot be read by transformers") as error:
         Trajectory.from_folder(tmp_path / "ckpt_5.gguf")
     assert "\n" not in str(error.value)
+
+
+# What is recognised and cannot be read.
+
+PACKED = {
+    "a.weight.quant_state.bitsandbytes__nf4": "bitsandbytes",
+    "a.SCB": "bitsandbytes",
+    "a.g_idx": "GPTQ",
+    "a.qweight": "AWQ or GPTQ",
+    "a.weight_packed": "quantised",
+}
+
+
+@pytest.mark.parametrize("suffix", [".safetensors", ".pt"])
+@pytest.mark.parametrize("name", PACKED)
+def test_packed_weights_are_named_with_what_helps(tmp_path, name, suffix):
+    path = tmp_path / f"ckpt_5{suffix}"
+    state = {name: torch.ones(3), "b": torch.ones(2)}
+    save_file(state, path) if suffix == ".safetensors" else torch.save(state, path)
+    with pytest.raises(CheckpointError, match=rf"{PACKED[name]}.*before quantisation"):
+        same(find_weights(path))
+
+
+def test_empty_tensors_of_zero_3_are_named_with_what_helps(tmp_path):
+    save_file({"a": torch.ones(0), "b": torch.ones(2)}, tmp_path / "model.safetensors")
+    find_weights(tmp_path).check()
+    save_file({"a": torch.ones(0)}, tmp_path / "model.safetensors")
+    with pytest.raises(CheckpointError, match=r"1 empty tensors of 1, .*zero_to_fp32\.py"):
+        Trajectory.from_folder(tmp_path, build)
+
+
+LAYOUTS = {
+    "global_step5/layer_00-model_00-model_states.pt": "GPT-NeoX.*convert_neox_to_hf",
+    "iter_0000005/mp_rank_00/model_optim_rng.pt": "Megatron.*export_ckpt",
+    "checkpoint-5/pytorch_model_fsdp_rank1.bin": "SHARDED_STATE_DICT",
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("whole", [True, False], ids=["run", "one"])
+def test_layouts_of_others_are_named_with_the_converter(tmp_path, name, whole):
+    path = tmp_path / name
+    path.parent.mkdir(parents=True)
+    torch.save({"module": None}, path)
+    if name.startswith("global"):
+        torch.save({"module": None}, path.with_name("mp_rank_00_model_states.pt"))
+    with pytest.raises(CheckpointError, match=LAYOUTS[name]) as error:
+        Trajectory.from_folder(tmp_path if whole else tmp_path / name.split("/")[0], build)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "pytorch_model.bin", "ckpt.pt"])
+def test_pointers_of_git_lfs_are_named_with_the_command_that_fetches(tmp_path, name):
+    folder = tmp_path / "checkpoint-5"
+    folder.mkdir()
+    (folder / name).write_text(
+        "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n"
+    )
+    with pytest.raises(CheckpointError, match=r"pointer of Git LFS.* lfs pull"):
+        same(Trajectory.from_folder(tmp_path, build)[5].weights)
+
+
+# Several weights in one file, and one model in a larger one.
+
+
+@pytest.mark.parametrize("form", ["pt", "nested", "names", "safetensors", "distcp"])
+@pytest.mark.filterwarnings("ignore")
+def test_a_key_names_the_running_average_beside_the_weights(tmp_path, form):
+    average = {name: value + 1 for name, value in STATE.items()}
+    key, path = "ema", tmp_path / "ckpt_5.pt"
+    flat = {
+        f"{part}.{n}": v for part, s in (("ema", average), ("net", STATE)) for n, v in s.items()
+    }
+    if form == "safetensors":
+        path = path.with_suffix(".safetensors")
+        save_file(flat, path)
+    elif form == "distcp":
+        path = saved({"net": STATE, "ema": average}, tmp_path / "step_5")
+    elif form == "names":
+        torch.save({"state_dict": flat}, path)
+    elif form == "nested":
+        key = "callbacks.EMA.ema"
+        torch.save({"model": STATE, "callbacks": {"EMA": {"ema": average}}}, path)
+    else:
+        torch.save({"model": STATE, "ema": average, "step": 5}, path)
+    run = Trajectory.from_folder(tmp_path, build, key=key)
+    assert same(run[5].weights, average)
+    with pytest.raises(CheckpointError, match="no weights under --key emaa; it has them under"):
+        Trajectory.from_folder(tmp_path, build, key="emaa")[5].model()
+    if form in ("names", "safetensors", "distcp"):
+        with pytest.raises(
+            CheckpointError, match="several times, under ema, net; choose with --key"
+        ):
+            Trajectory.from_folder(tmp_path, build)[5].model()
+    else:
+        assert same(Trajectory.from_folder(tmp_path, build)[5].weights)
+
+
+def test_weights_under_the_only_key_are_read_and_several_are_listed(tmp_path):
+    optimiser = torch.optim.AdamW(build().parameters()).state_dict()
+    path = tmp_path / "ckpt_5.pt"
+    torch.save({"net": STATE, "optimizer": optimiser, "epoch": 2}, path)
+    assert same(find_weights(path))
+    torch.save({"actor\x1b[1m": STATE, "critic": STATE}, path)
+    with pytest.raises(CheckpointError, match=r"--key actor\\x1b\[1m.* critic") as error:
+        same(find_weights(path))
+    assert "\x1b" not in str(error.value)
+
+
+def test_a_model_in_a_module_of_lightning_is_that_part_of_it(tmp_path):
+    state = {f"model.{name}": value for name, value in STATE.items()}
+    save = {"state_dict": {**state, "criterion.weight": torch.ones(7)}, "global_step": 5}
+    torch.save(save, tmp_path / "a.ckpt")
+    model = Trajectory.from_folder(tmp_path, build)[5].model()
+    assert torch.equal(model[2].weight, STATE["2.weight"])
+    torch.save({"state_dict": {"a.b.weight": torch.ones(2)}, "step": 5}, tmp_path / "a.ckpt")
+    with pytest.raises(CheckpointError, match=r"lacks 0\.weight, .* and also holds a\.b\.weight"):
+        Trajectory.from_folder(tmp_path, build)[5].model()

@@ -131,10 +131,14 @@ def _device(content: Mapping[str, Any], _base: Path) -> str:
 def _read(path: str | Path, build: Callable[[Mapping[str, Any], Path], T]) -> T:
     path = Path(path)
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8-sig")  # Notepad begins files with a mark
+        content = tomllib.loads(text)
     except FileNotFoundError:
         raise ArgumentError(f"there is no study file {path}.") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except tomllib.TOMLDecodeError as error:
+        hint = " Write paths with / or in single quotes: 'C:\\runs\\mine'." if "\\" in text else ""
+        raise ArgumentError(f"{path} is not a readable TOML file: {error}.{hint}") from None
+    except (OSError, UnicodeDecodeError) as error:
         raise ArgumentError(f"{path} is not a readable TOML file: {error}") from None
     try:
         return _plain_errors(build, content, path.parent)

@@ -175,17 +175,17 @@ class DigestCache:
         if files is None:
             return checkpoint.digests()
         stamp = [list(file) for file in files.stamp()]  # as JSON gives it back
-        entry = self._entries.get(str(checkpoint.path))
+        entry = self._entries.get(_place(checkpoint))
         if not isinstance(entry, dict) or entry.get("files") != stamp or "tensors" not in entry:
             entry = {"files": stamp, "tensors": checkpoint.digests()}
-            self._entries[str(checkpoint.path)] = entry
+            self._entries[_place(checkpoint)] = entry
             self._changed = True
         return entry["tensors"]
 
     def has_changed(self, checkpoint: Checkpoint) -> bool:
         """Return whether files hold other weights than were noted before this was made."""
         for stored in checkpoint.sources:
-            entry = self._noted.get(str(stored.path))
+            entry = self._noted.get(_place(stored))
             noted = entry.get("tensors") if isinstance(entry, dict) else None
             if stored.source is None and noted is not None and self._tensors(stored) != noted:
                 return True
@@ -227,3 +227,12 @@ def hash_once(folder: Path, trajectory: Trajectory) -> None:
             activity.now(f"hashing the weights of {checkpoint.label}")
             digests.note(checkpoint)
             digests.save()  # each, as hashing a large run takes long
+
+
+def _place(checkpoint: Checkpoint) -> str:
+    """Return where a checkpoint lies: its path, unless that is the folder of its run."""
+    files = checkpoint.weights.on_disk() if checkpoint.source is None else None
+    path = checkpoint.path
+    if files is None or path is None or path.name == checkpoint.label:
+        return str(path)
+    return str(files.files[0])

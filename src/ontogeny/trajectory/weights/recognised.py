@@ -26,15 +26,7 @@ _OF_NAMES = (  # of files in a folder, or one below
             "fsdp_state_dict_type SHARDED_STATE_DICT or FULL_STATE_DICT"
         ),
     ),
-    (
-        r"tf_model\.h5|flax_model\.msgpack|model\.ckpt-\d+\.index",
-        (
-            "weights of TensorFlow or Flax; with transformers 4, from_pretrained({!r}, "
-            "from_tf=True or from_flax=True).save_pretrained('OUT')"
-        ),
-    ),
 )
-_PATTERNS = tuple((re.compile(pattern), what) for pattern, what in _OF_NAMES)
 _BEFORE = "give the checkpoints before quantisation"
 _OF_TENSORS = (
     (
@@ -53,8 +45,8 @@ def unreadable(folder: Path) -> str | None:
     """Return what a folder holds that is recognised and cannot be read, and what helps; or None."""
     inner = [path for path in sorted(folder.iterdir()) if path.is_dir()]
     names = [path.name for place in (folder, *inner[:5]) for path in place.iterdir()]
-    for pattern, what in _PATTERNS:
-        if any(pattern.fullmatch(name) for name in names):
+    for pattern, what in _OF_NAMES:
+        if any(re.fullmatch(pattern, name) for name in names):
             return f"holds {what.format(str(folder))}"
     return None
 
@@ -86,8 +78,5 @@ def pointer(path: Path) -> str | None:
             is_pointer = file.read(len(_POINTER)) == _POINTER
     except OSError:
         return None
-    return (
-        f"is a pointer of Git LFS, not the file; fetch it: git -C {path.parent} lfs pull"
-        if is_pointer
-        else None
-    )
+    what = f"is a pointer of Git LFS, not the file; fetch it: git -C {path.parent} lfs pull"
+    return what if is_pointer else None

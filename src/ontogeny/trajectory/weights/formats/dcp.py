@@ -44,98 +44,77 @@ def read(files: tuple[Path, ...]) -> PartsReader:
     CheckpointError
         If the index is damaged, or names files that are not there.
     """
+    folder = files[0].parent
     try:
-        tensors, storage, paths = _index(read_plain(files[0]))
+        index, paths = _index(read_plain(files[0]).state)
     except Exception:  # damaged pickles raise anything
         raise CheckpointError(f"{files[0]} is not an index of a distributed checkpoint.") from None
-    absent = sorted({entry[1] for entry in storage} - {path.name for path in files[1:]})
+    named = {place.relative_path for place in index.storage_data.values()}
+    absent = sorted(named - {path.name for path in files[1:]})
     if absent:
-        raise CheckpointError(f"{files[0].parent} lacks {len(absent)} of its files: {few(absent)}.")
+        raise CheckpointError(f"{folder} lacks {len(absent)} of its files: {few(absent)}.")
     parts = {}
-    for name, stored in _of_model(tensors, paths).items():
-        size, dtype, _ = tensors[stored]
-        read_it = partial(_read, files[0].parent, stored, tensors[stored], storage)
-        parts[name] = Part(tuple(size), dtype, read_it)
+    for name, stored in _of_model(paths).items():
+        tensor: Any = index.state_dict_metadata[stored]
+        dtype = tensor.properties.dtype
+        parts[name] = Part(tuple(tensor.size), dtype, partial(_read, folder, index, stored))
     return PartsReader(parts)
 
 
-def _index(raw: Any) -> tuple[dict[str, Any], list[Any], dict[str, tuple[str, ...]]]:
-    """Return sizes, dtypes and chunks by name, where the chunks lie, and the paths of names."""
-    state = raw.state
-    tensors = {}
-    for name, entry in state["state_dict_metadata"].items():
-        if "size" not in (entry.state or {}):
-            continue  # bytes, which are a pickle
-        dtype = entry.state["properties"].state[0]
-        chunks = [
-            (_sizes(c.state["offsets"]), _sizes(c.state["sizes"])) for c in entry.state["chunks"]
-        ]
-        if not isinstance(dtype, torch.dtype):
-            raise TypeError(dtype)
-        tensors[str(name)] = _sizes(entry.state["size"]), dtype, chunks
-    storage = []
-    for key, info in state["storage_data"].items():
-        name, place = key.state["fqn"], info.state
-        if name in tensors:
-            offset = key.state.get("offset")
-            at = None if offset is None else _sizes(offset)
-            storage.append(
-                ((name, at), place["relative_path"], int(place["offset"]), int(place["length"]))
+def _index(raw: Mapping[str, Any]) -> tuple[Any, dict[str, tuple[str, ...]]]:
+    """Return torch's index of the tensors, made anew, and the paths of their names."""
+    from torch.distributed.checkpoint import metadata as kinds
+    from torch.distributed.checkpoint.filesystem import _StorageInfo
+
+    tensors: dict[str, Any] = {}
+    for name, entry in raw["state_dict_metadata"].items():
+        if "size" in (entry.state or {}):  # else bytes, which are a pickle
+            dtype, chunks = entry.state["properties"].state[0], entry.state["chunks"]
+            tensors[str(name)] = kinds.TensorStorageMetadata(
+                kinds.TensorProperties(torch.empty(0, dtype=dtype).dtype),
+                _sizes(entry.state["size"]),
+                [
+                    kinds.ChunkStorageMetadata(_sizes(c.state["offsets"]), _sizes(c.state["sizes"]))
+                    for c in chunks
+                ],
             )
-    planned = state.get("planner_data") or {}
+    storage = {
+        kinds.MetadataIndex(key.state["fqn"], key.state.get("offset")): _StorageInfo(
+            place.state["relative_path"], int(place.state["offset"]), int(place.state["length"])
+        )
+        for key, place in raw["storage_data"].items()
+        if key.state["fqn"] in tensors
+    }
+    planned = raw.get("planner_data") or {}
     paths = {name: tuple(map(str, planned.get(name) or (name,))) for name in tensors}
-    return tensors, storage, paths
+    return kinds.Metadata(tensors, None, storage, kinds.StorageMeta()), paths
 
 
 def _sizes(value: Any) -> torch.Size:
-    sizes = torch.Size(value)
-    if any(size < 0 for size in sizes):
-        raise ValueError(sizes)
-    return sizes
+    return torch.empty(tuple(value), device="meta").shape  # refuses what is no shape
 
 
-def _of_model(tensors: Mapping[str, Any], paths: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+def _of_model(paths: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
     """Return ``{name in the model: name in the index}``, without the optimiser's tensors."""
     chosen = {name: path for name, path in paths.items() if not path[0].startswith(_BESIDE)}
     while True:
         first = {path[0] for path in chosen.values() if len(path) > 1}
         key = next((k for k in (*STATE_KEYS, "app") if k in first), None)
         if key is None:
-            break
+            return {unwrapped(".".join(path)): name for name, path in chosen.items()}
         chosen = {n: path[1:] for n, path in chosen.items() if path[0] == key and len(path) > 1}
-    return {unwrapped(".".join(path)): name for name, path in chosen.items()}
 
 
-def _read(folder: Path, name: str, tensor: tuple[Any, ...], storage: list[Any]) -> Tensor:
+def _read(folder: Path, index: Any, name: str) -> Tensor:
     from torch.distributed.checkpoint import CheckpointException, FileSystemReader
-    from torch.distributed.checkpoint import metadata as kinds
-    from torch.distributed.checkpoint.filesystem import _StorageInfo
     from torch.distributed.checkpoint.state_dict_loader import load
 
-    size, dtype, chunks = tensor
-    index = kinds.Metadata(
-        {
-            name: kinds.TensorStorageMetadata(
-                kinds.TensorProperties(dtype),
-                size,
-                [kinds.ChunkStorageMetadata(*c) for c in chunks],
-            )
-        },
-        storage_data={
-            kinds.MetadataIndex(*key): _StorageInfo(*place)
-            for key, *place in storage
-            if key[0] == name
-        },
-    )
-    index.storage_meta = kinds.StorageMeta()
-    reader = FileSystemReader(folder)
+    reader, tensor = FileSystemReader(folder), index.state_dict_metadata[name]
     reader.read_metadata = lambda *_, **__: index  # type: ignore[method-assign]
-    result = {name: torch.empty(size, dtype=dtype)}
+    result = {name: torch.empty(tensor.size, dtype=tensor.properties.dtype)}
     try:
         with warnings.catch_warnings(action="ignore"):  # that there is one process
             load(result, storage_reader=reader, no_dist=True)
     except (Exception, CheckpointException) as error:  # the latter is no Exception
-        raise CheckpointError(
-            f"{folder}: {plain(name)} cannot be read; is a file damaged?"
-        ) from error
+        raise CheckpointError(f"{folder}: {plain(name)} cannot be read; is it damaged?") from error
     return result[name]

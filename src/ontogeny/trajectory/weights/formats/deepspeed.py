@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -68,7 +68,7 @@ def read(files: tuple[Path, ...]) -> PartsReader:
     states = [read_pickle(path) for path in files if _order(path)[0] == "model"]
     optimisers = [read_pickle(path) for path in files if _order(path)[0] == "optim"]
     try:
-        parts = dict(_parts(folder, states, optimisers))
+        parts = _parts(folder, states, [each["optimizer_state_dict"] for each in optimisers])
     except (KeyError, TypeError, AttributeError, IndexError, ValueError):
         raise CheckpointError(
             f"{folder} is not laid out as ZeRO 1 to 3; run the zero_to_fp32.py beside it, and open "
@@ -77,72 +77,59 @@ def read(files: tuple[Path, ...]) -> PartsReader:
     return PartsReader({unwrapped(name): part for name, part in parts.items()})
 
 
-def _parts(
-    folder: Path, states: Sequence[Any], optimisers: Sequence[Any]
-) -> Iterator[tuple[str, Part]]:
-    state, module = states[0], states[0]["module"]
-    zero = [each["optimizer_state_dict"] for each in optimisers]
+def _parts(folder: Path, states: Sequence[Any], zero: Sequence[Any]) -> dict[str, Part]:
+    state, held = states[0], states[0]["module"] or {}
+    tensors = {name: v for name, v in held.items() if isinstance(v, Tensor)}
     if not zero or "zero_stage" not in zero[0]:
-        yield from _whole(folder, module)
-        return
+        if not tensors or not all(v.numel() for v in tensors.values()):
+            raise CheckpointError(
+                f"{folder} lacks the files *_optim_states.pt, which hold the weights; copy them "
+                "there."
+            )
+        return {n: _part(v.shape, [v.reshape(-1)], dtype=v.dtype) for n, v in tensors.items()}
+    third = "fp32_flat_groups" in zero[0]  # the stage itself is of a class of DeepSpeed's
     count = zero[0]["partition_count"]
     count = max(count) if isinstance(count, list) else count
-    third = "fp32_flat_groups" in zero[0]  # the stage itself is of a class of DeepSpeed's
     if count != len(zero) or (third and count != len(states)):
         raise CheckpointError(
             f"{folder} holds files of {min(len(zero), len(states))} of {count} processes; copy all "
             "of them there."
         )
     # Buffers; of stages 1 and 2 all tensors, in half precision, of which frozen ones stay.
-    held = {n: v for n, v in module.items() if not third or n in state["buffer_names"]}
-    parts = {n: _part(_float, v.shape, v) for n, v in held.items() if isinstance(v, Tensor)}
-    parts |= dict(_frozen(states, third))
-    parts |= dict(_cut(state, zero) if third else _flat(state, zero))
-    for name, shared in state["shared_params"].items():
-        if shared in parts:
-            parts[name] = parts[shared]
-    yield from parts.items()
+    names = tensors if not third else set(state["buffer_names"]) & set(tensors)
+    parts = {name: _part(tensors[name].shape, [tensors[name].reshape(-1)]) for name in names}
+    for name, shape in (state.get("frozen_param_shapes") or {}).items():
+        fragments = [each["frozen_param_fragments"][name].reshape(-1) for each in states]
+        parts[name] = _part(shape, fragments, dtype=fragments[0].dtype)
+    parts |= _cut(state, zero) if third else _flat(state, zero)
+    shared = state["shared_params"].items()
+    return parts | {name: parts[other] for name, other in shared if other in parts}
 
 
-def _whole(folder: Path, module: Any) -> Iterator[tuple[str, Part]]:
-    tensors = {n: v for n, v in (module or {}).items() if isinstance(v, Tensor)}
-    if not tensors or any(v.numel() == 0 for v in tensors.values()):
-        raise CheckpointError(
-            f"{folder} lacks the files *_optim_states.pt, which hold the weights; copy them there."
-        )
-    for name, value in tensors.items():
-        yield name, Part(tuple(value.shape), value.dtype, partial(_same, value))
-
-
-def _frozen(states: Sequence[Any], third: bool) -> Iterator[tuple[str, Part]]:
-    for name, shape in (states[0].get("frozen_param_shapes") or {}).items():
-        pieces = [state["frozen_param_fragments"][name] for state in states]
-        pieces = pieces if third else pieces[:1]
-        yield name, Part(tuple(shape), pieces[0].dtype, partial(_joined, shape, pieces))
-
-
-def _flat(state: Any, zero: Sequence[Any]) -> Iterator[tuple[str, Part]]:
-    """Yield parts of stages 1 and 2: a group of parameters is one vector in pieces."""
-    paddings = zero[0].get("param_alignment_paddings")
+def _flat(state: Any, zero: Sequence[Any]) -> dict[str, Part]:
+    """Return parts of stages 1 and 2: a group of parameters is one vector in pieces."""
+    parts, paddings = {}, zero[0].get("param_alignment_paddings")
     for i, shapes in enumerate(state["param_shapes"]):
         pieces = [each["single_partition_of_fp32_groups"][i] for each in zero]
         start = 0
         for j, (name, shape) in enumerate(shapes.items()):
-            yield name, _part(_of_vector, shape, shape, pieces, start)
+            parts[name] = _part(shape, pieces, start)
             start += math.prod(shape) + (paddings[i][j] if paddings else 0)
         _check_length(start, sum(map(len, pieces)), 2 * len(zero))
+    return parts
 
 
-def _cut(state: Any, zero: Sequence[Any]) -> Iterator[tuple[str, Part]]:
-    """Yield parts of stage 3: every parameter is cut into pieces of equal length."""
+def _cut(state: Any, zero: Sequence[Any]) -> dict[str, Part]:
+    """Return parts of stage 3: every parameter is cut into pieces of equal length."""
+    parts, start = {}, 0
     groups = [each["fp32_flat_groups"] for each in zero]
-    start = 0
-    for shapes in state["param_shapes"]:
-        for name, shape in shapes.items():
-            length = math.ceil(math.prod(shape) / len(zero))
-            yield name, _part(_of_ranks, shape, shape, groups, start, length)
-            start += length
+    for name, shape in (item for shapes in state["param_shapes"] for item in shapes.items()):
+        length = math.ceil(math.prod(shape) / len(zero))
+        ranks = [partial(_stretch, list(pieces), start, length) for pieces in groups]
+        parts[name] = _part(shape, ranks)
+        start += length
     _check_length(start, sum(map(len, groups[0])), 1)
+    return parts
 
 
 def _check_length(used: int, length: int, padding: int) -> None:
@@ -150,33 +137,21 @@ def _check_length(used: int, length: int, padding: int) -> None:
         raise ValueError(f"{used} of {length}")
 
 
-def _part(function: Any, shape: Any, *arguments: Any) -> Part:
-    return Part(tuple(shape), torch.float32, partial(function, *arguments))
+def _part(
+    shape: Sequence[int], pieces: Sequence[Any], start: int = 0, dtype: torch.dtype = torch.float32
+) -> Part:
+    """Return a tensor that lies from `start` on in vectors, or in what gives them, in a row."""
+
+    def read() -> Tensor:
+        vectors = [piece if isinstance(piece, Tensor) else piece() for piece in pieces]
+        return _stretch(vectors, start, math.prod(shape)).reshape(tuple(shape)).to(dtype)
+
+    return Part(tuple(shape), dtype, read)
 
 
-def _same(value: Tensor) -> Tensor:
-    return value
-
-
-def _float(value: Tensor) -> Tensor:
-    return value.float()
-
-
-def _joined(shape: Sequence[int], pieces: Sequence[Tensor]) -> Tensor:
-    return torch.cat([p.reshape(-1) for p in pieces])[: math.prod(shape)].reshape(tuple(shape))
-
-
-def _of_vector(shape: Sequence[int], pieces: Sequence[Tensor], start: int) -> Tensor:
-    """Return what lies from `start` on in a vector that is cut into pieces."""
-    stop, at, inside = start + math.prod(shape), 0, []
-    for piece in pieces:
-        inside.append(piece[max(start - at, 0) : max(stop - at, 0)])
-        at += len(piece)
-    return _joined(shape, inside)
-
-
-def _of_ranks(
-    shape: Sequence[int], groups: Sequence[Sequence[Tensor]], start: int, length: int
-) -> Tensor:
-    """Return a parameter of which each process has as many numbers, at the same place."""
-    return _joined(shape, [_of_vector((length,), list(pieces), start) for pieces in groups])
+def _stretch(vectors: Sequence[Tensor], start: int, length: int) -> Tensor:
+    inside, at = [], 0
+    for vector in vectors:
+        inside.append(vector[max(start - at, 0) : max(start + length - at, 0)])
+        at += len(vector)
+    return torch.cat(inside)
