@@ -87,16 +87,8 @@ def against_dense_forms(W: np.ndarray, U: np.ndarray, rng: np.random.Generator) 
             lambda: distances.matrix_log(W, V, eps=1e-12),
         ),
         ("bures", lambda: dense_bures(W, V), lambda: distances.bures(W, V, eps=1e-12)),
-        (
-            "optimal",
-            lambda: looped_optimal(W, V),
-            lambda: distances.correlation("optimal", W, V),
-        ),
-        (
-            "internal",
-            lambda: looped_internal(W),
-            lambda: distances.correlation("internal", W),
-        ),
+        ("optimal", lambda: looped_optimal(W, V), lambda: distances.correlation("optimal", W, V)),
+        ("internal", lambda: looped_internal(W), lambda: distances.correlation("internal", W)),
         (
             "weighted",
             lambda: looped_weighted(W, V, U),

@@ -7,15 +7,7 @@ import pytest
 
 import ontogeny as og
 
-HEAVY = (
-    "torch",
-    "transformers",
-    "matplotlib",
-    "sklearn",
-    "xarray",
-    "dask",
-    "distributed",
-)
+HEAVY = ("torch", "transformers", "matplotlib", "sklearn", "xarray", "dask", "distributed")
 
 
 def test_import_loads_nothing_heavy():

@@ -42,8 +42,7 @@ def show(model: torch.nn.Module, words: tuple[str, ...], heldout: np.ndarray) ->
     known = (found.next_ids >= 0) & (found.next_ids < WORDS) & (found.ids < WORDS).all(1)
     following = found.next_ids[known]
     support = sparse.csr_array(
-        (np.ones(len(following)), (following, np.arange(len(following)))),
-        (WORDS, len(following)),
+        (np.ones(len(following)), (following, np.arange(len(following)))), (WORDS, len(following))
     )
     W = capture.word_embeddings(model).W[:WORDS]
     basis = semantics.embedding_concepts(W, found.H[:, known], words=words)

@@ -73,12 +73,7 @@ def dictionaries(tree: xr.DataTree, folder: Path) -> None:
     figure, (left, right) = _panels()
     for axes, distance, alignment, title in (
         (left, "frobenius", "as returned", "Dictionaries as the solver returned them"),
-        (
-            right,
-            "procrustes",
-            "rotation removed",
-            "The same, up to order, signs and rotation",
-        ),
+        (right, "procrustes", "rotation removed", "The same, up to order, signs and rotation"),
     ):
         each = node.sel(distance=distance, alignment=alignment)
         for null, colour, words in (("chance", BAND, "chance"), ("refit", "#f0c48a", "refits")):

@@ -161,10 +161,7 @@ def _steps(quick: bool) -> int:
 
 
 def _train(
-    root: Path,
-    quick: bool,
-    progress: Progress,
-    training: Callable[[int, int, float], None] | None,
+    root: Path, quick: bool, progress: Progress, training: Callable[[int, int, float], None] | None
 ) -> None:
     from .training import record_training_run
 

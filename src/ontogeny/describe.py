@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from ._exports import exported_names, exporter
 
-__all__ = [
-    *exported_names("describe"),
-]
+__all__ = [*exported_names("describe")]
 
 __getattr__ = exporter("describe")

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from ._exports import exported_names, exporter
 
-__all__ = [
-    *exported_names("semantics"),
-]
+__all__ = [*exported_names("semantics")]
 
 __getattr__ = exporter("semantics")

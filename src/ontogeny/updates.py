@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from ._exports import exported_names, exporter
 
-__all__ = [
-    *exported_names("updates"),
-]
+__all__ = [*exported_names("updates")]
 
 __getattr__ = exporter("updates")

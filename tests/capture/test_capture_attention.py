@@ -52,8 +52,7 @@ def test_equals_the_maps_that_transformers_returns(family):
     for text, length in enumerate(inputs.lengths):
         with torch.no_grad():
             maps = model(
-                input_ids=torch.tensor(inputs.ids[text : text + 1, :length]),
-                output_attentions=True,
+                input_ids=torch.tensor(inputs.ids[text : text + 1, :length]), output_attentions=True
             ).attentions
         for layer, weights in enumerate(maps):
             p = weights[0].double()

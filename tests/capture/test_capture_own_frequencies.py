@@ -79,8 +79,7 @@ def test_means_of_a_causal_model_equal_a_plain_loop(batch_size):
     found = capture.losses(model, inputs, "causal", batch_size=batch_size)
     with torch.no_grad():
         logits = model(
-            input_ids=torch.tensor(inputs.ids),
-            attention_mask=torch.tensor(inputs.mask).long(),
+            input_ids=torch.tensor(inputs.ids), attention_mask=torch.tensor(inputs.mask).long()
         ).logits
     probability = logits.double().softmax(-1).numpy()
     before = np.roll(probability, 1, axis=1)  # what stands at a place was predicted one before it

@@ -272,11 +272,7 @@ def test_batches_keep_their_shape_and_their_rows():
     assert found.p_value[1, 2] >= one.p_value
 
 
-@given(
-    st.lists(st.floats(-1e3, 1e3), min_size=6, max_size=12),
-    st.floats(0, 10),
-    st.integers(0, 3),
-)
+@given(st.lists(st.floats(-1e3, 1e3), min_size=6, max_size=12), st.floats(0, 10), st.integers(0, 3))
 @settings(max_examples=30)
 def test_whatever_comes_the_results_hold_together(values, floor, reference):
     steps = np.arange(len(values))

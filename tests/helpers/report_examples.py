@@ -409,10 +409,7 @@ def hostile_tree():
     concepts["distance_to_last"].attrs |= {"long_name": bad, "units": bad, "symbol": bad}
     band = Band("floor_low", "floor_high", bad)
     shared = {"value": "distance_to_last", "facet": "distance", "caption": bad}
-    figures = [
-        Curves(bad, bad, bands=[band], **shared),
-        Heatmap("heat", HOSTILE[2], **shared),
-    ]
+    figures = [Curves(bad, bad, bands=[band], **shared), Heatmap("heat", HOSTILE[2], **shared)]
     section = Section(bad, HOSTILE[1], symbol=bad, care=HOSTILE[2])
     ranks = xr.Dataset(
         {"rank": ("block", np.arange(5.0)), "low": ((), 1.0), "high": ((), 2.0)},

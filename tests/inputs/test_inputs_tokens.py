@@ -201,14 +201,8 @@ def test_sample_is_uniform_over_tokens():
         ({"tokens": "al"}, "tokens must be one of 'all'.*Did you mean 'all'"),
         ({"tokens": "masked"}, "no mask token"),
         ({"max_tokens": 0}, "max_tokens must be a whole number of at least 1; got 0"),
-        (
-            {"max_tokens": 1, "random_state": -1},
-            "random_state must be a whole number",
-        ),
-        (
-            {"max_tokens": 1, "random_state": 0.5},
-            "random_state must be a whole number",
-        ),
+        ({"max_tokens": 1, "random_state": -1}, "random_state must be a whole number"),
+        ({"max_tokens": 1, "random_state": 0.5}, "random_state must be a whole number"),
     ],
 )
 def test_bad_sampling_is_refused(arguments, message):

@@ -455,11 +455,7 @@ INTERNAL = {"correlations": ["internal"]}
         ("sae-probe", {"marker_ids": 1, "n_latents": 8}, "removed must be at most half .* got 5"),
         ("word-semantics", {"on": "a", "support": "b"}, "an input set .on. or as a file .support."),
         ("word-semantics", {"support": "no.npz"}, "support must be a file.*'no.npz'"),
-        (
-            "tcav",
-            {**TWO, "random": ["c", "d", "e"]},
-            "random must be one input set, or one for",
-        ),
+        ("tcav", {**TWO, "random": ["c", "d", "e"]}, "random must be one input set, or one for"),
         ("tcav", {**TWO, "random": "a"}, "random must name other texts.*'a'"),
         ("tcav", {**TWO, "random": "c", "n_random": 1}, "n_random must be .* at least 2; got 1"),
         ("concepts", {"extractor": "ica", "n_concepts": 1, **INTERNAL}, "at least two concepts"),

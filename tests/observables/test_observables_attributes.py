@@ -57,11 +57,7 @@ def of_a_language_model(folder):
         obs.LayerSimilarity(LAYERS, on="plain"),
         obs.StepSimilarity(LAYERS, on="plain", max_tokens=40),
         obs.Concepts(
-            "ica",
-            **SMALL,
-            on="plain",
-            keep_codes=True,
-            correlations=("optimal", "internal"),
+            "ica", **SMALL, on="plain", keep_codes=True, correlations=("optimal", "internal")
         ),
         obs.ConceptDistances("concepts-ica", measures=("frobenius", "optimal")),
         obs.ConceptPlane("concepts-ica"),

@@ -273,16 +273,8 @@ PAIRS = (
 @pytest.mark.parametrize(
     ("below", "lead", "words"),
     [
-        (
-            (64.0, 32.0, 128.0),
-            "bigrams",
-            f"{PAIRS}, then more of the context (half by 128)",
-        ),
-        (
-            NEVER,
-            "word frequencies",
-            PAIRS,
-        ),
+        ((64.0, 32.0, 128.0), "bigrams", f"{PAIRS}, then more of the context (half by 128)"),
+        (NEVER, "word frequencies", PAIRS),
     ],
 )
 def test_more_than_bigrams_is_said_only_beyond_the_own_bigrams(below, lead, words):

@@ -165,10 +165,7 @@ def one_step_tree():
 
 def unmoved_tree():
     data = xr.Dataset(
-        {
-            "progress": (("row", "step"), np.full((1, 3), np.nan)),
-            "half_step": ("row", [np.nan]),
-        },
+        {"progress": (("row", "step"), np.full((1, 3), np.nan)), "half_step": ("row", [np.nan])},
         coords={"step": [0, 1, 2], "row": ["nothing"]},
     )
     return xr.DataTree.from_dict({"one": attach(data, Section("One", "One."), [])})

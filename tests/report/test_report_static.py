@@ -146,8 +146,7 @@ def test_cells_are_the_results_values_and_missing_ones_are_hatched():
     values = np.arange(12.0).reshape(3, 4)
     values[1, 2] = np.nan
     data = xr.Dataset(
-        {"value": (("head", "step"), values)},
-        coords={"step": [0, 1, 10, 100], "head": [3, 5, 8]},
+        {"value": (("head", "step"), values)}, coords={"step": [0, 1, 10, 100], "head": [3, 5, 8]}
     )
     tree = one_node(data, [Heatmap("heat", "Heat", value="value", y="head")], [0, 1, 10, 100])
     axes = drawn(tree, "node", "heat")[0].axes[0]

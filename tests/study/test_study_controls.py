@@ -7,14 +7,7 @@ import pytest
 import xarray as xr
 
 import ontogeny as og
-from helpers.study_examples import (
-    LAYERS,
-    STEPS,
-    Counting,
-    developing,
-    observables,
-    tiny_inputs,
-)
+from helpers.study_examples import LAYERS, STEPS, Counting, developing, observables, tiny_inputs
 from ontogeny.errors import OntogenyError
 from ontogeny.study import read_study
 

@@ -179,10 +179,7 @@ def test_a_failing_layer_and_a_failing_step_leave_the_rest(serial, tmp_path):
     # what failed is tried again, what is done is not
     assert [
         e.key for e in _study(trajectory, [Picky()]).plan(tmp_path / "s").entries if e.to_do
-    ] == [
-        2,
-        8,
-    ]
+    ] == [2, 8]
 
 
 @dataclass(frozen=True)
@@ -303,15 +300,7 @@ class _Deaf(torch.nn.Module):
         ({"dtype": "float8"}, ArgumentError, "dtype must be one of"),
         ({"device": "tpu"}, ArgumentError, "device 'tpu'"),
         ({"observables": [ActivationNorm(layers="model.layer.*.mlp")]}, LayerMatchError, "layers"),
-        (
-            {
-                "observables": [
-                    og.observables.Loss(on="sst3"),
-                ]
-            },
-            ArgumentError,
-            "sst3",
-        ),
+        ({"observables": [og.observables.Loss(on="sst3")]}, ArgumentError, "sst3"),
     ],
 )
 def test_bad_arguments_are_refused_before_anything_runs(serial, arguments, error, message):

@@ -93,11 +93,7 @@ def test_a_plain_module_that_returns_logits_is_trained_to_the_unigram_frequencie
     made = task(length=64, tokens_per_step=2048)
     model = Unigram()
     train(
-        model,
-        made.sample,
-        made.loss,
-        200,
-        optimizer=torch.optim.Adam(model.parameters(), lr=0.1),
+        model, made.sample, made.loss, 200, optimizer=torch.optim.Adam(model.parameters(), lr=0.1)
     )
     with torch.no_grad():
         loss = made.loss(model, made.sample(generator(1))).item()

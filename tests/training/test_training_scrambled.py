@@ -117,12 +117,7 @@ IDS = [[1, 5, 6, 7, 2], [1, 5, 5, 2]]
 
 @pytest.mark.parametrize(
     "ids",
-    [
-        IDS,
-        IDS[0],
-        np.array([IDS[0], IDS[0]], np.int32),
-        torch.tensor([IDS[0], IDS[0]]),
-    ],
+    [IDS, IDS[0], np.array([IDS[0], IDS[0]], np.int32), torch.tensor([IDS[0], IDS[0]])],
     ids=["texts", "list", "array", "tensor"],
 )
 def test_the_order_is_new_and_tokens_kept_stay(ids):

@@ -360,10 +360,7 @@ def test_code_of_a_repository_is_not_even_fetched_unless_asked_for(tmp_path, mon
     config = {
         "architectures": ["TinyModel"],
         "model_type": "tiny-of-the-lab",
-        "auto_map": {
-            "AutoConfig": "tiny.TinyConfig",
-            "AutoModel": "tiny.TinyModel",
-        },
+        "auto_map": {"AutoConfig": "tiny.TinyConfig", "AutoModel": "tiny.TinyModel"},
     }
     from safetensors.torch import save
 

@@ -41,11 +41,7 @@ def test_a_run_of_known_length_gets_about_thirty_two(total):
 
 
 @given(
-    st.one_of(
-        st.just("log"),
-        st.integers(1, 40),
-        st.lists(st.integers(0, 300), max_size=8),
-    ),
+    st.one_of(st.just("log"), st.integers(1, 40), st.lists(st.integers(0, 300), max_size=8)),
     st.one_of(st.none(), st.integers(1, 200)),
     st.integers(0, 300),
 )

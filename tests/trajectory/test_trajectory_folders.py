@@ -144,11 +144,7 @@ def test_a_malicious_pickle_does_not_run(tmp_path, kind, with_config):
         )
     write_malicious(path / "pytorch_model.bin", Malicious(target), kind)
     trajectory = Trajectory.from_folder(tmp_path, model=None if with_config else nn.Linear(3, 2))
-    uses = (
-        trajectory[1].model,
-        trajectory[1].digests,
-        lambda: trajectory.skeleton().load(1),
-    )
+    uses = (trajectory[1].model, trajectory[1].digests, lambda: trajectory.skeleton().load(1))
     for use in uses:
         with pytest.raises(CheckpointError, match=r"no tensors by name|cannot be read as tensors"):
             use()
@@ -184,11 +180,7 @@ def test_incomplete_and_temporary_folders_are_left_out_and_reported(tmp_path):
     trajectory = Trajectory.from_folder(tmp_path, model=nn.Linear(3, 2))
     assert list(trajectory.steps) == [0, 100, 200]
     findings = {(f.kind, f.steps): f for f in trajectory.audit()}
-    assert findings.keys() == {
-        ("incomplete", (300,)),
-        ("incomplete", (400,)),
-        ("temporary", ()),
-    }
+    assert findings.keys() == {("incomplete", (300,)), ("incomplete", (400,)), ("temporary", ())}
     assert ".tmp-checkpoint-500-123" in str(findings["temporary", ()])
 
 

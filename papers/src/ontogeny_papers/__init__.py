@@ -14,9 +14,7 @@ PUBLIC = {
             "word_embeddings",
         ],
     },
-    "concepts": {
-        "concepts.structure": ["Structure", "canonical_form", "structure"],
-    },
+    "concepts": {"concepts.structure": ["Structure", "canonical_form", "structure"]},
     "distances": {
         "distances.matching": ["matching_level"],
         "distances.plane": ["concept_plane"],

@@ -8,12 +8,7 @@ from scipy.optimize import curve_fit
 from scipy.stats import t as student
 
 from helpers.series_examples import EARLY, LATE
-from ontogeny.dynamics import (
-    compare_fits,
-    fit_exponential,
-    fit_power,
-    fit_stretched_exponential,
-)
+from ontogeny.dynamics import compare_fits, fit_exponential, fit_power, fit_stretched_exponential
 from ontogeny.errors import ArgumentError, NonFiniteError
 from ontogeny_papers.dynamics.decay_shapes import SHAPES
 

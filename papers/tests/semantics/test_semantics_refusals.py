@@ -53,10 +53,7 @@ LIFT_OF_NOTHING = semantics.SignatureLift(np.array([np.nan, 2.0]), np.ones((9, 2
         (lambda: semantics.learning_order([3, 2, 1], [1, 2, 3], n_draws="x"), "n_draws"),
         (lambda: semantics.learning_order([3, 2, 1], [1, 2, 3], random_state=-1), "random_state"),
         (lambda: semantics.leading_directions(np.eye(3), 1.5), "k must be a whole"),
-        (
-            lambda: semantics.subspace_overlap(np.eye(3), np.eye(3), "x"),
-            "ks must be a list of",
-        ),
+        (lambda: semantics.subspace_overlap(np.eye(3), np.eye(3), "x"), "ks must be a list of"),
         (lambda: semantics.max_margin_logits(np.eye(3), tolerance=0), "tolerance"),
         (lambda: semantics.max_margin_logits(np.eye(3), max_iterations=2.5), "max_iterations"),
         (lambda: semantics.coarse_before_fine(1, np.zeros((2, 2, 2)), np.eye(2)), "steps"),

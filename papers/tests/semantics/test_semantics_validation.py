@@ -175,10 +175,7 @@ def test_what_is_no_list_is_refused_by_name(name, argument, value):
         (lambda: semantics.word_stream(TEXT, split=str.upper), "split: .*must be a list of words"),
         (lambda: semantics.word_stream(TEXT, lowercase=None), "lowercase must be True or False"),
         (lambda: semantics.coherence(["cat dog"], LABELS), "groups: entry 0 must be a list of wor"),
-        (
-            lambda: semantics.coherence(GROUPS, LABELS, neighbours=1),
-            "neighbours must be of type",
-        ),
+        (lambda: semantics.coherence(GROUPS, LABELS, neighbours=1), "neighbours must be of type"),
         (lambda: semantics.support_matrix(TEXT, lengths=10**30), "longest <= 1000; got 1000"),
         (lambda: semantics.support_matrix(TEXT, exclude=[["a"]]), r"exclude must hold words or id"),
         (lambda: semantics.orthants(BASIS, 10**30), "dims must be concepts 0 to 3 of this basis"),

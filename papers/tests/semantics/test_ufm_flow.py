@@ -17,11 +17,7 @@ from ontogeny.semantics import closed_form, half_times, learning_order, train_uf
 # ---- the formula --------------------------------------------------------------------------------
 
 
-@given(
-    sigma=st.floats(1e-3, 1e3),
-    delta=st.floats(0, 50),
-    t=st.floats(0, 1e3),
-)
+@given(sigma=st.floats(1e-3, 1e3), delta=st.floats(0, 50), t=st.floats(0, 1e3))
 def test_closed_form_equals_the_formula_at_high_precision(sigma, delta, t):
     mpmath.mp.dps = 60
     s, e, time = mpmath.mpf(sigma), mpmath.e ** (2 * mpmath.mpf(delta)), mpmath.mpf(t)

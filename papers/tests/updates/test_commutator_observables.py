@@ -25,10 +25,7 @@ SMALL = {"pairs": 3, "batch_size": 4, "lr": 1e-3}
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
     models = developing(STEPS)
-    observables = [
-        og.observables.Commutators(**SMALL),
-        og.observables.Projection(k=2, **SMALL),
-    ]
+    observables = [og.observables.Commutators(**SMALL), og.observables.Projection(k=2, **SMALL)]
     built = og.Study(og.Trajectory.from_models(models), tiny_inputs(), observables, device="cpu")
     folder = tmp_path_factory.mktemp("commutators") / "s"
     tree = built.run(folder)

@@ -9,8 +9,4 @@ from __future__ import annotations
 from .accessor import with_labels
 from .labels import Labels, read_labels
 
-__all__ = [
-    "Labels",
-    "read_labels",
-    "with_labels",
-]
+__all__ = ["Labels", "read_labels", "with_labels"]

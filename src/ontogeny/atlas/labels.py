@@ -139,10 +139,7 @@ def _entry(path: Path, number: int, entry: Any) -> tuple[tuple[str, str, int, st
 
 
 def add_label(
-    folder: str | Path,
-    key: tuple[str, str, int, str],
-    name: str,
-    sketch: np.ndarray | None = None,
+    folder: str | Path, key: tuple[str, str, int, str], name: str, sketch: np.ndarray | None = None
 ) -> Path:
     """Give the concept of a key ``(node, layer, concept, fit)`` a name; return the file.
 

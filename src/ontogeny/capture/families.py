@@ -143,10 +143,7 @@ _OLMO2 = replace(
     attn_norm="",
 )
 _GEMMA2 = replace(
-    _OLMO2,
-    title="Gemma 2",
-    resid_mid="pre_feedforward_layernorm#in",
-    attn_norm="input_layernorm",
+    _OLMO2, title="Gemma 2", resid_mid="pre_feedforward_layernorm#in", attn_norm="input_layernorm"
 )
 _GPT2 = Family(
     title="GPT-2",

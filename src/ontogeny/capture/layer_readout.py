@@ -250,11 +250,7 @@ def why_no_readout(model: nn.Module, layer: str | None = None, *, measured: bool
 
 
 def written(
-    directions: Any,
-    readout: Readout,
-    n_tokens: int = 5,
-    n_random: int = 100,
-    random_state: int = 0,
+    directions: Any, readout: Readout, n_tokens: int = 5, n_random: int = 100, random_state: int = 0
 ) -> xr.Dataset:
     """Return the tokens whose logits directions raise and lower most, beside random directions.
 

@@ -118,10 +118,7 @@ class LossCollector(PredictionCollector):
                 ),
             },
             coords={"text": np.arange(len(tokens))},
-            attrs={
-                "objective": self.objective,
-                "vocabulary": self.vocabulary,
-            },
+            attrs={"objective": self.objective, "vocabulary": self.vocabulary},
         )
 
     def _of_texts(self, sums: np.ndarray) -> np.ndarray:

@@ -257,11 +257,7 @@ class _Reduced(PredictionCollector):
     """Gathers what a function makes of all predictions."""
 
     def __init__(
-        self,
-        model: nn.Module,
-        inputs: Inputs,
-        positions: np.ndarray | None,
-        function: Reduction,
+        self, model: nn.Module, inputs: Inputs, positions: np.ndarray | None, function: Reduction
     ) -> None:
         super().__init__(model, inputs, positions)
         self._function = function

@@ -43,8 +43,7 @@ app = typer.Typer(
 
 Output = Annotated[Path | None, output("DIR", "Folder of the study; studies/NAME by default.")]
 Rereference = Annotated[
-    bool,
-    typer.Option("--rereference", help="Move the reference to today's last (or first) step."),
+    bool, typer.Option("--rereference", help="Move the reference to today's last (or first) step.")
 ]
 Trust = Annotated[
     bool,

@@ -34,8 +34,7 @@ Exclude = Annotated[
     typer.Option("--exclude", metavar="PATTERN", help="Leave out files of such names."),
 ]
 Key = Annotated[
-    str,
-    typer.Option("--key", metavar="KEY", help="Where in the files the weights stand, as ema."),
+    str, typer.Option("--key", metavar="KEY", help="Where in the files the weights stand, as ema.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
@@ -76,8 +75,7 @@ def wished(
         ),
     ] = None,
     steps: Annotated[
-        str,
-        typer.Option(metavar="N", help="How many checkpoints; or steps with commas; or all."),
+        str, typer.Option(metavar="N", help="How many checkpoints; or steps with commas; or all.")
     ] = "",
     sets: Annotated[
         list[str] | None,

@@ -130,9 +130,7 @@ class ConvexNMF(Extractor):
         rule = _accelerated if self.variant == "accelerated" else _multiplicative
         stalled = Stalled(-math.inf if self.tol is None else self.tol)
         (U, H, objective), n_iter, converged = iterate(
-            rule(A, Z, H, self),
-            lambda step: stalled(step[2]),
-            self.max_iter,
+            rule(A, Z, H, self), lambda step: stalled(step[2]), self.max_iter
         )
         U, H = self._normalised(U, H, Z)
         solution = Solution(U, (H @ Z).mT, None, n_iter, converged or self.tol is None)

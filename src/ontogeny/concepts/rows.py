@@ -157,12 +157,7 @@ def solve_rows(
 
 
 def _round(
-    X: Tensor,
-    G: Tensor,
-    B: Tensor,
-    factor: Factor,
-    null: tuple[Tensor, Tensor] | None,
-    tol: float,
+    X: Tensor, G: Tensor, B: Tensor, factor: Factor, null: tuple[Tensor, Tensor] | None, tol: float
 ) -> Tensor:
     """Sweep `X` (r, p) a few times, in place; return which columns (p,) still move."""
     start = X.clone()

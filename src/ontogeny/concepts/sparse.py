@@ -219,9 +219,7 @@ class SparsePCA(_Penalised):
         W = thin_svd(A, self.n_concepts)[2] if start is None else start
         stalled = Stalled(self.tol, window=10)
         (U, W, _), n_iter, converged = iterate(
-            _threshold_and_turn(A, W, self._penalty),
-            lambda step: stalled(step[2]),
-            self.max_iter,
+            _threshold_and_turn(A, W, self._penalty), lambda step: stalled(step[2]), self.max_iter
         )
         solution = Solution(U, W, None, n_iter, converged)
         self._keep_objective(solution, A - product(U, W.mT), U)

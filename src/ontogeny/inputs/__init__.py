@@ -10,9 +10,4 @@ from .splits import stratified_split
 from .token_files import read_tokens
 from .tokens import Inputs
 
-__all__ = [
-    "Inputs",
-    "ShownTexts",
-    "read_tokens",
-    "stratified_split",
-]
+__all__ = ["Inputs", "ShownTexts", "read_tokens", "stratified_split"]

@@ -14,8 +14,4 @@ from __future__ import annotations
 from .files.write import chart_svg, write_figures
 from .page.write import write
 
-__all__ = [
-    "chart_svg",
-    "write",
-    "write_figures",
-]
+__all__ = ["chart_svg", "write", "write_figures"]

@@ -120,10 +120,7 @@ def view_code(drawable: Drawable, runs: Runs) -> dict[str, str]:
         side = {SIDE: "\n".join(lines)}
         kept = [str(runs.control_names[i - 1]) for i in runs.others]
         own, others = "values", f"controls.sel(run={json.dumps(kept, ensure_ascii=False)})"
-    lines += [
-        f"others = {others}",
-        f'difference = {own} - others.mean("run", skipna=False)',
-    ]
+    lines += [f"others = {others}", f'difference = {own} - others.mean("run", skipna=False)']
     if len(runs.others) > 1:
         factor = f"{runs.factor:.6g} * " if runs.controls else ""
         lines.append(f'half_band = {factor}others.std("run", ddof=1, skipna=False)')

@@ -129,11 +129,7 @@ def propose(
     content: dict[str, Any] = {
         "trajectory": _trajectory(wishes, preset, run, folder),
         "inputs": _inputs(wishes, preset, run, folder),
-        "controls": {
-            "kind": "turned",
-            "count": preset.controls,
-            "steps": preset.control_steps,
-        },
+        "controls": {"kind": "turned", "count": preset.controls, "steps": preset.control_steps},
     }
     content = with_sets({**content, "observables": []}, early)
     chosen, inputs = make_sources(content, folder)

@@ -12,9 +12,4 @@ from ..words.names import Names
 from .figures import NumberTable
 from .verdicts import with_verdicts
 
-__all__ = [
-    "Names",
-    "NumberTable",
-    "Units",
-    "with_verdicts",
-]
+__all__ = ["Names", "NumberTable", "Units", "with_verdicts"]

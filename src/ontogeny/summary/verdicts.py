@@ -126,11 +126,7 @@ def _one_sided(node: xr.Dataset) -> np.ndarray:
 
 
 def _verdicts(
-    node: xr.Dataset,
-    p_value: np.ndarray,
-    p_control: np.ndarray,
-    p_learned: np.ndarray,
-    tests: int,
+    node: xr.Dataset, p_value: np.ndarray, p_control: np.ndarray, p_learned: np.ndarray, tests: int
 ) -> xr.Dataset:
     known = node["noise_known"].values
     memory = node.get("only_memory", xr.zeros_like(node["moved"])).values

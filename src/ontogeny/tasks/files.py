@@ -25,11 +25,7 @@ _WIKI_TITLE = re.compile(r"^(?=[^\S\n]*=[^\S\n]*[^=\s].*=[^\S\n]*$)", re.MULTILI
 
 
 def text_files(
-    paths: Paths,
-    *,
-    unit: str = "auto",
-    field: str | int | None = None,
-    encoding: str = "utf-8",
+    paths: Paths, *, unit: str = "auto", field: str | int | None = None, encoding: str = "utf-8"
 ) -> list[str]:
     r"""Read texts from files, folders and globs, as they stand there.
 

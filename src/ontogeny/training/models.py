@@ -9,11 +9,7 @@ import torch
 from ..errors import ArgumentError, check_whole
 
 if TYPE_CHECKING:
-    from transformers import (
-        EuroBertForMaskedLM,
-        GPTNeoXForCausalLM,
-        PreTrainedTokenizerBase,
-    )
+    from transformers import EuroBertForMaskedLM, GPTNeoXForCausalLM, PreTrainedTokenizerBase
 
 
 def demo_model(

@@ -24,11 +24,7 @@ def measured(A, units=None):
 def result(tmp_path_factory):
     trajectory = og.Trajectory.from_models(examples.developing())
     study = og.Study(
-        trajectory,
-        examples.tiny_inputs(),
-        observables=[
-            EffectiveDimensions(examples.LAYERS),
-        ],
+        trajectory, examples.tiny_inputs(), observables=[EffectiveDimensions(examples.LAYERS)]
     )
     return study.run(tmp_path_factory.mktemp("dimensions") / "study")
 

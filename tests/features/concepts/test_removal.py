@@ -7,14 +7,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from helpers import family_models
-from helpers.capture_models import (
-    BLOCKS,
-    CAUSAL,
-    MLPS,
-    OwnModel,
-    build,
-    inputs_of,
-)
+from helpers.capture_models import BLOCKS, CAUSAL, MLPS, OwnModel, build, inputs_of
 from ontogeny import Inputs, capture, needs
 from ontogeny.capture import ReadingSettings
 from ontogeny.capture.gradients import gradients

@@ -75,11 +75,7 @@ def test_scores_and_signs_are_captums(label, tmp_path):
     )
     scores = tcav.interpret(texts, [given], target=label)["0-1"]
     ours = directional_derivatives(
-        model,
-        Inputs.from_tokens(ids()),
-        LAYERS,
-        directions(),
-        Target("class", label=label),
+        model, Inputs.from_tokens(ids()), LAYERS, directions(), Target("class", label=label)
     )
     for layer in LAYERS:
         share = float((ours.derivative.sel(layer=layer) > 0).mean())

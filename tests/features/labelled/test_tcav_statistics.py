@@ -6,11 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ontogeny.concepts import CAV
-from ontogeny.dynamics import (
-    compare_regimes,
-    permutation_test,
-    regime_table,
-)
+from ontogeny.dynamics import compare_regimes, permutation_test, regime_table
 from ontogeny.errors import ArgumentError
 from ontogeny.features.labelled.concept_directions import LabelledRows, fit_direction
 

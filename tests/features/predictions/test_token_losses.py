@@ -11,12 +11,7 @@ from ontogeny.features.predictions import loss
 from ontogeny.inputs import Inputs, ShownTexts
 from ontogeny.observables import TokenLosses
 from ontogeny.observables.known_texts import KnownTexts
-from ontogeny.observables.word_frequencies import (
-    bigrams,
-    guesses,
-    token_costs,
-    word_frequencies,
-)
+from ontogeny.observables.word_frequencies import bigrams, guesses, token_costs, word_frequencies
 
 LENGTHS = (9, 14, 3, 12, 14, 6)
 

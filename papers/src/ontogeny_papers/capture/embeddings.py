@@ -141,11 +141,7 @@ def word_embeddings(
 
 
 def context_embeddings(
-    model: nn.Module,
-    windows: Any,
-    lengths: tuple[int, int] = (1, 10),
-    *,
-    batch_size: int = 64,
+    model: nn.Module, windows: Any, lengths: tuple[int, int] = (1, 10), *, batch_size: int = 64
 ) -> ContextEmbeddings:
     """Return the context embeddings H of a causal model: one pass gives all lengths of a window.
 

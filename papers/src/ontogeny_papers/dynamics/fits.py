@@ -16,11 +16,7 @@ STARTS = 3
 
 
 def fit_exponential(
-    steps: ArrayLike,
-    values: ArrayLike,
-    offset: bool = True,
-    *,
-    reference_index: int | None = None,
+    steps: ArrayLike, values: ArrayLike, offset: bool = True, *, reference_index: int | None = None
 ) -> Fit:
     """Fit A exp(c t) + b by least squares, the best of all local minima on a grid of rates.
 
@@ -65,11 +61,7 @@ def fit_exponential(
 
 
 def fit_power(
-    steps: ArrayLike,
-    values: ArrayLike,
-    offset: bool = True,
-    *,
-    reference_index: int | None = None,
+    steps: ArrayLike, values: ArrayLike, offset: bool = True, *, reference_index: int | None = None
 ) -> Fit:
     """Fit A (1 + t/τ)^−p + b, a power law beyond τ; parameters and errors as `fit_exponential`.
 
@@ -86,11 +78,7 @@ def fit_power(
 
 
 def fit_stretched_exponential(
-    steps: ArrayLike,
-    values: ArrayLike,
-    offset: bool = True,
-    *,
-    reference_index: int | None = None,
+    steps: ArrayLike, values: ArrayLike, offset: bool = True, *, reference_index: int | None = None
 ) -> Fit:
     """Fit A exp(−(t/τ)^β) + b; parameters and errors as `fit_exponential`.
 

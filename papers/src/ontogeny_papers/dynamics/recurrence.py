@@ -63,10 +63,7 @@ class Recurrence:
 
 
 def recurrence(
-    values: ArrayLike,
-    steps: ArrayLike | None = None,
-    *,
-    reference_index: int | None = None,
+    values: ArrayLike, steps: ArrayLike | None = None, *, reference_index: int | None = None
 ) -> Recurrence:
     """Fit the recurrence m_{t+1} = E(m_t, R_t) of Definition 10 with a linear map and its noise.
 

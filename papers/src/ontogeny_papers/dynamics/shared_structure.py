@@ -51,10 +51,7 @@ def structure_p(gains: np.ndarray) -> float:
 
 
 def shared_structure(
-    steps: np.ndarray,
-    trend: np.ndarray,
-    fluctuation: np.ndarray,
-    permutations: np.ndarray,
+    steps: np.ndarray, trend: np.ndarray, fluctuation: np.ndarray, permutations: np.ndarray
 ) -> SharedStructure:
     """Look for a cycle and for jumps that two series have in common.
 

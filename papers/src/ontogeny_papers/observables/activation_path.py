@@ -80,8 +80,7 @@ class ActivationPath(OfActivations):
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return ``path(layer, coordinate)`` at this step."""
         return by_layer(
-            reading[self.activations],
-            lambda _, A: {"path": ("coordinate", self._coordinates(A))},
+            reading[self.activations], lambda _, A: {"path": ("coordinate", self._coordinates(A))}
         )
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:

@@ -152,11 +152,7 @@ class ContextWeights:
 
 
 def context_weights(
-    order: PredictedOrder,
-    concept: int | Iterable[str],
-    factor: float,
-    *,
-    largest: float = 4.0,
+    order: PredictedOrder, concept: int | Iterable[str], factor: float, *, largest: float = 4.0
 ) -> ContextWeights:
     """Return loss weights by context under which a concept should be learned sooner or later.
 

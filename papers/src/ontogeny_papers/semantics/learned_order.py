@@ -38,11 +38,7 @@ class LearningOrder:
 
 
 def learning_order(
-    sigma: ArrayLike,
-    learned_at: ArrayLike,
-    *,
-    n_draws: int = 9999,
-    random_state: int = 0,
+    sigma: ArrayLike, learned_at: ArrayLike, *, n_draws: int = 9999, random_state: int = 0
 ) -> LearningOrder:
     """Test whether concepts with larger singular values are learned earlier.
 

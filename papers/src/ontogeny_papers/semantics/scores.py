@@ -244,10 +244,7 @@ class _Scorer:
     """The scores of any partition of the same words, given as a code and a typicality a word."""
 
     def __init__(
-        self,
-        words: Sequence[str],
-        labels: Mapping[str, str],
-        neighbours: NeighbourVectors | None,
+        self, words: Sequence[str], labels: Mapping[str, str], neighbours: NeighbourVectors | None
     ) -> None:
         check_type("labels", labels, Mapping)
         check_type("neighbours", neighbours, NeighbourVectors, type(None))

@@ -144,13 +144,7 @@ def commutator(
     (True, True)
     """
     found = commutators(
-        model,
-        loss,
-        [batch_a, batch_b],
-        lr,
-        method=method,
-        dtype=dtype,
-        random_state=random_state,
+        model, loss, [batch_a, batch_b], lr, method=method, dtype=dtype, random_state=random_state
     )
     return next(found)
 

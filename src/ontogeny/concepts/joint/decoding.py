@@ -11,14 +11,7 @@ import numpy as np
 from ...errors import ArgumentError
 from .presence import Decoder, PartialDecoder, Presence
 from .readout import CheckpointReadout, Moments
-from .snapshots import (
-    Snapshots,
-    chosen_rows,
-    deviation,
-    fixed_half,
-    standardised,
-    text_blocks,
-)
+from .snapshots import Snapshots, chosen_rows, deviation, fixed_half, standardised, text_blocks
 
 BLOCKS = 200  # texts are resampled one by one up to this number, then in blocks
 

@@ -8,6 +8,6 @@ PUBLIC = {
         "heads": ["AttentionHeads"],
         "in_context": ["InContextLearning"],
         "lens": ["LogitLens"],
-    },
+    }
 }
 """The names that it gives to public modules, and which of its own modules defines each."""

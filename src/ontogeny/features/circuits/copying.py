@@ -17,10 +17,7 @@ from ...observables.catalogued import PresetEntry, Presets
 from ...quantities import Measured, Quantity
 from .initial import at_first_step
 
-_NULLS = {
-    "permuted": "embeddings of other tokens",
-    "first": "all heads at the first checkpoint",
-}
+_NULLS = {"permuted": "embeddings of other tokens", "first": "all heads at the first checkpoint"}
 
 
 @dataclass(frozen=True)

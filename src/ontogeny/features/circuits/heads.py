@@ -101,9 +101,7 @@ class AttentionHeads(Observable):
             figure=False,
         ),
     )
-    variables: ClassVar[Names] = {
-        "strongest_head": ("head with the highest score", ""),
-    }
+    variables: ClassVar[Names] = {"strongest_head": ("head with the highest score", "")}
     section: ClassVar[Section] = Section(
         title="Attention heads on repeated sequences",
         definition="Mean attention on random tokens that are repeated once: of each token to the "

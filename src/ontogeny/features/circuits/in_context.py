@@ -76,10 +76,7 @@ class InContextLearning(OfPredictions):
             "context helps.",
         ),
         Quantity(
-            "place_loss",
-            "loss early and late in a text",
-            units="nats per token",
-            series="place",
+            "place_loss", "loss early and late in a text", units="nats per token", series="place"
         ),
     )
     section: ClassVar[Section] = Section(

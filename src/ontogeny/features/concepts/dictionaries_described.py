@@ -37,10 +37,7 @@ Describe = Callable[[str, np.ndarray, np.ndarray], Mapping[str, Any]]
 
 
 def with_untrained(
-    state: xr.Dataset,
-    run: Run,
-    describer: Describer,
-    codes: Callable[[torch.Tensor], np.ndarray],
+    state: xr.Dataset, run: Run, describer: Describer, codes: Callable[[torch.Tensor], np.ndarray]
 ) -> xr.Dataset:
     """Return a state with how sharp the concepts of the untrained model are.
 

@@ -79,11 +79,7 @@ class LayerEffects:
             for end, values in zip(("low", "high"), getattr(bands, name), strict=True)
         }
         error = mean_stderr(means, weights)
-        return {
-            "effect": ("concept", self.effect),
-            "effect_stderr": ("concept", error),
-            **ends,
-        }
+        return {"effect": ("concept", self.effect), "effect_stderr": ("concept", error), **ends}
 
     def _cost(self, codes: np.ndarray, direction: np.ndarray) -> np.ndarray:
         """Return what a removal costs each text, in nats per predicted token."""

@@ -26,10 +26,7 @@ REMOVED = Quantity(
     "removed",
     "what the removal of a concept costs",
     UNIT,
-    nulls={
-        "random": "random directions",
-        "other": "its direction where other concepts fire",
-    },
+    nulls={"random": "random directions", "other": "its direction where other concepts fire"},
 )
 VARIABLES: Names = {
     "effect": ("what the removal of a concept costs, to first order", UNIT),

@@ -1,13 +1,8 @@
 """Observables of labelled concepts: their directions, and their influence."""
 
 PUBLIC = {
-    "capture": {
-        "derivatives": ["tcav"],
-        "random_concepts": ["tcav_against_random"],
-    },
-    "concepts": {
-        "cav": ["CAV"],
-    },
+    "capture": {"derivatives": ["tcav"], "random_concepts": ["tcav_against_random"]},
+    "concepts": {"cav": ["CAV"]},
     "dynamics": {
         "permutation": ["permutation_test"],
         "regime_table": ["compare_regimes", "regime_table"],

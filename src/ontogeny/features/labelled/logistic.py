@@ -62,11 +62,7 @@ class RidgeLogistic:
         self._scale = min(1.0, float(np.linalg.norm(np.abs(features).mean(axis=0))) / 2)
 
     def solve_many(
-        self,
-        signs: np.ndarray,
-        weights: np.ndarray | None,
-        tol: float,
-        max_iter: int,
+        self, signs: np.ndarray, weights: np.ndarray | None, tol: float, max_iter: int
     ) -> Iterator[Solved]:
         """Iterate over the minimisers for each row of `signs` (K, n) and of `weights` (K, n).
 

@@ -302,12 +302,7 @@ class TCAV(LabelledConcepts):
         return extend(data, tables, left_out)
 
     def _against(
-        self,
-        found: ConceptDirection,
-        A: Any,
-        pool: Any,
-        chosen: np.ndarray,
-        drawn: RandomConcepts,
+        self, found: ConceptDirection, A: Any, pool: Any, chosen: np.ndarray, drawn: RandomConcepts
     ) -> ConceptDirection:
         """Add the directions of the concept, and of random concepts, against random texts."""
         own = np.asarray(A, dtype=np.float64)[chosen]

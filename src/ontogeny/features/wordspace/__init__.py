@@ -1,9 +1,7 @@
 """Observables and pages of word geometry."""
 
 PUBLIC = {
-    "observables": {
-        "text_statistics": ["TextStatistics"],
-    },
+    "observables": {"text_statistics": ["TextStatistics"]},
     "semantics": {
         "cloze": ["cloze_support"],
         "contexts": ["shuffled_next_words"],

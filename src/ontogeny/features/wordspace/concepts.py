@@ -10,12 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ...arrays import Array, matrix, to_numpy
-from ...errors import (
-    ArgumentError,
-    NonFiniteError,
-    check_choice,
-    check_whole,
-)
+from ...errors import ArgumentError, NonFiniteError, check_choice, check_whole
 from .centred_svd import METHODS, centred_svd
 from .support import Support
 

@@ -87,10 +87,7 @@ def _total(drawable: Drawable, name: str | None) -> float | None:
 
 
 def _lines(
-    axes: Sequence[Axis],
-    places: np.ndarray,
-    columns: Sequence[TableColumn],
-    pairs: Sequence[Pair],
+    axes: Sequence[Axis], places: np.ndarray, columns: Sequence[TableColumn], pairs: Sequence[Pair]
 ) -> tuple[Line, ...]:
     shaded = _better(columns, pairs)
     decimals = [decimals_of(column) for column in columns]

@@ -68,10 +68,7 @@ def _sentences(first: FirstScreen) -> tuple[float, list[Block]]:
     blocks: list[Block] = []
     for i, sentence in enumerate(first.sentences):
         x = _MARGIN + i * (width + _GAP)
-        words = [
-            Words(sentence.lead, FONT, _INK, bold=True),
-            Words(sentence.text, FONT, _INK),
-        ]
+        words = [Words(sentence.lead, FONT, _INK, bold=True), Words(sentence.text, FONT, _INK)]
         blocks.append((x, 0.0, [[Words(str(i + 1), FONT, _INK_3, bold=True)]]))
         blocks.append((x + indent, 0.0, broken(words, width - indent)))
     return max(_height(lines) for _, _, lines in blocks) + 0.1, blocks

@@ -81,12 +81,7 @@ def _draw_cells(
     apart = (rows < 0)[:, None] | (columns < 0)
     shown = np.ma.masked_where(apart, np.ma.masked_invalid(grid[np.ix_(rows, columns)]))
     axes.pcolormesh(
-        xs,
-        ys,
-        shown,
-        cmap=colours.cmap,
-        clim=colours.get_clim(),
-        rasterized=rasterized,
+        xs, ys, shown, cmap=colours.cmap, clim=colours.get_clim(), rasterized=rasterized
     )
     missing = [
         [(x0, y0), (x1, y0), (x1, y1), (x0, y1)]

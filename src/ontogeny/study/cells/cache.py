@@ -28,9 +28,7 @@ class Checked(NamedTuple):
 
 
 def check_cache(
-    path: Path | None,
-    fingerprint: Mapping[str, Any],
-    read: Callable[[Path], Cell] = read_cell,
+    path: Path | None, fingerprint: Mapping[str, Any], read: Callable[[Path], Cell] = read_cell
 ) -> Checked:
     """Return the outcome of what is stored at `path`, and why.
 

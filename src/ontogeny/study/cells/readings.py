@@ -216,11 +216,7 @@ class RunView:
     is_trial = False
 
     def __init__(
-        self,
-        job: Job,
-        trajectory: Trajectory,
-        observable: Observable,
-        values: Mapping[Need, Any],
+        self, job: Job, trajectory: Trajectory, observable: Observable, values: Mapping[Need, Any]
     ) -> None:
         self.reference_step = job.settings.reference_step
         self._job, self._trajectory, self._observable = job, trajectory, observable

@@ -76,12 +76,7 @@ class Controls:
 
     @classmethod
     def checked(
-        cls,
-        trajectory: Trajectory,
-        count: Any,
-        kind: Any,
-        steps: Any,
-        given: Any,
+        cls, trajectory: Trajectory, count: Any, kind: Any, steps: Any, given: Any
     ) -> Controls:
         """Return the arguments of a study that are about control runs.
 

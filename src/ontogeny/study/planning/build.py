@@ -229,10 +229,7 @@ class Graph:
 
     def _derived(self) -> dict[str, Any]:
         """Return the settings that what is computed from other cells depends on."""
-        return {
-            "threads": self.settings.threads,
-            "reference_step": self.settings.reference_step,
-        }
+        return {"threads": self.settings.threads, "reference_step": self.settings.reference_step}
 
     def _weights(self, step: int, needs: Sequence[Need]) -> str:
         names: set[str] | None = set()  # None: of one need it is not known, so all weights count

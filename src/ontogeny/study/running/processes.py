@@ -116,8 +116,5 @@ def _finished(
 def _like(pool: ProcessPoolExecutor) -> ProcessPoolExecutor:
     """Return a new pool with the same number of processes, started in the same way."""
     return ProcessPoolExecutor(
-        workers_here(pool),
-        pool._mp_context,
-        initializer=pool._initializer,
-        initargs=pool._initargs,
+        workers_here(pool), pool._mp_context, initializer=pool._initializer, initargs=pool._initargs
     )

@@ -309,10 +309,7 @@ def _stamp_of(stat: os.stat_result) -> _Stamp:
 @lru_cache(maxsize=1024)
 def _header(path: Path, stamp: _Stamp) -> tuple[int, dict[str, _Entry], dict[str, str]]:
     """Return where the tensors of a file begin, each of them by its name, and its notes."""
-    with (
-        _safe(path) as checked,
-        path.open("rb") as file,
-    ):
+    with _safe(path) as checked, path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         layout = json.loads(file.read(length))
         notes = layout.pop("__metadata__", {})  # which is no tensor

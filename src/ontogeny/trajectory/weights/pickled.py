@@ -206,6 +206,5 @@ def _is_zip(path: Path) -> bool:
 @functools.lru_cache(maxsize=4096)
 def _announce_pickle(folder: Path) -> None:
     logger.warning(
-        "weights in %s are pickled; tensors and numbers are read, no code in them runs.",
-        folder,
+        "weights in %s are pickled; tensors and numbers are read, no code in them runs.", folder
     )

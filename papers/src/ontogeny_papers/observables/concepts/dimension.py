@@ -193,10 +193,7 @@ class IntrinsicDimension(ConceptSeries):
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add means over layers."""
-        return data.assign(
-            early_mean=data.early.mean("layer"),
-            late_mean=data.late.mean("layer"),
-        )
+        return data.assign(early_mean=data.early.mean("layer"), late_mean=data.late.mean("layer"))
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
         """Return a table of both windows, and one for every average and method."""

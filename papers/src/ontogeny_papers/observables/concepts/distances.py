@@ -60,7 +60,7 @@ class ConceptDistances(ConceptSeries):
         ),
     )
     variables: ClassVar[Names] = {
-        "between": ("distance between the concepts of two steps, relative to the norms", "1"),
+        "between": ("distance between the concepts of two steps, relative to the norms", "1")
     }
     section: ClassVar[Section] = Section(
         title="Concepts step by step ({of})",

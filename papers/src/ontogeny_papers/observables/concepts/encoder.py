@@ -226,10 +226,7 @@ class EncoderDynamics(FromExtractor):
                 "encoder_rank": float(encoder.rank),
                 "gap": encoder.gap,
                 "converged": float(encoder.converged),
-                "share": (
-                    "concept",
-                    concept_shares(codes, temperature=self.temperature),
-                ),
+                "share": ("concept", concept_shares(codes, temperature=self.temperature)),
             }
 
         return by_layer(self._rows(reading), one)

@@ -35,10 +35,7 @@ QUANTITIES = (
         heading="overlap of the {label} with the concepts of S̃",
         nulls={"shuffled": _SHUFFLED},
         each="of",
-        labels={
-            "decoder": "decoder's word embeddings",
-            "input": "input's word embeddings",
-        },
+        labels={"decoder": "decoder's word embeddings", "input": "input's word embeddings"},
         select={"matrix": "S"},
         series="",
         facet="k",

@@ -169,12 +169,7 @@ RECIPES = (
         "linear encoders predict the codes of the last step's ICA concepts from the activations of "
         "earlier steps; their curves are smooth, and the noise of the second regime is gone.",
         "Bernas 2025, sec. 6.1, Algorithm 3, Fig. 9",
-        *sizes(
-            lambda n, m: (
-                concepts("ica", n, m),
-                EncoderDynamics("ica", n, max_tokens=m),
-            )
-        ),
+        *sizes(lambda n, m: (concepts("ica", n, m), EncoderDynamics("ica", n, max_tokens=m))),
         "a second regime of thousands of steps; two seeds and eight concepts.",
         judge=judge,
     ),

@@ -292,10 +292,7 @@ def _sized(size: ConceptSize, sentences: int, checkpoints: int | None) -> Labell
 def _observables(n: int, m: int) -> tuple[ConceptDirections, TCAV]:
     draws, refits = (20, 4) if n <= 8 else (100, 20)
     how: dict[str, Any] = {"on": _CONCEPTS, "n_random": draws, "n_refits": refits}
-    return (
-        ConceptDirections("mlp", **how),
-        TCAV("mlp", target="masked", **how),
-    )
+    return (ConceptDirections("mlp", **how), TCAV("mlp", target="masked", **how))
 
 
 _FULL, _QUICK = sizes(_observables)

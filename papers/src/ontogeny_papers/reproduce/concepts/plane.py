@@ -182,10 +182,7 @@ RECIPES = (
             lambda n, m: tuple(
                 observable
                 for extractor in _EXTRACTORS
-                for observable in (
-                    concepts(extractor, n, m),
-                    ConceptPlane(f"concepts-{extractor}"),
-                )
+                for observable in (concepts(extractor, n, m), ConceptPlane(f"concepts-{extractor}"))
             )
         ),
         "a hundred concepts; two seeds and eight concepts.",

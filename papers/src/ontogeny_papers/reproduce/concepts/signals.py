@@ -195,11 +195,7 @@ def _observables(n_concepts: int, max_tokens: int) -> tuple[Observable, ...]:
 
 def _of_layers(n_concepts: int, max_tokens: int) -> tuple[Observable, ...]:
     noise = [noise_of(f"concepts-{key}") for key in SIGNALS]
-    return (
-        *_observables(n_concepts, max_tokens),
-        *noise,
-        Regimes(_DECAY, "relative", first=EVEN),
-    )
+    return (*_observables(n_concepts, max_tokens), *noise, Regimes(_DECAY, "relative", first=EVEN))
 
 
 RECIPES = (

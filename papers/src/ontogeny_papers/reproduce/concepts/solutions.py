@@ -166,11 +166,7 @@ def _measured(seed: int) -> xr.Dataset:
             "repeated": _repeated(rng),
             **_refitted(seed),
         },
-        coords={
-            "extractor": list(_ASKS),
-            "relation": list(RELATIONS),
-            "family": list(_UNKNOWN),
-        },
+        coords={"extractor": list(_ASKS), "relation": list(RELATIONS), "family": list(_UNKNOWN)},
     )
 
 

@@ -110,10 +110,7 @@ def groupings_view(scores: xr.Dataset, text: str, care: str) -> xr.Dataset:
         bands=[Band("random_low", "random_high", "random groups of the same sizes, 95 %")],
     )
     section = Section(
-        "Ways to group words",
-        text,
-        null="Random groups of the same sizes: 0.",
-        care=care,
+        "Ways to group words", text, null="Random groups of the same sizes: 0.", care=care
     )
     return attach(data, section, [figure])
 

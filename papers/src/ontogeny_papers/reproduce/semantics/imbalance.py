@@ -72,12 +72,7 @@ def _flow(step: semantics.StepImbalance, rule: str) -> xr.Dataset:
     weights = step.reweighting(rule) ** 2
     unit = weights.mean()  # train_ufm scales weights to mean 1, which changes the time only
     run = semantics.train_ufm(
-        step.S_centred,
-        len(step.S),
-        pi=weights,
-        duration=40 * unit,
-        step_size=0.05,
-        records=100,
+        step.S_centred, len(step.S), pi=weights, duration=40 * unit, step_size=0.05, records=100
     )
     kinds = run.assign_coords(kind=("concept", step.kind)).groupby("kind").mean()
     data = kinds[["half_time"]] / unit

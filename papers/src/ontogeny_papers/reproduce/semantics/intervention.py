@@ -292,8 +292,7 @@ def _order_node(order: semantics.PredictedOrder, found: semantics.OrderCompariso
 
 
 def _curves_node(
-    plain: list[xr.Dataset],
-    changed: dict[int, dict[str, list[xr.Dataset]]],
+    plain: list[xr.Dataset], changed: dict[int, dict[str, list[xr.Dataset]]]
 ) -> xr.Dataset:
     kinds = ("no weights", _ADVANCED, _INVERTED, _RANDOM)
 

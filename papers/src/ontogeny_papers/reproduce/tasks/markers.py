@@ -164,10 +164,7 @@ class MarkerTask:
         return float(self.label_distribution(m).max())
 
     def sample(
-        self,
-        n: int,
-        generator: torch.Generator,
-        markers: int | Sequence[int] | None = None,
+        self, n: int, generator: torch.Generator, markers: int | Sequence[int] | None = None
     ) -> MarkerBatch:
         """Draw n examples on the generator's device.
 
@@ -239,11 +236,7 @@ class MarkerTask:
         )
 
     def _starts(
-        self,
-        count: Tensor,
-        counts: tuple[int, ...],
-        used: Tensor,
-        generator: torch.Generator,
+        self, count: Tensor, counts: tuple[int, ...], used: Tensor, generator: torch.Generator
     ) -> Tensor:
         """Return marker positions (n, largest m): uniform over all placements, increasing.
 

@@ -110,10 +110,7 @@ def train_seeds(
     how = optimizer or OptimizerSettings()
     together = torch.device(device).type == "cuda" if vectorise is None else vectorise
     recorded = every if isinstance(every, int) else [int(step) for step in every]
-    _claim(
-        place,
-        {"steps": steps, "every": recorded, "optimizer": asdict(how), **(settings or {})},
-    )
+    _claim(place, {"steps": steps, "every": recorded, "optimizer": asdict(how), **(settings or {})})
     groups = [chosen] if together else [[seed] for seed in chosen]
     for index, group in enumerate(groups):
         waiting = [seed for seed in group if not (place / f"seed-{seed}" / _LOG).is_file()]
