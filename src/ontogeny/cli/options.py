@@ -102,11 +102,19 @@ def wished(
             metavar="MODEL", help="What was fine-tuned, a folder or OWNER/NAME: it is step 0."
         ),
     ] = "",
+    abilities: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Minimal pairs: JSON lines or CSV with right and wrong; English by default.",
+        ),
+    ] = None,
 ) -> dict[str, Any]:
     """Return what was asked for, as `ontogeny.start.Wishes` takes it."""
     given: dict[str, Any] = {"texts": texts, "steps": steps, "sets": sets}
     given |= {"model": model, "tokenizer": tokenizer}
-    given |= {"max_length": max_length, "base": base, **chosen(step_from, only, exclude, key)}
+    given |= {"max_length": max_length, "base": base, "abilities": abilities}
+    given |= chosen(step_from, only, exclude, key)
     return {key: value for key, value in {"preset": preset, **given}.items() if value}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -69,6 +69,10 @@ class Catalogued:
     """Which of the reasons in `ModelFacts` rule it out, such as ``"no_prediction"``."""
     file_arguments: ClassVar[tuple[str, ...]] = ()
     """Arguments that name files of the user's: in a study file their paths are relative to it."""
+    form: ClassVar[str] = ""
+    """What the records of its files are, such as ``"minimal pairs"``."""
+    fields_of_form: ClassVar[str] = ""
+    """Which fields these have, in words."""
     presets: ClassVar[Presets] = ()
     """Its tables in the study files that presets write."""
 
@@ -77,6 +81,11 @@ class Catalogued:
         super().__init_subclass__(**options)
         cls.question = vars(cls).get("question", "")
         cls.presets = vars(cls).get("presets", ())
+
+    @staticmethod
+    def recognises(fields: Sequence[str]) -> bool:
+        """Return whether files whose records have these fields are of its form."""
+        return False
 
     @classmethod
     def place(cls) -> int:

@@ -40,6 +40,8 @@ class ModelFacts:
     """Why labels cannot be compared with its answers; empty if they can."""
     no_copying: str = ""
     """Why its weights do not say which heads copy; empty if they do."""
+    no_tokenizer: str = ""
+    """Why texts of a measurement's own cannot be read; empty if they can."""
 
     @property
     def line(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import check_choice
-from ..observables import ModelFacts, PresetEntry
+from ..observables import ModelFacts, Observable, PresetEntry
 from ..observables.registry import kinds
 
 
@@ -104,6 +104,12 @@ def fitted(
 
 
 _LATENTS = 12  # more than the draws of what concepts do to predictions
+
+
+def filled_entry(cls: type[Observable], preset: Preset, model: ModelFacts) -> dict[str, Any]:
+    """Return the arguments of an observable's first table, whichever presets it stands in."""
+    arguments = cls.presets[0].arguments if cls.presets else {}
+    return _filled(arguments, _values(preset, model))
 
 
 def _values(preset: Preset, model: ModelFacts) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from ..tasks import read_labelled
 from ..trajectory import Trajectory
 from ..trajectory.audit import configuration as differing
 from ..trajectory.audit.weight_values import is_initialisation
+from .examples import examples_of
 from .presets import FINE_TUNING, ONE_MODEL, Preset, fitted, preset_named
 from .sets import with_sets
 from .shown import longest_of, look
@@ -42,6 +43,7 @@ class Wishes:
     exclude: Sequence[str] = ()
     key: str = ""
     base: str = ""
+    abilities: Sequence[str] = ()
 
     @property
     def choice(self) -> dict[str, Any]:
@@ -70,6 +72,7 @@ class Wishes:
             "--exclude": self.exclude,
             "--key": [self.key],
             "--base": [self.base],
+            "--abilities": self.abilities,
         }
         return [part for name, values in given.items() for v in values if v for part in (name, v)]
 
@@ -146,7 +149,13 @@ def propose(
     length = content["inputs"].get("max_length")
     if shown.longest is not None and isinstance(length, int):
         content["inputs"]["max_length"] = min(length, shown.longest)
+    if not _has_tokenizer(wishes.tokenizer, chosen):
+        shown = replace(shown, no_tokenizer="there is no tokenizer to read its texts with")
     content["observables"], left_out = fitted(preset, shown, len(chosen))
+    if wishes.abilities:
+        tables, said = examples_of(wishes.abilities, folder, preset, shown)
+        others = [e for e in content["observables"] if e["kind"] not in {t["kind"] for t in tables}]
+        content["observables"], lines = [*others, *tables], [*lines, *said]
     read = [line for texts in inputs.values() for line in (texts.sentence, *texts.warnings)]
     final = with_sets(content, late)
     return Proposal(wishes, preset, final, shown, len(run), lines, left_out, read)

@@ -27,6 +27,11 @@ class Records:
     records: tuple[tuple[int, Mapping[str, Any]], ...]
     broken: tuple[str, ...] = ()
 
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of the fields of the first record."""
+        return tuple(self.records[0][1]) if self.records else ()
+
 
 def read_records(path: str | Path) -> Records:
     r"""Read JSON lines, a JSON list, or a table whose first row names its columns.

@@ -20,7 +20,7 @@ from ...tasks.records import cached_records, digest_of
 from ...words.names import Names
 from .groups import GROUP_NAMES, group_table, group_words, with_courses
 from .ngrams import ORDER, ngram_scores
-from .pairs import Pair, contrasts, pairs_of, said_of
+from .pairs import Pair, contrasts, is_pairs, pairs_of, said_of
 from .token_texts import TokenTexts, tokenised
 
 log = logging.getLogger("ontogeny.abilities")
@@ -73,7 +73,10 @@ class MinimalPairs(OfPredictions):
     price: ClassVar[str] = (
         "one pass over both texts of each pair at each step; of a masked model one for each token"
     )
+    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_tokenizer")
     file_arguments: ClassVar[tuple[str, ...]] = ("examples",)
+    form: ClassVar[str] = "minimal pairs"
+    fields_of_form: ClassVar[str] = "right and wrong, or sentence_good and sentence_bad"
     kept: ClassVar[tuple[str, ...]] = (
         *("group_of_pair", "right_text", "wrong_text", "contrast", "turned_contrast"),
         *("tokens_right", "tokens_wrong", "right_ngrams", "left_out"),
@@ -122,6 +125,11 @@ class MinimalPairs(OfPredictions):
         "left_out": ("examples that were left out, and why", ""),
         **GROUP_NAMES,
     }
+
+    @staticmethod
+    def recognises(fields: Sequence[str]) -> bool:
+        """Return whether records with these fields are pairs."""
+        return is_pairs(fields)
 
     def check(self) -> None:
         """Refuse files without a pair; say what is left out of others."""

@@ -31,6 +31,17 @@ class Pair:
     before_wrong: str = ""
 
 
+def is_pairs(fields: Sequence[str]) -> bool:
+    """Return whether records with these fields are pairs.
+
+    Examples
+    --------
+    >>> is_pairs(["sentence_good", "sentence_bad", "UID"]), is_pairs(["text", "label"])
+    (True, False)
+    """
+    return named(fields, RIGHT) is not None and named(fields, WRONG) is not None
+
+
 def pairs_of(records: Records, method: str) -> tuple[list[Pair], list[str]]:
     """Return the pairs of a file, and in a line each what was left out and why.
 

@@ -1,0 +1,62 @@
+"""Files of examples with a right answer: which observable asks them, by the fields they have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import ArgumentError
+from ..observables import ModelFacts
+from ..observables.registry import kinds
+from ..tasks.records import Records, read_records
+from .presets import Preset, filled_entry
+from .source import beside
+
+
+def examples_of(
+    paths: Sequence[str], folder: Path, preset: Preset, model: ModelFacts
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the tables of observables that ask files of examples, and a line on each file.
+
+    Parameters
+    ----------
+    paths
+        The files.
+    folder
+        Where the study file is to stand: paths in it are relative to it.
+    preset, model
+        What fills in the other arguments.
+
+    Raises
+    ------
+    ArgumentError
+        If a file cannot be read, no observable knows its fields, or the model cannot be asked.
+    """
+    tables: dict[str, dict[str, Any]] = {}
+    said = []
+    for path in paths:
+        records = read_records(path)
+        kind = _kind_of(records, path)
+        cls = kinds()[kind]
+        if why := cls.ruled_out(model, cls.fewest_steps):
+            raise ArgumentError(f"--abilities {path}: {cls.form} cannot be asked, because {why}.")
+        (argument,) = cls.file_arguments
+        table = tables.setdefault(kind, {"kind": kind, **filled_entry(cls, preset, model)})
+        table.setdefault(argument, []).append(beside(path, folder))
+        said.append(f"{path}: {len(records.records):,} {cls.form}, by {', '.join(records.fields)}")
+    return list(tables.values()), said
+
+
+def _kind_of(records: Records, path: str) -> str:
+    asking = {kind: cls for kind, cls in kinds().items() if cls.form}
+    if not records.records:
+        why = f": {records.broken[0]}" if records.broken else ""
+        raise ArgumentError(f"--abilities {path} holds no example{why}.")
+    for kind, cls in asking.items():
+        if cls.recognises(records.fields):
+            return kind
+    forms = "; ".join(f"{cls.form} ({cls.fields_of_form})" for cls in asking.values())
+    raise ArgumentError(
+        f"--abilities {path} has the fields {', '.join(records.fields)}; allowed are {forms}."
+    )
