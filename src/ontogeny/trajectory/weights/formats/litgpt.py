@@ -20,7 +20,7 @@ class LitGPTModel:
     def __call__(self) -> Any:
         """Return the module."""
         try:
-            from litgpt import GPT, Config  # type: ignore[import-not-found]
+            from litgpt import GPT, Config
         except ImportError:
             raise CheckpointError(
                 f"{self.settings.parent} is a model of litgpt: pip install litgpt, or convert it "
