@@ -62,6 +62,8 @@ def test_every_preset_and_every_default_fits_every_family(name):
         chosen, left_out = fitted(preset, shown, 4)
         circuits = preset in (PRESETS["circuits"], PRESETS["everything"])
         copied = circuits or preset == PRESETS["one-model"]
+        labels = left_out.pop("labels", "")  # none of these is a classifier
+        assert bool(labels) == (preset == PRESETS["fine-tuning"])
         copying = left_out.pop("copying-heads", "")
         assert bool(copying) == (copied and name in NO_COPYING), copying
         chosen_kinds = {kind for kind, _ in entries_of(preset)}
