@@ -337,10 +337,9 @@ def test_a_file_that_holds_its_step_is_a_trajectory_and_so_is_a_folder_of_such(o
         og.Trajectory.from_folder(tmp_path, build)
 
 
-def test_a_file_without_a_step_or_weights_is_refused_with_the_remedy(tmp_path):
+def test_a_file_without_a_step_is_one_model_and_one_without_weights_is_refused(tmp_path):
     torch.save({"w": torch.ones(2)}, tmp_path / "model.pt")
-    with pytest.raises(CheckpointError, match=r"give it a name such as ckpt_500\.pt"):
-        og.Trajectory.from_folder(tmp_path / "model.pt")
+    assert og.Trajectory.from_folder(tmp_path / "model.pt").lines() == ["1 checkpoint, step 0"]
     (tmp_path / "model.pt").rename(tmp_path / "ckpt_500.pt")
     assert og.Trajectory.from_folder(tmp_path / "ckpt_500.pt").steps.tolist() == [500]
     (tmp_path / "notes.txt").write_text("no weights")
