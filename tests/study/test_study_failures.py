@@ -283,7 +283,7 @@ def test_what_fails_in_part_is_doubted_and_not_refused(trajectory, tmp_path, pic
 
 def test_a_state_of_all_steps_is_not_tried(trajectory):
     plan = study_of(trajectory, Picky(with_all_steps=True)).plan()
-    assert (plan.refused, plan.notes) == ("", [])
+    assert plan.refused == "" and not any("fail" in note for note in plan.notes)
 
 
 @pytest.fixture
