@@ -18,6 +18,7 @@ STEPS = (0, 1, 4)
 SPECIAL = {
     "cav": {"layers": "mlp", "on": "labelled"},
     "fits": {"of": "loss"},
+    "labels": {"on": "labelled"},
     "learning-dynamics": {"of": "concepts-ica", "select": {"distance": "procrustes"}},
     "lipschitz": {"of": "concepts-ica", "extractor": "ica", "n_concepts": 8},
     "ngram-agreement": {"orders": [1]},
@@ -94,7 +95,11 @@ def test_no_kind_of_observable_can_fail_unseen(studied, tmp_path, monkeypatch):
     assert set(problems.lost) == set(names) == {row.node for row in problems}
     page = og.open_study(tmp_path / "s").report(tmp_path / "page.html").read_text()
     assert f"{len(names)} of {len(names)} observables failed" in page
-    with_cells = [o.name for o in observables if o.needs() and o.source is None]
+    # The state of pairs fails before: these models have no tokenizer.
+    early = ("minimal-pairs",)
+    with_cells = [
+        o.name for o in observables if o.needs() and o.source is None and o.name not in early
+    ]
     for name in with_cells:
         assert f"injected into {html.escape(f'<{name}>')}" in page
     assert "injected into <" not in page  # whatever a message holds is escaped
