@@ -58,7 +58,7 @@ OBSERVABLES = {
 ELSEWHERE = {
     "commutators", "projection", "intrinsic-dimension", "readout-attention", "readout-accuracy",
     "in-context-learning", "learning-coefficient", "sae-probe", "tcav", "cav", "fits",
-    "learning-dynamics", "regimes", "signals",
+    "learning-dynamics", "regimes", "signals", "labels", "minimal-pairs",
 }  # fmt: skip
 OBSERVABLES |= {
     each.name: each

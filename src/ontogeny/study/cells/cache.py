@@ -185,8 +185,12 @@ class DigestCache:
         for stored in checkpoint.sources:
             entry = self._noted.get(_place(stored))
             noted = entry.get("tensors") if isinstance(entry, dict) else None
-            if stored.source is None and noted is not None and self._tensors(stored) != noted:
-                return True
+            if stored.source is None and noted is not None:
+                try:
+                    if self._tensors(stored) != noted:
+                        return True
+                except CheckpointError:  # it is gone, which is said where it is read
+                    continue
         return False
 
     def note(self, checkpoint: Checkpoint) -> None:
