@@ -278,6 +278,7 @@ RULES_OF = {
         "half_window": whole(0),
         "n_draws": whole(19),
     },
+    "minimal-pairs": {"examples": lambda v: listed(v) == []},  # files that are there; see its tests
     "learning-dynamics": {"noise": optional(at_least_zero)},
     "joint-concepts": {
         "n_concepts": whole(8),

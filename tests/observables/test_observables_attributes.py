@@ -20,7 +20,7 @@ STEPS = (0, 1, 2, 4, 8, 12, 16, 24, 32, 40, 48)
 # Kinds that the other runs below measure, and one that is sampled by a package that is not here.
 OF_OTHER_RUNS = {
     "in-context-learning", "readout-accuracy", "readout-attention", "sae-probe", "word-semantics",
-    "learning-coefficient",
+    "learning-coefficient", "labels", "minimal-pairs",
 }  # fmt: skip
 SMALL = {"n_concepts": 6, "layers": LAYERS, "max_tokens": 80}
 
@@ -99,6 +99,7 @@ def of_a_classifier(folder):
     chosen = [
         obs.ReadoutAccuracy(("text",), cut=(1,)),
         obs.ReadoutAttention(("text",), top=(1,)),
+        obs.LabelAccuracy("text"),
         obs.SaeProbe(task.marker_ids, on="text", n_latents=16, epochs=1, n_draws=2, removed=2),
     ]
     inputs = {"text": task.inputs(120, 1)}
@@ -134,7 +135,8 @@ def results(tmp_path_factory):
     return found
 
 
-HERE = sorted({*tryable()} - {"learning-coefficient"})
+# Pairs are read with a tokenizer; their own tests name what they hold.
+HERE = sorted({*tryable()} - {"learning-coefficient", "minimal-pairs"})
 
 
 @pytest.mark.parametrize("kind", HERE)

@@ -110,7 +110,7 @@ def digest_of(paths: Sequence[str]) -> str:
         try:
             found.update(Path(path).expanduser().read_bytes())
         except OSError as error:
-            raise ArgumentError(f"{path} cannot be read: {error.strerror}.") from None
+            raise ArgumentError(f"examples: {path} cannot be read: {error.strerror}.") from None
     return found.hexdigest() if paths else ""
 
 

@@ -8,11 +8,11 @@ from helpers.described_examples import lookup_codes, token_ids
 from ontogeny import describe
 from ontogeny.errors import ArgumentError
 from ontogeny.features.concepts.describe.names import upper_limit
+from ontogeny.features.concepts.describe.row_words import RowWords, joined_pieces
 from ontogeny.features.concepts.describe.rows import Rows
 from ontogeny.features.concepts.meaning.coherence import coherence
 from ontogeny.features.concepts.meaning.contexts import DEFAULT, WordContexts
 from ontogeny.features.concepts.meaning.naming import borne_out, chosen_names
-from ontogeny.features.concepts.meaning.row_words import RowWords, joined_pieces
 from ontogeny.features.concepts.meaning.vectors import WordVectors, word_vectors
 from ontogeny.inputs import Inputs
 

@@ -15,9 +15,9 @@ from ....errors import ArgumentError, check_texts
 from ....figures.characters import in_words, shown
 from ....inputs import Inputs
 from ....inputs.sampling import TokenSample
-from ..meaning.row_words import RowWords, joined_pieces
 from .chance import permutation_bound
 from .halves import CHOSEN, confirmations
+from .row_words import RowWords, joined_pieces
 from .rows import BEYOND, Kinds, described, squared
 from .tokens import leading_tokens
 

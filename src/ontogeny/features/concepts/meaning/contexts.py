@@ -15,9 +15,9 @@ from ....inputs import Inputs, stratified_split
 from ....tasks import bundled_texts
 from ....tasks.corpus import python_documentation
 from ..describe.halves import check_units
+from ..describe.row_words import NONE, RowWords, words_of, written_tokens
 from ..describe.rows import Kinds, Rows, squared
 from .coherence import Coherence, coherence
-from .row_words import NONE, RowWords, words_of, written_tokens
 from .vectors import WordVectors, word_vectors
 
 ENOUGH = 100_000  # words, below which vectors are taken from the default texts too

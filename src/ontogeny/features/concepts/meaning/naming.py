@@ -9,8 +9,8 @@ import numpy as np
 import xarray as xr
 
 from ....figures.characters import in_words, shown
+from ..describe.row_words import word_at
 from .classes import BETWEEN
-from .row_words import word_at
 
 LEAST_EXPLAINED = {"class": 0.1, "token": 0.2}
 """Share of a code that tokens explain in texts left out; words of a class are rarer."""
