@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from helpers import report_examples as examples
-from helpers.report_browser import browser, draw_all, hover, quiet, visit
+from helpers.report_browser import FRAMES, browser, draw_all, hover, quiet, visit
 from ontogeny.figures import Column, Curves, Section, Table, attach
 
 __all__ = ["browser", "quiet", "visit"]
@@ -39,6 +39,8 @@ def wide_tree():
 
 
 def table(page, name):
+    page.evaluate("for (const fold of document.querySelectorAll('.fold')) fold.open = true")
+    page.evaluate(FRAMES)
     return page.evaluate(
         """(id) => {
           const scroll = document.querySelector(`[id="${id}"] .table-scroll`);

@@ -110,7 +110,9 @@ def digest_of(paths: Sequence[str]) -> str:
         try:
             found.update(Path(path).expanduser().read_bytes())
         except OSError as error:
-            raise ArgumentError(f"examples: {path} cannot be read: {error.strerror}.") from None
+            raise ArgumentError(
+                f"examples must be files that can be read; {str(path)!r}: {error.strerror}."
+            ) from None
     return found.hexdigest() if paths else ""
 
 

@@ -42,7 +42,7 @@ def write_overview(
             written += write_chart(content, view, folder / stem, kinds, (title, caption))
             captions.append(entry(stem, title, caption))
     first = first_screen(content)
-    if kinds and first is not None:
+    if kinds and first is not None and (first.loss or first.concepts):  # of one model, words alone
         from ..paper import draw_first_screen, save
 
         words = (first.heading, _of_first_screen(content, first))

@@ -16,7 +16,7 @@ function save(name, content, type) {
 
 // A text that a spreadsheet would run as a formula gets an apostrophe before it.
 function csvField(value) {
-  const runs = typeof value === "string" && /^[=+\-@\t\r]/.test(value) && Number.isNaN(Number(value));
+  const runs = typeof value === "string" && /^([=@\t\r]|[+-].)/.test(value) && Number.isNaN(Number(value));
   const text = runs ? `'${value}` : String(value);
   return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
 }
