@@ -71,10 +71,10 @@ def test_a_checkpoint_that_the_trainer_deletes_meanwhile_is_not_called_incomplet
         save_file(dict(linear(step).state_dict()), folder / "model.safetensors")
     (tmp_path / "checkpoint-3" / "model.safetensors").unlink()
 
-    def rotating(path):
+    def rotating(path, *key):
         if path.name == "checkpoint-1":
             shutil.rmtree(path)
-        return find_weights(path)
+        return find_weights(path, *key)
 
     monkeypatch.setattr(opening, "find_weights", rotating)
     trajectory = Trajectory.from_folder(tmp_path)
