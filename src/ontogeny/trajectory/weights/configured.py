@@ -58,7 +58,10 @@ def built(template: Callable[..., nn.Module], path: Path | None) -> nn.Module:
 
 def _required(template: Callable[..., Any]) -> dict[str, Any]:
     """Return the arguments that must be given, with their annotations."""
-    parameters = inspect.signature(template).parameters.values()
+    try:
+        parameters = inspect.signature(template).parameters.values()
+    except ValueError:  # of a builtin, such as dict, which is called without arguments
+        return {}
     several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     needed = (p for p in parameters if p.default is p.empty and p.kind not in several)
     return {p.name: p.annotation for p in needed}
