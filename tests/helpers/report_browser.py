@@ -51,7 +51,7 @@ class Watched:
         page.wait_for_selector("html[data-ready]")
 
     def check(self):
-        assert self.complaints == []
+        assert self.complaints == [], self.complaints
         assert sum(u.startswith("file:") for u in self.requests) == 1
         assert all(u.startswith(("file:", "data:", "blob:")) for u in self.requests)
 

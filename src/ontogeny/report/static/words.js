@@ -71,7 +71,7 @@ class WordsFigure extends Figure {
   }
 
   hover(event) {
-    const told = event.target.closest("bdi")?.told;
+    const told = event.target?.closest("bdi")?.told; // none where the pointer has left
     if (told) showTooltip(event, told.head, told.value, told.rest);
     else hideTooltip();
   }
