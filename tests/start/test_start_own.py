@@ -412,3 +412,10 @@ def test_an_archive_under_the_name_of_an_array_is_said_to_be_one(tmp_path):
     (tmp_path / "val.npz").rename(tmp_path / "val.npy")
     with pytest.raises(ArgumentError, match=r"val\.npy is an \.npz archive of train, val"):
         read_tokens(tmp_path / "val.npy", 4)
+
+
+@pytest.mark.parametrize("option", ["texts", "abilities"])
+def test_a_missing_file_is_refused_by_its_option_before_anything_is_opened(tmp_path, option):
+    missing = str(tmp_path / "missing.txt")
+    with pytest.raises(ArgumentError, match=rf"--{option} .*missing\.txt: there is no such file"):
+        propose(Wishes(str(tmp_path), **{option: [missing]}), tmp_path)

@@ -112,7 +112,7 @@ def _of_settings(runs: Sequence[Run]) -> Differences:
             yield "settings", f"The runs were measured {words}: {what}."
     if len(levels_of(runs)) > 1:
         what = _listed(runs, [f"α = {run.levels.change:g}" for run in runs])
-        yield "settings", f"The runs were judged at different levels: {what}."
+        yield "settings", f"The levels of the tests differ between the runs: {what}."
 
 
 def _of_checkpoints(runs: Sequence[Run]) -> Differences:

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import activity, own_code
 from ..errors import ArgumentError
-from ..inputs.own_tokenizers import CHARACTER_FILES
+from ..inputs.character_tokenizers import CHARACTER_FILES
 from ..observables import ModelFacts
 from ..study.file import make_sources
 from ..summary.learning import MIRRORED
@@ -124,7 +124,11 @@ def propose(
     check_source(wishes.source)
     early = [each for each in wishes.sets if not each.startswith("observables.")]
     late = [each for each in wishes.sets if each.startswith("observables.")]
-    preset_named(wishes.preset)  # a wrong name is refused before anything is opened
+    preset_named(wishes.preset)  # wrong names are refused before anything is opened
+    for option, paths in (("--texts", wishes.texts), ("--abilities", wishes.abilities)):
+        for path in paths:
+            if not {*path} & {*"*?["} and not Path(path).expanduser().exists():
+                raise ArgumentError(f"{option} {path}: there is no such file.")
     activity.now(f"opening {wishes.source}")
     run = open_source(wishes.source, choice=wishes.choice)
     preset = preset_named(_fitting_preset(wishes, run))

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from .. import observables, own_code
 from ..errors import ArgumentError, OntogenyError
 from ..inputs import Inputs
-from ..inputs.own_tokenizers import character_tokenizer
+from ..inputs.character_tokenizers import character_tokenizer
 from ..observables.registry import kinds
 from ..trajectory import Trajectory
 from ..trajectory.tokenizers import named_tokenizer

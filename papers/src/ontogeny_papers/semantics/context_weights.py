@@ -164,7 +164,7 @@ def context_weights(
     order
         From `predicted_order`, of the text that is trained on.
     concept
-        Number of a concept, from 1, or a set of words, to be told apart from all others.
+        Number of a concept, from 1, or a set of words, to be distinguished from all others.
     factor
         Above 1 to advance the concept, below 1 to delay it. Where its contexts serve other
         concepts too, only a part can be reached; the error then says how much.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...dynamics import holm
+from ...dynamics.shares import wilson_interval
 from ...observables.crossing import crossing
 
 Z = 1.959964
@@ -68,28 +69,13 @@ def course_of(
     (array([0.35, 0.91]), array([0.65, 1.  ]), 9.0)
     """
     mean, count = right.mean(axis=1), effective_count(right, contrast)
-    low, high = wilson(mean, count)
+    low, high = wilson_interval(mean * count, count)
     known = np.isfinite(mean)
     first = right[known][:1] if known.any() else right[:1]
     blocks = _blocks(1.0 - right, 1.0 - chance)
     found = crossing(steps, *blocks)
     p_value = _p_value(mean[known][-1:], count[known][-1:], float(chance.mean()))
     return GroupCourse(low, high, _floor(right - first, contrast), p_value, found.high, found.low)
-
-
-def wilson(share: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return Wilson's 95 % interval (1927) of a share of `count` examples.
-
-    Examples
-    --------
-    >>> low, high = wilson(np.array([1.0]), np.array([30.0]))
-    >>> low.round(3), high.round(3)
-    (array([0.886]), array([1.]))
-    """
-    scale = 1 + Z**2 / count
-    middle = (share + Z**2 / (2 * count)) / scale
-    half = Z * np.sqrt(share * (1 - share) / count + Z**2 / (4 * count**2)) / scale
-    return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
 
 
 def effective_count(right: np.ndarray, contrast: np.ndarray) -> np.ndarray:

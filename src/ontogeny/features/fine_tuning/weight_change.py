@@ -126,7 +126,8 @@ class WeightChange(Observable):
         """Return distance, rank, share and intruders of one block at every step."""
         first = _matrix(reading, int(reading.steps[0]))
         base = Base(first)
-        lines = [self._at(base, first, _matrix(reading, int(step))) for step in reading.steps]
+        others = (_matrix(reading, int(step)) for step in reading.steps[1:])
+        lines = [self._at(base, first, matrix) for matrix in (first, *others)]
         short = min(first.shape)
         return xr.Dataset(
             {

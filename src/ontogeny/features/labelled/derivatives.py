@@ -13,13 +13,14 @@ from ...capture.directional import directional_derivatives
 from ...capture.reading import read
 from ...capture.settings import ReadingSettings
 from ...capture.targets import Target
+from ...dynamics.shares import wilson_interval
 from ...errors import ArgumentError, check_choice
 from ...inputs import Inputs
 from ...needs import Activations
 from ...units import Units
 from .cav import CAV
 from .concept_directions import ConceptDirection, LabelledRows, fit_direction
-from .permutation import permutation_test, wilson_interval
+from .permutation import permutation_test
 
 EVALUATED = ("positive", "all")
 ALONG_OF = {"mean": "all", "last": "last", "cls": "cls"}

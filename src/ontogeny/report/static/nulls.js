@@ -101,7 +101,7 @@ class NullPicture extends RowsPicture {
     return this.figure.bands.map((band, b) => ({ label: band.label, look: { line: { color: this.grey(b), width: 6 } } }));
   }
 
-  // Neighbouring nulls are told apart by their tint.
+  // Neighbouring nulls differ in tint.
   grey(b) {
     return withAlpha(this.palette.base.null, b % 2 ? 0.45 : 0.9);
   }

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 import xarray as xr
 
+from ontogeny.dynamics.shares import wilson_interval
 from ontogeny.errors import ArgumentError
 from ontogeny.features.labelled.accuracy import class_logits
-from ontogeny.features.labelled.permutation import wilson_interval
 from ontogeny.figures import Figure, Heatmap, Section
 from ontogeny.needs import Gradients, Need
 from ontogeny.observables.arguments import check_names, check_wholes

@@ -10,7 +10,7 @@ import pytest
 
 import ontogeny as og
 from ontogeny.errors import ArgumentError
-from ontogeny.inputs.own_tokenizers import character_tokenizer
+from ontogeny.inputs.character_tokenizers import character_tokenizer
 from ontogeny.inputs.pieces import pieces_of
 from ontogeny.inputs.token_files import read_tokens
 
