@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import pytest
 import torch
@@ -123,13 +124,15 @@ def test_several_runs_become_one_page_that_compares_them(there, tmp_path, capsys
         (["run", "--set", "inputz.max_texts=3"], "trajectory., inputs., controls., options."),
         (["run", "--set", "observables.los.on=3"], "Did you mean 'loss'?"),
         (["run", "--set", "observables.loss.objectiv=3"], "Did you mean 'objective'?"),
-        (["run", "--texts", "none.txt"], "matches no file"),
+        (["run", "--texts", "none.txt"], "--texts none.txt: there is no such file"),
         (["run", "--texts", "a.txt", "--texts", "b.bin"], "not both"),
         (["run", "--model", "model.py:build"], "there is no file"),
     ],
 )
 def test_bad_input_gets_one_line_and_leaves_nothing(there, tmp_path, capsys, arguments, message):
     file = tmp_path / "s.toml"
+    for name in ("a.txt", "b.bin"):
+        Path(name).touch()
     code, _, err = call(capsys, "init", *arguments, "-o", file)
     assert code == 1 and message in err and err.count("\n") == 1 and not file.exists()
 
