@@ -208,11 +208,13 @@ def _views(content: Content, concepts: Concepts, shown: Sequence[Concept]) -> li
     replicating = sum(each.kind != APART for each in shown)
     if replicating < every:
         all_words = f"{replicating:,} of {every:,} concepts, the sharpest of each layer"
-    if len(shown) > replicating:
-        all_words += f", and {len(shown) - replicating:,} latents that are not found again"
+    label = f"all {replicating:,}"
+    if apart := len(shown) - replicating:
+        all_words += f", and {apart:,} latents that are not found again"
+        label += f" + {apart:,}"
     words = f"{all_words}, by layer and birth; named or not. {SHADES} Ticks: births."
     words += f" {_means_words(content, concepts)}"
-    return [*views, {"label": f"all {len(shown):,}", "lines": None, "words": words}]
+    return [*views, {"label": label, "lines": None, "words": words}]
 
 
 def _means_words(content: Content, concepts: Concepts) -> str:
