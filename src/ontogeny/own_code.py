@@ -19,10 +19,10 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, lru_cache
 from importlib.machinery import PathFinder
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.util import cache_from_source, module_from_spec, spec_from_file_location
 from operator import attrgetter
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -282,6 +282,9 @@ def _forget_changed(files: list[Path]) -> None:
         for name, module in list(sys.modules.items()):
             if getattr(module, "__file__", None) in now:
                 del sys.modules[name]
+        for file in now:  # what a function imported later was compiled to stands for a whole second
+            with suppress(OSError, NotImplementedError):
+                Path(cache_from_source(file)).unlink()
     _NEIGHBOURS.update(now)
 
 

@@ -13,7 +13,7 @@ FOLDERS = [name.rpartition(".")[2] for name in features()]
 # What all copies import is imported once, in the process that each copy's own is forked from.
 DRIVER = """
 import importlib.metadata, os, sys
-import jinja2, numpy, pandas, plotly, scipy.stats, sklearn.decomposition, torch
+import jinja2, numpy, pandas, scipy.stats, sklearn.decomposition, torch
 import transformers.modeling_utils
 import typer, xarray, zarr
 
