@@ -102,7 +102,7 @@ def test_blimp_fields_and_its_prefix_method(tmp_path):
 
 
 def test_bundled_pairs_are_those_of_their_templates():
-    pairs, left_out = MinimalPairs()._pairs()
+    pairs, left_out = MinimalPairs().read()
     assert [(pair.right, pair.wrong, pair.group) for pair in pairs] == english_pairs.rows()
     assert not left_out and len(set(pairs)) == 690
     contrast, turned = contrasts(pairs)

@@ -6,13 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...errors import ArgumentError
-from ...tasks.records import Records, group_of, named, some_of, text_of
+from ...tasks.records import Records, group_of, named, read_examples, text_of
 
 RIGHT = ("sentence_good", "right", "good", "correct", "grammatical", "acceptable")
 _MARKS = re.compile(r"\w+|[^\w\s]")  # words, and marks apart from them
@@ -29,6 +29,16 @@ class Pair:
     where: str
     before_right: str = ""
     before_wrong: str = ""
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """Both texts, the right one first."""
+        return self.right, self.wrong
+
+    @property
+    def before(self) -> tuple[str, str]:
+        """What stands before each."""
+        return self.before_right, self.before_wrong
 
 
 def is_pairs(fields: Sequence[str]) -> bool:
@@ -59,19 +69,17 @@ def pairs_of(records: Records, method: str) -> tuple[list[Pair], list[str]]:
     >>> pairs_of(records, "sentence")
     ([], ['a.jsonl, line 1: its texts are equal'])
     """
-    pairs, left_out = [], list(records.broken)
-    if not records.records and not left_out:
-        left_out.append(f"{records.name} holds no pair")
-    for line, record in records.records:
-        where = f"{records.name}, line {line}"
-        try:
-            pairs.append(_pair(record, Path(records.name).stem, where, method))
-        except ArgumentError as error:
-            left_out.append(f"{where}: {error}")
-    return pairs, left_out
+    return read_examples(records, partial(pair_of, method=method), "pair")
 
 
-def _pair(record: Mapping[str, Any], stem: str, where: str, method: str) -> Pair:
+def pair_of(record: Mapping[str, Any], stem: str, where: str, method: str) -> Pair:
+    """Return the pair of a record.
+
+    Raises
+    ------
+    ArgumentError
+        If it holds none.
+    """
     group = group_of(record, stem)
     if method == "prefix":
         return _prefix_pair(record, group, where)
@@ -145,11 +153,3 @@ def liking(contrast: np.ndarray, turned: np.ndarray) -> float:
     sides = {min(c, t) if t >= 0 else c: (counts[c], counts.get(t, 0))
              for c, t in zip(contrast.tolist(), turned.tolist(), strict=True)}  # fmt: skip
     return sum(max(pair) for pair in sides.values()) / len(contrast)
-
-
-def said_of(left_out: Sequence[str]) -> str:
-    """Return one sentence on what was left out; empty where nothing was."""
-    if not left_out:
-        return ""
-    verb = "was" if len(left_out) == 1 else "were"
-    return f"{len(left_out):,} of the examples {verb} left out: {some_of(left_out)}."

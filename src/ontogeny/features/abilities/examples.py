@@ -1,0 +1,157 @@
+"""Observables that ask files of examples with a right answer: the files, and their tokens."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import xarray as xr
+
+from ...errors import ArgumentError
+from ...figures import Figure
+from ...observables.base import Run
+from ...observables.of_predictions import OfPredictions
+from ...tasks.records import cached_records, digest_of, read_examples, some_of
+from .groups import group_table, group_words
+from .token_texts import TokenTexts, tokenised
+
+log = logging.getLogger("ontogeny.abilities")
+TRIED = 8  # examples of a dry run
+
+
+class OfExamples(OfPredictions):
+    """An observable of files of examples; its subclasses have these fields.
+
+    An example has a ``group``, ``where`` it stands, the ``texts`` that get a score, and what stands
+    ``before`` each.
+    """
+
+    examples: tuple[str, ...]
+
+    one: ClassVar[str] = "example"
+    """What an example is called; also the dimension of examples."""
+    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_tokenizer")
+    file_arguments: ClassVar[tuple[str, ...]] = ("examples",)
+
+    def example_of(self, record: Mapping[str, Any], stem: str, where: str) -> Any:
+        """Return the example of a record, or raise `ArgumentError` with why it is none."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        """Refuse files without an example; say what is left out of others."""
+        if left_out := said_of(self.read()[1]):
+            log.warning("%s", left_out)
+
+    def files_read(self) -> Sequence[str | Path]:
+        """Return none: `arguments` tells what they hold, wherever they lie."""
+        return ()
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the fields; of files their names, and a digest of what they hold."""
+        names = tuple(Path(path).name for path in self.examples)
+        return {**super().arguments(), "examples": names, "content": digest_of(self.paths)}
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files."""
+        return self.examples
+
+    def read(self) -> tuple[list[Any], list[str]]:
+        """Return the examples of all files, and in a line each what was left out and why."""
+        examples, left_out = [], []
+        for path in self.paths:
+            records = cached_records(path, digest_of([path]))
+            some, problems = read_examples(records, self.example_of, self.one)
+            examples += some
+            left_out += problems
+        if not examples:
+            why = f"; {said_of(left_out)}" if left_out else "; none is named."
+            raise ArgumentError(
+                f"examples must be files of {self.form}, with the fields {self.fields_of_form}{why}"
+            )
+        return examples, left_out
+
+    def prepare(self, run: Run) -> xr.Dataset:
+        """Return the examples as tokens, with what is known of them before a model is asked."""
+        asked, texts = self.needs()
+        reading = run.reading(run.reference_step)
+        predictor, inputs = reading[asked], reading[texts]
+        examples, left_out = self.read()
+        examples = examples[:TRIED] if run.is_trial else examples
+        examples, tokens, problems = _as_tokens(examples, run.tokenizer(), predictor)
+        counted = (inputs, predictor.vocabulary(inputs))
+        names = np.array([example.group for example in examples], dtype=object)
+        state = {
+            **tokens.variables(),
+            f"group_of_{self.one}": (self.one, names),
+            **self.before_asking(examples, tokens, counted),
+        }
+        if left_out := left_out + problems:
+            state["left_out"] = ("left_out", texts_of(left_out))
+        return xr.Dataset(state)
+
+    def before_asking(
+        self, examples: Sequence[Any], tokens: TokenTexts, counted: tuple[Any, int]
+    ) -> dict[str, Any]:
+        """Return further variables of the state; `counted` is what `ngram_scores` counts."""
+        raise NotImplementedError
+
+    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+        """Return the groups as a table."""
+        return [group_table(data)] if "above_from" in data else []
+
+    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+        """Return which groups left chance, and what was left out."""
+        left_out = [str(each) for each in data.left_out.values] if "left_out" in data else []
+        return [*group_words(data, self.one), *filter(None, [said_of(left_out)])]
+
+
+def by_group(state: xr.Dataset, one: str, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the groups in the order of the files, and the share (group,) that is right in each."""
+    of_example = [str(each) for each in state[f"group_of_{one}"].values]
+    places = {name: place for place, name in enumerate(dict.fromkeys(of_example))}
+    place = np.array([places[each] for each in of_example])
+    return texts_of(list(places)), np.bincount(place, right) / np.bincount(place)
+
+
+def texts_of(values: Sequence[str]) -> np.ndarray:
+    """Return texts as an array of objects."""
+    return np.array([*values, None], dtype=object)[:-1]
+
+
+def said_of(left_out: Sequence[str]) -> str:
+    """Return one sentence on what was left out; empty where nothing was."""
+    if not left_out:
+        return ""
+    verb = "was" if len(left_out) == 1 else "were"
+    return f"{len(left_out):,} of the examples {verb} left out: {some_of(left_out)}."
+
+
+def _as_tokens(
+    examples: Sequence[Any], tokenizer: Any, predictor: Any
+) -> tuple[list[Any], TokenTexts, list[str]]:
+    """Return examples of which all texts can be read, their tokens, and why others cannot.
+
+    Raises
+    ------
+    ArgumentError
+        If none can be read.
+    """
+    before = [text for example in examples for text in example.before]
+    texts = [text for example in examples for text in example.texts]
+    of_text = np.repeat(np.arange(len(examples)), [len(example.texts) for example in examples])
+    options = {"masked": predictor.masked, "longest": predictor.longest}
+    tokens, problems = tokenised(before, texts, tokenizer, **options)
+    why: dict[int, str] = {}
+    for place, problem in zip(of_text.tolist(), problems, strict=True):
+        if problem:
+            why.setdefault(place, f"{examples[place].where}: {problem}")
+    good = [example for place, example in enumerate(examples) if place not in why]
+    if not good:
+        raise ArgumentError(f"none of the examples can be read: {said_of([*why.values()])}")
+    if why:
+        tokens = tokens.some(np.flatnonzero(~np.isin(of_text, [*why])).tolist())
+    return good, tokens, [*why.values()]
