@@ -14,8 +14,11 @@ from ...errors import ArgumentError
 from ...figures import Figure
 from ...observables.base import Run
 from ...observables.of_predictions import OfPredictions
+from ...quantities import Quantity
 from ...tasks.records import cached_records, digest_of, read_examples, some_of
-from .groups import group_table, group_words
+from ...words.names import Names
+from .groups import GROUP_NAMES, group_table, group_words, with_courses
+from .ngrams import ORDER
 from .token_texts import TokenTexts, tokenised
 
 log = logging.getLogger("ontogeny.abilities")
@@ -33,6 +36,8 @@ class OfExamples(OfPredictions):
 
     one: ClassVar[str] = "example"
     """What an example is called; also the dimension of examples."""
+    measured: ClassVar[str] = "rank"
+    """The variable of cells that is there where anything was measured."""
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_tokenizer")
     file_arguments: ClassVar[tuple[str, ...]] = ("examples",)
 
@@ -99,6 +104,21 @@ class OfExamples(OfPredictions):
         """Return further variables of the state; `counted` is what `ngram_scores` counts."""
         raise NotImplementedError
 
+    def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
+        """Return whether each example is right (step, n), and its probability by chance (n,)."""
+        raise NotImplementedError
+
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Return the cells with intervals, noise, and the steps from which groups are above chance.
+
+        Groups stand in the order in which they leave chance.
+        """
+        group = data.get(f"group_of_{self.one}")
+        if self.measured not in data or group is None:
+            return data
+        right, chance = self.right_of(data)
+        return with_courses(data, right, group, chance, data.get("right_ngrams"), self.one)
+
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
         """Return the groups as a table."""
         return [group_table(data)] if "above_from" in data else []
@@ -107,6 +127,37 @@ class OfExamples(OfPredictions):
         """Return which groups left chance, and what was left out."""
         left_out = [str(each) for each in data.left_out.values] if "left_out" in data else []
         return [*group_words(data, self.one), *filter(None, [said_of(left_out)])]
+
+
+def accuracy(one: str, title: str, chance: str, *, ngrams: bool = True) -> Quantity:
+    """Return the share of examples that are right, as a quantity by groups."""
+    level = {"ngrams": f"{ORDER}-grams of the study's texts"} if ngrams else {}
+    grey = f"what n-grams of the study's texts reach, and {chance}" if ngrams else chance
+    return Quantity(
+        "accuracy",
+        f"share of {one}s {title}",
+        rows="{group}",
+        subject=None,
+        unit=f"{one}s",
+        minimum=0.0,
+        better="higher",
+        nulls={**level, "chance": chance},
+        series="group",
+        heading=f"{one.capitalize()}s {title}",
+        caption=f"Bars: 95 % over {one}s. Grey: {grey}.",
+        shade=f"95 % over {one}s",
+    )
+
+
+def names_of(one: str) -> Names:
+    """Return titles and units of what all such observables give."""
+    return {
+        f"group_of_{one}": (f"group of the {one}", ""),
+        "right_from": (f"step from which on the {one} stays right", "steps"),
+        "right_ngrams": ("whether n-grams of the study's texts are right", "1"),
+        "left_out": ("examples that were left out, and why", ""),
+        **GROUP_NAMES,
+    }
 
 
 def by_group(state: xr.Dataset, one: str, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from ...figures import Column, Table
+from ...observables.leads import leads_from
 from .intervals import LEVEL, GroupCourse, above_chance, course_of
 from .pairs import liking
 
@@ -70,7 +71,7 @@ def with_courses(
         numbers.append((len(members), likes, level, float(chance[members].mean())))
     found = _variables(courses, np.array(numbers, dtype=float), steps)
     ends = _ends(data.accuracy.transpose("step", "group").values, courses)
-    data = data.assign({**found, **ends, "right_from": (dim, _right_from(steps, right))})
+    data = data.assign({**found, **ends, "right_from": (dim, leads_from(steps, right == 1.0)[0])})
     after = np.where(data.above_chance.values, data.above_from.values, np.inf)
     last = -data.accuracy_last.values
     return data.isel(group=np.lexsort((last, np.nan_to_num(after, nan=np.inf))))
@@ -117,16 +118,6 @@ def _ends(accuracy: np.ndarray, courses: Sequence[GroupCourse]) -> dict[str, Any
         "accuracy_last_low": ("group", np.array([c.low[last] for c in courses])),
         "accuracy_last_high": ("group", np.array([c.high[last] for c in courses])),
     }
-
-
-def _right_from(steps: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return (n,) the step from which on each example stays right; NaN where it ends wrong."""
-    known = np.isfinite(right).all(axis=1)
-    steps, right = np.asarray(steps, dtype=float)[known], right[known] == 1.0
-    if not len(steps):
-        return np.full(right.shape[1], np.nan)
-    lasting = np.logical_and.accumulate(right[::-1], axis=0).sum(axis=0)
-    return np.append(steps, np.nan)[len(steps) - lasting]
 
 
 def group_table(data: xr.Dataset) -> Table:

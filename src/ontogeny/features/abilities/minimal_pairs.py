@@ -14,9 +14,8 @@ from ...errors import check_choice
 from ...figures import Section
 from ...quantities import Quantity
 from ...words.names import Names
-from .examples import OfExamples, by_group, texts_of
-from .groups import GROUP_NAMES, with_courses
-from .ngrams import ORDER, ngram_scores
+from .examples import OfExamples, accuracy, by_group, names_of, texts_of
+from .ngrams import ngram_scores
 from .pairs import Pair, contrasts, is_pairs, pair_of
 from .token_texts import TokenTexts
 
@@ -69,6 +68,7 @@ class MinimalPairs(OfExamples):
         "one pass over both texts of each pair at each step; of a masked model one for each token"
     )
     one: ClassVar[str] = "pair"
+    measured: ClassVar[str] = "score_right"
     form: ClassVar[str] = "minimal pairs"
     fields_of_form: ClassVar[str] = "right and wrong, or sentence_good and sentence_bad"
     kept: ClassVar[tuple[str, ...]] = (
@@ -76,21 +76,7 @@ class MinimalPairs(OfExamples):
         *("tokens_right", "tokens_wrong", "right_ngrams", "left_out"),
     )
     quantities: ClassVar[tuple[Quantity, ...]] = (
-        Quantity(
-            "accuracy",
-            "share of pairs whose right text is likelier",
-            rows="{group}",
-            subject=None,
-            unit="pairs",
-            minimum=0.0,
-            better="higher",
-            nulls={"ngrams": f"{ORDER}-grams of the study's texts", "chance": "chance"},
-            series="group",
-            heading="Pairs whose right text is likelier",
-            caption="Bars: 95 % over pairs. Grey: what n-grams of the study's texts reach, and "
-            "chance.",
-            shade="95 % over pairs",
-        ),
+        accuracy("pair", "whose right text is likelier", "chance"),
     )
     section: ClassVar[Section] = Section(
         title="Minimal pairs",
@@ -107,17 +93,13 @@ class MinimalPairs(OfExamples):
     variables: ClassVar[Names] = {
         "score_right": ("log-probability of the right text", "nats"),
         "score_wrong": ("log-probability of the wrong text", "nats"),
-        "group_of_pair": ("group of the pair", ""),
         "right_text": ("right text", ""),
         "wrong_text": ("wrong text", ""),
         "contrast": ("which words are set against which", ""),
         "turned_contrast": ("the same contrast the other way round", ""),
         "tokens_right": ("tokens of the right text that have a score", "tokens"),
         "tokens_wrong": ("tokens of the wrong text that have a score", "tokens"),
-        "right_ngrams": ("whether n-grams of the study's texts are right", "1"),
-        "right_from": ("step from which on the pair stays right", "steps"),
-        "left_out": ("examples that were left out, and why", ""),
-        **GROUP_NAMES,
+        **names_of("pair"),
     }
 
     @staticmethod
@@ -174,17 +156,10 @@ class MinimalPairs(OfExamples):
             coords={"group": groups},
         )
 
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Return the cells with intervals, noise, and the steps from which groups are above chance.
-
-        Groups stand in the order in which they leave chance.
-        """
-        if "score_right" not in data or "group_of_pair" not in data:
-            return data
+    def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
+        """Return which pairs are right, and that half are by chance."""
         apart = (data.score_right - data.score_wrong).transpose("step", "pair").values
-        right = _right(apart)
-        half = np.full(data.sizes["pair"], 0.5)
-        return with_courses(data, right, data.group_of_pair, half, data.right_ngrams)
+        return _right(apart), np.full(data.sizes["pair"], 0.5)
 
 
 def _right(apart: np.ndarray, tie: float = 0.0) -> np.ndarray:
