@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from ..dynamics import holm
 from .content import Node
 from .formats import plain_text
 
@@ -72,7 +71,13 @@ def abilities_of(nodes: Sequence[Node]) -> list[Ability]:
 
 
 def _level(p_values: Sequence[float]) -> list[bool]:
-    return [] if not p_values else list(np.nan_to_num(holm(p_values), nan=1.0) <= LEVEL)
+    """Return which tests hold at `LEVEL` over all of them, by Holm's method; not those of NaN."""
+    values = np.array(p_values, dtype=float)
+    order = [place for place in np.argsort(values) if math.isfinite(values[place])]
+    passed = values[order] * np.arange(len(order), 0, -1) <= LEVEL
+    holds = np.zeros(len(values), dtype=bool)
+    holds[order] = np.logical_and.accumulate(passed)
+    return holds.tolist()
 
 
 def _order(ability: Ability) -> tuple[float, float]:
