@@ -33,6 +33,43 @@ class Records:
         return tuple(self.records[0][1]) if self.records else ()
 
 
+@dataclass(frozen=True)
+class Example:
+    """One example with a right answer.
+
+    Parameters
+    ----------
+    texts
+        What gets a score.
+    before
+        What stands before each of them and has none.
+    right
+        Which of them is right.
+    group
+        What it shows.
+    where
+        Where it stands.
+    """
+
+    texts: tuple[str, ...]
+    before: tuple[str, ...]
+    right: int
+    group: str
+    where: str
+
+    @classmethod
+    def after(cls, prompt: str, answers: Sequence[str], *rest: Any) -> Example:
+        """Return answers after a prompt, with a space between where there is none.
+
+        Examples
+        --------
+        >>> Example.after("Grass is", ["green", "loud"], 0, "", "").texts
+        (' green', ' loud')
+        """
+        space = " " if prompt and not prompt[-1].isspace() else ""
+        return cls(tuple(space + each for each in answers), (prompt,) * len(answers), *rest)
+
+
 def read_records(path: str | Path) -> Records:
     r"""Read JSON lines, a JSON list, or a table whose first row names its columns.
 

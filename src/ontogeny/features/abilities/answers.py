@@ -13,33 +13,13 @@ import xarray as xr
 from ...errors import ArgumentError
 from ...figures import Section
 from ...quantities import Quantity
-from ...tasks.records import group_of, named, text_of
+from ...tasks.records import Example, group_of, named, text_of
 from ...words.names import Names
 from .choice_forms import PROMPT, is_choices
 from .examples import OfExamples, accuracy, by_group, names_of, texts_of
 from .token_texts import TokenTexts
 
 ANSWER = ("answer", "target", "completion")
-
-
-@dataclass(frozen=True)
-class Answer:
-    """One text with what is to be found at its end."""
-
-    prompt: str
-    answer: str
-    group: str
-    where: str
-
-    @property
-    def texts(self) -> tuple[str]:
-        """What has a score."""
-        return (self.answer,)
-
-    @property
-    def before(self) -> tuple[str]:
-        """What stands before it."""
-        return (self.prompt,)
 
 
 @dataclass(frozen=True)
@@ -78,24 +58,17 @@ class Answers(OfExamples):
 
     kind: ClassVar[str] = "answers"
     question: ClassVar[str] = "Does the model find the last word of a text, and since when?"
-    price: ClassVar[str] = (
-        "one pass over each text at each step; of a masked model one for each token of the answer"
-    )
     form: ClassVar[str] = "texts whose last word is to be found"
     fields_of_form: ClassVar[str] = "text, or prompt and answer"
-    kept: ClassVar[tuple[str, ...]] = (
-        *("group_of_example", "prompt", "answer_text", "commonest", "left_out"),
-    )
+    kept: ClassVar = ("group_of_example", "prompt", "answer_text", "commonest", "left_out")
     quantities: ClassVar[tuple[Quantity, ...]] = (
         accuracy("example", "whose answer is right", "the commonest answer", ngrams=False),
     )
     section: ClassVar[Section] = Section(
         title="Answers",
-        definition="The share of texts whose last word the model finds: each token of it is the "
-        "likeliest after those before.",
+        definition="The share of texts of whose last word each token is the likeliest one.",
         symbol="mean [wᵢ = argmaxᵥ p(v | w₁ … wᵢ₋₁; θₜ) for all tokens of the answer]",
-        null="Whoever knows nothing but word frequencies gives one answer everywhere, and is right "
-        "at most as often as the commonest answer of the group.",
+        null="Word frequencies alone give one answer everywhere: at best the group's commonest.",
         care="Other answers may be as good as the one that stands in the text.",
         source="Paperno et al. 2016",
     )
@@ -115,38 +88,40 @@ class Answers(OfExamples):
         whole = "text" in fields and "label" not in fields
         return (asked or whole) and not is_choices(fields)
 
-    def example_of(self, record: Mapping[str, Any], stem: str, where: str) -> Answer:
+    def example_of(self, record: Mapping[str, Any], stem: str, where: str) -> Example:
         """Return the example of a record."""
         field = named(record, ANSWER)
-        if field is not None:
+        if field is None:
+            text = text_of(record, named(record, ("text",)), "text").rstrip()
+            prompt, _, word = text.rpartition(" ")
+        else:
             prompt = text_of(record, named(record, PROMPT), "prompt")
             word = text_of(record, field, "answer").strip()
-            space = "" if prompt[-1].isspace() else " "
-        else:
-            words = text_of(record, named(record, ("text",)), "text").rstrip().rsplit(maxsplit=1)
-            if len(words) < 2:
-                raise ArgumentError("its text has one word, and nothing stands before it")
-            prompt, word, space = words[0], words[1], " "
-        return Answer(prompt, f"{space}{word}", group_of(record, stem), where)
+        if not prompt.strip():
+            raise ArgumentError("its text has one word, and nothing stands before it")
+        return Example.after(prompt, [word], 0, group_of(record, stem), where)
 
     def before_asking(
-        self, examples: Sequence[Any], tokens: TokenTexts, counted: tuple[Any, int]
+        self, examples: Sequence[Example], tokens: TokenTexts, counted: tuple[Any, int]
     ) -> dict[str, Any]:
         """Return the texts, and how common the commonest answer of each group is."""
-        answers = Counter((each.group, each.answer) for each in examples)
-        sizes = Counter(each.group for each in examples)
-        most = {g: max(n for (h, _), n in answers.items() if h == g) / sizes[g] for g in sizes}
+        answers, names = ([each.texts[0].strip() for each in examples], [e.group for e in examples])
+        most: dict[str, int] = {}
+        for (name, _), number in Counter(zip(names, answers, strict=True)).items():
+            most[name] = max(number, most.get(name, 0))
+        sizes = Counter(names)
+        share = np.array([most[name] / sizes[name] for name in names])
         return {
-            "prompt": ("example", texts_of([each.prompt for each in examples])),
-            "answer_text": ("example", texts_of([each.answer.strip() for each in examples])),
-            "commonest": ("example", np.array([most[each.group] for each in examples])),
+            "prompt": ("example", texts_of([each.before[0] for each in examples])),
+            "answer_text": ("example", texts_of(answers)),
+            "commonest": ("example", share),
         }
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return score and rank of each answer, and the accuracy of each group."""
         assert state is not None
         scores, ranks = TokenTexts.of_state(state).scores_and_ranks(reading[self.needs()[0]])
-        groups, share = by_group(state, "example", ranks == 1)
+        groups, share, _ = by_group(state, "example", ranks == 1)
         found = {"score": ("example", scores), "rank": ("example", ranks)}
         return xr.Dataset({**found, "accuracy": ("group", share)}, coords={"group": groups})
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ...errors import ArgumentError
-from ...tasks.records import group_of, named, text_of
+from ...tasks.records import Example, group_of, named, text_of
 
 PROMPT = ("prompt", "question", "context", "text")
 ANSWERS = ("answers", "choices", "options")
@@ -21,28 +20,6 @@ _NUMBERED = re.compile(r"answer_?\d+", re.IGNORECASE)
 
 Form = Callable[[Mapping[str, Any]], tuple[str, Sequence[Any], Any, Sequence[Any]]]
 """From a record to its prompt, its answers, the right one, and what the answers are called."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One question: a prompt, its answers, and which of them is right."""
-
-    prompt: str
-    answers: tuple[str, ...]
-    right: int
-    group: str
-    where: str
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """The answers as they follow the prompt."""
-        space = "" if not self.prompt or self.prompt[-1].isspace() else " "
-        return tuple(f"{space}{answer}" for answer in self.answers)
-
-    @property
-    def before(self) -> tuple[str, ...]:
-        """The prompt, once for each answer."""
-        return (self.prompt,) * len(self.answers)
 
 
 def is_choices(fields: Sequence[str]) -> bool:
@@ -56,7 +33,7 @@ def is_choices(fields: Sequence[str]) -> bool:
     return _form_of(fields) is not None
 
 
-def choice_of(record: Mapping[str, Any], stem: str, where: str) -> Choice:
+def choice_of(record: Mapping[str, Any], stem: str, where: str) -> Example:
     """Return the question of a record.
 
     Raises
@@ -84,7 +61,8 @@ def choice_of(record: Mapping[str, Any], stem: str, where: str) -> Choice:
         raise ArgumentError(f"it has {len(texts)} answers to choose from, and needs two")
     if len(set(texts)) < len(texts):
         raise ArgumentError("two of its answers are equal")
-    return Choice(prompt, texts, _place(right, texts, labels), group_of(record, stem), where)
+    place = _place(right, texts, labels)
+    return Example.after(prompt, texts, place, group_of(record, stem), where)
 
 
 def _place(right: Any, answers: Sequence[str], labels: Sequence[Any]) -> int:
@@ -149,19 +127,19 @@ def _plain(record: Mapping[str, Any]) -> Any:
     return prompt, list(record[field]) if field else answers, record[right], ()
 
 
-_FORMS: tuple[tuple[frozenset[str], Form], ...] = (
-    (frozenset({"question", "answerKey"}), _arc),
-    (frozenset({"ctx_a", "ctx_b", "endings", "label"}), _hellaswag),
-    (frozenset({"premise", "choice1", "choice2", "question", "label"}), _copa),
-    (frozenset({"passage", "question"}), _boolq),
-    (frozenset({"goal", "sol1", "sol2", "label"}), _piqa),
-)
+_FORMS: dict[str, Form] = {
+    "question answerKey": _arc,
+    "ctx_a ctx_b endings label": _hellaswag,
+    "premise choice1 choice2 question label": _copa,
+    "passage question": _boolq,
+    "goal sol1 sol2 label": _piqa,
+}
 
 
 def _form_of(fields: Iterable[str]) -> Form | None:
     fields = set(fields)
-    for names, form in _FORMS:
-        if names <= fields:
+    for names, form in _FORMS.items():
+        if set(names.split()) <= fields:
             return form
     answers = named(fields, ANSWERS) or any(map(_NUMBERED.fullmatch, fields))
     return _plain if answers and named(fields, PROMPT) is not None else None

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
 
-from ...dynamics.shares import wilson_interval
 from ...figures import Section
 from ...quantities import Quantity
+from ...tasks.records import Example
 from ...words.names import Names
-from .choice_forms import Choice, choice_of, is_choices
-from .examples import OfExamples, accuracy, by_group, names_of, texts_of
+from .choice_forms import choice_of, is_choices
+from .examples import SHARE, OfExamples, accuracy, by_group, names_of, texts_of
 from .ngrams import ngram_scores
 from .token_texts import TokenTexts
 
@@ -58,10 +58,6 @@ class Choices(OfExamples):
     one: ClassVar[str] = "question"
     measured: ClassVar[str] = "score"
     question: ClassVar[str] = "Which of several answers does the model choose, and since when?"
-    price: ClassVar[str] = (
-        "one pass over the prompt with each answer at each step; of a masked model one for each "
-        "token of an answer"
-    )
     form: ClassVar[str] = "questions with answers to choose from"
     fields_of_form: ClassVar[str] = "prompt, answers and right, or ARC's, HellaSwag's, ..."
     kept: ClassVar[tuple[str, ...]] = (
@@ -74,22 +70,17 @@ class Choices(OfExamples):
             "accuracy_normalised",
             "share of questions whose right answer is likeliest for its length",
             unit="questions",
-            minimum=0.0,
-            better="higher",
-            series="group",
             caption="Log-probabilities are divided by the number of characters of the answer.",
-            shade="95 % over questions",
+            **SHARE,
         ),
     )
     section: ClassVar[Section] = Section(
         title="Choices",
-        definition="The share of questions whose right answer has the highest probability after "
-        "the prompt, of all answers to the question.",
+        definition="The share of questions whose right answer is the likeliest after the prompt.",
         symbol="mean [right = argmaxₐ log p(a | prompt; θₜ)]",
-        null="Chance is one over the number of answers, a mean over questions. What n-grams of the "
-        "study's texts reach takes no more than which words stand together.",
-        care="A model may prefer short or frequent answers whatever the question; the accuracy by "
-        "length shows the first, n-grams the second.",
+        null="Chance is one over the number of answers. What n-grams of the study's texts reach "
+        "takes no more than which words stand together.",
+        care="A model may prefer short answers; the accuracy by length shows it.",
         source="Brown et al. 2020; Gao et al., lm-evaluation-harness",
     )
     variables: ClassVar[Names] = {
@@ -102,26 +93,19 @@ class Choices(OfExamples):
         **names_of("question"),
     }
 
-    @staticmethod
-    def recognises(fields: Sequence[str]) -> bool:
-        """Return whether records with these fields are questions with answers."""
-        return is_choices(fields)
-
-    def example_of(self, record: Mapping[str, Any], stem: str, where: str) -> Choice:
-        """Return the question of a record."""
-        return choice_of(record, stem, where)
+    recognises = staticmethod(is_choices)
+    example_of = staticmethod(choice_of)
 
     def before_asking(
-        self, examples: Sequence[Any], tokens: TokenTexts, counted: tuple[Any, int]
+        self, examples: Sequence[Example], tokens: TokenTexts, counted: tuple[Any, int]
     ) -> dict[str, Any]:
         """Return prompts and answers, and whether n-grams are right."""
-        numbers = np.array([len(example.answers) for example in examples])
-        first = np.cumsum(numbers) - numbers
+        numbers = np.array([len(example.texts) for example in examples])
         of_answer = np.repeat(np.arange(len(examples)), numbers)
-        right = first + [example.right for example in examples]
-        answers = [answer for example in examples for answer in example.answers]
+        right = np.cumsum(numbers) - numbers + [example.right for example in examples]
+        answers = [answer.strip() for example in examples for answer in example.texts]
         return {
-            "prompt": ("question", texts_of([example.prompt for example in examples])),
+            "prompt": ("question", texts_of([example.before[0] for example in examples])),
             "answer_text": ("answer", texts_of(answers)),
             "question_of_answer": ("answer", of_answer),
             "right_answer": ("question", right),
@@ -135,24 +119,16 @@ class Choices(OfExamples):
         scores = TokenTexts.of_state(state).scores(reading[self.needs()[0]])
         found: dict[str, Any] = {"score": ("answer", scores)}
         for name, each in _both(scores, state).items():
-            groups, share = by_group(state, "question", each)
+            groups, share, size = by_group(state, "question", each)
             found[name] = ("group", share)
+        middle = (share * size + 2) / (size + 4)  # two more of each: all right is not without noise
+        found["accuracy_normalised_stderr"] = ("group", np.sqrt(middle * (1 - middle) / (size + 4)))
         return xr.Dataset(found, coords={"group": groups})
 
     def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
         """Return which questions are right, and that one over their answers is by chance."""
         right = _both(data.score.transpose("step", "answer").values, data)["accuracy"]
         return right, 1 / np.bincount(data.question_of_answer.values)
-
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Return what others of examples give, and an interval of the accuracy by length."""
-        data = super().derive(data, nodes)
-        if "examples" not in data:
-            return data
-        share = data.accuracy_normalised.transpose("step", "group")
-        low, high = wilson_interval(share.values * data.examples.values, data.examples.values)
-        ends = {"low": low, "high": high}
-        return data.assign({f"{share.name}_{end}": (share.dims, v) for end, v in ends.items()})
 
 
 def _both(scores: np.ndarray, state: xr.Dataset) -> dict[str, np.ndarray]:

@@ -15,22 +15,19 @@ from ...figures import Figure
 from ...observables.base import Run
 from ...observables.of_predictions import OfPredictions
 from ...quantities import Quantity
-from ...tasks.records import cached_records, digest_of, read_examples, some_of
+from ...tasks.records import Example, cached_records, digest_of, read_examples, some_of
 from ...words.names import Names
 from .groups import GROUP_NAMES, group_table, group_words, with_courses
 from .ngrams import ORDER
 from .token_texts import TokenTexts, tokenised
 
 log = logging.getLogger("ontogeny.abilities")
+SHARE: dict[str, Any] = {"minimum": 0.0, "better": "higher", "series": "group"}
 TRIED = 8  # examples of a dry run
 
 
 class OfExamples(OfPredictions):
-    """An observable of files of examples; its subclasses have these fields.
-
-    An example has a ``group``, ``where`` it stands, the ``texts`` that get a score, and what stands
-    ``before`` each.
-    """
+    """An observable of files of examples; its subclasses have these fields."""
 
     examples: tuple[str, ...]
 
@@ -38,10 +35,13 @@ class OfExamples(OfPredictions):
     """What an example is called; also the dimension of examples."""
     measured: ClassVar[str] = "rank"
     """The variable of cells that is there where anything was measured."""
+    price: ClassVar[str] = (
+        "one pass over the texts of the examples at each step; of a masked model one for each token"
+    )
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_tokenizer")
     file_arguments: ClassVar[tuple[str, ...]] = ("examples",)
 
-    def example_of(self, record: Mapping[str, Any], stem: str, where: str) -> Any:
+    def example_of(self, record: Mapping[str, Any], stem: str, where: str) -> Example:
         """Return the example of a record, or raise `ArgumentError` with why it is none."""
         raise NotImplementedError
 
@@ -60,11 +60,16 @@ class OfExamples(OfPredictions):
         return {**super().arguments(), "examples": names, "content": digest_of(self.paths)}
 
     @property
+    def stem(self) -> str:
+        """The names of its files without their endings."""
+        return "-".join(Path(path).stem for path in self.examples)
+
+    @property
     def paths(self) -> tuple[str, ...]:
         """The files."""
         return self.examples
 
-    def read(self) -> tuple[list[Any], list[str]]:
+    def read(self) -> tuple[list[Example], list[str]]:
         """Return the examples of all files, and in a line each what was left out and why."""
         examples, left_out = [], []
         for path in self.paths:
@@ -88,18 +93,14 @@ class OfExamples(OfPredictions):
         examples = examples[:TRIED] if run.is_trial else examples
         examples, tokens, problems = _as_tokens(examples, run.tokenizer(), predictor)
         counted = (inputs, predictor.vocabulary(inputs))
-        names = np.array([example.group for example in examples], dtype=object)
-        state = {
-            **tokens.variables(),
-            f"group_of_{self.one}": (self.one, names),
-            **self.before_asking(examples, tokens, counted),
-        }
-        if left_out := left_out + problems:
-            state["left_out"] = ("left_out", texts_of(left_out))
-        return xr.Dataset(state)
+        groups = (self.one, texts_of([each.group for each in examples]))
+        before = {f"group_of_{self.one}": groups, **self.before_asking(examples, tokens, counted)}
+        state = xr.Dataset({**tokens.variables(), **before})
+        left_out = left_out + problems
+        return state.assign(left_out=("left_out", texts_of(left_out))) if left_out else state
 
     def before_asking(
-        self, examples: Sequence[Any], tokens: TokenTexts, counted: tuple[Any, int]
+        self, examples: Sequence[Example], tokens: TokenTexts, counted: tuple[Any, int]
     ) -> dict[str, Any]:
         """Return further variables of the state; `counted` is what `ngram_scores` counts."""
         raise NotImplementedError
@@ -129,24 +130,15 @@ class OfExamples(OfPredictions):
         return [*group_words(data, self.one), *filter(None, [said_of(left_out)])]
 
 
-def accuracy(one: str, title: str, chance: str, *, ngrams: bool = True) -> Quantity:
+def accuracy(one: str, title: str, chance: str, ngrams: bool = True) -> Quantity:
     """Return the share of examples that are right, as a quantity by groups."""
     level = {"ngrams": f"{ORDER}-grams of the study's texts"} if ngrams else {}
     grey = f"what n-grams of the study's texts reach, and {chance}" if ngrams else chance
-    return Quantity(
-        "accuracy",
-        f"share of {one}s {title}",
-        rows="{group}",
-        subject=None,
-        unit=f"{one}s",
-        minimum=0.0,
-        better="higher",
-        nulls={**level, "chance": chance},
-        series="group",
-        heading=f"{one.capitalize()}s {title}",
-        caption=f"Bars: 95 % over {one}s. Grey: {grey}.",
-        shade=f"95 % over {one}s",
-    )
+    over: dict[str, Any] = {"unit": f"{one}s", "shade": f"95 % over {one}s"}
+    over |= {"nulls": {**level, "chance": chance}}
+    over |= {"heading": f"{one.capitalize()}s {title}", "rows": "{group}", "subject": None}
+    caption, title = f"Bars: 95 % over {one}s. Grey: {grey}.", f"share of {one}s {title}"
+    return Quantity("accuracy", title, **SHARE, caption=caption, **over)
 
 
 def names_of(one: str) -> Names:
@@ -160,12 +152,13 @@ def names_of(one: str) -> Names:
     }
 
 
-def by_group(state: xr.Dataset, one: str, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the groups in the order of the files, and the share (group,) that is right in each."""
+def by_group(state: xr.Dataset, one: str, right: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return the groups in the order of the files, the share that is right in each, its size."""
     of_example = [str(each) for each in state[f"group_of_{one}"].values]
     places = {name: place for place, name in enumerate(dict.fromkeys(of_example))}
     place = np.array([places[each] for each in of_example])
-    return texts_of(list(places)), np.bincount(place, right) / np.bincount(place)
+    size = np.bincount(place)
+    return texts_of(list(places)), np.bincount(place, right) / size, size
 
 
 def texts_of(values: Sequence[str]) -> np.ndarray:
@@ -182,8 +175,8 @@ def said_of(left_out: Sequence[str]) -> str:
 
 
 def _as_tokens(
-    examples: Sequence[Any], tokenizer: Any, predictor: Any
-) -> tuple[list[Any], TokenTexts, list[str]]:
+    examples: Sequence[Example], tokenizer: Any, predictor: Any
+) -> tuple[list[Example], TokenTexts, list[str]]:
     """Return examples of which all texts can be read, their tokens, and why others cannot.
 
     Raises

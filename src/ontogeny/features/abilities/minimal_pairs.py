@@ -13,10 +13,11 @@ import xarray as xr
 from ...errors import check_choice
 from ...figures import Section
 from ...quantities import Quantity
+from ...tasks.records import Example
 from ...words.names import Names
 from .examples import OfExamples, accuracy, by_group, names_of, texts_of
 from .ngrams import ngram_scores
-from .pairs import Pair, contrasts, is_pairs, pair_of
+from .pairs import contrasts, is_pairs, pair_of
 from .token_texts import TokenTexts
 
 METHODS = ("sentence", "prefix")
@@ -64,9 +65,6 @@ class MinimalPairs(OfExamples):
 
     kind: ClassVar[str] = "minimal-pairs"
     question: ClassVar[str] = "Which of two texts does the model find likelier, and since when?"
-    price: ClassVar[str] = (
-        "one pass over both texts of each pair at each step; of a masked model one for each token"
-    )
     one: ClassVar[str] = "pair"
     measured: ClassVar[str] = "score_right"
     form: ClassVar[str] = "minimal pairs"
@@ -102,10 +100,7 @@ class MinimalPairs(OfExamples):
         **names_of("pair"),
     }
 
-    @staticmethod
-    def recognises(fields: Sequence[str]) -> bool:
-        """Return whether records with these fields are pairs."""
-        return is_pairs(fields)
+    recognises = staticmethod(is_pairs)
 
     def check(self) -> None:
         """Refuse another method, and files without a pair; say what is left out of others."""
@@ -117,20 +112,20 @@ class MinimalPairs(OfExamples):
         """The files, or the bundled one."""
         return self.examples or (str(BUNDLED),)
 
-    def example_of(self, record: Mapping[str, Any], stem: str, where: str) -> Pair:
+    def example_of(self, record: Mapping[str, Any], stem: str, where: str) -> Example:
         """Return the pair of a record."""
         return pair_of(record, stem, where, self.method)
 
     def before_asking(
-        self, examples: Sequence[Any], tokens: TokenTexts, counted: tuple[Any, int]
+        self, examples: Sequence[Example], tokens: TokenTexts, counted: tuple[Any, int]
     ) -> dict[str, Any]:
         """Return texts and contrasts of the pairs, and what n-grams say of them."""
         contrast, turned = contrasts(examples)
         apart = -np.diff(ngram_scores(tokens, *counted).reshape(-1, 2))[:, 0]
         scored = tokens.scored.reshape(-1, 2).T
         return {
-            "right_text": ("pair", texts_of([p.before_right + p.right for p in examples])),
-            "wrong_text": ("pair", texts_of([p.before_wrong + p.wrong for p in examples])),
+            "right_text": ("pair", texts_of([e.before[0] + e.texts[0] for e in examples])),
+            "wrong_text": ("pair", texts_of([e.before[1] + e.texts[1] for e in examples])),
             "contrast": ("pair", contrast),
             "turned_contrast": ("pair", turned),
             "tokens_right": ("pair", scored[0]),
@@ -146,7 +141,7 @@ class MinimalPairs(OfExamples):
         if self.per_token:
             scores = scores / tokens.scored
         right, wrong = scores.reshape(-1, 2).T
-        groups, share = by_group(state, "pair", _right(right - wrong))
+        groups, share, _ = by_group(state, "pair", _right(right - wrong))
         return xr.Dataset(
             {
                 "score_right": ("pair", right),

@@ -127,16 +127,14 @@ class TokenTexts:
 
 def _causal_scores(predictor: Predictor, tokens: TokenTexts, texts: np.ndarray) -> np.ndarray:
     """Return the score of each text; those that differ in their last token alone share a pass."""
-    last, key = [], []
-    for text in texts:
-        ids, width = (values[tokens.of(int(text))] for values in (tokens.ids, tokens.width))
-        stop = int(np.flatnonzero(width)[-1])
-        last.append(int(ids[stop]))
-        key.append(ids[:stop].tobytes() + width[:stop].tobytes())
+    stop = [int(np.flatnonzero(tokens.width[tokens.of(text)])[-1]) for text in texts.tolist()]
+    last = tokens.start[texts] + stop
+    spans = [slice(*ends) for ends in zip(tokens.start[texts], last, strict=True)]
+    key = [tokens.ids[span].tobytes() + tokens.width[span].tobytes() for span in spans]
     _, shown, row = np.unique(np.array(key, dtype=object), return_index=True, return_inverse=True)
     number = np.array([int((row[:i] == r).sum()) for i, r in enumerate(row)])  # within its row
     ends = np.zeros((len(shown), number.max() + 1), dtype=np.int64)
-    ends[row, number] = last
+    ends[row, number] = tokens.ids[last]
 
     def of_token(text: Any, column: Any, token: Any, log_p: Any) -> dict[str, Any]:
         asked = torch.from_numpy(ends[text]).to(log_p.device)
