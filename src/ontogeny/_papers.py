@@ -10,8 +10,8 @@ from .errors import MissingExtraError
 INSTALL = "pip install 'ontogeny[papers]'"
 _NAMES = {
     "capture": """
-        ContextEmbeddings WordEmbeddings context_embeddings context_logits cut_attention
-        word_embeddings
+        ContextEmbeddings Target WordEmbeddings context_embeddings context_logits cut_attention
+        directional_derivatives tcav tcav_against_random word_embeddings
     """,
     "concepts": """
         Structure canonical_form structure
@@ -21,9 +21,10 @@ _NAMES = {
     """,
     "dynamics": """
         Fit FitComparison LipschitzRatios SignalComparison average_dictionary compare_fits
-        compare_logits compare_signals detrend dtw encode fit_encoder fit_exponential fit_power
-        fit_stretched_exponential learning_progress lipschitz_ratios local_constants match_codes
-        mutual_information recurrence regimes rolling_mean standardise transform_path
+        compare_logits compare_regimes compare_signals detrend dtw encode fit_encoder
+        fit_exponential fit_power fit_stretched_exponential learning_progress lipschitz_ratios
+        local_constants match_codes mutual_information recurrence regime_table regimes
+        rolling_mean standardise transform_path
     """,
     "geometry": """
         SpectrumOnlyWarning block_matched_control dimension_change feature_dimensionality
@@ -33,9 +34,9 @@ _NAMES = {
     "observables": """
         ActivationPath Commutators ConceptDistances ConceptPlane ConceptTracks
         EmbeddingFrequencies EncoderDynamics FeatureGeometry Fits IntrinsicDimension
-        LayerSimilarity LearningDynamics Lipschitz Projection ReadoutAccuracy ReadoutAttention
-        Regimes SaeProbe Signals StepSimilarity TransformDynamics WordSemantics
-        orientation_across_runs semantics_page
+        LayerSimilarity LearningCoefficient LearningDynamics Lipschitz Projection ReadoutAccuracy
+        ReadoutAttention Regimes SaeProbe Signals StepSimilarity TCAV TransformDynamics
+        WordSemantics orientation_across_runs semantics_page
     """,
     "semantics": """
         Cluster CoarseToFine Coherence ContextWeights MaxMargin NeighbourVectors OrderComparison

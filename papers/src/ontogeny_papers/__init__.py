@@ -7,12 +7,16 @@ PUBLIC = {
     "capture": {
         "capture.context_logits": ["context_logits"],
         "capture.cut_attention": ["cut_attention"],
+        "capture.directional": ["directional_derivatives"],
         "capture.embeddings": [
             "ContextEmbeddings",
             "WordEmbeddings",
             "context_embeddings",
             "word_embeddings",
         ],
+        "capture.random_concepts": ["tcav_against_random"],
+        "capture.targets": ["Target"],
+        "capture.tcav": ["tcav"],
     },
     "concepts": {"concepts.structure": ["Structure", "canonical_form", "structure"]},
     "distances": {
@@ -32,6 +36,7 @@ PUBLIC = {
         "dynamics.mutual_information": ["mutual_information"],
         "dynamics.progress": ["learning_progress"],
         "dynamics.recurrence": ["recurrence"],
+        "dynamics.regime_table": ["compare_regimes", "regime_table"],
         "dynamics.signals": ["SignalComparison", "compare_signals", "standardise"],
         "dynamics.smoothing": ["rolling_mean"],
         "dynamics.transform_path": ["transform_path"],
@@ -71,6 +76,8 @@ PUBLIC = {
         "observables.curves.regimes": ["Regimes"],
         "observables.curves.signals": ["Signals"],
         "observables.frequencies": ["EmbeddingFrequencies"],
+        "observables.labelled.tcav": ["TCAV"],
+        "observables.learning_coefficient": ["LearningCoefficient"],
         "observables.orientation": ["orientation_across_runs"],
         "observables.projection": ["Projection"],
         "observables.readout.accuracy": ["ReadoutAccuracy"],

@@ -10,14 +10,15 @@ import numpy as np
 import xarray as xr
 from torch import nn
 
-from ...capture.loss import resolve_objective
-from ...errors import ArgumentError, check_number
-from ...figures import Section
-from ...inputs import Inputs
-from ...needs import InputSet, Model, Need
-from ...observables.base import Observable, dataset
-from ...quantities import Measured, Quantity
-from ...words.names import Names
+from ontogeny.capture.loss import resolve_objective
+from ontogeny.errors import ArgumentError, check_number
+from ontogeny.figures import Section
+from ontogeny.inputs import Inputs
+from ontogeny.needs import InputSet, Model, Need
+from ontogeny.observables.base import Observable, dataset
+from ontogeny.quantities import Measured, Quantity
+from ontogeny.words.names import Names
+
 from .sampled_losses import sampled_chains
 
 

@@ -11,9 +11,9 @@ import xarray as xr
 
 import ontogeny as og
 from ontogeny.errors import ArgumentError, MissingExtraError
-from ontogeny.features.weights.learning_coefficient import windows
-from ontogeny.features.weights.sampled_losses import Chains
 from ontogeny.observables import LearningCoefficient
+from ontogeny_papers.observables.learning_coefficient import windows
+from ontogeny_papers.observables.sampled_losses import Chains
 
 NOISE = np.random.default_rng(0).normal(size=(4, 40)) * 0.01
 
