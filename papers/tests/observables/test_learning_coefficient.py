@@ -150,7 +150,7 @@ def test_drifting_chains_are_not_accepted_and_unlike_ones_disagree():
 
 def test_without_the_extra_it_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "devinterp.slt.llc", None)
-    with pytest.raises(MissingExtraError, match=r"ontogeny\[llc\]"):
+    with pytest.raises(MissingExtraError, match=r"ontogeny-papers\[llc\]"):
         result()
 
 

@@ -29,7 +29,8 @@ class LearningCoefficient(Observable):
     Weights are drawn around those of the checkpoint by stochastic gradient Langevin dynamics. The
     coefficient is nβ (mean loss of the draws − loss of the checkpoint): half the number of weights
     where the loss is a regular quadratic, and less where it is degenerate. The loss is that of the
-    next token in causal models, and that of the label in classifiers. Needs the extra ``llc``.
+    next token in causal models, and that of the label in classifiers. Needs the extra ``llc`` of
+    ``ontogeny-papers``.
 
     Parameters
     ----------

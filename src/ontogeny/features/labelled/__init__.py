@@ -1,7 +1,6 @@
 """Observables of labelled concepts: their directions, and their influence."""
 
 PUBLIC = {
-    "capture": {"derivatives": ["tcav"], "random_concepts": ["tcav_against_random"]},
     "concepts": {"cav": ["CAV"]},
     "dynamics": {"permutation": ["permutation_test"]},
     "observables": {"accuracy": ["LabelAccuracy"], "directions": ["ConceptDirections"]},
