@@ -79,7 +79,7 @@ def test_a_number_that_is_an_answer_counts_as_one_where_it_is_a_text():
         ({"answers": ["cold"]}, "it has 1 answers to choose from, and needs two"),
         ({"answers": ["cold", "cold "]}, "two of its answers are equal"),
         ({"answers": ["cold", 3]}, "is int, not a text"),
-        ({"answers": None}, "or of another kind"),
+        ({"answers": None}, "its fields do not hold what others of its form do"),
         ({"prompt": " "}, "its 'prompt' is empty"),
     ],
 )
@@ -177,6 +177,15 @@ def test_scores_and_accuracies_of_choices_are_those_of_a_plain_loop(measured):
     assert float(chance.sel(group="more")) == pytest.approx((4 / 2 + 4 / 3) / 8)
 
 
+@pytest.mark.parametrize("kind", ["choices", "answers"])
+def test_every_variable_says_what_it_is_and_numbers_their_units(measured, kind):
+    node = measured[0][kind].to_dataset()
+    assert [name for name, v in node.data_vars.items() if not v.attrs.get("long_name")] == []
+    floats = [name for name, v in node.data_vars.items() if v.dtype.kind == "f"]
+    assert [name for name in floats if not node[name].attrs.get("units")] == []
+    assert node.right.sizes["step"] == 3 and node.attrs["statements"]
+
+
 def test_ranks_of_answers_are_those_of_a_plain_loop(measured):
     result, models, tokenizer, _, texts = measured
     data = result["answers"].sel(step=20)
@@ -190,7 +199,7 @@ def test_ranks_of_answers_are_those_of_a_plain_loop(measured):
         )
         ranks = [1 + int((log_p[i - 1] > log_p[i - 1, ids[i]]).sum()) for i in asked]
         assert int(data["rank"][place]) == max(ranks)
-    assert float(result["answers"].accuracy_chance) == pytest.approx(9 / 12)
+    assert float(result["answers"].accuracy_chance[0]) == pytest.approx(9 / 12)
 
 
 def token_texts(rows, widths, mask_token_id=4):
@@ -208,7 +217,7 @@ def test_answers_that_differ_in_their_last_token_share_a_pass():
     rows = [[1, 9, 12], [1, 9, 30], [1, 9, 12], [1, 9], [1, 9, 7, 2]]
     widths = [[0, 0, 1], [0, 0, 1], [0, 1, 1], [0, 1], [0, 0, 1, 0]]
     scores = token_texts(rows, widths).scores(Predictor(model, "causal"))
-    assert sum(shown) == 3
+    assert shown[-1] == 3 and sum(shown[:-1]) == 2  # two that ask whether it is causal
     for row, width, score in zip(rows, widths, scores, strict=True):
         log_p = log_p_of(model, row)
         loop = sum(float(log_p[i - 1, row[i]]) for i in np.flatnonzero(width))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -16,7 +15,7 @@ from ...quantities import Quantity
 from ...tasks.records import Example, group_of, named, text_of
 from ...words.names import Names
 from .choice_forms import PROMPT, is_choices
-from .examples import OfExamples, accuracy, by_group, names_of, texts_of
+from .examples import OfExamples, accuracy, by_group, commonest, names_of, texts_of
 from .token_texts import TokenTexts
 
 ANSWER = ("answer", "target", "completion")
@@ -105,12 +104,8 @@ class Answers(OfExamples):
         self, examples: Sequence[Example], tokens: TokenTexts, counted: tuple[Any, int]
     ) -> dict[str, Any]:
         """Return the texts, and how common the commonest answer of each group is."""
-        answers, names = ([each.texts[0].strip() for each in examples], [e.group for e in examples])
-        most: dict[str, int] = {}
-        for (name, _), number in Counter(zip(names, answers, strict=True)).items():
-            most[name] = max(number, most.get(name, 0))
-        sizes = Counter(names)
-        share = np.array([most[name] / sizes[name] for name in names])
+        answers = [each.texts[0].strip() for each in examples]
+        share = commonest([each.group for each in examples], answers)
         return {
             "prompt": ("example", texts_of([each.before[0] for each in examples])),
             "answer_text": ("example", texts_of(answers)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -159,6 +160,20 @@ def by_group(state: xr.Dataset, one: str, right: np.ndarray) -> tuple[np.ndarray
     place = np.array([places[each] for each in of_example])
     size = np.bincount(place)
     return texts_of(list(places)), np.bincount(place, right) / size, size
+
+
+def commonest(groups: Sequence[str], answers: Sequence[str]) -> np.ndarray:
+    """Return (n,) the share of the commonest answer of each example's group.
+
+    Examples
+    --------
+    >>> commonest(["a", "a", "b"], ["no", "yes", "no"]).tolist()
+    [0.5, 0.5, 1.0]
+    """
+    most, sizes = dict[str, int](), Counter(groups)
+    for (group, _), number in Counter(zip(groups, answers, strict=True)).items():
+        most[group] = max(number, most.get(group, 0))
+    return np.array([most[group] / sizes[group] for group in groups])
 
 
 def texts_of(values: Sequence[str]) -> np.ndarray:

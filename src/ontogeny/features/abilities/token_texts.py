@@ -172,8 +172,8 @@ def tokenised(
 ) -> tuple[TokenTexts, list[str]]:
     """Return texts as tokens, and for each what is wrong with it, empty where nothing is.
 
-    A causal model reads a token to begin with, unless the tokenizer puts one there: that for the
-    beginning, or else that for the end of a text. So the first token has a score as well.
+    Where the first token has a score, a causal model reads one to begin with: that for the
+    beginning, or else that for the end of a text.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ def _rows(
                 scored &= one.spans[:, 1] > len(at)
             width = _widths(one, text) if masked else np.ones(len(scored), np.int16)
             ids, width = one.ids, np.where(scored, width, 0)
-            if not masked and not one.special[0]:
+            if not masked and width[0]:
                 if begin is None:
                     width[0] = 0
                 else:
