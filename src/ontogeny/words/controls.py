@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import xarray as xr
@@ -59,6 +59,27 @@ def began_trained(nodes: Iterable[xr.Dataset]) -> bool:
         return any(bool(np.any(value)) for value in known)
     runs = (str(run) for node in nodes if "run" in node.coords for run in node["run"].values)
     return any(_kind(run) == "mirrored" for run in runs)
+
+
+def names_against_controls(
+    named: int, concepts: int, controls: Sequence[tuple[int, int | None]]
+) -> str:
+    """Say what the names of concepts in control runs, (named, concepts) each, mean for those here.
+
+    Examples
+    --------
+    >>> names_against_controls(31, 112, [(5, 8), (12, 23)])
+    'more than in any control run, but no larger share of the concepts that can be read'
+    >>> names_against_controls(9, 92, [(10, 99)])
+    'no more than motion gives'
+    """
+    if named <= max((count for count, _ in controls), default=-1):
+        return "no more than motion gives"
+    shares = [count / total for count, total in controls if total]
+    more = "more than in any control run" if controls else ""
+    if named > concepts * max(shares, default=0.0):
+        return more
+    return f"{more}, but no larger share of the concepts that can be read"
 
 
 def _kind(name: str) -> str:

@@ -12,6 +12,7 @@ import xarray as xr
 from ...capture.layer_readout import Readout
 from ...concepts.joint.readout import CheckpointReadout
 from ...observables.base import Reading, Run, by_layer
+from ...words.controls import names_against_controls
 from .described import near, only_of, tidied, vocabulary
 from .describer import Describer, Texts
 from .joint_lives import SET_ASIDE
@@ -128,4 +129,7 @@ def _controls(one: xr.Dataset) -> str:
     counts = np.stack([one.named_control.values, one.n_concepts_control.values])
     known = counts[:, np.isfinite(counts).all(axis=0)].astype(int).T.tolist()
     listed = ", ".join(f"{named} of {count}" for named, count in known)
-    return f" (control runs: {listed})" if known else ", and no control run had concepts"
+    if not known:
+        return ", and no control run had concepts"
+    means = names_against_controls(int(one.named), int(one.n_concepts), known)
+    return f" (control runs: {listed}), {means}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...words.content import Content
-from ...words.controls import began_trained, explained
+from ...words.controls import began_trained, explained, names_against_controls
 from ...words.formats import joined, plural, sentence_start, value_range
 from ...words.landmarks import LossStory, read_loss
 from ...words.loss import (
@@ -132,7 +132,9 @@ def _appeared(content: Content, concepts: Concepts | None) -> Sentence:
         lead = f"{_named_words(concepts)}; motion alone may give as many."
         return Sentence(lead, _listed(concepts))
     lead = f"{_named_words(concepts)}{_in_controls(concepts)}."
-    return Sentence(lead, _listed(concepts))
+    means = names_against_controls(concepts.named, len(concepts.every), controls)
+    share = f"That is {means}. " if "share" in means else ""
+    return Sentence(lead, f"{share}{_listed(concepts)}")
 
 
 def _named_words(concepts: Concepts) -> str:
