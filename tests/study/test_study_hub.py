@@ -273,9 +273,7 @@ def test_controls_of_a_suite_keep_to_the_bound(hub, tmp_path, monkeypatch, worke
     xr.testing.assert_identical(tree["loss"].to_dataset(), free["loss"].to_dataset())
 
 
-def test_four_runs_in_one_folder_with_a_cache_each_share_the_downloads(
-    hub, whole, tmp_path
-):
+def test_four_runs_in_one_folder_with_a_cache_each_share_the_downloads(hub, whole, tmp_path):
     hub.cache = tmp_path / "caches"
     hub.downloads.clear()
     studies = [study(hub.url, hub.cache / str(k)) for k in range(4)]
