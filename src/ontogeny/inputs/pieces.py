@@ -176,8 +176,7 @@ def pieces_of_texts(inputs: Inputs) -> list[str]:
     Parameters
     ----------
     inputs
-        Texts with tokens. Without spans or texts every id is written as its digits, after a space
-        that keeps it apart from the one before.
+        Texts with tokens. Without spans or texts every id is written as its digits.
 
     Returns
     -------
@@ -193,13 +192,13 @@ def pieces_of_texts(inputs: Inputs) -> list[str]:
     Examples
     --------
     >>> pieces_of_texts(Inputs.from_tokens([[2, 0]], vocab_size=4))
-    [' 0', ' 1', ' 2', ' 3']
+    ['0', '1', '2', '3']
     """
     check_type("inputs", inputs, Inputs)
     size = max(inputs.vocab_size or 0, int(inputs.ids.max()) + 1)
     pieces = [str(i) for i in range(size)]
     if inputs.spans is None or inputs.texts is None:
-        return [f" {i}" for i in pieces]
+        return pieces
     forms: dict[int, Counter[str]] = {}
     for text, column in np.argwhere(_first_places(inputs.ids, _alone(inputs))).tolist():
         form = _covered(inputs.texts[text], *inputs.spans[text, column].tolist())

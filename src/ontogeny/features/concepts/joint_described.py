@@ -105,7 +105,17 @@ def with_names(data: xr.Dataset) -> xr.Dataset:
 
 def named_sentences(data: xr.Dataset) -> list[str]:
     """Return one sentence a layer on how many of its concepts have a name."""
-    return list(_sentences(data)) if "named" in data else []
+    return [*_sentences(data), *stand_in_sentence(data)] if "named" in data else []
+
+
+def stand_in_sentence(data: xr.Dataset) -> list[str]:
+    """Say what stands for the untrained model, where none of the kind can be made."""
+    reasons = data["stands_in_because"].values.ravel() if "stands_in_because" in data else ()
+    return [
+        f"Names are judged beside this model with the values of each weight matrix in random "
+        f"order, because {reason.rstrip('.')}."
+        for reason in dict.fromkeys(filter(None, map(str, reasons)))
+    ]
 
 
 def _sentences(data: xr.Dataset) -> Iterator[str]:
