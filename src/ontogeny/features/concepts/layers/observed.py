@@ -77,6 +77,7 @@ class ConceptLayers(OfActivations):
         PresetEntry(
             ("everything",),
             {"layers": "$layers", "max_tokens": "$tokens", "n_concepts": "$latents"},
+            55,
         ),
     )
     kept: ClassVar[tuple[str, ...]] = ("replicates", "concept_tokens")
