@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from .content import Node
-from .formats import plain_text
+from .formats import joined, plain_text, plural, step_text
 
 LEVEL = 0.05
 """Over all groups of the page."""
@@ -41,6 +41,11 @@ class Ability:
     gained: bool
     lost: bool
 
+    @property
+    def has_ngrams(self) -> bool:
+        """Whether it is known what n-grams reach."""
+        return math.isfinite(self.ngrams)
+
 
 def has_abilities(data: xr.Dataset) -> bool:
     """Return whether a node holds groups with an accuracy that was held against chance."""
@@ -68,6 +73,51 @@ def abilities_of(nodes: Sequence[Node]) -> list[Ability]:
         for (node, group), a, c in zip(pairs, above, changed, strict=True)
     ]
     return sorted(some, key=_order)
+
+
+def ability_sentences(abilities: Sequence[Ability], steps: Sequence[int]) -> list[str]:
+    """Say how many groups are above chance at the end, which left it before which, and of n-grams.
+
+    An order is said only where intervals are apart.
+    """
+    if not abilities:
+        return []
+    above = [each for each in abilities if each.above]
+    where = f"At step {steps[-1]:,}," if len(steps) > 1 else "Here"
+    if not above:
+        best = f"the best is {abilities[0].name}, {percent(abilities[0])}"
+        over = f"corrected over {plural(len(abilities), 'group')}"
+        return [f"{where} no group is shown to be above chance, {over}; {best}."]
+    counted = f"{len(above):,} of {plural(len(abilities), 'group')}"
+    verb = "is" if len(above) == 1 else "are"
+    said = [f"{where} {counted} {verb} above chance, corrected over the groups."]
+    said += [f"Best {'is' if len(above) == 1 else 'are'} {_best(above)}.", _order_sentence(above)]
+    alike = [each for each in above if each.ngrams > each.low]
+    if alike:
+        said.append(f"In {len(alike):,} of these, n-grams of the texts are not shown to do worse.")
+    return [text for text in said if text]
+
+
+def percent(ability: Ability) -> str:
+    """Return the accuracy at the end with its interval."""
+    low, high, here = (100 * n for n in (ability.low, ability.high, ability.accuracy))
+    return f"{here:.0f} % ({low:.0f} to {high:.0f})"
+
+
+def _best(above: Sequence[Ability]) -> str:
+    best = sorted(above, key=lambda each: -each.low)[:2]
+    return joined([f"{each.name}, {percent(each)}" for each in best])
+
+
+def _order_sentence(above: Sequence[Ability]) -> str:
+    """Say which group left chance by when, and which others did not before that step."""
+    known = [each for each in above if math.isfinite(each.above_from)]
+    later = [e for e in known if e.above_from_low >= known[0].above_from < e.above_from]
+    if not later:
+        return ""
+    more = f" and {len(later) - 2:,} more" if len(later) > 2 else ""
+    names = ", ".join([e.name for e in later[:2]]) + more
+    return f"{known[0].name} left chance by step {step_text(known[0].above_from)}, before {names}."
 
 
 def _level(p_values: Sequence[float]) -> list[bool]:

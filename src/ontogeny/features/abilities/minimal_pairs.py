@@ -14,6 +14,7 @@ import xarray as xr
 from ...errors import ArgumentError, check_choice
 from ...figures import Figure, Section
 from ...observables.base import Run
+from ...observables.catalogued import PREDICTED, PresetEntry, Presets
 from ...observables.of_predictions import OfPredictions
 from ...quantities import Quantity
 from ...tasks.records import cached_records, digest_of
@@ -72,6 +73,12 @@ class MinimalPairs(OfPredictions):
     question: ClassVar[str] = "Which of two texts does the model find likelier, and since when?"
     price: ClassVar[str] = (
         "one pass over both texts of each pair at each step; of a masked model one for each token"
+    )
+    presets: ClassVar[Presets] = (
+        PresetEntry(("one-model", "everything"), PREDICTED, 15, ("no_english",)),
+        PresetEntry(
+            ("quick", "standard", "fine-tuning"), PREDICTED, 15, ("no_english", "many_passes")
+        ),
     )
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_tokenizer")
     file_arguments: ClassVar[tuple[str, ...]] = ("examples",)
