@@ -29,29 +29,28 @@ def no_english(tokenizer: Any, texts: Sequence[str]) -> str:
     Parameters
     ----------
     tokenizer
-        The run's, None if there is none.
+        The run's.
     texts
         What it is said to read; empty if that is not known.
 
     Examples
     --------
-    >>> no_english(None, ["Der Hund und die Katze liegen in der Sonne."])
-    'there is no tokenizer'
+    >>> from ontogeny.tasks import train_tokenizer
+    >>> tokenizer = train_tokenizer(["Hund und Katze"] * 4, vocab_size=270)
+    >>> no_english(tokenizer, [])
+    'its tokenizer cuts an English word into 5.4 tokens, 3 at most'
     """
-    if tokenizer is None:
-        return "there is no tokenizer"
     try:
         read = tokenize([_SENTENCE], tokenizer, 1024, "right", None)
-    except OntogenyError:
-        return "its tokenizer does not read English words"
+    except OntogenyError as error:
+        return f"its tokenizer does not read English words: {str(error).rstrip('.')}"
     ids = read["ids"][read["mask"] & ~read["special"]]
-    pieces, unknown = len(ids) / len(_SENTENCE.split()), getattr(tokenizer, "unk_token_id", None)
+    pieces = len(ids) / len(_SENTENCE.split())
     if pieces > PIECES:
         return f"its tokenizer cuts an English word into {pieces:.1f} tokens, {PIECES:.0f} at most"
-    if unknown is not None and np.mean(ids == unknown) > _UNKNOWN:
+    if np.mean(ids == getattr(tokenizer, "unk_token_id", None)) > _UNKNOWN:
         return "its tokenizer does not know English words"
     words = [word.strip(".,;:!?\"'()").lower() for text in texts for word in text.split()]
     share = np.mean([word in _COMMON for word in words]) if words else 1.0
-    if share < COMMON_SHARE:
-        return f"only {100 * share:.0f} % of its texts' words are common English ones"
-    return ""
+    few = f"only {100 * share:.0f} % of its texts' words are common English ones"
+    return few if share < COMMON_SHARE else ""

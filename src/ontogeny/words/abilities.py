@@ -12,6 +12,12 @@ import xarray as xr
 from .content import Node
 from .formats import joined, plain_text, plural, step_text
 
+_VARIABLES = {
+    "accuracy": "accuracy_last", "low": "accuracy_last_low", "high": "accuracy_last_high",
+    "first": "accuracy_first", "chance": "accuracy_chance", "ngrams": "accuracy_ngrams",
+    "liking": "liking", "above_from": "above_from", "above_from_low": "above_from_low",
+    "change_low": "change_low", "change_high": "change_high",
+}  # fmt: skip
 LEVEL = 0.05
 """Over all groups of the page."""
 
@@ -32,6 +38,7 @@ class Ability:
     first: float
     chance: float
     ngrams: float
+    liking: float
     controls: tuple[float, ...]
     above: bool
     above_from: float
@@ -41,17 +48,14 @@ class Ability:
     gained: bool
     lost: bool
 
-    @property
-    def has_ngrams(self) -> bool:
-        """Whether it is known what n-grams reach."""
-        return math.isfinite(self.ngrams)
+    def before(self, other: Ability) -> bool:
+        """Return whether it left chance before another did, with intervals that are apart."""
+        return other.above_from_low >= self.above_from < other.above_from < math.inf
 
 
 def has_abilities(data: xr.Dataset) -> bool:
     """Return whether a node holds groups with an accuracy that was held against chance."""
-    return {"accuracy", "p_chance", "above_from"} <= set(data.data_vars) and "run" not in (
-        data.accuracy.dims
-    )
+    return "p_chance" in data and "run" not in data.accuracy.dims
 
 
 def abilities_of(nodes: Sequence[Node]) -> list[Ability]:
@@ -67,9 +71,8 @@ def abilities_of(nodes: Sequence[Node]) -> list[Ability]:
     ]
     above = _level([float(group.p_chance) for _, group in pairs])
     changed = _level([float(group.get("p_change", math.nan)) for _, group in pairs])
-    several = len({node.id for node, _ in pairs}) > 1
     some = [
-        _ability(node, group, bool(a), bool(c), several)
+        _ability(node, group, a, c)
         for (node, group), a, c in zip(pairs, above, changed, strict=True)
     ]
     return sorted(some, key=_order)
@@ -111,13 +114,10 @@ def _best(above: Sequence[Ability]) -> str:
 
 def _order_sentence(above: Sequence[Ability]) -> str:
     """Say which group left chance by when, and which others did not before that step."""
-    known = [each for each in above if math.isfinite(each.above_from)]
-    later = [e for e in known if e.above_from_low >= known[0].above_from < e.above_from]
-    if not later:
-        return ""
-    more = f" and {len(later) - 2:,} more" if len(later) > 2 else ""
-    names = ", ".join([e.name for e in later[:2]]) + more
-    return f"{known[0].name} left chance by step {step_text(known[0].above_from)}, before {names}."
+    first, later = above[0], [each.name for each in above if above[0].before(each)]
+    names = joined(later[:2] + [f"{len(later) - 2:,} more"] * (len(later) > 2))
+    by = step_text(first.above_from)
+    return f"{first.name} left chance by step {by}, before {names}." if later else ""
 
 
 def _level(p_values: Sequence[float]) -> list[bool]:
@@ -131,39 +131,26 @@ def _level(p_values: Sequence[float]) -> list[bool]:
 
 
 def _order(ability: Ability) -> tuple[float, float]:
-    known = ability.above and math.isfinite(ability.above_from)
-    return (ability.above_from if known else math.inf, -ability.accuracy)
+    since = ability.above_from
+    return (since if math.isfinite(since) else math.inf, -ability.accuracy)
 
 
-def _ability(node: Node, group: xr.Dataset, above: bool, changed: bool, several: bool) -> Ability:
-    def number(name: str) -> float:
-        return float(group[name]) if name in group else math.nan
-
-    name = plain_text(group.group.item())
-    accuracy, first = number("accuracy_last"), number("accuracy_first")
-    return Ability(
-        name=f"{name} ({node.title})" if several and name == node.title else name,
-        node=node.id,
-        accuracy=accuracy,
-        low=number("accuracy_last_low"),
-        high=number("accuracy_last_high"),
-        first=first,
-        chance=number("accuracy_chance"),
-        ngrams=number("accuracy_ngrams"),
-        controls=_of_controls(group),
-        above=above,
-        above_from=number("above_from") if above else math.nan,
-        above_from_low=number("above_from_low") if above else math.nan,
-        change_low=number("change_low"),
-        change_high=number("change_high"),
-        gained=changed and accuracy > first and above,
-        lost=changed and accuracy < first and bool(group.get("above_chance_first", False)),
+def _ability(node: Node, group: xr.Dataset, above: bool, changed: bool) -> Ability:
+    known = {field: float(group.get(name, math.nan)) for field, name in _VARIABLES.items()}
+    rose = known["accuracy"] - known["first"]
+    if not above:
+        known["above_from"] = math.nan
+    runs = (
+        group.accuracy_control.transpose("run", "step").values
+        if "accuracy_control" in group
+        else ()
     )
-
-
-def _of_controls(group: xr.Dataset) -> tuple[float, ...]:
-    """Return the accuracy of each control run at its last step."""
-    if "accuracy_control" not in group:
-        return ()
-    runs = group.accuracy_control.transpose("run", "step").values
-    return tuple(float(row[np.isfinite(row)][-1]) for row in runs if np.isfinite(row).any())
+    return Ability(
+        name=plain_text(group.group.item()),
+        node=node.id,
+        controls=tuple(float(run[np.isfinite(run)][-1]) for run in runs if np.isfinite(run).any()),
+        above=above,
+        gained=changed and rose > 0 and above,
+        lost=changed and rose < 0 and bool(group.get("above_chance_first", False)),
+        **known,
+    )

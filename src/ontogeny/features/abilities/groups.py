@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ...figures import Column, Table
 from ...words.formats import joined
 from .changes import group_changes
-from .intervals import LEVEL, GroupCourse, above_chance, course_of
+from .intervals import GroupCourse, above_chance, course_of
 from .pairs import liking
 
 GROUP_NAMES = {
@@ -152,29 +151,6 @@ def _right_from(steps: np.ndarray, right: np.ndarray) -> np.ndarray:
         return np.full(right.shape[1], np.nan)
     lasting = np.logical_and.accumulate(right[::-1], axis=0).sum(axis=0)
     return np.append(steps, np.nan)[len(steps) - lasting]
-
-
-def group_table(data: xr.Dataset) -> Table:
-    """Return the table of groups."""
-    columns = [
-        Column("examples", "examples"),
-        Column("accuracy_first", "first step"),
-        Column("accuracy_last", "last step", interval=("accuracy_last_low", "accuracy_last_high")),
-        *([Column("accuracy_ngrams", "n-grams")] if "accuracy_ngrams" in data else []),
-        *([Column("liking", "liking for words")] if "liking" in data else []),
-        Column("above_from", "above chance from step on"),
-    ]
-    return Table(
-        "groups",
-        "Groups, in the order in which they leave chance",
-        columns=columns,
-        rows="group",
-        caption="A group is above chance where chance gives so many right ones at the last step "
-        f"with less than {100 * LEVEL:.0f} %, corrected over all groups; the step is the one from "
-        "which on it stays so with any such choice of examples. n-grams are those of the study's "
-        "texts. A liking for words is what a model would reach that prefers some words to others "
-        "wherever they stand.",
-    )
 
 
 def group_words(data: xr.Dataset, what: str) -> list[str]:

@@ -37,7 +37,7 @@ from ..texts.example import read_example
 from .live import Live
 from .payload import build_payload, json_script
 from .picture import first_picture
-from .sections import fold_words, of_abilities, parts
+from .sections import fold_words, parts
 
 BEFORE_KINDS = (
     "core", "format", "state", "theme", "tooltip", "library", "panels", "annotations", "view",
@@ -84,7 +84,6 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
         example=example,
         abilities=(able := abilities_of(content.nodes)),
         able=ability_sentences(able, content.steps),
-        able_figures=of_abilities(content.nodes, drawables),
         verdict=overview(content, introduced=first is not None),
         failures=read_failures(content),
         failed_in={node.id: section_failures(content, node) for node in content.nodes},

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...words.abilities import has_abilities
 from ...words.content import Node
 from ...words.formats import joined, plural
 from ...words.sections import mark, section_sentences
@@ -22,20 +21,10 @@ def parts(node: Node, drawables: Sequence[Drawable], drawn_above: bool) -> Parts
     """
     own = [each for each in drawables if each.node is node]
     said = section_sentences(node)
-    if has_abilities(node.dataset):  # its figure stands in the section of all abilities
-        return (said, []), [], [each for each in own if each not in _bearing(node, own)]
     if own and mark(node)[0] == "none" and said:
         return (said[:1], said[1:]), [], own
     lead = [] if drawn_above and node.role == "track" else _bearing(node, own)
     return (said, []), lead, [each for each in own if each not in lead]
-
-
-def of_abilities(nodes: Sequence[Node], drawables: Sequence[Drawable]) -> list[Drawable]:
-    """Return the figure that bears what is said of the abilities of each node."""
-    able = [node for node in nodes if has_abilities(node.dataset)]
-    able.sort(key=lambda node: -node.dataset.sizes["group"])
-    owns = ([each for each in drawables if each.node is node] for node in able)
-    return [each for node, own in zip(able, owns, strict=True) for each in _bearing(node, own)]
 
 
 def _bearing(node: Node, own: list[Drawable]) -> list[Drawable]:
