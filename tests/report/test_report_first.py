@@ -15,6 +15,7 @@ from ontogeny.report.concepts.lives import line_names
 from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.report.page.html import render_page
 from ontogeny.words.content import read_content
+from ontogeny.words.overview import overview
 
 CLAIMS = re.compile(
     r"It learned|predicts better|Control runs do not"
@@ -338,3 +339,16 @@ def test_the_page_keeps_its_verdict_behind_the_first_screen():
     assert page.words.index("It learned word frequencies first") < page.words.index(
         "Loss was learned"
     )
+
+
+@pytest.mark.parametrize("of", [first, lambda tree: overview(read_content(tree))])
+def test_a_certain_finding_on_the_first_or_last_step_stands_in_the_headline(of):
+    tree = made.learned()
+    before, (start, middle, *_, end) = of(tree).heading, map(int, made.STEPS)
+    copies = examples.finding([start, end], "they hold the same weights")
+    inside = examples.finding([middle], "this is one step in between")
+    perhaps = examples.finding([end], "this is far", "suspected")
+    tree.attrs["findings"] = json.dumps([inside, perhaps])
+    assert of(tree).heading == before
+    tree.attrs["findings"] = json.dumps([inside, copies])
+    assert of(tree).heading == f"{before}; but they hold the same weights"

@@ -76,7 +76,7 @@ def overview(content: Content, introduced: bool = False) -> Overview:
         *_weight_change(content.rows),
     )
     return Overview(
-        heading,
+        heading + content.doubted,
         lead,
         details,
         learned=sum(row.learned for row in fair),

@@ -72,17 +72,20 @@ def _of_one_model(content: Content, loss: LossStory | None) -> FirstScreen | Non
         return None
     ahead = [of_one_model(loss)] if loss else []
     title = one_model_heading(loss) if loss else "One model; its loss was not measured"
+    title += content.doubted
     return FirstScreen(title, (*ahead, *sentences)[:6], numbers_of_one(content, loss), None, None)
 
 
 def heading(content: Content, loss: LossStory | None, concepts: Concepts | None) -> str:
     """Return the heading from landmarks in their order, or what there is instead of them."""
-    return _without_loss(content, concepts) if loss is None else loss_heading(loss, content.steps)
+    if loss is not None:
+        return loss_heading(loss, content.steps) + content.doubted
+    return _without_loss(content, concepts)
 
 
 def _without_loss(content: Content, concepts: Concepts | None) -> str:
     if concepts is not None and concepts.with_name and not _performance(content):
-        return f"{_named_words(concepts)}; the loss was not measured"
+        return f"{_named_words(concepts)}; the loss was not measured{content.doubted}"
     return overview(content).heading
 
 
