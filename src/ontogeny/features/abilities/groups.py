@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ...figures import Figure, Heatmap
 from ...words.formats import joined
 from .changes import group_changes
 from .intervals import GroupCourse, above_chance, course_of
@@ -34,6 +35,7 @@ GROUP_NAMES = {
 """What is said of each group, beside its accuracy."""
 
 _NAMED = 3
+_CURVES = 6
 
 
 def with_courses(
@@ -151,6 +153,14 @@ def _right_from(steps: np.ndarray, right: np.ndarray) -> np.ndarray:
         return np.full(right.shape[1], np.nan)
     lasting = np.logical_and.accumulate(right[::-1], axis=0).sum(axis=0)
     return np.append(steps, np.nan)[len(steps) - lasting]
+
+
+def group_figures(data: xr.Dataset) -> list[Figure]:
+    """Return a map of the groups over the steps, where they are too many for curves."""
+    if data.sizes.get("group", 0) <= _CURVES or data.sizes["step"] < 2:
+        return []
+    title = "Share that is right, groups in the order in which they leave chance"
+    return [Heatmap("groups", title, value="accuracy", y="group")]
 
 
 def group_words(data: xr.Dataset, what: str) -> list[str]:

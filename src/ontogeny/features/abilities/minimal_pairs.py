@@ -12,14 +12,14 @@ import numpy as np
 import xarray as xr
 
 from ...errors import ArgumentError, check_choice
-from ...figures import Section
+from ...figures import Figure, Section
 from ...observables.base import Run
 from ...observables.catalogued import PREDICTED, PresetEntry, Presets
 from ...observables.of_predictions import OfPredictions
 from ...quantities import Quantity
 from ...tasks.records import cached_records, digest_of
 from ...words.names import Names
-from .groups import GROUP_NAMES, group_words, with_courses
+from .groups import GROUP_NAMES, group_figures, group_words, with_courses
 from .ngrams import ORDER, ngram_scores
 from .pairs import Pair, contrasts, is_pairs, pairs_of, said_of
 from .token_texts import TokenTexts, tokenised
@@ -231,6 +231,10 @@ class MinimalPairs(OfPredictions):
         right = _right(apart)
         half = np.full(data.sizes["pair"], 0.5)
         return with_courses(data, right, data.group_of_pair, half, data.right_ngrams)
+
+    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+        """Return a map of many groups."""
+        return group_figures(data)
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return which groups left chance, and what was left out."""
