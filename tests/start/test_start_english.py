@@ -28,7 +28,7 @@ def test_english_is_known_by_pieces_of_words_and_by_texts(english):
     assert "common English ones" in no_english(english, [GERMAN])
     assert "cuts an English word" in no_english(train_tokenizer([GERMAN] * 4, 300), [])
     letters = train_tokenizer([ENGLISH], vocab_size=261)
-    assert "cuts an English word into 5.4" in no_english(letters, [ENGLISH])
+    assert "cuts an English word into 5.5" in no_english(letters, [ENGLISH])
 
 
 def kinds_of(preset, **facts):
