@@ -46,12 +46,14 @@ def help_(
     ] = None,
 ) -> None:
     """Explain an observable, extractor or distance."""
-    from ..errors import check_choice
-
     if kind is None:
         typer.echo("ontogeny --help lists the commands, ontogeny COMMAND --help their options, and")
         typer.echo("ontogeny list the observables; ontogeny help KIND explains one of these.")
         return
+    from ..errors import check_choice
+    from ..observables.registry import require_installed
+
+    require_installed(kind)
     check_choice("kind", kind, _all_names())
     described = _observable_help if kind in _observables() else _function_help
     typer.echo("\n".join(described(kind)))
