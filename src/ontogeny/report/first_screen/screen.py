@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...words.abilities import abilities_of, ability_sentences
 from ...words.content import Content
-from ...words.controls import explained
+from ...words.controls import began_trained, explained, names_against_controls
 from ...words.formats import joined, plural, sentence_start, value_range
 from ...words.landmarks import LossStory, read_loss
 from ...words.loss import (
@@ -147,7 +147,9 @@ def _appeared(content: Content, concepts: Concepts | None) -> Sentence:
         lead = f"{_named_words(concepts)}; motion alone may give as many."
         return Sentence(lead, _listed(concepts))
     lead = f"{_named_words(concepts)}{_in_controls(concepts)}."
-    return Sentence(lead, _listed(concepts))
+    means = names_against_controls(concepts.named, len(concepts.every), controls)
+    share = f"That is {means}. " if "share" in means else ""
+    return Sentence(lead, f"{share}{_listed(concepts)}")
 
 
 def _named_words(concepts: Concepts) -> str:
@@ -216,9 +218,10 @@ def _control_lead(content: Content, loss: LossStory | None) -> str:
     if row is not None and row.controls:
         if row.learned:
             return "Control runs do not learn to predict."
-        if not row.controlled:
+        began = began_trained(node.dataset for node in content.nodes)
+        if not row.controlled and not began:
             return "There are too few control runs to compare with."
-        if row.outside:
+        if row.outside and not began:
             return f"In every control run the loss did worse. {undecided(row)}".strip()
         return "The loss is not shown to do better than in control runs."
     compared = [row for row in counted_rows(content.rows) if row.controlled]
