@@ -40,7 +40,7 @@ def test_files_of_pairs_become_one_observable_and_are_said(run, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"text": "a", "label": 1}', "has the fields text, label; allowed are .*; minimal pairs"),
+        ('{"text": "a", "label": 1}', "has the fields text, label; allowed are minimal pairs"),
         ("", "holds no example"),
     ],
 )

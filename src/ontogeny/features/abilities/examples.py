@@ -18,7 +18,7 @@ from ...observables.of_predictions import OfPredictions
 from ...quantities import Quantity
 from ...tasks.records import Example, cached_records, digest_of, read_examples, some_of
 from ...words.names import Names
-from .groups import GROUP_NAMES, group_table, group_words, with_courses
+from .groups import GROUP_NAMES, group_figures, group_words, with_courses
 from .ngrams import ORDER
 from .token_texts import TokenTexts, tokenised
 
@@ -122,8 +122,8 @@ class OfExamples(OfPredictions):
         return with_courses(data, right, group, chance, data.get("right_ngrams"), self.one)
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
-        """Return the groups as a table."""
-        return [group_table(data)] if "above_from" in data else []
+        """Return a map of many groups."""
+        return group_figures(data)
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return which groups left chance, and what was left out."""

@@ -12,6 +12,7 @@ import xarray as xr
 
 from ...errors import check_choice
 from ...figures import Section
+from ...observables.catalogued import PREDICTED, PresetEntry, Presets
 from ...quantities import Quantity
 from ...tasks.records import Example
 from ...words.names import Names
@@ -67,6 +68,12 @@ class MinimalPairs(OfExamples):
     question: ClassVar[str] = "Which of two texts does the model find likelier, and since when?"
     one: ClassVar[str] = "pair"
     measured: ClassVar[str] = "score_right"
+    presets: ClassVar[Presets] = (
+        PresetEntry(("one-model", "everything"), PREDICTED, 15, ("no_english",)),
+        PresetEntry(
+            ("quick", "standard", "fine-tuning"), PREDICTED, 15, ("no_english", "many_passes")
+        ),
+    )
     form: ClassVar[str] = "minimal pairs"
     fields_of_form: ClassVar[str] = "right and wrong, or sentence_good and sentence_bad"
     kept: ClassVar[tuple[str, ...]] = (
