@@ -4,7 +4,7 @@ If it learned nothing of them, its answers know no label: exchanged among the te
 well. One pass gives all exchanges, and no control run is needed. But an answer that knows no label
 still follows some feature of the texts, which goes with the labels by luck. That luck does not
 shrink with more texts: random heads on a pretrained model of language (SmolLM2-135M) have a
-standard deviation of .035 on sentiments. So the last accuracy must also exceed, by the noise of
+standard deviation of .04 on 872 sentiments. So the last accuracy must also exceed, by the noise of
 texts and by `LUCK`, what exchanged labels give; control runs refine it, but their harm does not
 count.
 """
@@ -23,7 +23,7 @@ from ...units import Units
 DRAWS = 999
 LEVEL = 0.01
 """By which the first checkpoint is said to know the labels; verdicts are corrected over a page."""
-LUCK, COUNT = 0.035, 4
+LUCK, COUNT = 0.04, 4
 """Standard deviation of the luck of answers, and as how many control runs it counts."""
 
 VARIABLES = {
