@@ -10,8 +10,8 @@ from .errors import MissingExtraError
 INSTALL = "pip install 'ontogeny[papers]'"
 _NAMES = {
     "capture": """
-        ContextEmbeddings WordEmbeddings context_embeddings context_logits cut_attention
-        word_embeddings
+        ContextEmbeddings Target WordEmbeddings context_embeddings context_logits cut_attention
+        directional_derivatives tcav tcav_against_random word_embeddings
     """,
     "concepts": """
         Structure canonical_form structure
@@ -21,9 +21,10 @@ _NAMES = {
     """,
     "dynamics": """
         Fit FitComparison LipschitzRatios SignalComparison average_dictionary compare_fits
-        compare_logits compare_signals detrend dtw encode fit_encoder fit_exponential fit_power
-        fit_stretched_exponential learning_progress lipschitz_ratios local_constants match_codes
-        mutual_information recurrence regimes rolling_mean standardise transform_path
+        compare_logits compare_regimes compare_signals detrend dtw encode fit_encoder
+        fit_exponential fit_power fit_stretched_exponential learning_progress lipschitz_ratios
+        local_constants match_codes mutual_information recurrence regime_table regimes
+        rolling_mean standardise transform_path
     """,
     "geometry": """
         SpectrumOnlyWarning block_matched_control dimension_change feature_dimensionality
@@ -33,18 +34,19 @@ _NAMES = {
     "observables": """
         ActivationPath Commutators ConceptDistances ConceptPlane ConceptTracks
         EmbeddingFrequencies EncoderDynamics FeatureGeometry Fits IntrinsicDimension
-        LayerSimilarity LearningDynamics Lipschitz Projection ReadoutAccuracy ReadoutAttention
-        Regimes SaeProbe Signals StepSimilarity TransformDynamics WordSemantics
-        orientation_across_runs semantics_page
+        LayerSimilarity LearningCoefficient LearningDynamics Lipschitz Projection ReadoutAccuracy
+        ReadoutAttention Regimes SaeProbe Signals StepSimilarity TCAV TransformDynamics
+        WordSemantics orientation_across_runs semantics_page
     """,
     "semantics": """
         Cluster CoarseToFine Coherence ContextWeights MaxMargin NeighbourVectors OrderComparison
         PredictedOrder Score SignatureLift StepImbalance closed_form coarse_before_fine coherence
         compare_order context_weights embedding_concepts factor_limits half_times
-        leading_directions learning_order loss_growth_rates max_margin_logits most_clusters
-        neighbour_vectors orthant_coherence predicted_order refinement_tree ridge_path
-        signature_lift spectral_clusters step_imbalance subspace_overlap support_confusion
-        support_from_pairs train_ufm word_classes
+        leading_directions learning_order load_support loss_growth_rates max_margin_logits
+        most_clusters neighbour_vectors orthant_coherence orthants predicted_order refinement_tree
+        ridge_path save_support shuffled_next_words signature_lift spectral_clusters
+        step_imbalance subspace_overlap support_confusion support_from_pairs train_ufm
+        word_classes
     """,
     "updates": """
         GradientField commutator commutators pair_statistics

@@ -13,9 +13,9 @@ import numpy as np
 
 from ontogeny.concepts import CAV
 from ontogeny.features.labelled.concept_directions import LabelledRows, fit_direction
-from ontogeny.features.labelled.random_concepts import RandomConcepts, _tested
 from ontogeny.inputs import stratified_split
 from ontogeny.units import Units
+from ontogeny_papers.capture.random_concepts import RandomConcepts, _tested
 
 CAV_ = CAV(solver="mean-difference", intercept=True)
 

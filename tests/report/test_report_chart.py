@@ -135,6 +135,20 @@ def test_half_way_mark_lies_at_its_step_with_its_interval():
     assert "100 (10–1,000)" in "".join(row.itertext())
 
 
+def test_another_run_in_the_folder_is_a_break_before_its_first_step():
+    tree = examples.developing_tree()
+    at, step = 3, int(examples.STEPS[3])
+    seam = examples.finding([step], "another run") | {"kind": "restart"}
+    tree.attrs["findings"] = json.dumps([seam])
+    content, drawing, root = drawn(tree)
+    left, width, low, high = drawing.plot
+    between = np.mean(StepScale(content.steps).positions(examples.STEPS[at - 1 : at + 1]))
+    (line,) = (p for p in parts(root, "path") if p.get("class") == "restart")
+    place = float(re.match(r"M([\d.]+)", line.get("d")).group(1))
+    assert place == pytest.approx(left + width * (between - low) / (high - low), abs=0.06)
+    assert "Another run" in "".join(line.itertext())
+
+
 def test_loss_findings_and_boundaries_are_on_the_step_axis():
     tree = examples.developing_tree()
     tree.attrs["boundaries"] = json.dumps([32, {"step": 500, "low": 450}])

@@ -15,6 +15,7 @@ from ontogeny.report.concepts.lives import line_names
 from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.report.page.html import render_page
 from ontogeny.words.content import read_content
+from ontogeny.words.overview import overview
 
 CLAIMS = re.compile(
     r"It learned|predicts better|Control runs do not"
@@ -153,6 +154,15 @@ def test_a_run_like_its_controls_did_no_better():
     assert screen.sentences[1].lead == "No more concepts got a name than in control runs."
     assert screen.sentences[1].text.startswith("4 of 22 concepts got a name (in controls 6–8")
     assert screen.sentences[2].lead == "The loss is not shown to do better than in control runs."
+
+
+def test_a_smaller_share_of_named_concepts_than_in_control_runs_is_said():
+    node = made.joint_concepts(named=6, control=(2, 1))
+    few = xr.full_like(node.n_concepts_control, 3)
+    node = node.assign(n_concepts_control=few)
+    appeared = first(made.tree({"loss": made.loss_story(), "joint-concepts": node})).sentences[1]
+    assert appeared.lead == "12 of 22 concepts got a name (in controls 2–4 of 6)."
+    assert appeared.text.startswith("That is more than in any control run, but no larger share of")
 
 
 @pytest.mark.parametrize(("layers", "named"), [(1, 1), (1, 3), (2, 12)])
@@ -338,3 +348,16 @@ def test_the_page_keeps_its_verdict_behind_the_first_screen():
     assert page.words.index("It learned word frequencies first") < page.words.index(
         "Loss was learned"
     )
+
+
+@pytest.mark.parametrize("of", [first, lambda tree: overview(read_content(tree))])
+def test_a_certain_finding_on_the_first_or_last_step_stands_in_the_headline(of):
+    tree = made.learned()
+    before, (start, middle, *_, end) = of(tree).heading, map(int, made.STEPS)
+    copies = examples.finding([start, end], "they hold the same weights")
+    inside = examples.finding([middle], "this is one step in between")
+    perhaps = examples.finding([end], "this is far", "suspected")
+    tree.attrs["findings"] = json.dumps([inside, perhaps])
+    assert of(tree).heading == before
+    tree.attrs["findings"] = json.dumps([inside, copies])
+    assert of(tree).heading == f"{before}; but they hold the same weights"

@@ -98,7 +98,10 @@ def test_runs_that_were_judged_at_different_levels_are_told_apart(change_levels)
     with pytest.raises(ArgumentError, match=r"levels .*: α = 0.01 in 'a'; α = 0.05 in 'b'"):
         og.compare(runs)
     both = og.compare(runs, allow=["settings"])
-    assert "levels of the tests differ" in both.attrs["problems"] and "α" not in both["runs"].attrs["section"]
+    assert (
+        "levels of the tests differ" in both.attrs["problems"]
+        and "α" not in both["runs"].attrs["section"]
+    )
 
 
 def test_what_a_study_merges_states_its_levels():

@@ -11,7 +11,7 @@ import torch
 from ontogeny import semantics
 from ontogeny._papers import of_papers
 from ontogeny.errors import ArgumentError, OntogenyError
-from ontogeny.features.wordspace.orthant import signatures
+from ontogeny.features.wordspace.concepts import signatures
 from ontogeny_papers.observables.words import views as semantics_views
 
 TEXT = "to go to see a cat to run a dog to go by a cat . " * 4

@@ -2,7 +2,6 @@
 
 from .._exports import exported_names, exporter
 from .blocks import match_blocks, weight_block
-from .directional import directional_derivatives
 from .families import family_of
 from .invariance import check_batch_invariance
 from .layer_readout import readout, written
@@ -10,16 +9,13 @@ from .layers import list_layers, match_layers
 from .reading import ModelSource, modules_read, read
 from .settings import ReadingSettings
 from .shortcuts import activations, attention_entropy, losses
-from .targets import Target
 
 __all__ = [
     "ModelSource",
     "ReadingSettings",
-    "Target",
     "activations",
     "attention_entropy",
     "check_batch_invariance",
-    "directional_derivatives",
     "family_of",
     "list_layers",
     "losses",

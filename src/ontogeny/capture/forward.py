@@ -42,6 +42,19 @@ def quiet(model: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
+def frozen(model: nn.Module) -> Iterator[None]:
+    """Let no parameter require a gradient meanwhile: a graph then starts at what is added."""
+    before = {p: p.requires_grad for p in model.parameters()}
+    try:
+        for parameter in before:
+            parameter.requires_grad_(False)
+        yield
+    finally:
+        for parameter, required in before.items():
+            parameter.requires_grad_(required)
+
+
+@contextmanager
 def eager_attention(model: nn.Module) -> Iterator[None]:
     """Let a transformers model compute its attention maps explicitly, then restore its kernel.
 

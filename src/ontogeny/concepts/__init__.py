@@ -9,7 +9,7 @@ from .._exports import exported_names, exporter
 from .base import Extractor
 from .convex import ConvexNMF
 from .ica import ICA
-from .joint import JointDictionary
+from .joint import JointDictionary, concept_changes
 from .kmeans import KMeans
 from .nonnegative import NMF, SemiNMF
 from .registry import make, names
@@ -30,6 +30,7 @@ __all__ = [
     "SVD",
     "SemiNMF",
     "SparsePCA",
+    "concept_changes",
     "make",
     "names",
     *exported_names("concepts"),

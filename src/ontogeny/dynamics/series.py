@@ -111,16 +111,3 @@ def checked_series(
             f"{name} must be one series ({len(steps)},); its shape is {series.shape}."
         )
     return checked_values(series, len(steps), reference_index)
-
-
-def checked_table(
-    name: str, values: ArrayLike, steps: np.ndarray, reference_index: int | None
-) -> np.ndarray:
-    """Return a copy of one series (T,), or of K series (T, K), as a table (T, K)."""
-    table = numbers(name, values)
-    if table.ndim not in (1, 2) or len(table) != len(steps) or not table.size:
-        raise ArgumentError(
-            f"{name} must have shape ({len(steps)},) or ({len(steps)}, series), one row for each "
-            f"step; its shape is {table.shape}."
-        )
-    return checked_values(table.T, len(steps), reference_index).T.reshape(len(steps), -1)

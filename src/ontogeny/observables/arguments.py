@@ -137,24 +137,6 @@ def check_wholes(name: str, values: Sequence[int], *, minimum: int = 1, fewest: 
         raise ArgumentError(f"{name} must not hold a number twice; got {values!r}.")
 
 
-def check_labels(name: str, values: Mapping[str, Any]) -> None:
-    """Check a table of one label for each of some dimensions.
-
-    Raises
-    ------
-    ArgumentError
-        If a label is neither text nor a number.
-
-    Examples
-    --------
-    >>> check_labels("select", {"distance": "procrustes", "head": 3})
-    """
-    for dim, label in values.items():
-        number = isinstance(label, int | float) and math.isfinite(label)
-        if not number and not (isinstance(label, str) and label):
-            raise ArgumentError(f"{name}[{dim!r}] must be text or a number; got {label!r}.")
-
-
 def check_node(name: str, value: str) -> None:
     """Check what is to be, or to be found under, the name of a node.
 

@@ -15,7 +15,7 @@ from ..study.file import make_sources
 from ..summary.learning import MIRRORED
 from ..tasks import read_labelled
 from ..trajectory import Trajectory
-from ..trajectory.audit import configuration as differing
+from ..trajectory.audit import early as early_findings
 from ..trajectory.audit.weight_values import is_initialisation
 from .examples import examples_of
 from .presets import FINE_TUNING, ONE_MODEL, Preset, fitted, preset_named
@@ -141,8 +141,8 @@ def propose(
     content = with_sets({**content, "observables": []}, early)
     chosen, inputs = make_sources(content, folder)
     before(chosen)
-    # From headers, before anything is computed; the audit of the result says the same.
-    found = [] if is_repository(wishes.source) else differing(list(chosen))
+    # Before anything is computed; the audit of the result says the same.
+    found = [] if is_repository(wishes.source) else early_findings(list(chosen))
     lines = [*run.lines(), *(f"audit: {finding.message}" for finding in found)]
     if _begins_trained(chosen, wishes.source) and not any("controls." in each for each in early):
         content["controls"] |= {"kind": MIRRORED, "count": 2 * preset.controls}

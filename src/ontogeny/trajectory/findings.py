@@ -20,8 +20,8 @@ class Finding:
     kind
         Of weights: ``"unreadable"``, ``"identical"``, ``"shared-shard"``, ``"exchanged"``,
         ``"mislabelled"``, ``"altered"``, ``"non-finite"``, ``"frozen"``, ``"far"``, ``"order"``,
-        ``"initialisation"``, ``"loss"``. Of the rest: ``"configuration"``, ``"tokenizer"``,
-        ``"missing"``, ``"ambiguous"``, ``"mixed"``, ``"unnumbered"``,
+        ``"initialisation"``, ``"restart"``, ``"loss"``. Of the rest: ``"configuration"``,
+        ``"tokenizer"``, ``"missing"``, ``"ambiguous"``, ``"mixed"``, ``"unnumbered"``,
         ``"duplicate-dropped"``, ``"incomplete"``, ``"temporary"``.
     certainty
         ``"certain"`` where bytes, names or a written schedule prove it, else ``"suspected"``.

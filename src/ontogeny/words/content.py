@@ -43,6 +43,10 @@ class Node:
     rows: Sequence[Row]
 
 
+DAMAGE = ("identical", "shared-shard", "exchanged", "mislabelled", "altered", "non-finite")
+"""Findings that are certain, and make all differences from a step meaningless."""
+
+
 @dataclass(frozen=True)
 class Finding:
     """One finding of the audit."""
@@ -104,6 +108,14 @@ class Content:
     def one_model(self) -> bool:
         """Whether there is one checkpoint, and so no time axis."""
         return len(self.steps) == 1 and not self.headline
+
+    @property
+    def doubted(self) -> str:
+        """How a heading ends where the first or last checkpoint is proved to be no such step."""
+        ends = {*self.steps[:1], *self.steps[-1:]}
+        certain = [f for f in self.findings if f.kind in DAMAGE and f.certainty == "certain"]
+        doubts = [f for f in certain if ends & {*f.steps}]
+        return f"; but {doubts[0].message}" if doubts else ""
 
     @property
     def rows(self) -> list[Row]:

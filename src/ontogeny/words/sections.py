@@ -57,7 +57,8 @@ def _standing(rows: Sequence[Row]) -> str:
         sum(getattr(row, name) for row in rows) for name in ("learned", "beyond", "changed")
     )
     if not any(row.controlled for row in rows):
-        return f"{changed:,} {of} changed{'; no control was run' if changed else ''}"
+        why = "its control runs cannot judge it" if rows[0].controls else "no control was run"
+        return f"{changed:,} {of} changed{f'; {why}' if changed else ''}"
     if learned:
         return f"{learned:,} {of} learned"
     if beyond:

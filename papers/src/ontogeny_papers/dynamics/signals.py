@@ -9,20 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
-from ontogeny.dynamics.series import (
-    RESOLUTION,
-    checked_steps,
-    checked_table,
-    checked_values,
-    numbers,
-)
+from ontogeny.dynamics.series import RESOLUTION, checked_steps, checked_values, numbers
 from ontogeny.errors import ArgumentError
 
 from .mutual_information import mutual_information
 from .shared_structure import FREE, shared_structure, structure_p
 from .smoothing import rolling_mean
 from .surrogates import random_factors
-from .trends import FEWEST_FOR_A_TREND, NEIGHBOURS, detrend, neighbour_residuals
+from .trends import FEWEST_FOR_A_TREND, NEIGHBOURS, checked_table, detrend, neighbour_residuals
 from .warping import dtw
 
 SLOW_SURROGATES = 99

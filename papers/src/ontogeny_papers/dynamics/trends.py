@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ontogeny.dynamics.series import checked_steps, checked_values
+from ontogeny.dynamics.series import checked_steps, checked_values, numbers
 from ontogeny.errors import ArgumentError, NonFiniteError
 
 FEWEST_FOR_A_TREND = 10
@@ -171,3 +171,16 @@ def _smoothing_grid(roughness: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return smoothing parameters, growing, and the degrees of freedom that each leaves."""
     smoothing = np.geomspace(1e-4 / roughness[-1], 1e3 / roughness[2], 200)
     return smoothing, (1 / (1 + smoothing[:, None] * roughness)).sum(axis=1)
+
+
+def checked_table(
+    name: str, values: ArrayLike, steps: np.ndarray, reference_index: int | None
+) -> np.ndarray:
+    """Return a copy of one series (T,), or of K series (T, K), as a table (T, K)."""
+    table = numbers(name, values)
+    if table.ndim not in (1, 2) or len(table) != len(steps) or not table.size:
+        raise ArgumentError(
+            f"{name} must have shape ({len(steps)},) or ({len(steps)}, series), one row for each "
+            f"step; its shape is {table.shape}."
+        )
+    return checked_values(table.T, len(steps), reference_index).T.reshape(len(steps), -1)

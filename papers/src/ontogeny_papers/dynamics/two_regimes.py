@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import t
 
-from ontogeny.dynamics.series import checked_steps, checked_table
+from ontogeny.dynamics.series import checked_steps
 from ontogeny.errors import ArgumentError
 
 from .regime_search import RegimeSearch
+from .trends import checked_table
 
 FEWEST_RESIDUALS = 5
 NAN = float("nan")

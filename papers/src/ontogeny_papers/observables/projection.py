@@ -9,14 +9,16 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 import xarray as xr
+from torch import Tensor
 
 from ontogeny import geometry
 from ontogeny.capture.blocks import WeightBlock
 from ontogeny.errors import ArgumentError, CheckpointError, NonFiniteError, check_whole
-from ontogeny.features.weights.norms import block_values, parameter_blocks
+from ontogeny.features.weights.norms import parameter_blocks
 from ontogeny.figures import Section
 from ontogeny.observables.base import Run
 from ontogeny.quantities import Quantity
+from ontogeny.trajectory.weights import TensorReader
 from ontogeny.words.names import Names
 
 from ..geometry.projection import BlockEnergies
@@ -337,3 +339,16 @@ def _statements(data: xr.Dataset, k: int) -> list[str]:
         much = "less" if high < 1 else "more"
         verdict = f"commutators lie {much} in these directions than gradients do"
     return [held, f"Commutator over gradient: {low:.2f} to {high:.2f} (95 %): {verdict}."]
+
+
+def block_values(block: WeightBlock, tensors: Mapping[str, Tensor]) -> Tensor:
+    """Return the entries of `block` in `tensors`, as a vector.
+
+    Examples
+    --------
+    >>> model = torch.nn.Linear(3, 2)
+    >>> block = parameter_blocks(model, "weight")["weight"]
+    >>> block_values(block, dict(model.named_parameters())).shape
+    torch.Size([6])
+    """
+    return block.rows(TensorReader(tensors), 0, block.shape[0]).reshape(-1)

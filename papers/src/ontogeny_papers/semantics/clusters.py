@@ -10,7 +10,8 @@ from sklearn.cluster import KMeans
 
 from ontogeny.errors import ArgumentError, check_choice, check_flag, check_whole
 from ontogeny.features.wordspace.concepts import ConceptBasis
-from ontogeny.features.wordspace.orthant import checked_dims, named
+
+from .orthant import checked_dims, named
 
 
 @dataclass(frozen=True, eq=False)

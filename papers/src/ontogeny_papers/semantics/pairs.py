@@ -9,10 +9,10 @@ import numpy as np
 from scipy import sparse
 
 from ontogeny.errors import ArgumentError, check_whole
-from ontogeny.features.wordspace.concepts import ConceptBasis, values_of
-from ontogeny.features.wordspace.orthant import checked_dims, signatures
+from ontogeny.features.wordspace.concepts import ConceptBasis, signatures, values_of
 from ontogeny.features.wordspace.support import Support
 
+from .orthant import checked_dims
 from .scores import Score, random_rotation
 
 # One orthant of words and one of contexts for each signature: 4^12 numbers at most.

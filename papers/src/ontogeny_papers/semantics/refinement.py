@@ -9,7 +9,8 @@ import numpy as np
 
 from ontogeny.errors import ArgumentError
 from ontogeny.features.wordspace.concepts import ConceptBasis
-from ontogeny.features.wordspace.orthant import Orthant, checked_dims, orthants
+
+from .orthant import Orthant, checked_dims, orthants
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,10 +11,10 @@ from sklearn.metrics import adjusted_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
 from ontogeny.errors import ArgumentError, check_iterable, check_texts, check_type, check_whole
-from ontogeny.features.wordspace.concepts import ConceptBasis
-from ontogeny.features.wordspace.orthant import checked_dims, signatures
+from ontogeny.features.wordspace.concepts import ConceptBasis, signatures
 
 from .neighbours import NeighbourVectors, mean_similarity
+from .orthant import checked_dims
 
 
 @dataclass(frozen=True, eq=False)

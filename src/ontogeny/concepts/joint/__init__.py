@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from .changes import ConceptChanges, concept_changes
 from .dictionary import JointDictionary
 from .intervals import BirthIntervals
 from .lives import Lives
 from .presence import Presence
 from .runs import StaleDictionaryWarning
 
-__all__ = ["BirthIntervals", "JointDictionary", "Lives", "Presence", "StaleDictionaryWarning"]
+__all__ = [
+    "BirthIntervals",
+    "ConceptChanges",
+    "JointDictionary",
+    "Lives",
+    "Presence",
+    "StaleDictionaryWarning",
+    "concept_changes",
+]

@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from ...figures import Column, Table
+from .changes import group_changes
 from .intervals import LEVEL, GroupCourse, above_chance, course_of
 from .pairs import liking
 
@@ -22,6 +23,11 @@ GROUP_NAMES = {
     "liking": ("accuracy that a fixed liking for words would reach", "1"),
     "p_chance": ("p-value of the last step against chance", "1"),
     "above_chance": ("above chance at the last step, corrected over groups", ""),
+    "above_chance_first": ("above chance at the first step, corrected over groups", ""),
+    "change_low": ("change from first to last step, lower end", "1"),
+    "change_high": ("change from first to last step, upper end", "1"),
+    "p_change": ("p-value of no change, by the sign test of examples that turned", "1"),
+    "right": ("whether the example is right", "1"),
     "above_from": ("step from which on it stays above chance", "steps"),
     "above_from_low": ("last step before which it is not above chance", "steps"),
 }
@@ -70,7 +76,9 @@ def with_courses(
         numbers.append((len(members), likes, level, float(chance[members].mean())))
     found = _variables(courses, np.array(numbers, dtype=float), steps)
     ends = _ends(data.accuracy.transpose("step", "group").values, courses)
-    data = data.assign({**found, **ends, "right_from": (dim, _right_from(steps, right))})
+    of_examples = {"right": (("step", dim), right), "right_from": (dim, _right_from(steps, right))}
+    data = data.assign({**found, **ends, **of_examples})
+    data = data.assign(_changes(data, right))
     after = np.where(data.above_chance.values, data.above_from.values, np.inf)
     last = -data.accuracy_last.values
     return data.isel(group=np.lexsort((last, np.nan_to_num(after, nan=np.inf))))
@@ -117,6 +125,22 @@ def _ends(accuracy: np.ndarray, courses: Sequence[GroupCourse]) -> dict[str, Any
         "accuracy_last_low": ("group", np.array([c.low[last] for c in courses])),
         "accuracy_last_high": ("group", np.array([c.high[last] for c in courses])),
     }
+
+
+def _changes(data: xr.Dataset, right: np.ndarray) -> dict[str, Any]:
+    """Return how sure the change of each group is from the first to the last step measured."""
+    measured = np.flatnonzero(np.isfinite(right).all(axis=1))
+    if len(measured) < 2:
+        return {}
+    first, last = (data.isel(step=int(place)) for place in measured[[0, -1]])
+    changes = group_changes(first, last)
+    numbers = {
+        "change_low": [c.low for c in changes],
+        "change_high": [c.high for c in changes],
+        "p_change": [c.p_uncorrected for c in changes],
+        "above_chance_first": [c.above_before for c in changes],
+    }
+    return {name: ("group", np.array(values)) for name, values in numbers.items()}
 
 
 def _right_from(steps: np.ndarray, right: np.ndarray) -> np.ndarray:

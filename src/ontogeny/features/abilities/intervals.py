@@ -74,8 +74,10 @@ def course_of(
     first = right[known][:1] if known.any() else right[:1]
     blocks = _blocks(1.0 - right, 1.0 - chance)
     found = crossing(steps, *blocks)
-    p_value = _p_value(mean[known][-1:], count[known][-1:], float(chance.mean()))
-    return GroupCourse(low, high, _floor(right - first, contrast), p_value, found.high, found.low)
+    last = right[known][-1] if known.any() else right[-1]
+    p_value = chance_p_value(last, contrast, float(chance.mean()))
+    floor = change_floor(right - first, contrast)
+    return GroupCourse(low, high, floor, p_value, found.high, found.low)
 
 
 def effective_count(right: np.ndarray, contrast: np.ndarray) -> np.ndarray:
@@ -106,8 +108,8 @@ def _clustered_variance(values: np.ndarray, contrast: np.ndarray) -> np.ndarray:
     return correction * (sums**2).sum(axis=1) / values.shape[1] ** 2
 
 
-def _floor(change: np.ndarray, contrast: np.ndarray) -> np.ndarray:
-    """Return (T,) the noise of a change: binomial of the examples that turned, at least one."""
+def change_floor(change: np.ndarray, contrast: np.ndarray) -> np.ndarray:
+    """Return (T,) the noise of a change (T, n): binomial of those that turned, at least one."""
     number = change.shape[1]
     # Half an example each way: without it a group in which all turn alike would have no noise.
     spread = (change**2).sum(axis=1) + 1.0 - change.sum(axis=1) ** 2 / number
@@ -115,14 +117,38 @@ def _floor(change: np.ndarray, contrast: np.ndarray) -> np.ndarray:
     return Z * np.sqrt(variance)
 
 
-def _p_value(share: np.ndarray, count: np.ndarray, chance: float) -> float:
-    """Return how likely chance gives so large a share, by the binomial distribution."""
+def chance_p_value(right: np.ndarray, contrast: np.ndarray, chance: float) -> float:
+    """Return how likely chance gives as many right ones of (n,), by the binomial distribution."""
     from scipy.stats import binom
 
-    if not len(share):
+    share, count = right.mean(), effective_count(right[None], contrast)[0]
+    if not np.isfinite(share):
         return float("nan")
-    number = int(np.floor(count[0]))
-    return float(binom.sf(int(np.floor(share[0] * number + 1e-9)) - 1, number, chance))
+    number = int(np.floor(count))
+    return float(binom.sf(int(np.floor(share * number + 1e-9)) - 1, number, chance))
+
+
+def change_p_value(change: np.ndarray, contrast: np.ndarray) -> float:
+    """Return the p-value of no change (n,), by the sign test of the examples that turned.
+
+    Examples that set the same words against each other count as so many as their spread shows.
+
+    Examples
+    --------
+    >>> change_p_value(np.array([1, 1, 1, 1, 0, 0]), np.arange(6))
+    0.125
+    """
+    from scipy.stats import binom
+
+    if not np.isfinite(change).all():
+        return float("nan")
+    up, down = change[change > 0].sum(), -change[change < 0].sum()
+    alone = change.var() / max(len(change) - 1, 1)
+    together = _clustered_variance(change[None], contrast)[0]
+    effect = max(1.0, together / alone) if alone > 0 else 1.0
+    number, fewer = (up + down) / effect, min(up, down) / effect
+    p_one = binom.cdf(np.ceil(fewer - 1e-9), np.floor(number + 1e-9), 0.5)
+    return float(min(1.0, 2 * p_one))
 
 
 def above_chance(p_values: np.ndarray) -> np.ndarray:

@@ -15,8 +15,7 @@ from torch import Tensor, nn
 from ...capture.activation import sampled_rows
 from ...capture.causality import check_causal
 from ...capture.collect import Collector, feed
-from ...capture.directional import frozen
-from ...capture.forward import check_fits, quiet
+from ...capture.forward import check_fits, frozen, quiet
 from ...capture.gradients import GradientReading
 from ...capture.loss import LossCollector, resolve_objective
 from ...capture.predicted import next_tokens

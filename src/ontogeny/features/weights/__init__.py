@@ -21,7 +21,6 @@ PUBLIC = {
         ],
     },
     "observables": {
-        "learning_coefficient": ["LearningCoefficient"],
         "norms": ["WeightNorms"],
         "orientation": ["Orientation"],
         "rank": ["WeightRank"],

@@ -53,19 +53,6 @@ def parameter_blocks(model: nn.Module, patterns: str | Sequence[str]) -> dict[st
     return {name: weight_block(reader, name, known) for name in matched}
 
 
-def block_values(block: WeightBlock, tensors: Mapping[str, Tensor]) -> Tensor:
-    """Return the entries of `block` in `tensors`, as a vector.
-
-    Examples
-    --------
-    >>> model = nn.Linear(3, 2)
-    >>> block = parameter_blocks(model, "weight")["weight"]
-    >>> block_values(block, dict(model.named_parameters())).shape
-    torch.Size([6])
-    """
-    return block.rows(TensorReader(tensors), 0, block.shape[0]).reshape(-1)
-
-
 @dataclass(frozen=True, eq=False)
 class _OnDevice(Mapping[str, Tensor]):
     """Weight matrices by name; those of files are put on the device when they are asked for."""

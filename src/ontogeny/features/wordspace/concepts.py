@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ...arrays import Array, matrix, to_numpy
+from ...arrays import Array, is_array, matrix, to_numpy
 from ...errors import ArgumentError, NonFiniteError, check_choice, check_whole
 from .centred_svd import METHODS, centred_svd
 from .support import Support
+
+MOST_DIMS = 62
+"""Signs of a row are numbered in 64 bits."""
 
 _SOURCES = {"S": "support matrix", "P": "matrix of conditional probabilities"}
 
@@ -196,3 +199,29 @@ def _weights(weights: Any, support: Any, m: int) -> np.ndarray:
             f"weights must be {m} finite numbers of at least 0; got shape {given.shape}."
         )
     return given
+
+
+def signatures(vectors: np.ndarray) -> np.ndarray:
+    """Return one number for the signs of each row of `vectors` (n, p): bit i is set if negative.
+
+    Zero counts as positive; a word with a zero is neutral.
+
+    Raises
+    ------
+    ArgumentError
+        If there are more than 62 columns.
+
+    Examples
+    --------
+    >>> signatures(np.array([[0.5, -1.0], [-0.1, -2.0], [1.0, 1.0]])).tolist()
+    [2, 3, 0]
+    """
+    if not is_array(vectors) or vectors.ndim != 2:
+        kind = f"shape {tuple(vectors.shape)}" if is_array(vectors) else type(vectors).__name__
+        raise ArgumentError(f"vectors must be an array of shape (n, p); got {kind}.")
+    if not np.isfinite(vectors).all():
+        raise NonFiniteError("vectors hold NaN or infinite values, which have no sign.")
+    p = vectors.shape[1]
+    if p > MOST_DIMS:
+        raise ArgumentError(f"dims must name at most {MOST_DIMS} concepts; got {p}.")
+    return (vectors < 0) @ (1 << np.arange(p, dtype=np.int64))

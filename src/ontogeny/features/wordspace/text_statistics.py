@@ -20,10 +20,9 @@ from ...quantities import Measured, Quantity
 from ...words.names import Names
 from ...words.one_model import is_one_model
 from .class_costs import ClassCosts, as_frequent, renamings
-from .concepts import svd_concepts
+from .concepts import signatures, svd_concepts
 from .contexts import corpus_support
 from .order import first_crossing
-from .orthant import signatures
 
 _DEEPEST = 8
 _GAINS = {
@@ -154,9 +153,7 @@ class TextStatistics(OfPredictions):
         reading = run.reading(run.reference_step)
         model, inputs = (reading[need] for need in self.needs())
         lengths = (2, 4) if model.masked else (1, 3)
-        corpus = corpus_support(
-            inputs, None, model.masked, self.vocab_size, self.n_contexts, lengths
-        )
+        corpus = corpus_support(inputs, model.masked, self.vocab_size, self.n_contexts, lengths)
         basis = svd_concepts(corpus.support, self.depth)
         often = np.maximum(np.asarray(corpus.support.counts.sum(axis=1)).ravel(), 0.5)
         groups = as_frequent(often)

@@ -35,6 +35,9 @@ class Drawing:
     notices: tuple[str, ...]
 
 
+BREAKS = ("restart", "configuration")
+"""Findings that say that another run, or another model, may begin at a step."""
+
 MARGIN = 20
 """Around a chart that stands alone."""
 
@@ -87,6 +90,7 @@ def lay_chart(
     canvas.behind(behind, lambda: canvas.in_view("intervals", guides))
     with _unspoken(canvas, links):
         canvas.on_axes(lambda: _boundaries(canvas, content.boundaries, top))
+        canvas.on_axes(lambda: _breaks(canvas, content, top))
         if content.track is not None:
             draw_track(canvas, content.track)
         bottom = canvas.y + 8
@@ -113,6 +117,15 @@ def _boundaries(canvas: Canvas, marks: Sequence[RegimeMark], top: float) -> None
         if spread:
             ends = [(canvas.x_of_step(end), top) for end in (mark.low, mark.high)]
             canvas.lines("boundary-interval", [ends])
+
+
+def _breaks(canvas: Canvas, content: Content, top: float) -> None:
+    """Draw a line through all rows before each step at which another run may begin."""
+    for finding in content.findings:
+        if finding.kind in BREAKS and finding.steps and finding.steps[0] in content.steps[1:]:
+            at = list(content.steps).index(finding.steps[0])
+            x = sum(canvas.x_of_step(step) for step in content.steps[at - 1 : at + 1]) / 2
+            canvas.lines("restart", [[(x, top), (x, canvas.y)]], sentence_start(finding.message))
 
 
 def _wrapped(canvas: Canvas, title: str, style: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...words.content import Content
-from ...words.controls import explained
+from ...words.controls import began_trained, explained, names_against_controls
 from ...words.formats import joined, plural, sentence_start, value_range
 from ...words.landmarks import LossStory, read_loss
 from ...words.loss import (
@@ -69,17 +69,20 @@ def _of_one_model(content: Content, loss: LossStory | None) -> FirstScreen | Non
         return None
     ahead = [of_one_model(loss)] if loss else []
     title = one_model_heading(loss) if loss else "One model; its loss was not measured"
+    title += content.doubted
     return FirstScreen(title, (*ahead, *sentences)[:6], numbers_of_one(content, loss), None, None)
 
 
 def heading(content: Content, loss: LossStory | None, concepts: Concepts | None) -> str:
     """Return the heading from landmarks in their order, or what there is instead of them."""
-    return _without_loss(content, concepts) if loss is None else loss_heading(loss, content.steps)
+    if loss is not None:
+        return loss_heading(loss, content.steps) + content.doubted
+    return _without_loss(content, concepts)
 
 
 def _without_loss(content: Content, concepts: Concepts | None) -> str:
     if concepts is not None and concepts.with_name and not _performance(content):
-        return f"{_named_words(concepts)}; the loss was not measured"
+        return f"{_named_words(concepts)}; the loss was not measured{content.doubted}"
     return overview(content).heading
 
 
@@ -132,7 +135,9 @@ def _appeared(content: Content, concepts: Concepts | None) -> Sentence:
         lead = f"{_named_words(concepts)}; motion alone may give as many."
         return Sentence(lead, _listed(concepts))
     lead = f"{_named_words(concepts)}{_in_controls(concepts)}."
-    return Sentence(lead, _listed(concepts))
+    means = names_against_controls(concepts.named, len(concepts.every), controls)
+    share = f"That is {means}. " if "share" in means else ""
+    return Sentence(lead, f"{share}{_listed(concepts)}")
 
 
 def _named_words(concepts: Concepts) -> str:
@@ -201,9 +206,10 @@ def _control_lead(content: Content, loss: LossStory | None) -> str:
     if row is not None and row.controls:
         if row.learned:
             return "Control runs do not learn to predict."
-        if not row.controlled:
+        began = began_trained(node.dataset for node in content.nodes)
+        if not row.controlled and not began:
             return "There are too few control runs to compare with."
-        if row.outside:
+        if row.outside and not began:
             return f"In every control run the loss did worse. {undecided(row)}".strip()
         return "The loss is not shown to do better than in control runs."
     compared = [row for row in counted_rows(content.rows) if row.controlled]

@@ -19,9 +19,10 @@ from .digests import configuration, identical, never_moving, non_finite, resolve
 from .loss_values import losses
 from .missing_steps import holes, left_behind, missing
 from .notes import misplaced
+from .restarts import restarts
 from .weight_values import numbers
 
-__all__ = ["audit", "configuration", "holes", "resolve"]
+__all__ = ["audit", "early", "holes", "resolve"]
 
 
 def audit(
@@ -50,7 +51,7 @@ def audit(
         found.extend(check(checkpoints))
     found.extend(misplaced(folder, checkpoints, recorded))
     here = [c for c in checkpoints if c.is_downloaded]
-    for check in (non_finite, numbers):
+    for check in (non_finite, restarts, numbers):
         found.extend(check(here))
     found.extend(losses(folder, checkpoints))
     for check in (configuration, tokenizer):
@@ -58,6 +59,11 @@ def audit(
     found.extend(missing(catalogue, reach))
     found.extend(left_behind(catalogue))
     return Findings(found)
+
+
+def early(checkpoints: Sequence[Checkpoint]) -> list[Finding]:
+    """Return what headers and a few matrices say, before anything is computed: several runs."""
+    return [*configuration(checkpoints), *restarts(checkpoints)]
 
 
 def _readable(checkpoints: Sequence[Checkpoint]) -> tuple[list[Checkpoint], list[Finding]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import shlex
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from ...errors import CheckpointError, check_choice
 from ..checkpoint import Checkpoint
@@ -15,7 +16,7 @@ from ..weights.configuration import changes
 from ..weights.digests import non_finite as non_finite_names
 from ..weights.digests import shard_digests
 
-_MOST = 5  # checkpoints that a remedy names
+_MOST = 20  # checkpoints that a remedy names
 
 
 def duplicate_groups(checkpoints: Sequence[Checkpoint]) -> list[tuple[int, ...]]:
@@ -96,21 +97,26 @@ def configuration(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
         if old is not None and new is not None and old != new:
             names = sorted(name for name in old | new if old.get(name) != new.get(name))
             text = f"name, shape or dtype changes at step {after.step} in {some(names)}"
-            text += _remedy(checkpoints, after)
+            text += remedy(_by_signature(checkpoints))
             yield Finding("configuration", "certain", (after.step,), text)
 
 
-def _remedy(checkpoints: Sequence[Checkpoint], seam: Checkpoint) -> str:
-    """Return how the shorter part of two runs in one folder is left out."""
-    parts = (
-        [c for c in checkpoints if c.step < seam.step],
-        [c for c in checkpoints if c.step >= seam.step],
-    )
-    shorter = min(parts, key=len)
-    if any(c.path is None or c.source is not None for c in shorter) or len(shorter) > _MOST:
+def remedy(runs: Sequence[Sequence[Checkpoint]]) -> str:
+    """Return how all runs in one folder but the longest are left out."""
+    rest = [c for c in chain(*runs) if c not in max(runs, key=len)]
+    if any(c.path is None or c.source is not None for c in rest) or not 0 < len(rest) <= _MOST:
         return ""
-    options = " ".join(f"--exclude {shlex.quote(c.label)}" for c in shorter)
-    return f"; if these are two runs, leave one out: {options}"
+    options = " ".join(f"--exclude {shlex.quote(c.label)}" for c in rest)
+    return f"; if these are {len(runs)} runs, leave one out: {options}".replace(
+        " 2 runs", " two runs"
+    )
+
+
+def _by_signature(checkpoints: Sequence[Checkpoint]) -> list[list[Checkpoint]]:
+    groups: dict[object, list[Checkpoint]] = {}
+    for checkpoint in checkpoints:
+        groups.setdefault(str(_signature(checkpoint)), []).append(checkpoint)
+    return list(groups.values())
 
 
 def never_moving(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:

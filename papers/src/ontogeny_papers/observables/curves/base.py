@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -13,7 +14,7 @@ import xarray as xr
 from ontogeny.errors import ArgumentError, suggestion
 from ontogeny.figures.attachment import extend
 from ontogeny.needs import Need
-from ontogeny.observables.arguments import check_labels, check_node
+from ontogeny.observables.arguments import check_node
 from ontogeny.observables.base import Observable
 from ontogeny.observables.catalogued import SECONDS
 from ontogeny.summary.noise import MEASURABLE, Z, reference_index
@@ -254,3 +255,21 @@ def short(step: float) -> str:
     ('12,000', '3.5')
     """
     return f"{step:,.0f}" if step >= 10 or float(step).is_integer() else f"{step:.1f}"
+
+
+def check_labels(name: str, values: Mapping[str, Any]) -> None:
+    """Check a table of one label for each of some dimensions.
+
+    Raises
+    ------
+    ArgumentError
+        If a label is neither text nor a number.
+
+    Examples
+    --------
+    >>> check_labels("select", {"distance": "procrustes", "head": 3})
+    """
+    for dim, label in values.items():
+        number = isinstance(label, int | float) and math.isfinite(label)
+        if not number and not (isinstance(label, str) and label):
+            raise ArgumentError(f"{name}[{dim!r}] must be text or a number; got {label!r}.")

@@ -12,7 +12,7 @@ import xarray as xr
 from ontogeny.dynamics import holm
 from ontogeny.errors import ArgumentError, check_whole
 from ontogeny.figures import Curves, Figure, Scatter, Section
-from ontogeny.observables.arguments import check_labels, check_node
+from ontogeny.observables.arguments import check_node
 from ontogeny.summary import NumberTable
 from ontogeny.summary.noise import MEASURABLE
 from ontogeny.words.names import Names
@@ -21,7 +21,7 @@ from ...dynamics.shared_structure import FREE
 from ...dynamics.signals import SignalComparison, compare_signals, standardise
 from ...dynamics.smoothing import rolling_mean
 from ...dynamics.trends import FEWEST_FOR_A_TREND
-from .base import WHOLE_MODEL, OfCurve, curve_reference, curves_of
+from .base import WHOLE_MODEL, OfCurve, check_labels, curve_reference, curves_of
 
 _AROUND = "around the trends"
 _CORRELATIONS = NumberTable(

@@ -14,7 +14,7 @@ from torch import nn
 
 from ontogeny.capture.loss import resolve_objective
 from ontogeny.errors import ArgumentError, check_choice, check_whole
-from ontogeny.features.wordspace.contexts import corpus_support, support_state
+from ontogeny.features.wordspace.contexts import corpus_support, next_word
 from ontogeny.features.wordspace.support import checked_lengths
 from ontogeny.figures import Figure, Section
 from ontogeny.needs import InputSet, Model, Need
@@ -24,6 +24,8 @@ from ontogeny.words.names import Names
 
 from ...capture.context_logits import context_logits
 from ...semantics.subspaces import leading_directions, subspace_overlap
+from ...semantics.support_file import load_support
+from ...semantics.support_state import support_state
 from .figures import QUANTITIES, SECTION, figures, sentences
 from .series import followed, order_of_learning, overlap_bands
 
@@ -146,14 +148,16 @@ class WordSemantics(Observable):
         reading = run.reading(run.reference_step)
         inputs = None if self.support is not None else reading[InputSet(self.on)]
         masked = resolve_objective(reading[Model()], self.objective) == "masked"
-        corpus = corpus_support(
-            inputs,
-            self.support,
-            masked,
-            self.vocab_size,
-            self.n_contexts,
-            self.lengths or ((2, 4) if masked else (2, 6)),
-        )
+        if self.support is None:
+            lengths = self.lengths or ((2, 4) if masked else (2, 6))
+            corpus = corpus_support(inputs, masked, self.vocab_size, self.n_contexts, lengths)
+        elif masked:
+            raise ArgumentError(
+                "support holds next words, and this model predicts masked ones; give the corpus "
+                "as an input set."
+            )
+        else:
+            corpus = next_word(load_support(self.support))
         state = support_state(corpus, self.n_concepts, self.n_draws, self.random_state)
         if not masked:
             return state

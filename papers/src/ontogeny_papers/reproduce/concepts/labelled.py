@@ -13,10 +13,10 @@ import xarray as xr
 
 from ontogeny import dynamics
 from ontogeny.features.labelled.directions import ConceptDirections
-from ontogeny.features.labelled.tcav import TCAV
 from ontogeny.inputs import Inputs
 from ontogeny.trajectory import Trajectory
 
+from ...observables.labelled.tcav import TCAV
 from ..evidence import LEVEL, Found, more_often, short, unanimous
 from ..recipe import Materials
 from ..verdicts import Verdict

@@ -10,8 +10,7 @@ import numpy as np
 from scipy.stats import ortho_group
 
 from ontogeny import semantics
-from ontogeny.features.wordspace.concepts import ConceptBasis
-from ontogeny.features.wordspace.orthant import signatures
+from ontogeny.features.wordspace.concepts import ConceptBasis, signatures
 
 from .. import tasks
 from ..evidence import LEVEL

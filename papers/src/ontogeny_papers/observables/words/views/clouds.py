@@ -10,11 +10,11 @@ import xarray as xr
 
 from ontogeny import semantics
 from ontogeny.errors import ArgumentError, check_iterable, check_type, check_whole
-from ontogeny.features.wordspace.orthant import Orthant
 from ontogeny.features.wordspace.support import Support
 from ontogeny.figures import Section, Words, attach
 from ontogeny.figures.words import show_token
 
+from ....semantics.orthant import Orthant
 from ....semantics.refinement import RefinementTree
 from .words import SOURCE
 

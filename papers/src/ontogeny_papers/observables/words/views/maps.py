@@ -10,8 +10,7 @@ import numpy as np
 import xarray as xr
 
 from ontogeny.errors import ArgumentError, check_flag, check_type, check_whole
-from ontogeny.features.wordspace.concepts import ConceptBasis
-from ontogeny.features.wordspace.orthant import signatures
+from ontogeny.features.wordspace.concepts import ConceptBasis, signatures
 from ontogeny.figures import Curves, Heatmap, Scatter, Section, attach
 
 from .words import SOURCE, labels_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from ...figures import Figure, Heatmap, Section
-from .base import LEVEL
+from ontogeny.features.labelled.base import LEVEL
+from ontogeny.figures import Figure, Heatmap, Section
 
 
 def significant(data: xr.Dataset) -> list[str]:

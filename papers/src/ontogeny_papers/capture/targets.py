@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..errors import ArgumentError, check_choice
-from ..inputs import Inputs
-from ..inputs.batches import Batch
-from .causality import check_causal
-from .logits import LogitRows, logits_of
-from .loss import resolve_objective
-from .predicted import next_tokens
+from ontogeny.capture.causality import check_causal
+from ontogeny.capture.logits import LogitRows, logits_of
+from ontogeny.capture.loss import resolve_objective
+from ontogeny.capture.predicted import next_tokens
+from ontogeny.errors import ArgumentError, check_choice
+from ontogeny.inputs import Inputs
+from ontogeny.inputs.batches import Batch
 
 OBJECTIVES = ("auto", "masked", "causal", "class")
 QUANTITIES = ("logit", "log-probability")

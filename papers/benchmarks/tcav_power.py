@@ -1,8 +1,8 @@
 """How often tests of TCAV find planted concepts, and how often ones that are not there.
 
-    python benchmarks/tcav_power.py
+    python papers/benchmarks/tcav_power.py
 
-Prints shares called significant at 5 %: the numbers of docs/guides/supervised-concepts.md.
+Prints shares called significant at 5 %: the numbers of papers/docs/guides/tcav.md.
 """
 
 import numpy as np

@@ -8,19 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import is_array
-from ...errors import (
-    ArgumentError,
-    NonFiniteError,
-    check_flag,
-    check_iterable,
-    check_number,
-    check_type,
-)
-from .concepts import ConceptBasis
-
-# Signatures are numbered in 64 bits.
-MOST_DIMS = 62
+from ontogeny.errors import ArgumentError, check_flag, check_iterable, check_number, check_type
+from ontogeny.features.wordspace.concepts import ConceptBasis, signatures
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,32 +57,6 @@ class Orthant:
     def __repr__(self) -> str:
         shown = " ".join(map(str, self.words[:8]))
         return f"Orthant({self.name}, {len(self.words)} words: {shown})"
-
-
-def signatures(vectors: np.ndarray) -> np.ndarray:
-    """Return one number for the signs of each row of `vectors` (n, p): bit i is set if negative.
-
-    Zero counts as positive; a word with a zero is neutral.
-
-    Raises
-    ------
-    ArgumentError
-        If there are more than 62 columns.
-
-    Examples
-    --------
-    >>> signatures(np.array([[0.5, -1.0], [-0.1, -2.0], [1.0, 1.0]])).tolist()
-    [2, 3, 0]
-    """
-    if not is_array(vectors) or vectors.ndim != 2:
-        kind = f"shape {tuple(vectors.shape)}" if is_array(vectors) else type(vectors).__name__
-        raise ArgumentError(f"vectors must be an array of shape (n, p); got {kind}.")
-    if not np.isfinite(vectors).all():
-        raise NonFiniteError("vectors hold NaN or infinite values, which have no sign.")
-    p = vectors.shape[1]
-    if p > MOST_DIMS:
-        raise ArgumentError(f"dims must name at most {MOST_DIMS} concepts; got {p}.")
-    return (vectors < 0) @ (1 << np.arange(p, dtype=np.int64))
 
 
 def orthants(

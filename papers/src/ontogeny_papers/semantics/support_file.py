@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from ...errors import ArgumentError, check_type
-from .support import ContextWords, Support
+from ontogeny.errors import ArgumentError, check_type
+from ontogeny.features.wordspace.support import ContextWords, Support
 
 _PARTS = ("data", "indices", "indptr", "shape", "words", "word_ids", "contexts")
 

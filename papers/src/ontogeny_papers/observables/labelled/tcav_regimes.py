@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from ...errors import ArgumentError
-from ...figures import Column, Footer, Pair, Table
-from .regime_table import regime_table
+from ontogeny.errors import ArgumentError
+from ontogeny.figures import Column, Footer, Pair, Table
+
+from ...dynamics.regime_table import regime_table
 
 Window = tuple[float, float]
 _WINDOWS = ("early", "late")

@@ -11,9 +11,9 @@ import xarray as xr
 
 import ontogeny as og
 from ontogeny.errors import ArgumentError, MissingExtraError
-from ontogeny.features.weights.learning_coefficient import windows
-from ontogeny.features.weights.sampled_losses import Chains
 from ontogeny.observables import LearningCoefficient
+from ontogeny_papers.observables.learning_coefficient import windows
+from ontogeny_papers.observables.sampled_losses import Chains
 
 NOISE = np.random.default_rng(0).normal(size=(4, 40)) * 0.01
 
@@ -150,7 +150,7 @@ def test_drifting_chains_are_not_accepted_and_unlike_ones_disagree():
 
 def test_without_the_extra_it_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "devinterp.slt.llc", None)
-    with pytest.raises(MissingExtraError, match=r"ontogeny\[llc\]"):
+    with pytest.raises(MissingExtraError, match=r"ontogeny-papers\[llc\]"):
         result()
 
 

@@ -9,20 +9,27 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ...capture import Target
-from ...capture.targets import OBJECTIVES, QUANTITIES
-from ...errors import ArgumentError, check_choice, check_whole
-from ...figures import Figure, Section
-from ...figures.attachment import extend
-from ...needs import Gradients, Need
-from ...observables.base import Reading, by_layer
-from ...quantities import Quantity
-from ...units import Units
-from ...words.names import Names
-from .base import JUDGED, LabelledConcepts, chance_band, judged, text_units, texts_of
-from .concept_directions import ConceptDirection, LabelledRows
-from .derivatives import ALONG_OF, EVALUATED, check_influence, concept_scores, evaluated
-from .random_concepts import RandomConcepts
+from ontogeny.errors import ArgumentError, check_choice, check_whole
+from ontogeny.features.labelled.base import (
+    JUDGED,
+    LabelledConcepts,
+    chance_band,
+    judged,
+    text_units,
+    texts_of,
+)
+from ontogeny.features.labelled.concept_directions import ConceptDirection, LabelledRows
+from ontogeny.figures import Figure, Section
+from ontogeny.figures.attachment import extend
+from ontogeny.needs import Gradients, Need
+from ontogeny.observables.base import Reading, by_layer
+from ontogeny.quantities import Quantity
+from ontogeny.units import Units
+from ontogeny.words.names import Names
+
+from ...capture.random_concepts import RandomConcepts
+from ...capture.targets import OBJECTIVES, QUANTITIES, Target
+from ...capture.tcav import ALONG_OF, EVALUATED, check_influence, concept_scores, evaluated
 from .tcav_figures import section, significance_maps, significant
 from .tcav_regimes import regime_tables
 

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from ...errors import ArgumentError
+from ontogeny.errors import ArgumentError
 
 Window = tuple[float, float]
 

@@ -9,18 +9,23 @@ import xarray as xr
 from sklearn.base import clone
 from torch import nn
 
-from ...capture.directional import directional_derivatives
-from ...capture.reading import read
-from ...capture.settings import ReadingSettings
-from ...capture.targets import Target
-from ...dynamics.shares import wilson_interval
-from ...errors import ArgumentError, check_choice
-from ...inputs import Inputs
-from ...needs import Activations
-from ...units import Units
-from .cav import CAV
-from .concept_directions import ConceptDirection, LabelledRows, fit_direction
-from .permutation import permutation_test
+from ontogeny.capture.reading import read
+from ontogeny.capture.settings import ReadingSettings
+from ontogeny.dynamics.shares import wilson_interval
+from ontogeny.errors import ArgumentError, check_choice
+from ontogeny.features.labelled.cav import CAV
+from ontogeny.features.labelled.concept_directions import (
+    ConceptDirection,
+    LabelledRows,
+    fit_direction,
+)
+from ontogeny.features.labelled.permutation import permutation_test
+from ontogeny.inputs import Inputs
+from ontogeny.needs import Activations
+from ontogeny.units import Units
+
+from .directional import directional_derivatives
+from .targets import Target
 
 EVALUATED = ("positive", "all")
 ALONG_OF = {"mean": "all", "last": "last", "cls": "cls"}

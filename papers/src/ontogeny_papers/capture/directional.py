@@ -17,13 +17,14 @@ import torch
 import xarray as xr
 from torch import Tensor, nn
 
-from ..arrays import to_numpy
-from ..errors import ArgumentError, NonFiniteError, check_choice
-from ..inputs import Inputs
-from .forward import check_fits, device_of, quiet, run
-from .layers import match_layers
-from .settings import ReadingSettings
-from .sites import changed
+from ontogeny.arrays import to_numpy
+from ontogeny.capture.forward import check_fits, device_of, frozen, quiet, run
+from ontogeny.capture.layers import match_layers
+from ontogeny.capture.settings import ReadingSettings
+from ontogeny.capture.sites import changed
+from ontogeny.errors import ArgumentError, NonFiniteError, check_choice
+from ontogeny.inputs import Inputs
+
 from .targets import Target, Targets
 
 ALONG = ("all", "last", "cls", "target")
@@ -230,16 +231,3 @@ class _Shifts:
             grads = tuple(torch.zeros_like(zero) for zero in zeros)
         arrays = (gradient.detach().double().cpu().numpy() for gradient in grads)
         return dict(zip(self._vectors, arrays, strict=True))
-
-
-@contextmanager
-def frozen(model: nn.Module) -> Iterator[None]:
-    """Let no parameter require a gradient meanwhile: the graph then starts at the first shift."""
-    before = {p: p.requires_grad for p in model.parameters()}
-    try:
-        for parameter in before:
-            parameter.requires_grad_(False)
-        yield
-    finally:
-        for parameter, required in before.items():
-            parameter.requires_grad_(required)

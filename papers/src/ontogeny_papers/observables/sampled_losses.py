@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from ...capture.forward import device_of
-from ...errors import MissingExtraError
+from ontogeny.capture.forward import device_of
+from ontogeny.errors import MissingExtraError
 
 DRIFT = 0.2  # of the coefficient: a larger change within the draws that count is no equilibrium
 
@@ -123,7 +123,7 @@ def sampled_chains(
     except ImportError:
         raise MissingExtraError(
             "the local learning coefficient is sampled by devinterp, which is not installed: "
-            "pip install 'ontogeny[llc]'."
+            "pip install 'ontogeny-papers[llc]'."
         ) from None
     texts = Dataset.from_dict({"input_ids": windows.tolist()}).with_format("torch")
     with _random_states(), _quiet():

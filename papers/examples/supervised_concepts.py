@@ -1,6 +1,6 @@
 """When does a model begin to read sentiment, and when grammaticality?
 
-    python examples/supervised_concepts.py RUN SST2 COLA STUDY
+    python papers/examples/supervised_concepts.py RUN SST2 COLA STUDY
 
 RUN is a folder of checkpoints with their tokenizer; SST2 a file with lines "label sentence"
 (stsa.binary.train), COLA the corpus of linguistic acceptability (in_domain_train.tsv); STUDY the

@@ -20,6 +20,7 @@ from helpers.capture_models import (
 from ontogeny import Inputs, capture
 from ontogeny.capture import ReadingSettings, Target, directional_derivatives
 from ontogeny.errors import ArgumentError, LayerMatchError, NonFiniteError
+from ontogeny_papers.capture.targets import QUANTITIES
 
 WIDTH = 16
 
@@ -72,7 +73,7 @@ def finite_differences(model, inputs, path, v, target, shift, step):
     return (ends[0] - ends[1]) / (2 * step)
 
 
-@pytest.mark.parametrize("quantity", capture.targets.QUANTITIES)
+@pytest.mark.parametrize("quantity", QUANTITIES)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_derivatives_are_those_of_finite_differences(family, quantity):
     model, inputs = build(family, layers=2).double(), inputs_of()
@@ -202,7 +203,7 @@ def test_log_probability_and_logit_can_differ_in_sign():
     model, inputs = OwnModel().double(), inputs_of()
     both = [
         directional_derivatives(model, inputs, "blocks.2", directions(20), Target("causal", q))
-        for q in capture.targets.QUANTITIES
+        for q in QUANTITIES
     ]
     disagree = (np.sign(both[0].derivative) != np.sign(both[1].derivative)).mean()
     assert 0 < float(disagree) < 0.5

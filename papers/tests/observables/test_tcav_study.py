@@ -12,12 +12,12 @@ from ontogeny.capture import ReadingSettings, read
 from ontogeny.errors import ArgumentError
 from ontogeny.features.labelled.concept_directions import LabelledRows
 from ontogeny.features.labelled.directions import _passing, _readable
-from ontogeny.features.labelled.random_concepts import random_draws
-from ontogeny.features.labelled.tcav_figures import significant
-from ontogeny.features.labelled.tcav_regimes import regime_tables
 from ontogeny.figures import Table
 from ontogeny.needs import Activations
 from ontogeny.observables import TCAV, ConceptDirections
+from ontogeny_papers.capture.random_concepts import random_draws
+from ontogeny_papers.observables.labelled.tcav_figures import significant
+from ontogeny_papers.observables.labelled.tcav_regimes import regime_tables
 
 STEPS = (0, 10, 40, 50)
 LAYERS = "model.layers.*.mlp"

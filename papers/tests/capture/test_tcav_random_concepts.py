@@ -10,8 +10,8 @@ from helpers.study_examples import developing, tiny_inputs
 from ontogeny.capture import tcav_against_random
 from ontogeny.concepts import CAV
 from ontogeny.errors import ArgumentError, LayerMatchError
-from ontogeny.features.labelled.random_concepts import RandomConcepts, _tested, random_draws
 from ontogeny.inputs import stratified_split
+from ontogeny_papers.capture.random_concepts import RandomConcepts, _tested, random_draws
 
 LAYERS = "model.layers.*.mlp"
 

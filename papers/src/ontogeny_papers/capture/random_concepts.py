@@ -12,20 +12,21 @@ from scipy.stats import ttest_1samp, ttest_ind
 from sklearn.base import clone
 from torch import nn
 
-from ...capture.directional import directional_derivatives
-from ...capture.reading import read
-from ...capture.settings import ReadingSettings
-from ...capture.targets import Target
-from ...dynamics.multiple import holm
-from ...errors import ArgumentError, check_choice, check_whole
-from ...inputs import Inputs, stratified_split
-from ...needs import Activations
-from ...units import Units
-from .cav import CAV
-from .concept_directions import GRANULARITIES
-from .derivatives import ALONG_OF, check_influence
-from .permutation import permutation_test
+from ontogeny.capture.reading import read
+from ontogeny.capture.settings import ReadingSettings
+from ontogeny.dynamics.multiple import holm
+from ontogeny.errors import ArgumentError, check_choice, check_whole
+from ontogeny.features.labelled.cav import CAV
+from ontogeny.features.labelled.concept_directions import GRANULARITIES
+from ontogeny.features.labelled.permutation import permutation_test
+from ontogeny.inputs import Inputs, stratified_split
+from ontogeny.needs import Activations
+from ontogeny.units import Units
+
+from .directional import directional_derivatives
 from .random_documents import document_draws
+from .targets import Target
+from .tcav import ALONG_OF, check_influence
 
 
 def tcav_against_random(

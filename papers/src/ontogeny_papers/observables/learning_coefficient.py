@@ -10,14 +10,15 @@ import numpy as np
 import xarray as xr
 from torch import nn
 
-from ...capture.loss import resolve_objective
-from ...errors import ArgumentError, check_number
-from ...figures import Section
-from ...inputs import Inputs
-from ...needs import InputSet, Model, Need
-from ...observables.base import Observable, dataset
-from ...quantities import Measured, Quantity
-from ...words.names import Names
+from ontogeny.capture.loss import resolve_objective
+from ontogeny.errors import ArgumentError, check_number
+from ontogeny.figures import Section
+from ontogeny.inputs import Inputs
+from ontogeny.needs import InputSet, Model, Need
+from ontogeny.observables.base import Observable, dataset
+from ontogeny.quantities import Measured, Quantity
+from ontogeny.words.names import Names
+
 from .sampled_losses import sampled_chains
 
 
@@ -28,7 +29,8 @@ class LearningCoefficient(Observable):
     Weights are drawn around those of the checkpoint by stochastic gradient Langevin dynamics. The
     coefficient is nβ (mean loss of the draws − loss of the checkpoint): half the number of weights
     where the loss is a regular quadratic, and less where it is degenerate. The loss is that of the
-    next token in causal models, and that of the label in classifiers. Needs the extra ``llc``.
+    next token in causal models, and that of the label in classifiers. Needs the extra ``llc`` of
+    ``ontogeny-papers``.
 
     Parameters
     ----------

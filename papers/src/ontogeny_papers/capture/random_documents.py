@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...errors import ArgumentError
-from ...units import Units
+from ontogeny.errors import ArgumentError
+from ontogeny.units import Units
 
 
 def document_draws(

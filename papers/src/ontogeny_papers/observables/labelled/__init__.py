@@ -1,0 +1,1 @@
+"""Labelled concepts: whether predictions follow their directions (TCAV)."""

@@ -1,0 +1,149 @@
+"""What a later model kept, lost, got and turned of the concepts of an earlier one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .intervals import LEVEL
+from .lives import HALF, QUARTER, SECOND
+from .presence import Presence
+
+TURNED = 0.5  # cosine between the decoders of both models, below which a concept has turned
+CHANGES = ("kept", "turned", "lost", "new", "unclear", "no concept")
+
+
+@dataclass(frozen=True, eq=False)
+class ConceptChanges:
+    """The same r latents in two models, such as one before and after fine-tuning.
+
+    Attributes
+    ----------
+    kind
+        (r,) text:
+
+        - ``"kept"``: readable in both, however faintly one of them writes it
+        - ``"turned"``: kept, and written in another direction; only of models with a common basis
+        - ``"lost"``, ``"new"``: readable in one alone, and the other writes less than a quarter of
+          it, surely less than half
+        - ``"unclear"``: neither is shown
+        - ``"no concept"``: readable in neither, or not a latent that is asked about
+    ratio, low, high
+        (r,) strength in the second model by that in the first, and its 95 % interval over texts;
+        a million where the first writes nothing.
+    cosine
+        (r,) between the decoders of both models, with what noise takes off given back; NaN where
+        a decoder is mostly noise, and of models of unequal width.
+    common_basis
+        Whether at least half of what both have points the same way. Else a direction says nothing,
+        and no concept is called turned: another seed has another basis.
+    """
+
+    kind: np.ndarray
+    ratio: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    cosine: np.ndarray
+    common_basis: bool
+
+    def counts(self) -> dict[str, int]:
+        """Return how many latents are of each kind."""
+        return {kind: int((self.kind == kind).sum()) for kind in CHANGES}
+
+
+def concept_changes(
+    first: Presence,
+    second: Presence,
+    concept: np.ndarray | None = None,
+    *,
+    readable: float = 0.6,
+    n_draws: int = 200,
+    random_state: int = 0,
+) -> ConceptChanges:
+    """Return what became of each latent between two models that the same codes were read in.
+
+    Decoders are least squares, so that nothing shrinks a faint one to zero, and sources of both
+    models are found together, so that one concept is not split into one of each model: the two
+    ways in which a crosscoder calls a kept concept lost or new (complete shrinkage and latent
+    decoupling, Minder et al. 2025).
+
+    Parameters
+    ----------
+    first, second
+        The latents at one checkpoint each, as `JointDictionary.presence_` or
+        `JointDictionary.transform_steps` has them, over the same tokens.
+    concept
+        (r,) which latents are asked about, such as those that replicate; by default all that are
+        readable in one of both.
+    readable
+        As in `JointDictionary`.
+    n_draws, random_state
+        Resamples of texts for the intervals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ontogeny.concepts import JointDictionary, concept_changes
+    >>> rng = np.random.default_rng(0)
+    >>> U = rng.exponential(size=(1500, 4)) * (rng.uniform(size=(1500, 4)) < 0.1)
+    >>> D = rng.normal(size=(4, 16))
+    >>> X = {"base": U * [1, 1, 1, 0] @ D, "tuned": U * [1, 0.2, 0, 1] @ D}
+    >>> X = {name: [A + 0.02 * rng.normal(size=A.shape)] for name, A in X.items()}
+    >>> there = JointDictionary(n_concepts=4, n_active=1).fit(X).presence_
+    >>> sorted(concept_changes(there["base"], there["tuned"]).kind.tolist())
+    ['kept', 'kept', 'lost', 'new']
+    """
+    pair = np.concatenate([first.readable, second.readable])
+    best = pair.max(axis=0)
+    shown = best >= readable if concept is None else concept & (best >= readable - SECOND)
+    there = pair >= readable - SECOND
+    ratio, low, high = _ratios(first, second, n_draws, random_state)
+    lost = there[0] & ~there[1] & (ratio < QUARTER) & (high < HALF)
+    new = there[1] & ~there[0] & (ratio > 1 / QUARTER) & (low > 1 / HALF)
+    kept, cosine = there.all(axis=0), _cosines(first, second)
+    alike = cosine[shown & kept & np.isfinite(cosine)]
+    common = bool(len(alike) and np.median(alike) >= TURNED)
+    kind = np.select(
+        [~shown, kept & common & (cosine < TURNED), kept, lost, new],
+        ["no concept", "turned", "kept", "lost", "new"],
+        "unclear",
+    )
+    return ConceptChanges(kind, ratio, low, high, cosine, common)
+
+
+def _ratios(
+    first: Presence, second: Presence, n_draws: int, seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return second by first strengths (r,), with the ends of their intervals over texts."""
+    rng = np.random.default_rng(seed)
+    blocks = first.influence.shape[1]
+    squared = np.concatenate([first.strength, second.strength]) ** 2
+    influence = np.concatenate([first.influence, second.influence])
+    spread = np.concatenate([first.spread, second.spread])
+    # The same resample of texts in both models, noise of each alone.
+    times = rng.multinomial(blocks, np.full(blocks, 1 / blocks), size=n_draws) - 1.0
+    drawn = squared + np.einsum("kb,sbr->ksr", times.astype(np.float32), influence)
+    drawn = np.maximum(drawn + spread * rng.standard_normal(drawn.shape), 0)
+    drawn = np.concatenate([squared[None], drawn])
+    # Where neither writes anything, nothing changed.
+    tiny = 1e-12 * max(float(squared.max(initial=0)), 1e-30)
+    ratio = np.sqrt((drawn[:, 1] + tiny) / (drawn[:, 0] + tiny))
+    ends = np.quantile(ratio, [LEVEL / 2, 1 - LEVEL / 2], axis=0)
+    return ratio[0], np.minimum(ends[0], ratio[0]), np.maximum(ends[1], ratio[0])
+
+
+def _cosines(first: Presence, second: Presence) -> np.ndarray:
+    """Return (r,) cosines of decoders, NaN where one of them is mostly noise."""
+    if first.decoders.shape != second.decoders.shape or not first.decoders.shape[2]:
+        return np.full(first.strength.shape[1], np.nan)
+    inner = np.einsum("srm,srm->r", first.decoders, second.decoders, dtype=np.float64)
+    square = 1.0
+    for there in (first, second):
+        strength, floor = there.strength[0] ** 2, there.floor[0] ** 2
+        length = np.einsum("srm,srm->r", there.decoders, there.decoders, dtype=np.float64)
+        # Noise lengthens a decoder, and takes as much off the cosine.
+        own = np.where(strength > floor, strength / np.maximum(strength + floor, 1e-300), np.nan)
+        square = square * length * own
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.clip(inner / np.sqrt(square), -1, 1)
