@@ -74,8 +74,8 @@ class LabelAccuracy(Observable):
         title="Right labels",
         definition="Share of texts whose label gets the largest logit.",
         symbol="P(argmax z = y)",
-        null="Always giving the most frequent label; and labels exchanged among the texts, which fit "
-        "as well where nothing was learned of them.",
+        null="Always giving the most frequent label; and labels exchanged among the texts, which "
+        "fit as well where nothing was learned of them.",
         care="It says what generalises only if the run was not trained on these texts.",
     )
     variables: ClassVar[Names] = {
