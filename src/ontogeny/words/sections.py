@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..problems.problem import standing_of
+from .abilities import has_abilities
 from .content import LAYER_DIMENSIONS, Content, Node
 from .formats import count, its, plain_text, plural
 from .labels import with_short_layers
@@ -80,6 +81,7 @@ def best_sentences(content: Content) -> dict[str, str]:
     By the section's title. The loss has a sentence of its own.
     """
     nodes = [node for node in content.nodes if node.role == "development"]
+    nodes = [node for node in nodes if not has_abilities(node.dataset)]  # they have a section
     found = {
         node.title: min(texts, key=_place) for node in nodes if (texts := section_sentences(node))
     }

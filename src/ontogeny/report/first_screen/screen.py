@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...words.abilities import abilities_of, ability_sentences
 from ...words.content import Content
 from ...words.controls import began_trained, explained, names_against_controls
 from ...words.formats import joined, plural, sentence_start, value_range
@@ -55,7 +56,7 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
         _of_performance(content)
         if loss is None and _performance(content)
         else ability(loss, running),
-        _appeared(content, concepts),
+        _able(content, _appeared(content, concepts)),
         _control(content, loss, concepts),
     )
     numbers = four_numbers(content, loss, concepts, running)
@@ -65,6 +66,8 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
 def _of_one_model(content: Content, loss: LossStory | None) -> FirstScreen | None:
     """Return what was measured of a single checkpoint: the loss, and a sentence of each node."""
     sentences = [Sentence(f"{title}:", text) for title, text in best_sentences(content).items()]
+    if said := ability_sentences(abilities_of(content.nodes), content.steps):
+        sentences.insert(0, Sentence(said[0], " ".join(said[1:])))
     if loss is None and not sentences:
         return None
     ahead = [of_one_model(loss)] if loss else []
@@ -96,7 +99,16 @@ def _of_performance(content: Content) -> Sentence:
     return Sentence(f"{lead.rstrip('.')}.", sentence_start(rest) if rest else "")
 
 
-# What appeared.
+# What it can do, and what appeared.
+
+
+def _able(content: Content, appeared: Sentence) -> Sentence:
+    """Return the second sentence: abilities before concepts, where any group is above chance."""
+    abilities = abilities_of(content.nodes)
+    if not any(each.above for each in abilities):
+        return appeared
+    lead, *rest = ability_sentences(abilities, content.steps)
+    return Sentence(lead, f"{rest[0]} {appeared.lead}")
 
 
 def _appeared(content: Content, concepts: Concepts | None) -> Sentence:
