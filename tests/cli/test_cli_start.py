@@ -1,6 +1,7 @@
 """From the name of a run to its page: init, study, list, help, completion, python -m ontogeny."""
 
 import io
+import json
 import os
 import shutil
 import subprocess
@@ -20,7 +21,9 @@ from helpers.own_model import write_own
 from helpers.paths import ROOT
 from helpers.study_examples import developing, record
 from helpers.text_models import save_tokenizer, with_tokenizer
+from ontogeny.cli import catalogue
 from ontogeny.cli.commands import app
+from ontogeny.cli.listing import described
 from ontogeny.start import cost
 from ontogeny.study import read_study
 from ontogeny.tasks import bundled_texts, train_tokenizer
@@ -197,6 +200,39 @@ def test_a_shell_completes_commands_presets_and_kinds():
     assert "study" in completed("ontogeny st")
     assert completed("ontogeny study run --preset st") == ["standard"]
     assert completed("ontogeny help joint") == ["joint-concepts"]
+
+
+SAID = """
+import sys
+from ontogeny.cli.main import _run
+codes = [_run(line.split()) for line in ("list", "help concepts", "help bures", "--help")]
+from typer.testing import CliRunner
+from ontogeny.cli.commands import app
+words = {"COMP_WORDS": "ontogeny help joint", "COMP_CWORD": "2"}
+words["_ONTOGENY_COMPLETE"] = "complete_bash"
+print(CliRunner().invoke(app, [], env=words, prog_name="ontogeny").output)
+print(codes, sorted({"torch", "transformers", "xarray", "scipy", "sklearn"} & set(sys.modules)))
+"""
+
+
+def test_what_there_is_is_said_without_libraries_until_a_file_changes(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    catalogue.catalogue.cache_clear()
+    expected = catalogue.catalogue()
+    assert expected == described() and catalogue.place().is_relative_to(tmp_path)
+    command = [sys.executable, "-c", SAID]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert said.endswith("joint-concepts\n\n[0, 0, 0, 0] []\n")
+    assert all(line in said for line, _ in expected["observables"].values())
+    stored = json.loads(catalogue.place().read_text())
+    stored["content"]["presets"] = {"stale": ["stale", "of another version"]}
+    for stamp, names in ((stored["stamp"], {"stale"}), ("changed", set(expected["presets"]))):
+        catalogue.place().write_text(json.dumps(stored | {"stamp": stamp}))
+        catalogue.catalogue.cache_clear()
+        assert set(catalogue.catalogue()["presets"]) == names
+    catalogue.place().write_text("{")
+    catalogue.catalogue.cache_clear()
+    assert catalogue.catalogue() == expected
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from ..markup import text_table
+from .catalogue import Catalogue, catalogue
 
 _PACKAGES = {"observables": "observables", "extractors": "concepts", "distances": "distances"}
 
@@ -29,11 +30,12 @@ def list_(
 
     check_choice("what", what, ["all", *_PACKAGES])
     for name in _PACKAGES if what == "all" else [what]:
+        things = catalogue()[name]
         if name == "observables":
-            _list_observables()
+            typer.echo("observables (ontogeny help KIND says more):")
+            typer.echo("\n".join(line for line, _ in things.values()))
         else:
-            names = importlib.import_module(f"..{_PACKAGES[name]}", __package__).names()
-            typer.echo(f"{name}: {', '.join(names)}")
+            typer.echo(f"{name}: {', '.join(things)}")
 
 
 def help_(
@@ -55,8 +57,8 @@ def help_(
 
     require_installed(kind)
     check_choice("kind", kind, _all_names())
-    described = _observable_help if kind in _observables() else _function_help
-    typer.echo("\n".join(described(kind)))
+    found = catalogue()
+    typer.echo(next(found[name][kind][1] for name in _PACKAGES if kind in found[name]))
 
 
 def table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
@@ -64,27 +66,37 @@ def table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     typer.echo("\n".join(text_table(heads, *rows)))
 
 
-def _observables() -> dict[str, Any]:
-    from ..observables.registry import kinds
-
-    return dict(kinds())
-
-
 def _all_names() -> list[str]:
-    modules = [importlib.import_module(f"..{m}", __package__) for m in _PACKAGES.values()]
-    return [name for module in modules for name in module.names()]
+    return [name for package in _PACKAGES for name in catalogue()[package]]
 
 
-def _list_observables() -> None:
-    typer.echo("observables (ontogeny help KIND says more):")
-    for kind, cls in _observables().items():
-        question = cls.question or _first_line(cls)
-        costs = f"; costs {cls.price}" if cls.price else ""
-        typer.echo(f"  {kind}: {question} Needs {cls.requires or 'see its documentation'}{costs}.")
+def described() -> Catalogue:
+    """Return the catalogue from the classes and functions themselves."""
+    from ..observables.registry import kinds
+    from ..start.presets import PRESETS
+
+    modules = {n: importlib.import_module(f"..{m}", __package__) for n, m in _PACKAGES.items()}
+    others = {
+        what: {name: ("", "\n".join(_function_help(name))) for name in modules[what].names()}
+        for what in ("extractors", "distances")
+    }
+    return {
+        "observables": {
+            kind: (_line(kind, cls), "\n".join(_observable_help(kind, cls)))
+            for kind, cls in kinds().items()
+        },
+        **others,
+        "presets": {name: (name, preset.title) for name, preset in PRESETS.items()},
+    }
 
 
-def _observable_help(kind: str) -> Iterator[str]:
-    cls = _observables()[kind]
+def _line(kind: str, cls: Any) -> str:
+    question = cls.question or _first_line(cls)
+    costs = f"; costs {cls.price}" if cls.price else ""
+    return f"  {kind}: {question} Needs {cls.requires or 'see its documentation'}{costs}."
+
+
+def _observable_help(kind: str, cls: Any) -> Iterator[str]:
     yield f"{kind}: {_first_line(cls)}"
     if cls.question:
         yield from ("", f"answers  {cls.question}", f"needs    {cls.requires}")

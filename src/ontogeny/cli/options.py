@@ -53,9 +53,9 @@ def output(metavar: str, what: str) -> Any:
 
 
 def _presets(incomplete: str) -> list[str]:
-    from ..start.presets import PRESETS
+    from .catalogue import catalogue
 
-    return [name for name in PRESETS if name.startswith(incomplete)]
+    return [name for name in catalogue()["presets"] if name.startswith(incomplete)]
 
 
 def wished(

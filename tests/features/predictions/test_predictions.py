@@ -71,6 +71,12 @@ def planted(tmp_path_factory):
     return tree["predictions"].to_dataset(), cycles().ids[text, position - 1]
 
 
+def test_ids_without_a_tokenizer_stand_apart_around_a_gap():
+    inputs = Inputs.from_tokens([[5, 61, 7, 83]])
+    gaps = gaps_at(inputs, np.array([0]), np.array([2]), [str(i) for i in range(90)])
+    assert (gaps.before, gaps.after) == ((" 5 61",), (" 83",))
+
+
 def test_answers_are_those_of_the_planted_tables(planted):
     data, before = planted
     np.testing.assert_array_equal(data.right_id, (before + 1) % WORDS)

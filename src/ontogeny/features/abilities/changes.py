@@ -89,9 +89,10 @@ def group_changes(before: xr.Dataset, after: xr.Dataset) -> list[GroupChange]:
         chance.append([np.nan if alone else chance_p_value(row, contrast, level) for row in both])
     if not names:
         return []
-    corrected, above = holm(p_values), [above_chance(row) for row in np.transpose(chance)]
+    corrected = holm(p_values).tolist()
+    above = [above_chance(row).tolist() for row in np.transpose(chance)]
     return [
-        GroupChange(name, a, b, b - a - half, b - a + half, p, float(q), bool(was), bool(is_))
+        GroupChange(name, a, b, max(b - a - half, -1.0), min(b - a + half, 1.0), p, q, was, is_)
         for name, (a, b, half), p, q, was, is_ in zip(
             names, numbers, p_values, corrected, *above, strict=True
         )

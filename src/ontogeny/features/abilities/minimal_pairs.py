@@ -14,11 +14,12 @@ import xarray as xr
 from ...errors import ArgumentError, check_choice
 from ...figures import Figure, Section
 from ...observables.base import Run
+from ...observables.catalogued import PREDICTED, PresetEntry, Presets
 from ...observables.of_predictions import OfPredictions
 from ...quantities import Quantity
 from ...tasks.records import cached_records, digest_of
 from ...words.names import Names
-from .groups import GROUP_NAMES, group_table, group_words, with_courses
+from .groups import GROUP_NAMES, group_figures, group_words, with_courses
 from .ngrams import ORDER, ngram_scores
 from .pairs import Pair, contrasts, is_pairs, pairs_of, said_of
 from .token_texts import TokenTexts, tokenised
@@ -72,6 +73,12 @@ class MinimalPairs(OfPredictions):
     question: ClassVar[str] = "Which of two texts does the model find likelier, and since when?"
     price: ClassVar[str] = (
         "one pass over both texts of each pair at each step; of a masked model one for each token"
+    )
+    presets: ClassVar[Presets] = (
+        PresetEntry(("one-model", "everything"), PREDICTED, 15, ("no_english",)),
+        PresetEntry(
+            ("quick", "standard", "fine-tuning"), PREDICTED, 15, ("no_english", "many_passes")
+        ),
     )
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_tokenizer")
     file_arguments: ClassVar[tuple[str, ...]] = ("examples",)
@@ -226,8 +233,8 @@ class MinimalPairs(OfPredictions):
         return with_courses(data, right, data.group_of_pair, half, data.right_ngrams)
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
-        """Return the groups as a table."""
-        return [group_table(data)] if "above_from" in data else []
+        """Return a map of many groups."""
+        return group_figures(data)
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return which groups left chance, and what was left out."""
