@@ -75,18 +75,6 @@ def names() -> tuple[str, ...]:
     return tuple(kinds())
 
 
-def require_installed(kind: str) -> None:
-    """Refuse a kind of the papers' distribution where that is not installed.
-
-    Raises
-    ------
-    MissingExtraError
-        With the line that installs it.
-    """
-    if kind in kinds_of_papers() and kind not in kinds():
-        require_papers(f"the observable {kind!r}")
-
-
 def make(kind: str, **arguments: Any) -> Observable:
     """Return an observable by its kind, as study files name it.
 
@@ -101,7 +89,8 @@ def make(kind: str, **arguments: Any) -> Observable:
     >>> make("concepts", extractor="pca", n_concepts=8).n_concepts
     8
     """
-    require_installed(kind)
+    if kind in kinds_of_papers() and kind not in kinds():
+        require_papers(f"the observable {kind!r}")
     return _made(kind, kinds()[check_choice("kind", kind, kinds())], arguments)
 
 

@@ -95,9 +95,7 @@ def _variables(
 ) -> dict[str, Any]:
     count, likes, level, chance = numbers.T
     over = ("step", "group")
-    p_values = np.array(
-        [c.p_value if n > 1 else math.nan for c, n in zip(courses, count, strict=True)]
-    )
+    p_values = np.array([course.p_value for course in courses])
     above = above_chance(p_values)
     at = {
         name: np.array([getattr(c, name) for c in courses])
