@@ -117,7 +117,7 @@ def test_sentences_say_what_is_shown_and_no_more():
     few = concepts([[10, 20], [20, 10]], [[True, True], [True, False]], 1.0)
     node = node_of({"layer 1": (few, one)}, ["r0", "r1"])
     (text,) = shared_sentences(node)
-    assert "1 concept in 2 of 2 runs, 1 in one alone" in text and "1 are shared" in text
+    assert "1 concept in 2 of 2 runs, 1 in one alone" in text and "1 is shared" in text
     assert "Too few to say" in text and "In the control runs 6 are in all" in text
     node = node_of({"layer 1": (concepts([[10], [9]], [[True], [False]]), None)}, ["r0", "r1"])
     assert shared_heading(node) == "No concept is shown to be in 2 of 2 runs"
