@@ -48,11 +48,11 @@ def test_word_classes_of_all_runs_are_shared_and_those_of_one_are_not(compared):
     assert int(node.in_all) == SHARED
     assert int(node.in_one) == 2 * PRIVATE
     assert int(node.by_chance) == 0
-    born = node.line_birth.values  # (line, run)
+    born = node.concept_birth.values  # (concept, run)
     assert (born >= 0).all(axis=1).sum() >= 3
     assert (born[:, 0] == born[:, 1]).all()
     assert float(node.births_meet) == float(node.born_in_all)
-    words = [{int(word) for word in str(label).split()} for label in node.line_label.values]
+    words = [{int(word) for word in str(label).split()} for label in node.concept_label.values]
     assert all(len({word // 2 for word in found if word < 2 * SHARED}) == 1 for found in words)
 
 

@@ -74,7 +74,7 @@ def tree(tmp_path_factory, texts):
 def classes_of(data):
     """Return by class its place among the lines; a label begins with the number of the latent."""
     found = {}
-    for i, label in enumerate(data.line.values):
+    for i, label in enumerate(data.readable_concept.values):
         names = {int(word) // 2 for word in str(label).split(" · ")[1].split()}
         if len(names) == 1 and (name := names.pop()) < CLASSES:
             found[name] = i

@@ -29,6 +29,7 @@ from ..joint import check_latents
 from ..joint_gathered import read_together, standard
 from .moves import first_layers, layer_moves
 
+CONCEPT = "readable_concept"
 WORDS = {-1: "to earlier layers", 0: "", 1: "to later layers"}
 
 
@@ -86,7 +87,7 @@ class ConceptLayers(OfActivations):
         "readability": ("correlation of the codes with a readout of this layer", "1"),
         "replicates": ("1 where both halves of the texts find it", "1"),
         "concept_tokens": ("tokens that carry most of the code", ""),
-        "line": ("concepts, by the layer in which they are first readable at the end", ""),
+        CONCEPT: ("concepts, by the layer in which they are first readable at the end", ""),
         "line_first": ("first layer in which it is readable, from 0", "layers"),
         "line_start": ("first layer at the first step at which it is readable", "layers"),
         "line_end": ("first layer at the last such step", "layers"),
@@ -228,24 +229,24 @@ class ConceptLayers(OfActivations):
         tokens = data.concept_tokens.values
         labels = np.array([f"{j} · {tokens[j]}" for j in shown[order]], dtype=object)
         values = {
-            "line_first": (("line", "step"), np.where(there, first, np.nan).T[order]),
-            "line_start": ("line", start[order]),
-            "line_end": ("line", end[order]),
-            "line_by": ("line", moves.by[order]),
-            "line_moves": ("line", np.array([WORDS[d] for d in moves.direction[order]], object)),
+            "line_first": ((CONCEPT, "step"), np.where(there, first, np.nan).T[order]),
+            "line_start": (CONCEPT, start[order]),
+            "line_end": (CONCEPT, end[order]),
+            "line_by": (CONCEPT, moves.by[order]),
+            "line_moves": (CONCEPT, np.array([WORDS[d] for d in moves.direction[order]], object)),
         }
-        return xr.Dataset(values, {"line": labels, "step": data.step.values})
+        return xr.Dataset(values, {CONCEPT: labels, "step": data.step.values})
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Any]:
         """Return the first layer of each concept over the steps, and where each is at the end."""
-        if "line" not in data.dims:
+        if CONCEPT not in data.dims:
             return ()
         columns = [Column(f"line_{name}") for name in ("start", "end", "by", "moves")]
         caption = "One row a concept: the first layer in which it is readable, 0 for the first."
         return [
             Heatmap("layers-first", "Where concepts are first readable", value="line_first",
-                    x="step", y="line", caption=caption),
-            Table("layers-moves", "Concepts and their layers", rows="line", columns=columns),
+                    x="step", y=CONCEPT, caption=caption),
+            Table("layers-moves", "Concepts and their layers", rows=CONCEPT, columns=columns),
         ]  # fmt: skip
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
