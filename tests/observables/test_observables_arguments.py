@@ -289,6 +289,12 @@ RULES_OF = {
         "readable": number(lambda v: 0 <= v <= 1),
         "examples": whole(0),
     },
+    "concept-layers": {
+        "n_concepts": whole(8),
+        "n_active": whole(1, 100),
+        "fit_steps": whole(),
+        "readable": number(lambda v: 0 <= v <= 1),
+    },
     "vocabulary-concepts": {
         "n_concepts": whole(4),
         "method": among("ica", "svd", "batchtopk", "l1"),

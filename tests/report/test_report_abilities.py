@@ -1,12 +1,16 @@
 """Abilities of a page: one order over all nodes, verdicts corrected over the page."""
 
+import json
+
 import numpy as np
 import pytest
 import xarray as xr
 
+import ontogeny as og
 from ontogeny.features.abilities.changes import group_changes
 from ontogeny.features.abilities.groups import with_courses
-from ontogeny.words.abilities import abilities_of
+from ontogeny.report.page.write import write
+from ontogeny.words.abilities import abilities_of, ability_sentences
 from ontogeny.words.content import read_content
 
 STEPS = np.array([0, 10, 20, 40])
@@ -84,3 +88,87 @@ def test_examples_of_one_contrast_count_as_one():
     states = data.isel(step=[0, 1]).assign(right=(("step", "pair"), turned))
     (change,) = group_changes(states.isel(step=0), states.isel(step=1))
     assert change.after == 0.5 and change.p_value > 0.5
+
+
+def page_of(tmp_path, **nodes):
+    tree = xr.DataTree.from_dict({f"/{name}": data for name, data in nodes.items()})
+    return write(tree, tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def with_texts(data):
+    """Return a node of pairs with its texts."""
+    texts = np.array([f"the dogs run {i}" for i in range(data.sizes["pair"])], dtype=object)
+    wrong = np.array([f"the dogs <runs> {i}" for i in range(data.sizes["pair"])], dtype=object)
+    return data.assign(right_text=("pair", texts), wrong_text=("pair", wrong))
+
+
+def section_of(page):
+    return page.split('<section id="abilities"')[1].split("</section>")[0]
+
+
+def test_the_page_says_what_the_model_can_do_before_anything_else(tmp_path):
+    data = with_texts(node({"late": [0.5, 0.5, 0.5, 1], "<b>": [0.5, 1, 1, 1], "no": [0.5] * 4}))
+    page = page_of(tmp_path, pairs=data)
+    section = section_of(page)
+    assert page.index('id="abilities"') < page.index('id="verdict"')
+    assert "At step 40, 2 of 3 groups are above chance" in section
+    assert section.index("&lt;b&gt;</td>") < section.index(">late</td>") < section.index(">no</td>")
+    assert "1 group not shown to be above chance" in section and "not shown</td>" in section
+    assert "<runs>" not in page and "\\u003cruns\\u003e" in page  # examples of the slider
+
+
+def test_no_group_above_chance_is_said_plainly(tmp_path):
+    section = section_of(page_of(tmp_path, pairs=with_texts(node({"tense": [0.5] * 4}))))
+    assert "no group is shown to be above chance, corrected over 1 group" in section
+
+
+def test_one_model_has_the_section_without_steps(tmp_path):
+    one = with_texts(node({"tense": [1, 1, 1, 1]})).isel(step=[3])
+    page = page_of(tmp_path, pairs=one)
+    section = section_of(page)
+    assert "Here 1 of 1 group is above chance" in section and "since step" not in section
+    assert page.split('id="first"')[1].index("1 of 1 group is above chance")  # the first screen too
+
+
+def test_an_order_is_said_only_where_intervals_are_apart():
+    apart = abilities_of(content(pairs=node({"a": [1] * 4, "b": [0, 0, 0, 1]}, pairs=60)).nodes)
+    near = abilities_of(content(pairs=node({"a": [1] * 4, "b": [0.9, 1, 1, 1]}, pairs=60)).nodes)
+    said = " ".join(ability_sentences(apart, STEPS))
+    assert "“a” left chance by step 0, before “b”." in said
+    assert "left chance" not in " ".join(ability_sentences(near, STEPS))
+
+
+def run_of(courses, **options):
+    return xr.DataTree.from_dict({"/pairs": node(courses, **options)})
+
+
+def details(runs):
+    return json.loads(og.compare(runs).attrs["headline"])["details"]
+
+
+def test_two_runs_say_what_the_second_gained_and_lost():
+    one = run_of({"tense": [0.5, 1, 1, 1], "plural": [0.5] * 4})
+    two = run_of({"tense": [0.5] * 4, "plural": [0.5, 0.5, 1, 1]})
+    said = details({"base": one, "tuned": two})
+    assert said[0] == (
+        "tuned gained 1 against base, corrected over 2 groups: “plural”, 50 to 100 %, since "
+        "step 20."
+    )
+    assert said[1].startswith("tuned lost 1 against base") and "since step 10" in said[1]
+    same = details({"base": one, "again": run_of({"tense": [0.5, 1, 1, 1], "plural": [0.5] * 4})})
+    assert same[0].startswith("again is not shown to have gained or lost an ability to base")
+
+
+def test_seeds_say_an_order_only_where_all_agree():
+    a_first = {"a": [1] * 4, "b": [0, 0, 0, 1]}
+    seeds = {f"seed {i}": run_of(a_first, pairs=60, seed=i) for i in range(3)}
+    said = details(seeds)
+    assert said[0] == "Of 2 groups, 2 are above chance in each of 3 runs, 0 in none."
+    assert said[1] == "In each of 3 runs, “a” left chance before “b”."
+    other = run_of({"b": [1] * 4, "a": [0, 0, 0, 1]}, pairs=60)
+    assert not any("left chance" in text for text in details({**seeds, "seed 3": other}))
+
+
+def test_runs_that_left_out_other_pairs_are_compared():
+    said = details({"one": run_of({"tense": [1] * 4}), "two": run_of({"tense": [1] * 4}, pairs=20)})
+    assert not any("gained" in text or "lost" in text for text in said)

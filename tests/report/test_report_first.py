@@ -156,6 +156,15 @@ def test_a_run_like_its_controls_did_no_better():
     assert screen.sentences[2].lead == "The loss is not shown to do better than in control runs."
 
 
+def test_a_smaller_share_of_named_concepts_than_in_control_runs_is_said():
+    node = made.joint_concepts(named=6, control=(2, 1))
+    few = xr.full_like(node.n_concepts_control, 3)
+    node = node.assign(n_concepts_control=few)
+    appeared = first(made.tree({"loss": made.loss_story(), "joint-concepts": node})).sentences[1]
+    assert appeared.lead == "12 of 22 concepts got a name (in controls 2–4 of 6)."
+    assert appeared.text.startswith("That is more than in any control run, but no larger share of")
+
+
 @pytest.mark.parametrize(("layers", "named"), [(1, 1), (1, 3), (2, 12)])
 def test_names_are_among_others_only_where_some_are_left_out(layers, named):
     node = made.joint_concepts(layers=layers, named=named)

@@ -52,7 +52,7 @@ def texts_of(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_every_preset_and_every_default_fits_every_family(name):
     trajectory, inputs = moving(name), texts_of(name)
-    shown = look(trajectory[4], inputs)
+    shown = dataclasses.replace(look(trajectory[4], inputs), no_english="it reads ids alone")
     assert shown.family and len(shown.layers) == 2 and shown.width == 32
     assert shown.blocks == ("attn", "mlp") and shown.embedded and not shown.no_maps
     masked = name in ("eurobert", "bert", "roberta", "modernbert")
@@ -64,6 +64,9 @@ def test_every_preset_and_every_default_fits_every_family(name):
         copied = circuits or preset == PRESETS["one-model"]
         labels = left_out.pop("labels", "")  # none of these is a classifier
         assert bool(labels) == (preset == PRESETS["fine-tuning"])
+        assert bool(left_out.pop("minimal-pairs", "")) == (
+            preset.name not in ("weights", "circuits")
+        )
         copying = left_out.pop("copying-heads", "")
         assert bool(copying) == (copied and name in NO_COPYING), copying
         chosen_kinds = {kind for kind, _ in entries_of(preset)}
@@ -98,16 +101,18 @@ def test_an_observable_stands_in_a_preset_once_with_each_table():
 
 def test_presets_list_their_observables_in_the_order_of_the_page():
     order = {preset.name: [kind for kind, _ in entries_of(preset)] for preset in PRESETS.values()}
-    assert order["quick"] == ["loss", "predictions", "activation-decay", "effective-dimensions"]
+    moved = ["activation-decay", "effective-dimensions"]
+    assert order["quick"] == ["loss", "minimal-pairs", "predictions", *moved]
     assert order["weights"] == ["loss", "weight-rank", "orientation", "vocabulary-concepts"]
     assert order["standard"] == [
-        "loss", "predictions", "token-losses", "text-statistics", "joint-concepts", "concepts",
-        "concepts", "activation-decay", "attention-entropy", "weight-rank",
+        "loss", "minimal-pairs", "predictions", "token-losses", "text-statistics",
+        "joint-concepts", "concepts", "concepts", "activation-decay", "attention-entropy",
+        "weight-rank",
     ]  # fmt: skip
     assert order["circuits"][-2:] == ["calibration", "similarity"]
     assert order["fine-tuning"] == [
-        "loss", "labels", "predictions", "weight-change", "joint-concepts", "activation-decay",
-        "attention-entropy",
+        "loss", "labels", "minimal-pairs", "predictions", "weight-change", "joint-concepts",
+        "activation-decay", "attention-entropy",
     ]  # fmt: skip
     assert order["everything"][-2:] == ["logit-lens", "calibration"]
 

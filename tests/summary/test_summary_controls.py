@@ -194,3 +194,41 @@ def test_a_quantity_that_is_drawn_as_a_share_has_the_band_of_the_controls_shares
     np.testing.assert_allclose(node.x_control_high, 70 * RISE)
     np.testing.assert_allclose(node.x_control_high_relative, 0.3 * RISE)
     np.testing.assert_allclose(node.x_control_low_relative, 0.2 * RISE)
+
+
+def beside(kind, **of_loss):
+    """The page of a loss and of norms that go where no control does."""
+    rng = np.random.default_rng(6)
+    pages, quantities = {}, {"loss": [LOSS], "norms": [NORM]}
+    runs = {"loss": [losses(x, rng) for x in (5.0, 8.5, 8.4)], "norms": []}
+    runs["norms"] = [norms(-2.0, rng), *controls_of(rng, 2)]
+    for name, (run, *controls) in runs.items():
+        named = {f"{kind} {i}": control for i, control in enumerate(controls)}
+        data = with_controls(run, named, quantities[name])
+        pages[name] = summarise(data, quantities[name], Section("Node", "."))
+    pages["loss"] = pages["loss"].assign(of_loss)
+    return with_verdicts(pages, quantities)
+
+
+@pytest.mark.parametrize("kind", ["turned", "mirrored", "walk"])
+def test_motion_is_no_null_for_what_a_trained_start_changes(kind):
+    norm = beside(kind, loss_trained_start=1.0, loss_p_learned=0.001)["norms"]
+    assert norm.changed.all() and not norm.beyond.any() and norm.p_control.isnull().all()
+    assert "cannot say whether motion alone" in norm.attrs["statements"]
+    assert beside(kind, loss_trained_start=0.0)["norms"].beyond.all()
+
+
+def test_controls_that_were_trained_judge_a_trained_start():
+    assert beside("out of order", loss_trained_start=1.0)["norms"].beyond.all()
+
+
+def test_mirrored_controls_of_a_run_without_a_loss_mean_a_trained_start():
+    rng = np.random.default_rng(6)
+    data = with_controls(
+        norms(-2.0, rng),
+        {f"mirrored {i}": control for i, control in enumerate(controls_of(rng))},
+        [NORM],
+    )
+    node = summarise(data, [NORM], Section("Node", "."))
+    found = with_verdicts({"norms": node}, {"norms": [NORM]})["norms"]
+    assert found.changed.all() and not found.beyond.any()

@@ -10,7 +10,7 @@ import transformers
 import ontogeny as og
 from ontogeny import semantics, tasks
 from ontogeny.errors import ArgumentError, CheckpointError
-from ontogeny_papers.reproduce.semantics import RECIPES, Materials, pretrained
+from ontogeny_papers.reproduce.semantics import RECIPES, Materials, groupings, pretrained
 
 SIZE = pretrained.PretrainedSize(dims=(1, 2), n_draws=39, seeds=(0,))
 TEXT = (
@@ -58,6 +58,14 @@ def test_planted_classes_are_found_and_untrained_embeddings_hold_none(tokenizer,
     assert two.holds and float(two.measured.split()[-1]) > 0.5
     assert not any(v.holds for v in judged(empty))
     assert judged(planted, empty)[1].holds is None  # runs that differ decide nothing
+
+
+@pytest.mark.parametrize(("value", "holds"), [(0.3, True), (0.07, None), (-0.01, False)])
+def test_agreement_above_chance_that_nobody_would_see_is_not_shown(value, holds):
+    score = semantics.Score(value, np.zeros(39), None)
+    verdict = pretrained._of_depth(4, [semantics.Score(-0.02, np.zeros(39), None)], [score])
+    assert verdict.holds is holds and "0.1 at least counts" in verdict.beside
+    assert groupings.of_groups("groups", score).holds is holds
 
 
 def test_the_last_checkpoint_of_a_run_is_read_and_the_page_names_the_run(tokenizer, tmp_path):

@@ -17,6 +17,7 @@ from ..words.landmarks import read_loss
 from ..words.levels import VERDICTS
 from ..words.loss import loss_heading
 from ..words.runs import Group, agreement_sentence, control_words, groups_of, line, sentences
+from .abilities import ability_words
 from .clock import Clock, LossClock
 from .figures import marks
 from .single_models import single_models
@@ -30,12 +31,13 @@ def details(
     runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], differences: Sequence[str]
 ) -> list[str]:
     """Return what holds of all runs together, and their differences in words."""
+    able = ability_words(runs)
     if single := single_models(runs):
-        return [*single["details"], *differences]
+        return [*able, *single["details"], *differences]
     rows = _rows(nodes)
     order = [] if rows is None else agreement_sentence(rows, f"{rows.sizes['row']} rows")
     without = control_words({run.name: run.controlled for run in runs})
-    return [*order, *filter(None, [without]), *differences]
+    return [*able, *order, *filter(None, [without]), *differences]
 
 
 def runs_node(

@@ -36,6 +36,8 @@ class PresetEntry:
         Arguments that the model leaves open are left out.
     place
         Where it stands among the others: by increasing numbers, and then by kind.
+    obstacles
+        Which further reasons in `ModelFacts` rule it out here, where nobody asked for it.
 
     Examples
     --------
@@ -46,6 +48,7 @@ class PresetEntry:
     presets: tuple[str, ...]
     arguments: Mapping[str, Any] = field(default_factory=dict)
     place: int = LAST
+    obstacles: tuple[str, ...] = ()
 
 
 Presets = tuple[PresetEntry, ...]

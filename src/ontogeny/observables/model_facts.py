@@ -42,6 +42,8 @@ class ModelFacts:
     """Why its weights do not say which heads copy; empty if they do."""
     no_tokenizer: str = ""
     """Why texts of a measurement's own cannot be read; empty if they can."""
+    no_english: str = ""
+    """Why English sentences would show nothing of it; empty if nothing speaks against them."""
 
     @property
     def line(self) -> str:
@@ -59,6 +61,13 @@ class ModelFacts:
         if self.objective != "masked":
             return ""
         return "it compares tokens by what stands before them, and a masked model sees both sides"
+
+    @property
+    def many_passes(self) -> str:
+        """Why the probability of a text is dear; empty if one pass over it gives it."""
+        if self.objective != "masked":
+            return ""
+        return "a masked model takes a pass for each token of them; preset everything has them"
 
     @property
     def no_way_to_logits(self) -> str:

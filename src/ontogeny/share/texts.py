@@ -33,6 +33,7 @@ LABELS = frozenset(
         "run",
         "share_of",
         "side",
+        "stands_in_because",
         "status",
         "unnamed_because",
     }

@@ -95,7 +95,8 @@ def fitted(
     values = _values(preset, model)
     tables, left_out = [], {}
     for kind, entry in entries_of(preset):
-        why = kinds()[kind].ruled_out(model, checkpoints)
+        here = (getattr(model, name) for name in entry.obstacles)
+        why = kinds()[kind].ruled_out(model, checkpoints) or next(filter(None, here), "")
         if why:
             left_out[kind] = why
         else:

@@ -17,6 +17,7 @@ from ..tasks import read_labelled
 from ..trajectory import Trajectory
 from ..trajectory.audit import early as early_findings
 from ..trajectory.audit.weight_values import is_initialisation
+from .english import no_english
 from .examples import examples_of
 from .presets import FINE_TUNING, ONE_MODEL, Preset, fitted, preset_named
 from .sets import with_sets
@@ -127,6 +128,7 @@ def propose(
     preset_named(wishes.preset)  # wrong names are refused before anything is opened
     for option, paths in (("--texts", wishes.texts), ("--abilities", wishes.abilities)):
         for path in paths:
+            path = path.rpartition(":")[0] if own_code.is_own(path) else path
             if not {*path} & {*"*?["} and not Path(path).expanduser().exists():
                 raise ArgumentError(f"{option} {path}: there is no such file.")
     activity.now(f"opening {wishes.source}")
@@ -155,10 +157,16 @@ def propose(
         content["inputs"]["max_length"] = min(length, shown.longest)
     if not _has_tokenizer(wishes.tokenizer, chosen):
         shown = replace(shown, no_tokenizer="there is no tokenizer to read its texts with")
+    else:
+        read_by_it = [text for each in inputs.values() for text in each.texts or ()]
+        why = no_english(chosen.tokenizer(), read_by_it if wishes.texts else ())
+        shown = replace(shown, no_english=why)
     content["observables"], left_out = fitted(preset, shown, len(chosen))
     if wishes.abilities:
         tables, said = examples_of(wishes.abilities, folder, preset, shown)
-        others = [e for e in content["observables"] if e["kind"] not in {t["kind"] for t in tables}]
+        asked = {table["kind"] for table in tables}
+        others = [each for each in content["observables"] if each["kind"] not in asked]
+        left_out = {kind: why for kind, why in left_out.items() if kind not in asked}
         content["observables"], lines = [*others, *tables], [*lines, *said]
     read = [line for texts in inputs.values() for line in (texts.sentence, *texts.warnings)]
     final = with_sets(content, late)

@@ -17,9 +17,11 @@ import xarray as xr
 
 from ..dynamics import holm
 from ..quantities import Quantity
+from ..words.controls import began_trained
 from ..words.levels import Levels
 from ..words.one_model import is_one_model
 from ..words.statements import statements
+from .controls import control_p_values
 from .learning import controls_needed, improved
 
 LEVELS = Levels(change=0.01, control=0.05)
@@ -73,10 +75,20 @@ def with_verdicts(
     nodes: Mapping[str, xr.Dataset], quantities: Mapping[str, Sequence[Quantity]]
 ) -> dict[str, xr.Dataset]:
     """Return judged nodes whose sentences on rows say what the whole page bears out."""
+    if began_trained(nodes.values()):
+        nodes = {name: _after_trained_start(node) for name, node in nodes.items()}
     return {
         name: _with_statements(node, quantities[name]) if name in quantities else node
         for name, node in judged(nodes).items()
     }
+
+
+def _after_trained_start(node: xr.Dataset) -> xr.Dataset:
+    """Return a node whose rows are compared with no motion that harms what the start knows."""
+    if "p_control_change" not in node:
+        return node
+    p_values = control_p_values(node, trained_start=True)
+    return node.assign({f"p_control_{name}": ("row", p) for name, p in p_values.items()})
 
 
 def _with_statements(node: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset:

@@ -65,6 +65,27 @@ def untrained_like(
     return fresh.eval().requires_grad_(False)
 
 
+def with_exchanged_values(model: nn.Module, random_state: int = 0) -> nn.Module:
+    """Return a copy of a model with the values of each parameter in random order.
+
+    What stands for an untrained model where none can be made: as large, and nothing learned.
+
+    Examples
+    --------
+    >>> model = nn.Linear(3, 2)
+    >>> exchanged = with_exchanged_values(model)
+    >>> torch.equal(exchanged.weight.sort().values, model.weight.sort().values)
+    False
+    >>> torch.equal(exchanged.weight.ravel().sort().values, model.weight.ravel().sort().values)
+    True
+    """
+    fresh, drawn = copy.deepcopy(model), torch.Generator().manual_seed(random_state)
+    for parameter in fresh.parameters():
+        order = torch.randperm(parameter.numel(), generator=drawn).to(parameter.device)
+        parameter.data = parameter.data.flatten()[order].view_as(parameter)
+    return fresh.eval().requires_grad_(False)
+
+
 def _match_dtypes(fresh: nn.Module, model: nn.Module) -> None:
     """Give each tensor the dtype that it has in `model`: some buffers stay in float32."""
     known = {name: tensor.dtype for name, tensor in _tensors(model)}

@@ -10,8 +10,14 @@ import numpy as np
 import xarray as xr
 
 from .content import Node
-from .formats import plain_text
+from .formats import joined, plain_text, plural, step_text
 
+_VARIABLES = {
+    "accuracy": "accuracy_last", "low": "accuracy_last_low", "high": "accuracy_last_high",
+    "first": "accuracy_first", "ngrams": "accuracy_ngrams",
+    "liking": "liking", "above_from": "above_from", "above_from_low": "above_from_low",
+    "change_low": "change_low", "change_high": "change_high",
+}  # fmt: skip
 LEVEL = 0.05
 """Over all groups of the page."""
 
@@ -26,27 +32,34 @@ class Ability:
 
     name: str
     node: str
+    controls: tuple[float, ...]
+    above: bool
+    gained: bool
+    lost: bool
     accuracy: float
     low: float
     high: float
     first: float
-    chance: float
     ngrams: float
-    controls: tuple[float, ...]
-    above: bool
+    liking: float
     above_from: float
     above_from_low: float
     change_low: float
     change_high: float
-    gained: bool
-    lost: bool
+
+    @property
+    def quoted(self) -> str:
+        """Its name in a sentence."""
+        return f"“{self.name}”"
+
+    def before(self, other: Ability) -> bool:
+        """Return whether it left chance before another did, with intervals that are apart."""
+        return other.above_from_low >= self.above_from < other.above_from < math.inf
 
 
 def has_abilities(data: xr.Dataset) -> bool:
     """Return whether a node holds groups with an accuracy that was held against chance."""
-    return {"accuracy", "p_chance", "above_from"} <= set(data.data_vars) and "run" not in (
-        data.accuracy.dims
-    )
+    return "p_chance" in data and "run" not in data.accuracy.dims
 
 
 def abilities_of(nodes: Sequence[Node]) -> list[Ability]:
@@ -62,12 +75,49 @@ def abilities_of(nodes: Sequence[Node]) -> list[Ability]:
     ]
     above = _level([float(group.p_chance) for _, group in pairs])
     changed = _level([float(group.get("p_change", math.nan)) for _, group in pairs])
-    several = len({node.id for node, _ in pairs}) > 1
     some = [
-        _ability(node, group, bool(a), bool(c), several)
-        for (node, group), a, c in zip(pairs, above, changed, strict=True)
+        _ability(*pair, *verdicts) for pair, *verdicts in zip(pairs, above, changed, strict=True)
     ]
     return sorted(some, key=_order)
+
+
+def ability_sentences(abilities: Sequence[Ability], steps: Sequence[int]) -> list[str]:
+    """Say how many groups are above chance at the end, which left it before which, and of n-grams.
+
+    An order is said only where intervals are apart.
+    """
+    if not abilities:
+        return []
+    above = [each for each in abilities if each.above]
+    where = f"At step {steps[-1]:,}," if len(steps) > 1 else "Here"
+    if not above:
+        best = f"the best is {abilities[0].quoted}, {percent(abilities[0])}"
+        over = f"corrected over {plural(len(abilities), 'group')}"
+        return [f"{where} no group is shown to be above chance, {over}; {best}."]
+    best, verb = max(above, key=lambda each: each.low), "is" if len(above) == 1 else "are"
+    said = [
+        f"{where} {len(above):,} of {plural(len(abilities), 'group')} {verb} above chance.",
+        f"Best is {best.quoted}, {percent(best)}.",
+        _order_sentence(above),
+    ]
+    alike = sum(each.ngrams > each.low for each in above)
+    if alike:
+        said.append(f"In {alike:,} of these, n-grams of the texts are not shown to do worse.")
+    return [text for text in said if text]
+
+
+def percent(ability: Ability) -> str:
+    """Return the accuracy at the end with its interval."""
+    low, high, here = (100 * n for n in (ability.low, ability.high, ability.accuracy))
+    return f"{here:.0f} % ({low:.0f} to {high:.0f})"
+
+
+def _order_sentence(above: Sequence[Ability]) -> str:
+    """Say which group left chance by when, and which others did not before that step."""
+    first, later = above[0], [each.quoted for each in above if above[0].before(each)]
+    names = joined(later[:2] + [f"{len(later) - 2:,} more"] * (len(later) > 2))
+    by = step_text(first.above_from)
+    return f"{first.quoted} left chance by step {by}, before {names}." if later else ""
 
 
 def _level(p_values: Sequence[float]) -> list[bool]:
@@ -81,39 +131,19 @@ def _level(p_values: Sequence[float]) -> list[bool]:
 
 
 def _order(ability: Ability) -> tuple[float, float]:
-    known = ability.above and math.isfinite(ability.above_from)
-    return (ability.above_from if known else math.inf, -ability.accuracy)
+    since = ability.above_from
+    return (since if math.isfinite(since) else math.inf, -ability.accuracy)
 
 
-def _ability(node: Node, group: xr.Dataset, above: bool, changed: bool, several: bool) -> Ability:
-    def number(name: str) -> float:
-        return float(group[name]) if name in group else math.nan
-
-    name = plain_text(group.group.item())
-    accuracy, first = number("accuracy_last"), number("accuracy_first")
+def _ability(node: Node, group: xr.Dataset, above: bool, changed: bool) -> Ability:
+    known = {field: float(group.get(name, math.nan)) for field, name in _VARIABLES.items()}
+    rose, lasting = known["accuracy"] - known["first"], bool(group.get("above_chance_first", False))
+    if not above:
+        known["above_from"] = math.nan
+    control = group.get("accuracy_control", xr.DataArray([[]], dims=("run", "step")))
+    ends = control.dropna("step", how="any").isel(step=slice(-1, None)).values.ravel()
     return Ability(
-        name=f"{name} ({node.title})" if several and name == node.title else name,
-        node=node.id,
-        accuracy=accuracy,
-        low=number("accuracy_last_low"),
-        high=number("accuracy_last_high"),
-        first=first,
-        chance=number("accuracy_chance"),
-        ngrams=number("accuracy_ngrams"),
-        controls=_of_controls(group),
-        above=above,
-        above_from=number("above_from") if above else math.nan,
-        above_from_low=number("above_from_low") if above else math.nan,
-        change_low=number("change_low"),
-        change_high=number("change_high"),
-        gained=changed and accuracy > first and above,
-        lost=changed and accuracy < first and bool(group.get("above_chance_first", False)),
+        *(plain_text(group.group.item()), node.id, tuple(map(float, ends)), above),
+        *(changed and rose > 0 and above, changed and rose < 0 and lasting),
+        **known,
     )
-
-
-def _of_controls(group: xr.Dataset) -> tuple[float, ...]:
-    """Return the accuracy of each control run at its last step."""
-    if "accuracy_control" not in group:
-        return ()
-    runs = group.accuracy_control.transpose("run", "step").values
-    return tuple(float(row[np.isfinite(row)][-1]) for row in runs if np.isfinite(row).any())

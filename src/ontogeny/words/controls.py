@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import xarray as xr
+
 from .content import Content
 
 _START = "start from the same weights and"
@@ -14,6 +19,12 @@ WHAT_THEY_DO = {
     "shuffled": f"{_START} move as far at every step, in the run’s directions in another order",
 }
 """What control runs of each computed kind do; others are trained, on texts without sense."""
+
+TRAINED_START = (
+    "The first checkpoint is no initialisation: random motion harms what it knows, and training on "
+    "tokens without sense changes it as well, so that these control runs judge learning "
+    "and no other change."
+)
 
 _TRAINED = "are trained in the same way on tokens without sense" + _NOT_LEARNED
 
@@ -30,6 +41,45 @@ def explained(content: Content, subject: str = "They") -> str:
     kinds = dict.fromkeys(_kind(name) for name in content.controls)
     words = dict.fromkeys(WHAT_THEY_DO.get(kind, _TRAINED) for kind in kinds)
     return f"{subject} {'; or '.join(words)}." if words else ""
+
+
+def began_trained(nodes: Iterable[xr.Dataset]) -> bool:
+    """Return whether a run began trained, so that runs made of its motion judge no change.
+
+    The loss knows (``loss_trained_start``). Without one, controls are mirrored of no other run.
+
+    Examples
+    --------
+    >>> began_trained([xr.Dataset({"loss_trained_start": 1.0})])
+    True
+    """
+    nodes = list(nodes)
+    known = [node["loss_trained_start"] for node in nodes if "loss_trained_start" in node]
+    if known:
+        return any(bool(np.any(value)) for value in known)
+    runs = (str(run) for node in nodes if "run" in node.coords for run in node["run"].values)
+    return any(_kind(run) == "mirrored" for run in runs)
+
+
+def names_against_controls(
+    named: int, concepts: int, controls: Sequence[tuple[int, int | None]]
+) -> str:
+    """Say what the names of concepts in control runs, (named, concepts) each, mean for those here.
+
+    Examples
+    --------
+    >>> names_against_controls(31, 112, [(5, 8), (12, 23)])
+    'more than in any control run, but no larger share of the concepts that can be read'
+    >>> names_against_controls(9, 92, [(10, 99)])
+    'no more than motion gives'
+    """
+    if named <= max((count for count, _ in controls), default=-1):
+        return "no more than motion gives"
+    shares = [count / total for count, total in controls if total]
+    more = "more than in any control run" if controls else ""
+    if named > concepts * max(shares, default=0.0):
+        return more
+    return f"{more}, but no larger share of the concepts that can be read"
 
 
 def _kind(name: str) -> str:

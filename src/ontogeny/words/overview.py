@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .content import Content
-from .controls import explained
+from .controls import TRAINED_START, began_trained, explained
 from .formats import control_runs, its, joined, mid_sentence, plural, sentence_start, step_text
 from .levels import VERDICTS, Levels
 from .order import order_sentence, ordered_rows, owner
@@ -121,6 +121,10 @@ def _headline(
     few = any(row.controls for row in fair)
     why = "too few control runs to compare with" if few else "no control was run"
     heading = f"{_counted(changed, fair, whole=not content.problems.lost)} changed; {why}"
+    if few and began_trained(node.dataset for node in content.nodes):
+        able = [row for row in fair if row.can_learn]
+        heading = heading.replace(why, "control runs cannot judge a trained start")
+        heading = f"{_not_learned(able)}; {mid_sentence(heading)}" if able else heading
     lead = _sentences(UNCONTROLLED, order_sentence(fair), _settled(changed))
     return heading, lead, ordered_rows(fair)
 
@@ -369,11 +373,8 @@ def _controls(content: Content, introduced: bool) -> list[str]:
     sentences = [f"There {'is' if count == 1 else 'are'} {plural(count, 'control run')}."]
     if not introduced:
         sentences.append(explained(content, "Control runs" if count > 1 else "Such runs"))
-    if any(float(node.dataset.get("loss_trained_start", 0)) for node in content.nodes):
-        sentences.append(
-            "The first checkpoint is no initialisation, and motion harms what it knows: what lies "
-            "beyond motion may be no more than unharmed."
-        )
+    if began_trained(node.dataset for node in content.nodes):
+        sentences.append(TRAINED_START)
     without = sum(row.judgeable and not row.controlled for row in counted_rows(content.rows))
     if without:
         verb = "was" if without == 1 else "were"

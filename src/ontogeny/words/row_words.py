@@ -37,7 +37,7 @@ STATES = {
     "beyond": "changed beyond its motion",
     "outside": "changed by more than all controls, which are too few to decide",
     "within": "changed, no more than controls",
-    "compared with too few": "changed; too few control runs to compare with",
+    "compared with too few": "changed; its control runs cannot judge it",
     "uncontrolled": "changed; not compared with controls",
     "few": "not judged, noise that is correlated between checkpoints could look the same",
     "unmeasured": "not judged, noise not measured",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..problems.problem import standing_of
+from .abilities import has_abilities
 from .content import LAYER_DIMENSIONS, Content, Node
 from .formats import count, its, plain_text, plural
 from .labels import with_short_layers
@@ -57,7 +58,8 @@ def _standing(rows: Sequence[Row]) -> str:
         sum(getattr(row, name) for row in rows) for name in ("learned", "beyond", "changed")
     )
     if not any(row.controlled for row in rows):
-        return f"{changed:,} {of} changed{'; no control was run' if changed else ''}"
+        why = "its control runs cannot judge it" if rows[0].controls else "no control was run"
+        return f"{changed:,} {of} changed{f'; {why}' if changed else ''}"
     if learned:
         return f"{learned:,} {of} learned"
     if beyond:
@@ -79,6 +81,7 @@ def best_sentences(content: Content) -> dict[str, str]:
     By the section's title. The loss has a sentence of its own.
     """
     nodes = [node for node in content.nodes if node.role == "development"]
+    nodes = [node for node in nodes if not has_abilities(node.dataset)]  # they have a section
     found = {
         node.title: min(texts, key=_place) for node in nodes if (texts := section_sentences(node))
     }

@@ -138,20 +138,17 @@ def test_neighbours_are_other_concepts(node):
     assert (near != np.arange(12)[:, None]).all() and (np.abs(cosine) <= 1 + 1e-5).all()
 
 
-def test_without_an_untrained_model_nothing_is_named_and_the_reason_is_given(tmp_path):
+def test_where_no_untrained_model_can_be_made_one_with_exchanged_weights_stands_for_it(tmp_path):
     run = lookup_run(STEPS[1:4], resettable=False)
     tree = studied(tmp_path / "s", [joint(), per_step()], run)
     data = tree["joint-concepts"].to_dataset()
-    assert (data.name.values == "").all() and np.isfinite(data.concentration.values).all()
-    assert np.isnan(data.named.values).all() and "named" not in tree["concepts-ica"]
-    assert "no initialisation" in str(data.unnamed_because.values[0])
-    (sentence,) = [w for w in json.loads(data.attrs["statements"]) if "get a name" in w]
-    assert (
-        "no initialisation" in sentence
-        and "no initialisation" in tree.concept("joint-concepts").reason
-    )
-    assert (tree["concepts-ica"]["name"].values == "").all()
-    assert "No names from tokens" in str(tree.concept.table("joint-concepts"))
+    assert np.isfinite(data.concentration_untrained.values).any()
+    assert data.unnamed_because.values.tolist() == [""]
+    assert "no reset_parameters()" in str(data.stands_in_because.values[0])
+    (sentence,) = [w for w in json.loads(data.attrs["statements"]) if "random order" in w]
+    assert sentence.startswith("Names are judged beside this model with the values of each weight")
+    assert "no initialisation" in sentence and ".." not in sentence
+    assert "no reset_parameters()" in str(tree["concepts-ica"]["stands_in_because"].values.ravel())
 
 
 @pytest.mark.parametrize("options", [{"examples": 0}, {"tokens": "mean"}])

@@ -13,9 +13,9 @@ from helpers.study_examples import tiny_model
 from ontogeny.errors import ArgumentError
 from ontogeny.features.predictions.choice import choose_gaps
 from ontogeny.features.predictions.gaps import gaps_at, given_gaps
-from ontogeny.features.predictions.leads import leads_from
 from ontogeny.inputs import Inputs
 from ontogeny.observables import Predictions
+from ontogeny.observables.leads import leads_from
 from ontogeny.observables.word_frequencies import shares_elsewhere
 from ontogeny.tasks import train_tokenizer
 
@@ -69,6 +69,12 @@ def planted(tmp_path_factory):
     tree = study.run(tmp_path_factory.mktemp("planted") / "study")
     text, position = choose_gaps(cycles(), 5)
     return tree["predictions"].to_dataset(), cycles().ids[text, position - 1]
+
+
+def test_ids_without_a_tokenizer_stand_apart_around_a_gap():
+    inputs = Inputs.from_tokens([[5, 61, 7, 83]])
+    gaps = gaps_at(inputs, np.array([0]), np.array([2]), [str(i) for i in range(90)])
+    assert (gaps.before, gaps.after) == ((" 5 61",), (" 83",))
 
 
 def test_answers_are_those_of_the_planted_tables(planted):

@@ -273,3 +273,14 @@ def test_what_a_basis_does_not_have_is_refused():
         semantics.spectral_clusters(lonely, k=4)
     with pytest.raises(ArgumentError, match="no context analyzer"):
         semantics.spectral_clusters(lonely, k=4, of="contexts")
+
+
+def test_concepts_of_equal_singular_values_are_a_plane_in_any_basis():
+    rng = np.random.default_rng(0)
+    left, right = (np.linalg.qr(rng.normal(size=(n, 4)))[0] for n in (9, 7))
+    left -= left.mean(axis=0)
+    left, _ = np.linalg.qr(left)
+    values = np.array([4.0, 2.0, 2.0, 1.0])
+    basis = semantics.svd_concepts(left * values @ right.T, 4)
+    assert basis.planes == [[1, 2]] and "concepts 2 to 3 in any basis" in basis.source
+    assert semantics.svd_concepts(left * [4.0, 2.0, 1.9, 1.0] @ right.T, 4).planes == []

@@ -31,6 +31,15 @@ _APART = (
 )
 
 
+_LOW = "where the lower rank is that of random order, nothing is shown"
+
+
+def _of_low(holds: bool | None, runs: Sequence[xr.Dataset]) -> bool | None:
+    """Return a comparison with runs of low rank; None where theirs is that of random order."""
+    by_order = each(runs, lambda run: run["shuffled_low"].mean()).mean()
+    return holds if whole_ranks(runs).mean() < by_order else None
+
+
 # ---- multiplication -----------------------------------------------------------------------------
 
 
@@ -51,10 +60,10 @@ def equal_loss(found: Found) -> list[Verdict]:
     return [
         Verdict(
             "multiplication needs more dimensions than addition, at the same step",
-            exceeds(whole[multiply], whole[add], MORE),
+            _of_low(exceeds(whole[multiply], whole[add], MORE), ranks[add]),
             f"multiplication has rank {spread(whole[multiply])}, addition {spread(whole[add])}; "
             f"their last losses are {spread(losses[multiply], 3)} and {spread(losses[add], 3)}",
-            f"directions in random order: {nulls}; {_APART}",
+            f"directions in random order: {nulls}; {_APART}; {_LOW}",
         ),
         Verdict(
             "multiplication needs more dimensions than addition, at the same loss",
@@ -145,9 +154,9 @@ def architecture(found: Found) -> list[Verdict]:
     return [
         Verdict(
             "MLPs disrupt the low rank of attention matrices",
-            higher if below[without][2] <= LEVEL else None,
+            _of_low(higher, ranks[without]) if below[without][2] <= LEVEL else None,
             f"{with_mlp}: {spread(rank[with_mlp])}, {without}: {spread(rank[without])}",
-            f"directions in random order: {nulls}; {_APART}",
+            f"directions in random order: {nulls}; {_APART}; {_LOW}",
         ),
         Verdict(
             "MLPs generalise worse under the same training budget",
@@ -204,11 +213,12 @@ def _rank_tells(
     )
     hardest = {label: last_of(seeds, "accuracy").min(axis=1) for label, seeds in accuracy.items()}
     gap, null = (float(abs(np.mean(x[mixed] - x[curriculum]))) for x in (rank, by_order))
-    told = min(right.mean() for right in hardest.values()) >= _LEARNED and null <= 0.5 * gap
+    learned = min(right.mean() for right in hardest.values()) >= _LEARNED
+    told = learned and null <= 0.5 * gap
     higher = [exceeds(rank[a], rank[b], 1.0) for a, b in ((curriculum, mixed), (mixed, curriculum))]
     return Verdict(
         "the rank distinguishes the two",
-        None if None in higher or (any(higher) and not told) else any(higher),
+        None if None in higher or not (told if any(higher) else learned) else any(higher),
         f"curriculum {spread(rank[curriculum])}, mixed {spread(rank[mixed])}",
         f"directions in random order {span(ranks[curriculum], 'shuffled')} and "
         f"{span(ranks[mixed], 'shuffled')}; lowest accuracy of a trained m "

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ...figures import Column, Table
+from ...figures import Figure, Heatmap
+from ...observables.leads import leads_from
+from ...words.formats import joined
 from .changes import group_changes
-from .intervals import LEVEL, GroupCourse, above_chance, course_of
+from .intervals import GroupCourse, above_chance, course_of
 from .pairs import liking
 
 GROUP_NAMES = {
@@ -34,6 +36,7 @@ GROUP_NAMES = {
 """What is said of each group, beside its accuracy."""
 
 _NAMED = 3
+_CURVES = 6
 
 
 def with_courses(
@@ -76,8 +79,11 @@ def with_courses(
         numbers.append((len(members), likes, level, float(chance[members].mean())))
     found = _variables(courses, np.array(numbers, dtype=float), steps)
     ends = _ends(data.accuracy.transpose("step", "group").values, courses)
-    of_examples = {"right": (("step", dim), right), "right_from": (dim, _right_from(steps, right))}
-    data = data.assign({**found, **ends, **of_examples})
+    leads = np.where(np.isfinite(right), right == 1.0, np.nan)
+    begin = leads_from(steps, leads)[0]
+    data = data.assign(
+        {**found, **ends, "right": (("step", dim), right), "right_from": (dim, begin)}
+    )
     data = data.assign(_changes(data, right))
     after = np.where(data.above_chance.values, data.above_from.values, np.inf)
     last = -data.accuracy_last.values
@@ -89,9 +95,7 @@ def _variables(
 ) -> dict[str, Any]:
     count, likes, level, chance = numbers.T
     over = ("step", "group")
-    p_values = np.array(
-        [c.p_value if n > 1 else math.nan for c, n in zip(courses, count, strict=True)]
-    )
+    p_values = np.array([course.p_value for course in courses])
     above = above_chance(p_values)
     at = {
         name: np.array([getattr(c, name) for c in courses])
@@ -143,41 +147,16 @@ def _changes(data: xr.Dataset, right: np.ndarray) -> dict[str, Any]:
     return {name: ("group", np.array(values)) for name, values in numbers.items()}
 
 
-def _right_from(steps: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return (n,) the step from which on each example stays right; NaN where it ends wrong."""
-    known = np.isfinite(right).all(axis=1)
-    steps, right = np.asarray(steps, dtype=float)[known], right[known] == 1.0
-    if not len(steps):
-        return np.full(right.shape[1], np.nan)
-    lasting = np.logical_and.accumulate(right[::-1], axis=0).sum(axis=0)
-    return np.append(steps, np.nan)[len(steps) - lasting]
-
-
-def group_table(data: xr.Dataset) -> Table:
-    """Return the table of groups."""
-    columns = [
-        Column("examples", "examples"),
-        Column("accuracy_first", "first step"),
-        Column("accuracy_last", "last step", interval=("accuracy_last_low", "accuracy_last_high")),
-        *([Column("accuracy_ngrams", "n-grams")] if "accuracy_ngrams" in data else []),
-        *([Column("liking", "liking for words")] if "liking" in data else []),
-        Column("above_from", "above chance from step on"),
-    ]
-    return Table(
-        "groups",
-        "Groups, in the order in which they leave chance",
-        columns=columns,
-        rows="group",
-        caption="A group is above chance where chance gives so many right ones at the last step "
-        f"with less than {100 * LEVEL:.0f} %, corrected over all groups; the step is the one from "
-        "which on it stays so with any such choice of examples. n-grams are those of the study's "
-        "texts. A liking for words is what a model would reach that prefers some words to others "
-        "wherever they stand.",
-    )
+def group_figures(data: xr.Dataset) -> list[Figure]:
+    """Return a map of the groups over the steps, where they are too many for curves."""
+    if data.sizes.get("group", 0) <= _CURVES or data.sizes["step"] < 2:
+        return []
+    title = "Share that is right, groups in the order in which they leave chance"
+    return [Heatmap("groups", title, value="accuracy", y="group")]
 
 
 def group_words(data: xr.Dataset, what: str) -> list[str]:
-    """Return which groups are above chance at the end, and which left it first, where that is sure.
+    """Return what the order of all groups of a page does not say: of which there is no verdict.
 
     Parameters
     ----------
@@ -186,42 +165,10 @@ def group_words(data: xr.Dataset, what: str) -> list[str]:
     what
         What its examples are, such as ``"pair"``.
     """
-    if "above_chance" not in data:
+    if "examples" not in data:
         return []
-    above = data.isel(group=np.flatnonzero(data.above_chance.values))
-    last, groups = int(data.step[-1]), data.sizes["group"]
-    said = [
-        f"At step {last:,}, {above.sizes['group']:,} of {groups:,} groups are above chance, "
-        "corrected over the groups."
-        if groups > 1
-        else f"At step {last:,} it is {'' if above.sizes['group'] else 'not surely '}above chance."
-    ]
-    if "accuracy_ngrams" in data:
-        level = float((data.accuracy_ngrams * data.examples).sum() / data.examples.sum())
-        said.append(f"n-grams of the study's texts are right in {100 * level:.0f} % of all.")
-    said += filter(None, [_order(above)])
-    single = [str(g) for g, n in zip(data.group.values, data.examples.values, strict=True) if n < 2]
-    if single:
-        said.append(f"One {what} alone shows nothing, so that no verdict is given: {_few(single)}.")
-    return said
-
-
-def _order(above: xr.Dataset) -> str:
-    """Say which groups left chance before which, where their intervals are apart."""
-    known = above.isel(group=np.flatnonzero(np.isfinite(above.above_from.values)))
-    if known.sizes["group"] < 2:
-        return ""
-    names = [str(each) for each in known.group.values]
-    end, begin = known.above_from.values, known.above_from_low.values
-    first = int(end.argmin())
-    later = [i for i in range(len(names)) if begin[i] >= end[first] and i != first]
-    later = [i for i in later if end[i] > end[first]]
-    if not later:
-        return ""
-    after = f"{end[first]:,.0f}"
-    return f"{names[first]} left chance by step {after}, before {_few([names[i] for i in later])}."
-
-
-def _few(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+    single = [str(name) for name in data.group.values[data.examples.values < 2]]
+    if not single:
+        return []
+    names = single[:_NAMED] + [f"{len(single) - _NAMED:,} more"] * (len(single) > _NAMED)
+    return [f"One {what} alone shows nothing, so that no verdict is given: {joined(names)}."]

@@ -32,6 +32,7 @@ KEPT = (
     "concentration_limit",
     "concentration_untrained",
     "unnamed_because",
+    "stands_in_because",
     "token_id",
     "token_share",
     "firing",
@@ -41,7 +42,15 @@ KEPT = (
     "piece_text",
 )
 _WHOLE = ("_id", "_text", "_place")
-_TEXTS = ("name", "unnamed_because", "fit_id", "class_name", "name_beside", "name_kind")
+_TEXTS = (
+    "name",
+    "unnamed_because",
+    "stands_in_because",
+    "fit_id",
+    "class_name",
+    "name_beside",
+    "name_kind",
+)
 
 _CONTEXTS: Names = {
     "{}_id": ("token ids of the contexts; -1 beyond the text", ""),
@@ -56,6 +65,7 @@ DESCRIBED: Names = {
     "concentration_limit": ("95th percentile of the concentration in the untrained model", "1"),
     "concentration_untrained": ("concentration of the latents of the untrained model", "1"),
     "unnamed_because": ("why no concept of the layer can get a name", ""),
+    "stands_in_because": ("why weights in random order stand for an untrained model", ""),
     "token_id": ("ids of the tokens that carry most of the squared code", ""),
     "token_share": ("share of the squared code on a token", "1"),
     "firing": ("share of the tokens on which the concept fires", "1"),

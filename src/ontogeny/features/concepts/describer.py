@@ -108,7 +108,7 @@ class Describer:
                     alike[path] = judged
             except (ValueError, ArithmeticError, RuntimeError) as error:
                 failed[path] = f"{NONE}: {error}".split("\n")[0].rstrip(".")
-        return Untrained(found, failed, NONE, alike)
+        return Untrained(found, failed, NONE, alike, getattr(reading, "stands_in_because", ""))
 
     def pieces(self, run: Run) -> xr.DataArray:
         """Return how every token of the vocabulary is written."""
@@ -127,13 +127,15 @@ def _firing(codes: np.ndarray) -> np.ndarray:
 class Untrained:
     """Concentrations of the untrained model's latents by layer, or why there are none.
 
-    ``alike`` are the coherences of their words, where these were asked for.
+    ``alike`` are the coherences of their words, where these were asked for. ``stands_in_because``
+    is why the model has its trained weights with their values in random order instead.
     """
 
     by_layer: Mapping[str, np.ndarray]
     failed: Mapping[str, str]
     reason: str
     alike: Mapping[str, np.ndarray] = field(default_factory=dict)
+    stands_in_because: str = ""
 
     @classmethod
     def stored(cls, layer: xr.Dataset, path: str) -> Untrained:
@@ -151,7 +153,8 @@ class Untrained:
     def variables(self, path: str) -> dict[str, Any]:
         """Return what a state keeps of a layer."""
         found: dict[str, Any] = {
-            "unnamed_because": ((), np.array(self.because(path), dtype=object))
+            "unnamed_because": ((), np.array(self.because(path), dtype=object)),
+            "stands_in_because": ((), np.array(self.stands_in_because, dtype=object)),
         }
         if path in self.by_layer:
             values = self.by_layer[path]

@@ -21,7 +21,7 @@ from .meaning.naming import chosen_names
 SHOWN = 6
 """Names in one sentence."""
 
-KEPT_OF_STATE = ("piece_text", "concentration_untrained", "unnamed_because")
+KEPT_OF_STATE = ("piece_text", "concentration_untrained", "unnamed_because", "stands_in_because")
 
 NAMED = Quantity(
     "named",

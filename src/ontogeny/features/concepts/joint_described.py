@@ -12,6 +12,7 @@ import xarray as xr
 from ...capture.layer_readout import Readout
 from ...concepts.joint.readout import CheckpointReadout
 from ...observables.base import Reading, Run, by_layer
+from ...words.controls import names_against_controls
 from .described import near, only_of, tidied, vocabulary
 from .describer import Describer, Texts
 from .joint_lives import SET_ASIDE
@@ -104,7 +105,17 @@ def with_names(data: xr.Dataset) -> xr.Dataset:
 
 def named_sentences(data: xr.Dataset) -> list[str]:
     """Return one sentence a layer on how many of its concepts have a name."""
-    return list(_sentences(data)) if "named" in data else []
+    return [*_sentences(data), *stand_in_sentence(data)] if "named" in data else []
+
+
+def stand_in_sentence(data: xr.Dataset) -> list[str]:
+    """Say what stands for the untrained model, where none of the kind can be made."""
+    reasons = data["stands_in_because"].values.ravel() if "stands_in_because" in data else ()
+    return [
+        f"Names are judged beside this model with the values of each weight matrix in random "
+        f"order, because {reason.rstrip('.')}."
+        for reason in dict.fromkeys(filter(None, map(str, reasons)))
+    ]
 
 
 def _sentences(data: xr.Dataset) -> Iterator[str]:
@@ -128,4 +139,7 @@ def _controls(one: xr.Dataset) -> str:
     counts = np.stack([one.named_control.values, one.n_concepts_control.values])
     known = counts[:, np.isfinite(counts).all(axis=0)].astype(int).T.tolist()
     listed = ", ".join(f"{named} of {count}" for named, count in known)
-    return f" (control runs: {listed})" if known else ", and no control run had concepts"
+    if not known:
+        return ", and no control run had concepts"
+    means = names_against_controls(int(one.named), int(one.n_concepts), known)
+    return f" (control runs: {listed}), {means}"

@@ -264,7 +264,8 @@ def _sides(inputs: Inputs, text: int, position: int, pieces: Sequence[str]) -> t
     if inputs.spans is None or inputs.texts is None:
         ids = inputs.ids[text]
         kept = inputs.ordinary[text]
-        tokens = [pieces[i] if i < len(pieces) else str(i) for i in ids]
+        known = len(pieces)  # ids without a tokenizer, a space apart
+        tokens = [pieces[i] if i < known and pieces[i] != str(i) else f" {i}" for i in ids]
         before = "".join(t for t, k in zip(tokens[:position], kept, strict=False) if k)
         after = (t for t, k in zip(tokens[position + 1 :], kept[position + 1 :], strict=True) if k)
         return before, "".join(after)

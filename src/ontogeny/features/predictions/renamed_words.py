@@ -22,7 +22,7 @@ LEVEL = 0.01
 
 _BEGAN_TRAINED = (
     "The first checkpoint knows these words: it is no initialisation. Any motion harms it, so that "
-    "what is beyond motion may be no more than unharmed"
+    "no change is compared with motion"
 )
 _PAIRS = (
     "whether it learned can be judged by pairs of mirrored control runs: "

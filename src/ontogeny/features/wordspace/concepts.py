@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,9 @@ from .support import Support
 
 MOST_DIMS = 62
 """Signs of a row are numbered in 64 bits."""
+
+EQUAL = 1e-6
+"""Singular values this close, of the larger one, are equal but for rounding."""
 
 _SOURCES = {"S": "support matrix", "P": "matrix of conditional probabilities"}
 
@@ -39,8 +42,9 @@ class ConceptBasis:
 
     Examples
     --------
-    >>> from ontogeny import semantics
-    >>> basis = svd_concepts(semantics.support_matrix("a b a c a b b", lengths=1), k=2)
+    >>> from ontogeny.features.wordspace.support import WordStream, support_of
+    >>> stream = WordStream(np.array([0, 1, 0, 2, 0, 1, 1]), ("a", "b", "c"))
+    >>> basis = svd_concepts(support_of(stream, lengths=1), k=2)
     >>> basis.U.shape, basis.V.shape
     ((3, 2), (3, 2))
     """
@@ -56,6 +60,22 @@ class ConceptBasis:
     def k(self) -> int:
         """Number of concepts."""
         return self.U.shape[1]
+
+    @property
+    def planes(self) -> list[list[int]]:
+        """Concepts of equal singular values: any directions of such a plane would do.
+
+        Which of them come back depends on the order of rows and columns, and with it the signs of
+        words in them, and the orthants.
+
+        Examples
+        --------
+        >>> ConceptBasis(np.eye(4), np.array([3.0, 2.0, 2.0, 1.0]), None).planes
+        [[1, 2]]
+        """
+        alone = np.flatnonzero(-np.diff(self.sigma) > EQUAL * self.sigma[:-1]) + 1
+        groups = np.split(np.arange(self.k), alone)
+        return [group.tolist() for group in groups if len(group) > 1]
 
     def representations(self, W: Array, H: Array | None = None) -> tuple[Any, Any]:
         """Return the concepts in the embedding space: W^T u_k and H v_k.
@@ -147,7 +167,7 @@ def svd_concepts(
     -----
     Zhao and Thrampoulidis (2025), Eq. (2) and (3): S~ = (I - 11^T / V) S = U Sigma V^T. A single
     axis rarely means anything by itself; concept 1 is mostly word frequency. Singular vectors of
-    equal singular values are determined only up to rotation among each other.
+    equal singular values are determined only up to rotation among each other (`planes`).
 
     Examples
     --------
@@ -168,7 +188,10 @@ def svd_concepts(
         )
     source = f"centred {_SOURCES[of] if isinstance(support, Support) else 'matrix'}"
     source += "" if weights is None else ", contexts weighted"
-    return ConceptBasis(U, sigma, V, words, contexts, source)
+    basis = ConceptBasis(U, sigma, V, words, contexts)
+    for plane in basis.planes:
+        source += f", concepts {plane[0] + 1} to {plane[-1] + 1} in any basis of their space"
+    return replace(basis, source=source)
 
 
 def values_of(support: Any, of: str) -> tuple[Any, Any, Any]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...words.abilities import abilities_of, ability_sentences
 from ...words.content import Content
-from ...words.controls import explained
+from ...words.controls import began_trained, explained, names_against_controls
 from ...words.formats import joined, plural, sentence_start, value_range
 from ...words.landmarks import LossStory, read_loss
 from ...words.loss import (
@@ -55,7 +56,7 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
         _of_performance(content)
         if loss is None and _performance(content)
         else ability(loss, running),
-        _appeared(content, concepts),
+        _able(content, _appeared(content, concepts)),
         _control(content, loss, concepts),
     )
     numbers = four_numbers(content, loss, concepts, running)
@@ -65,6 +66,8 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
 def _of_one_model(content: Content, loss: LossStory | None) -> FirstScreen | None:
     """Return what was measured of a single checkpoint: the loss, and a sentence of each node."""
     sentences = [Sentence(f"{title}:", text) for title, text in best_sentences(content).items()]
+    if said := ability_sentences(abilities_of(content.nodes), content.steps):
+        sentences.insert(0, Sentence(said[0], " ".join(said[1:])))
     if loss is None and not sentences:
         return None
     ahead = [of_one_model(loss)] if loss else []
@@ -96,7 +99,16 @@ def _of_performance(content: Content) -> Sentence:
     return Sentence(f"{lead.rstrip('.')}.", sentence_start(rest) if rest else "")
 
 
-# What appeared.
+# What it can do, and what appeared.
+
+
+def _able(content: Content, appeared: Sentence) -> Sentence:
+    """Return the second sentence: abilities before concepts, where any group is above chance."""
+    abilities = abilities_of(content.nodes)
+    if not any(each.above for each in abilities):
+        return appeared
+    lead, *rest = ability_sentences(abilities, content.steps)
+    return Sentence(lead, f"{rest[0]} {appeared.lead}")
 
 
 def _appeared(content: Content, concepts: Concepts | None) -> Sentence:
@@ -135,7 +147,9 @@ def _appeared(content: Content, concepts: Concepts | None) -> Sentence:
         lead = f"{_named_words(concepts)}; motion alone may give as many."
         return Sentence(lead, _listed(concepts))
     lead = f"{_named_words(concepts)}{_in_controls(concepts)}."
-    return Sentence(lead, _listed(concepts))
+    means = names_against_controls(concepts.named, len(concepts.every), controls)
+    share = f"That is {means}. " if "share" in means else ""
+    return Sentence(lead, f"{share}{_listed(concepts)}")
 
 
 def _named_words(concepts: Concepts) -> str:
@@ -204,9 +218,10 @@ def _control_lead(content: Content, loss: LossStory | None) -> str:
     if row is not None and row.controls:
         if row.learned:
             return "Control runs do not learn to predict."
-        if not row.controlled:
+        began = began_trained(node.dataset for node in content.nodes)
+        if not row.controlled and not began:
             return "There are too few control runs to compare with."
-        if row.outside:
+        if row.outside and not began:
             return f"In every control run the loss did worse. {undecided(row)}".strip()
         return "The loss is not shown to do better than in control runs."
     compared = [row for row in counted_rows(content.rows) if row.controlled]

@@ -13,6 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from ...words.abilities import abilities_of, ability_sentences
 from ...words.content import Content
 from ...words.formats import p_value, plain_text, step_text
 from ...words.overview import overview
@@ -30,6 +31,7 @@ from ..kinds import kind_of, read_drawables
 from ..kinds.base import scripts
 from ..kinds.thinning import BUDGET, thinned
 from ..style import STATIC, page_style, static_text
+from ..texts.abilities import turning
 from ..texts.cloze import read_cloze
 from ..texts.example import read_example
 from .live import Live
@@ -45,7 +47,8 @@ BEFORE_KINDS = (
 
 AFTER_KINDS = (
     "download", "slider", "layers", "chart", "concepts", "life", "life-lines", "life-rows",
-    "cards", "card-contexts", "card-foot", "control-card", "atlas", "cloze", "example-text",
+    "cards", "card-contexts", "card-foot", "control-card", "atlas", "abilities", "cloze",
+    "example-text",
     "example-course", "example-print", "links", "live", "tables", "page",
 )  # fmt: skip
 
@@ -66,6 +69,7 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
         "further": atlas.further if atlas else [],
         "cloze": cloze.payload if cloze else None,
         "example": example.payload if example else None,
+        "abilities": turning(content),
         "refresh": live.every if live else None,
         **({"start": len(content.steps) - 1} if live else {}),
     }
@@ -78,6 +82,8 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
         atlas=atlas,
         cloze=cloze,
         example=example,
+        abilities=(able := abilities_of(content.nodes)),
+        able=ability_sentences(able, content.steps),
         verdict=overview(content, introduced=first is not None),
         failures=read_failures(content),
         failed_in={node.id: section_failures(content, node) for node in content.nodes},

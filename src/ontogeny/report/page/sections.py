@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...words.abilities import has_abilities
 from ...words.content import Node
 from ...words.formats import joined, plural
 from ...words.sections import mark, section_sentences
@@ -21,7 +22,7 @@ def parts(node: Node, drawables: Sequence[Drawable], drawn_above: bool) -> Parts
     """
     own = [each for each in drawables if each.node is node]
     said = section_sentences(node)
-    if own and mark(node)[0] == "none" and said:
+    if own and mark(node)[0] == "none" and said and not has_abilities(node.dataset):
         return (said[:1], said[1:]), [], own
     lead = [] if drawn_above and node.role == "track" else _bearing(node, own)
     return (said, []), lead, [each for each in own if each not in lead]
@@ -29,6 +30,8 @@ def parts(node: Node, drawables: Sequence[Drawable], drawn_above: bool) -> Parts
 
 def _bearing(node: Node, own: list[Drawable]) -> list[Drawable]:
     """Return the figure that bears the sentences: that of the strongest row, else the first."""
+    if maps := [each for each in own if each.figure.id == "groups"]:  # too many for curves
+        return maps
     rows = sorted(node.rows, key=lambda row: -(row.learned + row.beyond + row.changed))
     return [each for each in own if [each.id] == [figure_of(row, own) for row in rows[:1]]] or own[
         :1

@@ -73,6 +73,7 @@ startLife();
 startLayers();
 startFigures();
 startAtlas();
+startAbilities();
 startCloze();
 startExample();
 startDownloads();

@@ -31,7 +31,7 @@ from ...store import Cell
 from ...trajectory import Checkpoint, Trajectory
 from ...trajectory.audit.weight_values import is_initialisation
 from ...trajectory.skeleton import Skeleton
-from ...trajectory.untrained import untrained_like
+from ...trajectory.untrained import untrained_like, with_exchanged_values
 from ..folder.layout import HERE, cell_path, digests_path, reference_path, state_path
 from ..folder.settings import Settings
 from .cache import DigestCache, VerifiedCellCache
@@ -159,6 +159,8 @@ def restored(observable: Observable) -> AbstractContextManager[Any]:
 class ReadStep:
     """One checkpoint, with the values of the needs that its observable declared."""
 
+    stands_in_because = ""
+
     def __init__(
         self,
         job: Job,
@@ -258,15 +260,22 @@ class RunView:
         """Read the run's model before training: at step 0, else newly initialised.
 
         A step 0 that the audit takes for no initialisation, as of a run that begins with a
-        trained model, is none.
+        trained model, is none. Where no model can be initialised, one with the values of each
+        parameter in random order stands for it, and ``stands_in_because`` of the reading says why.
         """
         if 0 in self._trajectory.steps and is_initialisation(self._trajectory[0]):
             return self.reading(0)
         own, job, there = own_needs(self._observable), self._job, self._trajectory
         here = there[self.reference_step]
         like = _skeleton(job, there).load(here)
-        model = untrained_like(like, random_state=0, build=here.template)
-        return ReadStep(job, self._observable, 0, read_model(job, model, own))
+        because = ""
+        try:
+            model = untrained_like(like, random_state=0, build=here.template)
+        except ArgumentError as error:
+            model, because = with_exchanged_values(like), str(error)
+        read = ReadStep(job, self._observable, 0, read_model(job, model, own))
+        read.stands_in_because = because
+        return read
 
     def tokenizer(self) -> Any:
         """Return the run's tokenizer, or None if there is none."""

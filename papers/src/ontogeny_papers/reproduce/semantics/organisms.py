@@ -56,6 +56,7 @@ def measure_organisms(size: OrganismSize, materials: Materials) -> Findings:
         basis.V,
         world.subjects,
         tuple(tuple(c.split()) for c in world.contexts),
+        basis.source,
     )
     found: dict[str, list[xr.Dataset]] = {}
     for label, (loss, rate) in _RUNS.items():
@@ -100,9 +101,12 @@ def _run(
     found = found.assign(exact=found.exact.astype(float), superset=found.superset.astype(float))
     assert basis.V is not None  # of a support matrix
     along = np.einsum("vk,tvm,mk->kt", basis.U, logits, basis.V)
+    sigma = basis.sigma.copy()
+    for plane in basis.planes:  # one concept: its mean does not depend on the basis of the plane
+        along[plane], sigma[plane] = along[plane].mean(axis=0), sigma[plane].mean()
     last = np.where(along[:, -1] > 0, along[:, -1], np.nan)
     learned = semantics.first_crossing(data.step, along, last / 2, lasting=True)
-    found = found.assign(learned=("concept", learned), sigma=("concept", basis.sigma))
+    found = found.assign(learned=("concept", learned), sigma=("concept", sigma))
     embedded = xr.concat([untrained, _embeddings(model, task)], dim="state")
     found = found.merge(embedded.assign_coords(state=["untrained", "trained"]))
     if loss == "cross_entropy":

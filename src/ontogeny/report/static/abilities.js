@@ -1,0 +1,44 @@
+// Examples of abilities that turned between the step before and the slider's.
+
+const TURNED_SHOWN = 4; // each way
+
+function startAbilities() {
+  const place = document.getElementById("turned");
+  if (!place || !DATA.abilities.length) return;
+  const list = find(".turned-list", place);
+  const show = () => {
+    const lines = DATA.abilities.flatMap(turnedAt);
+    find(".turned-step", place).textContent = `${CLOCK} ${formatStep(DATA.steps[state.step])}`;
+    list.replaceChildren(...(lines.length ? lines : ["No example turned."]).map(turnedLine));
+  };
+  place.hidden = false;
+  listen((changed) => {
+    if (changed.has("step")) show();
+  });
+  show();
+}
+
+// One of each group; those that stay so to the end come first, as others turn to and fro.
+function turnedAt({ steps, groups, texts, right }) {
+  const now = lastNotAbove(steps, DATA.steps[state.step]);
+  if (now < 1) return [];
+  return ["1", "0"].flatMap((to) => {
+    const stays = (i) => right.slice(now).every((row) => row[i] === to);
+    const turned = texts.map((_, i) => i).filter((i) => right[now][i] === to && right[now - 1][i] === (to === "1" ? "0" : "1"));
+    const inOrder = [...turned.filter(stays), ...turned.filter((i) => !stays(i))];
+    const first = inOrder.filter((i, n) => inOrder.findIndex((j) => groups[j] === groups[i]) === n).slice(0, TURNED_SHOWN);
+    const count = `${formatStep(turned.length)} ${to === "1" ? "to right" : "to wrong"} since ${CLOCK} ${formatStep(steps[now - 1])}`;
+    return turned.length ? [{ count, examples: first.map((i) => ({ group: groups[i], texts: texts[i] })) }] : [];
+  });
+}
+
+function turnedLine(line) {
+  if (typeof line === "string") return make("li", {}, line);
+  const item = make("li", {}, `${line.count}: `);
+  line.examples.forEach(({ group, texts }, i) => {
+    item.append(i ? "; " : "", make("b", { dir: "auto" }, texts[0]));
+    if (texts[1]) item.append(" not ", make("span", { dir: "auto" }, texts[1]));
+    item.append(make("small", {}, ` (${group})`));
+  });
+  return item;
+}

@@ -1,0 +1,43 @@
+"""Examples of abilities that turn from one checkpoint to the next, for the page's slider."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ...words.abilities import has_abilities
+from ...words.content import Content
+from ...words.formats import plain_text
+
+MOST = 2000
+"""Examples of a node that the page holds."""
+
+
+def turning(content: Content) -> list[dict[str, Any]]:
+    """Return for each node of abilities its steps, the texts of its examples, and which are right.
+
+    What is right at a step is a text of a digit for each example: 1 or 0, 5 of a tie, and a blank
+    where it was not measured. Of a pair, the wrong text stands after the right one.
+    """
+    nodes = [node.dataset for node in content.nodes if has_abilities(node.dataset)]
+    return [_turning(data) for data in nodes if "right" in data and data.sizes["step"] > 1]
+
+
+def _turning(data: xr.Dataset) -> dict[str, Any]:
+    (dim,) = (str(dim) for dim in data.right.dims if dim != "step")
+    data = data.isel({dim: slice(MOST)})
+    right = data.right.transpose("step", dim).values
+    digits = np.select([right == 1, right == 0, right > 0], ["1", "0", "5"], " ")
+    sides = [data[name].values for name in ("right_text", "wrong_text") if name in data]
+    if not sides:
+        answers = data.answer_text.values
+        places = data.right_answer.values.astype(int) if "right_answer" in data else slice(None)
+        sides = [data.prompt.values + " " + answers[places]]
+    return {
+        "steps": data.step.values.tolist(),
+        "groups": [plain_text(name) for name in data[f"group_of_{dim}"].values],
+        "texts": [[plain_text(text) for text in texts] for texts in zip(*sides, strict=True)],
+        "right": ["".join(row) for row in digits],
+    }
