@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -78,7 +79,7 @@ class OfExamples(OfGroups):
     def check(self) -> None:
         """Refuse files without an example; say what is left out of others."""
         if left_out := said_of(self.read()[1]):
-            log.warning("%s", left_out)
+            _say_once(left_out)
 
     def files_read(self) -> Sequence[str | Path]:
         """Return none: `arguments` tells what they hold, wherever they lie."""
@@ -134,6 +135,11 @@ class OfExamples(OfGroups):
     ) -> dict[str, Any]:
         """Return further variables of the state; `counted` is what `ngram_scores` counts."""
         raise NotImplementedError
+
+
+@cache
+def _say_once(line: str) -> None:  # a study file is read several times
+    log.warning("%s", line)
 
 
 def accuracy(one: str, title: str, chance: str, ngrams: bool = True) -> Quantity:
