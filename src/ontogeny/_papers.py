@@ -40,13 +40,13 @@ _NAMES = {
     """,
     "semantics": """
         Cluster CoarseToFine Coherence ContextWeights MaxMargin NeighbourVectors OrderComparison
-        PredictedOrder Score SignatureLift StepImbalance closed_form coarse_before_fine coherence
-        compare_order context_weights embedding_concepts factor_limits half_times
-        leading_directions learning_order load_support loss_growth_rates max_margin_logits
-        most_clusters neighbour_vectors orthant_coherence orthants predicted_order refinement_tree
-        ridge_path save_support shuffled_next_words signature_lift spectral_clusters
-        step_imbalance subspace_overlap support_confusion support_from_pairs train_ufm
-        word_classes
+        PredictedOrder Score SignatureLift StepImbalance closed_form cloze_support
+        coarse_before_fine coherence compare_order context_weights embedding_concepts
+        factor_limits half_times leading_directions learning_order load_support loss_growth_rates
+        max_margin_logits most_clusters neighbour_vectors orthant_coherence orthants
+        predicted_order refinement_tree ridge_path save_support shuffled_next_words signature_lift
+        spectral_clusters step_imbalance subspace_overlap support_confusion support_from_pairs
+        support_matrix token_stream train_ufm word_classes word_stream
     """,
     "updates": """
         GradientField commutator commutators pair_statistics

@@ -4,50 +4,16 @@ import json
 
 import numpy as np
 import pytest
-import torch
 import xarray as xr
 
 import ontogeny as og
 from helpers.command import call
+from helpers.word_tables import PRIVATE, SHARED, WORDS, models_of
 from ontogeny.comparison.concepts import fitting, price_of_concepts, studies_of, views
 from ontogeny.comparison.concepts.fitting import LayerConcepts, order_agreement
 from ontogeny.comparison.concepts.node import node_of
 from ontogeny.errors import ArgumentError
 from ontogeny.words.shared_concepts import shared_heading, shared_sentences
-
-STEPS = (0, 10, 20, 40, 80)
-WORDS, SHARED, PRIVATE, WIDTH = 40, 6, 3, 24
-
-
-class Table(torch.nn.Module):
-    """An embedding that is read as a layer."""
-
-    def __init__(self, rows):
-        super().__init__()
-        self.embedding = torch.nn.Embedding.from_pretrained(rows, freeze=False)
-        self.layer = torch.nn.Identity()
-
-    def forward(self, input_ids, attention_mask=None):
-        # Noise of a token in its context: noise of a word would make it a concept of all runs.
-        before = (input_ids * torch.arange(1, 1 + input_ids.shape[1])).cumsum(1)[..., None]
-        noise = torch.sin(before * torch.arange(1, 1 + WIDTH) * 7.3)
-        return self.layer(self.embedding(input_ids) + 0.3 * noise)
-
-
-def models_of(seed):
-    """Six word classes in every run, born at steps of its own; three more in each run alone."""
-    rng = np.random.default_rng(seed)
-    names = [*range(SHARED), *range(SHARED + seed * PRIVATE, SHARED + (seed + 1) * PRIVATE)]
-    directions = rng.normal(size=(len(names), WIDTH)) * 3
-    born = [i % 4 for i in range(len(names))]
-    found = {}
-    for t, step in enumerate(STEPS):
-        rows = np.zeros((WORDS, WIDTH))
-        for name, direction, start in zip(names, directions, born, strict=True):
-            if t >= start:
-                rows[[2 * name, 2 * name + 1]] += direction
-        found[step] = Table(torch.tensor(rows, dtype=torch.float32))
-    return found
 
 
 @pytest.fixture(scope="module")

@@ -46,6 +46,7 @@ OBSERVABLES = {
         og.observables.Lipschitz("concepts-pca", "pca", n_concepts=4, **FEW),
         og.observables.EncoderDynamics(n_concepts=4, **FEW),
         og.observables.JointConcepts(n_concepts=6, n_active=1, fit_steps=3, **FEW),
+        og.observables.ConceptLayers(n_concepts=6, n_active=1, fit_steps=3, **FEW),
         og.observables.ConceptEffects(n_removed=1, n_draws=3, **FEW),
         og.observables.WordSemantics(n_concepts=5, n_draws=3),
         og.observables.TextStatistics(depth=2, n_draws=3),
@@ -73,7 +74,13 @@ OF_REFERENCE = {"encoder-dynamics-ica"} | {
     for name, each in OBSERVABLES.items()
     if any(isinstance(need, Reference) for need in each.needs())
 }
-OF_OTHERS = {"joint-concepts", "concept-effects", "word-semantics", "text-statistics"}
+OF_OTHERS = {
+    "joint-concepts",
+    "concept-layers",
+    "concept-effects",
+    "word-semantics",
+    "text-statistics",
+}
 """Their cells follow from a fit to several checkpoints, so that numbers may differ."""
 
 

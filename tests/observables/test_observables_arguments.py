@@ -136,7 +136,7 @@ RULES = {
     "layers": patterns,
     "shown_texts": whole(0),
     "blocks": patterns,
-    "tokens": among("all", "mean", "last", "cls", "masked"),
+    "tokens": among("all", "later", "mean", "last", "cls", "masked"),
     "max_tokens": optional(whole(2)),
     "random_state": whole(0, 2**31 - 1),
     "extractor": among(*concepts.names()),
@@ -170,6 +170,7 @@ RULES_OF = {
         "objective": among("auto", "causal", "masked"),
     },
     "activation-path": {"coordinates": whole()},
+    "effective-dimensions": {"outliers": among("keep", "drop")},
     "concepts": {
         "distances": several(among(*distances.names()), 1),
         "correlations": several(among("columnwise", "optimal", "internal", "weighted")),
@@ -287,6 +288,12 @@ RULES_OF = {
         "fit_steps": lambda v: whole()(v) or (listed(v) and all(map(whole(0), listed(v)))),
         "readable": number(lambda v: 0 <= v <= 1),
         "examples": whole(0),
+    },
+    "concept-layers": {
+        "n_concepts": whole(8),
+        "n_active": whole(1, 100),
+        "fit_steps": whole(),
+        "readable": number(lambda v: 0 <= v <= 1),
     },
     "vocabulary-concepts": {
         "n_concepts": whole(4),

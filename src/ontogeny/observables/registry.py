@@ -19,6 +19,7 @@ from ..errors import ArgumentError, check_choice, check_known
 from ..own_code import digest, set_on
 from .arguments import as_fields
 from .base import Observable
+from .own_measure import OwnMeasure
 
 GROUP = "ontogeny.observables"
 
@@ -74,18 +75,6 @@ def names() -> tuple[str, ...]:
     return tuple(kinds())
 
 
-def require_installed(kind: str) -> None:
-    """Refuse a kind of the papers' distribution where that is not installed.
-
-    Raises
-    ------
-    MissingExtraError
-        With the line that installs it.
-    """
-    if kind in kinds_of_papers() and kind not in kinds():
-        require_papers(f"the observable {kind!r}")
-
-
 def make(kind: str, **arguments: Any) -> Observable:
     """Return an observable by its kind, as study files name it.
 
@@ -100,14 +89,16 @@ def make(kind: str, **arguments: Any) -> Observable:
     >>> make("concepts", extractor="pca", n_concepts=8).n_concepts
     8
     """
-    require_installed(kind)
+    if kind in kinds_of_papers() and kind not in kinds():
+        require_papers(f"the observable {kind!r}")
     return _made(kind, kinds()[check_choice("kind", kind, kinds())], arguments)
 
 
 def make_own(kind: str, cls: Any, **arguments: Any) -> Observable:
     """Return an observable of a class in a user's own file.
 
-    Its kind is the name of the class where it names none. Where it has no ``version`` of its own,
+    A function is one that gives a number for each text, see `OwnMeasure`. The kind of a class is
+    its name where it names none. Where it has no ``version`` of its own,
     that is a digest of the file: cells are computed again if the file changes.
 
     Parameters
@@ -115,15 +106,18 @@ def make_own(kind: str, cls: Any, **arguments: Any) -> Observable:
     kind
         How a study file names it, such as ``"mine.py:ActivationNorm"``.
     cls
-        The class.
+        The class, or the function.
 
     Raises
     ------
     ArgumentError
-        If `cls` is no observable, or as `make`.
+        If `cls` is neither an observable nor a function, or as `make`.
     """
+    if inspect.isfunction(cls):
+        return _made(kind, OwnMeasure, {"function": cls, **arguments})
     if not _is_observable(cls):
-        raise ArgumentError(f"{kind} must be a class that inherits from ontogeny.Observable.")
+        named = f"{kind} must be a class that inherits from ontogeny.Observable, or a function"
+        raise ArgumentError(f"{named} of model and texts.")
     if not cls.kind:
         set_on(cls, kind=cls.__name__)
     if "version" not in vars(cls):

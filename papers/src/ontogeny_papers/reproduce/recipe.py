@@ -18,8 +18,7 @@ import xarray as xr
 
 from ontogeny import report, semantics, tasks
 from ontogeny.errors import ArgumentError, check_whole
-from ontogeny.features.wordspace.corpus import WordStream
-from ontogeny.features.wordspace.support import Support
+from ontogeny.features.wordspace.support import Support, WordStream
 from ontogeny.start.source import check_source, names_of
 from ontogeny.store import plain, write_json
 from ontogeny.study import Progress

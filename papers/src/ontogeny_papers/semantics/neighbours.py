@@ -9,7 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from ontogeny.errors import ArgumentError, check_texts, check_whole
-from ontogeny.features.wordspace.corpus import Tokens, token_stream
+
+from .corpus import Tokens, token_stream
 
 # Words of a group that are compared: its most typical ones.
 TOP = 15

@@ -16,11 +16,12 @@ from ontogeny.arrays import matrix, to_numpy
 from ontogeny.errors import ArgumentError, check_choice, check_flag, check_texts, check_whole
 from ontogeny.features.wordspace.centred_svd import GRAM_ROWS, Centred
 from ontogeny.features.wordspace.concepts import ConceptBasis, svd_concepts
-from ontogeny.features.wordspace.corpus import Tokens, WordStream, token_stream, word_stream
-from ontogeny.features.wordspace.support import Support, support_matrix
+from ontogeny.features.wordspace.support import Support, WordStream
 
+from .corpus import Tokens, token_stream, word_stream
 from .resampled import ResampledCorpus
 from .support_state import shuffled_next_words
+from .supports import support_matrix
 
 _DRIVERS = {"cross_entropy": "P", "square": "S"}
 

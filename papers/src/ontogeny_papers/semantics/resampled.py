@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from ontogeny.features.wordspace.corpus import WordStream
 from ontogeny.features.wordspace.counting import matched_positions, relabelled
-from ontogeny.features.wordspace.support import ContextWords, Support
+from ontogeny.features.wordspace.support import ContextWords, Support, WordStream
 
 FEWEST_TEXTS = 20
 BLOCK = 200  # words of a unit where there are fewer texts

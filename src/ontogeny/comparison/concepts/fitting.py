@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +166,7 @@ class Describing:
         tokenizer = run.part.trajectory.tokenizer()
         pieces = pieces_of_texts(inputs) if tokenizer is None else pieces_of(tokenizer)
         texts = Describer(need, run.observable.examples or 1).texts({InputSet(need.on): inputs})
+        texts = texts if run.sample is None else replace(texts, sample=run.sample)
         return cls(run, texts, pieces)
 
     def labels(self, codes: np.ndarray, first: np.ndarray, step: int) -> list[str]:

@@ -99,7 +99,7 @@ def _fitted(
         progress.note(f"fitting the concepts of {label} over {len(runs)} runs")
         control = of_layer(controls, of_controls, layers[label], None) if controls else None
         found[name] = (of_layer(runs, files, layers[label], describing), control)
-    return node_of(found, [run.name for run in runs], words)
+    return node_of(found, [run.name for run in runs], f"{runs[0].note} {words}".strip())
 
 
 def node_of(

@@ -5,9 +5,10 @@ A view is kept in the folder of its own study, so that what was stopped goes on 
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 from ...errors import ArgumentError, CheckpointError, NonFiniteError, StoreError
 from ...features.concepts.joint import JointConcepts
 from ...features.concepts.joint_gathered import standard
+from ...inputs.sampling import TokenSample
 from ...machine import size_text
 from ...needs import Activations
 from ...store import Cell, plain, read_cell, write_cell
@@ -26,6 +28,7 @@ from ...study.cells.readings import read_needs, release_skeleton
 from ...study.cells.threads import pinned
 from ...study.planning.parts import RunPart
 from ..layers import match_layers
+from .aligned import aligned_tokens, rows_of
 
 FOLDER = "shared-concepts"
 
@@ -78,12 +81,18 @@ class RunViews:
         The joint concepts of the study: which layers and tokens are read.
     folder
         Of the study.
+    sample
+        Tokens that are the same places as in runs with another tokenizer; else those of the study.
+    note
+        How they were aligned, in words.
     """
 
     name: str
     part: RunPart
     observable: JointConcepts
     folder: Path
+    sample: TokenSample | None = None
+    note: str = ""
 
     @property
     def need(self) -> Activations:
@@ -104,7 +113,20 @@ class RunViews:
     @cached_property
     def units(self) -> np.ndarray:
         """(n,) the text of each token."""
-        return self.need.units(self.part.job.inputs_of(self.need))
+        inputs = self.part.job.inputs_of(self.need)
+        if self.sample is None:
+            return self.need.units(inputs)
+        return replace(self.need, max_tokens=None).units(inputs)[rows_of(inputs, self.sample)]
+
+    def _values(self, step: int) -> dict[str, Any]:
+        """Return the activations of a checkpoint by layer, at the tokens that are compared."""
+        job, chosen = self.part.job, self.need
+        if self.sample is None:
+            return dict(read_needs(job, self.part.trajectory, step, [chosen])[chosen])
+        chosen = replace(chosen, max_tokens=None)
+        rows = rows_of(job.inputs_of(chosen), self.sample)
+        values = read_needs(job, self.part.trajectory, step, [chosen])[chosen]
+        return {path: A[rows] for path, A in values.items()}
 
     def components(self) -> dict[str, Any]:
         """Return all that the views depend on, but the weights."""
@@ -113,7 +135,7 @@ class RunViews:
             "need": repr(self.need),
             "inputs": self.part.job.inputs_of(self.need).fingerprint,
             "settings": [settings.dtype, settings.positions, settings.device],
-        }
+        } | ({} if self.sample is None else {"rows": _digest(self.sample)})
 
     @property
     def place(self) -> Path:
@@ -131,9 +153,7 @@ class RunViews:
             if not _stands(path, fingerprint):
                 try:
                     with pinned(self.part.job.settings.threads):
-                        values = read_needs(self.part.job, self.part.trajectory, step, [self.need])[
-                            self.need
-                        ]
+                        values = self._values(step)
                 except (CheckpointError, NonFiniteError) as error:
                     progress.note(f"{self.name}: step {step} is left out of its concepts: {error}")
                     continue
@@ -148,6 +168,11 @@ class RunViews:
     def forget(self) -> None:
         """Remove the views."""
         shutil.rmtree(self.place, ignore_errors=True)
+
+
+def _digest(sample: TokenSample) -> str:
+    places = np.stack([sample.text, sample.position]).astype(np.int64)
+    return hashlib.sha256(places.tobytes()).hexdigest()
 
 
 def _stands(path: Path, fingerprint: Mapping[str, Any]) -> bool:
@@ -206,7 +231,7 @@ def views_of(
         of_control = [p for p in parts[1:] if chosen[0].name in p.job.by_name]
         if of_control:
             controls[name] = RunViews(name, of_control[0], chosen[0], folder)
-    _check_same(runs)
+    _align(runs, controls)
     return runs, controls if len(controls) == len(runs) else {}
 
 
@@ -225,6 +250,23 @@ def views_here(runs: Mapping[str, Any], progress: Progress) -> bool:
             "ontogeny compare --concepts does so."
         )
     return here
+
+
+def _align(runs: dict[str, RunViews], controls: dict[str, RunViews]) -> None:
+    """Let all runs read the same places of their texts, where their tokenizers differ."""
+    inputs = [run.part.job.inputs_of(run.need) for run in runs.values()]
+    if len({each.fingerprint for each in inputs}) == 1 or any(i.texts is None for i in inputs):
+        _check_same(runs)
+        return
+    needs = [run.need for run in runs.values()]
+    if any(need.tokens != "all" for need in needs):
+        raise ArgumentError("runs with other tokens are aligned by characters with tokens='all'.")
+    most, seed = needs[0].max_tokens, needs[0].random_state
+    samples, note = aligned_tokens(inputs, list(runs), most, seed)
+    for name, sample in zip(list(runs), samples, strict=True):
+        for part in (runs, controls):
+            if name in part:
+                part[name] = replace(part[name], sample=sample, note=note)
 
 
 def _check_same(runs: Mapping[str, RunViews]) -> None:

@@ -15,6 +15,7 @@ PUBLIC = {
         "dictionaries": ["Concepts"],
         "effects": ["ConceptEffects"],
         "joint": ["JointConcepts"],
+        "layers.observed": ["ConceptLayers"],
         "vocabulary": ["VocabularyConcepts"],
     },
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import IO
 
@@ -33,21 +33,26 @@ class Kept:
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        self._shapes: list[tuple[int, int]] = []
+        self.shapes: list[tuple[int, int]] = []
 
     def add(self, X: np.ndarray) -> None:
         """Keep a standardised checkpoint (n, m) in float32."""
         self._file.write(np.ascontiguousarray(X).data)
-        self._shapes.append((X.shape[0], X.shape[1]))
+        self.shapes.append((X.shape[0], X.shape[1]))
+
+    def views(self) -> Iterator[np.ndarray]:
+        """Give the checkpoints that were added, in float32."""
+        self._file.seek(0)
+        for shape in self.shapes:
+            X = np.empty(shape, dtype=np.float32)
+            self._file.readinto(X.data)  # type: ignore[attr-defined]
+            yield X
 
     def gathered(self, *, stacked: bool) -> Gathered:
         """Return the checkpoints as a fit takes them; `stacked` as of `Gathered`."""
-        n, m = self._shapes[0]
-        found = Gathered(n, m, len(self._shapes), stacked=stacked)
-        self._file.seek(0)
-        for shape in self._shapes:
-            X = np.empty(shape, dtype=np.float32)
-            self._file.readinto(X.data)  # type: ignore[attr-defined]
+        n, m = self.shapes[0]
+        found = Gathered(n, m, len(self.shapes), stacked=stacked)
+        for X in self.views():
             found.add(X)
         return found
 

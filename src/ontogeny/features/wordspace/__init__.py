@@ -2,12 +2,6 @@
 
 PUBLIC = {
     "observables": {"text_statistics": ["TextStatistics"]},
-    "semantics": {
-        "cloze": ["cloze_support"],
-        "concepts": ["svd_concepts"],
-        "corpus": ["token_stream", "word_stream"],
-        "order": ["first_crossing"],
-        "support": ["support_matrix"],
-    },
+    "semantics": {"concepts": ["svd_concepts"], "order": ["first_crossing"]},
 }
 """The names that it gives to public modules, and which of its own modules defines each."""

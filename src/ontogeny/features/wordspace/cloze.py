@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
 from ...errors import ArgumentError, check_whole
-from .corpus import Tokens, token_stream
 from .counting import relabelled
-from .support import ContextWords, Support, checked_lengths, vocabulary
+from .support import ContextWords, Support, WordStream, checked_lengths, vocabulary
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,51 +29,35 @@ class Cloze:
     left: np.ndarray
 
 
-def cloze_support(
-    tokens: Tokens,
+def cloze_of(
+    stream: WordStream,
     vocab_size: int = 1000,
     n_contexts: int = 10_000,
     lengths: tuple[int, int] = (2, 4),
     *,
-    exclude: Iterable[str | int] = ("<unk>",),
-    names: Sequence[str] | None = None,
+    excluded: Sequence[int] = (),
 ) -> Cloze:
-    """Count which words stand in the gaps of the most frequent two-sided contexts of a text.
+    """Count which words stand in the gaps of the most frequent two-sided contexts of a stream.
 
-    A context of n words is the ceil(n/2) words before a word and the floor(n/2) after it, all
-    among the `vocab_size` most frequent ones and in one text; the `n_contexts` most frequent over
-    all lengths are taken. A masked model predicts this word, not the next one.
-
-    Parameters
-    ----------
-    tokens, vocab_size, n_contexts, exclude, names
-        As in `support_matrix`.
-    lengths
-        Fewest and most neighbours, both sides together, at least 2.
+    `ontogeny.semantics.cloze_support` says what the arguments mean; `excluded` are ids.
 
     Raises
     ------
     ArgumentError
         If an argument is out of range, or no gap has neighbours.
 
-    Notes
-    -----
-    The next-word theory of Zhao and Thrampoulidis 2025 with "what follows a context" read as
-    "what fills a gap"; the paper treats next-word prediction only.
-
     Examples
     --------
-    >>> cloze = cloze_support("the cat sat . the dog sat . the cat ran .", lengths=(2, 2))
-    >>> j = list(cloze.support.contexts).index(("the", "sat"))
-    >>> [cloze.support.words[z] for z in cloze.support.S[:, [j]].nonzero()[0]], int(cloze.left[j])
-    (['cat', 'dog'], 1)
+    >>> stream = WordStream(np.array([0, 1, 2, 0, 3, 2]), ("the", "cat", "sat", "dog"))
+    >>> cloze = cloze_of(stream, lengths=(2, 2))
+    >>> [" ".join(context) for context in cloze.support.contexts]
+    ['the sat', 'cat the', 'sat dog']
     """
     shortest, longest = checked_lengths(lengths)
     if shortest < 2:
         raise ArgumentError(f"lengths must be at least 2, one word on each side; got {lengths!r}.")
     check_whole("n_contexts", n_contexts)
-    stream = token_stream(tokens, names)
-    word_ids = vocabulary(stream, exclude, vocab_size)
+    word_ids = vocabulary(stream, excluded, vocab_size)
     ids, V = relabelled(stream.ids, word_ids), len(word_ids)
     gaps = [_gaps(ids, V, n, longest) for n in range(shortest, longest + 1)]
     word, key, neighbours, counts, first = (np.concatenate(p) for p in zip(*gaps, strict=True))

@@ -42,8 +42,9 @@ class ConceptBasis:
 
     Examples
     --------
-    >>> from ontogeny import semantics
-    >>> basis = svd_concepts(semantics.support_matrix("a b a c a b b", lengths=1), k=2)
+    >>> from ontogeny.features.wordspace.support import WordStream, support_of
+    >>> stream = WordStream(np.array([0, 1, 0, 2, 0, 1, 1]), ("a", "b", "c"))
+    >>> basis = svd_concepts(support_of(stream, lengths=1), k=2)
     >>> basis.U.shape, basis.V.shape
     ((3, 2), (3, 2))
     """

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ...inputs import Inputs
-from .cloze import Cloze, cloze_support
-from .support import ContextWords, Support, support_matrix
+from .cloze import Cloze, cloze_of
+from .support import ContextWords, Support, WordStream, support_of
 
 
 def corpus_support(
@@ -26,16 +24,10 @@ def corpus_support(
     """
     ids = np.full((len(inputs), inputs.ids.shape[1] + 1), -1, dtype=np.int64)
     ids[:, :-1] = np.where(inputs.ordinary, inputs.ids, -1)
-    options: dict[str, Any] = {
-        "vocab_size": vocab_size,
-        "n_contexts": n_contexts,
-        "lengths": lengths,
-        "exclude": (),
-        "names": _names(inputs),
-    }
+    stream = WordStream(ids.ravel(), _names(inputs))
     if masked:
-        return cloze_support(ids.ravel(), **options)
-    return next_word(support_matrix(ids.ravel(), **options))
+        return cloze_of(stream, vocab_size, n_contexts, lengths)
+    return next_word(support_of(stream, vocab_size, n_contexts, lengths))
 
 
 def _names(inputs: Inputs) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,12 +11,36 @@ import numpy as np
 from scipy import sparse
 
 from ...errors import ArgumentError, check_flag, check_iterable, check_whole
-from .corpus import Tokens, WordStream, token_stream
 from .counting import count_next_words, frequent_contexts, frequent_words, highest_id, relabelled
 
 LONGEST = 1000  # words of a context: each length takes a pass over the text
 # The largest id that a table over ids is made for; tokenizers stay far below it.
 HIGHEST_ID = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class WordStream:
+    """A text as numbers: word after word, negative where a text ends.
+
+    Parameters
+    ----------
+    ids
+        Integers of shape (n,), each below ``len(words)``; a negative one ends the context.
+    words
+        The word or token that each number stands for.
+
+    Examples
+    --------
+    >>> stream = WordStream(np.array([0, 1, 2, 0, 3]), ("the", "cat", "saw", "dog"))
+    >>> len(stream)
+    5
+    """
+
+    ids: np.ndarray
+    words: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self.ids)
 
 
 class ContextWords(Sequence[tuple[str, ...]]):
@@ -78,7 +102,8 @@ class Support:
 
     Examples
     --------
-    >>> support = support_matrix("a b a c a b", lengths=(1, 1))
+    >>> stream = WordStream(np.array([0, 1, 0, 2, 0, 1]), ("a", "b", "c"))
+    >>> support = support_of(stream, lengths=(1, 1))
     >>> support.words, list(support.contexts)
     (('a', 'b', 'c'), [('a',), ('b',), ('c',)])
     >>> support.P.toarray()[:, 0].round(2)
@@ -116,66 +141,33 @@ class Support:
         return sparse.csr_array(parts, shape=self.shape)
 
 
-def support_matrix(
-    tokens: Tokens,
+def support_of(
+    stream: WordStream,
     vocab_size: int = 1000,
     n_contexts: int = 10_000,
     lengths: int | tuple[int, int] = (2, 6),
     *,
-    exclude: Iterable[str | int] = ("<unk>",),
-    names: Sequence[str] | None = None,
+    excluded: Sequence[int] = (),
     per_length: bool = False,
 ) -> Support:
-    """Count which words follow the most frequent contexts of a text.
+    """Count which words follow the most frequent contexts of a stream.
 
-    The `vocab_size` most frequent words are kept; every other word, an excluded one and the end of
-    a text end the context. A context is the last few words before a word, all of them kept; every
-    occurrence counts; the `n_contexts` most frequent over all lengths are taken. Ties go to what is
-    met first (of contexts met at the same place, to the shorter). Never a dense array.
-
-    Parameters
-    ----------
-    tokens
-        Text, words or token ids: see :func:`token_stream`. For texts with options of their own
-        and for ``datasets`` data sets pass ``word_stream(...)``, for (context, next word) pairs
-        use :func:`support_from_pairs`.
-    vocab_size
-        Number V of words; all there are if that is less.
-    n_contexts
-        Number m of contexts; all there are if that is less.
-    lengths
-        Words in the shortest and the longest context, or the one length.
-    exclude
-        Words or ids that are neither words nor parts of contexts.
-    names
-        The word of each id, where ids are given.
-    per_length
-        Whether every length gets the same share of the contexts. By default the most frequent
-        are taken whatever their length, and most are short.
+    `ontogeny.semantics.support_matrix` says what the arguments mean; `excluded` are ids.
 
     Raises
     ------
     ArgumentError
         If an argument is out of its range, or no context is followed by a word.
 
-    Notes
-    -----
-    Zhao and Thrampoulidis (2025), sec. 5.1 ("simplified" corpora).
-
     Examples
     --------
-    >>> support = support_matrix("the cat sat . the cat ran . the dog ran .", lengths=(1, 2))
-    >>> support.shape
-    (6, 14)
-    >>> j = list(support.contexts).index(("the", "cat"))
-    >>> [support.words[z] for z in support.S[:, [j]].nonzero()[0]]
-    ['ran', 'sat']
+    >>> support_of(WordStream(np.array([0, 1, 0, 2, 0, 1]), ("a", "b", "c")), lengths=1).shape
+    (3, 3)
     """
     shortest, longest = checked_lengths(lengths)
     check_whole("n_contexts", n_contexts)
     check_flag("per_length", per_length)
-    stream = token_stream(tokens, names)
-    word_ids = vocabulary(stream, exclude, vocab_size)
+    word_ids = vocabulary(stream, excluded, vocab_size)
     V = len(word_ids)
     ids = relabelled(stream.ids, word_ids)
     found = frequent_contexts(ids, V, n_contexts, shortest, longest, per_length=per_length)
@@ -203,7 +195,7 @@ def checked_lengths(lengths: Any) -> tuple[int, int]:
     return int(given[0]), int(given[1])
 
 
-def vocabulary(stream: WordStream, exclude: Iterable[str | int], vocab_size: int) -> np.ndarray:
+def vocabulary(stream: WordStream, excluded: Sequence[int], vocab_size: int) -> np.ndarray:
     """Return the most frequent ids of a stream that are not excluded, or refuse the stream."""
     check_whole("vocab_size", vocab_size)
     if highest_id(stream.ids) >= HIGHEST_ID:
@@ -211,18 +203,4 @@ def vocabulary(stream: WordStream, exclude: Iterable[str | int], vocab_size: int
             f"tokens hold id {highest_id(stream.ids)}; ids must be below {HIGHEST_ID}. "
             "Number them first: np.unique(tokens, return_inverse=True)."
         )
-    return frequent_words(stream.ids, _excluded(stream, exclude), vocab_size)[0]
-
-
-def _excluded(stream: WordStream, exclude: Iterable[str | int]) -> np.ndarray:
-    """Return the ids to leave out; words that do not occur are left out already."""
-    one = isinstance(exclude, str | int | np.integer)
-    given: list[Any] = [exclude] if one else [*check_iterable("exclude", exclude, "words or ids")]
-    for e in given:
-        if not isinstance(e, str | int | np.integer):
-            raise ArgumentError(f"exclude must hold words or ids; got {e!r}.")
-    names = {e for e in given if isinstance(e, str)}
-    ids = [int(e) for e in given if not isinstance(e, str) and 0 <= e < HIGHEST_ID]
-    if names:
-        ids += [i for i, word in enumerate(stream.words) if word in names]
-    return np.array(ids, dtype=np.int64)
+    return frequent_words(stream.ids, np.array(excluded, dtype=np.int64), vocab_size)[0]

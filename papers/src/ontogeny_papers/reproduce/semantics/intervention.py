@@ -11,7 +11,7 @@ from scipy.stats import linregress, pearsonr, rankdata
 from scipy.stats import t as student
 
 from ontogeny import semantics
-from ontogeny.features.wordspace.corpus import WordStream
+from ontogeny.features.wordspace.support import WordStream
 from ontogeny.figures import Column, Curves, Section, Table, attach
 from ontogeny.quantities import Quantity
 

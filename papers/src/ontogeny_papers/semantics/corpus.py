@@ -11,15 +11,15 @@ import re
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...arrays import is_array, to_numpy
-from ...errors import ArgumentError, check_choice, check_flag, check_iterable, check_texts
-from .counting import highest_id
+from ontogeny.arrays import is_array, to_numpy
+from ontogeny.errors import ArgumentError, check_choice, check_flag, check_iterable, check_texts
+from ontogeny.features.wordspace.counting import highest_id
+from ontogeny.features.wordspace.support import WordStream
 
 # Cutting text into words.
 
@@ -79,31 +79,6 @@ BREAK = -1
 _NOTHING = object()  # the first entry where there is none
 
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
-
-
-@dataclass(frozen=True, eq=False)
-class WordStream:
-    """A text as numbers: word after word, negative where a text ends.
-
-    Parameters
-    ----------
-    ids
-        Integers of shape (n,), each below ``len(words)``; a negative one ends the context.
-    words
-        The word or token that each number stands for.
-
-    Examples
-    --------
-    >>> stream = word_stream("the cat saw the dog")
-    >>> stream.ids.tolist(), stream.words
-    ([0, 1, 2, 0, 3], ('the', 'cat', 'saw', 'dog'))
-    """
-
-    ids: np.ndarray
-    words: Sequence[str]
-
-    def __len__(self) -> int:
-        return len(self.ids)
 
 
 def word_stream(

@@ -7,7 +7,7 @@ import pytest
 
 from ontogeny import semantics
 from ontogeny.errors import ArgumentError
-from ontogeny.features.wordspace.corpus import splitter
+from ontogeny_papers.semantics.corpus import splitter
 
 split_words = splitter("words", lowercase=True, punctuation=True)
 
