@@ -28,7 +28,10 @@ from torch import Tensor, nn
 import ontogeny as og
 from ontogeny.capture.logits import logits_of
 from ontogeny.capture.reading import read
+from ontogeny.features.labelled.permuted_labels import exchanged, with_exchanged_labels
 from ontogeny.figures import Section
+from ontogeny.observables.base import dataset
+from ontogeny.quantities import Measured as OneMeasured
 from ontogeny.quantities import Quantity
 from ontogeny.summary import with_verdicts
 from ontogeny.summary.controls import with_controls
@@ -195,45 +198,78 @@ def run_of(family: str, seed: int) -> tuple[dict[int, nn.Module], og.Inputs]:
     return {0: first, steps: trained(first, texts, steps, rate, seed), 2 * steps: end}, held
 
 
-def classifier(seed: int, signal: float, count: int, controls: int) -> xr.Dataset:
+def answered(
+    answers: Mapping[str, tuple[np.ndarray, np.ndarray]], labels: np.ndarray
+) -> xr.Dataset:
+    """Return the node of accuracy; answers (texts,) of "" and of controls, at first and last."""
+
+    def run(ends: tuple[np.ndarray, np.ndarray]) -> xr.Dataset:
+        texts = np.arange(len(labels))
+        pieces = []
+        for of_step in ends:
+            cell = {
+                "accuracy": OneMeasured.mean(
+                    (of_step == labels).astype(float),
+                    texts,
+                    {"majority": np.bincount(labels).max() / len(labels)},
+                ),
+                **exchanged(of_step, labels, texts),
+            }
+            pieces.append(dataset(cell))
+        return xr.concat(pieces, xr.DataArray([0, 100], dims="step", name="step"))
+
+    beside = {name: run(ends) for name, ends in answers.items() if name}
+    labels_of = og.observables.LabelAccuracy()
+    data = with_controls(run(answers[""]), beside, [ACCURACY], labels_of.compared)
+    data = with_exchanged_labels(data)
+    node = summarise(data, [ACCURACY], Section("Accuracy", "."))
+    return with_verdicts({"accuracy": node}, {"accuracy": [ACCURACY]})["accuracy"]
+
+
+def classifier(family: str, seed: int, count: int, controls: int) -> xr.Dataset:
     """Return the node of the accuracy of a regression on random features of texts."""
     rng = np.random.default_rng(seed)
-    share, width = rng.choice([0.5, 0.6, 0.7]), 16
-    axis = rng.normal(size=width)
-    data, clean = rng.normal(size=(2 * count, width)), rng.random(2 * count)
-    truth = data @ axis / np.linalg.norm(axis)
-    by_chance = rng.random(2 * count) < share
-    labels = np.where(clean < signal, truth > np.quantile(truth, 1 - share), by_chance)
-    start = rng.normal(size=width + 1)
-    features = np.c_[data, np.ones(2 * count)]
-    weights = np.linalg.lstsq(features[:count], 2.0 * labels[:count] - 1, rcond=None)[0] * 5
+    classes, width = int(rng.choice([2, 2, 3])), int(rng.choice([16, 64]))
+    even = rng.random() < 0.5
+    prior = np.full(classes, 1 / classes) if even else rng.dirichlet(np.full(classes, 20.0))
+    signal = 0.35 if family == "weak labels" else 0.8
+    data = rng.normal(size=(400 + count, width))
+    truth = data @ rng.normal(size=(width, classes)) / np.sqrt(width) * signal
+    truth += rng.gumbel(size=truth.shape) * (1 - signal) + np.log(prior) / 2
+    labels, features = truth.argmax(1), np.c_[data, np.ones(400 + count)]
+    start = rng.normal(size=(width + 1, classes)) * rng.choice([0.1, 1.0])
+    start[-1] += rng.normal(size=classes) * rng.choice([0.0, 1.0])
 
-    def run(move: np.ndarray) -> xr.Dataset:
-        right = [
-            ((features[count:] @ w > 0) == labels[count:]).astype(float)
-            for w in (start, start + move)
-        ]
-        of_text = np.stack(right)
-        return xr.Dataset(
-            {
-                "accuracy": ("step", of_text.mean(1)),
-                "accuracy_of_text": (("step", "text"), of_text),
-                "accuracy_weights": (("step", "text"), np.ones_like(of_text)),
-                "accuracy_majority": max(labels[count:].mean(), 1 - labels[count:].mean()),
-            },
-            {"step": [0, 100]},
-        )
+    def fit(targets: np.ndarray) -> np.ndarray:
+        of_class = np.eye(classes)[targets]
+        return np.asarray(np.linalg.lstsq(features[:400], of_class, rcond=None)[0])
 
-    move = weights - start
-    turns = [rng.normal(size=width + 1) for _ in range(controls)]
-    beside = {
-        f"turned {k}": run(t * np.linalg.norm(move) / np.linalg.norm(t))
-        for k, t in enumerate(turns)
-    }
-    node = summarise(
-        with_controls(run(move), beside, [ACCURACY]), [ACCURACY], Section("Accuracy", ".")
-    )
-    return with_verdicts({"accuracy": node}, {"accuracy": [ACCURACY]})["accuracy"]
+    own = labels[:400]
+    further = family.startswith("further")
+    shuffled = rng.permutation(own)
+    trained = {"shuffled labels": shuffled, "one label": np.zeros_like(own)}.get(family, own)
+    start = 3 * fit(own) if further else start
+    move = 3 * fit(shuffled) if further else 5 * fit(trained) - start
+    size = np.linalg.norm(move)
+
+    def turn() -> np.ndarray:
+        other = rng.normal(size=move.shape)
+        return other * size / np.linalg.norm(other)
+
+    if "turned" in family:
+        move = turn()
+    elif "walk" in family:
+        move = sum(turn() * 0.3 for _ in range(8))
+    elif "rate 0" in family:
+        move = 0 * move
+    turns = [turn() for _ in range(controls)]
+    kind = "mirrored" if further else "turned"
+    turns = [sign * each for each in turns for sign in (1, -1)] if further else turns
+    held = features[400:]
+    first = (held @ start).argmax(1)
+    moves = {"": move, **{f"{kind} {k}": each for k, each in enumerate(turns)}}
+    answers = {name: (first, (held @ (start + each)).argmax(1)) for name, each in moves.items()}
+    return answered(answers, labels[400:])
 
 
 def of_loss(family: str) -> Callable[[int, int], xr.Dataset]:
@@ -245,12 +281,23 @@ def of_loss(family: str) -> Callable[[int, int], xr.Dataset]:
 FURTHER = ("text", "random tokens", "out of order", "rate 0", "turned")
 """What runs that begin trained go on with for ten steps."""
 
+
+def of_labels(family: str, count: int) -> Callable[[int, int], xr.Dataset]:
+    return lambda seed, controls: classifier(family, seed, count, controls)
+
+
+LABELS = (
+    *("shuffled labels", "one label", "turned", "walk", "rate 0"),
+    *("further, turned", "further, shuffled labels", "further, rate 0"),
+    *("weak labels", "strong labels"),
+)
+
+
 FAMILIES: dict[str, Callable[[int, int], xr.Dataset]] = {
     **{f: of_loss(f) for f in ("turned", "walk", "random tokens", "rate 0", "diverging end")},
-    "shuffled labels": lambda seed, controls: classifier(seed, 0.0, 400, controls),
     **{f: of_loss(f) for f in ("learns 5", "learns 20", "learns 100")},
     **{f"further {f}": of_loss(f"further {f}") for f in FURTHER},
-    "labels, 60 % clean": lambda seed, controls: classifier(seed, 0.6, 400, controls),
+    **{f"{f}, {n} texts": of_labels(f, n) for f in LABELS for n in (250, 1000)},
 }
 
 

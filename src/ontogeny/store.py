@@ -222,6 +222,12 @@ def writing_whole(path: Path) -> Iterator[Path]:
         with half.open("rb+") as file:
             os.fsync(file.fileno())
         half.replace(path)
+    except Exception as error:  # of a full disk, writes name no file, and safetensors has its own
+        number = getattr(error, "errno", None) or re.search(r"os error (\d+)\)", str(error))
+        if not number:
+            raise
+        code = number if isinstance(number, int) else int(number[1])
+        raise OSError(code, os.strerror(code), str(path)) from error
     finally:
         half.unlink(missing_ok=True)
 

@@ -5,6 +5,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.torch import save_file
+from torch import nn
 
 from helpers.family_models import FUSED, HEADS, LAYERS, NAMES, VOCABULARY, WIDTH, build, inputs_of
 from ontogeny import Trajectory
@@ -212,3 +214,11 @@ def test_blocks_of_a_model_come_in_its_own_order():
         "gpt_neox.layers.0.attention.query_key_value",
         "gpt_neox.layers.0.attention.dense",
     ]
+
+
+def test_layers_are_in_numeric_order_also_where_a_file_sorts_their_names(tmp_path):
+    names = [f"h.{i}.w" for i in range(12)]
+    save_file({name: torch.ones(2, 2) for name in names}, tmp_path / "step_1.safetensors")
+    with Trajectory.from_folder(tmp_path, nn.Module)[1].open() as reader:
+        assert list(reader.names()) != names
+        assert match_blocks(reader, "**.w") == names

@@ -238,3 +238,9 @@ def test_what_is_said_of_texts_counts_what_is_cut_off():
     assert "--max-length" in few.warnings[1]
     many = Inputs.from_texts([f"cat {n}" for n in range(25)], tokenizer)
     assert many.warnings == [] and repr(many).startswith("Inputs(25 texts")
+
+
+def test_a_begin_that_stands_twice_is_said():
+    texts = Inputs.from_tokens([[1, 1, 5], [1, 5, 5], [1, 2, 5]] * 8, special_ids=[1, 2])
+    assert [line[:40] for line in texts.warnings] == ["8 texts begin with the same special toke"]
+    assert Inputs.from_tokens([[5, 5, 6]] * 20).warnings == []

@@ -171,6 +171,8 @@ def test_sample_never_takes_padding_or_special_tokens():
     assert inputs.sample("mean").text.tolist() == [0, 1]
     assert inputs.sample("last").position.tolist() == [3, 2, 1]
     assert inputs.sample("cls").position.tolist() == [0, 0, 0]
+    everything, later = inputs.sample("all"), inputs.sample("later")
+    assert later.position.tolist() == [p for p in everything.position.tolist() if p > 0]
 
 
 @given(ragged, st.sampled_from(["all", "mean", "last", "cls", "masked"]), st.integers(1, 9))

@@ -136,7 +136,7 @@ RULES = {
     "layers": patterns,
     "shown_texts": whole(0),
     "blocks": patterns,
-    "tokens": among("all", "mean", "last", "cls", "masked"),
+    "tokens": among("all", "later", "mean", "last", "cls", "masked"),
     "max_tokens": optional(whole(2)),
     "random_state": whole(0, 2**31 - 1),
     "extractor": among(*concepts.names()),
@@ -170,6 +170,7 @@ RULES_OF = {
         "objective": among("auto", "causal", "masked"),
     },
     "activation-path": {"coordinates": whole()},
+    "effective-dimensions": {"outliers": among("keep", "drop")},
     "concepts": {
         "distances": several(among(*distances.names()), 1),
         "correlations": several(among("columnwise", "optimal", "internal", "weighted")),

@@ -134,7 +134,7 @@ def test_an_order_is_said_only_where_intervals_are_apart():
     apart = abilities_of(content(pairs=node({"a": [1] * 4, "b": [0, 0, 0, 1]}, pairs=60)).nodes)
     near = abilities_of(content(pairs=node({"a": [1] * 4, "b": [0.9, 1, 1, 1]}, pairs=60)).nodes)
     said = " ".join(ability_sentences(apart, STEPS))
-    assert "a left chance by step 0, before b." in said
+    assert "“a” left chance by step 0, before “b”." in said
     assert "left chance" not in " ".join(ability_sentences(near, STEPS))
 
 
@@ -151,7 +151,8 @@ def test_two_runs_say_what_the_second_gained_and_lost():
     two = run_of({"tense": [0.5] * 4, "plural": [0.5, 0.5, 1, 1]})
     said = details({"base": one, "tuned": two})
     assert said[0] == (
-        "tuned gained 1 against base, corrected over 2 groups: plural, 50 to 100 %, since step 20."
+        "tuned gained 1 against base, corrected over 2 groups: “plural”, 50 to 100 %, since "
+        "step 20."
     )
     assert said[1].startswith("tuned lost 1 against base") and "since step 10" in said[1]
     same = details({"base": one, "again": run_of({"tense": [0.5, 1, 1, 1], "plural": [0.5] * 4})})
@@ -163,7 +164,7 @@ def test_seeds_say_an_order_only_where_all_agree():
     seeds = {f"seed {i}": run_of(a_first, pairs=60, seed=i) for i in range(3)}
     said = details(seeds)
     assert said[0] == "Of 2 groups, 2 are above chance in each of 3 runs, 0 in none."
-    assert said[1] == "In each of 3 runs, a left chance before b."
+    assert said[1] == "In each of 3 runs, “a” left chance before “b”."
     other = run_of({"b": [1] * 4, "a": [0, 0, 0, 1]}, pairs=60)
     assert not any("left chance" in text for text in details({**seeds, "seed 3": other}))
 

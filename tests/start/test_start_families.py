@@ -105,8 +105,9 @@ def test_presets_list_their_observables_in_the_order_of_the_page():
     assert order["quick"] == ["loss", "minimal-pairs", "predictions", *moved]
     assert order["weights"] == ["loss", "weight-rank", "orientation", "vocabulary-concepts"]
     assert order["standard"] == [
-        "loss", "minimal-pairs", "predictions", "token-losses", "text-statistics", "joint-concepts", "concepts", "concepts",
-        "activation-decay", "attention-entropy", "weight-rank",
+        "loss", "minimal-pairs", "predictions", "token-losses", "text-statistics",
+        "joint-concepts", "concepts", "concepts", "activation-decay", "attention-entropy",
+        "weight-rank",
     ]  # fmt: skip
     assert order["circuits"][-2:] == ["calibration", "similarity"]
     assert order["fine-tuning"] == [

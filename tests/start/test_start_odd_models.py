@@ -9,6 +9,8 @@ import transformers as tf
 from torch import nn
 
 import ontogeny as og
+from ontogeny.capture import forward
+from ontogeny.errors import StudyWarning
 from ontogeny.observables.registry import make
 from ontogeny.start.presets import PRESETS, fitted
 from ontogeny.start.shown import look
@@ -35,14 +37,17 @@ class Block(nn.Module):
 class M(nn.Module):
     """A language model of blocks, one of which may be called several times."""
 
-    def __init__(self, blocks: int = 2, width: int = 8, calls: int = 1) -> None:
+    def __init__(self, blocks: int = 2, width: int = 8, calls: int = 1, prefix: int = 0) -> None:
         super().__init__()
         self.embed, self.calls = nn.Embedding(VOCABULARY, width), calls
+        self.prefix = nn.Parameter(torch.randn(prefix, width)) if prefix else None
         self.blocks = nn.ModuleList(Block(width) for _ in range(blocks))
         self.head = nn.Linear(width, VOCABULARY)
 
     def forward(self, x):
         x = self.embed(x)
+        if self.prefix is not None:
+            x = torch.cat([self.prefix.expand(len(x), -1, -1), x], dim=1)
         for block in self.blocks:
             for _ in range(self.calls):
                 x = block(x)
@@ -111,6 +116,7 @@ MODELS = {
     "one block": OneBlock,
     "width 4": lambda: M(width=4),
     "shared blocks": lambda: M(blocks=1, calls=3),
+    "prefix tokens": lambda: M(prefix=3),
     "a mask too many": Masked,
     "the last token alone": LastOnly,
     "a table": Table,
@@ -166,6 +172,7 @@ def test_a_model_without_modules_is_refused_in_one_line():
     [
         ("one block", ("block.mlp",), "causal"),
         ("one block in a list", ("blocks.0.mlp",), "causal"),
+        ("prefix tokens", ("blocks.0.mlp", "blocks.1.mlp"), "causal"),
         ("a mask too many", ("blocks.0.mlp", "blocks.1.mlp"), "causal"),
         ("the last token alone", ("blocks.0.mlp", "blocks.1.mlp"), "causal"),
     ],
@@ -182,3 +189,16 @@ def test_one_block_is_studied_with_its_attention():
     with run[0].open() as reader:
         matrices = og.capture.match_blocks(reader, facts.blocks)
     assert {"block.attn.in_proj_weight", "block.attn.out_proj.weight"} <= set(matrices)
+
+
+def test_prefix_tokens_change_no_number_of_the_texts_and_are_said():
+    torch.manual_seed(0)
+    model = M(prefix=3)
+    _, texts = _studied(M, 1)
+    with torch.no_grad():
+        whole = model(torch.tensor(texts.ids[:1, : texts.lengths[0]]))[0, 3:]
+    loss = nn.functional.cross_entropy(whole[:-1], torch.tensor(texts.ids[0, 1 : len(whole)]))
+    forward._say_prefix.cache_clear()
+    with pytest.warns(StudyWarning, match="puts 3 tokens of its own before every text"):
+        got = og.capture.losses(model, texts, objective="causal").loss.values[0]
+    assert got == pytest.approx(loss.item(), rel=1e-5)

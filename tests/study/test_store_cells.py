@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+import safetensors.numpy
 import xarray as xr
 
 from ontogeny import store
@@ -137,16 +138,29 @@ def test_what_nobody_has_changed_for_a_week_is_swept_wherever_its_writer_was(tmp
         assert len(list(tmp_path.iterdir())) == left
 
 
-def test_a_writer_whose_disk_is_full_leaves_the_old_file_alone(tmp_path, monkeypatch):
+FULL = "Error while serializing: I/O error: No space left on device (os error 28)"
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "error"),
+    [
+        (os, "fsync", OSError(errno.ENOSPC, "No space left on device")),
+        (safetensors.numpy, "save_file", safetensors.SafetensorError(FULL)),
+    ],
+)
+def test_a_writer_whose_disk_is_full_leaves_the_old_file_alone(
+    tmp_path, monkeypatch, place, name, error
+):
     path = tmp_path / "c.safetensors"
     write_cell(path, _cell(1.0))
 
-    def full(_):
-        raise OSError(errno.ENOSPC, "No space left on device")
+    def full(*_):
+        raise error
 
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space"):
+    monkeypatch.setattr(place, name, full)
+    with pytest.raises(OSError, match=r"No space left on device: '.*c\.safetensors'") as raised:
         write_cell(path, _cell(2.0))
+    assert raised.value.errno == errno.ENOSPC
     assert float(read_cell(path).data.distance[0, 0]) == 1.0
     assert [p.name for p in tmp_path.iterdir()] == ["c.safetensors"]
 

@@ -13,6 +13,7 @@ from ontogeny.study.progress import (
     BarProgress,
     LineProgress,
     NotebookProgress,
+    Pace,
     Silent,
     chosen_progress,
 )
@@ -138,3 +139,30 @@ def test_what_is_no_progress_is_refused(bad, tmp_path):
     with pytest.raises(ArgumentError, match="progress must be True, False or an object"):
         study().run(tmp_path / "s", progress=bad)
     assert not (tmp_path / "s").exists()
+
+
+def test_the_time_left_weighs_tasks_by_what_they_cost(clock):
+    """Six steps of 60 s (two with noise: 120 s), 27 short tasks of blocks, and 12 of a control."""
+    size = {"first": 4.0, "noise": 20.0, "steps": 10.0, "blocks": 8.0}
+    kind = {"noise": "steps", "half": "steps"}
+    size["half"] = 5.0
+    tasks = ["first", *["noise"] * 2, *["steps"] * 4, *["blocks"] * 27, "first", *["half"] * 12]
+    seconds = {"first": 40.0, "noise": 120.0, "steps": 60.0, "blocks": 3.0, "half": 30.0}
+    total = sum(seconds[task] for task in tasks)
+    pace, by_tasks = Pace([(kind.get(t, t), size[t]) for t in tasks]), []
+    for number, task in enumerate(tasks, start=1):
+        clock.now += seconds[task] / 2  # two workers
+        pace.add(kind.get(task, task), size[task], seconds[task])
+        if clock.now > total / 6:
+            left = clock.now / pace.share_done() - clock.now
+            truth = total / 2 - clock.now
+            assert truth / 1.5 - 1 <= left <= 1.5 * truth + 1
+            by_tasks.append(clock.now / number * (len(tasks) - number) / max(truth, 1))
+    assert min(by_tasks) < 1 / 1.5 or max(by_tasks) > 1.5  # counting tasks would not do
+    assert pace.words() == "about 0 s left"
+
+
+def test_a_run_says_the_time_left_by_cost_to_whoever_takes_it(tmp_path):
+    lines = LineProgress()
+    study().run(tmp_path / "s", progress=lines)
+    assert lines.pace.share_done() == 1.0

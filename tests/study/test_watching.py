@@ -135,10 +135,14 @@ def test_checkpoints_that_the_trainer_deletes_do_not_end_the_watch(tmp_path):
     assert result["loss"].step.values.tolist() == [2, 4, 8]
 
 
-def test_a_watch_waits_for_the_first_checkpoints(tmp_path):
+@pytest.mark.parametrize(
+    ("there", "said"), [(True, ".*holds no checkpoints"), (False, ".*neither a folder nor a file")]
+)
+def test_a_watch_waits_for_the_first_checkpoints(tmp_path, there, said):
     trains = Trains(tmp_path / "run", tmp_path / "watched" / "report.html", begin=0)
     opened = study_of(tmp_path / "run", controls=2)
-    (tmp_path / "run").mkdir()
+    if there:
+        (tmp_path / "run").mkdir()
 
     def later():
         try:
@@ -147,7 +151,7 @@ def test_a_watch_waits_for_the_first_checkpoints(tmp_path):
             if trains.left:
                 trains.go_on()
 
-    with pytest.warns(StudyWarning, match="waiting for checkpoints: .*holds no checkpoints"):
+    with pytest.warns(StudyWarning, match=f"waiting for checkpoints: {said}"):
         result = watch(later, tmp_path / "watched", every=0.01, settle=0, progress=trains)
     assert result["loss"].step.values.tolist() == list(STEPS)
 

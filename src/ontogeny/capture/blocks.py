@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -146,6 +147,8 @@ def _heads(name: str, configuration: Mapping[str, Any] | None) -> int:
 def match_blocks(reader: Reader, patterns: str | Sequence[str]) -> list[str]:
     """Return the names of the weight matrices that match: floating point, two or more dimensions.
 
+    Layer 2 comes before layer 10, as in the model.
+
     Parameters
     ----------
     reader
@@ -174,6 +177,8 @@ def match_blocks(reader: Reader, patterns: str | Sequence[str]) -> list[str]:
         for name in reader.names()
         if len(reader.shape(name)) >= 2 and reader.dtype(name).is_floating_point
     ]
+    if matrices == sorted(matrices):  # files give names in the order of characters: 0, 1, 10, 2
+        matrices.sort(key=lambda n: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", n)])
     aliases, family = block_aliases(matrices), family_of_tensors(matrices)
     return match_paths(
         matrices, patterns, "blocks", "weight matrix", aliases, lambda name: _parts(family, name)

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import inspect
 import sys
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, StudyWarning
 from ..inputs import Inputs
 from ..inputs.batches import Batch
 from ..trajectory.weights.streaming import device_of_parts
 from .families import longest_text
+
+_LONGEST_PREFIX = 256  # tokens
 
 
 class Enough(BaseException):
@@ -127,6 +131,13 @@ def run(model: nn.Module, batch: Batch, *, position_ids: bool = False) -> Any:
     with _no_decoder(model):
         try:
             return _called(model, ids, given)
+        except ValueError as error:
+            if "padding token" not in str(error):
+                raise
+            raise ArgumentError(
+                f"{type(model).__name__} answers once for each text and has no pad_token_id in its "
+                "configuration, so it takes one text at a time: --set options.batch_size=1."
+            ) from error
         except TypeError as error:
             # One with **kwargs hands the mask on to what may not take it; nothing was computed.
             if "attention_mask" not in str(error) or takes(model, "attention_mask"):
@@ -161,6 +172,30 @@ def _no_decoder(model: nn.Module) -> Iterator[None]:
         yield
     finally:
         handle.remove()
+
+
+def without_prefix(tensor: Any, shape: Sequence[int]) -> Any:
+    """Return an output without the tokens that the model itself puts before every text.
+
+    Such as meta tokens, registers and soft prompts: it is longer than the text by a constant.
+
+    Examples
+    --------
+    >>> without_prefix(torch.ones(2, 5, 3), (2, 5)).shape
+    torch.Size([2, 5, 3])
+    """
+    texts, tokens = shape
+    whole = isinstance(tensor, Tensor) and tensor.ndim == 3 and tensor.shape[0] == texts
+    if not whole or not tokens < tensor.shape[1] <= tokens + _LONGEST_PREFIX:
+        return tensor
+    _say_prefix(tensor.shape[1] - tokens)
+    return tensor[:, -tokens:]
+
+
+@lru_cache(maxsize=256)
+def _say_prefix(count: int) -> None:
+    words = f"the model puts {count} tokens of its own before every text: they are left out"
+    warnings.warn(words, StudyWarning, stacklevel=2)
 
 
 def first_tensor(output: Any) -> Any:

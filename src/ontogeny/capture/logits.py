@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from ..errors import ArgumentError
 from ..inputs.batches import Batch
-from .forward import first_tensor, quiet, run
+from .forward import first_tensor, quiet, run, without_prefix
 
 _ROWS = 1024  # positions at once: bounds the float32 copy of half-precision logits
 _CHUNK = 1 << 26  # logits that are mapped and normalised at once, 268 MB in float32
@@ -141,6 +141,7 @@ class LogitRows:
         logits = logits_of(output)
         given = self._count if self._hidden is None else 1
         shape = (1, given) if self._selected else self._shape
+        logits = without_prefix(logits, shape)
         if not isinstance(logits, Tensor) or tuple(logits.shape[:-1]) != tuple(shape):
             got = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
             raise ArgumentError(

@@ -52,7 +52,13 @@ def _words(change: GroupChange, course: dict[str, Ability]) -> str:
     """Say a change, and since which step the run that is able is."""
     able = course[change.name]
     since = f", since step {step_text(able.above_from)}" if able.above_from > 0 else ""
-    return f"{change.name}, {100 * change.before:.0f} to {100 * change.after:.0f} %{since}"
+    ends = f"{100 * change.before:.0f} to {100 * change.after:.0f} %"
+    return f"{_quoted([change.name])}, {ends}{since}"
+
+
+def _quoted(names: Sequence[str]) -> str:
+    more = [f"{len(names) - _NAMED:,} more"] * (len(names) > _NAMED)
+    return joined([*(f"“{name}”" for name in names[:_NAMED]), *more])
 
 
 def _agreement(names: Sequence[str], courses: Sequence[dict[str, Ability]]) -> list[str]:
@@ -60,7 +66,7 @@ def _agreement(names: Sequence[str], courses: Sequence[dict[str, Ability]]) -> l
     counts = [sum(course[name].above for course in courses) for name in names]
     some = [name for name, count in zip(names, counts, strict=True) if 0 < count < len(courses)]
     every = f"{counts.count(len(courses)):,} are above chance in each of {len(courses)} runs"
-    apart = f" In some only: {joined(some[:_NAMED])}." if some else ""
+    apart = f" In some only: {_quoted(some)}." if some else ""
     return [f"Of {plural(len(names), 'group')}, {every}, {counts.count(0):,} in none.{apart}"]
 
 
@@ -71,5 +77,5 @@ def _order(names: Sequence[str], courses: Sequence[dict[str, Ability]]) -> list[
         for first in names
     }
     first, later = max(after.items(), key=lambda each: len(each[1]))
-    which = f"In each of {len(courses)} runs, {first} left chance before {joined(later[:_NAMED])}."
-    return [which] if later else []
+    where = f"In each of {len(courses)} runs"
+    return [f"{where}, {_quoted([first])} left chance before {_quoted(later)}."] if later else []

@@ -116,7 +116,7 @@ class Described(Sampled):
 
     @property
     def warnings(self) -> list[str]:
-        """What too little text costs: fewer than 20 texts, or more cut off than is read.
+        """What is odd: fewer than 20 texts, more cut off than is read, a begin that stands twice.
 
         Examples
         --------
@@ -129,6 +129,15 @@ class Described(Sampled):
             found.append(
                 f"only {len(self)} text{'s' * (len(self) != 1)}: noise is measured over texts, so "
                 f"hardly any change can be told from it; {FEWEST} are the least, 200 are better"
+            )
+        first = self.mask.argmax(axis=1)[:, None] + [0, 1]
+        pair = np.take_along_axis(self.ids, np.minimum(first, self.ids.shape[1] - 1), axis=1)
+        marks = np.take_along_axis(self.special, np.minimum(first, self.ids.shape[1] - 1), axis=1)
+        twice = int((marks.all(axis=1) & (pair[:, 0] == pair[:, 1]) & (self.lengths > 1)).sum())
+        if twice:
+            found.append(
+                f"{twice} texts begin with the same special token twice: is one of them written in "
+                "the texts, as by a chat template, and added by the tokenizer again?"
             )
         read = int(self.mask.sum())
         if self.cut_tokens > read:

@@ -67,7 +67,8 @@ class Sampled:
         Parameters
         ----------
         tokens
-            ``"all"``: ordinary tokens; ``"mean"``: one row per text that has an ordinary token
+            ``"all"``: ordinary tokens; ``"later"``: these but for the first token of each text,
+            which many heads attend to; ``"mean"``: one row per text that has an ordinary token
             (position -1); ``"last"``, ``"cls"``: last and first unpadded token of each text;
             ``"masked"``: the positions that :meth:`corrupt` replaces.
         max_tokens
@@ -102,7 +103,9 @@ class Sampled:
         if tokens == "masked":
             kept = self.corrupt(mask_fraction, random_state)[1]
         text, column = np.nonzero(kept)
-        return TokenSample(text, column - self.mask.argmax(axis=1)[text])
+        position = column - self.mask.argmax(axis=1)[text]
+        chosen = position > 0 if tokens == "later" else np.full(len(text), True)
+        return TokenSample(text[chosen], position[chosen])
 
     def corrupt(
         self, mask_fraction: float = 0.15, random_state: int = 0

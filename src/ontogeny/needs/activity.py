@@ -24,8 +24,9 @@ class Activations(Need):
     on
         Name of the input set; ``None`` means the study's first.
     tokens
-        Which positions: ``"all"`` (every ordinary token), ``"mean"`` (one mean per text),
-        ``"last"`` and ``"cls"`` (last and first unpadded token of each text), ``"masked"``
+        Which positions: ``"all"`` (every ordinary token), ``"later"`` (these but for the first
+        token of each text), ``"mean"`` (one mean per text), ``"last"`` and ``"cls"`` (last and
+        first unpadded token of each text), ``"masked"``
         (positions replaced by the mask token; the model then sees the corrupted text).
     max_tokens
         Rows kept, drawn once with `random_state`, the same at every checkpoint; ``None`` keeps all.

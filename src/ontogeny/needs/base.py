@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import ArgumentError
 
 MASK_FRACTION = 0.15
-GRANULARITIES = ("all", "mean", "last", "cls", "masked")
+GRANULARITIES = ("all", "later", "mean", "last", "cls", "masked")
 Source: TypeAlias = Any
 """A model with the input set of a need: an `ontogeny.capture.ModelSource`."""
 

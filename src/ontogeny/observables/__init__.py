@@ -6,6 +6,7 @@ from .._exports import exported_names, exporter
 from .base import BlockReading, Observable, Reading, Run, SeriesReading, by_layer, dataset
 from .catalogued import PresetEntry
 from .model_facts import ModelFacts
+from .own_measure import OwnMeasure
 from .registry import make, make_own, names
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "by_layer",
     "dataset",
     "ModelFacts",
+    "OwnMeasure",
     "PresetEntry",
     "make",
     "make_own",

@@ -252,7 +252,7 @@ class Observable(Catalogued, abc.ABC):
 
         By default those that its arguments name, with a folder or an ending.
         """
-        return [value for value in _leaves(self.arguments()) if _is_file(value)]
+        return [value for value in _leaves(self.arguments()) if is_file(value)]
 
     @abc.abstractmethod
     def needs(self) -> Sequence[Need]:
@@ -338,6 +338,11 @@ class Observable(Catalogued, abc.ABC):
         return {**self.variables, **tables, **of_names(self.quantities)}
 
     @property
+    def stem(self) -> str:
+        """What tells it from another of its kind in a study, such as the name of its one file."""
+        return ""
+
+    @property
     def over_blocks(self) -> bool:
         """Whether it is mapped over weight blocks rather than over steps."""
         return any(isinstance(need, Weights) for need in self.needs())
@@ -416,7 +421,8 @@ def _leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _is_file(value: Any) -> bool:
+def is_file(value: Any) -> bool:
+    """Return whether a value names a file that is there, with a folder or an ending."""
     # A pattern such as "mlp" is no file, whatever lies in the folder that a study is run in.
     if not isinstance(value, str | Path) or not (Path(value).suffix or os.sep in str(value)):
         return False

@@ -19,6 +19,7 @@ from ..errors import ArgumentError, check_choice, check_known
 from ..own_code import digest, set_on
 from .arguments import as_fields
 from .base import Observable
+from .own_measure import OwnMeasure
 
 GROUP = "ontogeny.observables"
 
@@ -96,7 +97,8 @@ def make(kind: str, **arguments: Any) -> Observable:
 def make_own(kind: str, cls: Any, **arguments: Any) -> Observable:
     """Return an observable of a class in a user's own file.
 
-    Its kind is the name of the class where it names none. Where it has no ``version`` of its own,
+    A function is one that gives a number for each text, see `OwnMeasure`. The kind of a class is
+    its name where it names none. Where it has no ``version`` of its own,
     that is a digest of the file: cells are computed again if the file changes.
 
     Parameters
@@ -104,15 +106,18 @@ def make_own(kind: str, cls: Any, **arguments: Any) -> Observable:
     kind
         How a study file names it, such as ``"mine.py:ActivationNorm"``.
     cls
-        The class.
+        The class, or the function.
 
     Raises
     ------
     ArgumentError
-        If `cls` is no observable, or as `make`.
+        If `cls` is neither an observable nor a function, or as `make`.
     """
+    if inspect.isfunction(cls):
+        return _made(kind, OwnMeasure, {"function": cls, **arguments})
     if not _is_observable(cls):
-        raise ArgumentError(f"{kind} must be a class that inherits from ontogeny.Observable.")
+        named = f"{kind} must be a class that inherits from ontogeny.Observable, or a function"
+        raise ArgumentError(f"{named} of model and texts.")
     if not cls.kind:
         set_on(cls, kind=cls.__name__)
     if "version" not in vars(cls):

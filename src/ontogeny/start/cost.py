@@ -131,9 +131,10 @@ def estimate(content: Mapping[str, Any], folder: Path, fetched: int) -> Cost:
     study = make_study(content, folder)
     steps = len(study.trajectory)
     controls = content.get("controls", {})
-    of_controls = int(controls.get("count", 0)) * min(int(controls.get("steps", 12)), steps)
+    count = int(controls.get("count", 0))
+    of_controls = count * min(int(controls.get("steps", 12)), steps)
     noise = min(int(content.get("options", {}).get("noise", _NOISE)), steps)
-    return _timed(study, fetched, steps, of_controls, noise)
+    return _timed(study, fetched, steps, of_controls, noise, 1 + count)
 
 
 def time_left(study: Study, plan: Plan) -> Cost:
@@ -145,13 +146,16 @@ def time_left(study: Study, plan: Plan) -> Cost:
     cells = [e for e in plan.entries if e.to_do and isinstance(e.cell, StepCell)]
     steps = {e.key for e in cells if not e.run}
     noise = {e.key for e in cells if not e.run and e.cell.components.get("noise")}
-    return _timed(study, plan.download_bytes, len(steps), plan.checkpoints - len(steps), len(noise))
+    runs = len({e.run for e in cells})
+    controls = plan.checkpoints - len(steps)
+    return _timed(study, plan.download_bytes, len(steps), controls, len(noise), runs)
 
 
-def _timed(study: Study, fetched: int, steps: int, of_controls: int, noise: int) -> Cost:
+def _timed(study: Study, fetched: int, steps: int, of_controls: int, noise: int, runs: int) -> Cost:
     """Return the cost of `steps` checkpoints, `noise` of them with noise floors, and of controls.
 
-    A study whose one checkpoint fails has no time.
+    Each of the `runs`, the study's own and its controls, has references and states. A study whose
+    one checkpoint fails has no time.
     """
     try:
         watch = _one_checkpoint(study)
@@ -160,8 +164,8 @@ def _timed(study: Study, fetched: int, steps: int, of_controls: int, noise: int)
         why = str(error).split("\n")[0]
         return Cost(steps, fetched, 0, 0.0, 0.0, study.device, why)
     each = steps + of_controls + noise * (_NOISE_COST - 1)
-    seconds = _SUMMARIES * (watch.before + watch.step * each + in_blocks)
-    cells = watch.written_before + watch.written * (steps + of_controls)
+    seconds = _SUMMARIES * (runs * watch.before + watch.step * each + in_blocks)
+    cells = runs * watch.written_before + watch.written * (steps + of_controls)
     kept = _PAGE + round(_MERGED * cells)
     return Cost(steps, fetched, kept, seconds, watch.step, study.device, untimed=untimed)
 

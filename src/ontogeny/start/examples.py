@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import ArgumentError
 from ..observables import ModelFacts
 from ..observables.registry import kinds
+from ..own_code import is_own, load
 from ..tasks.records import Records, read_records
 from .presets import Preset, filled_entry
 from .source import beside
@@ -36,6 +37,12 @@ def examples_of(
     tables: dict[str, dict[str, Any]] = {}
     said = []
     for path in paths:
+        if is_own(path):
+            file, _, name = path.rpartition(":")
+            load(path)  # a wrong name is refused now
+            tables[path] = {"kind": f"{beside(file, folder)}:{name}"}
+            said.append(f"{path}: one number for each text")
+            continue
         records = read_records(path)
         kind = _kind_of(records, path)
         cls = kinds()[kind]

@@ -128,6 +128,7 @@ def propose(
     preset_named(wishes.preset)  # wrong names are refused before anything is opened
     for option, paths in (("--texts", wishes.texts), ("--abilities", wishes.abilities)):
         for path in paths:
+            path = path.rpartition(":")[0] if own_code.is_own(path) else path
             if not {*path} & {*"*?["} and not Path(path).expanduser().exists():
                 raise ArgumentError(f"{option} {path}: there is no such file.")
     activity.now(f"opening {wishes.source}")

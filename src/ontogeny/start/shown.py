@@ -14,7 +14,7 @@ from torch import nn
 from .. import capture
 from ..capture.causality import check_causal
 from ..capture.families import longest_text
-from ..capture.forward import quiet, run
+from ..capture.forward import quiet, run, without_prefix
 from ..capture.layers import LayerInfo
 from ..capture.logits import logits_of
 from ..capture.loss import resolve_objective
@@ -164,6 +164,7 @@ def _logits(model: nn.Module, inputs: Inputs) -> torch.Tensor | None:
     """Return what may be logits: one row of at least as many numbers as there are ids, a token."""
     with quiet(model):
         found = logits_of(run(model, inputs.padded("right").batches(len(inputs))[0]))
+    found = without_prefix(found, inputs.ids.shape)
     fits = (
         isinstance(found, torch.Tensor)
         and found.ndim == 3

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from graphlib import CycleError
+from inspect import isfunction
 from typing import Any
 
 from ..errors import ArgumentError, suggestion
 from ..inputs import Inputs
-from ..observables import Observable
+from ..observables import Observable, OwnMeasure
 from ..observables.arguments import check_node
 from ..trajectory import Trajectory
 from .planning.build import generations
@@ -34,8 +38,9 @@ def check_trajectory(trajectory: Trajectory) -> Trajectory:
 
 def check_observables(observables: Sequence[Observable]) -> tuple[Observable, ...]:
     """Return observables with different names that find what they depend on."""
-    if isinstance(observables, Observable):
+    if isinstance(observables, Observable) or isfunction(observables):
         observables = [observables]
+    observables = _labelled([OwnMeasure(o) if isfunction(o) else o for o in observables])
     if not observables:
         raise ArgumentError("observables must name at least one observable; got none.")
     names: set[str] = set()
@@ -87,6 +92,17 @@ def _check_state(observable: Observable, by_name: Mapping[str, Observable]) -> N
         raise ArgumentError(
             f"{observable.name} reads the state of {node!r}, which {why}.{suggestion(node, known)}"
         )
+
+
+def _labelled(observables: Sequence[Observable]) -> list[Observable]:
+    """Return observables of which those that share a name are labelled by their files."""
+    names = Counter(getattr(o, "name", "") for o in observables)
+    return [
+        replace(o, label=re.sub(r"[^\w.-]", "-", f"{o.name}-{o.stem}"))
+        if isinstance(o, Observable) and names[o.name] > 1 and o.stem and o.label is None
+        else o
+        for o in observables
+    ]
 
 
 def _check_source(observable: Observable, by_name: Mapping[str, Observable]) -> None:

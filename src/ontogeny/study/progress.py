@@ -5,7 +5,8 @@ from __future__ import annotations
 import html
 import sys
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from .. import activity
@@ -109,10 +110,66 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
-def time_left(begin: float, done: int, total: int) -> str:
+_COST = {"blocks": 0.1}  # a cell beside one of a checkpoint, until the first is done
+
+
+def time_left(begin: float, done: float, total: float) -> str:
     """Return how long the rest will take that is done at the pace since `begin`."""
     left = (time.monotonic() - begin) / done * (total - done)
     return f"about {duration(left)} left"
+
+
+def _left(pace: Pace | None, begin: float, done: int, total: int) -> str:
+    return time_left(begin, done, total) if pace is None else pace.words()
+
+
+class Pace:
+    """How long the rest of a run takes: each kind of task at the pace of those that are done.
+
+    Parameters
+    ----------
+    tasks
+        The kind of each task that is to do, and how many cells it has.
+
+    Examples
+    --------
+    >>> pace = Pace([("steps", 10.0)] * 3 + [("blocks", 100.0)])
+    >>> pace.add("steps", 10.0, 60.0)
+    >>> round(pace.share_done(), 2)  # a cell of a weight matrix is taken for a tenth of another
+    0.25
+    """
+
+    def __init__(self, tasks: Sequence[tuple[str, float]]) -> None:
+        self._begin = time.monotonic()
+        self._left = Counter[str]()
+        self._done, self._seconds = Counter[str](), Counter[str]()
+        for kind, cells in tasks:
+            self._left[kind] += cells
+
+    def add(self, kind: str, cells: float, seconds: float) -> None:
+        """One task is finished."""
+        self._left[kind] -= cells
+        self._done[kind] += cells
+        self._seconds[kind] += seconds
+
+    def share_done(self) -> float:
+        """Return how much of all work is done."""
+        done = sum(self._seconds.values())
+        usual = done / max(sum(n * _COST.get(kind, 1) for kind, n in self._done.items()), 1e-9)
+        left = sum(
+            n
+            * (
+                self._seconds[kind] / self._done[kind]
+                if self._done[kind]
+                else usual * _COST.get(kind, 1)
+            )
+            for kind, n in self._left.items()
+        )
+        return done / max(done + left, 1e-9)
+
+    def words(self) -> str:
+        """Return how long the rest will take."""
+        return time_left(self._begin, max(self.share_done(), 1e-3), 1)
 
 
 class LineProgress:
@@ -127,6 +184,7 @@ class LineProgress:
         self._begin = self._said = time.monotonic()
         self._tasks = self._done = 0
         self._head = ""
+        self.pace: Pace | None = None
 
     def note(self, text: str) -> None:
         """Write one line."""
@@ -148,7 +206,7 @@ class LineProgress:
             return
         self._said = time.monotonic()
         self._say_head()
-        left = time_left(self._begin, self._done, self._tasks)
+        left = _left(self.pace, self._begin, self._done, self._tasks)
         self.note(f"[{self._done}/{self._tasks}] {label}: {cells} cells in {seconds:.1f} s, {left}")
 
     def _say_head(self) -> None:
@@ -170,12 +228,13 @@ class BarProgress:
     def __init__(self) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-        from rich.progress import TimeRemainingColumn as Remaining
 
         label = TextColumn("{task.description}", style="bold", markup=False)
-        columns = (label, BarColumn(), MofNCompleteColumn(), Remaining())
+        left = TextColumn("{task.fields[left]}")
+        columns = (label, BarColumn(), MofNCompleteColumn(), left)
         self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
         self._task: Any = None
+        self.pace: Pace | None = None
 
     def note(self, text: str) -> None:
         """Write one line above the bar."""
@@ -186,14 +245,15 @@ class BarProgress:
         if not tasks:
             self.note("all cells are done")
             return
-        self._task = self._bar.add_task(f"{cells} cells", total=tasks)
+        self._task = self._bar.add_task(f"{cells} cells", total=tasks, left="")
         self._bar.start()
         activity.say(False)  # the bar moves
 
     def advance(self, label: str, cells: int, seconds: float) -> None:
         """Move the bar."""
         if self._task is not None:
-            self._bar.update(self._task, advance=1, description=label)
+            left = self.pace.words() if self.pace else ""
+            self._bar.update(self._task, advance=1, description=label, left=left)
 
     def finish(self) -> None:
         """Take the bar away."""
@@ -220,6 +280,7 @@ class NotebookProgress:
         self._tasks = self._done = 0
         self._notes: list[str] = []
         self._line = ""
+        self.pace: Pace | None = None
 
     def note(self, text: str) -> None:
         """Show one line under the bar."""
@@ -235,7 +296,7 @@ class NotebookProgress:
     def advance(self, label: str, cells: int, seconds: float) -> None:
         """Move the bar."""
         self._done += 1
-        self._line = f"{label}, {time_left(self._begin, self._done, self._tasks)}"
+        self._line = f"{label}, {_left(self.pace, self._begin, self._done, self._tasks)}"
         self._show()
 
     def finish(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -31,6 +31,43 @@ class Records:
     def fields(self) -> tuple[str, ...]:
         """Names of the fields of the first record."""
         return tuple(self.records[0][1]) if self.records else ()
+
+
+@dataclass(frozen=True)
+class Example:
+    """One example with a right answer.
+
+    Parameters
+    ----------
+    texts
+        What gets a score.
+    before
+        What stands before each of them and has none.
+    right
+        Which of them is right.
+    group
+        What it shows.
+    where
+        Where it stands.
+    """
+
+    texts: tuple[str, ...]
+    before: tuple[str, ...]
+    right: int
+    group: str
+    where: str
+
+    @classmethod
+    def after(cls, prompt: str, answers: Sequence[str], *rest: Any) -> Example:
+        """Return answers after a prompt, with a space between where there is none.
+
+        Examples
+        --------
+        >>> Example.after("Grass is", ["green", "loud"], 0, "", "").texts
+        (' green', ' loud')
+        """
+        space = " " if prompt and not prompt[-1].isspace() else ""
+        return cls(tuple(space + each for each in answers), (prompt,) * len(answers), *rest)
 
 
 def read_records(path: str | Path) -> Records:
@@ -151,6 +188,29 @@ def text_of(record: Mapping[str, Any], field: str | None, what: str) -> str:
     if not value.strip():
         raise ArgumentError(f"its {field!r} is empty")
     return value
+
+
+def read_examples(
+    records: Records, make: Callable[[Mapping[str, Any], str, str], Any], one: str = "example"
+) -> tuple[list[Any], list[str]]:
+    """Return what `make` makes of the records of a file, and in a line each what it refuses.
+
+    Examples
+    --------
+    >>> records = Records("a.csv", ((2, {"x": "1"}), (3, {})))
+    >>> read_examples(records, lambda record, stem, where: text_of(record, "x", "x"))
+    (['1'], ["a.csv, line 3: it has no field 'x'"])
+    """
+    examples, left_out = [], list(records.broken)
+    if not records.records and not left_out:
+        left_out.append(f"{records.name} holds no {one}")
+    for line, record in records.records:
+        where = f"{records.name}, line {line}"
+        try:
+            examples.append(make(record, Path(records.name).stem, where))
+        except ArgumentError as error:
+            left_out.append(f"{where}: {error}")
+    return examples, left_out
 
 
 def some_of(problems: Sequence[str]) -> str:

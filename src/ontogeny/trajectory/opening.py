@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from torch import Tensor, nn
 
-from ..errors import ArgumentError, CheckpointError
+from ..errors import ArgumentError, CheckpointError, TooFewCheckpointsError
 from .adapters import adapter_steps, find_base, open_adapters, with_base
 from .checkpoint import Checkpoint
 from .findings import Finding, some
@@ -93,7 +93,7 @@ def open_folder(
     if folder.is_file():
         return _one_model(step_of_file(folder, choice), folder, model, choice.key)
     if not folder.is_dir():
-        raise ArgumentError(f"{folder} is neither a folder nor a file.")
+        raise TooFewCheckpointsError(f"{folder} is neither a folder nor a file.")
     start = None if base is None else find_base(base, model)
     checkpoints, incomplete = [], []
     paths, order = ordered(folder, choice)

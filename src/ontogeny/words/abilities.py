@@ -14,7 +14,7 @@ from .formats import joined, plain_text, plural, step_text
 
 _VARIABLES = {
     "accuracy": "accuracy_last", "low": "accuracy_last_low", "high": "accuracy_last_high",
-    "first": "accuracy_first", "chance": "accuracy_chance", "ngrams": "accuracy_ngrams",
+    "first": "accuracy_first", "ngrams": "accuracy_ngrams",
     "liking": "liking", "above_from": "above_from", "above_from_low": "above_from_low",
     "change_low": "change_low", "change_high": "change_high",
 }  # fmt: skip
@@ -32,21 +32,25 @@ class Ability:
 
     name: str
     node: str
+    controls: tuple[float, ...]
+    above: bool
+    gained: bool
+    lost: bool
     accuracy: float
     low: float
     high: float
     first: float
-    chance: float
     ngrams: float
     liking: float
-    controls: tuple[float, ...]
-    above: bool
     above_from: float
     above_from_low: float
     change_low: float
     change_high: float
-    gained: bool
-    lost: bool
+
+    @property
+    def quoted(self) -> str:
+        """Its name in a sentence."""
+        return f"“{self.name}”"
 
     def before(self, other: Ability) -> bool:
         """Return whether it left chance before another did, with intervals that are apart."""
@@ -72,8 +76,7 @@ def abilities_of(nodes: Sequence[Node]) -> list[Ability]:
     above = _level([float(group.p_chance) for _, group in pairs])
     changed = _level([float(group.get("p_change", math.nan)) for _, group in pairs])
     some = [
-        _ability(node, group, a, c)
-        for (node, group), a, c in zip(pairs, above, changed, strict=True)
+        _ability(*pair, *verdicts) for pair, *verdicts in zip(pairs, above, changed, strict=True)
     ]
     return sorted(some, key=_order)
 
@@ -88,16 +91,18 @@ def ability_sentences(abilities: Sequence[Ability], steps: Sequence[int]) -> lis
     above = [each for each in abilities if each.above]
     where = f"At step {steps[-1]:,}," if len(steps) > 1 else "Here"
     if not above:
-        best = f"the best is {abilities[0].name}, {percent(abilities[0])}"
+        best = f"the best is {abilities[0].quoted}, {percent(abilities[0])}"
         over = f"corrected over {plural(len(abilities), 'group')}"
         return [f"{where} no group is shown to be above chance, {over}; {best}."]
-    counted = f"{len(above):,} of {plural(len(abilities), 'group')}"
-    verb = "is" if len(above) == 1 else "are"
-    said = [f"{where} {counted} {verb} above chance, corrected over the groups."]
-    said += [f"Best {'is' if len(above) == 1 else 'are'} {_best(above)}.", _order_sentence(above)]
-    alike = [each for each in above if each.ngrams > each.low]
+    best, verb = max(above, key=lambda each: each.low), "is" if len(above) == 1 else "are"
+    said = [
+        f"{where} {len(above):,} of {plural(len(abilities), 'group')} {verb} above chance.",
+        f"Best is {best.quoted}, {percent(best)}.",
+        _order_sentence(above),
+    ]
+    alike = sum(each.ngrams > each.low for each in above)
     if alike:
-        said.append(f"In {len(alike):,} of these, n-grams of the texts are not shown to do worse.")
+        said.append(f"In {alike:,} of these, n-grams of the texts are not shown to do worse.")
     return [text for text in said if text]
 
 
@@ -107,17 +112,12 @@ def percent(ability: Ability) -> str:
     return f"{here:.0f} % ({low:.0f} to {high:.0f})"
 
 
-def _best(above: Sequence[Ability]) -> str:
-    best = sorted(above, key=lambda each: -each.low)[:2]
-    return joined([f"{each.name}, {percent(each)}" for each in best])
-
-
 def _order_sentence(above: Sequence[Ability]) -> str:
     """Say which group left chance by when, and which others did not before that step."""
-    first, later = above[0], [each.name for each in above if above[0].before(each)]
+    first, later = above[0], [each.quoted for each in above if above[0].before(each)]
     names = joined(later[:2] + [f"{len(later) - 2:,} more"] * (len(later) > 2))
     by = step_text(first.above_from)
-    return f"{first.name} left chance by step {by}, before {names}." if later else ""
+    return f"{first.quoted} left chance by step {by}, before {names}." if later else ""
 
 
 def _level(p_values: Sequence[float]) -> list[bool]:
@@ -137,20 +137,13 @@ def _order(ability: Ability) -> tuple[float, float]:
 
 def _ability(node: Node, group: xr.Dataset, above: bool, changed: bool) -> Ability:
     known = {field: float(group.get(name, math.nan)) for field, name in _VARIABLES.items()}
-    rose = known["accuracy"] - known["first"]
+    rose, lasting = known["accuracy"] - known["first"], bool(group.get("above_chance_first", False))
     if not above:
         known["above_from"] = math.nan
-    runs = (
-        group.accuracy_control.transpose("run", "step").values
-        if "accuracy_control" in group
-        else ()
-    )
+    control = group.get("accuracy_control", xr.DataArray([[]], dims=("run", "step")))
+    ends = control.dropna("step", how="any").isel(step=slice(-1, None)).values.ravel()
     return Ability(
-        name=plain_text(group.group.item()),
-        node=node.id,
-        controls=tuple(float(run[np.isfinite(run)][-1]) for run in runs if np.isfinite(run).any()),
-        above=above,
-        gained=changed and rose > 0 and above,
-        lost=changed and rose < 0 and bool(group.get("above_chance_first", False)),
+        *(plain_text(group.group.item()), node.id, tuple(map(float, ends)), above),
+        *(changed and rose > 0 and above, changed and rose < 0 and lasting),
         **known,
     )

@@ -1,6 +1,7 @@
 """Minimal pairs: scores of a plain loop, files of all forms, and courses with a known truth."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,13 +13,17 @@ from helpers.family_models import build
 from ontogeny.capture.predictor import Predictor
 from ontogeny.errors import ArgumentError
 from ontogeny.features.abilities.intervals import above_chance, course_of, effective_count
-from ontogeny.features.abilities.pairs import contrasts, liking, pairs_of
+from ontogeny.features.abilities.pairs import contrasts, liking, pair_of
 from ontogeny.features.abilities.token_texts import TokenTexts, tokenised
 from ontogeny.observables import MinimalPairs
 from ontogeny.tasks import train_tokenizer
-from ontogeny.tasks.records import read_records
+from ontogeny.tasks.records import Records, read_examples, read_records
 
 MASK = 4
+
+
+def pairs_of(records, method):
+    return read_examples(records, partial(pair_of, method=method), "pair")
 
 
 def token_texts(rows, widths):
@@ -97,13 +102,13 @@ def test_blimp_fields_and_its_prefix_method(tmp_path):
     file.write_text(json.dumps(row))
     (whole,), _ = pairs_of(read_records(file), "sentence")
     (part,), _ = pairs_of(read_records(file), "prefix")
-    assert (whole.group, whole.right) == ("npi", "Ann has really run.")
-    assert (part.before_right, part.right, part.wrong) == ("Ann has", " really", " ever")
+    assert (whole.group, whole.texts[0]) == ("npi", "Ann has really run.")
+    assert (part.before[0], part.texts) == ("Ann has", (" really", " ever"))
 
 
 def test_bundled_pairs_are_those_of_their_templates():
-    pairs, left_out = MinimalPairs()._pairs()
-    assert [(pair.right, pair.wrong, pair.group) for pair in pairs] == english_pairs.rows()
+    pairs, left_out = MinimalPairs().read()
+    assert [(*pair.texts, pair.group) for pair in pairs] == english_pairs.rows()
     assert not left_out and len(set(pairs)) == 690
     contrast, turned = contrasts(pairs)
     names = np.array([pair.group for pair in pairs])
@@ -114,8 +119,6 @@ def test_bundled_pairs_are_those_of_their_templates():
 
 def test_a_liking_for_one_word_is_worth_one_example_each_way():
     rows = [{"right": "he is", "wrong": "he are"}, {"right": "we are", "wrong": "we is"}] * 20
-    from ontogeny.tasks.records import Records
-
     pairs, _ = pairs_of(Records("a.jsonl", tuple(enumerate(rows, 1))), "sentence")
     contrast, turned = contrasts(pairs)
     assert liking(contrast, turned) == 0.5

@@ -7,6 +7,7 @@ import torch
 import ontogeny as og
 from helpers import study_examples as examples
 from ontogeny import geometry
+from ontogeny.errors import ArgumentError
 from ontogeny.features.activations.dimensions import _isotropic, _measures
 from ontogeny.observables import EffectiveDimensions
 from ontogeny.observables.base import dataset
@@ -156,3 +157,38 @@ def test_activations_of_all_steps_are_measured(result):
     # No distance to the reference: the value there is as good as any, and the row's last.
     values, last = node.participation_ratio.values[:, 0], node.progress.values[0]
     assert last == pytest.approx((values - values[0]) / (values[-1] - values[0]))
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_attention_sinks_are_counted_and_left_out_where_that_is_asked(drop):
+    """The first token of every text is 300 times as long, and alone makes a direction."""
+    rows, rng = 40 * 5, np.random.default_rng(0)
+    A = rng.normal(size=(rows, 8))
+    A[::5] = 300 * np.eye(8)[0] + 0.01 * rng.normal(size=(rows // 5, 8))
+    units = np.repeat(np.arange(rows // 5), 5)
+    observable = EffectiveDimensions(outliers="drop" if drop else "keep")
+    found = dataset(observable._beside_outliers(torch.from_numpy(A), units))
+    inner = np.delete(A, np.arange(0, rows, 5), axis=0)
+    alone = geometry.participation_ratio(inner - inner.mean(0))
+    assert int(found.outliers) == rows // 5
+    assert float(found.without_outliers) == pytest.approx(alone) and alone > 7
+    assert float(found.participation_ratio) == pytest.approx(alone if drop else 1.0, rel=1e-3)
+    (said,) = observable.words(found.expand_dims(layer=["mlp"], step=[3]), {})
+    assert said.startswith("In mlp, 40 of the tokens have activations more than 20 times")
+    assert said.endswith(
+        "they are left out." if drop else 'and not 1 (outliers = "drop" leaves them out).'
+    )
+    with pytest.raises(ArgumentError, match="outliers must be"):
+        EffectiveDimensions(outliers="clip")
+
+
+def test_without_outliers_nothing_is_said_or_changed():
+    A = torch.randn(200, 8, generator=torch.Generator().manual_seed(0))
+    values = [
+        EffectiveDimensions(outliers=o)._beside_outliers(A, np.arange(200))
+        for o in ("keep", "drop")
+    ]
+    kept, dropped = map(dataset, values)
+    assert kept.equals(dropped) and int(kept.outliers) == 0
+    assert kept.without_outliers == kept.participation_ratio
+    assert EffectiveDimensions().words(kept.expand_dims(layer=["mlp"], step=[3]), {}) == []

@@ -6,12 +6,20 @@ import re
 import numpy as np
 import pytest
 import torch
+import xarray as xr
 from transformers import BertConfig, BertForSequenceClassification
 from transformers.modeling_outputs import SequenceClassifierOutput
 
 import ontogeny as og
+from ontogeny.features.labelled.permuted_labels import exchanged, sentence, with_exchanged_labels
+from ontogeny.figures import Section
 from ontogeny.observables import LabelAccuracy
+from ontogeny.observables.base import dataset
+from ontogeny.quantities import Measured
 from ontogeny.start import Wishes, propose
+from ontogeny.summary import with_verdicts
+from ontogeny.summary.controls import with_controls
+from ontogeny.summary.summarise import summarise
 from ontogeny.tasks import train_tokenizer
 
 RNG = np.random.default_rng(0)
@@ -134,3 +142,69 @@ def test_a_classifier_is_studied_with_the_labels_of_its_texts(tmp_path, column, 
     assert ("labelled 0 (8), 1 (8), 2 (8)" in " ".join(proposal.texts)) == labelled
     if not labelled:
         assert "the texts have no labels" in proposal.left_out["labels"]
+
+
+def ends(first, last, labels, controls=(), kind="turned"):
+    """The node of an accuracy by what is answered at the first and last step."""
+
+    def cells(*answers):
+        pieces = [
+            dataset(
+                {
+                    "accuracy": Measured.mean(a == labels, texts, {"majority": 0.5}),
+                    **exchanged(a, labels, texts),
+                }
+            )
+            for a in answers
+        ]
+        return xr.concat(pieces, xr.DataArray([0, 100], dims="step", name="step"))
+
+    texts, observable = np.arange(len(labels)), LabelAccuracy()
+    quantity = observable.quantities[:1]
+    beside = {f"{kind} {k}": cells(first, other) for k, other in enumerate(controls)}
+    data = with_controls(cells(first, last), beside, quantity, observable.compared)
+    data = with_exchanged_labels(data)
+    node = summarise(data, quantity, Section("Accuracy", "."))
+    return with_verdicts({"labels": node}, {"labels": quantity})["labels"]
+
+
+def answers(labels, right, rng):
+    wrong = rng.permutation(len(labels)) < round((1 - right) * len(labels))
+    return np.where(wrong, 1 - labels, labels)
+
+
+def test_what_was_learned_of_labels_is_seen_however_bad_controls_get():
+    rng = np.random.default_rng(1)
+    labels = np.arange(250) % 2
+    constant, good = np.ones_like(labels), answers(labels, 0.75, rng)
+    bad = [answers(labels, right, rng) for right in (0.5, 0.43, 0.33)]
+    assert ends(constant, good, labels).learned.all()
+    assert ends(constant, good, labels, bad[:2]).learned.all()
+    assert ends(constant, good, labels, bad).learned.all()
+
+
+def test_answers_that_know_no_label_are_not_called_learned():
+    rng = np.random.default_rng(2)
+    labels = np.arange(250) % 2
+    chance = [answers(labels, 0.5, rng) for _ in range(3)]
+    first = answers(labels, 0.35, rng)  # from below chance to one label
+    assert not ends(first, np.ones_like(labels), labels).learned.any()
+    assert not ends(first, chance[0], labels, chance[1:]).learned.any()
+    # With many texts a lucky direction is beyond the noise of texts, and still luck.
+    many = np.arange(5000) % 2
+    node = ends(np.ones_like(many), answers(many, 0.55, rng), many)
+    assert float(node.accuracy_p_gain[-1]) == 0.001 and float(node.lead[0]) > 5
+    assert not node.learned.any()
+
+
+def test_a_classifier_that_knew_its_labels_is_judged_by_pairs_of_mirrored_runs():
+    rng = np.random.default_rng(3)
+    labels = np.arange(1000) % 2
+    first = answers(labels, 0.7, rng)
+    better = np.where(np.arange(1000) < 250, labels, first)
+    pairs = [np.where(rng.random(1000) < 0.02, 1 - first, first) for _ in range(6)]
+    assert ends(first, better, labels, pairs, "mirrored").learned.all()
+    assert not ends(first, first, labels, pairs, "mirrored").learned.any()
+    alone = ends(first, better, labels)
+    assert "accuracy_p_learned" not in alone and not alone.learned.any()
+    assert "needs pairs of mirrored control runs" in " ".join(sentence(alone))

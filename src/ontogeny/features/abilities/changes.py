@@ -73,39 +73,31 @@ def group_changes(before: xr.Dataset, after: xr.Dataset) -> list[GroupChange]:
     >>> tense.gained, tense.before, tense.after, round(tense.p_value, 3)
     (True, 0.5, 1.0, 0.002)
     """
-    (dim,) = before.right.dims
-    names = [str(name) for name in before.group.values if name in after.group.values]
-    sides = [_of_groups(node, str(dim)) for node in (before, after)]
-    names = [name for name in names if np.array_equal(*(side[name][1] for side in sides))]
-    numbers, p_values, chance = [], [], []
+    ours, theirs = _of_groups(before), _of_groups(after)
+    names = [n for n in ours if n in theirs and np.array_equal(ours[n][1], theirs[n][1])]
+    rows = []
     for name in names:
-        (one, contrast), (two, _) = (side[name] for side in sides)
-        both = np.stack([one, two]).astype(float)
-        level = float(before.accuracy_chance.sel(group=name))
-        alone = both.shape[1] < 2
-        half = float(change_floor(both[1:] - both[:1], contrast)[0])
-        numbers.append((float(both[0].mean()), float(both[1].mean()), half))
-        p_values.append(np.nan if alone else change_p_value(both[1] - both[0], contrast))
-        chance.append([np.nan if alone else chance_p_value(row, contrast, level) for row in both])
-    if not names:
-        return []
-    corrected = holm(p_values).tolist()
-    above = [above_chance(row).tolist() for row in np.transpose(chance)]
+        (one, contrast), (two, _) = ours[name], theirs[name]
+        change, level = two.mean() - one.mean(), float(before.accuracy_chance.sel(group=name))
+        half = float(change_floor(two[None] - one, contrast)[0])
+        ends = one.mean(), two.mean(), max(change - half, -1.0), min(change + half, 1.0)
+        p_values = [chance_p_value(right, contrast, level) for right in (one, two)]
+        rows.append([*map(float, ends), change_p_value(two - one, contrast), *p_values])
+    table = np.array(rows).reshape(-1, 7)
+    further = zip(holm(table[:, 4]).tolist(), *map(above_chance, table[:, 5:].T), strict=True)
     return [
-        GroupChange(name, a, b, max(b - a - half, -1.0), min(b - a + half, 1.0), p, q, was, is_)
-        for name, (a, b, half), p, q, was, is_ in zip(
-            names, numbers, p_values, corrected, *above, strict=True
-        )
+        GroupChange(name, *row[:5], corrected, bool(was), bool(now))
+        for name, row, (corrected, was, now) in zip(names, rows, further, strict=True)
     ]
 
 
-def _of_groups(node: xr.Dataset, dim: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def _of_groups(node: xr.Dataset) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return for each group what is right, and which words each example sets against which."""
-    of_example = np.array([str(name) for name in node[f"group_of_{dim}"].values], dtype=object)
-    contrast = node.contrast.values if "contrast" in node else np.arange(len(of_example))
+    (dim,) = node.right.dims
+    of_example, right = node[f"group_of_{dim}"].values.astype(str), node.right.values.astype(float)
+    contrast = node.contrast.values if "contrast" in node else np.arange(len(right))
     places = {str(name): of_example == str(name) for name in node.group.values}
     # Numbers of contrasts depend on the files: only what they have in common within a group counts.
     return {
-        name: (node.right.values[at], np.unique(contrast[at], return_inverse=True)[1])
-        for name, at in places.items()
+        n: (right[at], np.unique(contrast[at], return_inverse=True)[1]) for n, at in places.items()
     }

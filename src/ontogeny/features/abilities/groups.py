@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from ...figures import Figure, Heatmap
+from ...observables.leads import leads_from
 from ...words.formats import joined
 from .changes import group_changes
 from .intervals import GroupCourse, above_chance, course_of
@@ -78,8 +79,11 @@ def with_courses(
         numbers.append((len(members), likes, level, float(chance[members].mean())))
     found = _variables(courses, np.array(numbers, dtype=float), steps)
     ends = _ends(data.accuracy.transpose("step", "group").values, courses)
-    of_examples = {"right": (("step", dim), right), "right_from": (dim, _right_from(steps, right))}
-    data = data.assign({**found, **ends, **of_examples})
+    leads = np.where(np.isfinite(right), right == 1.0, np.nan)
+    begin = leads_from(steps, leads)[0]
+    data = data.assign(
+        {**found, **ends, "right": (("step", dim), right), "right_from": (dim, begin)}
+    )
     data = data.assign(_changes(data, right))
     after = np.where(data.above_chance.values, data.above_from.values, np.inf)
     last = -data.accuracy_last.values
@@ -91,9 +95,7 @@ def _variables(
 ) -> dict[str, Any]:
     count, likes, level, chance = numbers.T
     over = ("step", "group")
-    p_values = np.array(
-        [c.p_value if n > 1 else math.nan for c, n in zip(courses, count, strict=True)]
-    )
+    p_values = np.array([course.p_value for course in courses])
     above = above_chance(p_values)
     at = {
         name: np.array([getattr(c, name) for c in courses])
@@ -143,16 +145,6 @@ def _changes(data: xr.Dataset, right: np.ndarray) -> dict[str, Any]:
         "above_chance_first": [c.above_before for c in changes],
     }
     return {name: ("group", np.array(values)) for name, values in numbers.items()}
-
-
-def _right_from(steps: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return (n,) the step from which on each example stays right; NaN where it ends wrong."""
-    known = np.isfinite(right).all(axis=1)
-    steps, right = np.asarray(steps, dtype=float)[known], right[known] == 1.0
-    if not len(steps):
-        return np.full(right.shape[1], np.nan)
-    lasting = np.logical_and.accumulate(right[::-1], axis=0).sum(axis=0)
-    return np.append(steps, np.nan)[len(steps) - lasting]
 
 
 def group_figures(data: xr.Dataset) -> list[Figure]:

@@ -118,11 +118,14 @@ def change_floor(change: np.ndarray, contrast: np.ndarray) -> np.ndarray:
 
 
 def chance_p_value(right: np.ndarray, contrast: np.ndarray, chance: float) -> float:
-    """Return how likely chance gives as many right ones of (n,), by the binomial distribution."""
+    """Return how likely chance gives as many right ones of (n,), by the binomial distribution.
+
+    NaN of one example alone, which shows nothing.
+    """
     from scipy.stats import binom
 
     share, count = right.mean(), effective_count(right[None], contrast)[0]
-    if not np.isfinite(share):
+    if not np.isfinite(share) or len(right) < 2:
         return float("nan")
     number = int(np.floor(count))
     return float(binom.sf(int(np.floor(share * number + 1e-9)) - 1, number, chance))
@@ -140,7 +143,7 @@ def change_p_value(change: np.ndarray, contrast: np.ndarray) -> float:
     """
     from scipy.stats import binom
 
-    if not np.isfinite(change).all():
+    if not np.isfinite(change).all() or len(change) < 2:
         return float("nan")
     up, down = change[change > 0].sum(), -change[change < 0].sum()
     alone = change.var() / max(len(change) - 1, 1)

@@ -5,30 +5,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...errors import ArgumentError
-from ...tasks.records import Records, group_of, named, some_of, text_of
+from ...tasks.records import Example, group_of, named, text_of
 
 RIGHT = ("sentence_good", "right", "good", "correct", "grammatical", "acceptable")
 _MARKS = re.compile(r"\w+|[^\w\s]")  # words, and marks apart from them
 WRONG = ("sentence_bad", "wrong", "bad", "incorrect", "ungrammatical", "unacceptable")
-
-
-@dataclass(frozen=True)
-class Pair:
-    """One pair; what stands before a text is read and has no score."""
-
-    right: str
-    wrong: str
-    group: str
-    where: str
-    before_right: str = ""
-    before_wrong: str = ""
 
 
 def is_pairs(fields: Sequence[str]) -> bool:
@@ -42,36 +28,22 @@ def is_pairs(fields: Sequence[str]) -> bool:
     return named(fields, RIGHT) is not None and named(fields, WRONG) is not None
 
 
-def pairs_of(records: Records, method: str) -> tuple[list[Pair], list[str]]:
-    """Return the pairs of a file, and in a line each what was left out and why.
+def pair_of(record: Mapping[str, Any], stem: str, where: str, method: str) -> Example:
+    """Return the pair of a record, its right text first.
 
     Parameters
     ----------
-    records
-        Of the file.
+    record, stem, where
+        The record, the name of its file, and its line.
     method
         ``"sentence"``: whole texts; ``"prefix"``: BLiMP's prefix methods, one word after the same
         prefix, or the same word after two.
 
-    Examples
-    --------
-    >>> records = Records("a.jsonl", ((1, {"right": "it is", "wrong": "it is"}),))
-    >>> pairs_of(records, "sentence")
-    ([], ['a.jsonl, line 1: its texts are equal'])
+    Raises
+    ------
+    ArgumentError
+        If it holds none.
     """
-    pairs, left_out = [], list(records.broken)
-    if not records.records and not left_out:
-        left_out.append(f"{records.name} holds no pair")
-    for line, record in records.records:
-        where = f"{records.name}, line {line}"
-        try:
-            pairs.append(_pair(record, Path(records.name).stem, where, method))
-        except ArgumentError as error:
-            left_out.append(f"{where}: {error}")
-    return pairs, left_out
-
-
-def _pair(record: Mapping[str, Any], stem: str, where: str, method: str) -> Pair:
     group = group_of(record, stem)
     if method == "prefix":
         return _prefix_pair(record, group, where)
@@ -79,10 +51,10 @@ def _pair(record: Mapping[str, Any], stem: str, where: str, method: str) -> Pair
     wrong = text_of(record, named(record, WRONG), "wrong")
     if right == wrong:
         raise ArgumentError("its texts are equal")
-    return Pair(right, wrong, group, where)
+    return Example((right, wrong), ("", ""), 0, group, where)
 
 
-def _prefix_pair(record: Mapping[str, Any], group: str, where: str) -> Pair:
+def _prefix_pair(record: Mapping[str, Any], group: str, where: str) -> Example:
     if record.get("one_prefix_method") is True:
         names = ("one_prefix_prefix", "one_prefix_prefix", "one_prefix_word_good",
                  "one_prefix_word_bad")  # fmt: skip
@@ -94,10 +66,11 @@ def _prefix_pair(record: Mapping[str, Any], group: str, where: str) -> Pair:
     before_right, before_wrong, right, wrong = (text_of(record, name, name) for name in names)
     if (before_right, right) == (before_wrong, wrong):
         raise ArgumentError("its texts are equal")
-    return Pair(f" {right}", f" {wrong}", group, where, before_right, before_wrong)
+    texts, before = (f" {right}", f" {wrong}"), (before_right, before_wrong)
+    return Example(texts, before, 0, group, where)
 
 
-def contrasts(pairs: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray]:
+def contrasts(pairs: Sequence[Example]) -> tuple[np.ndarray, np.ndarray]:
     """Return which words each pair sets against which, and how far liking a word would go.
 
     Returns
@@ -110,16 +83,17 @@ def contrasts(pairs: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray]:
 
     Examples
     --------
-    >>> pairs = [Pair("he is", "he are", "", ""), Pair("we are", "we is", "", "")]
+    >>> records = {"right": "he is", "wrong": "he are"}, {"right": "we are", "wrong": "we is"}
+    >>> pairs = [pair_of(record, "", "", "sentence") for record in records]
     >>> [found.tolist() for found in contrasts(pairs)]
     [[0, 1], [1, 0]]
     """
     numbers: dict[Any, int] = {}
     keys = []
     for place, pair in enumerate(pairs):
-        right, wrong = (Counter(_MARKS.findall(text.lower())) for text in (pair.right, pair.wrong))
-        if pair.before_right != pair.before_wrong:
-            right, wrong = Counter(pair.before_right.split()), Counter(pair.before_wrong.split())
+        right, wrong = (Counter(_MARKS.findall(text.lower())) for text in pair.texts)
+        if pair.before[0] != pair.before[1]:
+            right, wrong = (Counter(text.split()) for text in pair.before)
         sides = tuple(
             tuple(sorted((a - b).elements())) for a, b in ((right, wrong), (wrong, right))
         )
@@ -145,11 +119,3 @@ def liking(contrast: np.ndarray, turned: np.ndarray) -> float:
     sides = {min(c, t) if t >= 0 else c: (counts[c], counts.get(t, 0))
              for c, t in zip(contrast.tolist(), turned.tolist(), strict=True)}  # fmt: skip
     return sum(max(pair) for pair in sides.values()) / len(contrast)
-
-
-def said_of(left_out: Sequence[str]) -> str:
-    """Return one sentence on what was left out; empty where nothing was."""
-    if not left_out:
-        return ""
-    verb = "was" if len(left_out) == 1 else "were"
-    return f"{len(left_out):,} of the examples {verb} left out: {some_of(left_out)}."

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 import xarray as xr
 
 from ...capture.predictor import Predictor
@@ -104,30 +105,61 @@ class TokenTexts:
         not grow with their number.
         """
         scores = np.zeros(len(self), dtype=np.float64)
-        score = _masked_scores if predictor.masked else _causal_scores
+        for texts in self._batches():
+            if predictor.masked:
+                scores[texts] = _at_scored(predictor, self, texts)[0]
+            else:
+                scores[texts] = _causal_scores(predictor, self, texts)
+        return scores
+
+    def scores_and_ranks(self, predictor: Predictor) -> tuple[np.ndarray, np.ndarray]:
+        """Return `scores`, and (n,) the largest rank of each text's tokens: 1 if all are first."""
+        scores, ranks = np.zeros(len(self)), np.zeros(len(self), dtype=np.int64)
+        for texts in self._batches():
+            scores[texts], ranks[texts] = _at_scored(predictor, self, texts)
+        return scores, ranks
+
+    def _batches(self) -> Iterator[np.ndarray]:
         order = np.argsort(-np.diff(self.start), kind="stable")
         for first in range(0, len(order), _AT_ONCE):
-            texts = order[first : first + _AT_ONCE]
-            scores[texts] = score(predictor, self, texts)
-        return scores
+            yield order[first : first + _AT_ONCE]
 
 
 def _causal_scores(predictor: Predictor, tokens: TokenTexts, texts: np.ndarray) -> np.ndarray:
+    """Return the score of each text; those that differ in their last token alone share a pass."""
+    stop = [int(np.flatnonzero(tokens.width[tokens.of(text)])[-1]) for text in texts.tolist()]
+    last = tokens.start[texts] + stop
+    spans = [slice(*ends) for ends in zip(tokens.start[texts], last, strict=True)]
+    key = [tokens.ids[span].tobytes() + tokens.width[span].tobytes() for span in spans]
+    _, shown, row = np.unique(np.array(key, dtype=object), return_index=True, return_inverse=True)
+    number = np.array([int((row[:i] == r).sum()) for i, r in enumerate(row)])  # within its row
+    ends = np.zeros((len(shown), number.max() + 1), dtype=np.int64)
+    ends[row, number] = tokens.ids[last]
+
     def of_token(text: Any, column: Any, token: Any, log_p: Any) -> dict[str, Any]:
-        return {"log_p": log_p.gather(1, token[:, None])[:, 0].double()}
+        asked = torch.from_numpy(ends[text]).to(log_p.device)
+        both = log_p.gather(1, torch.cat([token[:, None], asked], dim=1)).double()
+        return {"log_p": both[:, 0], "ends": both[:, 1:]}
 
-    found = predictor.reduced(tokens.inputs(texts), of_token)
-    return np.bincount(found["text"], weights=found["log_p"], minlength=len(texts))
+    found = predictor.reduced(tokens.inputs(texts[shown]), of_token)
+    final = np.flatnonzero(np.diff(found["text"], append=-1))
+    before = np.bincount(found["text"], found["log_p"]) - found["log_p"][final]
+    return before[row] + found["ends"][final[row], number]
 
 
-def _masked_scores(predictor: Predictor, tokens: TokenTexts, texts: np.ndarray) -> np.ndarray:
+def _at_scored(
+    predictor: Predictor, tokens: TokenTexts, texts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the summed log-probability of each text, and the largest rank of its tokens."""
     widths = [tokens.width[tokens.of(int(text))] for text in texts]
     text = np.repeat(np.arange(len(texts)), [int((w > 0).sum()) for w in widths])
     position = np.concatenate([np.flatnonzero(w) for w in widths])
     width = np.concatenate([w[w > 0] for w in widths]).astype(np.int64)
     found = predictor.at(tokens.inputs(texts), text, position, width=width)
-    log_p = found.right_log_probability.values
-    return np.bincount(text, weights=log_p, minlength=len(texts))
+    rank = np.zeros(len(texts), dtype=np.int64)
+    np.maximum.at(rank, text, found.right_rank.values)
+    weights = found.right_log_probability.values
+    return np.bincount(text, weights=weights, minlength=len(texts)), rank
 
 
 def tokenised(
@@ -140,8 +172,8 @@ def tokenised(
 ) -> tuple[TokenTexts, list[str]]:
     """Return texts as tokens, and for each what is wrong with it, empty where nothing is.
 
-    A causal model reads a token to begin with, unless the tokenizer puts one there: that for the
-    beginning, or else that for the end of a text. So the first token has a score as well.
+    Where the first token has a score, a causal model reads one to begin with: that for the
+    beginning, or else that for the end of a text.
 
     Parameters
     ----------
@@ -220,7 +252,7 @@ def _rows(
                 scored &= one.spans[:, 1] > len(at)
             width = _widths(one, text) if masked else np.ones(len(scored), np.int16)
             ids, width = one.ids, np.where(scored, width, 0)
-            if not masked and not one.special[0]:
+            if not masked and width[0]:
                 if begin is None:
                     width[0] = 0
                 else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -13,6 +13,7 @@ import xarray as xr
 from scipy.linalg import eigvalsh_tridiagonal
 
 from ... import geometry
+from ...errors import check_choice
 from ...figures import Section
 from ...geometry.rank import centred
 from ...observables.base import Reading, by_layer
@@ -20,10 +21,13 @@ from ...observables.catalogued import SOME_LAYERS, PresetEntry, Presets
 from ...observables.of_activations import OfSampledActivations
 from ...quantities import Measured, Quantity
 from ...units import Units
+from ...words.names import Names
 
 _BLOCKS = 10  # of texts, for the jackknife
 _NO_ROWS = np.arange(0)
 _DRAWS = 10  # isotropic samples of the null
+OUTLYING = 20.0
+"""Times the median length of a token's activations: attention sinks have a hundred and more."""
 _CONSTANT = 1e-6  # variation, against the largest value, that float32 rounding may leave
 
 
@@ -44,6 +48,9 @@ class EffectiveDimensions(OfSampledActivations):
     ----------
     layers, on, tokens, max_tokens, random_state
         Which activations, see `ontogeny.needs.Activations`.
+    outliers
+        ``"keep"``, or ``"drop"``: tokens whose activations are more than 20 times as long as the
+        median, such as attention sinks, are left out at each step. They are counted either way.
 
     Examples
     --------
@@ -56,7 +63,13 @@ class EffectiveDimensions(OfSampledActivations):
     presets: ClassVar[Presets] = (
         PresetEntry(("quick", "everything", "one-model"), SOME_LAYERS, 140),
     )
+    outliers: str = "keep"
+
     version: ClassVar[int] = 3
+    variables: ClassVar[Names] = {
+        "outliers": (f"tokens more than {OUTLYING:.0f} times as long as the median", "tokens"),
+        "without_outliers": ("participation ratio without such tokens", "directions"),
+    }
     quantities: ClassVar[tuple[Quantity, ...]] = (
         _measure(
             "participation_ratio",
@@ -74,15 +87,55 @@ class EffectiveDimensions(OfSampledActivations):
         "ways, and how much all tokens point the same way.",
         symbol="PR = (Σλ)² / Σλ²,  stable rank = Σλ / λ₁,  effective rank = exp H(√λ / Σ√λ)",
         null="Isotropic Gaussian activations of the same shape.",
-        care="A few tokens with very large activations lower all three ranks: look at the "
-        "anisotropy and the errors too.",
+        care="A few tokens with very large activations lower all three ranks; they are counted, "
+        'and outliers = "drop" leaves them out.',
         source="Bernas 2025, sec. 6.3; Gao et al. 2017; Roy and Vetterli 2007; Ethayarajh 2019",
     )
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return the measures, their standard errors and the isotropic null of every layer."""
-        units = Units(reading.units(self.activations))
-        return by_layer(reading[self.activations], lambda path, A: _measures(A, units))
+        units = np.asarray(reading.units(self.activations))
+        return by_layer(reading[self.activations], lambda path, A: self._beside_outliers(A, units))
+
+    def _beside_outliers(self, A: torch.Tensor, units: np.ndarray) -> dict[str, Any]:
+        """Return the measures, how many tokens outlie, and what these do to the first measure."""
+        lengths = torch.linalg.vector_norm(A.double().cpu(), dim=1)
+        usual = lengths <= OUTLYING * lengths.median()
+        inner = A.cpu()[usual]
+        count = len(A) - len(inner)
+        if self.outliers == "drop":
+            A, units = inner, units[usual.numpy()]
+        found = _measures(A, Units(units))
+        ratio = found["participation_ratio"].value
+        if count and self.outliers == "keep":
+            centre = inner.double() - inner.double().mean(0)
+            ratio = geometry.participation_ratio(centre.numpy())
+        return {**found, "outliers": count, "without_outliers": float(ratio)}
+
+    def check(self) -> None:
+        """Refuse another way with outliers."""
+        check_choice("outliers", self.outliers, ("keep", "drop"))
+
+    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+        """Return how many tokens outlie in each layer at the last step, and what they change."""
+        return list(self._of_outliers(data.isel(step=-1))) if "outliers" in data else []
+
+    def _of_outliers(self, last: xr.Dataset) -> Iterator[str]:
+        for layer in last.layer.values:
+            count, ratio, without = (
+                float(last[name].sel(layer=layer))
+                for name in ("outliers", "participation_ratio", "without_outliers")
+            )
+            if count > 0:
+                text = (
+                    f"In {layer}, {count:,.0f} of the tokens have activations more than "
+                    f"{OUTLYING:.0f} times as long as the median, as attention sinks do"
+                )
+                kept = (
+                    f"; without them the participation ratio is {without:.3g} and not {ratio:.3g} "
+                    '(outliers = "drop" leaves them out)'
+                )
+                yield text + (kept if self.outliers == "keep" else "; they are left out") + "."
 
 
 def _measures(A: torch.Tensor, units: Units) -> dict[str, Measured]:

@@ -19,6 +19,7 @@ from ...observables.base import Observable, Reading, dataset
 from ...observables.catalogued import PASS, PresetEntry, Presets
 from ...quantities import Measured, Quantity
 from ...words.names import Names
+from . import permuted_labels
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class LabelAccuracy(Observable):
     price: ClassVar[str] = PASS
     obstacles: ClassVar[tuple[str, ...]] = ("no_labels",)
     presets: ClassVar[Presets] = (PresetEntry(("fine-tuning",), {}, 12),)
+    version: ClassVar[int] = 2
+    compared: ClassVar[tuple[str, ...]] = ("accuracy_excess",)
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "accuracy",
@@ -71,10 +74,14 @@ class LabelAccuracy(Observable):
         title="Right labels",
         definition="Share of texts whose label gets the largest logit.",
         symbol="P(argmax z = y)",
-        null="Always giving the most frequent label.",
+        null="Always giving the most frequent label; and labels exchanged among the texts, which "
+        "fit as well where nothing was learned of them.",
         care="It says what generalises only if the run was not trained on these texts.",
     )
-    variables: ClassVar[Names] = {"class_texts": ("texts of each class", "texts")}
+    variables: ClassVar[Names] = {
+        "class_texts": ("texts of each class", "texts"),
+        **permuted_labels.VARIABLES,
+    }
 
     def needs(self) -> Sequence[Need]:
         """Return the model with its labelled texts."""
@@ -93,7 +100,8 @@ class LabelAccuracy(Observable):
         units = value.inputs.groups
         logits = class_logits(value)
         labels = _class_numbers(value, logits.shape[1])
-        right = (logits.argmax(1) == labels).astype(float)
+        answers = logits.argmax(1)
+        right = (answers == labels).astype(float)
         loss = -log_softmax(logits.astype(np.float64), axis=1)[np.arange(len(labels)), labels]
         classes = np.unique(labels)
         member = labels == classes[:, None]
@@ -107,17 +115,23 @@ class LabelAccuracy(Observable):
             "of_class": Measured(("class", share), stderr=("class", error)),
             "loss": Measured.mean(loss, units),
             "class_texts": ("class", count),
+            **permuted_labels.exchanged(answers, labels, units),
         }
         return dataset(found).assign_coords({"class": _class_names(value.model, classes)})
 
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Return the cells with how likely the gain is where no label was learned."""
+        return permuted_labels.with_exchanged_labels(data) if "accuracy_exchanged" in data else data
+
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
-        """Return the classes that the last checkpoint knows best and least."""
+        """Return the classes that the last checkpoint knows best, and what exchanges show."""
         last = data.of_class.isel(step=-1).to_series().dropna()
+        learned = permuted_labels.sentence(data)
         if len(last) < 2:
-            return []
+            return learned
         best, least = last.idxmax(), last.idxmin()
         shares = f"{last[best]:.1%} of class {best} and {last[least]:.1%} of class {least}"
-        return [f"At the last step {shares} get their label."]
+        return [f"At the last step {shares} get their label.", *learned]
 
 
 def class_logits(value: Any, batch_size: int | None = None) -> np.ndarray:

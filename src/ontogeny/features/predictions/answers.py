@@ -12,6 +12,7 @@ import xarray as xr
 from ...figures import Column, Curves, Figure, Section, Table
 from ...observables.base import Run, dataset
 from ...observables.catalogued import PREDICTED, PresetEntry, Presets
+from ...observables.leads import leads_from
 from ...observables.of_predictions import OfPredictions
 from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
 from ...observables.word_frequencies import shares_elsewhere
@@ -22,7 +23,6 @@ from ...words.one_model import is_one_model
 from .choice import choose_gaps
 from .gap_texts import labelled
 from .gaps import Gaps, check_sentences, gaps_at, given_gaps
-from .leads import leads_from
 
 _LINE = {"frequencies": "word frequencies alone"}
 

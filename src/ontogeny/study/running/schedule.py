@@ -13,7 +13,7 @@ from ...trajectory.weights import MemoryWeights
 from ..cells.graph import BlockCell, LayerCell, StepCell, StudyCell
 from ..planning.build import Graph
 from ..planning.parts import RunPart
-from ..progress import Progress
+from ..progress import Pace, Progress
 from .disk import Revisions
 from .executors import Submitting
 from .mapping import TaskRunner
@@ -31,9 +31,12 @@ def compute(
     """Compute every cell that is to do, and return what went wrong, one line each."""
     every = [_Stages(part) for part in parts]
     progress.start(sum(s.count for s in every), sum(part.plan.to_do for part in parts))
+    pace = Pace([task for stages in every for task in stages.sizes])
+    if hasattr(progress, "pace"):  # an object of a user's has four methods
+        progress.pace = pace
     problems: list[str] = []
     for stages in every:
-        problems += stages.run(executor, progress, max_revisions)
+        problems += stages.run(executor, progress, max_revisions, pace)
     return problems
 
 
@@ -61,8 +64,15 @@ class _Stages:
         """Number of tasks."""
         return len(self.first) + len(self.steps) + len(self.blocks) + len(self.layers)
 
+    @property
+    def sizes(self) -> Iterator[tuple[str, float]]:
+        """Kind and size of every task."""
+        for kind, tasks in (("first", self.first), ("steps", self.steps), ("layers", self.layers)):
+            yield from ((kind, _size(task.cells)) for task in tasks)
+        yield from (("blocks", _size(cells)) for cells in self.blocks.values())
+
     def run(
-        self, executor: Submitting | None, progress: Progress, max_revisions: int | None
+        self, executor: Submitting | None, progress: Progress, max_revisions: int | None, pace: Pace
     ) -> Iterator[str]:
         """Compute, and give what went wrong, one line each."""
         job, trajectory = self.part.job, self.part.trajectory
@@ -70,9 +80,11 @@ class _Stages:
         tensors = [cell.block.tensor for cells in self.blocks.values() for cell in cells]
         of_steps = [*self.first, *self.steps]
 
-        def stage(tasks: Sequence[Task]) -> Iterator[str]:
+        def stage(kind: str, tasks: Sequence[Task]) -> Iterator[str]:
             counts = {task.label: sum(cell.observed for cell in task.cells) for task in tasks}
+            sizes = {task.label: _size(task.cells) for task in tasks}
             for done in runner.run(tasks):
+                pace.add(kind, sizes[done.label], done.seconds)
                 progress.advance(done.label, counts[done.label], done.seconds)
                 yield from done.problems
                 blocked.update(done.blocked)
@@ -82,15 +94,20 @@ class _Stages:
             revisions = Revisions(job, trajectory, of_steps, max_revisions, tensors)
         runner = TaskRunner(job, executor, revisions, progress.note)
         with nullcontext() if revisions is None else revisions.at_work():
-            yield from stage(self.first)
-            yield from stage(self.steps)
+            yield from stage("first", self.first)
+            yield from stage("steps", self.steps)
             if self.blocks:
                 if revisions is not None:
                     trajectory = revisions.trajectory_of_blocks()
-                yield from stage(_blocks(self.blocks, trajectory))
-        yield from stage(self.layers)
+                yield from stage("blocks", _blocks(self.blocks, trajectory))
+        yield from stage("layers", self.layers)
         for (node, why), n in blocked.items():
             yield self.part.graph.label(f"{node}: failed in {n} cells: {why}")
+
+
+def _size(cells: Sequence[StudyCell]) -> float:
+    """Return how many cells there are; one with noise floors is computed some times."""
+    return sum(2.0 if cell.components.get("noise") else 1.0 for cell in cells)
 
 
 def summarise(parts: Sequence[RunPart], waiting: Callable[[str], None]) -> None:

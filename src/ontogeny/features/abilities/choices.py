@@ -1,0 +1,156 @@
+"""Multiple choice: how often a model gives the right answer to a prompt the highest probability."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import xarray as xr
+
+from ...figures import Section
+from ...quantities import Quantity
+from ...tasks.records import Example
+from ...words.names import Names
+from .choice_forms import choice_of, is_choices
+from .examples import SHARE, OfExamples, accuracy, by_group, names_of, texts_of
+from .ngrams import ngram_scores
+from .token_texts import TokenTexts
+
+
+@dataclass(frozen=True)
+class Choices(OfExamples):
+    """Whether the model gives the right one of several answers the highest probability, by groups.
+
+    The score of an answer is the logarithm of its probability after the prompt, as
+    `MinimalPairs` takes it. A tie of several answers counts as one of them. ``accuracy_normalised``
+    divides each score by the number of characters of the answer (``acc_norm`` of EleutherAI's
+    harness): long answers have low probabilities.
+
+    Parameters
+    ----------
+    examples
+        Files: JSON lines, CSV or TSV, with a ``prompt``, ``answers`` (in a table columns
+        ``answer1``, ``answer2``, ...), the ``right`` one (its text, its letter, or its number,
+        counted from 0) and, where there is one, a ``group``; files of ARC, HellaSwag, COPA, BoolQ
+        and PIQA as they are.
+    on
+        Input set whose n-grams are counted; the first by default.
+    objective
+        ``"auto"``, ``"causal"`` or ``"masked"``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> file = Path(tempfile.mkdtemp()) / "q.jsonl"
+    >>> _ = file.write_text('{"prompt": "Grass is", "answers": ["green", "loud"], "right": 0}')
+    >>> Choices(str(file)).arguments()["examples"]
+    ('q.jsonl',)
+    """
+
+    examples: tuple[str, ...]
+    on: str | None = None
+    objective: str = "auto"
+
+    kind: ClassVar[str] = "choices"
+    one: ClassVar[str] = "question"
+    measured: ClassVar[str] = "score"
+    question: ClassVar[str] = "Which of several answers does the model choose, and since when?"
+    form: ClassVar[str] = "questions with answers to choose from"
+    fields_of_form: ClassVar[str] = "prompt, answers and right, or ARC's, HellaSwag's, ..."
+    kept: ClassVar[tuple[str, ...]] = (
+        *("group_of_question", "prompt", "answer_text", "question_of_answer", "right_answer"),
+        *("characters", "right_ngrams", "left_out"),
+    )
+    quantities: ClassVar[tuple[Quantity, ...]] = (
+        accuracy("question", "whose right answer is likeliest", "one over the number of answers"),
+        Quantity(
+            "accuracy_normalised",
+            "share of questions whose right answer is likeliest for its length",
+            unit="questions",
+            caption="Log-probabilities are divided by the number of characters of the answer.",
+            **SHARE,
+        ),
+    )
+    section: ClassVar[Section] = Section(
+        title="Choices",
+        definition="The share of questions whose right answer is the likeliest after the prompt.",
+        symbol="mean [right = argmaxₐ log p(a | prompt; θₜ)]",
+        null="Chance is one over the number of answers. What n-grams of the study's texts reach "
+        "takes no more than which words stand together.",
+        care="A model may prefer short answers; the accuracy by length shows it.",
+        source="Brown et al. 2020; Gao et al., lm-evaluation-harness",
+    )
+    variables: ClassVar[Names] = {
+        "score": ("log-probability of the answer after the prompt", "nats"),
+        "prompt": ("prompt", ""),
+        "answer_text": ("answer", ""),
+        "question_of_answer": ("question that the answer belongs to", ""),
+        "right_answer": ("which answer is right", ""),
+        "characters": ("characters of the answer", "characters"),
+        **names_of("question"),
+    }
+
+    recognises = staticmethod(is_choices)
+    example_of = staticmethod(choice_of)
+
+    def before_asking(
+        self, examples: Sequence[Example], tokens: TokenTexts, counted: tuple[Any, int]
+    ) -> dict[str, Any]:
+        """Return prompts and answers, and whether n-grams are right."""
+        numbers = np.array([len(example.texts) for example in examples])
+        of_answer = np.repeat(np.arange(len(examples)), numbers)
+        right = np.cumsum(numbers) - numbers + [example.right for example in examples]
+        answers = [answer.strip() for example in examples for answer in example.texts]
+        return {
+            "prompt": ("question", texts_of([example.before[0] for example in examples])),
+            "answer_text": ("answer", texts_of(answers)),
+            "question_of_answer": ("answer", of_answer),
+            "right_answer": ("question", right),
+            "characters": ("answer", np.array([len(answer) for answer in answers])),
+            "right_ngrams": ("question", _right(ngram_scores(tokens, *counted), of_answer, right)),
+        }
+
+    def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
+        """Return the score of each answer, and the accuracy of each group."""
+        assert state is not None
+        scores = TokenTexts.of_state(state).scores(reading[self.needs()[0]])
+        found: dict[str, Any] = {"score": ("answer", scores)}
+        for name, each in _both(scores, state).items():
+            groups, share, size = by_group(state, "question", each)
+            found[name] = ("group", share)
+        middle = (share * size + 2) / (size + 4)  # two more of each: all right is not without noise
+        found["accuracy_normalised_stderr"] = ("group", np.sqrt(middle * (1 - middle) / (size + 4)))
+        return xr.Dataset(found, coords={"group": groups})
+
+    def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
+        """Return which questions are right, and that one over their answers is by chance."""
+        right = _both(data.score.transpose("step", "answer").values, data)["accuracy"]
+        return right, 1 / np.bincount(data.question_of_answer.values)
+
+
+def _both(scores: np.ndarray, state: xr.Dataset) -> dict[str, np.ndarray]:
+    """Return (..., questions) whether each is right, by scores and by scores for their length."""
+    places = state.question_of_answer.values.astype(int), state.right_answer.values.astype(int)
+    return {
+        "accuracy": _right(scores, *places),
+        "accuracy_normalised": _right(scores / state.characters.values, *places),
+    }
+
+
+def _right(scores: np.ndarray, of_answer: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return 1 where the right answer is likeliest, a share of a tie, NaN where nothing is known.
+
+    Examples
+    --------
+    >>> _right(np.array([-1.0, -2.0, -3.0, -3.0]), np.array([0, 0, 1, 1]), np.array([0, 3]))
+    array([1. , 0.5])
+    """
+    first = np.flatnonzero(np.diff(of_answer, prepend=-1))
+    best = np.maximum.reduceat(scores, first, axis=-1)[..., of_answer]
+    likeliest = (scores >= best).astype(float)
+    ties = np.add.reduceat(likeliest, first, axis=-1)
+    found = likeliest[..., right] / np.maximum(ties, 1)
+    return np.where(np.isfinite(best[..., right]), found, np.nan)

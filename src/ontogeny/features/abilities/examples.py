@@ -1,0 +1,221 @@
+"""Observables that ask files of examples with a right answer: the files, and their tokens."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import xarray as xr
+
+from ...errors import ArgumentError
+from ...figures import Figure
+from ...observables.base import Run
+from ...observables.of_predictions import OfPredictions
+from ...quantities import Quantity
+from ...tasks.records import Example, cached_records, digest_of, read_examples, some_of
+from ...words.names import Names
+from .groups import GROUP_NAMES, group_figures, group_words, with_courses
+from .ngrams import ORDER
+from .token_texts import TokenTexts, tokenised
+
+log = logging.getLogger("ontogeny.abilities")
+SHARE: dict[str, Any] = {"minimum": 0.0, "better": "higher", "series": "group"}
+TRIED = 8  # examples of a dry run
+
+
+class OfGroups(OfPredictions):
+    """An observable of groups of examples with a right answer."""
+
+    one: ClassVar[str] = "example"
+    """What an example is called; also the dimension of examples."""
+    measured: ClassVar[str] = "rank"
+    """The variable of cells that is there where anything was measured."""
+    price: ClassVar[str] = (
+        "one pass over the texts of the examples at each step; of a masked model one for each token"
+    )
+    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_tokenizer")
+
+    def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
+        """Return whether each example is right (step, n), and its probability by chance (n,)."""
+        raise NotImplementedError
+
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Return the cells with intervals, noise, and the steps from which groups are above chance.
+
+        Groups stand in the order in which they leave chance.
+        """
+        group = data.get(f"group_of_{self.one}")
+        if self.measured not in data or group is None:
+            return data
+        right, chance = self.right_of(data)
+        return with_courses(data, right, group, chance, data.get("right_ngrams"), self.one)
+
+    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+        """Return a map of many groups."""
+        return group_figures(data)
+
+    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+        """Return which groups left chance, and what was left out."""
+        left_out = [str(each) for each in data.left_out.values] if "left_out" in data else []
+        return [*group_words(data, self.one), *filter(None, [said_of(left_out)])]
+
+
+class OfExamples(OfGroups):
+    """An observable of files of examples; its subclasses have these fields."""
+
+    examples: tuple[str, ...]
+
+    file_arguments: ClassVar[tuple[str, ...]] = ("examples",)
+
+    def example_of(self, record: Mapping[str, Any], stem: str, where: str) -> Example:
+        """Return the example of a record, or raise `ArgumentError` with why it is none."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        """Refuse files without an example; say what is left out of others."""
+        if left_out := said_of(self.read()[1]):
+            log.warning("%s", left_out)
+
+    def files_read(self) -> Sequence[str | Path]:
+        """Return none: `arguments` tells what they hold, wherever they lie."""
+        return ()
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the fields; of files their names, and a digest of what they hold."""
+        names = tuple(Path(path).name for path in self.examples)
+        return {**super().arguments(), "examples": names, "content": digest_of(self.paths)}
+
+    @property
+    def stem(self) -> str:
+        """The names of its files without their endings."""
+        return "-".join(Path(path).stem for path in self.examples)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files."""
+        return self.examples
+
+    def read(self) -> tuple[list[Example], list[str]]:
+        """Return the examples of all files, and in a line each what was left out and why."""
+        examples, left_out = [], []
+        for path in self.paths:
+            records = cached_records(path, digest_of([path]))
+            some, problems = read_examples(records, self.example_of, self.one)
+            examples += some
+            left_out += problems
+        if not examples:
+            why = f"; {said_of(left_out)}" if left_out else "; none is named."
+            raise ArgumentError(
+                f"examples must be files of {self.form}, with the fields {self.fields_of_form}{why}"
+            )
+        return examples, left_out
+
+    def prepare(self, run: Run) -> xr.Dataset:
+        """Return the examples as tokens, with what is known of them before a model is asked."""
+        asked, texts = self.needs()
+        reading = run.reading(run.reference_step)
+        predictor, inputs = reading[asked], reading[texts]
+        examples, left_out = self.read()
+        examples = examples[:TRIED] if run.is_trial else examples
+        examples, tokens, problems = _as_tokens(examples, run.tokenizer(), predictor)
+        counted = (inputs, predictor.vocabulary(inputs))
+        groups = (self.one, texts_of([each.group for each in examples]))
+        before = {f"group_of_{self.one}": groups, **self.before_asking(examples, tokens, counted)}
+        state = xr.Dataset({**tokens.variables(), **before})
+        left_out = left_out + problems
+        return state.assign(left_out=("left_out", texts_of(left_out))) if left_out else state
+
+    def before_asking(
+        self, examples: Sequence[Example], tokens: TokenTexts, counted: tuple[Any, int]
+    ) -> dict[str, Any]:
+        """Return further variables of the state; `counted` is what `ngram_scores` counts."""
+        raise NotImplementedError
+
+
+def accuracy(one: str, title: str, chance: str, ngrams: bool = True) -> Quantity:
+    """Return the share of examples that are right, as a quantity by groups."""
+    level = {"ngrams": f"{ORDER}-grams of the study's texts"} if ngrams else {}
+    grey = f"what n-grams of the study's texts reach, and {chance}" if ngrams else chance
+    over: dict[str, Any] = {"unit": f"{one}s", "shade": f"95 % over {one}s"}
+    over |= {"nulls": {**level, "chance": chance}}
+    over |= {"heading": f"{one.capitalize()}s {title}", "rows": "{group}", "subject": None}
+    caption, title = f"Bars: 95 % over {one}s. Grey: {grey}.", f"share of {one}s {title}"
+    return Quantity("accuracy", title, **SHARE, caption=caption, **over)
+
+
+def names_of(one: str) -> Names:
+    """Return titles and units of what all such observables give."""
+    return {
+        f"group_of_{one}": (f"group of the {one}", ""),
+        "right_from": (f"step from which on the {one} stays right", "steps"),
+        "right_ngrams": ("whether n-grams of the study's texts are right", "1"),
+        "left_out": ("examples that were left out, and why", ""),
+        **GROUP_NAMES,
+    }
+
+
+def by_group(state: xr.Dataset, one: str, right: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return the groups in the order of the files, the share that is right in each, its size."""
+    of_example = [str(each) for each in state[f"group_of_{one}"].values]
+    places = {name: place for place, name in enumerate(dict.fromkeys(of_example))}
+    place = np.array([places[each] for each in of_example])
+    size = np.bincount(place)
+    return texts_of(list(places)), np.bincount(place, right) / size, size
+
+
+def commonest(groups: Sequence[str], answers: Sequence[str]) -> np.ndarray:
+    """Return (n,) the share of the commonest answer of each example's group.
+
+    Examples
+    --------
+    >>> commonest(["a", "a", "b"], ["no", "yes", "no"]).tolist()
+    [0.5, 0.5, 1.0]
+    """
+    most, sizes = dict[str, int](), Counter(groups)
+    for (group, _), number in Counter(zip(groups, answers, strict=True)).items():
+        most[group] = max(number, most.get(group, 0))
+    return np.array([most[group] / sizes[group] for group in groups])
+
+
+def texts_of(values: Sequence[str]) -> np.ndarray:
+    """Return texts as an array of objects."""
+    return np.array([*values, None], dtype=object)[:-1]
+
+
+def said_of(left_out: Sequence[str]) -> str:
+    """Return one sentence on what was left out; empty where nothing was."""
+    if not left_out:
+        return ""
+    verb = "was" if len(left_out) == 1 else "were"
+    return f"{len(left_out):,} of the examples {verb} left out: {some_of(left_out)}."
+
+
+def _as_tokens(
+    examples: Sequence[Example], tokenizer: Any, predictor: Any
+) -> tuple[list[Example], TokenTexts, list[str]]:
+    """Return examples of which all texts can be read, their tokens, and why others cannot.
+
+    Raises
+    ------
+    ArgumentError
+        If none can be read.
+    """
+    before = [text for example in examples for text in example.before]
+    texts = [text for example in examples for text in example.texts]
+    of_text = np.repeat(np.arange(len(examples)), [len(example.texts) for example in examples])
+    options = {"masked": predictor.masked, "longest": predictor.longest}
+    tokens, problems = tokenised(before, texts, tokenizer, **options)
+    why: dict[int, str] = {}
+    for place, problem in zip(of_text.tolist(), problems, strict=True):
+        if problem:
+            why.setdefault(place, f"{examples[place].where}: {problem}")
+    good = [example for place, example in enumerate(examples) if place not in why]
+    if not good:
+        raise ArgumentError(f"none of the examples can be read: {said_of([*why.values()])}")
+    if why:
+        tokens = tokens.some(np.flatnonzero(~np.isin(of_text, [*why])).tolist())
+    return good, tokens, [*why.values()]
