@@ -28,10 +28,8 @@ SHARE: dict[str, Any] = {"minimum": 0.0, "better": "higher", "series": "group"}
 TRIED = 8  # examples of a dry run
 
 
-class OfExamples(OfPredictions):
-    """An observable of files of examples; its subclasses have these fields."""
-
-    examples: tuple[str, ...]
+class OfGroups(OfPredictions):
+    """An observable of groups of examples with a right answer."""
 
     one: ClassVar[str] = "example"
     """What an example is called; also the dimension of examples."""
@@ -41,6 +39,37 @@ class OfExamples(OfPredictions):
         "one pass over the texts of the examples at each step; of a masked model one for each token"
     )
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_tokenizer")
+
+    def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
+        """Return whether each example is right (step, n), and its probability by chance (n,)."""
+        raise NotImplementedError
+
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Return the cells with intervals, noise, and the steps from which groups are above chance.
+
+        Groups stand in the order in which they leave chance.
+        """
+        group = data.get(f"group_of_{self.one}")
+        if self.measured not in data or group is None:
+            return data
+        right, chance = self.right_of(data)
+        return with_courses(data, right, group, chance, data.get("right_ngrams"), self.one)
+
+    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+        """Return a map of many groups."""
+        return group_figures(data)
+
+    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+        """Return which groups left chance, and what was left out."""
+        left_out = [str(each) for each in data.left_out.values] if "left_out" in data else []
+        return [*group_words(data, self.one), *filter(None, [said_of(left_out)])]
+
+
+class OfExamples(OfGroups):
+    """An observable of files of examples; its subclasses have these fields."""
+
+    examples: tuple[str, ...]
+
     file_arguments: ClassVar[tuple[str, ...]] = ("examples",)
 
     def example_of(self, record: Mapping[str, Any], stem: str, where: str) -> Example:
@@ -106,30 +135,6 @@ class OfExamples(OfPredictions):
     ) -> dict[str, Any]:
         """Return further variables of the state; `counted` is what `ngram_scores` counts."""
         raise NotImplementedError
-
-    def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-        """Return whether each example is right (step, n), and its probability by chance (n,)."""
-        raise NotImplementedError
-
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Return the cells with intervals, noise, and the steps from which groups are above chance.
-
-        Groups stand in the order in which they leave chance.
-        """
-        group = data.get(f"group_of_{self.one}")
-        if self.measured not in data or group is None:
-            return data
-        right, chance = self.right_of(data)
-        return with_courses(data, right, group, chance, data.get("right_ngrams"), self.one)
-
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
-        """Return a map of many groups."""
-        return group_figures(data)
-
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
-        """Return which groups left chance, and what was left out."""
-        left_out = [str(each) for each in data.left_out.values] if "left_out" in data else []
-        return [*group_words(data, self.one), *filter(None, [said_of(left_out)])]
 
 
 def accuracy(one: str, title: str, chance: str, ngrams: bool = True) -> Quantity:
