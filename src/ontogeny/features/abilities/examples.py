@@ -79,7 +79,7 @@ class OfExamples(OfGroups):
     def check(self) -> None:
         """Refuse files without an example; say what is left out of others."""
         if left_out := said_of(self.read()[1]):
-            _say_once(left_out)
+            _warn(left_out, tuple(map(str, self.paths)))
 
     def files_read(self) -> Sequence[str | Path]:
         """Return none: `arguments` tells what they hold, wherever they lie."""
@@ -137,11 +137,6 @@ class OfExamples(OfGroups):
         raise NotImplementedError
 
 
-@cache
-def _say_once(line: str) -> None:  # a study file is read several times
-    log.warning("%s", line)
-
-
 def accuracy(one: str, title: str, chance: str, ngrams: bool = True) -> Quantity:
     """Return the share of examples that are right, as a quantity by groups."""
     level = {"ngrams": f"{ORDER}-grams of the study's texts"} if ngrams else {}
@@ -190,6 +185,12 @@ def commonest(groups: Sequence[str], answers: Sequence[str]) -> np.ndarray:
 def texts_of(values: Sequence[str]) -> np.ndarray:
     """Return texts as an array of objects."""
     return np.array([*values, None], dtype=object)[:-1]
+
+
+@cache
+def _warn(left_out: str, paths: Sequence[str]) -> None:
+    """Say what is left out of files once: a study makes its observables several times."""
+    log.warning("%s", left_out)
 
 
 def said_of(left_out: Sequence[str]) -> str:
