@@ -48,11 +48,11 @@ def test_word_classes_of_all_runs_are_shared_and_those_of_one_are_not(compared):
     assert int(node.in_all) == SHARED
     assert int(node.in_one) == 2 * PRIVATE
     assert int(node.by_chance) == 0
-    born = node.line_birth.values  # (line, run)
+    born = node.concept_birth.values  # (concept, run)
     assert (born >= 0).all(axis=1).sum() >= 3
     assert (born[:, 0] == born[:, 1]).all()
     assert float(node.births_meet) == float(node.born_in_all)
-    words = [{int(word) for word in str(label).split()} for label in node.line_label.values]
+    words = [{int(word) for word in str(label).split()} for label in node.concept_label.values]
     assert all(len({word // 2 for word in found if word < 2 * SHARED}) == 1 for found in words)
 
 
@@ -117,7 +117,7 @@ def test_sentences_say_what_is_shown_and_no_more():
     few = concepts([[10, 20], [20, 10]], [[True, True], [True, False]], 1.0)
     node = node_of({"layer 1": (few, one)}, ["r0", "r1"])
     (text,) = shared_sentences(node)
-    assert "1 concept in 2 of 2 runs, 1 in one alone" in text and "1 are shared" in text
+    assert "1 concept in 2 of 2 runs, 1 in one alone" in text and "1 is shared" in text
     assert "Too few to say" in text and "In the control runs 6 are in all" in text
     node = node_of({"layer 1": (concepts([[10], [9]], [[True], [False]]), None)}, ["r0", "r1"])
     assert shared_heading(node) == "No concept is shown to be in 2 of 2 runs"

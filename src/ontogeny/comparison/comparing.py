@@ -140,7 +140,7 @@ def _led(headline: dict[str, Any], shared: xr.Dataset) -> dict[str, Any]:
     return {
         **headline,
         "heading": shared_heading(shared),
-        "lead": " ".join(shared_sentences(shared)),
+        "lead": shared_sentences(shared)[0],
         "details": [*before, headline["lead"], *headline["details"]],
     }
 

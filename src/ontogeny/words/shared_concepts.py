@@ -16,10 +16,9 @@ def shared_heading(data: xr.Dataset) -> str:
     runs = data.sizes["run"]
     born = data.isel(layer=int(data.born_in_all.argmax("layer")))
     if count := int(born.born_in_all):
-        verb = "was" if count == 1 else "were"
         order = ", in orders that agree" if float(born.order_p) <= LEVEL else ""
         what = f"{plural(count, 'concept')} of {born.layer.item()}"
-        return f"{what} {verb} born in {runs} of {runs} runs{order}"
+        return f"{what} {_were(count)} born in {runs} of {runs} runs{order}"
     one = data.isel(layer=int(data.in_all.argmax("layer")))
     if not int(one.in_all):
         return f"No concept is shown to be in {runs} of {runs} runs"
@@ -28,42 +27,46 @@ def shared_heading(data: xr.Dataset) -> str:
 
 
 def shared_sentences(data: xr.Dataset) -> list[str]:
-    """Return what each layer's runs share, beside chance and control runs.
+    """Return what each layer's runs share, beside chance and control runs; most births first.
 
     Parameters
     ----------
     data
         The node of shared concepts, with its counts over ``layer``.
     """
-    runs = data.sizes["run"]
-    texts = []
-    for layer in map(str, data.layer.values):
-        one = data.sel(layer=layer)
-        n = {name: int(one[name]) for name in COUNTS}
-        some = f", {n['in_some']} in some of them" if runs > 2 else ""
-        chance = (
-            f"with the tokens of each run in another order {float(one.by_chance):.0f} are shared"
-        )
-        text = (
-            f"{layer}: {plural(n['in_all'], 'concept')} in {runs} of {runs} runs{some}, "
-            f"{n['in_one']} in one alone; {chance}."
-        )
-        if n["from_start"]:
-            text += f" There from the start in every run: {n['from_start']}."
-        if n["born_in_all"]:
-            text += (
-                f" Born in every run: {n['born_in_all']}, with intervals that meet: "
-                f"{int(one.births_meet)}.{_order(one)}"
-            )
-        if np.isfinite(float(one.in_all_control)):
-            text += (
-                f" In the control runs {float(one.in_all_control):.0f} are in all, "
-                f"{float(one.born_in_all_control):.0f} of them born in each."
-            )
-        texts.append(text)
+    order = np.argsort(-data.born_in_all.values, kind="stable")
+    texts = [_of_layer(data.isel(layer=i), data.sizes["run"]) for i in order.tolist()]
     if not np.isfinite(data.in_all_control).any():
         texts.append("No control run was compared: what is shared from the start may be the words.")
     return texts
+
+
+def _of_layer(one: xr.Dataset, runs: int) -> str:
+    n = {name: int(one[name]) for name in COUNTS}
+    some = f", {n['in_some']} in some of them" if runs > 2 else ""
+    chance = float(one.by_chance)
+    text = (
+        f"{one.layer.item()}: {plural(n['in_all'], 'concept')} in {runs} of {runs} runs{some}, "
+        f"{n['in_one']} in one alone; with each run's tokens in another order "
+        f"{chance:.0f} {'is' if chance == 1 else 'are'} shared."
+    )
+    if n["from_start"]:
+        text += f" {n['from_start']} {_were(n['from_start'])} there from the start in every run."
+    if n["born_in_all"]:
+        text += (
+            f" {n['born_in_all']} {_were(n['born_in_all'])} born in every run, of which "
+            f"{int(one.births_meet)} have intervals that meet.{_order(one)}"
+        )
+    if np.isfinite(float(one.in_all_control)):
+        text += (
+            f" In the control runs {float(one.in_all_control):.0f} are in all, "
+            f"{float(one.born_in_all_control):.0f} of them born in each."
+        )
+    return text
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
 
 
 def _order(one: xr.Dataset) -> str:

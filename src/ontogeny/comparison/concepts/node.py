@@ -111,19 +111,19 @@ def node_of(
     data = xr.Dataset(coords={"layer": list(found), "run": list(runs)}).merge(
         xr.Dataset(_counts(found))
     )
-    shared, partial = _Lines("line", runs), _Lines("partial", runs)
+    shared, partial = _Lines("concept", runs), _Lines("partly_shared", runs)
     for layer, (one, _) in found.items():
         middle = np.median(np.where(one.birth >= 0, one.birth, np.inf), axis=0)
         order = np.lexsort((-one.present.sum(axis=0), middle))
         shared.add(layer, one, [i for i in order if one.everywhere[i] and not one.from_start[i]])
         partial.add(layer, one, [i for i in order if not one.everywhere[i]])
     data = data.merge(shared.data()).merge(partial.data())
-    if "line" in data.dims:
-        born = (data.line_birth >= 0).all("run").values
+    if "concept" in data.dims:
+        born = (data.concept_birth >= 0).all("run").values
         if born.any():
-            newborn = data[["line_birth", "line_low", "line_high"]].isel(line=born)
-            names = {"line": "newborn", "line_birth": "birth"}
-            names |= {f"line_{end}": f"birth_{end}" for end in ("low", "high")}
+            newborn = data[["concept_birth", "concept_low", "concept_high"]].isel(concept=born)
+            names = {"concept": "newborn", "concept_birth": "birth"}
+            names |= {f"concept_{end}": f"birth_{end}" for end in ("low", "high")}
             data = data.merge(newborn.rename(names))
     texts = shared_sentences(data) + ([words] if words else [])
     data = attach(_named(data), SECTION, _figures(data, runs), texts, role="runs")
@@ -227,12 +227,12 @@ def _named(data: xr.Dataset) -> xr.Dataset:
         "in_all_control": "in all control runs",
         "born_in_all_control": "born in every control run",
         "birth": "step of the birth",
-        "line_life": "strength as a share of its peak",
+        "concept_life": "strength as a share of its peak",
     }
     for name, text in words.items():
         if name in data:
             data[name].attrs.update(long_name=text, units="steps" if name in steps else "")
-    for dim in ("line", "partial"):
+    for dim in ("concept", "partly_shared"):
         for end, text in (("layer", "layer"), ("label", "tokens"), ("runs", "runs")):
             if f"{dim}_{end}" in data:
                 data[f"{dim}_{end}"].attrs.update(long_name=text, units="")
@@ -255,14 +255,14 @@ def _figures(data: xr.Dataset, runs: Sequence[str]) -> list[Figure]:
                 "resamples of texts and in fits to halves of them.",
             )
         )
-    if "line" in data.dims:
+    if "concept" in data.dims:
         figures.append(
             Heatmap(
                 "shared-lives",
                 "The lives of what all runs share",
-                value="line_life",
+                value="concept_life",
                 x="step",
-                y="line",
+                y="concept",
                 facet="run",
                 caption="One row a concept, in the order of its births: its strength in each run, "
                 "as a share of its peak there. What every run has from its start is left out.",
@@ -280,7 +280,7 @@ def _figures(data: xr.Dataset, runs: Sequence[str]) -> list[Figure]:
     figures.append(
         Table("shared-counts", "What runs share", rows="layer", columns=[Column(n) for n in known])
     )
-    for dim, title in (("line", "In all runs"), ("partial", "In some runs")):
+    for dim, title in (("concept", "In all runs"), ("partly_shared", "In some runs")):
         if dim in data.dims:
             columns = [Column(f"{dim}_runs", "runs")]
             columns += [Column(f"{dim}_in_{k}", run) for k, run in enumerate(runs)]

@@ -307,7 +307,7 @@ def fingerprint_of(runs: Sequence[RunViews]) -> dict[str, Any]:
     return dict(
         plain(
             {
-                "version": 1,
+                "version": 2,
                 "runs": {
                     f"{run.name} {run.part.name}": [
                         run.observable.arguments(),

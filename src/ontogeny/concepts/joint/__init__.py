@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from .changes import ConceptChanges, concept_changes
 from .dictionary import JointDictionary
 from .intervals import BirthIntervals
 from .lives import Lives
 from .presence import Presence
 from .runs import StaleDictionaryWarning
 
-__all__ = [
-    "BirthIntervals",
-    "ConceptChanges",
-    "JointDictionary",
-    "Lives",
-    "Presence",
-    "StaleDictionaryWarning",
-    "concept_changes",
-]
+__all__ = ["BirthIntervals", "JointDictionary", "Lives", "Presence", "StaleDictionaryWarning"]

@@ -33,25 +33,30 @@ class Kept:
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        self.shapes: list[tuple[int, int]] = []
+        self._shapes: list[tuple[int, int]] = []
 
     def add(self, X: np.ndarray) -> None:
         """Keep a standardised checkpoint (n, m) in float32."""
         self._file.write(np.ascontiguousarray(X).data)
-        self.shapes.append((X.shape[0], X.shape[1]))
+        self._shapes.append((X.shape[0], X.shape[1]))
+
+    @property
+    def width(self) -> int:
+        """The features of all checkpoints together."""
+        return sum(m for _, m in self._shapes)
 
     def views(self) -> Iterator[np.ndarray]:
         """Give the checkpoints that were added, in float32."""
         self._file.seek(0)
-        for shape in self.shapes:
+        for shape in self._shapes:
             X = np.empty(shape, dtype=np.float32)
             self._file.readinto(X.data)  # type: ignore[attr-defined]
             yield X
 
     def gathered(self, *, stacked: bool) -> Gathered:
         """Return the checkpoints as a fit takes them; `stacked` as of `Gathered`."""
-        n, m = self.shapes[0]
-        found = Gathered(n, m, len(self.shapes), stacked=stacked)
+        n, m = self._shapes[0]
+        found = Gathered(n, m, len(self._shapes), stacked=stacked)
         for X in self.views():
             found.add(X)
         return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,41 +23,31 @@ def first_layers(readable: np.ndarray, limit: float) -> np.ndarray:
     return np.where(enough.any(axis=-2), enough.argmax(axis=-2), readable.shape[-2]).astype(float)
 
 
-@dataclass(frozen=True)
-class Moves:
+class Moves(NamedTuple):
     """Which concepts move through the layers.
 
-    Attributes
-    ----------
-    by
-        (r,) layers by which the first layer of a concept is later in the last third of the steps
-        than in the first third, over steps at which it is readable in some layer; NaN where these
-        are fewer than six.
-    direction
-        (r,) -1 where it moves to earlier layers, 1 to later ones, 0 where no move is shown.
-    chance
-        How many would move, one way or the other, with the steps of each in another order.
+    `direction` (r,) is -1 where one moves to earlier layers, 1 to later ones: by one layer at
+    least, with a trend that few orders of the steps give (5 %); 0 where no move is shown. `chance`
+    is how many would move, one way or the other, with the steps of each in another order.
     """
 
-    by: np.ndarray
     direction: np.ndarray
     chance: float
 
 
-def layer_moves(first: np.ndarray, n_layers: int, n_draws: int = 200, seed: int = 0) -> Moves:
-    """Return which concepts move, from their first layers (T, r) at each step.
+def layer_moves(first: np.ndarray, n_draws: int = 200, seed: int = 0) -> Moves:
+    """Return which concepts move, from first layers (T, r) at each step; NaN where not readable.
 
     Examples
     --------
     >>> first = np.array([[3.0, 3, 2, 2, 1, 1, 1, 1, 1], [2] * 9]).T
-    >>> layer_moves(first, 4).direction
+    >>> layer_moves(first).direction
     array([-1,  0])
     """
-    rng, count = np.random.default_rng(seed), first.shape[1]
-    by, chance = np.full(count, np.nan), 0.0
-    direction = np.zeros(count, dtype=int)
-    for j in range(count):
-        curve = first[first[:, j] < n_layers, j]
+    rng, chance = np.random.default_rng(seed), 0.0
+    direction = np.zeros(first.shape[1], dtype=int)
+    for j, values in enumerate(first.T):
+        curve = values[np.isfinite(values)]
         if len(curve) < FEWEST:
             continue
         drawn = rng.permuted(np.tile(curve, (n_draws, 1)), axis=1)
@@ -66,6 +56,6 @@ def layer_moves(first: np.ndarray, n_layers: int, n_draws: int = 200, seed: int 
         p = (trend[None] >= trend[:, None] - 1e-9).mean(axis=1)  # of each order among all of them
         change = orders[:, -third:].mean(axis=1) - orders[:, :third].mean(axis=1)
         moves = (p <= LEVEL) & (np.abs(change) >= LEAST)
-        by[j], chance = change[0], chance + float(moves[1:].mean())
+        chance += float(moves[1:].mean())
         direction[j] = np.sign(change[0]) * moves[0]
-    return Moves(by, direction, chance)
+    return Moves(direction, chance)
