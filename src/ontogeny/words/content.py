@@ -99,6 +99,8 @@ class Content:
     clock: str = "training step"
     chosen: Sequence[str] = ()
     """Which checkpoints were taken, by what, and what was left out."""
+    based: bool = False
+    """Whether the first checkpoint is a base that the others were adapted from."""
     headline: Mapping[str, Any] = field(default_factory=dict)
     problems: Problems = field(default_factory=Problems)
     levels: Levels = field(default_factory=Levels)
@@ -161,6 +163,7 @@ def read_content(result: MergedResult) -> Content:
         track=_track(nodes),
         clock=plain_text(attrs.get("clock") or "training step"),
         chosen=_mapping(stated("trajectory", {})).get("chosen", ()),
+        based=_mapping(stated("trajectory", {})).get("base") is True,
         headline=stated("headline", {}),
         problems=problems_of(tree),
         levels=Levels.of(tree),

@@ -4,6 +4,7 @@ PUBLIC = {
     "observables": {
         "answers": ["Answers"],
         "choices": ["Choices"],
+        "harness": ["Harness"],
         "minimal_pairs": ["MinimalPairs"],
     }
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -27,10 +28,8 @@ SHARE: dict[str, Any] = {"minimum": 0.0, "better": "higher", "series": "group"}
 TRIED = 8  # examples of a dry run
 
 
-class OfExamples(OfPredictions):
-    """An observable of files of examples; its subclasses have these fields."""
-
-    examples: tuple[str, ...]
+class OfGroups(OfPredictions):
+    """An observable of groups of examples with a right answer."""
 
     one: ClassVar[str] = "example"
     """What an example is called; also the dimension of examples."""
@@ -40,6 +39,37 @@ class OfExamples(OfPredictions):
         "one pass over the texts of the examples at each step; of a masked model one for each token"
     )
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_tokenizer")
+
+    def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
+        """Return whether each example is right (step, n), and its probability by chance (n,)."""
+        raise NotImplementedError
+
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Return the cells with intervals, noise, and the steps from which groups are above chance.
+
+        Groups stand in the order in which they leave chance.
+        """
+        group = data.get(f"group_of_{self.one}")
+        if self.measured not in data or group is None:
+            return data
+        right, chance = self.right_of(data)
+        return with_courses(data, right, group, chance, data.get("right_ngrams"), self.one)
+
+    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+        """Return a map of many groups."""
+        return group_figures(data)
+
+    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+        """Return which groups left chance, and what was left out."""
+        left_out = [str(each) for each in data.left_out.values] if "left_out" in data else []
+        return [*group_words(data, self.one), *filter(None, [said_of(left_out)])]
+
+
+class OfExamples(OfGroups):
+    """An observable of files of examples; its subclasses have these fields."""
+
+    examples: tuple[str, ...]
+
     file_arguments: ClassVar[tuple[str, ...]] = ("examples",)
 
     def example_of(self, record: Mapping[str, Any], stem: str, where: str) -> Example:
@@ -49,7 +79,7 @@ class OfExamples(OfPredictions):
     def check(self) -> None:
         """Refuse files without an example; say what is left out of others."""
         if left_out := said_of(self.read()[1]):
-            log.warning("%s", left_out)
+            _warn(left_out, tuple(map(str, self.paths)))
 
     def files_read(self) -> Sequence[str | Path]:
         """Return none: `arguments` tells what they hold, wherever they lie."""
@@ -106,30 +136,6 @@ class OfExamples(OfPredictions):
         """Return further variables of the state; `counted` is what `ngram_scores` counts."""
         raise NotImplementedError
 
-    def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-        """Return whether each example is right (step, n), and its probability by chance (n,)."""
-        raise NotImplementedError
-
-    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Return the cells with intervals, noise, and the steps from which groups are above chance.
-
-        Groups stand in the order in which they leave chance.
-        """
-        group = data.get(f"group_of_{self.one}")
-        if self.measured not in data or group is None:
-            return data
-        right, chance = self.right_of(data)
-        return with_courses(data, right, group, chance, data.get("right_ngrams"), self.one)
-
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
-        """Return a map of many groups."""
-        return group_figures(data)
-
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
-        """Return which groups left chance, and what was left out."""
-        left_out = [str(each) for each in data.left_out.values] if "left_out" in data else []
-        return [*group_words(data, self.one), *filter(None, [said_of(left_out)])]
-
 
 def accuracy(one: str, title: str, chance: str, ngrams: bool = True) -> Quantity:
     """Return the share of examples that are right, as a quantity by groups."""
@@ -179,6 +185,12 @@ def commonest(groups: Sequence[str], answers: Sequence[str]) -> np.ndarray:
 def texts_of(values: Sequence[str]) -> np.ndarray:
     """Return texts as an array of objects."""
     return np.array([*values, None], dtype=object)[:-1]
+
+
+@cache
+def _warn(left_out: str, paths: Sequence[str]) -> None:
+    """Say what is left out of files once: a study makes its observables several times."""
+    log.warning("%s", left_out)
 
 
 def said_of(left_out: Sequence[str]) -> str:

@@ -21,6 +21,7 @@ from ...words.order import order_sentence
 from ...words.overview import overview, undecided
 from ...words.rows import counted_rows
 from ...words.sections import best_sentences
+from ...words.tuned import of_tuned
 from ..concepts.lives import Concepts
 from ..concepts.nodes import asked_for, failure, fitted_apart, read_concepts
 from .numbers import Figure, four_numbers, numbers_of_one
@@ -60,7 +61,11 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
         _control(content, loss, concepts),
     )
     numbers = four_numbers(content, loss, concepts, running)
-    return FirstScreen(heading(content, loss, concepts), sentences, numbers, loss, concepts)
+    title = heading(content, loss, concepts)
+    if tuned := of_tuned(content):
+        title, of_base = tuned
+        sentences = (of_base, *sentences)
+    return FirstScreen(title, sentences, numbers, loss, concepts)
 
 
 def _of_one_model(content: Content, loss: LossStory | None) -> FirstScreen | None:

@@ -128,7 +128,8 @@ def _failed_in_control(part: RunPart, read: Callable[[Path], Cell]) -> dict[str,
 def _source(trajectory: Trajectory, digests: DigestCache) -> dict[str, Any]:
     """Return where the checkpoints come from, and a digest of the weights of each."""
     found = {str(c.step): digests.whole(c) for c in trajectory}
-    return {**trajectory.provenance(), "chosen": trajectory.lines(), "digests": found}
+    base = {"base": True} if trajectory.has_base else {}
+    return {**trajectory.provenance(), **base, "chosen": trajectory.lines(), "digests": found}
 
 
 def _bundled(inputs: Inputs) -> dict[str, str]:

@@ -1,0 +1,224 @@
+"""Tasks of EleutherAI's lm-evaluation-harness, asked at every checkpoint (extra ``eval``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import xarray as xr
+
+from ...errors import ArgumentError, MissingExtraError
+from ...figures import Section
+from ...observables.base import Run
+from ...quantities import Quantity
+from ...words.names import Names
+from .examples import OfGroups, accuracy, by_group, commonest, names_of, texts_of
+from .token_texts import TokenTexts, tokenised
+
+
+@dataclass(frozen=True)
+class Harness(OfGroups):
+    """Tasks of the lm-evaluation-harness, whose every example is right or wrong, by tasks.
+
+    The harness makes the prompts and judges the answers; the checkpoint that is loaded is asked.
+    Nothing is fetched where task and data lie in `folders`. Chance is one over the number of
+    choices, else the share of the commonest answer.
+
+    Parameters
+    ----------
+    tasks
+        Names of tasks or groups.
+    folders
+        Folders with task files, in the place of those of the package. Code that they name is run:
+        read a stranger's before.
+    metric
+        Which metric of a task; the first by default. Its values must lie between 0 and 1.
+    limit
+        How many examples of each task.
+    on
+        Input set whose layout counts; the first by default.
+    objective
+        ``"auto"`` or ``"causal"``.
+
+    Examples
+    --------
+    >>> Harness("arc_easy", limit=200).tasks  # doctest: +SKIP
+    ('arc_easy',)
+    """
+
+    tasks: tuple[str, ...]
+    folders: tuple[str, ...] = ()
+    metric: str = ""
+    limit: int | None = None
+    on: str | None = None
+    objective: str = "auto"
+
+    kind: ClassVar[str] = "harness"
+    measured: ClassVar[str] = "right"
+    question: ClassVar[str] = "How well does the model do on tasks of the evaluation harness?"
+    requires: ClassVar[str] = "texts, a vocabulary head, pip install 'ontogeny[eval]'"
+    minima: ClassVar[Mapping[str, int]] = {"limit": 1}
+    file_arguments: ClassVar[tuple[str, ...]] = ("folders",)
+    kept: ClassVar[tuple[str, ...]] = (
+        "group_of_example",
+        "prompt",
+        "answer_text",
+        "chance",
+        "left_out",
+    )
+    quantities: ClassVar[tuple[Quantity, ...]] = (
+        accuracy("example", "that are right", "chance", ngrams=False),
+    )
+    section: ClassVar[Section] = Section(
+        title="Evaluation harness",
+        definition="The share of a task's examples that are right, by its own metric.",
+        null="One over the number of choices, or the share of the commonest answer.",
+        source="Gao et al., lm-evaluation-harness",
+    )
+    variables: ClassVar[Names] = {
+        "prompt": ("prompt", ""),
+        "answer_text": ("right answer", ""),
+        "chance": ("probability to be right by chance", "1"),
+        **names_of("example"),
+    }
+
+    def check(self) -> None:
+        """Refuse a place where the harness is not installed, and folders that are not there."""
+        harness_library()
+        for folder in self.folders:
+            if not Path(folder).is_dir():
+                raise ArgumentError(f"folders must name folders of task files; got {folder!r}.")
+
+    def files_read(self) -> Sequence[str | Path]:
+        """Return all files of its folders."""
+        files = (path for folder in self.folders for path in Path(folder).rglob("*"))
+        return sorted(path for path in files if path.is_file() and path.suffix != ".pyc")
+
+    def samples(self, answers: Sequence[tuple[float, bool]] = ()) -> Judged:
+        """Return what the harness asks for, and what it says of each example by the answers.
+
+        Parameters
+        ----------
+        answers
+            Log-probability of each continuation that is asked for, and whether each of its tokens
+            is the likeliest. Without, of a model that knows nothing.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no such task or metric, a task asks for something else, or a value is not
+            between 0 and 1.
+        """
+        library, model = harness_library(), _answering(answers)
+        manager = _manager(self.folders)
+        if unknown := [task for task in self.tasks if not manager.match_tasks([task])]:
+            raise ArgumentError(f"tasks must be tasks of the harness; got {unknown[0]!r}.")
+        found = library.simple_evaluate(
+            model, tasks=[*self.tasks], limit=self.limit, bootstrap_iters=0, task_manager=manager
+        )
+        samples = [
+            {**sample, "group": task, "right": self._right(sample)}
+            for task, of_task in found["samples"].items()
+            for sample in sorted(of_task, key=lambda each: each["doc_id"])
+            if sample["filter"] == of_task[0]["filter"]
+        ]
+        return samples, model.asked
+
+    def _right(self, sample: Mapping[str, Any]) -> float:
+        metric = self.metric or sample["metrics"][0]
+        if metric not in sample["metrics"]:
+            raise ArgumentError(f"metric must be one of {sample['metrics']}; got {metric!r}.")
+        if not np.isscalar(sample[metric]) or not 0 <= float(sample[metric]) <= 1:
+            raise ArgumentError(f"metric must be a share of what is right, and {metric!r} is none.")
+        return float(sample[metric])
+
+    def prepare(self, run: Run) -> xr.Dataset:
+        """Return what the harness asks for as tokens, and its examples."""
+        predictor = run.reading(run.reference_step)[self.needs()[0]]
+        samples, asked = self.samples()
+        options = {"masked": predictor.masked, "longest": predictor.longest}
+        before, after = zip(*asked, strict=True)
+        tokens, problems = tokenised(before, after, run.tokenizer(), **options)
+        bad = {pair: why for pair, why in zip(asked, problems, strict=True) if why}
+        why = [next((bad[p] for p in s["arguments"] if p in bad), "") for s in samples]
+        groups, targets = [s["group"] for s in samples], [str(s["target"]) for s in samples]
+        numbers = np.array([len(s["arguments"]) for s in samples])
+        chance = np.where(numbers > 1, 1 / numbers, commonest(groups, targets))
+        state = {
+            "group_of_example": ("example", texts_of(groups)),
+            "prompt": ("example", texts_of([str(s["arguments"][0][0]) for s in samples])),
+            "answer_text": ("example", texts_of(targets)),
+            "chance": ("example", chance),
+        }
+        good = np.array([not each for each in why])
+        data = xr.Dataset(state).isel(example=good)
+        if left_out := [f"{g}: {w}" for g, w in zip(groups, why, strict=True) if w]:
+            data["left_out"] = ("left_out", texts_of(left_out))
+        return data.assign({**tokens.variables(), "good": ("sample", good)})
+
+    def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
+        """Return whether each example is right, and the accuracy of each task."""
+        assert state is not None
+        scores, ranks = TokenTexts.of_state(state).scores_and_ranks(reading[self.needs()[0]])
+        samples, _ = self.samples([*zip(scores.tolist(), (ranks == 1).tolist(), strict=True)])
+        right = np.array([sample["right"] for sample in samples])[state.good.values.astype(bool)]
+        groups, share, _ = by_group(state, "example", right)
+        found = {"right": ("example", right), "accuracy": ("group", share)}
+        return xr.Dataset(found, coords={"group": groups})
+
+    def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
+        """Return which examples are right, and how probable that is by chance."""
+        return data.right.transpose("step", "example").values, data.chance.values
+
+
+Judged = tuple[list[dict[str, Any]], list[tuple[str, str]]]
+
+
+def harness_library() -> Any:
+    """Return the package of the harness.
+
+    Raises
+    ------
+    MissingExtraError
+        If it is not installed.
+    """
+    try:
+        return import_module("lm_eval")
+    except ImportError as error:
+        raise MissingExtraError(
+            "the harness needs the package lm-eval: pip install 'ontogeny[eval]'."
+        ) from error
+
+
+@lru_cache(maxsize=2)
+def _manager(folders: tuple[str, ...]) -> Any:
+    manager = import_module("lm_eval.tasks").TaskManager
+    return manager(include_path=list(folders) or None, include_defaults=not folders)
+
+
+def _answering(answers: Sequence[tuple[float, bool]]) -> Any:
+    """Return a model for the harness that gives these answers, and notes what it was asked."""
+    LM = import_module("lm_eval.api.model").LM
+
+    class Answering(LM):  # type: ignore[misc, valid-type]
+        asked: ClassVar[list[tuple[str, str]]] = []
+
+        def loglikelihood(self, requests: Sequence[Any]) -> list[tuple[float, bool]]:
+            first = len(self.asked)
+            self.asked.extend(request.args for request in requests)
+            return list(answers[first : len(self.asked)]) or [(0.0, False)] * len(requests)
+
+        def generate_until(self, requests: Sequence[Any]) -> list[str]:
+            raise ArgumentError(
+                "tasks must ask for probabilities of texts; one of them asks for free text or for "
+                "perplexities."
+            )
+
+        loglikelihood_rolling = generate_until
+
+    return Answering()

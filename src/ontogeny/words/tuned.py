@@ -1,0 +1,110 @@
+"""What a fine-tuned model can do that its base could not, and what it lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .abilities import Ability, abilities_of, has_abilities
+from .content import Content, Node
+from .controls import began_trained
+from .formats import joined, plural, sentence_start
+from .loss import Sentence
+from .order import owner
+from .row_words import direction, values_words
+from .rows import Row
+
+_NAMED = 2
+ENOUGH = 6
+"""Mirrored control runs, which are three pairs."""
+
+
+def of_tuned(content: Content) -> tuple[str, Sentence] | None:
+    """Return the heading and a sentence on a run that began at a base; None of any other.
+
+    A loss on the texts of the study says how well the model predicts these, and forgetting shows in
+    abilities of the base; where none was tested, that is said.
+    """
+    if not content.based or len(content.steps) < 2 or content.headline:
+        return None
+    abilities = abilities_of(content.nodes)
+    others = [node for node in content.nodes if not has_abilities(node.dataset)]
+    worse = [_course(row) for node in others for row in _worse(node)]
+    unsure = [
+        f"; {_course(row)}, and {_missing(content)}"
+        for node in others
+        for row in node.rows
+        if row.can_learn and row.changed and not row.learned
+    ]
+    gained, lost = ([a for a in abilities if getattr(a, k)] for k in ("gained", "lost"))
+    better = [_course(row) for node in others for row in node.rows if row.learned]
+    ups = [*_some(better, "numbers rose"), *_of("it gained", gained)]
+    downs = [*_of("it lost", lost), *_some(worse, "numbers got worse")]
+    heading = sentence_start("; but ".join(filter(None, map(joined, (ups, downs)))))
+    if not heading:
+        heading = f"Nothing is shown to be gained{' or lost' if abilities else ''} since the base"
+        heading += unsure[0] if unsure else ""  # one that got worse is lost, and in the heading
+    elif not downs and abilities:
+        heading = f"{heading}; no ability is shown to be lost"
+    return heading + content.doubted, _beside_the_base(abilities, gained, lost)
+
+
+def _worse(node: Node) -> list[Row]:
+    """Return the rows of performance that changed for the worse."""
+    if "better_sign" not in node.dataset:
+        return []
+    worse = {1.0: "falls", -1.0: "rises"}
+    signs = node.dataset.better_sign.values.tolist()
+    pairs = zip(node.rows, signs, strict=True)
+    return [row for row, sign in pairs if row.changed and direction(row) == worse.get(sign)]
+
+
+def _missing(content: Content) -> str:
+    """Say what would decide whether a gain was learned."""
+    if began_trained(node.dataset for node in content.nodes):
+        mirrored = sum(name.startswith("mirrored") for name in content.controls)
+        if mirrored < ENOUGH:
+            return f"{ENOUGH} mirrored control runs would say whether that was learned"
+        return "mirrored control runs do not show that it was learned"
+    return "it is not shown to be learned"
+
+
+def _course(row: Row) -> str:
+    verb = "rose" if direction(row) == "rises" else "fell"
+    return f"{owner(row)} {verb} from {values_words(row.first_value, row.last_value)}"
+
+
+def _some(clauses: Sequence[str], many: str) -> list[str]:
+    """Return clauses, or how many there are where they are more than two."""
+    return list(clauses) if len(clauses) <= _NAMED else [f"{len(clauses):,} {many}"]
+
+
+def _of(verb: str, abilities: Sequence[Ability]) -> list[str]:
+    if not abilities:
+        return []
+    names = [each.quoted for each in abilities[:_NAMED]]
+    more = len(abilities) - _NAMED
+    return [f"{verb} {joined([*names, *([f'{more:,} more abilities'] if more > 0 else [])])}"]
+
+
+def _beside_the_base(
+    abilities: Sequence[Ability], gained: Sequence[Ability], lost: Sequence[Ability]
+) -> Sentence:
+    """Say what became of the abilities of the base, or what it takes to ask."""
+    if not abilities:
+        return Sentence(
+            "What it lost of its base is not known:",
+            "no ability was tested; minimal-pairs asks for them, and a loss on "
+            "texts of the base’s own training says how much of that it forgot.",
+        )
+    counts = f"{len(gained):,} gained and {len(lost):,} lost since the base"
+    lead = f"Of {plural(len(abilities), 'ability').replace('abilitys', 'abilities')}, {counts}."
+    most = [*lost, *gained][:1]
+    text = [
+        f"{sentence_start(each.quoted)} went from {each.first:.0%} to {each.accuracy:.0%} of its "
+        f"examples (change {100 * each.change_low:+.0f} to {100 * each.change_high:+.0f} points)."
+        for each in most
+    ]
+    if rest := len(abilities) - len(gained) - len(lost):
+        of = "any" if rest == len(abilities) else f"the other {rest:,}"
+        text.append(f"No change of {of} is surely more than chance, corrected over all.")
+    return Sentence(lead, " ".join(text))

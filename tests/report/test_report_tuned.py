@@ -1,0 +1,90 @@
+"""The first screen of a fine-tuned run: what it gained and lost since its base, or what lacks."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from helpers import concept_trees as made
+from ontogeny.report.first_screen.screen import first_screen
+from ontogeny.words.content import read_content
+
+
+def abilities(first, last):
+    """A node of groups with accuracies at the first and last step, of 60 examples each."""
+    names = list(first)
+    ends = np.array([[first[n] for n in names], [last[n] for n in names]])
+    steps = np.array(made.STEPS)
+    accuracy = np.repeat(ends[1:], len(steps), axis=0)
+    accuracy[0] = ends[0]
+    change = ends[1] - ends[0]
+    known = {
+        "accuracy_first": ends[0],
+        "accuracy_last": ends[1],
+        "accuracy_last_low": ends[1] - 0.1,
+        "accuracy_last_high": ends[1] + 0.1,
+        "p_chance": np.where(ends[1] > 0.65, 1e-6, 0.5),
+        "above_chance_first": ends[0] > 0.65,
+        "p_change": np.where(abs(change) > 0.2, 1e-5, 0.6),
+        "change_low": change - 0.1,
+        "change_high": change + 0.1,
+        "above_from": np.full(len(names), float(steps[1])),
+        "above_from_low": np.full(len(names), float(steps[0])),
+    }
+    data = {"accuracy": (("step", "group"), accuracy)}
+    data |= {name: ("group", values) for name, values in known.items()}
+    node = xr.Dataset(data, {"step": steps, "group": names})
+    section = json.dumps({"title": "Pairs"})
+    return node.assign_attrs(section=section, figures="[]", statements="[]", role="development")
+
+
+def screen_of(nodes, based=True):
+    tree = made.tree(nodes)
+    tree.attrs["trajectory"] = json.dumps({"source": "folder"} | ({"base": True} if based else {}))
+    return first_screen(read_content(tree))
+
+
+def test_what_was_gained_and_lost_since_the_base_is_the_heading():
+    first, last = (0.5, 0.9, 0.8), (0.9, 0.5, 0.8)
+    names = ("tense", "plural", "order")
+    groups = abilities(*(dict(zip(names, ends, strict=True)) for ends in (first, last)))
+    screen = screen_of({"loss": made.loss_story(), "minimal-pairs": groups})
+    assert screen.heading.startswith("The loss ") and "fell from" in screen.heading
+    assert screen.heading.endswith("and it gained “tense”; but it lost “plural”")
+    first = screen.sentences[0]
+    assert first.lead == "Of 3 abilities, 1 gained and 1 lost since the base."
+    assert first.text.startswith("“plural” went from 90% to 50% of its examples (change -50 to -30")
+
+
+def test_a_loss_that_got_worse_is_something_lost():
+    loss = made.loss_story(made.loss_story().loss.values[::-1].tolist(), learned=False)
+    loss["better_sign"] = ("row", [-1.0])
+    assert "; but" not in screen_of({"loss": loss}).heading
+    assert screen_of({"loss": loss}).heading.startswith("The loss ")
+    assert " rose from " in screen_of({"loss": loss}).heading
+
+
+def test_where_nothing_is_shown_it_is_said_with_what_is_missing():
+    loss = made.loss_story(learned=False, changed=False)
+    screen = screen_of({"loss": loss})
+    assert screen.heading == "Nothing is shown to be gained since the base"
+    assert screen.sentences[0].lead == "What it lost of its base is not known:"
+    assert "minimal-pairs" in screen.sentences[0].text
+    groups = abilities({"tense": 0.5, "order": 0.8}, {"tense": 0.55, "order": 0.8})
+    heading = screen_of({"loss": loss, "minimal-pairs": groups}).heading
+    assert heading == "Nothing is shown to be gained or lost since the base"
+
+
+@pytest.mark.parametrize("based", [True, False])
+def test_only_a_run_with_a_base_is_read_beside_it(based):
+    screen = screen_of({"loss": made.loss_story()}, based)
+    assert ("since the base" in screen.heading or "fell from" in screen.heading) == based
+    assert ("its base" in screen.sentences[0].lead) == based
+
+
+def test_a_gain_of_a_trained_start_says_which_control_runs_would_judge_it():
+    loss = made.loss_story(learned=False).assign(loss_trained_start=1.0)
+    heading = screen_of({"loss": loss}).heading
+    assert heading.startswith("Nothing is shown to be gained since the base; the loss ")
+    assert heading.endswith("6 mirrored control runs would say whether that was learned")
