@@ -4,9 +4,15 @@ import re
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from helpers.concept_trees import STEPS, joint_concepts, learned, loss_story, predictions, tree
+from ontogeny.figures import Section
+from ontogeny.observables import LabelAccuracy, MinimalPairs
 from ontogeny.report.first_screen.screen import first_screen
+from ontogeny.summary import with_verdicts
+from ontogeny.summary.controls import with_controls
+from ontogeny.summary.summarise import summarise
 from ontogeny.words.content import read_content
 from ontogeny.words.overview import overview
 
@@ -22,6 +28,8 @@ PAIRS = [
     (r"[Nn]othing here was learned", r"loss was not measured|Learning was not measured"),
     (r"never below [\d.]+, the loss of word frequencies", r"[Bb]etter than word frequencies"),
     (r"got a name", r"No name could be given|none was named"),
+    (r"One model", r"[Cc]ontrol runs?\b|[Tt]oo few checkpoints|was learned|\b(fell|rose)\b"),
+    (r"no initialisation", r"beyond (its|their) motion|more than motion gives|untrained"),
 ]
 SMALL = 6.1132 - 0.0048 * (1 - np.exp(-np.asarray(STEPS) / 40))
 
@@ -32,7 +40,41 @@ def falling(steps):
 
 def started_trained():
     node = loss_story(learned=False, beyond=False)
-    return tree({"loss": node.assign(loss_trained_start=1.0)})
+    unjudged = ("row", [np.nan])  # no control that is made of motion judges such a run
+    return tree({"loss": node.assign(loss_trained_start=1.0, p_control=unjudged)})
+
+
+def shares(observable, group="", **variables):
+    """A share of right answers that rises, as each of 300 texts has it, beside turned runs."""
+    rng, steps, name = np.random.default_rng(0), np.asarray(STEPS), "accuracy"
+    rise = 1 - np.exp(-steps / 40)
+
+    def run(gain):
+        of_text = (rng.random((1, 300)) < (0.5 + gain * rise)[:, None]).astype(float)
+        values = {
+            name: ("step", of_text.mean(1)),
+            f"{name}_of_text": (("step", "text"), of_text),
+            f"{name}_weights": (("step", "text"), np.ones_like(of_text)),
+            **{key: ("step", np.full(len(steps), value)) for key, value in variables.items()},
+        }
+        data = xr.Dataset(values, {"step": steps})
+        return data.expand_dims(group=[group]) if group else data
+
+    quantities = [q for q in observable.quantities if q.name == name]
+    beside = {f"turned {k}": run(gain) for k, gain in enumerate((0.01, -0.01, 0.0))}
+    data = with_controls(run(0.4), beside, quantities)
+    node = summarise(data, quantities, Section("Answers", "."))
+    return tree(with_verdicts({"answers": node}, {"answers": quantities}))
+
+
+def alone():
+    """One checkpoint of a run, with what a study of it measures."""
+    last = loss_story(falling(STEPS[-1:]), steps=STEPS[-1:], controls=(), learned=False)
+    return tree({"loss": last}, controls=(), steps=STEPS[-1:])
+
+
+def without_tokenizer():
+    return tree({"loss": loss_story(), "joint-concepts": joint_concepts(tokenizer=False)})
 
 
 KINDS = {
@@ -48,6 +90,10 @@ KINDS = {
         {"loss": loss_story(falling(STEPS[1:]), steps=STEPS[1:])}, steps=STEPS[1:]
     ),
     "trained start": started_trained,
+    "labels": lambda: shares(LabelAccuracy(), accuracy_majority=0.5),
+    "pairs": lambda: shares(MinimalPairs(), "agreement", accuracy_chance=0.5),
+    "one checkpoint": alone,
+    "no tokenizer": without_tokenizer,
     "not learned": lambda: tree(
         {"loss": loss_story(learned=False, below=(np.nan,) * 3, context=False)}
     ),
@@ -79,3 +125,16 @@ def test_a_contradiction_would_be_seen():
 
 def test_a_trained_start_is_said():
     assert "The first checkpoint is no initialisation" in words_of(started_trained())
+
+
+def test_labels_and_pairs_are_called_what_they_are():
+    labels = words_of(KINDS["labels"]())
+    assert "Accuracy was learned" in labels and "The accuracy rose from" in labels
+    assert "loss was not measured" not in labels
+    pairs = words_of(KINDS["pairs"]())
+    assert "The agreement rose from" in pairs and "No control" not in pairs and " text" not in pairs
+
+
+def test_one_checkpoint_has_no_course():
+    words = words_of(alone())
+    assert words.startswith("One model") and "no time axis" in words

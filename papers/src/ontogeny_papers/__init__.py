@@ -20,6 +20,8 @@ PUBLIC = {
     },
     "concepts": {"concepts.structure": ["Structure", "canonical_form", "structure"]},
     "distances": {
+        "distances.equivalences": ["equivalence"],
+        "distances.grams": ["cka_of_grams"],
         "distances.matching": ["matching_level"],
         "distances.plane": ["concept_plane"],
         "distances.tracking": ["tracks"],
@@ -97,8 +99,8 @@ PUBLIC = {
         "semantics.imbalance": ["StepImbalance", "loss_growth_rates", "step_imbalance"],
         "semantics.learned_order": ["learning_order"],
         "semantics.neighbours": ["NeighbourVectors", "neighbour_vectors"],
-        "semantics.orthant": ["orthants"],
         "semantics.order_comparison": ["OrderComparison", "compare_order"],
+        "semantics.orthant": ["orthants"],
         "semantics.pair_support": ["support_from_pairs"],
         "semantics.pairs": ["SignatureLift", "signature_lift"],
         "semantics.predicted": ["PredictedOrder", "predicted_order"],

@@ -9,7 +9,6 @@ from .._exports import exported_names, exporter
 from .alignment import align, alignment_residual
 from .correlations import correlation
 from .covariances import bures, grassmann, matrix_log
-from .equivalences import equivalence
 from .norms import entrywise, frobenius, nuclear, schatten, spectral
 from .pairs import compare, pairwise
 from .registry import distance, names
@@ -32,7 +31,6 @@ __all__ = [
     "pairwise",
     "align",
     "alignment_residual",
-    "equivalence",
     *exported_names("distances"),
 ]
 

@@ -146,7 +146,7 @@ class WordSemantics(Observable):
     def prepare(self, run: Any) -> xr.Dataset:
         """Count the corpus and find its concepts, and those of its shuffled copies."""
         reading = run.reading(run.reference_step)
-        inputs = None if self.support is not None else reading[InputSet(self.on)]
+        inputs: Any = None if self.support is not None else reading[InputSet(self.on)]
         masked = resolve_objective(reading[Model()], self.objective) == "masked"
         if self.support is None:
             lengths = self.lengths or ((2, 4) if masked else (2, 6))
@@ -161,7 +161,6 @@ class WordSemantics(Observable):
         state = support_state(corpus, self.n_concepts, self.n_draws, self.random_state)
         if not masked:
             return state
-        assert inputs is not None  # a file is refused for masked models
         if inputs.mask_token_id is None:
             raise ArgumentError("a masked model needs inputs whose mask_token_id is set.")
         return state.assign(mask_token_id=inputs.mask_token_id)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..arrays import Array, namespace
-from ..errors import ArgumentError, check_choice
-from .alignment import EQUIVALENCES, align, diagonal
-from .matching import assignments, permutations
-from .pair import codes_of, give, give_stack, pair_of, squares
+from ontogeny.arrays import Array, namespace
+from ontogeny.distances.alignment import EQUIVALENCES, align, diagonal
+from ontogeny.distances.matching import assignments, permutations
+from ontogeny.distances.pair import codes_of, give, give_stack, pair_of, squares
+from ontogeny.errors import ArgumentError, check_choice
 
 
 class Equivalence(NamedTuple):
