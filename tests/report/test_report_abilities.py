@@ -82,6 +82,14 @@ def test_groups_of_other_examples_are_not_compared():
     assert change.gained and not change.lost
 
 
+def test_results_that_were_written_are_compared(tmp_path):
+    data = with_texts(node({"tense": [0.5, 1, 1, 1]}))
+    xr.DataTree.from_dict({"/pairs": data}).to_zarr(tmp_path / "a.zarr")
+    stored = xr.open_datatree(tmp_path / "a.zarr", engine="zarr")["pairs"].to_dataset()
+    assert group_changes(stored.isel(step=0), stored.isel(step=-1))[0].gained
+    assert "the dogs run 3" in page_of(tmp_path, pairs=stored)
+
+
 def test_examples_of_one_contrast_count_as_one():
     data = node({"likes a word": [0.5, 1, 1, 1]}).assign(contrast=("pair", np.arange(24) % 2))
     turned = np.where(np.arange(24) % 2, [[0.0], [1.0]], 0.0)
@@ -139,7 +147,8 @@ def test_an_order_is_said_only_where_intervals_are_apart():
 
 
 def run_of(courses, **options):
-    return xr.DataTree.from_dict({"/pairs": node(courses, **options)})
+    gaps = xr.Dataset({"right": ("step", [0.0] * 4)}, {"step": STEPS})  # a name of its own
+    return xr.DataTree.from_dict({"/pairs": node(courses, **options), "/predictions": gaps})
 
 
 def details(runs):
@@ -156,7 +165,7 @@ def test_two_runs_say_what_the_second_gained_and_lost():
     )
     assert said[1].startswith("tuned lost 1 against base") and "since step 10" in said[1]
     same = details({"base": one, "again": run_of({"tense": [0.5, 1, 1, 1], "plural": [0.5] * 4})})
-    assert same[0].startswith("again is not shown to have gained or lost an ability to base")
+    assert same[0].startswith("again is not shown to have gained or lost abilities against base")
 
 
 def test_seeds_say_an_order_only_where_all_agree():

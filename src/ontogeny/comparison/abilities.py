@@ -30,7 +30,8 @@ def ability_words(runs: Sequence[Run]) -> list[str]:
 
 def _between(runs: Sequence[Run], courses: Sequence[dict[str, Ability]]) -> list[str]:
     """Say which groups the second run does surely better than the first, and which worse."""
-    nodes = [name for name in runs[0].nodes if all("right" in r.nodes.get(name, ()) for r in runs)]
+    held = {"right", "p_chance"}  # gaps have a ``right`` of their own
+    nodes = [name for name in runs[0].nodes if all(held <= {*r.nodes.get(name, ())} for r in runs)]
     ends = [[run.nodes[name].isel(step=-1) for run in runs] for name in nodes]
     changes = [change for pair in ends for change in group_changes(*pair)]
     if not changes:
@@ -45,7 +46,7 @@ def _between(runs: Sequence[Run], courses: Sequence[dict[str, Ability]]) -> list
         )
         if some
     ]
-    return said or [f"{two} is not shown to have gained or lost an ability to {one}, {over}."]
+    return said or [f"{two} is not shown to have gained or lost abilities against {one}, {over}."]
 
 
 def _words(change: GroupChange, course: dict[str, Ability]) -> str:

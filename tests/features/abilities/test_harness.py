@@ -9,8 +9,10 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
 import ontogeny as og
+from ontogeny.capture.predictor import Predictor
 from ontogeny.errors import ArgumentError, MissingExtraError
 from ontogeny.features.abilities import harness as module
+from ontogeny.features.abilities.token_texts import tokenised
 from ontogeny.observables import Choices, Harness
 from ontogeny.tasks import train_tokenizer
 
@@ -83,6 +85,28 @@ def test_a_local_task_gives_the_numbers_of_choices(folder, tmp_path):
         np.testing.assert_allclose(theirs[name].values, ours[name].values)
     nameless = [name for name, v in theirs.data_vars.items() if not v.attrs.get("long_name")]
     assert nameless == []
+
+
+def test_log_probabilities_are_those_of_the_harness_own_model(folder):
+    from lm_eval.api.instance import Instance
+    from lm_eval.models.huggingface import HFLM
+    from tokenizers.processors import TemplateProcessing
+
+    tokenizer = train_tokenizer(["he is . we are . the cat sat on the mat"] * 9, 300)
+    # The harness adds no token at the ends of a text, whatever the tokenizer does.
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing("$A", None, [])
+    tokenizer.eos_token = tokenizer.pad_token
+    config = GPT2Config(n_layer=2, n_embd=16, n_head=2, vocab_size=len(tokenizer), n_positions=64)
+    model = GPT2LMHeadModel(config).eval()
+    both = [(q["prompt"], f" {answer}") for q in QUESTIONS for answer in q["answers"]]
+    both += [("", f"the cat {i} is") for i in range(5)]
+    requests = [Instance("loglikelihood", {}, pair, 0) for pair in both]
+    theirs = HFLM(pretrained=model, tokenizer=tokenizer, batch_size=4).loglikelihood(requests)
+    tokens, problems = tokenised(*zip(*both, strict=True), tokenizer, masked=False)
+    scores, ranks = tokens.scores_and_ranks(Predictor(model, "causal"))
+    assert not any(problems)
+    assert scores == pytest.approx([score for score, _ in theirs], abs=1e-4)
+    assert (ranks == 1).tolist() == [greedy for _, greedy in theirs]
 
 
 def test_what_cannot_be_asked_is_named(folder):

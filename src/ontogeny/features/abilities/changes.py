@@ -94,7 +94,8 @@ def group_changes(before: xr.Dataset, after: xr.Dataset) -> list[GroupChange]:
 def _of_groups(node: xr.Dataset) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return for each group what is right, and which words each example sets against which."""
     (dim,) = node.right.dims
-    of_example, right = node[f"group_of_{dim}"].values.astype(str), node.right.values.astype(float)
+    right = node.right.values.astype(float)
+    of_example = np.array([str(name) for name in node[f"group_of_{dim}"].values], dtype=object)
     contrast = node.contrast.values if "contrast" in node else np.arange(len(right))
     places = {str(name): of_example == str(name) for name in node.group.values}
     # Numbers of contrasts depend on the files: only what they have in common within a group counts.

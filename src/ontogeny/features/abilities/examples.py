@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -78,7 +79,7 @@ class OfExamples(OfGroups):
     def check(self) -> None:
         """Refuse files without an example; say what is left out of others."""
         if left_out := said_of(self.read()[1]):
-            log.warning("%s", left_out)
+            _warn(left_out, tuple(map(str, self.paths)))
 
     def files_read(self) -> Sequence[str | Path]:
         """Return none: `arguments` tells what they hold, wherever they lie."""
@@ -184,6 +185,12 @@ def commonest(groups: Sequence[str], answers: Sequence[str]) -> np.ndarray:
 def texts_of(values: Sequence[str]) -> np.ndarray:
     """Return texts as an array of objects."""
     return np.array([*values, None], dtype=object)[:-1]
+
+
+@cache
+def _warn(left_out: str, paths: Sequence[str]) -> None:
+    """Say what is left out of files once: a study makes its observables several times."""
+    log.warning("%s", left_out)
 
 
 def said_of(left_out: Sequence[str]) -> str:
