@@ -17,7 +17,7 @@ _NAMES = {
         Structure canonical_form structure
     """,
     "distances": """
-        concept_plane equivalence matching_level tracks
+        cka_of_grams concept_plane equivalence matching_level tracks
     """,
     "dynamics": """
         Fit FitComparison LipschitzRatios SignalComparison average_dictionary compare_fits

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -200,6 +201,16 @@ def test_a_shell_completes_commands_presets_and_kinds():
     assert "study" in completed("ontogeny st")
     assert completed("ontogeny study run --preset st") == ["standard"]
     assert completed("ontogeny help joint") == ["joint-concepts"]
+
+
+def test_what_is_said_of_the_disk_counts_the_references_of_every_control_run(monkeypatch):
+    """Of SmolLM2-135M, six checkpoints and three controls: 202 MB came, where 92 had been said."""
+    watch = SimpleNamespace(before=100.0, step=10.0, written_before=43_000_000, written=630_000)
+    monkeypatch.setattr(cost, "_one_checkpoint", lambda _: watch)
+    monkeypatch.setattr(cost, "_all_blocks", lambda _: (0.0, ()))
+    found = cost._timed(SimpleNamespace(device="cpu"), 0, 6, 18, 5, 4)
+    assert 202e6 / 1.2 < found.kept < 202e6 * 1.2
+    assert found.seconds > 4 * watch.before
 
 
 SAID = """

@@ -165,7 +165,7 @@ def test_two_runs_say_what_the_second_gained_and_lost():
     )
     assert said[1].startswith("tuned lost 1 against base") and "since step 10" in said[1]
     same = details({"base": one, "again": run_of({"tense": [0.5, 1, 1, 1], "plural": [0.5] * 4})})
-    assert same[0].startswith("again is not shown to have gained or lost an ability to base")
+    assert same[0].startswith("again is not shown to have gained or lost abilities against base")
 
 
 def test_seeds_say_an_order_only_where_all_agree():

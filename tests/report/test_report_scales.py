@@ -196,3 +196,10 @@ def test_lines_and_points_stand_out_from_the_paper(mode, layers):
     assert min(contrast(colour, BASE[mode]["paper"]) for colour in colours) >= MARK_CONTRAST
     for ink in ("ink", "ink-2", "ink-3"):
         assert contrast(BASE[mode][ink], BASE[mode]["paper"]) >= 5
+
+
+@pytest.mark.parametrize("kind", ["log", "linear"])
+def test_few_checkpoints_are_named_on_the_axis_their_ends_first(kind):
+    scale = StepScale((0, 20, 43, 60), kind)
+    assert [tick.label for tick in scale.ticks()] == ["0", "20", "43", "60"]
+    assert [tick.label for tick in pick_ticks(scale.ticks(), 40.0)] == ["0", "60"]

@@ -1,7 +1,10 @@
 """What planning reads of a model of two hundred matrices: nothing once for each of them."""
 
+import json
 import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -65,3 +68,46 @@ def test_another_tokenizer_in_its_place_is_read_anew(run, tmp_path):
     other.save_pretrained(tmp_path)
     (tmp_path / "checkpoint-1").symlink_to(run / "checkpoint-10")
     assert len(og.Trajectory.from_folder(tmp_path).tokenizer()) == len(other) != len(first)
+
+
+@pytest.mark.parametrize(
+    ("file", "changes"),
+    [
+        ("tokenizer_config.json", {"padding_side": "left"}),  # a state, which no audit minds
+        ("config.json", {"model_type": "gpt2"}),  # transformers takes the class from it
+    ],
+)
+def test_a_tokenizer_is_shared_by_folders_of_the_same_bytes_alone(run, tmp_path, file, changes):
+    tokenizer = og.Trajectory.from_folder(run).tokenizer()
+    settings = (run / "checkpoint-0" / "config.json").read_text()
+    for name in ("one", "same", "other"):
+        tokenizer.save_pretrained(tmp_path / name)
+        (tmp_path / name / "config.json").write_text(settings)
+    path = tmp_path / "other" / file
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    one, same, other = (tokenizers._read_once(tmp_path / n) for n in ("one", "same", "other"))
+    assert one is same and other is not one
+    assert tokenizers._read_once(tmp_path / "one") is one
+    if "padding_side" in changes:
+        assert (one.padding_side, other.padding_side) == (tokenizer.padding_side, "left")
+
+
+@pytest.mark.parametrize("workers", [0, 4])
+def test_checkpoints_of_another_size_are_refused_by_name_for_any_workers(tmp_path, workers):
+    sizes = {"hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 2}
+    config = transformers.LlamaConfig(**sizes, num_hidden_layers=1, vocab_size=40)
+    model = transformers.LlamaForCausalLM(config)
+    for step in STEPS:
+        if step == 20:
+            model.resize_token_embeddings(48)
+        model.save_pretrained(tmp_path / "run" / f"checkpoint-{step}")
+    texts = og.Inputs.from_tokens([[1, 2, 3, 4]] * 4)
+    run = og.Trajectory.from_folder(tmp_path / "run")
+    study = og.Study(run, texts, [of.Loss()], controls=0, noise=0, reference="first")
+    pool = ThreadPoolExecutor(4) if workers else nullcontext()
+    with pytest.warns(og.errors.StudyWarning), pool as executor:
+        result = study.run(tmp_path / "study", executor, progress=False)
+    status = result["loss"].status.values.tolist()
+    assert status[:2] == ["done", "done"]
+    expected = "another model than checkpoint-0: vocab_size 40 -> 48"
+    assert [expected in each for each in status[2:]] == [True, True], status

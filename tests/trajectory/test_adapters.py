@@ -17,6 +17,7 @@ from transformers import (
     LlamaForCausalLM,
 )
 
+import ontogeny as og
 from ontogeny import Trajectory
 from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.start import Wishes, propose
@@ -60,6 +61,7 @@ CASES = {
     "gpt2 biases": (GPT2, {**LORA, "target_modules": ["c_attn"], "bias": "all"}),
     "llama": (LLAMA, {**LORA, "target_modules": ["q_proj", "v_proj"]}),
     "llama dora": (LLAMA, {**LORA, "target_modules": "all-linear", "use_dora": True}),
+    "llama rslora": (LLAMA, {**LORA, "target_modules": ["q_proj", "v_proj"], "use_rslora": True}),
     "llama saved": (
         LLAMA,
         {**LORA, "target_modules": ["o_proj"], "modules_to_save": ["lm_head", "embed_tokens"]},
@@ -74,6 +76,11 @@ CASES = {
         },
     ),
     "bert": (BERT, {"r": 4, "lora_alpha": 8, "target_modules": ["query", "value"]}),
+    "bert rslora": (BERT, {"r": 4, "target_modules": ["query", "value"], "use_rslora": True}),
+    "bert saved": (
+        BERT,
+        {"r": 4, "target_modules": ["query"], "modules_to_save": ["pooler", "dense"]},
+    ),
     "bert dora": (BERT, {"r": 4, "target_modules": ["query", "dense"], "use_dora": True}),
 }
 
@@ -119,6 +126,35 @@ def test_logits_are_those_of_peft_at_every_step(tmp_path, case):
             whole = reader.get(name)
             assert (reader.shape(name), reader.dtype(name)) == (whole.shape, whole.dtype)
             torch.testing.assert_close(reader.rows(name, 0, 3), whole[:3])
+
+
+@pytest.mark.parametrize("case", ["gpt2", "llama dora"])
+def test_losses_are_those_of_peft_and_cells_those_of_merged_weights(tmp_path, case):
+    (base, config), settings = CASES[case]
+    logits = write_run(tmp_path, base, config, settings)
+    base.from_pretrained(tmp_path / "base").save_pretrained(tmp_path / "merged" / "checkpoint-0")
+    for step in (5, 10):
+        plain = base.from_pretrained(tmp_path / "base")
+        adapted = peft.PeftModel.from_pretrained(plain, tmp_path / "run" / f"checkpoint-{step}")
+        adapted.merge_and_unload().save_pretrained(tmp_path / "merged" / f"checkpoint-{step}")
+    inputs = og.Inputs.from_tokens(IDS.numpy(), vocab_size=40)
+    observed = [og.observables.WeightChange(), og.observables.Loss()]
+    results = [
+        og.Study(Trajectory.from_folder(tmp_path / name), inputs, observed, noise=0).run(
+            tmp_path / f"study of {name}"
+        )
+        for name in ("run", "merged")
+    ]
+    for one in observed:
+        ours, theirs = (result[one.name].to_dataset() for result in results)
+        measured = [n for n, v in theirs.items() if "step" in v.dims and v.dtype.kind == "f"]
+        assert measured
+        for name in measured:
+            np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-3, atol=1e-5, err_msg=name)
+    for step, values in logits.items():
+        expected = torch.nn.functional.cross_entropy(values[:, :-1].mT, IDS[:, 1:])
+        found = float(results[0]["loss"].to_dataset().loss.sel(step=step))
+        assert found == pytest.approx(float(expected), abs=1e-5)
 
 
 @pytest.mark.parametrize(

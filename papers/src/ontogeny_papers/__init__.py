@@ -21,6 +21,7 @@ PUBLIC = {
     "concepts": {"concepts.structure": ["Structure", "canonical_form", "structure"]},
     "distances": {
         "distances.equivalences": ["equivalence"],
+        "distances.grams": ["cka_of_grams"],
         "distances.matching": ["matching_level"],
         "distances.plane": ["concept_plane"],
         "distances.tracking": ["tracks"],

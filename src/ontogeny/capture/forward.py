@@ -131,13 +131,6 @@ def run(model: nn.Module, batch: Batch, *, position_ids: bool = False) -> Any:
     with _no_decoder(model):
         try:
             return _called(model, ids, given)
-        except ValueError as error:
-            if "padding token" not in str(error):
-                raise
-            raise ArgumentError(
-                f"{type(model).__name__} answers once for each text and has no pad_token_id in its "
-                "configuration, so it takes one text at a time: --set options.batch_size=1."
-            ) from error
         except TypeError as error:
             # One with **kwargs hands the mask on to what may not take it; nothing was computed.
             if "attention_mask" not in str(error) or takes(model, "attention_mask"):

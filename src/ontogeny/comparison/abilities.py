@@ -46,7 +46,7 @@ def _between(runs: Sequence[Run], courses: Sequence[dict[str, Ability]]) -> list
         )
         if some
     ]
-    return said or [f"{two} is not shown to have gained or lost an ability to {one}, {over}."]
+    return said or [f"{two} is not shown to have gained or lost abilities against {one}, {over}."]
 
 
 def _words(change: GroupChange, course: dict[str, Ability]) -> str:

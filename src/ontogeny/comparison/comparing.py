@@ -21,7 +21,7 @@ from ..study.progress import chosen_progress
 from ..study.results.result_files import write_result
 from ..trees import MergedResult, as_tree
 from ..words.levels import Levels
-from ..words.runs import groups_of, line, sentences
+from ..words.runs import groups_of, line, sentences, telling
 from ..words.shared_concepts import shared_heading, shared_sentences
 from .clock import Clock, LossClock, make_clock
 from .concepts import NODE, concepts_of_runs, studies_of
@@ -218,7 +218,7 @@ def _attached(
     dimension = "step" if stays else clock.dimension
     drawn = figures_of_runs(data, figures, clock, dimension)
     groups = groups_of(data)
-    texts = [text for group in groups for text in sentences(group, clock.say)]
+    texts = [text for group in telling(groups) for text in sentences(group, clock.say)]
     of_runs = {
         run.name: json.loads(run.nodes[name].attrs.get("statements") or "[]") for run in runs
     }

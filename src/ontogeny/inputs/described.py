@@ -130,11 +130,9 @@ class Described(Sampled):
                 f"only {len(self)} text{'s' * (len(self) != 1)}: noise is measured over texts, so "
                 f"hardly any change can be told from it; {FEWEST} are the least, 200 are better"
             )
-        first = self.mask.argmax(axis=1)[:, None] + [0, 1]
-        pair = np.take_along_axis(self.ids, np.minimum(first, self.ids.shape[1] - 1), axis=1)
-        marks = np.take_along_axis(self.special, np.minimum(first, self.ids.shape[1] - 1), axis=1)
-        twice = int((marks.all(axis=1) & (pair[:, 0] == pair[:, 1]) & (self.lengths > 1)).sum())
-        if twice:
+        marks = np.where(self.mask & self.special, self.ids, -1)
+        begins = [row[i : i + 2] for row, i in zip(marks, self.mask.argmax(axis=1), strict=True)]
+        if twice := sum(len(b) == 2 and b[0] == b[1] != -1 for b in begins):
             found.append(
                 f"{twice} texts begin with the same special token twice: is one of them written in "
                 "the texts, as by a chat template, and added by the tokenizer again?"

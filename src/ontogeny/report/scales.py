@@ -17,6 +17,9 @@ ZERO_GAP = 0.09
 END_ROOM = 0.02
 """Least room beside the first and the last step, as a share of the axis."""
 
+_FEW = 8
+"""Checkpoints up to which the axis names each."""
+
 KINDS = ("log", "linear")
 """Kinds of step axis between which the page switches."""
 
@@ -93,7 +96,13 @@ class StepScale:
         return min(float(edges.min()), -END_ROOM), max(float(edges.max()), 1 + END_ROOM)
 
     def ticks(self) -> list[Tick]:
-        """Return the marks of the axis, most important first at equal places."""
+        """Return the marks of the axis, most important first at equal places.
+
+        Few checkpoints are named themselves, their ends first.
+        """
+        if 1 < len(self.steps) <= _FEW:
+            ends = (self.steps[0], self.steps[-1])
+            return self._place([(step, int(step not in ends)) for step in self.steps])
         if self.kind == "linear" or self.steps[-1] <= 0:
             return self._place(_round_values(self.steps[0], self.steps[-1]))
         first = next(s for s in self.steps if s > 0)

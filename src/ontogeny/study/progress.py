@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import sys
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -141,8 +141,9 @@ class Pace:
 
     def __init__(self, tasks: Sequence[tuple[str, float]]) -> None:
         self._begin = time.monotonic()
-        self._left = Counter[str]()
-        self._done, self._seconds = Counter[str](), Counter[str]()
+        self._left = defaultdict[str, float](float)
+        self._done = defaultdict[str, float](float)
+        self._seconds = defaultdict[str, float](float)
         for kind, cells in tasks:
             self._left[kind] += cells
 

@@ -24,6 +24,14 @@ class Checkpoints(Protocol):
     def __iter__(self) -> Iterator[Checkpoint]: ...
 
 
+def refuse_another(first: Checkpoint, checkpoint: Checkpoint) -> None:
+    """Raise CheckpointError where a configuration says that a checkpoint is another model."""
+    if changed := other_model(first.configuration(), checkpoint.configuration()):
+        raise CheckpointError(
+            f"{checkpoint.label} is another model than {first.label}: {'; '.join(changed)}."
+        )
+
+
 class Skeleton:
     """The one module of a process, with the weights of one checkpoint after another.
 
@@ -60,8 +68,7 @@ class Skeleton:
         self._dtype = dtype
         self._module: nn.Module | None = None
         self._to_file: dict[str, str] = {}
-        self._configuration: dict | None = None
-        self._label = ""
+        self._loaded: Checkpoint | None = None
         self._names: tuple[list[str], NameMap] | None = None
 
     def load(self, checkpoint: Checkpoint | int) -> nn.Module:
@@ -127,8 +134,7 @@ class Skeleton:
     def _first(self, checkpoint: Checkpoint) -> nn.Module:
         module = checkpoint.model(self._device, self._dtype)
         self._to_file = self._agreeing(module, checkpoint)
-        self._configuration = checkpoint.configuration()
-        self._label = checkpoint.label
+        self._loaded = checkpoint
         return module
 
     def _agreeing(self, module: nn.Module, checkpoint: Checkpoint) -> dict[str, str]:
@@ -139,11 +145,8 @@ class Skeleton:
         return {name: stored for name, stored in to_file.items() if name in proven}
 
     def _swap(self, module: nn.Module, checkpoint: Checkpoint) -> None:
-        changed = other_model(self._configuration, checkpoint.configuration())
-        if changed:
-            raise CheckpointError(
-                f"{checkpoint.label} is another model than {self._label}: {'; '.join(changed)}."
-            )
+        assert self._loaded is not None
+        refuse_another(self._loaded, checkpoint)
         with checkpoint.open() as reader:
             names = self._map(module, reader.names())
             if self._to_file.keys() >= state_tensors(module).keys() and not names.missing:

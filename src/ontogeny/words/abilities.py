@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -91,9 +92,9 @@ def ability_sentences(abilities: Sequence[Ability], steps: Sequence[int]) -> lis
     above = [each for each in abilities if each.above]
     where = f"At step {steps[-1]:,}," if len(steps) > 1 else "Here"
     if not above:
-        best = f"the best is {abilities[0].quoted}, {percent(abilities[0])}"
+        leader = f"the best is {abilities[0].quoted}, {percent(abilities[0])}"
         over = f"corrected over {plural(len(abilities), 'group')}"
-        return [f"{where} no group is shown to be above chance, {over}; {best}."]
+        return [f"{where} no group is shown to be above chance, {over}; {leader}."]
     best, verb = max(above, key=lambda each: each.low), "is" if len(above) == 1 else "are"
     said = [
         f"{where} {len(above):,} of {plural(len(abilities), 'group')} {verb} above chance.",
@@ -136,7 +137,9 @@ def _order(ability: Ability) -> tuple[float, float]:
 
 
 def _ability(node: Node, group: xr.Dataset, above: bool, changed: bool) -> Ability:
-    known = {field: float(group.get(name, math.nan)) for field, name in _VARIABLES.items()}
+    known: dict[str, Any] = {
+        field: float(group.get(name, math.nan)) for field, name in _VARIABLES.items()
+    }
     rose, lasting = known["accuracy"] - known["first"], bool(group.get("above_chance_first", False))
     if not above:
         known["above_from"] = math.nan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -63,6 +63,11 @@ def groups_of(data: xr.Dataset) -> list[Group]:
         named.setdefault((str(quantity), str(data.row_name.values[i])), []).append(i)
     rows = data[[n for n, v in data.data_vars.items() if "row" in v.dims and "step" not in v.dims]]
     return [Group(name, rows.isel(row=places), data) for (_, name), places in named.items()]
+
+
+def telling(groups: Sequence[Group]) -> list[Group]:
+    """Return those that are told: of abilities, which are many, those that changed in some run."""
+    return [g for g in groups if "p_chance" not in g.node or bool(g.rows.changed.any())]
 
 
 def line(group: Group) -> str:
@@ -267,7 +272,7 @@ def summary_lines(tree: MergedResult) -> list[str]:
         return [json.loads(compared.attrs["headline"])["heading"]]
     nodes = [child.to_dataset() for child in compared.subtree if child is not compared]
     own = [node for node in nodes if node.attrs.get("role") != "runs"]
-    lines = [line(group) for node in own for group in groups_of(node)]
+    lines = [line(group) for node in own for group in telling(groups_of(node))]
     if "shared-concepts" in compared.children:
         lines += shared_sentences(compared["shared-concepts"].to_dataset())
     runs = compared["runs"].to_dataset()

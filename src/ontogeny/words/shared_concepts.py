@@ -44,9 +44,9 @@ def shared_sentences(data: xr.Dataset) -> list[str]:
 def _of_layer(one: xr.Dataset, runs: int) -> str:
     n = {name: int(one[name]) for name in COUNTS}
     some = f", {n['in_some']} in some of them" if runs > 2 else ""
-    chance = float(one.by_chance)
+    chance, layer = float(one.by_chance), str(one.layer.item()).replace("layer ", "Layer ", 1)
     text = (
-        f"{one.layer.item()}: {plural(n['in_all'], 'concept')} in {runs} of {runs} runs{some}, "
+        f"{layer}: {plural(n['in_all'], 'concept')} in {runs} of {runs} runs{some}, "
         f"{n['in_one']} in one alone; with each run's tokens in another order "
         f"{chance:.0f} {'is' if chance == 1 else 'are'} shared."
     )

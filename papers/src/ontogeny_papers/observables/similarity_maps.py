@@ -12,7 +12,6 @@ import torch
 import xarray as xr
 
 from ontogeny.errors import ArgumentError
-from ontogeny.features.activations.similarities import cka_of_grams
 from ontogeny.features.activations.similarity import BLOCKS, LABELS, MEASURES, OfMeasures
 from ontogeny.figures import Figure, Heatmap, Section
 from ontogeny.observables.base import Reading, by_layer
@@ -20,6 +19,8 @@ from ontogeny.observables.catalogued import PASS
 from ontogeny.observables.of_activations import OfSampledActivations
 from ontogeny.units import Units
 from ontogeny.words.names import Names
+
+from ..distances.grams import cka_of_grams
 
 _GRAM = "gram"
 

@@ -51,13 +51,13 @@ def aligned_tokens(
             )
     ends = [_ends(each) for each in inputs]
     found: list[list[tuple[int, int]]] = [[] for _ in inputs]
-    known = [text for text in ends[0] if all(text in each for each in ends)]
+    known = [text for text in ends[0] if all(text in by_text for by_text in ends)]
     left = 0
     for text in known:
-        common = sorted(set.intersection(*(set(each[text][1]) for each in ends)))
+        common = sorted(set.intersection(*(set(by_text[text][1]) for by_text in ends)))
         left += bool(common)
-        for rows, each in zip(found, ends, strict=True):
-            index, last = each[text]
+        for rows, by_text in zip(found, ends, strict=True):
+            index, last = by_text[text]
             rows += [(index, last[end]) for end in common]
     longest = max(map(len, ends))
     if left < LEAST * longest or not left:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ... import activity
 from ...errors import StoreError
 from ...figures import Column, Heatmap, Marks, Section, Table, attach
 from ...figures.base import Figure
@@ -96,7 +97,9 @@ def _fitted(
     describing, found = Describing.of(runs[0]), {}
     short = [f"layer {n}" if n[0].isdigit() else n for n in short_names(list(layers))]
     for label, name in zip(layers, short, strict=True):
-        progress.note(f"fitting the concepts of {label} over {len(runs)} runs")
+        doing = f"fitting the concepts of {label} over {len(runs)} runs"
+        progress.note(doing)
+        activity.now(doing)
         control = of_layer(controls, of_controls, layers[label], None) if controls else None
         found[name] = (of_layer(runs, files, layers[label], describing), control)
     return node_of(found, [run.name for run in runs], f"{runs[0].note} {words}".strip())

@@ -86,8 +86,10 @@ def group_changes(before: xr.Dataset, after: xr.Dataset) -> list[GroupChange]:
     table = np.array(rows).reshape(-1, 7)
     further = zip(holm(table[:, 4]).tolist(), *map(above_chance, table[:, 5:].T), strict=True)
     return [
-        GroupChange(name, *row[:5], corrected, bool(was), bool(now))
-        for name, row, (corrected, was, now) in zip(names, rows, further, strict=True)
+        GroupChange(name, a, b, low, high, p, corrected, bool(was), bool(now))
+        for name, (a, b, low, high, p, *_), (corrected, was, now) in zip(
+            names, rows, further, strict=True
+        )
     ]
 
 

@@ -1,7 +1,7 @@
 """Observables of activations as they are, without concepts."""
 
 PUBLIC = {
-    "distances": {"similarities": ["cka", "cka_of_grams", "mutual_neighbours", "pwcca", "svcca"]},
+    "distances": {"similarities": ["cka", "mutual_neighbours", "pwcca", "svcca"]},
     "observables": {
         "decay": ["ActivationDecay"],
         "dimensions": ["EffectiveDimensions"],

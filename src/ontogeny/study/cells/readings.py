@@ -30,7 +30,7 @@ from ...own_code import Sendable
 from ...store import Cell
 from ...trajectory import Checkpoint, Trajectory
 from ...trajectory.audit.weight_values import is_initialisation
-from ...trajectory.skeleton import Skeleton
+from ...trajectory.skeleton import Skeleton, refuse_another
 from ...trajectory.untrained import untrained_like, with_exchanged_values
 from ..folder.layout import HERE, cell_path, digests_path, reference_path, state_path
 from ..folder.settings import Settings
@@ -53,6 +53,8 @@ class Job(Sendable):
     settings: Settings
     read: Callable[[Path], Cell] = field(default_factory=VerifiedCellCache, repr=False)
     """Reads a cell of the folder; its checksum is computed once."""
+    first: Checkpoint | None = field(default=None, repr=False)
+    """What every other checkpoint must be the same model as, in whichever order they are read."""
 
     @cached_property
     def by_name(self) -> dict[str, Observable]:
@@ -80,6 +82,8 @@ def read_needs(
     """Read all `needs` of one checkpoint, loaded into this thread's skeleton if a need asks it."""
     log.debug("phase=loading step=%d", step)
     activity.now(f"loading and reading step {step}")
+    if job.first is not None:
+        refuse_another(job.first, trajectory[step])
     if only_looks(needs):
         model = trajectory[step].mapped()
     else:

@@ -100,7 +100,10 @@ class Parts:
         digests = DigestCache(None if folder is None else digests_path(folder))
         graph = Graph(trajectory, self.inputs, observables, settings, self.probe, digests, name)
         where = Path() if folder is None else folder.resolve()
-        job = Job(token, where, observables, self.inputs, settings, self.read)
+        first = trajectory.checkpoints[0]
+        # Of the Hub that would be a download, and of memory a whole model that is sent along.
+        known = None if first.source is not None or first.path is None else first
+        job = Job(token, where, observables, self.inputs, settings, self.read, known)
         return RunPart(name, job, graph, self._plan(graph, folder), control)
 
     def _plan(self, graph: Graph, folder: Path | None) -> Plan:

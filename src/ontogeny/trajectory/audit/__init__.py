@@ -19,7 +19,7 @@ from .digests import configuration, identical, never_moving, non_finite, resolve
 from .loss_values import losses
 from .missing_steps import holes, left_behind, missing
 from .notes import misplaced
-from .restarts import restarts
+from .several_runs import restarts
 from .weight_values import numbers
 
 __all__ = ["audit", "early", "holes", "resolve"]

@@ -134,7 +134,7 @@ def _of_depth(p: int, untrained: list[semantics.Score], trained: list[semantics.
     ]
     return Verdict(
         f"orthants of {p} concepts of word embeddings are groups that people recognise",
-        None if None in holds else unanimous(holds),
+        None if None in holds else unanimous([bool(each) for each in holds]),
         "adjusted mutual information with word classes "
         + ", ".join(f"{s.value:.2f}" for s in trained),
         f"random groups of the same sizes {', '.join(spread(s.permuted) for s in trained)}; "

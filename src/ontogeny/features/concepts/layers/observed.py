@@ -92,10 +92,10 @@ class ConceptLayers(OfActivations):
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "first_layer",
-            "mean first layer in which a concept is readable",
+            "mean number of layers before a concept is readable",
             units="layers",
-            rows="first layer of a concept",
-            subject="The layer in which concepts are first readable",
+            rows="layers before a concept is readable",
+            subject="The mean number of layers before a concept is readable",
             unit="halves of the texts",
             minimum=0.0,
             caption="0: from the first layer on; what is readable in none counts as beyond the "
