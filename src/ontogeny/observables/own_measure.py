@@ -78,7 +78,7 @@ class OwnMeasure(Observable):
 
     def arguments(self) -> dict[str, Any]:
         """Return the fields; of the function its name and a digest of its code."""
-        content = content_of(self.function)
+        content: int | str | None = content_of(self.function)
         with suppress(OSError, TypeError):  # of a script or a notebook its own lines
             content = content or inspect.getsource(self.function)
         return {**super().arguments(), "function": self.function.__name__, "content": content}

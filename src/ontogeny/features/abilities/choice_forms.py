@@ -78,7 +78,8 @@ def _place(right: Any, answers: Sequence[str], labels: Sequence[Any]) -> int:
 
 
 def _arc(record: Mapping[str, Any]) -> Any:
-    asked, choices = record["question"], record.get("choices")
+    asked: Any = record["question"]
+    choices: Any = record.get("choices")
     if isinstance(asked, dict):  # as AI2 wrote it
         asked, choices = asked["stem"], asked["choices"]
     if isinstance(choices, dict):
