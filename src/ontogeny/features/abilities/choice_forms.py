@@ -78,15 +78,15 @@ def _place(right: Any, answers: Sequence[str], labels: Sequence[Any]) -> int:
 
 
 def _arc(record: Mapping[str, Any]) -> Any:
-    asked: Any = record["question"]
-    choices: Any = record.get("choices")
-    if isinstance(asked, dict):  # as AI2 wrote it
-        asked, choices = asked["stem"], asked["choices"]
+    question: Any = record["question"]
+    choices: Any = record["choices"] if "choices" in record else question["choices"]
+    if isinstance(question, dict):  # as AI2 wrote it
+        question = question["stem"]
     if isinstance(choices, dict):
         answers, labels = choices["text"], choices["label"]
     else:
-        answers, labels = ([each[key] for each in choices] for key in ("text", "label"))
-    return f"Question: {asked}\nAnswer:", answers, record["answerKey"], labels
+        answers, labels = ([choice[key] for choice in choices] for key in ("text", "label"))
+    return f"Question: {question}\nAnswer:", answers, record["answerKey"], labels
 
 
 def _hellaswag(record: Mapping[str, Any]) -> Any:

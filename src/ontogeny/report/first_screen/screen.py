@@ -53,7 +53,7 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
         return _of_one_model(content, loss)
     if content.headline or claims or (loss is None and concepts is None):
         return None
-    sentences = (
+    sentences: tuple[Sentence, ...] = (
         _of_performance(content)
         if loss is None and _performance(content)
         else ability(loss, running),

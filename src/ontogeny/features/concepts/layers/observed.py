@@ -151,9 +151,9 @@ class ConceptLayers(OfActivations):
         sample = texts.sample(self.tokens, self.max_tokens, self.random_state)
         ids = strongest_tokens(fits.codes, texts, sample, 3).token_id.values
         words = [" ".join(pieces[i].strip() or "␣" for i in row if i >= 0) for row in ids.tolist()]
-        found = {"codes": (("token", "concept"), fits.codes)}
-        found["replicates"] = ("concept", fits.replicates(fits.half).astype(np.float64))
-        return xr.Dataset({**found, "concept_tokens": ("concept", np.array(words, dtype=object))})
+        result: dict[str, Any] = {"codes": (("token", "concept"), fits.codes)}
+        result["replicates"] = ("concept", fits.replicates(fits.half).astype(np.float64))
+        return xr.Dataset({**result, "concept_tokens": ("concept", np.array(words, dtype=object))})
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return how well the codes can be read in each layer, and the mean first layer."""
