@@ -105,9 +105,9 @@ def matrix(name: str, value: Array, *, ndim: int | None = 2, finite: bool = True
         array = xp.astype(array, xp.float32)
     right = ndim is None or (array.ndim >= 2 if ndim == -1 else array.ndim == ndim)
     if not right or 0 in tuple(array.shape):
-        wanted = {-1: "at least 2 ", None: ""}.get(ndim, f"{ndim} ")
+        count = {-1: "at least 2 ", None: ""}.get(ndim, f"{ndim} ")
         raise ArgumentError(
-            f"{name} must have {wanted}dimensions, none of them empty; "
+            f"{name} must have {count}dimensions, none of them empty; "
             f"its shape is {tuple(array.shape)}."
         )
     if finite:

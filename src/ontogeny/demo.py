@@ -136,8 +136,8 @@ def run_demo(
 
 def _check_folder(root: Path) -> None:
     ours = {"run", "study.toml", "study", "report.html", _PARTIAL}
-    found = {p.name for p in root.iterdir()} if root.is_dir() else set()
-    others = {name for name in found - ours if not name.startswith(".")}
+    present = {p.name for p in root.iterdir()} if root.is_dir() else set()
+    others = {name for name in present - ours if not name.startswith(".")}
     if others or (root.exists() and not root.is_dir()):
         raise ArgumentError(
             f"{root} holds other files ({', '.join(sorted(others)[:3]) or 'it is a file'}); "

@@ -212,11 +212,11 @@ def check_number(
     low = number is not None and (number > minimum if above else number >= minimum)
     if number is not None and low and (number < maximum if below else number <= maximum):
         return number
-    wanted = f"above {minimum:g}" if above else f"of at least {minimum:g}"
-    wanted = "" if minimum == -math.inf else f" {wanted}"
+    bounds = f"above {minimum:g}" if above else f"of at least {minimum:g}"
+    bounds = "" if minimum == -math.inf else f" {bounds}"
     if maximum < math.inf:
-        wanted += f"{' and' * bool(wanted)} {'below' if below else 'at most'} {maximum:g}"
-    raise ArgumentError(f"{name} must be a finite number{wanted}; got {value!r}.")
+        bounds += f"{' and' * bool(bounds)} {'below' if below else 'at most'} {maximum:g}"
+    raise ArgumentError(f"{name} must be a finite number{bounds}; got {value!r}.")
 
 
 def _finite(value: object) -> float | None:
@@ -244,7 +244,7 @@ def check_flag(name: str, value: object) -> bool:
     True
     """
     if not isinstance(value, bool | np.bool_):
-        raise ArgumentError(f"{name} must be True or False; got {_shown(value)}.")
+        raise ArgumentError(f"{name} must be True or False; got {_text(value)}.")
     return bool(value)
 
 
@@ -271,7 +271,7 @@ def check_iterable(name: str, value: object, what: str) -> Iterator[Any]:
             return iter(value)  # type: ignore[call-overload]
         except TypeError:
             pass
-    raise ArgumentError(f"{name} must be a list of {what}; got {_shown(value)}.")
+    raise ArgumentError(f"{name} must be a list of {what}; got {_text(value)}.")
 
 
 def check_texts(name: str, value: object, what: str) -> list[str]:
@@ -290,7 +290,7 @@ def check_texts(name: str, value: object, what: str) -> list[str]:
     texts = list(check_iterable(name, value, what))
     for i, text in enumerate(texts):
         if not isinstance(text, str):
-            raise ArgumentError(f"{name} must be a list of {what}; entry {i} is {_shown(text)}.")
+            raise ArgumentError(f"{name} must be a list of {what}; entry {i} is {_text(text)}.")
     return texts
 
 
@@ -307,11 +307,11 @@ def check_type(name: str, value: object, *kinds: type) -> None:
     >>> check_type("labels", {"june": "month"}, Mapping)
     """
     if not isinstance(value, kinds):
-        wanted = " or ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
-        raise ArgumentError(f"{name} must be of type {wanted}; got {_shown(value)}.")
+        types = " or ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
+        raise ArgumentError(f"{name} must be of type {types}; got {_text(value)}.")
 
 
-def _shown(value: object) -> str:
+def _text(value: object) -> str:
     """Return a short value as Python writes it, of a long one its type."""
     text = repr(value)
     return text if len(text) <= 60 and "\n" not in text else f"a {type(value).__name__}"

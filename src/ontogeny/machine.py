@@ -40,15 +40,15 @@ def memory_of_this_machine() -> int | None:
 
     The least of what is built in and of what the container or the batch job allows.
     """
-    found = []
+    limits = []
     if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
-        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     for path in _limit_files():
         try:
-            found.append(int(path.read_text()))
+            limits.append(int(path.read_text()))
         except (OSError, ValueError):  # no such limit, or the word "max"
             continue
-    return min(found, default=None)
+    return min(limits, default=None)
 
 
 def free_memory() -> int | None:
@@ -113,14 +113,14 @@ def has_ended(path: Path, writer: str | None) -> bool:
 @cache
 def _machine() -> str:
     """Return eight digits for the machine as processes number it: containers have numbers apart."""
-    known = [socket.gethostname()]
+    parts = [socket.gethostname()]
     for source in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
         try:
             path = Path(source)
-            known.append(str(path.readlink()) if path.is_symlink() else path.read_text())
+            parts.append(str(path.readlink()) if path.is_symlink() else path.read_text())
         except OSError:
             continue
-    return hashlib.blake2b(repr(known).encode(), digest_size=4).hexdigest()
+    return hashlib.blake2b(repr(parts).encode(), digest_size=4).hexdigest()
 
 
 def _limit_files() -> list[Path]:

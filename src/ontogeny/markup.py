@@ -27,7 +27,7 @@ def html_table(heads: Sequence[str], lines: Iterable[Sequence[str]], more: str =
     return f"<table>{''.join(body)}</table>{f'<small>{escape(more)}</small>' if more else ''}"
 
 
-def html_block(title: str, said: str, *parts: str) -> str:
+def html_block(title: str, text: str, *parts: str) -> str:
     """Return a title with what is said of it; `parts` under them are HTML already.
 
     Examples
@@ -35,7 +35,7 @@ def html_block(title: str, said: str, *parts: str) -> str:
     >>> html_block("runs/<1>", "12 checkpoints")
     '<div><b>runs/&lt;1&gt;</b> 12 checkpoints</div>'
     """
-    return f"<div><b>{escape(title)}</b> {escape(said)}{''.join(parts)}</div>"
+    return f"<div><b>{escape(title)}</b> {escape(text)}{''.join(parts)}</div>"
 
 
 def text_table(*rows: Sequence[str]) -> list[str]:

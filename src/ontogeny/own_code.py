@@ -291,11 +291,11 @@ def _forget_changed(files: list[Path]) -> None:
 def _neighbours(path: Path) -> list[Path]:
     """Return the files that `path` imports, also through each other, sorted."""
     files: set[Path] = set()
-    left = [path]
-    while left:
-        new = set(_imported(left.pop(), path.parent)) - files - {path}
+    queue = [path]
+    while queue:
+        new = set(_imported(queue.pop(), path.parent)) - files - {path}
         files |= new
-        left.extend(new)
+        queue.extend(new)
     return sorted(files)
 
 

@@ -159,8 +159,8 @@ class Quantity:
 
     def heading_of(self, label: str = "") -> str:
         """Return the heading of its figure, of one label where it has one for each."""
-        named = self.labels.get(label, label.replace("-", " "))
-        text = (self.heading or self.title).replace("{label}", named)
+        name = self.labels.get(label, label.replace("-", " "))
+        text = (self.heading or self.title).replace("{label}", name)
         return text[:1].upper() + text[1:]
 
     def names(self) -> dict[str, tuple[str, str]]:
@@ -285,8 +285,8 @@ class Measured:
 
         Examples
         --------
-        >>> found = Measured.over_texts(3.0, [1.0, 3.0, 5.0], [1, 1, 1], units=[0, 0, 2])
-        >>> found.of_text[1], found.weights[1]
+        >>> loss = Measured.over_texts(3.0, [1.0, 3.0, 5.0], [1, 1, 1], units=[0, 0, 2])
+        >>> loss.of_text[1], loss.weights[1]
         (array([2., 5.]), array([2., 1.]))
         """
         of_row = Units(np.asarray(units))
@@ -319,8 +319,8 @@ class Measured:
         Examples
         --------
         >>> table, text = np.array([[1.0, 3.0, 5.0]]), np.array([0, 0, 1])
-        >>> found = Measured.over_tokens("depth", table, text, np.array([0, 1]))
-        >>> found.value, found.of_text[1], found.weights[1]
+        >>> losses = Measured.over_tokens("depth", table, text, np.array([0, 1]))
+        >>> losses.value, losses.of_text[1], losses.weights[1]
         (('depth', array([3.])), array([[2., 5.]]), array([2, 1]))
         """
         number = np.bincount(text, minlength=len(units))
@@ -341,9 +341,9 @@ class Measured:
         return {f"{name}{end}": part for end, part in parts.items() if part is not None}
 
 
-def expanded(found: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def expanded(variables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Give each variable that a mapping of measurements and plain values holds."""
-    for name, value in found.items():
+    for name, value in variables.items():
         if isinstance(value, Measured):
             yield from value.variables(name).items()
         else:

@@ -196,8 +196,8 @@ class Units:
         """
         values = np.asarray(values, dtype=np.float64)
         flat = values.reshape(-1, len(self.place))
-        found = [np.bincount(self.place, weights=row, minlength=self.count) for row in flat]
-        return np.reshape(found, (*values.shape[:-1], self.count))
+        sums = [np.bincount(self.place, weights=row, minlength=self.count) for row in flat]
+        return np.reshape(sums, (*values.shape[:-1], self.count))
 
     def means(
         self, values: ArrayLike, weights: ArrayLike | None = None

@@ -50,14 +50,14 @@ def reproduce(
     if name is None:
         table(("recipe", "what"), [(n, recipes.recipe(n).title) for n in recipes.names()])
         return
-    shown = progress_for(quiet)
+    progress = progress_for(quiet)
     page = recipes.recipe(name).run(
         output,
         quick=quick,
         seeds=seeds,
         text=text,
         sources=source or (),
-        progress=shown,
-        training=TrainingLines(shown, 20),
+        progress=progress,
+        training=TrainingLines(progress, 20),
     )
     typer.echo(f"page: {page.resolve()}")

@@ -78,24 +78,24 @@ class ConceptAccessor:
         StoreError
             If ``names.toml`` cannot be read.
         """
-        chosen = _node_name(self._tree, node)
-        data = self._tree[chosen].to_dataset()
+        key = _node_name(self._tree, node)
+        data = self._tree[key].to_dataset()
         path = layer_path(data.layer.values.tolist(), layer)
         number = _concept_index(data.sizes["concept"], index)
-        return self._described(chosen, data, path, step, self.labels).concept(number)
+        return self._described(key, data, path, step, self.labels).concept(number)
 
     def table(
         self, node: str | None = None, layer: int | str | None = None, step: int = -1
     ) -> ConceptTable:
         """Return the concepts of a node, or of one of its layers; arguments as in a call."""
-        chosen = _node_name(self._tree, node)
-        data = self._tree[chosen].to_dataset()
+        key = _node_name(self._tree, node)
+        data = self._tree[key].to_dataset()
         others = [name for name in data.data_vars if name not in LISTED]
         data = data.drop_vars(others).load()  # once, and not concept by concept
         paths = [str(path) for path in data.layer.values]
-        shown = paths if layer is None else [layer_path(paths, layer)]
+        layer_paths = paths if layer is None else [layer_path(paths, layer)]
         labels = self.labels
-        layers = {path: self._described(chosen, data, path, step, labels) for path in shown}
+        layers = {path: self._described(key, data, path, step, labels) for path in layer_paths}
         return table_of(layers, paths)
 
     def label(
@@ -133,11 +133,11 @@ class ConceptAccessor:
                 "a result that lies in no study folder keeps no names; open it with "
                 "ontogeny.open_study(folder)."
             )
-        chosen = self(node, layer, index, step)
-        data = self._tree[chosen.node].to_dataset()
-        known = sketches_of(data, chosen.layer, step)
-        key = (chosen.node, chosen.layer, chosen.index, fit_of(data, chosen.layer, step))
-        add_label(self.folder, key, name, None if known is None else known[chosen.index])
+        concept = self(node, layer, index, step)
+        data = self._tree[concept.node].to_dataset()
+        sketches = sketches_of(data, concept.layer, step)
+        key = (concept.node, concept.layer, concept.index, fit_of(data, concept.layer, step))
+        add_label(self.folder, key, name, None if sketches is None else sketches[concept.index])
         return self(node, layer, index, step)
 
     @property
@@ -165,8 +165,8 @@ class ConceptAccessor:
     def _effects(self, node: str) -> xr.Dataset | None:
         """Return the node that says what the removal of a node's concepts costs."""
         observables = json.loads(self._tree.attrs.get("settings", "{}")).get("observables", {})
-        for name, given in observables.items():
-            here = given.get("of") == node and name in self._tree.children
+        for name, settings in observables.items():
+            here = settings.get("of") == node and name in self._tree.children
             if here and "effect" in self._tree[name].data_vars:
                 return self._tree[name].to_dataset()
         return None
@@ -186,19 +186,19 @@ def with_labels(result: MergedResult) -> xr.DataTree:
     tree = as_tree(result)
     concept: ConceptAccessor = tree.concept
     labels = concept.labels
-    found = {}
+    labelled = {}
     for node in concept.nodes if labels.names else ():
         data = tree[node].to_dataset()
         if "fit_id" in data and data.fit_id.dims == ("layer",):
             fits = zip(data.layer.values.tolist(), data.fit_id.values.tolist(), strict=True)
             numbers = range(data.sizes["concept"])
-            known = [labels.given(node, path, fit, sketches_of(data, path)) for path, fit in fits]
-            names = [[one.get(i, "") for i in numbers] for one in known]
-            given = xr.DataArray(np.array(names, dtype=object), dims=("layer", "concept"))
-            found[node] = data.assign(name_given=given)
-    if not found:
+            by_path = [labels.given(node, path, fit, sketches_of(data, path)) for path, fit in fits]
+            names = [[one.get(i, "") for i in numbers] for one in by_path]
+            name_array = xr.DataArray(np.array(names, dtype=object), dims=("layer", "concept"))
+            labelled[node] = data.assign(name_given=name_array)
+    if not labelled:
         return tree
-    nodes = {name: child.to_dataset() for name, child in tree.children.items()} | found
+    nodes = {name: child.to_dataset() for name, child in tree.children.items()} | labelled
     root = tree.to_dataset()
     return xr.DataTree.from_dict({"/": root, **nodes})
 
@@ -212,7 +212,7 @@ def _described_nodes(tree: xr.DataTree) -> list[str]:
     return [name for name, node in tree.children.items() if _MARK in node.data_vars]
 
 
-def _node_name(tree: xr.DataTree, given: str | None) -> str:
+def _node_name(tree: xr.DataTree, node: str | None) -> str:
     """Return the node that is meant; None means the only one that is described."""
     there = _described_nodes(tree)
     if not there:
@@ -220,22 +220,22 @@ def _node_name(tree: xr.DataTree, given: str | None) -> str:
             "this result describes no concepts; the observables 'joint-concepts' and, with "
             "examples=4, 'concepts' do."
         )
-    if given is None:
+    if node is None:
         if len(there) > 1:
             raise ArgumentError(f"node must be one of {listed(there)}: several are described.")
         return there[0]
-    if given in there:
-        return str(given)
-    known = "is not described (examples=0)" if given in tree.children else "is no node"
+    if node in there:
+        return str(node)
+    reason = "is not described (examples=0)" if node in tree.children else "is no node"
     raise ArgumentError(
-        f"node {given!r} {known}; concepts are described in {listed(there)}."
-        f"{suggestion(str(given), there)}"
+        f"node {node!r} {reason}; concepts are described in {listed(there)}."
+        f"{suggestion(str(node), there)}"
     )
 
 
-def _concept_index(count: int, given: Any) -> int:
+def _concept_index(count: int, index: Any) -> int:
     """Return the number of a concept among `count`; negative ones count from the end."""
-    number = whole(given)
+    number = whole(index)
     if number is not None and -count <= number < count:
         return number % count
-    raise ArgumentError(f"index must be a whole number from 0 to {count - 1}; got {given!r}.")
+    raise ArgumentError(f"index must be a whole number from 0 to {count - 1}; got {index!r}.")

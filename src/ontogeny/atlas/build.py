@@ -106,14 +106,14 @@ class Described:
 
     def name(self, index: int) -> tuple[str, bool]:
         """Return what a concept is called, and whether a person called it so."""
-        given = self.given.get(index, "")
-        return given or self.arrays.text("name", (0, index)), bool(given)
+        label = self.given.get(index, "")
+        return label or self.arrays.text("name", (0, index)), bool(label)
 
     def concept(self, index: int) -> Concept:
         """Return one concept with all that the node says of it."""
         name, labelled = self.name(index)
         arrays, place = self.arrays, (0, index)
-        shared, own = (arrays.contexts(name, place) for name in ("shared_context", "context"))
+        shared, contexts = (arrays.contexts(name, place) for name in ("shared_context", "context"))
         concept: Concept = arrays.facts(
             place,
             Concept,
@@ -122,7 +122,7 @@ class Described:
             name=name,
             labelled=labelled,
             note=self._note(index),
-            contexts=own or shared,
+            contexts=contexts or shared,
             shared_contexts=shared,
             steps=arrays.data.step.values.astype(int),
             strength=arrays.course("strength", place),
@@ -155,8 +155,8 @@ class Described:
         if data is None or self.layer not in data.layer.values or self.step not in data.step.values:
             return None
         at = data.sel(layer=self.layer, step=self.step)
-        found = at[[str(n) for n in at.data_vars if "concept" in at[n].dims]].isel(concept=index)
-        numbers = {**at.data_vars, **found.data_vars}
+        concept = at[[str(n) for n in at.data_vars if "concept" in at[n].dims]].isel(concept=index)
+        numbers = {**at.data_vars, **concept.data_vars}
         value, low, high = (
             float(numbers[name]) if name in numbers else math.nan
             for name in ("effect", "effect_random_low", "effect_random_high")

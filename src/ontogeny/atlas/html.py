@@ -103,11 +103,11 @@ def _context(context: Context) -> str:
     """Return a context in one line, every token tinted by its code."""
     spans = []
     for number, (token, code) in enumerate(zip(context.pieces, context.codes, strict=True)):
-        known = f"{code:.2f} of its largest code" if code >= 0 else "not measured"
+        title = f"{code:.2f} of its largest code" if code >= 0 else "not measured"
         tint = _TINT.format(0.62 * min(max(code, 0.0), 1.0))
         weight = ";font-weight:bold" if number == context.peak else ""
         text = _text(within(token))
-        spans.append(f'<span style="background:{tint}{weight}" title="{known}">{text}</span>')
+        spans.append(f'<span style="background:{tint}{weight}" title="{title}">{text}</span>')
     note = f'<span style="{_SMALL}"> text {context.text}</span>'
     return f'<bdi dir="auto">{"".join(spans)}</bdi>{note}'
 
@@ -115,13 +115,13 @@ def _context(context: Context) -> str:
 def _curve(concept: Facts) -> str:
     """Return strength over the steps as a picture, with a mark at the step of the card."""
     values = concept.strength
-    known = np.isfinite(values)
-    if known.sum() < 2:
+    is_finite = np.isfinite(values)
+    if is_finite.sum() < 2:
         return ""
     x = np.linspace(2, _WIDTH - 2, len(values))
-    top = max(float(values[known].max()), 1e-30)
+    top = max(float(values[is_finite].max()), 1e-30)
     y = _HEIGHT - 4 - (_HEIGHT - 8) * np.clip(np.nan_to_num(values) / top, 0, 1)
-    points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x[known], y[known], strict=True))
+    points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x[is_finite], y[is_finite], strict=True))
     at = np.flatnonzero(concept.steps == concept.step)
     mark = (
         f'<line x1="{x[at[0]]:.1f}" x2="{x[at[0]]:.1f}" y1="2" y2="{_HEIGHT - 2}" '

@@ -47,7 +47,7 @@ class Labels:
         Names of other fits go to the concept whose code is nearest to that which was named, where
         it is the same but for noise; `sketches` (r, 64) are those of this fit.
         """
-        found = {
+        numbers = {
             key[2]: name
             for key, name in self.names.items()
             if key[:2] == (node, layer) and key[3] == fit
@@ -56,19 +56,19 @@ class Labels:
             name = self.names.get(key, "")
             if key[:2] != (node, layer) or key[3] == fit or not name or sketches is None:
                 continue
-            wanted = np.asarray(code, dtype=np.float64)
-            if wanted.shape != sketches.shape[1:] or not wanted.any():
+            code_array = np.asarray(code, dtype=np.float64)
+            if code_array.shape != sketches.shape[1:] or not code_array.any():
                 continue
-            cosine = np.nan_to_num(sketches @ wanted / np.linalg.norm(wanted))
+            cosine = np.nan_to_num(sketches @ code_array / np.linalg.norm(code_array))
             nearest = int(cosine.argmax())
             if cosine[nearest] >= SAME:
-                found.setdefault(nearest, name)
-        return {number: name for number, name in found.items() if name}
+                numbers.setdefault(nearest, name)
+        return {number: name for number, name in numbers.items() if name}
 
     def of_other_fits(self, node: str, layer: str, concept: int, fit: str) -> list[str]:
         """Return names that the same number has in other fits."""
-        wanted = (node, layer, concept)
-        return [n for key, n in self.names.items() if key[:3] == wanted and key[3] != fit and n]
+        place = (node, layer, concept)
+        return [n for key, n in self.names.items() if key[:3] == place and key[3] != fit and n]
 
 
 def names_path(folder: str | Path) -> Path:
@@ -107,17 +107,17 @@ def read_labels(folder: str | Path) -> Labels:
         other = next(iter(content), "name")
         raise StoreError(f"{path} must hold [[name]] tables and nothing else; got {other!r}.")
     codes = [entry.pop(_CODE, None) for entry in entries]
-    named = [_entry(path, i, entry) for i, entry in enumerate(entries)]
-    known = {
+    labels = [_entry(path, i, entry) for i, entry in enumerate(entries)]
+    sketches = {
         key: _checked_code(path, i, code)
-        for i, ((key, _), code) in enumerate(zip(named, codes, strict=True))
+        for i, ((key, _), code) in enumerate(zip(labels, codes, strict=True))
         if code is not None
     }
-    return Labels(dict(named), known)
+    return Labels(dict(labels), sketches)
 
 
 def _checked_code(path: Path, number: int, code: Any) -> list[int]:
-    if not isinstance(code, list) or any(type(each) is not int for each in code):
+    if not isinstance(code, list) or any(type(part) is not int for part in code):
         raise StoreError(
             f"[[name]] {number + 1} of {path}: code must be a list of whole numbers; got {code!r}."
         )
@@ -152,14 +152,14 @@ def add_label(
     StoreError
         If the names of the folder cannot be read.
     """
-    chosen, path = _checked(name), names_path(folder)
+    text, path = _checked(name), names_path(folder)
     read_labels(folder)  # refuses a file that another entry would not mend
     code = (
         {}
         if sketch is None
         else {_CODE: np.round(1000 * np.nan_to_num(sketch)).astype(int).tolist()}
     )
-    _append(path, {**dict(zip(_KEYS, key, strict=False)), "name": chosen, **code})
+    _append(path, {**dict(zip(_KEYS, key, strict=False)), "name": text, **code})
     return path
 
 
@@ -167,20 +167,20 @@ def fit_of(data: xr.Dataset, layer: str, step: int = -1) -> str:
     """Return which fit the concepts of a layer are of; empty where the node does not say."""
     if "fit_id" not in data:
         return ""
-    found = data.fit_id.sel(layer=layer)
-    if "step" in found.dims:
-        found = found.isel(step=step_position(data.step.values.tolist(), step))
-    return str(found.item())
+    ids = data.fit_id.sel(layer=layer)
+    if "step" in ids.dims:
+        ids = ids.isel(step=step_position(data.step.values.tolist(), step))
+    return str(ids.item())
 
 
 def sketches_of(data: xr.Dataset, layer: str, step: int = -1) -> np.ndarray | None:
     """Return (r, 64) by which the concepts of a layer are known again; None of older results."""
     if "code_sketch" not in data:
         return None
-    found = data["code_sketch"].sel(layer=layer)
-    if "step" in found.dims:
-        found = found.isel(step=step_position(data.step.values.tolist(), step))
-    return np.asarray(found.transpose("concept", "sketch").values, dtype=np.float64)
+    sketches = data["code_sketch"].sel(layer=layer)
+    if "step" in sketches.dims:
+        sketches = sketches.isel(step=step_position(data.step.values.tolist(), step))
+    return np.asarray(sketches.transpose("concept", "sketch").values, dtype=np.float64)
 
 
 def _checked(name: object) -> str:

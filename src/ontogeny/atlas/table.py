@@ -86,8 +86,8 @@ class ConceptTable:
 
     def heading(self) -> list[str]:
         """Return the lines over the table: how many there are, and why some have no name."""
-        named = int((self.data["name"] != "").sum())
-        lines = [f"{self.node}, step {self.step:,}: {len(self)} concepts, {named} with a name"]
+        n_names = int((self.data["name"] != "").sum())
+        lines = [f"{self.node}, step {self.step:,}: {len(self)} concepts, {n_names} with a name"]
         if bool(self.data["labelled"].any()):
             lines.append("* named by a person")
         reasons = dict.fromkeys(self.because.values())

@@ -32,14 +32,14 @@ _MARKUP = Markup(str, within, str, visible, "  ")
 _STRONG = 0.5  # of the largest code: tokens that are tinted beside the strongest one
 
 
-def as_text(shown: Any, width: int = WIDTH) -> str:
+def as_text(view: Any, width: int = WIDTH) -> str:
     """Return what rich shows as plain text."""
     from rich.console import Console
 
     console = Console(
         file=io.StringIO(), width=width, color_system=None, force_terminal=False, emoji=False
     )
-    console.print(shown, highlight=False, markup=False)
+    console.print(view, highlight=False, markup=False)
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in lines)
 
@@ -90,8 +90,8 @@ def _curves(concept: Facts) -> list[tuple[str, str]]:
     rows = []
     for title, values in (("strength", concept.strength), ("readable", concept.readability)):
         if len(values) > 1 and np.isfinite(values).any():
-            known = values[np.isfinite(values)]
-            ends = f"{known[0]:.2g} to {known[-1]:.2g}, largest {known.max():.2g}"
+            finite = values[np.isfinite(values)]
+            ends = f"{finite[0]:.2g} to {finite[-1]:.2g}, largest {finite.max():.2g}"
             rows.append((title, f"{bars(values)}  {ends}"))
     return rows
 
@@ -120,16 +120,16 @@ def _context(context: Context, before: int) -> Any:
     from rich.text import Text
 
     turned = runs_from_the_right("".join(context.tokens))
-    line, left = Text(), Text()
+    line, before_peak = Text(), Text()
     for number, (token, code) in enumerate(zip(context.pieces, context.codes, strict=True)):
-        part = left if number < context.peak else line
+        part = before_peak if number < context.peak else line
         if number == context.peak:
             part.append(f"«{within(token)}»", style=f"bold {_TINT}")
         else:
             part.append(within(token), style=_TINT if code >= _STRONG else "")
-    kept = left[max(len(left) - before, 0) :]
+    tail = before_peak[max(len(before_peak) - before, 0) :]
     line.truncate(_AFTER_PEAK, overflow="ellipsis")
-    whole = Text.assemble(" " * (before - len(kept)), ISOLATE if turned else "", kept, line)
+    whole = Text.assemble(" " * (before - len(tail)), ISOLATE if turned else "", tail, line)
     whole.append(END_OF_ISOLATE if turned else "")
     whole.append(f"  (text {context.text})", style="dim")
     return whole

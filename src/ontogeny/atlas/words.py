@@ -188,10 +188,10 @@ def measured_words(concept: Facts) -> str:
     """Return how sharp a concept is beside the untrained model's, in numbers."""
     if concept.name_kind == "class":
         return alike_words(concept.coherence, concept.coherence_limit)
-    own = f"{share(concept.concentration)} of its squared code lies on three tokens"
+    text = f"{share(concept.concentration)} of its squared code lies on three tokens"
     if not math.isfinite(concept.concentration_limit):
-        return own
-    return f"{own}; of the untrained model's latents, 95 % reach at most " + share(
+        return text
+    return f"{text}; of the untrained model's latents, 95 % reach at most " + share(
         concept.concentration_limit
     )
 
@@ -212,17 +212,17 @@ def reason_words(concentration: float, limit: float, p: float, because: str) -> 
         return "its concentration was not measured"
     if not math.isfinite(limit):
         return "there is no untrained model to compare it with"
-    own = f"its three strongest tokens carry {share(concentration)} of its squared code"
+    text = f"its three strongest tokens carry {share(concentration)} of its squared code"
     if concentration <= limit:
-        return f"{own}; a name takes over {share(limit)}"
+        return f"{text}; a name takes over {share(limit)}"
     if p <= 0.05:
-        return f"{own}, but its code or its strongest places do not bear a name out"
-    return f"{own}, which permuted codes do too (p = {p:.2g}, corrected over concepts)"
+        return f"{text}, but its code or its strongest places do not bear a name out"
+    return f"{text}, which permuted codes do too (p = {p:.2g}, corrected over concepts)"
 
 
-def tokens_words(tokens: tuple[Token, ...], shown: int = 5) -> str:
+def tokens_words(tokens: tuple[Token, ...], count: int = 5) -> str:
     """Return tokens with their shares, in one line."""
-    return "  ".join(f"{visible(t.piece)} {share(t.value)}" for t in tokens[:shown])
+    return "  ".join(f"{visible(t.piece)} {share(t.value)}" for t in tokens[:count])
 
 
 def prompt_of(concept: Facts) -> str:

@@ -43,7 +43,7 @@ class ActivationCollector(Collector):
         self._ordinary = inputs.ordinary
         self._device = torch.device(device)
         self._buffers: dict[str, Tensor] = {}
-        self._held: dict[str, Tensor] = {}
+        self._tensors: dict[str, Tensor] = {}
         self._awaited: set[str] = set()
 
     def start(self, batch: Batch) -> set[str]:
@@ -76,7 +76,7 @@ class ActivationCollector(Collector):
         if path in self._buffers:
             self._put(path, rows)
         else:
-            self._held[path] = rows
+            self._tensors[path] = rows
 
     def _put(self, path: str, rows: Tensor) -> None:
         self._buffers[path].index_copy_(0, self._slot, rows.to(self._device))
@@ -97,11 +97,11 @@ class ActivationCollector(Collector):
         Between passes, not within one: there they would lie among the model's own temporaries and
         cost it up to a tenth of its time in page faults.
         """
-        shapes = {p: (len(self._sample), rows.shape[1]) for p, rows in self._held.items()}
+        shapes = {p: (len(self._sample), rows.shape[1]) for p, rows in self._tensors.items()}
         self._buffers |= sample_buffers(shapes, self._device)
-        for path, rows in self._held.items():
+        for path, rows in self._tensors.items():
             self._put(path, rows)
-        self._held.clear()
+        self._tensors.clear()
 
     def result(self) -> dict[str, Tensor]:
         """Return ``{path: (rows, features)}``.
@@ -178,13 +178,13 @@ def sample_buffers(
     torch.Size([3, 2])
     """
     free = free_memory() if device.type == "cpu" else None
-    left = math.inf if free is None else SHARE * free
+    budget = math.inf if free is None else SHARE * free
     buffers = {}
     for path, shape in shapes.items():
         size = 4 * math.prod(shape)
-        if size <= left:
+        if size <= budget:
             buffers[path] = torch.empty(shape, dtype=torch.float32, device=device)
-            left -= size
+            budget -= size
         else:
             buffers[path] = _in_a_file(path, shape, size)
     return buffers

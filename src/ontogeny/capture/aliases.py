@@ -51,10 +51,10 @@ class Aliases:
         ([('h.-1.attn',)], [('wte',)], [])
         """
         text, hash_, part = pattern.partition("#")
-        found = [(each,) for each in self.whole.get(text, ())] or self._in_blocks(text)
-        if hash_ and any("#" in each for group in found for each in group):
+        groups = [(path,) for path in self.whole.get(text, ())] or self._in_blocks(text)
+        if hash_ and any("#" in path for group in groups for path in group):
             return []  # the name is already a part or an input
-        return [tuple(each + hash_ + part for each in group) for group in found]
+        return [tuple(path + hash_ + part for path in group) for group in groups]
 
     def _in_blocks(self, text: str) -> list[tuple[str, ...]]:
         some = _IN_SOME_BLOCKS.fullmatch(text)
@@ -119,12 +119,12 @@ def block_aliases(names: Iterable[str]) -> Aliases:
     if family is None:
         return Aliases()
     projections = {name: (_weight(family.in_block[name]),) for name in ("q", "k", "v", "o")}
-    held = {
+    blocks = {
         "": ("**",),
         "attn": tuple(f"{path}.**" for path in family.attn_weights),
         "mlp": tuple(f"{path}.**" for path in family.mlp_weights),
     }
-    aliases = _aliases(family, {**held, **projections}, suffix=".weight")
+    aliases = _aliases(family, {**blocks, **projections}, suffix=".weight")
     return replace(aliases, title=f"tensors named as in {family.title}")
 
 

@@ -46,12 +46,12 @@ class AttentionCollector(MapCollector):
         inputs: Inputs,
         tokens: str = "all",
         top: Sequence[int] = (),
-        shown: int = 0,
+        n_texts: int = 0,
     ) -> None:
         super().__init__(paths)
         self._ordinary = inputs.ordinary if tokens == "all" else _last_tokens(inputs)
         self._top = tuple(top)
-        self._shown = ShownEntropies(ShownTexts.of(inputs, shown)) if shown else None
+        self._entropies = ShownEntropies(ShownTexts.of(inputs, n_texts)) if n_texts else None
         self._entropy: dict[str, np.ndarray] = {}
         self._mass: dict[str, np.ndarray] = {}
         self._uniform = np.full(len(inputs), np.nan)
@@ -62,8 +62,8 @@ class AttentionCollector(MapCollector):
 
     def start(self, batch: Batch) -> set[str] | None:
         """Note the batch's queries and keys."""
-        if self._shown:
-            self._shown.start(batch)
+        if self._entropies:
+            self._entropies.start(batch)
         self._reached = torch.zeros(batch.ids.shape[1:] * 2, dtype=torch.bool)
         self._keys = torch.from_numpy(np.ascontiguousarray(batch.mask))
         return super().start(batch)
@@ -83,8 +83,8 @@ class AttentionCollector(MapCollector):
         )
         means = total / queries.sum(dim=-1)[:, None]
         store[:, self._batch.rows] = means.T.cpu().numpy()
-        if self._shown:
-            self._shown.take(path, entropy)
+        if self._entropies:
+            self._entropies.take(path, entropy)
         if self._top:
             self._take_mass(path, weights / mass[..., None], queries)
 
@@ -116,8 +116,8 @@ class AttentionCollector(MapCollector):
         logs = np.log(np.maximum(number, 1)) * queries
         with np.errstate(invalid="ignore"):
             self._uniform[self._batch.rows] = logs.sum(axis=1) / queries.sum(axis=1)
-        if self._shown:
-            self._shown.finish(logs)
+        if self._entropies:
+            self._entropies.finish(logs)
 
     def result(self) -> xr.Dataset:
         """Return ``entropy(layer, head, text)``, ``uniform(text)`` and ``tokens(text)``.
@@ -153,8 +153,8 @@ class AttentionCollector(MapCollector):
             },
             coords={"layer": layers, "head": np.arange(heads), "text": np.arange(len(tokens))},
         )
-        if self._shown:
-            dataset = dataset.assign(self._shown.variables())
+        if self._entropies:
+            dataset = dataset.assign(self._entropies.variables())
         if not self._top:
             return dataset
         top_mass = np.full((len(self._top), *entropy.shape), np.nan)
@@ -183,15 +183,15 @@ class ShownEntropies:
         The texts.
     """
 
-    def __init__(self, shown: ShownTexts) -> None:
-        self._shown = shown
+    def __init__(self, texts: ShownTexts) -> None:
+        self._entropies = texts
         self._entropy: dict[str, np.ndarray] = {}
-        self._uniform = np.full(len(shown.sample), np.nan)
+        self._uniform = np.full(len(texts.sample), np.nan)
 
     def start(self, batch: Batch) -> None:
         """Find the tokens of the batch that are shown."""
-        self._row, self._slot = sampled_rows(self._shown.sample, batch)
-        self._column = batch.first[self._row] + self._shown.sample.position[self._slot]
+        self._row, self._slot = sampled_rows(self._entropies.sample, batch)
+        self._column = batch.first[self._row] + self._entropies.sample.position[self._slot]
 
     def take(self, path: str, entropy: Tensor) -> None:
         """Keep what is shown of one module's entropies, (texts, heads, tokens)."""
@@ -211,6 +211,6 @@ class ShownEntropies:
         values = np.stack(list(self._entropy.values())).astype(np.float32)
         uniform = self._uniform.astype(np.float32)
         return {
-            "shown_entropy": (("layer", *tokens), self._shown.grid(values), {"units": "nats"}),
-            "shown_entropy_uniform": (tokens, self._shown.grid(uniform), {"units": "nats"}),
+            "shown_entropy": (("layer", *tokens), self._entropies.grid(values), {"units": "nats"}),
+            "shown_entropy_uniform": (tokens, self._entropies.grid(uniform), {"units": "nats"}),
         }

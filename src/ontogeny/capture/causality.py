@@ -26,8 +26,8 @@ def changed_after(ids: np.ndarray) -> tuple[np.ndarray, int]:
 
     Examples
     --------
-    >>> found, half = changed_after(np.array([[5, 6, 7, 0]]))
-    >>> found.tolist(), half
+    >>> changes, half = changed_after(np.array([[5, 6, 7, 0]]))
+    >>> changes.tolist(), half
     ([[5, 6, 6, 1]], 2)
     """
     half = (ids.shape[1] + 1) // 2

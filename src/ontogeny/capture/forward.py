@@ -119,28 +119,28 @@ def run(model: nn.Module, batch: Batch, *, position_ids: bool = False) -> Any:
         return torch.from_numpy(np.ascontiguousarray(array)).to(device)
 
     ids = tensor(np.where(batch.mask, batch.ids, np.minimum(batch.ids, rows_of(model) - 1)))
-    given: dict[str, Any] = {}
+    inputs: dict[str, Any] = {}
     if takes(model, "attention_mask") or _takes_any_keyword(model):
-        given["attention_mask"] = tensor(batch.mask.astype(np.int64))
+        inputs["attention_mask"] = tensor(batch.mask.astype(np.int64))
     if position_ids:
-        given["position_ids"] = tensor(batch.position_ids)
+        inputs["position_ids"] = tensor(batch.position_ids)
     if takes(model, "targets"):  # nanoGPT computes logits of every token only where it has them
-        given["targets"] = ids
+        inputs["targets"] = ids
     if takes(model, "use_cache"):
-        given["use_cache"] = False  # keys and values of past tokens are never used
+        inputs["use_cache"] = False  # keys and values of past tokens are never used
     with _no_decoder(model):
         try:
-            return _called(model, ids, given)
+            return _called(model, ids, inputs)
         except TypeError as error:
             # One with **kwargs hands the mask on to what may not take it; nothing was computed.
             if "attention_mask" not in str(error) or takes(model, "attention_mask"):
                 raise
-        del given["attention_mask"]
-        return _called(model, ids, given)
+        del inputs["attention_mask"]
+        return _called(model, ids, inputs)
 
 
-def _called(model: nn.Module, ids: Tensor, given: dict[str, Any]) -> Any:
-    return model(input_ids=ids, **given) if takes(model, "input_ids") else model(ids, **given)
+def _called(model: nn.Module, ids: Tensor, inputs: dict[str, Any]) -> Any:
+    return model(input_ids=ids, **inputs) if takes(model, "input_ids") else model(ids, **inputs)
 
 
 @contextmanager

@@ -69,7 +69,7 @@ class GradientReading:
         while len(rows) < count:
             order = rng.permutation(total)
             rows += [order[i : i + size] for i in range(0, used, size)]
-        return [self.batch(np.sort(chosen)) for chosen in rows[:count]]
+        return [self.batch(np.sort(batch_rows)) for batch_rows in rows[:count]]
 
 
 def gradients(
@@ -94,10 +94,10 @@ def gradients(
     [[2], [0]]
     """
     settings = settings or ReadingSettings()
-    chosen = settings.layout(Inputs.coerce(inputs[input_set(need, inputs)]))
-    check_fits(model, chosen)
-    loss = make_loss(model, chosen, need, position_ids=settings.positions == "mask")
-    return GradientReading(model, chosen, loss, settings)
+    of_need = settings.layout(Inputs.coerce(inputs[input_set(need, inputs)]))
+    check_fits(model, of_need)
+    loss = make_loss(model, of_need, need, position_ids=settings.positions == "mask")
+    return GradientReading(model, of_need, loss, settings)
 
 
 @contextmanager

@@ -80,8 +80,8 @@ def check_batch_invariance(
     Examples
     --------
     >>> model = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 4))
-    >>> found = check_batch_invariance(model, {"input_ids": [[1, 2, 3], [4, 5]]}, "1")
-    >>> found.positions, found.difference < 1e-6
+    >>> difference = check_batch_invariance(model, {"input_ids": [[1, 2, 3], [4, 5]]}, "1")
+    >>> difference.positions, difference.difference < 1e-6
     ('model', True)
     """
     inputs = Inputs.coerce(inputs)

@@ -170,7 +170,7 @@ def readouts(
     >>> from transformers import GPT2Config, GPT2LMHeadModel
     >>> model = GPT2LMHeadModel(GPT2Config(vocab_size=9, n_embd=4, n_head=2, n_layer=2))
     >>> made = readouts(model, ["transformer.h.0", "transformer.h.1"])
-    >>> [len(each.parts) for each in made.values()]
+    >>> [len(readout.parts) for readout in made.values()]
     [1, 1]
     """
     check_whole("max_texts", max_texts)
@@ -200,8 +200,8 @@ def _states(
     model: nn.Module, inputs: Inputs, sites: Sequence[str], max_texts: int
 ) -> dict[str, Tensor]:
     """Return what sites see of some texts, each run alone: then positions need no care."""
-    chosen = np.unique(np.linspace(0, len(inputs) - 1, min(max_texts, len(inputs))).astype(int))
-    some = inputs.subset(chosen)
+    places = np.unique(np.linspace(0, len(inputs) - 1, min(max_texts, len(inputs))).astype(int))
+    some = inputs.subset(places)
     check_fits(model, some)
     sample = some.sample("all", MAX_TOKENS, random_state=0)
     collector = ActivationCollector(sites, some, sample, device_of(model))
@@ -286,24 +286,24 @@ def written(
     Examples
     --------
     >>> words = Readout(torch.eye(4), (), True)
-    >>> found = written([[0.0, 3.0, 0.0, -1.0]], words, n_tokens=1)
-    >>> found.written_up_id.item(), found.written_up.item(), found.written_down_id.item()
+    >>> tokens = written([[0.0, 3.0, 0.0, -1.0]], words, n_tokens=1)
+    >>> tokens.written_up_id.item(), tokens.written_up.item(), tokens.written_down_id.item()
     (1, 3.0, 3)
     """
     check_whole("n_tokens", n_tokens, 1, len(readout.unembedding))
     check_whole("n_random", n_random)
     rows = to_numpy(directions)
     rng = np.random.default_rng(random_state)
-    drawn = rng.standard_normal((n_random, readout.width))
-    drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
-    largest = np.concatenate([readout.written(each).max(axis=1) for each in _batches(drawn)])
-    pieces = [_strongest(readout.written(each), n_tokens) for each in _batches(rows)]
-    found = {
+    noise = rng.standard_normal((n_random, readout.width))
+    noise /= np.linalg.norm(noise, axis=1, keepdims=True)
+    largest = np.concatenate([readout.written(batch).max(axis=1) for batch in _batches(noise)])
+    pieces = [_strongest(readout.written(batch), n_tokens) for batch in _batches(rows)]
+    variables = {
         name: (("concept", "rank"), np.concatenate([piece[name] for piece in pieces]))
         for name in pieces[0]
     }
     limit = np.linalg.norm(rows, axis=1) * np.quantile(largest, QUANTILE)
-    return xr.Dataset({**found, "written_random": ("concept", limit.astype(np.float32))})
+    return xr.Dataset({**variables, "written_random": ("concept", limit.astype(np.float32))})
 
 
 def _norm(model: nn.Module, name: str, states: Mapping[str, Tensor] | None) -> NormPart:

@@ -123,18 +123,18 @@ def match_paths(
     patterns = check_patterns(patterns, argument)
     search = _Search(paths, parts)
     aliases = aliases or Aliases()
-    chosen: set[str] = set()
+    selection: set[str] = set()
     for pattern in patterns:
         text = pattern.removeprefix("!")
         matches = search.labels(text, aliases)
         if not matches:
             raise LayerMatchError(_no_match(pattern, paths, argument, kind) + aliases.hint(text))
-        chosen = chosen - matches if pattern.startswith("!") else chosen | matches
-    if not chosen:
+        selection = selection - matches if pattern.startswith("!") else selection | matches
+    if not selection:
         raise LayerMatchError(f"{argument}={list(patterns)} leaves no {kind} after the exclusions.")
-    modules = {split_label(label)[0] for label in chosen}
+    modules = {split_label(label)[0] for label in selection}
     labels = (_label(p, part) for p in paths if p in modules for part in search.parts(p))
-    return [label for label in labels if label in chosen]
+    return [label for label in labels if label in selection]
 
 
 class _Search:
@@ -190,8 +190,8 @@ def _siblings(paths: Iterable[str]) -> Counter[str]:
 
 
 def _matching(pattern: str, paths: Iterable[str], siblings: Counter[str]) -> set[str]:
-    wanted = _with_indices(pattern, siblings).split(".")
-    return {path for path in paths if _fits(wanted, path.split("."), siblings)}
+    parts = _with_indices(pattern, siblings).split(".")
+    return {path for path in paths if _fits(parts, path.split("."), siblings)}
 
 
 def _with_indices(pattern: str, siblings: Iterable[str]) -> str:
@@ -209,29 +209,29 @@ def _with_indices(pattern: str, siblings: Iterable[str]) -> str:
     return re.sub(r"([^.\[\]]+)\[(-?\d+)\](?=\.|$)", index, pattern)
 
 
-def _fits(wanted: list[str], parts: list[str], siblings: Counter[str]) -> bool:
+def _fits(patterns: list[str], parts: list[str], siblings: Counter[str]) -> bool:
     """Compare from the end, where most paths differ; what is left of `parts` may be anything."""
-    if not wanted:
+    if not patterns:
         return True
-    if wanted[-1] == "**":
+    if patterns[-1] == "**":
         ends = range(len(parts), -1, -1)
-        return any(_fits(wanted[:-1], parts[:end], siblings) for end in ends)
-    if not parts or not _component_fits(wanted[-1], parts, siblings):
+        return any(_fits(patterns[:-1], parts[:end], siblings) for end in ends)
+    if not parts or not _component_fits(patterns[-1], parts, siblings):
         return False
-    return _fits(wanted[:-1], parts[:-1], siblings)
+    return _fits(patterns[:-1], parts[:-1], siblings)
 
 
-def _component_fits(wanted: str, parts: list[str], siblings: Counter[str]) -> bool:
+def _component_fits(pattern: str, parts: list[str], siblings: Counter[str]) -> bool:
     part = parts[-1]
-    if wanted[:1] not in ("-", "["):
-        return fnmatchcase(part, wanted)
+    if pattern[:1] not in ("-", "["):
+        return fnmatchcase(part, pattern)
     count = siblings[".".join(parts[:-1])]
-    if re.fullmatch(r"-\d+", wanted):
-        return part.isdecimal() and int(part) == count + int(wanted)
-    if re.fullmatch(r"\[-?\d*:-?\d*(:-?\d*)?\]", wanted):
-        bounds = [int(number) if number else None for number in wanted[1:-1].split(":")]
+    if re.fullmatch(r"-\d+", pattern):
+        return part.isdecimal() and int(part) == count + int(pattern)
+    if re.fullmatch(r"\[-?\d*:-?\d*(:-?\d*)?\]", pattern):
+        bounds = [int(number) if number else None for number in pattern[1:-1].split(":")]
         return part.isdecimal() and int(part) in range(*slice(*bounds).indices(count))
-    return fnmatchcase(part, wanted)
+    return fnmatchcase(part, pattern)
 
 
 def _no_match(pattern: str, paths: Sequence[str], argument: str, kind: str) -> str:

@@ -139,8 +139,8 @@ class LogitRows:
 
     def _checked(self, output: Any) -> Tensor:
         logits = logits_of(output)
-        given = self._count if self._hidden is None else 1
-        shape = (1, given) if self._selected else self._shape
+        width = self._count if self._hidden is None else 1
+        shape = (1, width) if self._selected else self._shape
         logits = without_prefix(logits, shape)
         if not isinstance(logits, Tensor) or tuple(logits.shape[:-1]) != tuple(shape):
             got = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__

@@ -52,7 +52,9 @@ class LossCollector(PredictionCollector):
         own: bool = False,
     ) -> None:
         super().__init__(model, inputs, positions)
-        self._own = OwnFrequencies(inputs, self.positions, bool(self.shift)) if own else None
+        self._frequencies = (
+            OwnFrequencies(inputs, self.positions, bool(self.shift)) if own else None
+        )
         self._renamed = RenamedWords(inputs, self.positions) if own else None
         self._calibration = Calibration(len(inputs))
         self._sums = np.zeros(len(inputs))
@@ -61,10 +63,10 @@ class LossCollector(PredictionCollector):
     def add(self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor) -> None:
         """Note the loss of each predicted token."""
         self._losses.append((text, -log_p.gather(1, target[:, None])[:, 0]))
-        if self._own is not None and self._renamed is not None:
+        if self._frequencies is not None and self._renamed is not None:
             self._renamed.add(text, column, log_p)
             self._calibration.add(text, -self._losses[-1][1], log_p)
-            self._own.add(text, column, log_p.exp_())
+            self._frequencies.add(text, column, log_p.exp_())
 
     def finish(self, output: Any) -> None:
         """Add the batch's losses to their texts, which are brought to the CPU once."""
@@ -99,12 +101,12 @@ class LossCollector(PredictionCollector):
                 f"the first is text {bad[0]}."
             )
         loss = self._of_texts(self._sums)
-        own = {} if self._own is None else self._own.of_texts()
+        means = {} if self._frequencies is None else self._frequencies.of_texts()
         return xr.Dataset(
             {
                 "loss": ("text", loss, {"units": "nats per token"}),
                 "tokens": ("text", tokens),
-                **{name: ("text", of, {"units": "nats per token"}) for name, of in own.items()},
+                **{name: ("text", of, {"units": "nats per token"}) for name, of in means.items()},
                 **(
                     {}
                     if self._renamed is None
@@ -199,10 +201,10 @@ class _AfterToken:
         row = np.repeat(np.arange(len(place)), length)
         within = np.arange(len(row)) - np.repeat(np.cumsum(length) - length, length)
         pair = self._start[of][row] + within
-        chosen = (
-            torch.from_numpy(each).to(probability.device) for each in (row, self._targets[pair])
+        columns = (
+            torch.from_numpy(part).to(probability.device) for part in (row, self._targets[pair])
         )
-        values = probability[tuple(chosen)].float().cpu().numpy()
+        values = probability[tuple(columns)].float().cpu().numpy()
         self._sums += np.bincount(pair, weights=values, minlength=len(self._sums))
 
     def costs(self) -> np.ndarray:

@@ -99,8 +99,8 @@ def attention_map(output: Any, queries: Tensor) -> Tensor | None:
             continue
         if element.shape[0] != texts or tuple(element.shape[2:]) != (width, width):
             continue
-        kept = queries.to(element.device)[:, None, :].expand(element.shape[:3])
-        sums = element.sum(dim=-1, dtype=torch.float32)[kept]
+        is_real = queries.to(element.device)[:, None, :].expand(element.shape[:3])
+        sums = element.sum(dim=-1, dtype=torch.float32)[is_real]
         off = ((sums - 1).abs() > _ROW_SUM_TOLERANCE).any()  # NaN is not off: it is refused later
         if not off and not (element < 0).any():
             return element

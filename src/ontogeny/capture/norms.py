@@ -49,10 +49,10 @@ class NormPart:
         """Return what the norm itself multiplies each of (n, m) states by, (n,)."""
         rows = states.float()
         with torch.no_grad():
-            given = copy.deepcopy(norm).float()(rows) - self.bias
+            normed = copy.deepcopy(norm).float()(rows) - self.bias
         plain = self.gain * self.around(rows)
         size = plain.square().sum(dim=1).clamp_min(torch.finfo(torch.float32).tiny)
-        return (given * plain).sum(dim=1) / size
+        return (normed * plain).sum(dim=1) / size
 
     def scaled_as(self, norm: nn.Module, states: Tensor) -> NormPart:
         """Return this norm with its mean scale over (n, m) states."""

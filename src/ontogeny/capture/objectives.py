@@ -103,12 +103,12 @@ def _objective(model: nn.Module, inputs: Inputs) -> str:
 @cache
 def _factories() -> dict[str, LossFactory]:
     """Return all losses; a package's entry point must not take a name that is taken."""
-    found: dict[str, Any] = dict(_OURS)
+    factories: dict[str, Any] = dict(_OURS)
     for entry in entry_points(group=GROUP):
-        if entry.name in found:
+        if entry.name in factories:
             raise ArgumentError(f"the loss {entry.name!r} of {entry.value} has a name in use.")
-        found[entry.name] = entry.load()
-    return found
+        factories[entry.name] = entry.load()
+    return factories
 
 
 def _next_token(inputs: Inputs, need: Gradients, position_ids: bool) -> Loss:
@@ -148,8 +148,8 @@ def _classification(inputs: Inputs, need: Gradients, position_ids: bool) -> Loss
         logits = _logits(run(model, batch, position_ids=position_ids))
         if logits.ndim == 3:  # read out at the last token of each text
             logits = logits[torch.arange(len(logits)), torch.from_numpy(batch.last)]
-        wanted = targets[torch.from_numpy(np.asarray(batch.rows))]
-        return cross_entropy(logits, wanted.to(logits.device))
+        classes = targets[torch.from_numpy(np.asarray(batch.rows))]
+        return cross_entropy(logits, classes.to(logits.device))
 
     return loss
 

@@ -76,9 +76,9 @@ def copying_score(token_map: Any, value: Any, output: Any) -> np.ndarray:
     small = inner.cpu().double().numpy()
     if not np.isfinite(small).all():  # LAPACK would hang or crash on them
         raise NonFiniteError("copying scores are not finite: a weight holds NaN or infinity.")
-    found = np.linalg.eigvals(small)
-    size = np.abs(found).sum(axis=-1)
-    return np.divide(found.real.sum(axis=-1), size, out=np.zeros_like(size), where=size > 0)
+    eigenvalues = np.linalg.eigvals(small)
+    size = np.abs(eigenvalues).sum(axis=-1)
+    return np.divide(eigenvalues.real.sum(axis=-1), size, out=np.zeros_like(size), where=size > 0)
 
 
 @dataclass(frozen=True)
@@ -173,14 +173,14 @@ def head_weights(model: nn.Module, layers: Sequence[str]) -> Iterator[tuple[str,
     every = match_layers(model, "attn")
     sites = zip(*(match_layers(model, name) for name in ("resid", "v", "o")), strict=True)
     of_layer = dict(zip(every, sites, strict=True))
-    found = readouts(model, list(layers))
+    outputs = readouts(model, list(layers))
     for layer in layers:
         if layer not in of_layer:
             raise ArgumentError(f"layers must name attention, such as 'attn'; got {layer!r}.")
         block, value, output = of_layer[layer]
         weights = _of_block(model, family, block, value, output)
         flat = weights.output.flatten(0, 1)
-        for part in found[layer].parts:
+        for part in outputs[layer].parts:
             flat = part(flat)
         yield layer, HeadWeights(weights.value, flat.reshape(weights.output.shape))
 

@@ -55,10 +55,10 @@ class Predictor:
     Examples
     --------
     >>> model = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 9))
-    >>> found = Predictor(model, "causal").at(
+    >>> answers = Predictor(model, "causal").at(
     ...     Inputs.from_tokens([[5, 6, 7]]), [0, 0], [1, 2], top=3
     ... )
-    >>> found.right_id.values.tolist(), found.answer_id.shape
+    >>> answers.right_id.values.tolist(), answers.answer_id.shape
     ([6, 7], (2, 3))
     """
 
@@ -135,8 +135,8 @@ class Predictor:
         width = np.broadcast_to(width, text.shape)
         check_whole("top", top, 0)
         self._check(inputs, text, position, width)
-        shown, row = (text, np.arange(len(text))) if self.masked else _once(text)
-        laid_out = self._settings.layout(inputs.subset(shown))
+        texts, row = (text, np.arange(len(text))) if self.masked else _once(text)
+        laid_out = self._settings.layout(inputs.subset(texts))
         column = position + laid_out.mask.argmax(axis=1)[row]
         right, ids = laid_out.ids[row, column], None
         if self.masked:
@@ -180,8 +180,8 @@ class Predictor:
         >>> model = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 9))
         >>> inputs = Inputs.from_tokens([[5, 6, 7], [8, 5]])
         >>> largest = lambda text, column, token, log_p: {"largest": log_p.max(dim=1).values}
-        >>> found = Predictor(model, "causal").reduced(inputs, largest)
-        >>> found["text"].tolist(), found["column"].tolist(), found["largest"].shape
+        >>> values = Predictor(model, "causal").reduced(inputs, largest)
+        >>> values["text"].tolist(), values["column"].tolist(), values["largest"].shape
         ([0, 0, 1], [1, 2, 1], (3,))
         """
         laid_out, ids, positions = self._settings.layout(inputs), None, None

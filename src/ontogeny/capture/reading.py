@@ -133,10 +133,10 @@ class ModelSource:
         ArgumentError
             If its objective is unknown, or it predicts masked tokens and there is no mask token.
         """
-        found = Predictor(self.model, objective, self.settings)
-        if found.masked:
+        predictor = Predictor(self.model, objective, self.settings)
+        if predictor.masked:
             check_mask_token(self.inputs)
-        return found
+        return predictor
 
     def readouts(self, patterns: Sequence[str]) -> dict[str, Readout]:
         """Return the maps to the vocabulary of the layers that have one."""
@@ -214,10 +214,10 @@ def read(
     >>> values[need]["1"].shape
     torch.Size([2, 4])
     """
-    wanted = list(dict.fromkeys(needs))
+    distinct = list(dict.fromkeys(needs))
     groups: dict[PassKey, list[Need]] = {}
     values: dict[Need, Any] = {}
-    by_need = sources(model, wanted, inputs, settings)
+    by_need = sources(model, distinct, inputs, settings)
     keys = pass_keys(by_need)
     for need, key in keys.items():
         if key is not None:
@@ -225,7 +225,7 @@ def read(
     for key, group in groups.items():
         values |= _read_together(replace(by_need[group[0]], key=key), group)
     values |= {need: need.read(by_need[need]) for need, key in keys.items() if key is None}
-    return {need: values[need] for need in wanted}
+    return {need: values[need] for need in distinct}
 
 
 def sources(
@@ -247,7 +247,7 @@ def sources(
     return by_need
 
 
-def pass_keys(found: Mapping[Need, ModelSource]) -> dict[Need, PassKey | None]:
+def pass_keys(by_need: Mapping[Need, ModelSource]) -> dict[Need, PassKey | None]:
     """Return the key of each need's forward pass; None where it shares none.
 
     Raises
@@ -256,7 +256,7 @@ def pass_keys(found: Mapping[Need, ModelSource]) -> dict[Need, PassKey | None]:
         If a need gives a key that its source did not make.
     """
     keys: dict[Need, PassKey | None] = {}
-    for need, source in found.items():
+    for need, source in by_need.items():
         key = need.pass_key(source)
         if key is not None and not isinstance(key, PassKey):
             raise ArgumentError(

@@ -94,8 +94,8 @@ def _norms_between(model: nn.Module, family: Family, label: str) -> tuple[str, .
     first, second = pairs[0]
     if family.stream == "normed":  # only what a layer gives is normed, not the stream
         return {"attn": (first,), "o": (first,), "mlp": (second,)}.get(name, ())
-    own = (second,) if name in ("mlp", "resid_mid") else (first, second)
-    return (*own, *(norm for pair in pairs[1:] for norm in pair))
+    norms = (second,) if name in ("mlp", "resid_mid") else (first, second)
+    return (*norms, *(norm for pair in pairs[1:] for norm in pair))
 
 
 def _place(model: nn.Module, family: Family, label: str) -> tuple[str, int] | None:

@@ -69,10 +69,10 @@ class RenamedWords:
             table = renamings(self._targets.tobytes(), words.astype(np.int64).tobytes())
             self._table = torch.from_numpy(table).to(log_p.device)
         names = self._table[:, torch.from_numpy(place[rows]).to(log_p.device)].T.long()
-        chosen = (
+        values = (
             log_p if len(rows) == len(log_p) else log_p[torch.from_numpy(rows).to(log_p.device)]
         )
-        costs = -chosen.gather(1, names).clamp_min(LEAST)
+        costs = -values.gather(1, names).clamp_min(LEAST)
         self._sums += costs.sum(0).cpu().double().numpy()
 
     def losses(self) -> np.ndarray:
@@ -86,12 +86,12 @@ def renamings(targets: bytes, words: bytes, random_state: int = 0) -> np.ndarray
 
     Both are int64 arrays as bytes, so that the same texts are renamed alike at every step.
     """
-    own, others = np.frombuffer(targets, np.int64), np.frombuffer(words, np.int64)
+    inside, others = np.frombuffer(targets, np.int64), np.frombuffer(words, np.int64)
     rng = np.random.default_rng(random_state)
-    table = np.empty((1 + DRAWS, len(own)), dtype=np.int32)
-    table[0] = own
+    table = np.empty((1 + DRAWS, len(inside)), dtype=np.int32)
+    table[0] = inside
     for row in table[1:]:
-        row[:] = rng.choice(others, len(own), replace=False)
+        row[:] = rng.choice(others, len(inside), replace=False)
     return table
 
 
@@ -107,12 +107,12 @@ class Calibration:
 
     def add(self, text: np.ndarray, target: Tensor, log_p: Tensor) -> None:
         """Add log-probabilities (e, vocabulary) of tokens in texts (e,), and of targets (e,)."""
-        found = []
+        moments = []
         for rows in log_p.split(_ROWS):
             p, finite = rows.exp(), rows.clamp_min(LEAST)
             mean = (p * finite).sum(1)
-            found.append(torch.stack([mean, (p * finite * finite).sum(1) - mean * mean]))
-        first, second = torch.cat(found, dim=1).double()
+            moments.append(torch.stack([mean, (p * finite * finite).sum(1) - mean * mean]))
+        first, second = torch.cat(moments, dim=1).double()
         for sums, values in zip(self._sums, (first - target.double(), second), strict=True):
             sums += np.bincount(text, weights=values.cpu().numpy(), minlength=len(sums))
 

@@ -88,8 +88,8 @@ def attention_entropy(
     need = Attention(_patterns(layers))
     settings = ReadingSettings(batch_size)
     data = read(model, [need], {"inputs": Inputs.coerce(inputs)}, settings)[need]
-    kept = data.isel(text=(data.tokens > 0).values)
-    mean = (kept.entropy * kept.tokens).sum("text", skipna=False) / kept.tokens.sum()
+    real = data.isel(text=(data.tokens > 0).values)
+    mean = (real.entropy * real.tokens).sum("text", skipna=False) / real.tokens.sum()
     return mean.rename("entropy").assign_attrs(units="nats", long_name="attention entropy")
 
 

@@ -86,13 +86,13 @@ class Trace:
 
     def names(self, end: int) -> set[str]:
         """Return the stored tensors of the modules that started by `end`."""
-        stored = set(self._model.state_dict(keep_vars=True))
+        names = set(self._model.state_dict(keep_vars=True))
         tensors: set[str] = set()
         for path, module in self._model.named_modules(remove_duplicate=False):
             if self._start(path) <= end:
                 local_names = [*module._parameters, *module._buffers]
                 tensors |= {f"{path}.{name}" if path else name for name in local_names}
-        return self._with_ties(tensors) & stored
+        return self._with_ties(tensors) & names
 
     def _start(self, path: str) -> int:
         """Return when a module started, or the nearest of its parents that was called."""

@@ -78,12 +78,12 @@ def prepared(
     if new and not quiet:
         say(new, workers)
     if new:
-        _ask(total([each.cost for each in new]).limits(workers), yes)
-    for each in new:
-        folder = each.file.with_name(each.file.name.removesuffix(".toml"))
+        _ask(total([begun_study.cost for begun_study in new]).limits(workers), yes)
+    for begun_study in new:
+        folder = begun_study.file.with_name(begun_study.file.name.removesuffix(".toml"))
         usual = folder == Path("studies", folder.name)
         where = [] if usual else ["--output", str(folder)]
-        each.write(shlex.join(["ontogeny", "run", str(each.file), *where]))
+        begun_study.write(shlex.join(["ontogeny", "run", str(begun_study.file), *where]))
     return folders, workers
 
 
@@ -123,7 +123,7 @@ def say(begun: Sequence[Begun], workers: int) -> None:
     """Say what it will cost."""
     preset = begun[0].proposal.preset
     typer.echo(f"preset {preset.name}: {preset.title}")
-    typer.echo("\n".join(total([each.cost for each in begun]).lines(workers)))
+    typer.echo("\n".join(total([study.cost for study in begun]).lines(workers)))
     if peak := peak_memory():
         of_each = f" in each of {workers} processes" if workers > 1 else ""
         typer.echo(f"memory: about {size_text(peak)}{of_each}")
@@ -175,7 +175,7 @@ def _words(line: str) -> str:
 
 def _workers(begun: Sequence[Begun]) -> int:
     """Return how many processes a small machine bears: each holds the model and activations."""
-    if not begun or any(each.cost.device != "cpu" for each in begun):
+    if not begun or any(study.cost.device != "cpu" for study in begun):
         return 1
     # This process holds what it took to compute one checkpoint: the next ones take as much.
     cores, free = os.cpu_count() or 1, free_memory()

@@ -27,9 +27,9 @@ def catalogue() -> Catalogue:
     """Return observables, extractors, distances and presets."""
     path, stamp = place(), _stamp()
     with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
-        stored = json.loads(path.read_text(encoding="utf-8"))
-        if stored["stamp"] == stamp:
-            return stored["content"]
+        groups = json.loads(path.read_text(encoding="utf-8"))
+        if groups["stamp"] == stamp:
+            return groups["content"]
     from ..store import write_whole
     from .listing import described
 

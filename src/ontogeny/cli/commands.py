@@ -138,13 +138,13 @@ def plan(
     from ..start.cost import time_left
     from ..study import read_study
 
-    chosen = read_study(study, trust_remote_code=trust_remote_code)
-    planned = chosen.plan(_output(study, output), rereference=rereference)
-    typer.echo("\n".join([*chosen.trajectory.lines(), str(planned)]))
+    spec = read_study(study, trust_remote_code=trust_remote_code)
+    planned = spec.plan(_output(study, output), rereference=rereference)
+    typer.echo("\n".join([*spec.trajectory.lines(), str(planned)]))
     if planned.refused:
         raise ArgumentError(planned.refused)
     if timed and planned.to_do:
-        typer.echo("\n".join(time_left(chosen, planned).lines()[1:]))
+        typer.echo("\n".join(time_left(spec, planned).lines()[1:]))
 
 
 @app.command()
@@ -200,9 +200,9 @@ def run(
             result = watched(study, folder, watch, until, patience, executor, keep_going, quiet)
         _leave(result, strict)
         return
-    chosen = read_study(study, trust_remote_code=trust_remote_code)
-    with executor_for(workers, scheduler, chosen.device) as executor:
-        result = chosen.run(
+    spec = read_study(study, trust_remote_code=trust_remote_code)
+    with executor_for(workers, scheduler, spec.device) as executor:
+        result = spec.run(
             folder,
             executor,
             progress_for(quiet),

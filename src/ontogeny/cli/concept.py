@@ -43,21 +43,21 @@ def concept(
     if index is None and name is not None:
         raise ArgumentError("--name needs --index, the number of the concept that it is for.")
     atlas = open_study(folder).concept
-    wanted = int(layer) if layer is not None and layer.removeprefix("-").isdecimal() else layer
+    layer_name = int(layer) if layer is not None and layer.removeprefix("-").isdecimal() else layer
     if index is None:
-        _show(atlas.table(node, wanted, step))
+        _show(atlas.table(node, layer_name, step))
     elif name is not None:
-        _show(atlas.label(node, wanted, index, name, step=step))
+        _show(atlas.label(node, layer_name, index, name, step=step))
         typer.echo(f"names: {atlas.folder / 'names.toml'}")
     else:
-        _show(atlas(node, wanted, index, step))
+        _show(atlas(node, layer_name, index, step))
 
 
-def _show(shown: Any) -> None:
+def _show(view: Any) -> None:
     """Print a card or a table: with colours on a terminal, plain elsewhere."""
     if not sys.stdout.isatty():
-        typer.echo(repr(shown))
+        typer.echo(repr(view))
         return
     from rich.console import Console
 
-    Console(emoji=False).print(shown, highlight=False, markup=False)
+    Console(emoji=False).print(view, highlight=False, markup=False)

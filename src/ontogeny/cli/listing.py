@@ -59,8 +59,8 @@ def help_(
     if kind in kinds_of_papers() and kind not in names:
         require_papers(f"the observable {kind!r}")
     check_choice("kind", kind, names)
-    found = catalogue()
-    typer.echo(next(found[name][kind][1] for name in _PACKAGES if kind in found[name]))
+    entries = catalogue()
+    typer.echo(next(entries[name][kind][1] for name in _PACKAGES if kind in entries[name]))
 
 
 def table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:

@@ -111,33 +111,33 @@ def wished(
     ] = None,
 ) -> dict[str, Any]:
     """Return what was asked for, as `ontogeny.start.Wishes` takes it."""
-    given: dict[str, Any] = {"texts": texts, "steps": steps, "sets": sets}
-    given |= {"model": model, "tokenizer": tokenizer}
-    given |= {"max_length": max_length, "base": base, "abilities": abilities}
-    given |= chosen(step_from, only, exclude, key)
-    return {key: value for key, value in {"preset": preset, **given}.items() if value}
+    options: dict[str, Any] = {"texts": texts, "steps": steps, "sets": sets}
+    options |= {"model": model, "tokenizer": tokenizer}
+    options |= {"max_length": max_length, "base": base, "abilities": abilities}
+    options |= chosen(step_from, only, exclude, key)
+    return {key: value for key, value in {"preset": preset, **options}.items() if value}
 
 
 def chosen(
     step_from: str, only: list[str] | None, exclude: list[str] | None, key: str
 ) -> dict[str, Any]:
     """Return what was said of a folder's files, as `Trajectory.from_folder` takes it."""
-    given = {"step_from": step_from, "only": only, "exclude": exclude, "key": key}
-    return {name: value for name, value in given.items() if value}
+    options = {"step_from": step_from, "only": only, "exclude": exclude, "key": key}
+    return {name: value for name, value in options.items() if value}
 
 
 def with_wishes(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of `wished`: what it returns is the command's `asked`."""
     asked = inspect.signature(wished, eval_str=True).parameters
-    own = inspect.signature(command, eval_str=True).parameters
+    parameters = inspect.signature(command, eval_str=True).parameters
 
     @functools.wraps(command)
-    def called(**given: Any) -> None:
-        options = {name: given.pop(name) for name in asked}
-        command(asked=wished(**options), **given)
+    def called(**arguments: Any) -> None:
+        options = {name: arguments.pop(name) for name in asked}
+        command(asked=wished(**options), **arguments)
 
     merged: list[inspect.Parameter] = []
-    for parameter in own.values():
+    for parameter in parameters.values():
         merged += asked.values() if parameter.name == "asked" else [parameter]
     merged = [p.replace(kind=p.KEYWORD_ONLY) for p in merged]
     called.__signature__ = inspect.Signature(merged)  # type: ignore[attr-defined]

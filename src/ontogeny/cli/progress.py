@@ -31,8 +31,8 @@ class TrainingLines:
         self._last = step
         if step % max(1, steps // self._tenths) and step != steps:
             return
-        left = time_left(self._begin, max(step - self._from, 1), steps - self._from)
-        self._progress.note(f"training: step {step} of {steps}, loss {loss:.2f}, {left}")
+        remaining = time_left(self._begin, max(step - self._from, 1), steps - self._from)
+        self._progress.note(f"training: step {step} of {steps}, loss {loss:.2f}, {remaining}")
 
 
 def download_shown(trajectory: Trajectory, progress: Progress) -> int:
@@ -44,6 +44,6 @@ def download_shown(trajectory: Trajectory, progress: Progress) -> int:
     progress.note(f"{size_text(missing_bytes(trajectory))} to fetch in {len(sources)} revisions")
     begin, done = time.monotonic(), 0
     for done, step in enumerate(download(trajectory), start=1):
-        left = time_left(begin, done, len(sources))
-        progress.note(f"[{done}/{len(sources)}] {trajectory[step].label}, {left}")
+        remaining = time_left(begin, done, len(sources))
+        progress.note(f"[{done}/{len(sources)}] {trajectory[step].label}, {remaining}")
     return done

@@ -89,9 +89,9 @@ def _finish(folder: Path, workers: int, max_revisions: int | None, quiet: bool) 
     from .progress import progress_for
 
     study_file = study_file_of(folder)
-    chosen, progress = read_study(study_file), progress_for(quiet)
-    with executor_for(workers, None, chosen.device) as executor:
-        result = chosen.run(folder, executor, progress, max_revisions=max_revisions)
+    spec, progress = read_study(study_file), progress_for(quiet)
+    with executor_for(workers, None, spec.device) as executor:
+        result = spec.run(folder, executor, progress, max_revisions=max_revisions)
     activity.now("writing the page")
     page = open_study(folder).report(folder / "report.html")
     typer.echo(f"study file: {study_file}\npage: {page}")

@@ -30,23 +30,25 @@ def ability_words(runs: Sequence[Run]) -> list[str]:
 
 def _between(runs: Sequence[Run], courses: Sequence[dict[str, Ability]]) -> list[str]:
     """Say which groups the second run does surely better than the first, and which worse."""
-    held = {"right", "p_chance"}  # gaps have a ``right`` of their own
-    nodes = [name for name in runs[0].nodes if all(held <= {*r.nodes.get(name, ())} for r in runs)]
+    keys = {"right", "p_chance"}  # gaps have a ``right`` of their own
+    nodes = [name for name in runs[0].nodes if all(keys <= {*r.nodes.get(name, ())} for r in runs)]
     ends = [[run.nodes[name].isel(step=-1) for run in runs] for name in nodes]
     changes = [change for pair in ends for change in group_changes(*pair)]
     if not changes:
         return []
     one, two = (run.name for run in runs)
     over = f"corrected over {plural(len(changes), 'group')}"
-    said = [
+    sentences = [
         f"{two} {verb} {len(some):,} against {one}, {over}: {'; '.join(some[:_NAMED])}."
         for verb, some in (
-            ("gained", [_words(each, courses[1]) for each in changes if each.gained]),
-            ("lost", [_words(each, courses[0]) for each in changes if each.lost]),
+            ("gained", [_words(change, courses[1]) for change in changes if change.gained]),
+            ("lost", [_words(change, courses[0]) for change in changes if change.lost]),
         )
         if some
     ]
-    return said or [f"{two} is not shown to have gained or lost abilities against {one}, {over}."]
+    return sentences or [
+        f"{two} is not shown to have gained or lost abilities against {one}, {over}."
+    ]
 
 
 def _words(change: GroupChange, course: dict[str, Ability]) -> str:
@@ -77,6 +79,6 @@ def _order(names: Sequence[str], courses: Sequence[dict[str, Ability]]) -> list[
         first: [name for name in names if all(c[first].before(c[name]) for c in courses)]
         for first in names
     }
-    first, later = max(after.items(), key=lambda each: len(each[1]))
+    first, later = max(after.items(), key=lambda name: len(name[1]))
     where = f"In each of {len(courses)} runs"
     return [f"{where}, {_quoted([first])} left chance before {_quoted(later)}."] if later else []

@@ -112,9 +112,9 @@ def compare(
     nodes, notes = _nodes(opened, clock)
     notes += kernel_differences(opened)
     if not nodes:
-        held = "; ".join(f"{', '.join(run.nodes)} in {run.name!r}" for run in opened)
+        listed = "; ".join(f"{', '.join(run.nodes)} in {run.name!r}" for run in opened)
         reason = f" {' '.join(notes)}" if notes else ""
-        raise ArgumentError(f"the runs share no node: {held}.{reason}")
+        raise ArgumentError(f"the runs share no node: {listed}.{reason}")
     differences = [*marks, *notes]
     words = details(opened, nodes, differences)
     overview = runs_node(opened, nodes, clock, words)
@@ -188,8 +188,8 @@ def _nodes(runs: Sequence[Run], clock: Clock) -> tuple[dict[str, xr.Dataset], li
     for name in dict.fromkeys(name for run in runs for name in run.nodes):
         having = [run for run in runs if name in run.nodes]
         if len(having) < len(runs):
-            held = ", ".join(repr(run.name) for run in having)
-            notes[f"{name!r} is left out: only {held} of the runs measured it."] = None
+            names = ", ".join(repr(run.name) for run in having)
+            notes[f"{name!r} is left out: only {names} of the runs measured it."] = None
             continue
         if any(run.nodes[name].attrs.get("role") == "claims" for run in runs):
             continue
@@ -216,13 +216,13 @@ def _attached(
         data["marked"].attrs.update(long_name=marked_words(runs), controlled=controlled)
     stays = isinstance(clock, LossClock) and clock.node == name
     dimension = "step" if stays else clock.dimension
-    drawn = figures_of_runs(data, figures, clock, dimension)
+    run_figures = figures_of_runs(data, figures, clock, dimension)
     groups = groups_of(data)
     texts = [text for group in telling(groups) for text in sentences(group, clock.say)]
     of_runs = {
         run.name: json.loads(run.nodes[name].attrs.get("statements") or "[]") for run in runs
     }
-    data = attach(data, section, drawn, texts, role)
+    data = attach(data, section, run_figures, texts, role)
     if stays:
         data = extend(data, [_steps_at_loss()])
     mark = line(groups[0]) if len(groups) == 1 else f"{len(runs)} runs"

@@ -48,11 +48,11 @@ def kernel_differences(runs: Sequence[Run]) -> list[str]:
     That forbids no comparison: it changes last digits, and what is fitted by more.
     """
     provenance = [run.attribute("provenance", {}) for run in runs]
-    kernels = [each.get("kernels") if isinstance(each, Mapping) else None for each in provenance]
-    recorded = [each for each in kernels if each]
-    if all(each == recorded[0] for each in recorded):
+    kernels = [part.get("kernels") if isinstance(part, Mapping) else None for part in provenance]
+    recorded = [k for k in kernels if k]
+    if all(k == recorded[0] for k in recorded):
         return []
-    words = [", ".join(map(str, each.values())) if each else "not recorded" for each in kernels]
+    words = [", ".join(map(str, k.values())) if k else "not recorded" for k in kernels]
     what = _listed(runs, words)
     sentence = f"The runs were computed with different kernels: {what}. Numbers differ in their"
     return [f"{sentence} last digits for that reason, and fits of concepts may differ by more."]

@@ -35,13 +35,13 @@ def figures_of_runs(
     dimension
         Dimension of the curves of this node: ``step``, or that of the clock.
     """
-    drawn: list[Figure] = []
+    candidates: list[Figure] = []
     for figure in figures:
         for placed in _along(figure, dimension):
-            drawn += _of_runs(placed, data)
+            candidates += _of_runs(placed, data)
     if data.sizes.get("row", 0) > 1 and clock.dimension == "loss_level":
-        drawn.append(marks(data))
-    return [figure for figure in drawn if _fits(figure, data)]
+        candidates.append(marks(data))
+    return [figure for figure in candidates if _fits(figure, data)]
 
 
 def marks(data: xr.Dataset) -> Marks:

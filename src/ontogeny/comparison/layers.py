@@ -64,9 +64,9 @@ def _by_depth(names: Sequence[tuple[str, ...]]) -> LayerMatch | None:
         depths = (np.arange(count) + 0.5) / count
         kind = f" ({same[0][0]})" if len(kinds[0]) > 1 else ""
         labels += [f"{100 * depth:.0f} % of the depth{kind}" for depth in depths]
-        for chosen, (_, members) in zip(places, same, strict=True):
+        for indices, (_, members) in zip(places, same, strict=True):
             theirs = (np.arange(len(members)) + 0.5) / len(members)
-            chosen += [members[int(np.argmin(np.abs(theirs - depth)))] for depth in depths]
+            indices += [members[int(np.argmin(np.abs(theirs - depth)))] for depth in depths]
     counts = ", ".join(str(len(layers)) for layers in names)
     words = f"The runs have {counts} layers; those at the same relative depth are compared."
     return LayerMatch(tuple(labels), tuple(map(tuple, places)), words)

@@ -41,13 +41,13 @@ def node_of_runs(
         pieces = [with_layers(node, match, i) for i, node in enumerate(pieces)]
         words = match.words
     figures = _figures(pieces)
-    drawn = {str(n) for figure in figures for n in figure.variables() if n}
-    named = {run.name: _lean(node, drawn) for run, node in zip(runs, pieces, strict=True)}
-    rows = rows_of_runs(named, list(runs), clock)
+    variables = {str(n) for figure in figures for n in figure.variables() if n}
+    nodes = {run.name: _lean(node, variables) for run, node in zip(runs, pieces, strict=True)}
+    rows = rows_of_runs(nodes, list(runs), clock)
     stays = isinstance(clock, LossClock) and clock.node == name
     along = Clock() if stays else clock
     curves = {
-        run.name: along.place(named[run.name].drop_dims("row", errors="ignore"), run)
+        run.name: along.place(nodes[run.name].drop_dims("row", errors="ignore"), run)
         for run in runs
     }
     data = stack_runs(curves)
@@ -120,12 +120,12 @@ def _figures(nodes: Sequence[xr.Dataset]) -> list[Figure]:
     return list(figures.values())
 
 
-def _lean(node: xr.Dataset, drawn: set[str]) -> xr.Dataset:
+def _lean(node: xr.Dataset, variables: set[str]) -> xr.Dataset:
     """Return a node without single texts, refits and neurons, and without the status of cells."""
     dropped = [
         name
         for name, values in node.data_vars.items()
-        if name == "status" or (set(values.dims) & set(SINGLE) and str(name) not in drawn)
+        if name == "status" or (set(values.dims) & set(SINGLE) and str(name) not in variables)
     ]
     lean = node.drop_vars(dropped)
     used = {dim for values in lean.data_vars.values() for dim in values.dims}

@@ -51,11 +51,11 @@ def runs_node(
     ]
     rows = _rows(nodes)
     if rows is not None:
-        shown = _thinned(rows)
-        data = data.merge(shown.assign_coords(row=_unique(shown)))
+        thinned = _thinned(rows)
+        data = data.merge(thinned.assign_coords(row=_unique(thinned)))
         if isinstance(clock, LossClock):
             chart = marks(data)
-            if shown.sizes["row"] < rows.sizes["row"]:
+            if thinned.sizes["row"] < rows.sizes["row"]:
                 more = f"Of more than {MOST_ROWS} rows some layers are shown here;"
                 caption = f"{chart.caption} {more} the sections show all."
                 chart = dataclasses.replace(chart, caption=caption)

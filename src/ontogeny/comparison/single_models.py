@@ -34,11 +34,11 @@ def single_models(runs: Sequence[Run]) -> dict[str, Any] | None:
 
 def _facts(contents: Mapping[str, Content]) -> list[str]:
     """Return the sentence that each model has of each section but the loss, sections together."""
-    found: dict[str, list[str]] = {}
+    facts: dict[str, list[str]] = {}
     for name, content in contents.items():
         for title, text in best_sentences(content).items():
-            found.setdefault(title, []).append(f"{title}, {name}: {text}")
-    return list(chain.from_iterable(found.values()))
+            facts.setdefault(title, []).append(f"{title}, {name}: {text}")
+    return list(chain.from_iterable(facts.values()))
 
 
 def _better(runs: Sequence[Run]) -> str:

@@ -47,8 +47,8 @@ class Run:
     @cached_property
     def controlled(self) -> bool:
         """Whether control runs were studied beside it."""
-        found = any("p_control" in node for node in self.nodes.values())
-        return found or bool(self.attribute("controls", []))
+        has_control = any("p_control" in node for node in self.nodes.values())
+        return has_control or bool(self.attribute("controls", []))
 
     @cached_property
     def levels(self) -> Levels:

@@ -206,11 +206,11 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _check_start(self, W: Array, A: Tensor) -> Tensor:
         W = as_tensor(matrix("init_dictionary", W)).detach().to(A)
-        wanted = (A.shape[-1], self._check_n_concepts())
-        if tuple(W.shape) != wanted:
-            hint = " Give components_.T." if tuple(W.shape) == wanted[::-1] else ""
+        shape = (A.shape[-1], self._check_n_concepts())
+        if tuple(W.shape) != shape:
+            hint = " Give components_.T." if tuple(W.shape) == shape[::-1] else ""
             raise ArgumentError(
-                f"init_dictionary must have shape (m, r) = {wanted}; "
+                f"init_dictionary must have shape (m, r) = {shape}; "
                 f"its shape is {tuple(W.shape)}.{hint}"
             )
         return matrix("init_dictionary", W)  # again: a cast to the dtype of A may overflow

@@ -122,10 +122,10 @@ class ConvexNMF(Extractor):
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
         generator = self._generator()
         seed = int(torch.randint(2**31 - 1, (1,), generator=generator))
-        chosen, Z = torch.arange(len(A)), A
+        landmarks, Z = torch.arange(len(A)), A
         if self.landmarks is not None and self.landmarks < len(A):
-            chosen = torch.randperm(len(A), generator=generator)[: self.landmarks].sort().values
-            Z = A[chosen.to(A.device)]
+            landmarks = torch.randperm(len(A), generator=generator)[: self.landmarks].sort().values
+            Z = A[landmarks.to(A.device)]
         H = _start(Z, self.n_concepts, seed, start)
         rule = _accelerated if self.variant == "accelerated" else _multiplicative
         stalled = Stalled(-math.inf if self.tol is None else self.tol)
@@ -143,7 +143,7 @@ class ConvexNMF(Extractor):
         # W carries the scale of A under strict convexity, H then has none; else the other way.
         solution.state["coefficients"] = H
         solution.state["objective"] = objective
-        solution.state["landmarks"] = chosen.to(A.device)
+        solution.state["landmarks"] = landmarks.to(A.device)
         return solution
 
     def _normalised(self, U: Tensor, H: Tensor, Z: Tensor) -> tuple[Tensor, Tensor]:
@@ -258,14 +258,14 @@ def _pass_over_concepts(
     length2 = Z.square().sum(1).clamp(min=tiny)
     alone = H + ((C - G @ W) / curvature[:, None]) @ Z.mT / length2
     farthest = (alone.clamp_(min=0) - H).abs_() * length2.sqrt()
-    chosen = torch.topk(farthest, min(CHOSEN, len(Z)), dim=1, sorted=False).indices
-    rows, W = H.gather(1, chosen), W.clone()
-    for row, indices, w, g, c, own in zip(rows, chosen, W, G, C, curvature, strict=True):
+    farthest_rows = torch.topk(farthest, min(CHOSEN, len(Z)), dim=1, sorted=False).indices
+    rows, W = H.gather(1, farthest_rows), W.clone()
+    for row, indices, w, g, c, scale in zip(rows, farthest_rows, W, G, C, curvature, strict=True):
         samples = Z[indices]
-        change = _steps_of_row(row, samples @ samples.mT, samples @ (c - g @ W) / own)
+        change = _steps_of_row(row, samples @ samples.mT, samples @ (c - g @ W) / scale)
         row += change
         w += change @ samples
-    return H.scatter(1, chosen, rows), W
+    return H.scatter(1, farthest_rows, rows), W
 
 
 def _steps_of_row(h: Tensor, K: Tensor, slope: Tensor) -> Tensor:
@@ -313,11 +313,11 @@ def _multiplicative(A: Tensor, Z: Tensor, H: Tensor, options: ConvexNMF) -> Step
         plus = U.mT @ N
         minus = (plus - (U.mT @ A) @ Z.mT).clamp_(min=0)
         G = U.mT @ U
-        left = (H @ U) @ U.mT if printed else None
-        quadratic = H @ M if left is None else left @ M
-        cross = quadratic - ((H @ Z) @ Z.mT if left is None else (left @ Z) @ Z.mT)
+        residual = (H @ U) @ U.mT if printed else None
+        quadratic = H @ M if residual is None else residual @ M
+        cross = quadratic - ((H @ Z) @ Z.mT if residual is None else (residual @ Z) @ Z.mT)
         cross = cross.clamp_(min=0)
-        if left is None:
+        if residual is None:
             H = _scaled(H, plus + G @ cross, minus + G @ quadratic)
         else:
             H = _scaled(H, plus + cross, minus + quadratic)

@@ -100,9 +100,9 @@ def best_half_space(
     if r < 2 or not float(sigma[-1]) > 0:
         return None
     best = _best_direction(Y, V, _directions(Y, V, sigma, start), max_iter)
-    own = None if start is None else _space_of(A, start)
-    if own is not None and own.wrong() - own.energy() < best.wrong() - best.energy():
-        best = own
+    space = None if start is None else _space_of(A, start)
+    if space is not None and space.wrong() - space.energy() < best.wrong() - best.energy():
+        best = space
     # Where no code is on the wrong side the SVD is the optimum.
     return best if best.wrong() == 0 else _improved(A, best, max_iter, tol)
 
@@ -165,7 +165,7 @@ def _orthogonal(A: Tensor, V: Tensor, w: Tensor, tol: float) -> Iterator[tuple[T
     norm2 = precise(A.square().sum(1)).sum()
     noise = 4 * torch.finfo(A.dtype).eps * norm2
     best = torch.full_like(norm2, torch.inf)
-    kept = (A @ V, A @ w, V, w)
+    state = (A @ V, A @ w, V, w)
     while True:
         along, across = A @ w, A @ V
         u = along.clamp(min=0)
@@ -174,9 +174,9 @@ def _orthogonal(A: Tensor, V: Tensor, w: Tensor, tol: float) -> Iterator[tuple[T
         parts = (across.square().sum(0), -shared.square(), g.square())
         value = norm2 - sum(precise(x).sum() for x in parts)
         done = best - value <= torch.maximum(tol / 10 * value, noise)
-        kept = select(value <= best, (across, along, V, w), kept)
+        state = select(value <= best, (across, along, V, w), state)
         best = torch.minimum(best, value)
-        yield (*kept, done)
+        yield (*state, done)
         V = torch.linalg.qr(across.mT.matmul(A).mT - torch.outer(g, shared)).Q
         w = g - V @ (V.mT @ g)
         w = w - V @ (V.mT @ w)  # twice is enough
@@ -210,15 +210,15 @@ def _turn(Y: Tensor, z: Tensor, ridge: Tensor) -> Tensor:
     moment.diagonal().add_(ridge)
     aim, best = torch.linalg.solve_ex(moment, z).result, _wrong(Y, z)
     aim = aim / torch.linalg.vector_norm(aim)
-    found, lower = z, torch.zeros_like(best, dtype=torch.bool)
+    turned, lower = z, torch.zeros_like(best, dtype=torch.bool)
     for part in (1.0, 0.5, 0.25, 0.125):
         new = z + part * (aim - z)
         new = new / torch.linalg.vector_norm(new)
         first = (_wrong(Y, new) < best) & ~lower
         if known(first):
             return new
-        found, lower = torch.where(first, new, found), lower | first
-    return found
+        turned, lower = torch.where(first, new, turned), lower | first
+    return turned
 
 
 def _complement(z: Tensor) -> Tensor:

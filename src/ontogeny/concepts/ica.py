@@ -141,10 +141,10 @@ def decorrelate(Q: Tensor) -> Tensor:
     if float(values[0]) > SINGULAR[Q.dtype] * float(values[-1]):
         near = (vectors / values.sqrt()) @ (vectors.mT @ Q)
         for _ in range(POLISH):
-            left = -near @ near.mT
-            left.diagonal().add_(1)
-            near = near + 0.5 * left @ near
-            if float(left.abs().max()) < torch.finfo(Q.dtype).eps ** 0.5:
+            residual = -near @ near.mT
+            residual.diagonal().add_(1)
+            near = near + 0.5 * residual @ near
+            if float(residual.abs().max()) < torch.finfo(Q.dtype).eps ** 0.5:
                 return near
     u, _, vh = torch.linalg.svd(Q)
     return u @ vh

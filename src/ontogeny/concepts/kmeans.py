@@ -165,14 +165,14 @@ def _seeds(A: Tensor, r: int, generator: torch.Generator) -> Tensor:
     draws = precise(torch.rand(r, trials, generator=generator, dtype=torch.float64).to(A))
     first = _drawn(precise(torch.ones_like(A[:, 0])), draws[0, :1])
     seeds = [A[first]]
-    left = precise((A - seeds[0]).square().sum(1))
+    distance = precise((A - seeds[0]).square().sum(1))
     for draw in draws[1:]:
-        tried = A[_drawn(left, draw)]
+        tried = A[_drawn(distance, draw)]
         apart = torch.stack([precise((A - one).square().sum(1)) for one in tried])
-        after = torch.minimum(left, apart)
+        after = torch.minimum(distance, apart)
         best = after.sum(1).argmin(0, keepdim=True)
         seeds.append(tried[best])
-        left = after[best][0]
+        distance = after[best][0]
     return torch.cat(seeds)
 
 

@@ -69,8 +69,8 @@ def thin_svd(A: Tensor, r: int) -> tuple[Tensor, Tensor, Tensor]:
     if m <= n:
         V, exact = _leading_rows(A, k)
     else:
-        left, exact = _leading_rows(A.mT, k)
-        V, exact = torch.linalg.qr(A.mT @ left).Q, False
+        basis, exact = _leading_rows(A.mT, k)
+        V, exact = torch.linalg.qr(A.mT @ basis).Q, False
     Y = A @ V
     if exact:
         sigma = torch.linalg.vector_norm(Y, dim=0)
@@ -152,8 +152,8 @@ def least_squares(F: Tensor, B: Tensor, G: Tensor | None = None) -> Tensor:
         hidden = True
     if hidden:
         values, vectors = eigen(precise(F) @ precise(F).mT)
-    kept = values > VANISHED[B.dtype] * values[..., -1:]
-    inverse = torch.where(kept, 1 / torch.where(kept, values, 1.0), 0.0)[..., None, :]
+    mask = values > VANISHED[B.dtype] * values[..., -1:]
+    inverse = torch.where(mask, 1 / torch.where(mask, values, 1.0), 0.0)[..., None, :]
     return ((vectors * inverse) @ (vectors.mT @ B.to(vectors.dtype))).to(B.dtype)
 
 
@@ -163,8 +163,8 @@ def pseudo_inverse(G: Tensor, tolerance: float) -> Tensor:
     The tolerance is a part of the largest one.
     """
     values, vectors = eigen(G)
-    kept = values > tolerance * values[-1]
-    return (vectors * torch.where(kept, 1 / torch.where(kept, values, 1.0), 0.0)) @ vectors.mT
+    mask = values > tolerance * values[-1]
+    return (vectors * torch.where(mask, 1 / torch.where(mask, values, 1.0), 0.0)) @ vectors.mT
 
 
 def unit_rows(W: Tensor) -> Tensor:

@@ -205,8 +205,8 @@ def _along_path(
     curvature = (direction * product(G, direction)).sum(0)
     # Along concepts that cancel the curvature is rounding: a step by it could go anywhere.
     noise = 4 * torch.finfo(X.dtype).eps * G.diagonal().amax()
-    known = curvature > noise * direction.square().sum(0)
-    step = torch.where(known, (slope * direction).sum(0) / curvature.clamp(min=tiny), 0.0)
+    is_curved = curvature > noise * direction.square().sum(0)
+    step = torch.where(is_curved, (slope * direction).sum(0) / curvature.clamp(min=tiny), 0.0)
     shrinks = direction * X < 0
     limit = torch.where(shrinks, X.abs() / direction.abs().clamp(min=tiny), torch.inf).amin(0)
     step = torch.minimum(step.clamp(min=0), limit) * going

@@ -154,8 +154,8 @@ class SAE(Extractor):
         """Return unit dictionary columns (m, r): samples, or the given dictionary."""
         (n, m), r = X.shape, self.n_concepts
         noise = torch.randn(m, r, generator=generator, dtype=torch.float64).to(X)
-        chosen = torch.randperm(n, generator=generator)[torch.arange(r) % n].to(X.device)
-        W = X[chosen].mT + 0.1 * noise if start is None else start + 1e-6 * noise
+        rows = torch.randperm(n, generator=generator)[torch.arange(r) % n].to(X.device)
+        W = X[rows].mT + 0.1 * noise if start is None else start + 1e-6 * noise
         return W / torch.linalg.vector_norm(W, dim=0, keepdim=True)
 
     def _encode(self, A: Tensor, W: Tensor) -> Tensor:

@@ -126,9 +126,9 @@ class DictionaryLearning(_Penalised):
         """Return unit rows (r, m): samples drawn at random, repeated with noise if too few."""
         n, m = A.shape
         generator = self._generator()
-        chosen = torch.randperm(n, generator=generator).to(A.device)
+        order = torch.randperm(n, generator=generator).to(A.device)
         noise = torch.randn(self.n_concepts, m, generator=generator, dtype=torch.float64)
-        rows = A[chosen[torch.arange(self.n_concepts, device=A.device) % n]]
+        rows = A[order[torch.arange(self.n_concepts, device=A.device) % n]]
         size = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
         spread = torch.where(size > 0, 1e-3 * size, 1.0) / m**0.5
         return unit_rows(rows + spread * noise.to(A))

@@ -126,6 +126,6 @@ def _free_on(device: torch.device) -> int | None:
     if device.type == "cpu":
         return free_memory()
     if device.type == "cuda":
-        kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        return int(torch.cuda.mem_get_info(device)[0]) + kept
+        reserved = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return int(torch.cuda.mem_get_info(device)[0]) + reserved
     return None

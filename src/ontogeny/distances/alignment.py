@@ -109,16 +109,16 @@ def alignment_residual(W: Array, V: Array, under: str = "permutation") -> Any:
     """
     pair, argument = pair_of(W, V)
     if under == "rotation":  # has a form of its own that is exact near zero
-        left = procrustes_of(pair)
+        residual = procrustes_of(pair)
     else:
         aligned = Factors(
             align(pair.first.stack, pair.second.stack, under).aligned, pair.second.floor
         )
-        left = frobenius_of(Pair(pair.first, aligned))
+        residual = frobenius_of(Pair(pair.first, aligned))
     size = pair.xp.sqrt(pair.first.squares)
-    if bool(pair.xp.any((size == 0) & (left > 0))):
+    if bool(pair.xp.any((size == 0) & (residual > 0))):
         raise ArgumentError("W is zero: nothing of it could be left.")
-    return give(left / pair.xp.where(size > 0, size, pair.xp.ones_like(size)), argument)
+    return give(residual / pair.xp.where(size > 0, size, pair.xp.ones_like(size)), argument)
 
 
 def _permutation(pair: Pair) -> Array:
@@ -136,8 +136,8 @@ def _sign(pair: Pair) -> Array:
 
 
 def _signed_permutation(pair: Pair) -> Array:
-    chosen = permutations(assignments(pair.xp.abs(pair.inner)), pair.inner)
-    return chosen @ diagonal(_signs(pair.first.stack, pair.second.stack @ chosen))
+    permutation = permutations(assignments(pair.xp.abs(pair.inner)), pair.inner)
+    return permutation @ diagonal(_signs(pair.first.stack, pair.second.stack @ permutation))
 
 
 def _scaling(pair: Pair) -> Array:
@@ -148,8 +148,8 @@ def _scaled_permutation(pair: Pair) -> Array:
     # With its best scale, v_j explains ||w_i||^2 cos^2 of column w_i.
     xp = pair.xp
     lengths = xp.sum(pair.first.stack**2, axis=-2)
-    chosen = permutations(assignments(pair.cosines**2 * lengths[..., None]), lengths)
-    return chosen @ diagonal(_scales(pair.first.stack, pair.second.stack @ chosen))
+    permutation = permutations(assignments(pair.cosines**2 * lengths[..., None]), lengths)
+    return permutation @ diagonal(_scales(pair.first.stack, pair.second.stack @ permutation))
 
 
 def _rotation(pair: Pair) -> Array:
@@ -159,8 +159,8 @@ def _rotation(pair: Pair) -> Array:
 def _invertible(pair: Pair) -> Array:
     xp = pair.xp
     left, values, right = pair.second.svd
-    kept = pair.second.ranked(None)
-    inverse = xp.where(kept, 1.0 / xp.where(kept, values, xp.ones_like(values)), 0.0)
+    is_large = pair.second.ranked(None)
+    inverse = xp.where(is_large, 1.0 / xp.where(is_large, values, xp.ones_like(values)), 0.0)
     return right.mT @ (inverse[..., None] * (left.mT @ pair.first.stack))
 
 

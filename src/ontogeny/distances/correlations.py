@@ -62,8 +62,8 @@ def correlation(name: str, W: Array, V: Array | None = None, *, U: Array | None 
     """
     check_choice("name", name, CORRELATIONS)
     if (U is not None) != (name == "weighted"):
-        wanted = "needs the codes U of W" if U is None else "takes no U"
-        raise ArgumentError(f"correlation {name!r} {wanted}.")
+        need = "needs the codes U of W" if U is None else "takes no U"
+        raise ArgumentError(f"correlation {name!r} {need}.")
     if name == "internal":
         factors, argument = stacked("W", W)
         return give(internal_of(factors), argument)
@@ -104,12 +104,12 @@ def weighted_of(pair: Pair, weights: Array) -> Array:
 def internal_of(factors: Factors) -> Array:
     """Mean ``|cos|`` of every column with its match among the other columns of the same matrix."""
     xp = namespace(factors.stack)
-    own = cosines(factors.stack.mT @ factors.stack, factors, factors)
-    r = own.shape[-1]
+    similarity = cosines(factors.stack.mT @ factors.stack, factors, factors)
+    r = similarity.shape[-1]
     if r < 2:
         raise ArgumentError("'internal' matches each column to another one; W has only one.")
-    others = xp.where(xp.eye(r, dtype=xp.bool, device=own.device), -xp.inf, own)
-    return xp.mean(picked(own, assignments(others)), axis=-1)
+    others = xp.where(xp.eye(r, dtype=xp.bool, device=similarity.device), -xp.inf, similarity)
+    return xp.mean(picked(similarity, assignments(others)), axis=-1)
 
 
 def column_weights(U: Array, argument: Array) -> Array:

@@ -37,8 +37,8 @@ def polar_factor(M: Tensor) -> Tensor:
     >>> polar_factor(torch.tensor([[0.0, -2.0], [3.0, 0.0]])).abs().round().tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
-    found = by_inverses(M) if len(M) >= WIDE else None
-    return best_rotation(M[None])[0] if found is None else found
+    rotation = by_inverses(M) if len(M) >= WIDE else None
+    return best_rotation(M[None])[0] if rotation is None else rotation
 
 
 def by_inverses(M: Tensor) -> Tensor | None:
@@ -65,9 +65,9 @@ def _settled(X: Tensor, M: Tensor) -> Tensor | None:
     for _ in range(_LAST_STEPS):
         gram = X.mT @ X
         gram.diagonal().sub_(1)
-        left = float(gram.abs().max())
+        deviation = float(gram.abs().max())
         X = X - X @ gram.mul_(0.5)
-        if left < _SETTLED:
+        if deviation < _SETTLED:
             return X if _asymmetry(X, M) < _EXACT else None
     return None
 
@@ -92,8 +92,8 @@ def _largest(M: Tensor) -> float:
 def _directions(M: Tensor, count: int) -> Tensor:
     """Return the same random unit columns (m, count) at every call."""
     generator = torch.Generator().manual_seed(0)
-    drawn = torch.randn(M.shape[1], count, generator=generator, dtype=M.dtype).to(M.device)
-    return drawn / torch.linalg.vector_norm(drawn, dim=0)
+    directions = torch.randn(M.shape[1], count, generator=generator, dtype=M.dtype).to(M.device)
+    return directions / torch.linalg.vector_norm(directions, dim=0)
 
 
 _CHUNK_ROWS = 4096  # rows that are held in float64 at once

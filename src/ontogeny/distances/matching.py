@@ -22,7 +22,7 @@ def assignments(scores: Array) -> np.ndarray:
     return np.stack([linear_sum_assignment(s, maximize=True)[1] for s in to_numpy(scores)])
 
 
-def picked(scores: Array, chosen: np.ndarray) -> Array:
+def picked(scores: Array, columns: np.ndarray) -> Array:
     """Entry ``chosen[k, j]`` of row j of every score matrix, (k, r).
 
     Examples
@@ -31,11 +31,11 @@ def picked(scores: Array, chosen: np.ndarray) -> Array:
     array([[5., 2.]])
     """
     xp = namespace(scores)
-    index = xp.asarray(chosen, device=scores.device)
+    index = xp.asarray(columns, device=scores.device)
     return xp.take_along_axis(scores, index[..., None], axis=-1)[..., 0]
 
 
-def permutations(chosen: np.ndarray, like: Array) -> Array:
+def permutations(columns: np.ndarray, like: Array) -> Array:
     """Matrices P (k, r, r) such that column j of ``V @ P`` is column ``chosen[j]`` of V.
 
     Examples
@@ -44,7 +44,7 @@ def permutations(chosen: np.ndarray, like: Array) -> Array:
     array([[[0., 1.],
             [1., 0.]]])
     """
-    stack = np.swapaxes(np.eye(chosen.shape[-1])[chosen], -1, -2)
+    stack = np.swapaxes(np.eye(columns.shape[-1])[columns], -1, -2)
     if is_torch_array(like):
         return namespace(like).asarray(stack, dtype=like.dtype, device=like.device)
     return stack

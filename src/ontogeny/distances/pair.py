@@ -68,14 +68,14 @@ class Factors:
 
     def take(self, index: Any) -> Factors:
         """Return some members of the stack, with what is already computed of them."""
-        return self._each(lambda array: array[index])
+        return self._map(lambda array: array[index])
 
     def repeated(self, row: int, count: int) -> Factors:
         """Return one member `count` times, without copying it."""
         xp = namespace(self.stack)
-        return self._each(lambda array: xp.broadcast_to(array[row], (count, *array.shape[1:])))
+        return self._map(lambda array: xp.broadcast_to(array[row], (count, *array.shape[1:])))
 
-    def _each(self, change: Callable[[Array], Array]) -> Factors:
+    def _map(self, change: Callable[[Array], Array]) -> Factors:
         part = Factors(change(self.stack), self.floor)
         for name in ("squares", "lengths"):
             if name in self.__dict__:
@@ -311,9 +311,9 @@ def step_labels(steps: Sequence[int] | np.ndarray | None, count: int) -> np.ndar
     labels = np.arange(count) if steps is None else np.asarray(steps)
     if labels.shape != (count,):
         raise ArgumentError(f"steps must name the {count} steps; its shape is {labels.shape}.")
-    known, times = np.unique(labels, return_counts=True)
-    if len(known) < count:
-        twice, often = known[times > 1][0], times[times > 1][0]
+    distinct, times = np.unique(labels, return_counts=True)
+    if len(distinct) < count:
+        twice, often = distinct[times > 1][0], times[times > 1][0]
         raise ArgumentError(f"steps must differ; {twice} stands there {often} times.")
     if labels.dtype.kind in "iuf" and (at := np.flatnonzero(~(labels[1:] > labels[:-1]))).size:
         before, after = labels[at[0]], labels[at[0] + 1]

@@ -83,15 +83,15 @@ def compare(
     bound = bound_measures(options)
     pair, argument = pair_of(W, V)
     weights = None if U is None else column_weights(U, argument)
-    known: dict[str, Callable[[], Array]]
-    known = {name: partial(measure, pair) for name, measure in bound.items()}
-    known |= correlations_of(pair, weights)
-    wanted = tuple(known) if measures is None else measures
-    for name in wanted:
+    by_name: dict[str, Callable[[], Array]]
+    by_name = {name: partial(measure, pair) for name, measure in bound.items()}
+    by_name |= correlations_of(pair, weights)
+    names = tuple(by_name) if measures is None else measures
+    for name in names:
         if name == "weighted" and U is None:
             raise ArgumentError("measures: 'weighted' needs the codes U of W.")
-        check_choice("a name in measures", name, known)
-    return {name: give(known[name](), argument) for name in wanted}
+        check_choice("a name in measures", name, by_name)
+    return {name: give(by_name[name](), argument) for name in names}
 
 
 def bound_measures(options: Options | None) -> dict[str, Callable[..., Array]]:
@@ -172,7 +172,7 @@ def pairwise(
         if value is not None and value < 1:
             raise ArgumentError(f"{name} must be at least 1; got {value}.")
     labels = step_labels(steps, count)
-    names = _chosen(measures, with_codes=U is not None, r=r)
+    names = _measures(measures, with_codes=U is not None, r=r)
     weights = None if U is None else column_weights(U, argument)
     factors.prepare(svd=any(name in MEASURES for name in names))
     values = np.empty((len(names), len(factors.stack), count))
@@ -224,7 +224,7 @@ def _blocks(rows: int, count: int, size: int) -> Iterator[tuple[int, range]]:
             yield row, range(start, min(start + size, end))
 
 
-def _chosen(measures: Sequence[str] | None, *, with_codes: bool, r: int) -> list[str]:
+def _measures(measures: Sequence[str] | None, *, with_codes: bool, r: int) -> list[str]:
     possible = [n for n in CORRELATIONS if n != "internal" or r > 1]
     possible = [*MEASURES, *(n for n in possible if n != "weighted" or with_codes)]
     if measures is None:

@@ -158,10 +158,10 @@ def development(
     Examples
     --------
     >>> steps = np.array([0, 1, 2, 4, 8, 16, 32, 64, 128, 256])
-    >>> found = development(steps, 8.0 - 4.0 * steps / (steps + 16), floor=0.1)
-    >>> bool(found.changed), round(float(found.half_step), 1), float(found.settled_step)
+    >>> curve = development(steps, 8.0 - 4.0 * steps / (steps + 16), floor=0.1)
+    >>> bool(curve.changed), round(float(curve.half_step), 1), float(curve.settled_step)
     (True, 14.2, nan)
-    >>> float(found.half_step_low), float(found.half_step_high)
+    >>> float(curve.half_step_low), float(curve.half_step_high)
     (8.0, 16.0)
     """
     steps = checked_steps(steps)
@@ -169,10 +169,10 @@ def development(
     if n_tests is not None:
         check_whole("n_tests", n_tests)
     rows = series.reshape(-1, len(steps))
-    given = {"floor": floor, "floor_to_last": floor if floor_to_last is None else floor_to_last}
+    by_name = {"floor": floor, "floor_to_last": floor if floor_to_last is None else floor_to_last}
     noise, late = (
-        floors(each, scale, series, may_be_unknown=True, name=name).reshape(rows.shape)
-        for name, each in given.items()
+        floors(value, scale, series, may_be_unknown=True, name=name).reshape(rows.shape)
+        for name, value in by_name.items()
     )
     first, last, at_last = _ends(rows)
     change = last - first
@@ -186,7 +186,7 @@ def development(
     p_value = holm(p_uncorrected)
     only_memory = (p_value > level) & (holm(np.maximum(in_order, alone)) <= level)
     final_noise = np.take_along_axis(noise, at_last[:, None], axis=1)[:, 0]
-    known = np.isfinite(final_noise)
+    is_finite = np.isfinite(final_noise)
     moved = np.abs(change) > final_noise
     possible = smallest_p(
         np.count_nonzero(~np.isnan(rows), axis=1), draws_for(page, n_draws, level)
@@ -214,9 +214,9 @@ def development(
         changed=(moved & (np.nan_to_num(p_value, nan=1.0) <= level)).reshape(batch),
         only_memory=only_memory.reshape(batch),
         judgeable=(
-            known & (np.nan_to_num(possible, nan=1.0) * tests <= level) & ~only_memory
+            is_finite & (np.nan_to_num(possible, nan=1.0) * tests <= level) & ~only_memory
         ).reshape(batch),
-        noise_known=known.reshape(batch),
+        noise_known=is_finite.reshape(batch),
     )
 
 

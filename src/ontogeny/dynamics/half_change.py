@@ -116,11 +116,11 @@ def half_change_interval(
     steps, values = steps[usable], values[usable]
     noise = np.minimum(noise, FLOOR_LIMIT * abs(values[-1] - values[0])) / (Z * np.sqrt(2.0))
     noise = np.concatenate([[np.median(noise)], noise])
-    drawn = _progress(values + noise * rng.standard_normal((n_draws, len(values))))
+    progress = _progress(values + noise * rng.standard_normal((n_draws, len(values))))
     track = _progress(values[None])
     low, high = _brackets(steps, track[0])
-    first = np.quantile(_crossings(steps, drawn), 0.025)
-    final = np.quantile(_crossings(steps, drawn, last=True), 0.975)
+    first = np.quantile(_crossings(steps, progress), 0.025)
+    final = np.quantile(_crossings(steps, progress, last=True), 0.975)
     return min(float(first), low), max(float(final), high)
 
 

@@ -51,7 +51,7 @@ def plain_models(steps: np.ndarray, usable: np.ndarray) -> list[NullModel]:
         (T,) bool: steps that are judged.
     """
     return [
-        NullModel(np.ones(len(rest := times[usable])), _kept(rest[:, None] - rest, rate))
+        NullModel(np.ones(len(rest := times[usable])), _memory(rest[:, None] - rest, rate))
         for times, rates in _clocks(steps, usable, towards=False)
         for rate in rates
     ]
@@ -97,12 +97,12 @@ def fitted_models(
     steps, usable, reference, similar
         As for `reference_models`.
     """
-    found = []
+    models = []
     for times, rates in _clocks(steps, usable, towards=True):
         finite = [rate for rate in rates if np.isfinite(rate)]
         for power in (1, 2) if similar else (1,):
-            found.append(_most_likely(row, times[usable], times[reference], finite, power))
-    return found
+            models.append(_most_likely(row, times[usable], times[reference], finite, power))
+    return models
 
 
 def _most_likely(
@@ -162,7 +162,7 @@ def _clocks(
         yield steps, [float(1 / t) for t in (*gaps.min() * 2**doublings, longest)]
 
 
-def _kept(apart: np.ndarray, rate: float) -> np.ndarray:
+def _memory(apart: np.ndarray, rate: float) -> np.ndarray:
     """Return the correlation of noise that far apart."""
     return np.where(apart == 0, 1.0, 0.0) if np.isinf(rate) else np.exp(-rate * np.abs(apart))
 
@@ -174,8 +174,8 @@ def _towards(times: np.ndarray, reference: float, rate: float, fresh: float) -> 
     squared correlation of the differences' coordinates.
     """
     same = np.eye(len(times))
-    kept = (1 - fresh) * _kept(times[:, None] - times, rate) + fresh * same
-    near = (1 - fresh) * _kept(times - reference, rate)
-    covariance = (kept - near[:, None] - near + 1) / 2
+    correlation = (1 - fresh) * _memory(times[:, None] - times, rate) + fresh * same
+    near = (1 - fresh) * _memory(times - reference, rate)
+    covariance = (correlation - near[:, None] - near + 1) / 2
     size = np.sqrt(np.diag(covariance))
     return NullModel(size, (covariance / np.outer(size, size)) ** 2)

@@ -29,10 +29,10 @@ def false_discovery(p_values: ArrayLike) -> np.ndarray:
     """
     from scipy.stats import false_discovery_control  # takes a while to import
 
-    given = _checked(p_values)
-    corrected, known = np.full(given.shape, np.nan), np.isfinite(given)
-    if known.any():
-        corrected[known] = false_discovery_control(given[known])
+    values = _checked(p_values)
+    corrected, is_finite = np.full(values.shape, np.nan), np.isfinite(values)
+    if is_finite.any():
+        corrected[is_finite] = false_discovery_control(values[is_finite])
     return corrected
 
 
@@ -63,20 +63,20 @@ def holm(p_values: ArrayLike) -> np.ndarray:
     >>> holm([0.01, 0.04, np.nan, 0.03])
     array([0.03, 0.06,  nan, 0.06])
     """
-    given = _checked(p_values)
-    flat = given.ravel()
+    values = _checked(p_values)
+    flat = values.ravel()
     corrected = np.full(flat.shape, np.nan)
     order = np.argsort(flat)[: np.count_nonzero(~np.isnan(flat))]
     factors = np.arange(len(order), 0, -1)
     corrected[order] = np.minimum(np.maximum.accumulate(flat[order] * factors), 1.0)
-    return corrected.reshape(given.shape)
+    return corrected.reshape(values.shape)
 
 
 def _checked(p_values: ArrayLike) -> np.ndarray:
-    given = numbers("p_values", p_values)
-    if np.any((given < 0) | (given > 1)):
+    values = numbers("p_values", p_values)
+    if np.any((values < 0) | (values > 1)):
         raise ArgumentError(
-            f"p_values must lie between 0 and 1 or be NaN; they span {np.nanmin(given)} to "
-            f"{np.nanmax(given)}."
+            f"p_values must lie between 0 and 1 or be NaN; they span {np.nanmin(values)} to "
+            f"{np.nanmax(values)}."
         )
-    return given
+    return values

@@ -91,14 +91,14 @@ def step_order_test(
     rows = series.reshape(-1, series.shape[-1])
     counts = np.count_nonzero(~np.isnan(rows), axis=1)
     p_values = np.full(len(rows), np.nan)
-    own = int(np.sum(counts >= FEWEST_STEPS))
-    tests = own if n_tests is None else check_whole("n_tests", n_tests)
+    testable = int(np.sum(counts >= FEWEST_STEPS))
+    tests = testable if n_tests is None else check_whole("n_tests", n_tests)
     needed = draws_for(tests, n_draws, level)
     for count in np.unique(counts[counts >= FEWEST_STEPS]):
-        chosen = np.flatnonzero(counts == count)
-        kept = rows[chosen]
-        kept = kept[~np.isnan(kept)].reshape(len(chosen), count)
-        p_values[chosen] = _p_values(kept, n_draws, needed, level, random_state)
+        same_count = np.flatnonzero(counts == count)
+        group = rows[same_count]
+        group = group[~np.isnan(group)].reshape(len(same_count), count)
+        p_values[same_count] = _p_values(group, n_draws, needed, level, random_state)
     return p_values.reshape(series.shape[:-1])
 
 
@@ -136,8 +136,8 @@ def smallest_p(n_usable: ArrayLike, n_orders: int | None = None) -> np.ndarray:
     counts = numbers("n_usable", n_usable)
     if np.any(counts < 0):
         raise ArgumentError(f"n_usable must not be negative; its minimum is {counts.min()}.")
-    drawn = 0.0 if n_orders is None else 1 / (1 + check_whole("n_orders", n_orders))
-    smallest = np.where(counts < FEWEST_STEPS, np.nan, drawn)
+    smallest_of_draws = 0.0 if n_orders is None else 1 / (1 + check_whole("n_orders", n_orders))
+    smallest = np.where(counts < FEWEST_STEPS, np.nan, smallest_of_draws)
     for count in range(FEWEST_STEPS, LARGEST_ENUMERATED + 1):
         smallest = np.where(counts == count, 2 / math.factorial(count), smallest)
     return smallest
@@ -162,14 +162,14 @@ def _p_values(
         return _as_smooth(iter([orders]), differences, observed) / len(orders)
     rng = np.random.default_rng(random_state)
     smooth = 1 + _as_smooth(_random_orders(rng, n_draws, count), differences, observed)
-    drawn = np.full(len(rows), 1 + n_draws)
+    counts = np.full(len(rows), 1 + n_draws)
     # A series that fails uncorrected cannot pass corrected: more draws go to the others only.
-    promising = np.flatnonzero(smooth <= level * drawn)
+    promising = np.flatnonzero(smooth <= level * counts)
     if needed > n_draws and len(promising):
         more = _random_orders(rng, needed - n_draws, count)
         smooth[promising] += _as_smooth(more, differences[:, promising], observed[promising])
-        drawn[promising] = 1 + needed
-    return smooth / drawn
+        counts[promising] = 1 + needed
+    return smooth / counts
 
 
 def _as_smooth(

@@ -47,13 +47,13 @@ def _sizes(name: str, value: ArrayLike, may_be_unknown: bool = False) -> np.ndar
     return sizes
 
 
-def _broadcast(name: str, given: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def _broadcast(name: str, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     try:
-        return np.broadcast_to(given, shape)
+        return np.broadcast_to(values, shape)
     except ValueError:
         raise ArgumentError(
             f"{name} must be one number, or one for each series {shape}"
-            f"{' or each value' if name != 'scale' else ''}; its shape is {given.shape}."
+            f"{' or each value' if name != 'scale' else ''}; its shape is {values.shape}."
         ) from None
 
 

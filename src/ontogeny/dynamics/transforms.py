@@ -79,15 +79,15 @@ class Transform:
         it, ``outside`` what lies outside the reference concepts' span. All 0 without a change.
         """
         whole, turned = self.identity.dictionary**2, self.orthogonal.dictionary**2
-        left = self.general.dictionary**2
+        residual = self.general.dictionary**2
         if whole == 0:
             return dict.fromkeys(("rotation", "deformation", "outside"), 0.0)
         turned = min(turned, whole)
-        left = min(left, turned)
+        residual = min(residual, turned)
         return {
             "rotation": (whole - turned) / whole,
-            "deformation": (turned - left) / whole,
-            "outside": left / whole,
+            "deformation": (turned - residual) / whole,
+            "outside": residual / whole,
         }
 
 
@@ -130,46 +130,46 @@ def transform(
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> W, U, T = rng.normal(size=(20, 3)), rng.normal(size=(50, 3)), rng.normal(size=(3, 3))
-    >>> found = transform(W @ T, U @ np.linalg.inv(T).T, W, U)
-    >>> bool(np.allclose(found.matrix, T)), bool(found.error < 1e-9), bool(found.identity.codes > 1)
+    >>> fit = transform(W @ T, U @ np.linalg.inv(T).T, W, U)
+    >>> bool(np.allclose(fit.matrix, T)), bool(fit.error < 1e-9), bool(fit.identity.codes > 1)
     (True, True, True)
     """
     if not max_condition >= 1:
         raise ArgumentError(f"max_condition must be at least 1; got {max_condition!r}.")
-    W, given = _one("W_t", W_t)
+    W, matrix = _one("W_t", W_t)
     V, _ = _one("W_ref", W_ref)
     U, _ = _one("U_t", U_t)
     B, _ = _one("U_ref", U_ref)
     _check_shapes(W, U, V, B)
     xp = namespace(W, U, V, B)
-    eps = float(xp.finfo(given.dtype).eps)
+    eps = float(xp.finfo(matrix.dtype).eps)
     T = _least_squares(V, W, eps)
     left, values, right = xp.linalg.svd(T, full_matrices=False)
     largest = float(values[0])
-    kept = (values > largest / max_condition) & (values > 0)
-    inverse_transposed = (left * xp.where(kept, 1.0 / xp.where(kept, values, 1.0), 0.0)) @ right
+    mask = (values > largest / max_condition) & (values > 0)
+    inverse_transposed = (left * xp.where(mask, 1.0 / xp.where(mask, values, 1.0), 0.0)) @ right
     Q = best_rotation((W.mT @ V)[None].mT)[0]
     smallest = max(float(values[-1]), largest * float(xp.finfo(W.dtype).eps))
     norm = xp.linalg.matrix_norm
     return Transform(
-        matrix=as_given(T, given),
-        log_det=float(xp.sum(xp.log(values[kept]))),
+        matrix=as_given(T, matrix),
+        log_det=float(xp.sum(xp.log(values[mask]))),
         condition=largest / smallest if smallest > 0 else 1.0 / float(xp.finfo(W.dtype).eps),
-        rank=int(xp.sum(xp.astype(kept, xp.int64))),
+        rank=int(xp.sum(xp.astype(mask, xp.int64))),
         general=TransformError(float(norm(W - V @ T)), float(norm(U - B @ inverse_transposed))),
         orthogonal=TransformError(float(norm(W - V @ Q)), float(norm(U - B @ Q))),
         identity=TransformError(float(norm(W - V)), float(norm(U - B))),
-        rotation=as_given(Q, given),
+        rotation=as_given(Q, matrix),
         dictionary_norm=float(norm(W)),
         codes_norm=float(norm(U)),
     )
 
 
 def _one(name: str, value: Array) -> tuple[Array, Array]:
-    stack, given = double(name, value)
-    if given.ndim != 2:
-        raise ArgumentError(f"{name} must have 2 dimensions; its shape is {tuple(given.shape)}.")
-    return stack[0], given
+    stack, matrix = double(name, value)
+    if matrix.ndim != 2:
+        raise ArgumentError(f"{name} must have 2 dimensions; its shape is {tuple(matrix.shape)}.")
+    return stack[0], matrix
 
 
 def _check_shapes(W: Array, U: Array, V: Array, B: Array) -> None:
@@ -187,6 +187,6 @@ def _least_squares(V: Array, W: Array, eps: float) -> Array:
     """Return the T of least norm that minimises ``|W - V T|_F``; rounding is no direction."""
     xp = namespace(V)
     left, values, right = xp.linalg.svd(V, full_matrices=False)
-    kept = values > eps * max(V.shape) ** 0.5 * xp.linalg.matrix_norm(V)
-    inverse = xp.where(kept, 1.0 / xp.where(kept, values, 1.0), 0.0)
+    mask = values > eps * max(V.shape) ** 0.5 * xp.linalg.matrix_norm(V)
+    inverse = xp.where(mask, 1.0 / xp.where(mask, values, 1.0), 0.0)
     return right.mT @ (inverse[:, None] * (left.mT @ W))

@@ -92,18 +92,18 @@ def trend_p_values(
     alone, both = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
     alike = np.column_stack([usable, at != 0])
     for kind in np.unique(alike[usable.sum(axis=1) >= FEWEST_STEPS], axis=0):
-        chosen = np.flatnonzero((alike == kind).all(axis=1))
+        group = np.flatnonzero((alike == kind).all(axis=1))
         mask, similar = kind[:-1], bool(kind[-1])
-        moved = rows[np.ix_(chosen, mask)] - at[chosen, None]
+        moved = rows[np.ix_(group, mask)] - at[group, None]
         families = _shapes(int(mask.sum()))
-        alone[chosen] = found = _largest(moved, plain_models(steps, mask), families)
+        alone[group] = largest = _largest(moved, plain_models(steps, mask), families)
         if reference_index is not None:
             near = reference_models(steps, mask, reference_index, similar)
-            found = np.maximum(found, _largest(moved, near, families))
-            for i in np.flatnonzero(found <= PROMISING):
+            largest = np.maximum(largest, _largest(moved, near, families))
+            for i in np.flatnonzero(largest <= PROMISING):
                 fitted = fitted_models(moved[i], steps, mask, reference_index, similar)
-                found[i] = max(found[i], *_largest(moved[[i]], fitted, families))
-        both[chosen] = found
+                largest[i] = max(largest[i], *_largest(moved[[i]], fitted, families))
+        both[group] = largest
     return alone.reshape(series.shape[:-1]), both.reshape(series.shape[:-1])
 
 
@@ -114,9 +114,9 @@ def _at_reference(values: ArrayLike, rows: np.ndarray, reference: int | None) ->
     """
     if reference is None:
         return np.zeros(len(rows))
-    given = np.nan_to_num(np.asarray(values, dtype=np.float64).reshape(rows.shape))
-    there = given[:, reference]
-    return np.where(np.abs(there) >= np.max(np.abs(given), axis=1) / 2, there, 0.0)
+    matrix = np.nan_to_num(np.asarray(values, dtype=np.float64).reshape(rows.shape))
+    there = matrix[:, reference]
+    return np.where(np.abs(there) >= np.max(np.abs(matrix), axis=1) / 2, there, 0.0)
 
 
 def _largest(
@@ -146,8 +146,8 @@ def _p_values(rows: np.ndarray, model: NullModel, families: tuple[np.ndarray, ..
         white = whitening[:band]
         level = white @ model.size
         level /= np.linalg.norm(level)
-        found = _explained(_without(level, white @ rows.T), level, white, families)
-        best = np.minimum(best, len(bands) * found)
+        explained = _explained(_without(level, white @ rows.T), level, white, families)
+        best = np.minimum(best, len(bands) * explained)
     return best
 
 
@@ -167,10 +167,10 @@ def _explained(
         seen = white @ shapes.T
         rest = _without(level, seen)
         length = np.linalg.norm(rest, axis=0)
-        kept = length > 1e-6 * np.linalg.norm(seen, axis=0)
-        share = np.max(((rest[:, kept] / length[kept]).T @ y) ** 2, axis=0) / energy
+        has_rest = length > 1e-6 * np.linalg.norm(seen, axis=0)
+        share = np.max(((rest[:, has_rest] / length[has_rest]).T @ y) ** 2, axis=0) / energy
         p = betainc((free - 1) / 2, 0.5, np.clip(1 - share, 0, 1))
-        best = np.minimum(best, tests * np.sum(kept) * p)
+        best = np.minimum(best, tests * np.sum(has_rest) * p)
     for degree in degrees:
         basis, _ = np.linalg.qr(_without(level, white @ polynomials[:degree].T))
         share = np.sum((basis.T @ y) ** 2, axis=0) / energy

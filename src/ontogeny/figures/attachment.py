@@ -68,8 +68,8 @@ def extend(
     """
     for figure in figures:
         figure.check(dataset)
-    known = {name: json.loads(dataset.attrs[name]) for name in ("figures", "statements")}
+    lists = {name: json.loads(dataset.attrs[name]) for name in ("figures", "statements")}
     return dataset.assign_attrs(
-        figures=json.dumps([*known["figures"], *(f.to_dict() for f in figures)]),
-        statements=json.dumps([*known["statements"], *statements]),
+        figures=json.dumps([*lists["figures"], *(f.to_dict() for f in figures)]),
+        statements=json.dumps([*lists["statements"], *statements]),
     )

@@ -76,12 +76,12 @@ class Figure:
             raise ArgumentError(
                 f"This version draws {', '.join(sorted(kinds))}; the figure's kind is {kind!r}."
             )
-        chosen = kinds[kind]
+        cls = kinds[kind]
         lists = {
             name: [_build(part, item) for item in data.get(name) or ()]
-            for name, part in chosen.parts.items()
+            for name, part in cls.parts.items()
         }
-        return _build(chosen, {**data, **lists})
+        return _build(cls, {**data, **lists})
 
     def check(self, dataset: xr.Dataset) -> None:
         """Check that a dataset has what the figure names.
@@ -91,12 +91,12 @@ class Figure:
         ArgumentError
             If it lacks a variable or a dimension, or one does not fit the figure.
         """
-        known = set(dataset.variables) | set(dataset.dims)
-        missing = [name for name in self.names() if name is not None and name not in known]
+        names = set(dataset.variables) | set(dataset.dims)
+        missing = [name for name in self.names() if name is not None and name not in names]
         if missing:
             raise ArgumentError(
                 f"figure {self.id!r} names {missing} which the dataset does not have; "
-                f"it has {sorted(map(str, known))}."
+                f"it has {sorted(map(str, names))}."
             )
 
     def variables(self) -> Iterator[str | None]:
@@ -120,11 +120,11 @@ class Figure:
 
 def _build(kind: type, data: Mapping[str, Any]) -> Any:
     """Return a dataclass from those of `data` that are its fields; JSON's lists become tuples."""
-    known = {each.name: data[each.name] for each in fields(kind) if each.name in data}
-    for each in fields(kind):
-        if each.name not in known and each.default is each.default_factory is MISSING:
-            raise ArgumentError(f"Its specification lacks {each.name!r}.")
-    return kind(**{n: tuple(v) if isinstance(v, list) else v for n, v in known.items()})
+    values = {part.name: data[part.name] for part in fields(kind) if part.name in data}
+    for part in fields(kind):
+        if part.name not in values and part.default is part.default_factory is MISSING:
+            raise ArgumentError(f"Its specification lacks {part.name!r}.")
+    return kind(**{n: tuple(v) if isinstance(v, list) else v for n, v in values.items()})
 
 
 @dataclass(frozen=True)

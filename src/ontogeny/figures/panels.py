@@ -98,13 +98,13 @@ class Curves(Figure):
     def variables(self) -> Iterator[str | None]:
         """Give every variable that the figure draws."""
         yield from super().variables()
-        for each in self.boundaries:
-            yield from each.variables
+        for boundary in self.boundaries:
+            yield from boundary.variables
 
     def in_steps(self) -> Iterator[str]:
         """Give the boundaries and the ends of their intervals."""
-        for each in self.boundaries:
-            yield from (name for name in (each.step, each.low, each.high) if name)
+        for boundary in self.boundaries:
+            yield from (name for name in (boundary.step, boundary.low, boundary.high) if name)
 
 
 @dataclass(frozen=True)

@@ -94,13 +94,13 @@ class Table(Figure):
     parts: ClassVar = {"columns": Column, "pairs": Pair, "footer": Footer}
 
     def __post_init__(self) -> None:
-        known = [column.value for column in self.columns]
-        if not known:
+        columns = [column.value for column in self.columns]
+        if not columns:
             raise ArgumentError(f"columns of the table {self.id!r} must not be empty.")
-        named = [name for pair in self.pairs for name in (pair.first, pair.second)]
-        named += [name for line in self.footer for name in line.cells]
-        for name in named:
-            check_choice(f"a column of a pair or footer of the table {self.id!r}", name, known)
+        names = [name for pair in self.pairs for name in (pair.first, pair.second)]
+        names += [name for line in self.footer for name in line.cells]
+        for name in names:
+            check_choice(f"a column of a pair or footer of the table {self.id!r}", name, columns)
 
     def check(self, dataset: xr.Dataset) -> None:
         """Check names, and refuse dimensions that are neither of the rows nor selected."""
@@ -110,8 +110,8 @@ class Table(Figure):
         for name in self.names():
             if name not in dataset.variables or name in dataset.dims:
                 continue
-            shown = set(self.select) | (set() if name in under else rows)
-            extra = [str(d) for d in dataset[name].dims if d not in shown]
+            dims = set(self.select) | (set() if name in under else rows)
+            extra = [str(d) for d in dataset[name].dims if d not in dims]
             if extra:
                 raise ArgumentError(
                     f"{name!r} in the table {self.id!r} has dimensions {extra} that the table does "

@@ -59,8 +59,8 @@ def components_holding(variance: float, values: np.ndarray) -> np.ndarray:
     if not 0 < variance <= 1:
         raise ArgumentError(f"variance must lie in (0, 1]; got {variance}.")
     total = values.sum(axis=-1, keepdims=True)
-    held = np.cumsum(values, axis=-1)
-    short = (held < (variance - ROUNDING) * total).sum(axis=-1)
+    energy = np.cumsum(values, axis=-1)
+    short = (energy < (variance - ROUNDING) * total).sum(axis=-1)
     return np.where(total[..., 0] > 0, short + 1, 0)
 
 
@@ -174,8 +174,8 @@ def gaussian_matrix_rank(rows: int, columns: int, variance: float = 0.9) -> floa
     s = low + (high - low) * np.sin(angle) ** 2
     weight = (np.sin(angle) * np.cos(angle)) ** 2 / s
     energy = np.cumsum((weight * s)[::-1]) / np.sum(weight * s)
-    held = int(np.searchsorted(energy, variance - 1e-12)) + 1
-    return float(small * weight[::-1][:held].sum() / weight.sum())
+    rank = int(np.searchsorted(energy, variance - 1e-12)) + 1
+    return float(small * weight[::-1][:rank].sum() / weight.sum())
 
 
 def _singular_values(A: Array | None, spectrum: Array | None) -> np.ndarray:

@@ -42,8 +42,8 @@ class Described(Sampled):
     def _repr_html_(self) -> str:
         counts = {name: f"{count:,}" for name, count in self.counts.items() if count}
         table = html_table(tuple(counts), [tuple(counts.values())])
-        said = f"{self.source or 'inputs'}, fingerprint {self._fingerprint[:8]}"
-        return html_block(f"{len(self):,} texts", said, table)
+        caption = f"{self.source or 'inputs'}, fingerprint {self._fingerprint[:8]}"
+        return html_block(f"{len(self):,} texts", caption, table)
 
     @cached_property
     def groups(self) -> np.ndarray:
@@ -62,10 +62,10 @@ class Described(Sampled):
         >>> Inputs.from_tokens([[1], [2], [3]], documents=["a", "b", "a"]).groups.tolist()
         [0, 1, 0]
         """
-        named = [] if self.documents is None else [self.documents.tolist()]
-        found = joined([self._first_of_repeats.tolist(), *named], len(self))
-        found.flags.writeable = False
-        return found
+        document_lists = [] if self.documents is None else [self.documents.tolist()]
+        numbers = joined([self._first_of_repeats.tolist(), *document_lists], len(self))
+        numbers.flags.writeable = False
+        return numbers
 
     @cached_property
     def _first_of_repeats(self) -> np.ndarray:
@@ -124,28 +124,28 @@ class Described(Sampled):
         >>> Inputs.from_tokens([[1, 2, 3], [4, 5]]).warnings[0][:12]
         'only 2 texts'
         """
-        found = []
+        sentences = []
         if len(self) < FEWEST:
-            found.append(
+            sentences.append(
                 f"only {len(self)} text{'s' * (len(self) != 1)}: noise is measured over texts, so "
                 f"hardly any change can be told from it; {FEWEST} are the least, 200 are better"
             )
         marks = np.where(self.mask & self.special, self.ids, -1)
         begins = [row[i : i + 2] for row, i in zip(marks, self.mask.argmax(axis=1), strict=True)]
         if twice := sum(len(b) == 2 and b[0] == b[1] != -1 for b in begins):
-            found.append(
+            sentences.append(
                 f"{twice} texts begin with the same special token twice: is one of them written in "
                 "the texts, as by a chat template, and added by the tokenizer again?"
             )
         read = int(self.mask.sum())
         if self.cut_tokens > read:
             share = self.cut_tokens / (self.cut_tokens + read)
-            found.append(
+            sentences.append(
                 f"{share:.0%} of the tokens are cut off, as texts end at "
                 f"{int(self.lengths.max())}, and nothing is said of them; a larger max_length "
                 "(--max-length) or texts in smaller units read more"
             )
-        return found
+        return sentences
 
     @property
     def repeats(self) -> str:
@@ -178,13 +178,13 @@ class Described(Sampled):
         >>> Inputs.from_tokens([[5, 6, 7]], vocab_size=10).source_of_tokens
         {'vocabulary': 10}
         """
-        known: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         if self.texts is not None:
             text = json.dumps(self.texts).encode()
-            known["texts_digest"] = hashlib.blake2b(text, digest_size=16).hexdigest()
+            fields["texts_digest"] = hashlib.blake2b(text, digest_size=16).hexdigest()
         if self.vocab_size is not None:
-            known["vocabulary"] = self.vocab_size
-        return known
+            fields["vocabulary"] = self.vocab_size
+        return fields
 
     def word(self, text: int, position: int) -> str | None:
         """Return the characters of the token at `position` of `text`, as they stand in the text.

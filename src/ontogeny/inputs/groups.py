@@ -29,15 +29,15 @@ def document_array(documents: Any, count: int) -> np.ndarray:
         raise ArgumentError(
             f"documents must name one document for each of {count} texts; got shape {array.shape}."
         )
-    given = list(documents)  # as they are: NumPy writes 1 and "1" alike
+    names = list(documents)  # as they are: NumPy writes 1 and "1" alike
     if array.dtype.kind == "O":  # a column of a table
-        array = np.asarray(given)
+        array = np.asarray(names)
     if array.dtype.kind not in "iuUS":
-        odd = next((d for d in given if not isinstance(d, str | int | np.integer)), given)
+        odd = next((d for d in names if not isinstance(d, str | int | np.integer)), names)
         raise ArgumentError(
             f"documents must be texts or whole numbers, one for each text; got {odd!r}."
         )
-    if len({isinstance(d, str | bytes) for d in given}) > 1:
+    if len({isinstance(d, str | bytes) for d in names}) > 1:
         raise ArgumentError("documents must be all texts or all whole numbers; they are mixed.")
     return array
 
@@ -61,8 +61,8 @@ def text_groups(texts: Sequence[str], documents: np.ndarray | None = None) -> np
     >>> text_groups(["The end", "Once", "the end"]).tolist()
     [0, 1, 0]
     """
-    named = [] if documents is None else [documents.tolist()]
-    return joined([[normalised(text) for text in texts], *named], len(texts))
+    document_lists = [] if documents is None else [documents.tolist()]
+    return joined([[normalised(text) for text in texts], *document_lists], len(texts))
 
 
 def token_keys(ids: np.ndarray, mask: np.ndarray) -> list[bytes]:

@@ -98,13 +98,13 @@ def _parts(backend: Any) -> Iterator[dict[str, Any]]:
 
 def _by_marks(tokens: list[str]) -> Read:
     """Return the reader of the convention that most tokens follow."""
-    found = {
+    counts = {
         "▁": sum(_SPACE in token for token in tokens),
         "##": sum(token.startswith("##") and len(token) > 2 for token in tokens),
         "</w>": sum(token.endswith("</w>") for token in tokens),
     }
-    mark = max(found, key=lambda name: found[name])
-    if found[mark]:
+    mark = max(counts, key=lambda name: counts[name])
+    if counts[mark]:
         return {"▁": _sentence_pieces, "##": _word_pieces, "</w>": _ended_words}[mark](mark)
     if {*tokens} == {chr(byte) for byte in range(256)}:
         return lambda token: token if token < "\x80" else f"<0x{ord(token):02X}>"
@@ -227,9 +227,9 @@ def _first_places(ids: np.ndarray, usable: np.ndarray) -> np.ndarray:
     order = flat[np.argsort(ids.ravel()[flat], kind="stable")]
     _, first, count = np.unique(ids.ravel()[order], return_index=True, return_counts=True)
     rank = np.arange(len(order)) - np.repeat(first, count)
-    chosen = np.zeros(ids.size, dtype=bool)
-    chosen[order[rank < _SEEN]] = True
-    return chosen.reshape(ids.shape)
+    is_first = np.zeros(ids.size, dtype=bool)
+    is_first[order[rank < _SEEN]] = True
+    return is_first.reshape(ids.shape)
 
 
 def _covered(text: str, start: int, stop: int) -> str:

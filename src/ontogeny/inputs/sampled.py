@@ -99,13 +99,13 @@ class Sampled:
             return TokenSample(texts, np.full(len(texts), -1))
         if tokens in ("last", "cls"):
             return TokenSample(texts, self.lengths - 1 if tokens == "last" else 0 * texts)
-        kept = self.ordinary
+        chosen_mask = self.ordinary
         if tokens == "masked":
-            kept = self.corrupt(mask_fraction, random_state)[1]
-        text, column = np.nonzero(kept)
+            chosen_mask = self.corrupt(mask_fraction, random_state)[1]
+        text, column = np.nonzero(chosen_mask)
         position = column - self.mask.argmax(axis=1)[text]
-        chosen = position > 0 if tokens == "later" else np.full(len(text), True)
-        return TokenSample(text[chosen], position[chosen])
+        mask = position > 0 if tokens == "later" else np.full(len(text), True)
+        return TokenSample(text[mask], position[mask])
 
     def corrupt(
         self, mask_fraction: float = 0.15, random_state: int = 0

@@ -40,9 +40,9 @@ def draw(sample: TokenSample, max_tokens: int | None, random_state: int) -> Toke
     """
     if max_tokens is None or check_whole("max_tokens", max_tokens) >= len(sample):
         return sample
-    chosen = generator(random_state).choice(len(sample), size=max_tokens, replace=False)
-    chosen.sort()
-    return TokenSample(sample.text[chosen], sample.position[chosen])
+    rows = generator(random_state).choice(len(sample), size=max_tokens, replace=False)
+    rows.sort()
+    return TokenSample(sample.text[rows], sample.position[rows])
 
 
 def masked_positions(ordinary: np.ndarray, fraction: float, random_state: int) -> np.ndarray:
@@ -62,9 +62,9 @@ def masked_positions(ordinary: np.ndarray, fraction: float, random_state: int) -
     number = np.bincount(text, minlength=len(ordinary))
     rank = np.arange(len(text)) - np.repeat(np.cumsum(number) - number, number)
     quota = np.maximum(1, np.floor(fraction * number + 0.5))
-    chosen = shuffled[rank < quota[text]]
+    rows = shuffled[rank < quota[text]]
     positions = np.zeros(ordinary.shape, dtype=bool)
-    positions[text[chosen], column[chosen]] = True
+    positions[text[rows], column[rows]] = True
     return positions
 
 

@@ -52,13 +52,13 @@ class ShownTexts:
 
         Examples
         --------
-        >>> shown = ShownTexts.of(Inputs.from_tokens([[5], [5, 6, 7], [8, 9]]), 2)
-        >>> shown.number.tolist(), shown.ids.tolist()
+        >>> texts = ShownTexts.of(Inputs.from_tokens([[5], [5, 6, 7], [8, 9]]), 2)
+        >>> texts.number.tolist(), texts.ids.tolist()
         ([1, 2], [[5, 6, 7], [8, 9, -1]])
         """
         inputs = inputs.padded("right")
         check_whole("max_tokens", max_tokens, 2)
-        number = _chosen(inputs, check_whole("count", count), max_tokens, random_state)
+        number = _numbers(inputs, check_whole("count", count), max_tokens, random_state)
         width = min(max_tokens, int(inputs.lengths[number].max()))
         ids = np.where(inputs.mask, inputs.ids, -1)[number, :width]
         return cls(number, ids, inputs.ordinary[number, :width])
@@ -84,7 +84,7 @@ class ShownTexts:
         return grid
 
 
-def _chosen(inputs: Inputs, count: int, max_tokens: int, random_state: int) -> np.ndarray:
+def _numbers(inputs: Inputs, count: int, max_tokens: int, random_state: int) -> np.ndarray:
     lengths = np.where(inputs.ordinary[:, 1:max_tokens].any(axis=1), inputs.lengths, 0)
     order = generator(random_state).permutation(len(inputs))
     order = order[np.argsort(-np.minimum(lengths[order], max_tokens), kind="stable")]

@@ -113,21 +113,21 @@ def stratified_split(
     rng = generator(random_state)
     # A unit with several classes counts for the one that fewest units have.
     strata = np.where(has, has.sum(0), units.count + 1).argmin(1)
-    chosen = np.zeros(units.count, dtype=bool)
+    is_train = np.zeros(units.count, dtype=bool)
     for stratum in np.unique(strata):
-        own = rng.permutation(np.flatnonzero(strata == stratum))
-        chosen[own[_taken(units.sizes[own], train_fraction)]] = True
-    missing = classes[~(has[chosen].any(0) & has[~chosen].any(0))]
+        members = rng.permutation(np.flatnonzero(strata == stratum))
+        is_train[members[_train_units(units.sizes[members], train_fraction)]] = True
+    missing = classes[~(has[is_train].any(0) & has[~is_train].any(0))]
     if len(missing):
         raise ArgumentError(
             f"no split of {units.count} units of texts found with every class in both parts; "
             f"{missing.tolist()} is in one alone. Give more documents, or another random_state."
         )
-    first = chosen[units.place]
+    first = is_train[units.place]
     return np.flatnonzero(first), np.flatnonzero(~first)
 
 
-def _taken(sizes: np.ndarray, train_fraction: float) -> list[int]:
+def _train_units(sizes: np.ndarray, train_fraction: float) -> list[int]:
     """Return which units, the first that fit, hold about `train_fraction` of their texts.
 
     At least one, and not all of several.
@@ -139,9 +139,9 @@ def _taken(sizes: np.ndarray, train_fraction: float) -> list[int]:
         if total + size <= target and len(taken) < most:
             taken.append(i)
             total += size
-    left = np.setdiff1d(np.arange(len(sizes)), taken)
-    if len(left) and len(taken) < most:
-        least = left[sizes[left].argmin()]
+    remaining = np.setdiff1d(np.arange(len(sizes)), taken)
+    if len(remaining) and len(taken) < most:
+        least = remaining[sizes[remaining].argmin()]
         if not taken or abs(total + sizes[least] - target) < target - total:
             taken.append(int(least))
     return taken
@@ -174,8 +174,8 @@ def stratified_draw(labels: Any, count: int, random_state: int = 0) -> np.ndarra
     # Rank within the class over the class's size: its smallest values keep the shares everywhere.
     order = np.empty(len(labels))
     for label in np.unique(labels):
-        own = shuffled[labels[shuffled] == label]
-        order[own] = (np.arange(len(own)) + 0.5) / len(own)
+        members = shuffled[labels[shuffled] == label]
+        order[members] = (np.arange(len(members)) + 0.5) / len(members)
     return np.sort(shuffled[np.argsort(order[shuffled], kind="stable")[:count]])
 
 

@@ -34,10 +34,10 @@ def tokenize(
     _check_length(tokenizer, max_length)
     full = [index for index, text in enumerate(texts) if text.strip()]
     encoded = _encode([texts[i] for i in full], tokenizer, max_length) if full else []
-    kept = [(i, row) for i, row in zip(full, encoded, strict=True) if not row["special"].all()]
-    if not kept:
+    filled = [(i, row) for i, row in zip(full, encoded, strict=True) if not row["special"].all()]
+    if not filled:
         raise ArgumentError(f"no text is left: none of {len(texts)} holds an ordinary token.")
-    rows = [row for _, row in kept]
+    rows = [row for _, row in filled]
     pad = _pad_token_id(tokenizer)
     spans = None
     if rows[0]["spans"] is not None:
@@ -47,16 +47,16 @@ def tokenize(
         "mask": lay_out([np.ones(len(row["ids"]), bool) for row in rows], False, padding_side),
         "special": lay_out([row["special"] for row in rows], True, padding_side),
         "spans": spans,
-        "texts": tuple(texts[i] for i, _ in kept),
-        "labels": None if labels is None else label_array(labels)[[i for i, _ in kept]],
-        "documents": None if documents is None else documents[[i for i, _ in kept]],
+        "texts": tuple(texts[i] for i, _ in filled),
+        "labels": None if labels is None else label_array(labels)[[i for i, _ in filled]],
+        "documents": None if documents is None else documents[[i for i, _ in filled]],
         "mask_token_id": getattr(tokenizer, "mask_token_id", None),
         "pad_token_id": pad,
         "vocab_size": len(tokenizer),
         "padding_side": padding_side,
         "truncated": sum(row["cut"] > 0 for row in rows),
         "cut_tokens": sum(row["cut"] for row in rows),
-        "dropped": len(texts) - len(kept),
+        "dropped": len(texts) - len(filled),
     }
 
 

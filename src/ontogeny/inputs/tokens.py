@@ -187,8 +187,8 @@ class Inputs(Described):
         3
         """
         is_rectangle = mask is None and is_array(ids)
-        ids, known = rectangle("ids", ids, pad_token_id)
-        mask = known if mask is None else rectangle("mask", mask, 0)[0].astype(bool)
+        ids, is_real = rectangle("ids", ids, pad_token_id)
+        mask = is_real if mask is None else rectangle("mask", mask, 0)[0].astype(bool)
         if is_rectangle:
             warn_of_padding(ids, pad_token_id)
         marked = rectangle("special", special, 1)[0].astype(bool) if special is not None else False
@@ -255,14 +255,14 @@ class Inputs(Described):
         rows = np.asarray(rows, dtype=np.int64)
         width = int(self.lengths[rows].max(initial=0))
         columns = trimmed(self.ids.shape[1], width, self.padding_side)
-        chosen: dict[str, Any] = {
+        fields: dict[str, Any] = {
             name: array[rows, columns]
             for name in ("ids", "mask", "special", "spans")
             if (array := getattr(self, name)) is not None
         }
         return replace(
             self,
-            **chosen,
+            **fields,
             texts=None if self.texts is None else tuple(self.texts[row] for row in rows),
             labels=None if self.labels is None else self.labels[rows],
             documents=None if self.documents is None else self.documents[rows],

@@ -168,10 +168,10 @@ def _hints(cls: type) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     """Return sequences, also inner ones, as tuples, and NumPy's numbers as Python's."""
     if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim):
         value = value.tolist()
-    return tuple(_plain(each) for each in value) if _is_list(value) else value
+    return tuple(_plain(item) for item in value) if _is_list(value) else value
 
 
 def _is_list(value: Any) -> bool:
@@ -192,7 +192,7 @@ def _is_text(value: Any) -> bool:
 
 def _has_empty_text(value: Any) -> bool:
     if isinstance(value, tuple):
-        return any(_has_empty_text(each) for each in value)
+        return any(_has_empty_text(item) for item in value)
     return isinstance(value, str) and not value.strip()
 
 
@@ -209,10 +209,10 @@ def _fits(value: Any, hint: Any) -> bool:
         return len(inner) == len(value) and all(map(_fits, value, inner))
     if hint is int or hint is float:
         return _fits_number(value, hint)
-    known = origin if isinstance(origin, type) else hint
-    if not isinstance(known, type):
+    expected = origin if isinstance(origin, type) else hint
+    if not isinstance(expected, type):
         return True
-    if not isinstance(value, known):
+    if not isinstance(value, expected):
         return False
     return not isinstance(value, Mapping) or all(isinstance(key, str) and key for key in value)
 

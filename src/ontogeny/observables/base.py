@@ -226,8 +226,8 @@ class Observable(Catalogued, abc.ABC):
                 del cls.label
 
     def __post_init__(self) -> None:
-        given = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
-        for name, value in as_fields(type(self), given).items():
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
+        for name, value in as_fields(type(self), values).items():
             object.__setattr__(self, name, value)
         for name, minimum in self.minima.items():
             if getattr(self, name) is not None:
@@ -415,8 +415,8 @@ def _leaves(value: Any) -> Iterator[Any]:
     if isinstance(value, Mapping):
         value = tuple(value.values())
     if isinstance(value, tuple | list):
-        for each in value:
-            yield from _leaves(each)
+        for item in value:
+            yield from _leaves(item)
     else:
         yield value
 

@@ -62,26 +62,26 @@ def crossing(
 
     Examples
     --------
-    >>> found = crossing(
+    >>> half = crossing(
     ...     np.array([0, 10, 20]),
     ...     np.array([[3.0] * 9, [2.0] * 9, [1.0] * 9]),
     ...     np.full(9, 1.5),
     ...     np.ones(9),
     ... )
-    >>> found.step, found.low, found.high
+    >>> half.step, half.low, half.high
     (20.0, 10.0, 20.0)
     """
     counted = weights > 0
-    known = np.isfinite(losses[:, counted]).all(axis=1)
-    steps = np.asarray(steps, dtype=float)[known]
-    above = (losses - line)[known][:, counted] + _ROUNDING
+    is_finite = np.isfinite(losses[:, counted]).all(axis=1)
+    steps = np.asarray(steps, dtype=float)[is_finite]
+    above = (losses - line)[is_finite][:, counted] + _ROUNDING
     excess = above * weights[counted]
     if not len(steps) or not counted.any():
         return Crossing(np.nan, np.nan, np.nan)
     count = excess.shape[1]
     rng = np.random.default_rng(random_state)
-    drawn = rng.multinomial(count, np.full(count, 1 / count), size=_RESAMPLED)
-    first = np.array([_first_below(sums) for sums in drawn @ excess.T])
+    counts = rng.multinomial(count, np.full(count, 1 / count), size=_RESAMPLED)
+    first = np.array([_first_below(sums) for sums in counts @ excess.T])
     after, before = np.append(steps, np.inf), np.append(steps[:1], steps)
     low = np.quantile(before[first], _TAIL, method="inverted_cdf")
     high = np.quantile(after[first], 1 - _TAIL, method="inverted_cdf")

@@ -40,8 +40,8 @@ class FromExtractor(OfActivations):
         """Return an unfitted extractor, seeded by ``random_state`` unless another seed is given."""
         for name in ("n_concepts", "random_state", "name"):
             if name in self.options:
-                own = "extractor" if name == "name" else name
-                raise ArgumentError(f"options must not hold {name!r}; give {own}= itself.")
+                argument = "extractor" if name == "name" else name
+                raise ArgumentError(f"options must not hold {name!r}; give {argument}= itself.")
         seed = self.random_state if seed is None else seed
         return concepts.make(self.extractor, self.n_concepts, seed, **self.options)
 
@@ -83,8 +83,8 @@ def code_coordinates(U_ref: torch.Tensor, U: torch.Tensor) -> xr.DataArray:
     Examples
     --------
     >>> U_ref, U = torch.ones(5, 1), 3 * torch.ones(5, 1)
-    >>> found = code_coordinates(U_ref, U)
-    >>> found.sizes["coordinate"], abs(float((found[1] - found[0]).sum()) ** 2 - 20) < 1e-4
+    >>> turned = code_coordinates(U_ref, U)
+    >>> turned.sizes["coordinate"], abs(float((turned[1] - turned[0]).sum()) ** 2 - 20) < 1e-4
     (2, True)
     """
     r = U.shape[1]
@@ -95,7 +95,7 @@ def code_coordinates(U_ref: torch.Tensor, U: torch.Tensor) -> xr.DataArray:
     return xr.DataArray(table, dims=("side", "coordinate", "concept"), coords={"side": list(SIDES)})
 
 
-def as_kept(found: Mapping[str, Any], precision: str) -> dict[str, Any]:
+def as_kept(fit: Mapping[str, Any], precision: str) -> dict[str, Any]:
     """Return what is stored of a layer with its dictionaries in another precision, or without.
 
     Raises
@@ -105,22 +105,22 @@ def as_kept(found: Mapping[str, Any], precision: str) -> dict[str, Any]:
 
     Examples
     --------
-    >>> found = {"norm": 1.0, "dictionary": dictionary_array(torch.eye(2))}
-    >>> list(as_kept(found, "none")), str(as_kept(found, "float16")["dictionary"].dtype)
+    >>> fit = {"norm": 1.0, "dictionary": dictionary_array(torch.eye(2))}
+    >>> list(as_kept(fit, "none")), str(as_kept(fit, "float16")["dictionary"].dtype)
     (['norm'], 'float16')
     """
     if precision == "none":
-        return {name: value for name, value in found.items() if name not in _LARGE}
-    kept = dict(found)
-    for name in (each for each in _LARGE if each in found):
-        largest = float(abs(found[name]).max())
+        return {name: value for name, value in fit.items() if name not in _LARGE}
+    arrays = dict(fit)
+    for name in (key for key in _LARGE if key in fit):
+        largest = float(abs(fit[name]).max())
         if largest > float(np.finfo(precision).max):
             raise ArgumentError(
                 f"{name} holds {largest:.3g}, which is too large for keep_dictionaries="
                 f"{precision!r}; take 'float32'."
             )
-        kept[name] = found[name].astype(precision)
-    return kept
+        arrays[name] = fit[name].astype(precision)
+    return arrays
 
 
 def layer_state(state: xr.Dataset | None, path: str) -> xr.Dataset:

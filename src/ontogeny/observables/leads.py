@@ -29,8 +29,8 @@ def leads_from(steps: np.ndarray, leads: np.ndarray) -> tuple[np.ndarray, np.nda
     (array([10.,  0., nan]), array([ 0.,  0., nan]))
     """
     leads = np.asarray(leads, dtype=np.float64)
-    known = np.isfinite(leads).reshape(len(leads), -1).all(axis=1)
-    steps, first = np.asarray(steps, dtype=np.float64)[known], leads[known] > 0
+    is_complete = np.isfinite(leads).reshape(len(leads), -1).all(axis=1)
+    steps, first = np.asarray(steps, dtype=np.float64)[is_complete], leads[is_complete] > 0
     if not len(steps):
         nothing = np.full(leads.shape[1:], np.nan)
         return nothing, nothing.copy()

@@ -100,8 +100,10 @@ class OwnMeasure(Observable):
         """Return the mean, and the number of each text."""
         model, inputs = (reading[need] for need in self.needs())
         with torch.no_grad():
-            found = self.function(model, inputs)
-        values = np.asarray(found.cpu() if isinstance(found, torch.Tensor) else found, dtype=float)
+            outcome = self.function(model, inputs)
+        values = np.asarray(
+            outcome.cpu() if isinstance(outcome, torch.Tensor) else outcome, dtype=float
+        )
         if values.shape != (len(inputs),):
             raise ArgumentError(
                 f"{self.function.__name__} must return one number for each of {len(inputs)} texts; "

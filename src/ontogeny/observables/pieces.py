@@ -26,8 +26,8 @@ def with_pieces(data: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
     >>> data = xr.Dataset(
     ...     {"right_id": ("gap", [2, -1, 9]), PIECES: ("vocabulary", ["a", "b", "c"])}
     ... )
-    >>> found = with_pieces(data, ["right_id"])
-    >>> found.piece.values.tolist(), found.piece_text.values.tolist()
+    >>> result = with_pieces(data, ["right_id"])
+    >>> result.piece.values.tolist(), result.piece_text.values.tolist()
     ([2, 9], ['c', '9'])
     """
     every = data[PIECES].values
@@ -60,5 +60,5 @@ def whole_numbers(data: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
     >>> whole_numbers(data, ["rank"])["rank"].values.tolist()
     [3, -1]
     """
-    found = {name: data[name].fillna(-1).astype(np.int64) for name in names if name in data}
-    return data.assign(found)
+    columns = {name: data[name].fillna(-1).astype(np.int64) for name in names if name in data}
+    return data.assign(columns)

@@ -42,8 +42,8 @@ def kinds() -> dict[str, type[Observable]]:
 
 def _of_package(package: ModuleType) -> Iterator[type[Observable]]:
     """Yield the observables that are defined in the modules of a package."""
-    for found in walk_packages(package.__path__, f"{package.__name__}."):
-        module = import_module(found.name)
+    for module_info in walk_packages(package.__path__, f"{package.__name__}."):
+        module = import_module(module_info.name)
         for value in vars(module).values():
             if _is_observable(value) and value.__module__ == module.__name__ and value.kind:
                 yield value
@@ -116,8 +116,8 @@ def make_own(kind: str, cls: Any, **arguments: Any) -> Observable:
     if inspect.isfunction(cls):
         return _made(kind, OwnMeasure, {"function": cls, **arguments})
     if not _is_observable(cls):
-        named = f"{kind} must be a class that inherits from ontogeny.Observable, or a function"
-        raise ArgumentError(f"{named} of model and texts.")
+        need = f"{kind} must be a class that inherits from ontogeny.Observable, or a function"
+        raise ArgumentError(f"{need} of model and texts.")
     if not cls.kind:
         set_on(cls, kind=cls.__name__)
     if "version" not in vars(cls):

@@ -40,7 +40,7 @@ class Rotations:
         return self._shared(f"out of order {seed}", lambda: self.here[order])
 
     def _shared(self, which: str, rows: Callable[[], torch.Tensor]) -> FeatureRotation:
-        found: FeatureRotation = self.reading.shared(
+        rotation: FeatureRotation = self.reading.shared(
             self.need, (self.layer, which), lambda: feature_rotation(rows(), self.there)
         )
-        return found
+        return rotation

@@ -13,9 +13,9 @@ SHOWN: Names = {
 }
 
 
-def shown_variables(shown: ShownTexts) -> dict[str, Any]:
+def shown_variables(texts: ShownTexts) -> dict[str, Any]:
     """Return numbers of the texts and ids of their tokens, under the names of `SHOWN`."""
     return {
-        "shown_text_number": ("shown_text", shown.number),
-        "shown_token_id": (("shown_text", "shown_place"), shown.ids),
+        "shown_text_number": ("shown_text", texts.number),
+        "shown_token_id": (("shown_text", "shown_place"), texts.ids),
     }

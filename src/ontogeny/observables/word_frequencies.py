@@ -104,10 +104,10 @@ def guesses(
     ['unigram', 'bigram']
     """
     text, column = np.nonzero(predicted)
-    found = smoothed(inputs, text, column, vocabulary, 2 if pairs else 1)
+    models = smoothed(inputs, text, column, vocabulary, 2 if pairs else 1)
     return {
-        name: _of_texts(-np.log(each), text, len(inputs))
-        for name, (each, _) in zip(("unigram", "bigram"), found, strict=False)
+        name: _of_texts(-np.log(probability), text, len(inputs))
+        for name, (probability, _) in zip(("unigram", "bigram"), models, strict=False)
     }
 
 
@@ -139,10 +139,10 @@ def smoothed(
     >>> [round(float(p.mean()), 1) for p, _ in smoothed(inputs, text, column, 9, 3)]
     [0.5, 1.0, 1.0]
     """
-    found = [_best(_unigram(inputs, text, column, vocabulary), _SMOOTHING)]
+    models = [_best(_unigram(inputs, text, column, vocabulary), _SMOOTHING)]
     for length in range(1, order):
-        found.append(_given_before(inputs, text, column, found[-1][0], length))
-    return found
+        models.append(_given_before(inputs, text, column, models[-1][0], length))
+    return models
 
 
 def contexts(inputs: Inputs, text: np.ndarray, column: np.ndarray, length: int) -> np.ndarray:
@@ -156,11 +156,11 @@ def contexts(inputs: Inputs, text: np.ndarray, column: np.ndarray, length: int) 
     >>> contexts(inputs, np.zeros(3, dtype=int), np.array([2, 4, 0]), 1).tolist()
     [5, 5, -1]
     """
-    found = np.zeros(len(text), dtype=np.int64)
+    key = np.zeros(len(text), dtype=np.int64)
     for back in range(length, 0, -1):
-        there = (found >= 0) & (column >= back) & inputs.mask[text, column - back]
-        found = np.where(there, found * _LARGEST + inputs.ids[text, column - back], -1)
-    return found
+        there = (key >= 0) & (column >= back) & inputs.mask[text, column - back]
+        key = np.where(there, key * _LARGEST + inputs.ids[text, column - back], -1)
+    return key
 
 
 def token_costs(
@@ -213,19 +213,19 @@ def shares_elsewhere(
     ([0.5], [2])
     """
     rows, columns = np.nonzero(inputs.ordinary)
-    given, of_row = inputs.ids[rows, columns], inputs.groups[rows]
+    ids, of_row = inputs.ids[rows, columns], inputs.groups[rows]
     size = int(max(inputs.ids.max(), token.max(initial=0))) + 1
-    total = np.bincount(given, minlength=size)
+    total = np.bincount(ids, minlength=size)
     share, most, its = (
         np.full(len(token), np.nan),
         np.full(len(token), -1),
         np.full(len(token), np.nan),
     )
-    for i, (wanted, left_out) in enumerate(zip(token, unit, strict=True)):
-        counts = total - np.bincount(given[of_row == left_out], minlength=size)
+    for i, (token_id, left_out) in enumerate(zip(token, unit, strict=True)):
+        counts = total - np.bincount(ids[of_row == left_out], minlength=size)
         if counts.sum():
             most[i] = int(counts.argmax())
-            share[i], its[i] = counts[[wanted, most[i]]] / counts.sum()
+            share[i], its[i] = counts[[token_id, most[i]]] / counts.sum()
     return share, most, its
 
 
@@ -234,10 +234,10 @@ def _given_before(
 ) -> tuple[np.ndarray, float]:
     """Return the probability of each token given those before it, and the smoothing."""
     before, token = contexts(inputs, text, column, length), inputs.ids[text, column]
-    known, unit = before >= 0, inputs.groups[text]
+    has_token, unit = before >= 0, inputs.groups[text]
     pairs, after = np.zeros(len(text)), np.zeros(len(text))
-    pairs[known] = _elsewhere(numbered(before[known], token[known]), unit[known])
-    after[known] = _elsewhere(before[known], unit[known])
+    pairs[has_token] = _elsewhere(numbered(before[has_token], token[has_token]), unit[has_token])
+    after[has_token] = _elsewhere(before[has_token], unit[has_token])
 
     def probability(strength: float) -> np.ndarray:
         return (pairs + strength * shorter) / (after + strength)
@@ -265,13 +265,13 @@ def _unigram(
     rows, columns = np.nonzero(inputs.ordinary)
     unit, of_text = inputs.groups[rows], inputs.groups[text]
     size = int(inputs.ids.max()) + 1
-    wanted, given = inputs.ids[text, column], inputs.ids[rows, columns]
-    total = np.bincount(given, minlength=size)[wanted]
-    own = _counts(unit * size + given, of_text * size + wanted)
-    number = len(given) - np.bincount(unit, minlength=len(inputs))[of_text]
+    targets, ids = inputs.ids[text, column], inputs.ids[rows, columns]
+    total = np.bincount(ids, minlength=size)[targets]
+    counts = _counts(unit * size + ids, of_text * size + targets)
+    number = len(ids) - np.bincount(unit, minlength=len(inputs))[of_text]
 
     def probability(smoothing: float) -> np.ndarray:
-        return (total - own + smoothing) / (number + smoothing * vocabulary)
+        return (total - counts + smoothing) / (number + smoothing * vocabulary)
 
     return probability
 
@@ -279,22 +279,22 @@ def _unigram(
 def _elsewhere(keys: np.ndarray, unit: np.ndarray) -> np.ndarray:
     """Return how often the key of each row occurs in rows of other units."""
     _, place, total = np.unique(keys, return_inverse=True, return_counts=True)
-    own = place * (unit.max(initial=0) + 1) + unit
-    return total[place] - _counts(own, own)
+    cell = place * (unit.max(initial=0) + 1) + unit
+    return total[place] - _counts(cell, cell)
 
 
-def _counts(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def _counts(keys: np.ndarray, queries: np.ndarray) -> np.ndarray:
     """Return how often each wanted key occurs."""
-    known, times = np.unique(keys, return_counts=True)
-    if not len(known):
-        return np.zeros(len(wanted), dtype=int)
-    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    return np.where(known[at] == wanted, times[at], 0)
+    distinct, times = np.unique(keys, return_counts=True)
+    if not len(distinct):
+        return np.zeros(len(queries), dtype=int)
+    at = np.minimum(np.searchsorted(distinct, queries), len(distinct) - 1)
+    return np.where(distinct[at] == queries, times[at], 0)
 
 
 def _best(probability: Callable[[float], np.ndarray], grid: np.ndarray) -> tuple[np.ndarray, float]:
     """Return the probabilities under which the tokens are least surprising, and the smoothing."""
-    costs = [-float(np.log(probability(each)).sum()) for each in grid]
+    costs = [-float(np.log(probability(share)).sum()) for share in grid]
     best = float(grid[int(np.argmin(costs))])
     return probability(best), best
 

@@ -122,7 +122,7 @@ def _grouped(
             if isinstance(key, str):  # of blocks and layers, which have no step
                 places[why] = (*places.get(why, ()), key)
                 continue
-            failed = tuple(name for name, each in layers.items() if each == why)
+            failed = tuple(name for name, reason in layers.items() if reason == why)
             where = () if len(failed) == len(layers) else failed
             steps[why, where] = (*steps.get((why, where), ()), key)
     return steps | dict.fromkeys(places.items(), ())
@@ -159,8 +159,8 @@ def standing_of(data: xr.Dataset) -> Standing:
     Standing(cells=2, failed=1, finished=1, lost=False)
     """
     cells = [set(layers.values()) for layers in statuses(data).values()]
-    failed = sum(each != {"done"} for each in cells)
-    finished = sum("done" in each for each in cells)
+    failed = sum(outcome != {"done"} for outcome in cells)
+    finished = sum("done" in outcome for outcome in cells)
     lost = not finished and (bool(cells) or "failed" in data.attrs)
     return Standing(len(cells), failed, finished, lost)
 

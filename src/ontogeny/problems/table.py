@@ -51,17 +51,17 @@ class Problems(Sequence[Problem]):
     @property
     def cells(self) -> int:
         """Cells of the run that is studied."""
-        return sum(each.cells for each in self.standings.values())
+        return sum(standing.cells for standing in self.standings.values())
 
     @property
     def failed(self) -> int:
         """How many of them are missing, or failed in at least one layer."""
-        return sum(each.failed for each in self.standings.values())
+        return sum(standing.failed for standing in self.standings.values())
 
     @property
     def lost(self) -> list[str]:
         """Observables of which nothing was computed."""
-        return [name for name, each in self.standings.items() if each.lost]
+        return [name for name, standing in self.standings.items() if standing.lost]
 
     @property
     def observables(self) -> list[str]:
@@ -86,7 +86,7 @@ class Problems(Sequence[Problem]):
         for row in of_run or self.rows:
             groups.setdefault(row.where, []).append(row)
         parts = [
-            f"{where}{self._count(each)}: {_main_reason(each)}" for where, each in groups.items()
+            f"{where}{self._count(part)}: {_main_reason(part)}" for where, part in groups.items()
         ]
         more = len(parts) - _NAMED
         if more > 0:
@@ -165,37 +165,37 @@ def problems_of(result: MergedResult) -> Problems:
     nodes = {n.path.strip("/"): n for n in tree.root.subtree if n.path != "/"}
     order = dict.fromkeys([*(name for name in names if name in nodes), *nodes])
     data = {name: nodes[name].to_dataset() for name in order}
-    data = {name: each for name, each in data.items() if each.data_vars or each.attrs}
-    rows = [row for name, each in data.items() for row in of_node(name, each)]
+    data = {name: dataset for name, dataset in data.items() if dataset.data_vars or dataset.attrs}
+    rows = [row for name, dataset in data.items() for row in of_node(name, dataset)]
     rows += [Problem.from_dict(row) for row in _of_controls(tree.root.attrs.get("controls"))]
-    standings = {name: standing_of(each) for name, each in data.items()}
+    standings = {name: standing_of(dataset) for name, dataset in data.items()}
     return Problems(tuple(rows), standings, _notes(tree.root.attrs.get("provenance")))
 
 
 def _notes(provenance: Any) -> tuple[str, ...]:
     """Return what a result says of where its cells were computed."""
     try:
-        found = json.loads(provenance or "{}")
-        return tuple(map(str, found.get("environments", ())))
+        fields = json.loads(provenance or "{}")
+        return tuple(map(str, fields.get("environments", ())))
     except (TypeError, ValueError, AttributeError):  # it may be anyone's
         return ()
 
 
-def _of_controls(given: Any) -> Iterator[Mapping[str, Any]]:
+def _of_controls(value: Any) -> Iterator[Mapping[str, Any]]:
     """Give what a result says of the problems of its control runs."""
-    for control in _listed(given):
+    for control in _listed(value):
         if isinstance(control, Mapping):
             yield from control.get("problems", ())
 
 
-def _listed(given: Any) -> list[Any]:
+def _listed(value: Any) -> list[Any]:
     """Return an attribute that holds a list, as JSON or plain; empty where it holds none."""
-    if isinstance(given, str):
+    if isinstance(value, str):
         try:
-            given = json.loads(given)
+            value = json.loads(value)
         except ValueError:
-            given = None
-    return list(given) if isinstance(given, list | tuple) else []
+            value = None
+    return list(value) if isinstance(value, list | tuple) else []
 
 
 def _main_reason(rows: Sequence[Problem]) -> str:

@@ -26,11 +26,11 @@ def as_logs(log: Any) -> tuple[Log, ...]:
         If one is no function.
     """
     logs = () if log is None else tuple(log) if isinstance(log, Iterable) else (log,)
-    for each in logs:
-        if not callable(each):
+    for target in logs:
+        if not callable(target):
             raise ArgumentError(
                 f"log must be a function of (metrics, step), or several; got "
-                f"{type(each).__name__}. ontogeny.recording has some: to_trainer(trainer), "
+                f"{type(target).__name__}. ontogeny.recording has some: to_trainer(trainer), "
                 "to_tensorboard(writer), to_wandb(run), to_mlflow()."
             )
     return logs
@@ -103,7 +103,7 @@ def to_wandb(run: Any = None) -> Log:
     Curves are drawn over ``observed/step``, so that the steps that the run counts itself are left
     alone.
     """
-    known: list[bool] = []
+    calls: list[bool] = []
 
     def log(metrics: Mapping[str, float], step: int) -> None:
         import wandb  # type: ignore[import-not-found, unused-ignore]
@@ -111,9 +111,9 @@ def to_wandb(run: Any = None) -> Log:
         target = run or wandb.run
         if target is None:
             raise ArgumentError("no Weights & Biases run is active; call wandb.init first.")
-        if not known:
+        if not calls:
             target.define_metric("observed/*", step_metric="observed/step")
-            known.append(True)
+            calls.append(True)
         target.log({**metrics, "observed/step": step})
 
     return log

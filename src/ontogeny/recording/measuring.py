@@ -53,13 +53,13 @@ def unchanged(model: nn.Module) -> Iterator[None]:
         finally:
             for module, training, hooks in modules:
                 module.training = training
-                for name, known in hooks.items():
+                for name, values in hooks.items():
                     table = getattr(module, name)
                     table.clear()
-                    table.update(known)
-            for module, own in entries:
+                    table.update(values)
+            for module, tensors in entries:
                 module._buffers.clear()
-                module._buffers.update(own)
+                module._buffers.update(tensors)
             for buffer, before in buffers:
                 if not torch.equal(buffer, before):
                     buffer.copy_(before)
@@ -152,8 +152,8 @@ def measure(
     >>> from ontogeny.observables import Loss
     >>> model = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 9))
     >>> texts = Inputs.from_tokens([[1, 2, 3], [4, 5]])
-    >>> found = measure(model, 0, [Loss(objective="causal")], {"text": texts})
-    >>> list(found.metrics)
+    >>> result = measure(model, 0, [Loss(objective="causal")], {"text": texts})
+    >>> list(result.metrics)
     ['observed/loss']
     """
     if _is_sharded(model):
@@ -194,7 +194,7 @@ def _numbers(observable: Observable, data: xr.Dataset) -> tuple[dict[str, float]
         variable = data[name]
         if variable.dtype.kind not in "fiu":
             continue
-        start = _named(observable.name, name)
+        start = _prefix(observable.name, name)
         if variable.size > _MOST:
             failed[start] = f"{variable.size:,} numbers; a study shows them"
             continue
@@ -217,7 +217,7 @@ def _failed_layers(data: xr.Dataset) -> dict[str, str]:
     return {str(n): str(why).removeprefix("failed: ") for n, why in pairs if why != "done"}
 
 
-def _named(node: str, variable: str) -> str:
+def _prefix(node: str, variable: str) -> str:
     return "/".join([PREFIX, *([node] if variable != node else []), variable])
 
 

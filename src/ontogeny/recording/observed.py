@@ -60,12 +60,12 @@ def read_observed(folder: str | Path) -> pd.DataFrame:
     path = Path(folder) / OBSERVED
     if not path.is_file():
         raise CheckpointError(f"{folder} has no {OBSERVED}: nothing was observed while it trained.")
-    found = {
+    values = {
         (entry["step"], name): value
         for entry in entries(path)
         for name, value in entry.get("metrics", {}).items()
     }
-    rows = [(step, name, value) for (step, name), value in sorted(found.items())]
+    rows = [(step, name, value) for (step, name), value in sorted(values.items())]
     return pd.DataFrame(rows, columns=["step", "name", "value"])
 
 

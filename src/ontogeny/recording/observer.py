@@ -160,7 +160,7 @@ class Observer:
         self._share = check_number("budget", budget, 0, 1, above=True)
         self._batch_size = check_whole("batch_size", batch_size)
         self._budget: Budget | None = None
-        self._seen: set[int] = set()
+        self._steps: set[int] = set()
         self._skipped: list[int] = []
         self._failed: Counter[str] = Counter()
         self._unwritten = False
@@ -189,7 +189,7 @@ class Observer:
         if not is_first_process():
             return None
         budget = self._begin()
-        if step in self._seen or step in self._skipped:
+        if step in self._steps or step in self._skipped:
             return None
         model = unwrap(model)
         _wait_for(model)  # what the training has begun on a GPU is no cost of observing
@@ -198,17 +198,17 @@ class Observer:
             self._note({"step": step, "skipped": "budget"})
             return None
         with budget.spent():
-            found = measure(model, step, self.observables, self.inputs, self._batch_size)
+            measurement = measure(model, step, self.observables, self.inputs, self._batch_size)
             _wait_for(model)
-            failed = {**found.failed, **self._send(found.metrics, step)}
-            entry = {"step": step, "metrics": found.metrics}
+            failed = {**measurement.failed, **self._send(measurement.metrics, step)}
+            entry = {"step": step, "metrics": measurement.metrics}
             self._note(entry | ({"failed": failed} if failed else {}))
-        self._seen.add(step)
+        self._steps.add(step)
         for what, why in failed.items():
             if not self._failed[what]:
                 say(f"observing {what} failed at step {step}: {why}; the training goes on")
             self._failed[what] += 1
-        return found.metrics
+        return measurement.metrics
 
     def finish(self, step: int, model: nn.Module) -> None:
         """Observe the last step too, and say what was skipped and what failed."""
@@ -220,7 +220,7 @@ class Observer:
         overhead = round(budget.overhead, 4)
         self._note({"step": step, "finished": True, "overhead": overhead})
         if self._skipped:
-            done = len(self._seen)
+            done = len(self._steps)
             say(
                 f"observed at {done} of {done + len(self._skipped)} steps: more would have taken "
                 f"over {100 * self._share:g} % of the training's time (budget={self._share:g}); "
@@ -234,7 +234,7 @@ class Observer:
         """Start the clock at the first call; steps that an earlier process observed stay."""
         if self._budget is None:
             if self.path.is_file():
-                self._seen = {e["step"] for e in entries(self.path) if e.get("metrics")}
+                self._steps = {e["step"] for e in entries(self.path) if e.get("metrics")}
             self._budget = Budget(self._share)
         return self._budget
 

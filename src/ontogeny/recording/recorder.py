@@ -216,12 +216,12 @@ class Recorder:
 
     def _is_stored(self, step: int, model: nn.Module) -> bool:
         """Return whether the checkpoint on disk holds the weights that `model` has now."""
-        stored = tensor_digests(find_weights(step_folders(self.folder)[step]))
+        digests = tensor_digests(find_weights(step_folders(self.folder)[step]))
         # Names and layout on disk can differ from ours.
         trial = temporary_beside(self.folder / "trial")
         try:
             save_checkpoint(trial, model, self._dtype)
-            return tensor_digests(find_weights(trial)) == stored
+            return tensor_digests(find_weights(trial)) == digests
         finally:
             shutil.rmtree(trial, ignore_errors=True)
 

@@ -14,7 +14,7 @@ from ..words.labels import short_names
 _SHOWN = 12
 
 
-def layer_path(paths: Sequence[str], given: Any) -> str:
+def layer_path(paths: Sequence[str], layer: Any) -> str:
     """Return the module path that a layer's number, path or short name means.
 
     A number is the depth in the path, such as 3 in ``model.layers.3.mlp``; negative ones count
@@ -26,15 +26,15 @@ def layer_path(paths: Sequence[str], given: Any) -> str:
     'model.layers.12.mlp'
     """
     paths = [str(path) for path in paths]
-    if given is None and len(paths) == 1:
+    if layer is None and len(paths) == 1:
         return paths[0]
-    found = _matching(paths, given)
-    if len(found) > 1:
-        raise ArgumentError(f"layer {given!r} may be any of {listed(found)}; give its path.")
-    return found[0]
+    matches = _matching(paths, layer)
+    if len(matches) > 1:
+        raise ArgumentError(f"layer {layer!r} may be any of {listed(matches)}; give its path.")
+    return matches[0]
 
 
-def layer_paths(paths: Sequence[str], given: Any) -> list[str]:
+def layer_paths(paths: Sequence[str], layers: Any) -> list[str]:
     """Return all module paths that some layers mean, each once, in the order of `paths`.
 
     A number means every module of that depth; negative ones count depths from the end.
@@ -44,40 +44,40 @@ def layer_paths(paths: Sequence[str], given: Any) -> list[str]:
     >>> layer_paths(["h.0.mlp", "h.1.attn", "h.1.mlp", "h.2.mlp", "h.2.attn"], [-1, 0])
     ['h.0.mlp', 'h.2.mlp', 'h.2.attn']
     """
-    alone = isinstance(given, str) or whole(given) is not None
-    chosen = [given] if alone else list(check_iterable("layers", given, "numbers or names"))
-    if not chosen:
+    alone = isinstance(layers, str) or whole(layers) is not None
+    choices = [layers] if alone else list(check_iterable("layers", layers, "numbers or names"))
+    if not choices:
         raise ArgumentError("layers must name at least one layer; got none.")
     names = [str(path) for path in paths]
-    found = {path for each in chosen for path in _matching(names, each)}
-    return [path for path in names if path in found]
+    selection = {path for layer in choices for path in _matching(names, layer)}
+    return [path for path in names if path in selection]
 
 
-def _matching(paths: Sequence[str], given: Any) -> list[str]:
+def _matching(paths: Sequence[str], layer: Any) -> list[str]:
     """Return the paths that a number, path or short name means, at least one."""
     short = short_names(paths)
-    number = whole(given)
+    number = whole(layer)
     if number is not None:
         number = _from_the_end(paths, number)
-        found = [p for p in paths if str(number) in p.partition("#")[0].split(".")]
+        matches = [p for p in paths if str(number) in p.partition("#")[0].split(".")]
     else:
         pairs = zip(paths, short, strict=True)
-        found = [p for p, name in pairs if str(given) in (p, name)]
-    if found:
-        return found
+        matches = [p for p, name in pairs if str(layer) in (p, name)]
+    if matches:
+        return matches
     there = listed(list(dict.fromkeys([*short, *paths])) if len(paths) < 7 else short)
-    near = suggestion(str(given), [*short, *paths]) if isinstance(given, str) else ""
-    raise ArgumentError(f"layer must be one of {there}; got {given!r}.{near}")
+    near = suggestion(str(layer), [*short, *paths]) if isinstance(layer, str) else ""
+    raise ArgumentError(f"layer must be one of {there}; got {layer!r}.{near}")
 
 
 def _from_the_end(paths: Sequence[str], number: int) -> int:
     """Return the depth that a negative number means, or the number if it means none."""
-    named = [re.search(r"(?:^|\.)(\d+)(?:\.|$)", path.partition("#")[0]) for path in paths]
-    depths = sorted({int(each[1]) for each in named if each})
+    matches = [re.search(r"(?:^|\.)(\d+)(?:\.|$)", path.partition("#")[0]) for path in paths]
+    depths = sorted({int(match[1]) for match in matches if match})
     return depths[number] if -len(depths) <= number < 0 else number
 
 
-def step_position(steps: Sequence[int], given: Any) -> int:
+def step_position(steps: Sequence[int], choice: Any) -> int:
     """Return the position of a training step; negative numbers count from the end.
 
     Examples
@@ -86,7 +86,7 @@ def step_position(steps: Sequence[int], given: Any) -> int:
     (2, 1)
     """
     steps = [int(step) for step in steps]
-    number = whole(given)
+    number = whole(choice)
     if number is not None and -len(steps) <= number < 0:
         return len(steps) + number
     if number in steps:
@@ -94,11 +94,11 @@ def step_position(steps: Sequence[int], given: Any) -> int:
     hint = "" if number is None else f" The nearest is {min(steps, key=lambda s: abs(s - number))}."
     raise ArgumentError(
         f"step must be one of the result's {len(steps)} steps, {listed(steps)}, or an index from "
-        f"{-len(steps)} to -1; got {given!r}.{hint}"
+        f"{-len(steps)} to -1; got {choice!r}.{hint}"
     )
 
 
-def chosen_steps(steps: Sequence[int], given: Any) -> list[int]:
+def chosen_steps(steps: Sequence[int], choice: Any) -> list[int]:
     """Return some steps of a result: those of a list, or of a slice from one step to another.
 
     Both ends of a slice belong to it. Negative numbers count from the end.
@@ -108,39 +108,39 @@ def chosen_steps(steps: Sequence[int], given: Any) -> list[int]:
     >>> chosen_steps([0, 1, 2, 4, 8], slice(2, 5)), chosen_steps([0, 1, 2, 4, 8], [0, -1])
     ([2, 4], [0, 8])
     """
-    known = [int(step) for step in steps]
-    if isinstance(given, slice):
-        return _between(known, given)
-    alone = whole(given) is not None
-    chosen = [given] if alone else list(check_iterable("steps", given, "training steps"))
-    if not chosen:
+    numbers = [int(step) for step in steps]
+    if isinstance(choice, slice):
+        return _between(numbers, choice)
+    alone = whole(choice) is not None
+    choices = [choice] if alone else list(check_iterable("steps", choice, "training steps"))
+    if not choices:
         raise ArgumentError("steps must name at least one step; got none.")
-    places = {step_position(known, each) for each in chosen}
-    return [step for place, step in enumerate(known) if place in places]
+    places = {step_position(numbers, step) for step in choices}
+    return [step for place, step in enumerate(numbers) if place in places]
 
 
-def _between(steps: Sequence[int], given: slice) -> list[int]:
-    ends = [whole(end) for end in (given.start, given.stop) if end is not None]
-    if given.step is not None or None in ends:
+def _between(steps: Sequence[int], span: slice) -> list[int]:
+    ends = [whole(end) for end in (span.start, span.stop) if end is not None]
+    if span.step is not None or None in ends:
         raise ArgumentError(
             f"a slice of steps must go from one training step to another, such as "
-            f"slice({steps[0]}, {steps[-1]}); got {given!r}."
+            f"slice({steps[0]}, {steps[-1]}); got {span!r}."
         )
-    first = steps[0] if given.start is None else _end(steps, int(given.start))
-    last = steps[-1] if given.stop is None else _end(steps, int(given.stop))
-    if found := [step for step in steps if first <= step <= last]:
-        return found
+    first = steps[0] if span.start is None else _end(steps, int(span.start))
+    last = steps[-1] if span.stop is None else _end(steps, int(span.stop))
+    if between := [step for step in steps if first <= step <= last]:
+        return between
     raise ArgumentError(
         f"no step lies from {first} to {last}; the result's steps are {listed(steps)}."
     )
 
 
-def _end(steps: Sequence[int], given: int) -> int:
+def _end(steps: Sequence[int], end: int) -> int:
     """Return an end of a slice as a step; a negative one counts from the end."""
-    return given if given >= 0 else steps[step_position(steps, given)]
+    return end if end >= 0 else steps[step_position(steps, end)]
 
 
-def whole(given: Any) -> int | None:
+def whole(value: Any) -> int | None:
     """Return a whole number as such; None for anything else.
 
     Examples
@@ -148,8 +148,8 @@ def whole(given: Any) -> int | None:
     >>> whole(np.int64(3)), whole(True), whole("3")
     (3, None, None)
     """
-    number = isinstance(given, int | np.integer) and not isinstance(given, bool)
-    return int(given) if number else None
+    number = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return int(value) if number else None
 
 
 def listed(names: Sequence[Any]) -> str:
@@ -160,7 +160,7 @@ def listed(names: Sequence[Any]) -> str:
     >>> listed(["loss", 3])
     "'loss', 3"
     """
-    shown = [repr(name) if isinstance(name, str) else str(name) for name in names]
-    if len(shown) > _SHOWN:
-        shown = [*shown[: _SHOWN - 2], "...", shown[-1]]
-    return ", ".join(shown)
+    texts = [repr(name) if isinstance(name, str) else str(name) for name in names]
+    if len(texts) > _SHOWN:
+        texts = [*texts[: _SHOWN - 2], "...", texts[-1]]
+    return ", ".join(texts)

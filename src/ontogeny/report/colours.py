@@ -60,11 +60,9 @@ def ramp(stops: Stops, count: int) -> list[str]:
     colours = []
     for i in range(count):
         at = (len(stops) - 1) * (i / (count - 1) if count > 1 else 0.5)
-        left = min(int(at), len(stops) - 2)
-        weight = at - left
-        mixed = (
-            (1 - weight) * p + weight * q for p, q in zip(stops[left], stops[left + 1], strict=True)
-        )
+        k = min(int(at), len(stops) - 2)
+        weight = at - k
+        mixed = ((1 - weight) * p + weight * q for p, q in zip(stops[k], stops[k + 1], strict=True))
         colours.append(_hex(*mixed))
     return colours
 

@@ -43,7 +43,7 @@ def read_failures(content: Content) -> Failures | None:
     sections = {node.path: node for node in content.nodes}
     gone = set(problems.lost)
     first = sorted(problems, key=lambda problem: bool(problem.run) or problem.node not in gone)
-    kept = _one_of_each([_reason(problem, sections) for problem in first])
+    reasons = _one_of_each([_reason(problem, sections) for problem in first])
     lost, partly = len(gone), len(set(problems.observables) - gone)
     whole = plural(len(problems.standings), "observable")
     if lost:
@@ -61,13 +61,13 @@ def read_failures(content: Content) -> Failures | None:
     else:
         heading = "Something failed in control runs"
         lead = "The run itself was measured whole; it is compared with what is left of them."
-    return Failures(heading, lead, kept[:_SHOWN], max(0, len(kept) - _SHOWN))
+    return Failures(heading, lead, reasons[:_SHOWN], max(0, len(reasons) - _SHOWN))
 
 
 def section_failures(content: Content, node: Node) -> list[Reason]:
     """Return what failed in the section of a node."""
-    found = [p for p in content.problems if p.node == node.path and not p.run]
-    return list(_one_of_each([_reason(problem, {node.path: node}) for problem in found]))
+    problems = [p for p in content.problems if p.node == node.path and not p.run]
+    return list(_one_of_each([_reason(problem, {node.path: node}) for problem in problems]))
 
 
 def old_reference(content: Content) -> str:
@@ -89,8 +89,8 @@ def _reason(problem: Problem, sections: Mapping[str, Node]) -> Reason:
     name = f"{name}, in control run {problem.run}" if problem.run else name
     steps = f"step{'s' * (len(problem.steps) > 1)} {steps_text(problem.steps)}"
     layers = problem.layers
-    shown = ", ".join(layers[:2]) + (f" and {len(layers) - 2} more" if len(layers) > 2 else "")
-    where = ", ".join(filter(None, [steps if problem.steps else "", shown]))
+    names = ", ".join(layers[:2]) + (f" and {len(layers) - 2} more" if len(layers) > 2 else "")
+    where = ", ".join(filter(None, [steps if problem.steps else "", names]))
     section = node.id if node is not None else ""
     return Reason(
         plain_text(name),

@@ -24,7 +24,7 @@ WORDS = {
 
 
 def difference_from(
-    own: np.ndarray, others: Sequence[np.ndarray], factor: float
+    run: np.ndarray, others: Sequence[np.ndarray], factor: float
 ) -> dict[str, np.ndarray]:
     """Return what sets a run apart from others at the same places.
 
@@ -45,8 +45,8 @@ def difference_from(
 
     Examples
     --------
-    >>> found = difference_from(np.array([5.0]), [np.array([1.0]), np.array([3.0])], 1.0)
-    >>> found["difference"], found["high"].round(3)
+    >>> difference = difference_from(np.array([5.0]), [np.array([1.0]), np.array([3.0])], 1.0)
+    >>> difference["difference"], difference["high"].round(3)
     (array([3.]), array([1.414]))
     """
     total = others[0]
@@ -59,11 +59,11 @@ def difference_from(
         for other in others:
             squares = squares + (other - mean) * (other - mean)
         half = factor * np.sqrt(squares / (len(others) - 1))
-    return {"of_others": mean, "difference": own - mean, "low": -half, "high": half}
+    return {"of_others": mean, "difference": run - mean, "low": -half, "high": half}
 
 
 def band_of_two(
-    own: np.ndarray, ends: Sequence[np.ndarray], other: np.ndarray, other_ends: Sequence[np.ndarray]
+    run: np.ndarray, ends: Sequence[np.ndarray], other: np.ndarray, other_ends: Sequence[np.ndarray]
 ) -> dict[str, np.ndarray]:
     """Return the band of the difference of two runs by the intervals of both, around 0.
 
@@ -75,7 +75,7 @@ def band_of_two(
     >>> band_of_two(one, (one - 3, one + 3), two, (two - 4, two + 4))
     {'low': array([-5.]), 'high': array([5.])}
     """
-    below, above = own - ends[0], ends[1] - own
+    below, above = run - ends[0], ends[1] - run
     other_below, other_above = other - other_ends[0], other_ends[1] - other
     return {
         "low": -np.sqrt(above * above + other_below * other_below),
@@ -100,7 +100,7 @@ def difference_of(drawable: Drawable) -> Drawable | None:
         return None
     banded = bool(np.isfinite(data[low].values).any())
     arranged = runs.views[DIFFERENCE]
-    drawn = replace(
+    difference = replace(
         arranged.figure,
         id=f"{figure.id}-{DIFFERENCE}",
         title=f"{figure.title}: difference",
@@ -115,7 +115,7 @@ def difference_of(drawable: Drawable) -> Drawable | None:
         y_scale="linear",
     )
     node = replace(drawable.node, dataset=data)
-    return replace(arranged, node=node, figure=drawn, derived=True)
+    return replace(arranged, node=node, figure=difference, derived=True)
 
 
 def derived_names(name: str, controls: bool) -> dict[str, str]:
@@ -137,24 +137,24 @@ def derived_names(name: str, controls: bool) -> dict[str, str]:
 
 def _differences(drawable: Drawable, name: str) -> xr.Dataset:
     """Return a run's values, the mean of the others, the difference and its band."""
-    own, others = _terms(drawable, name)
-    values = own.values.astype(float)
-    beside = [other.transpose(*own.dims).values.astype(float) for other in others]
+    mine, others = _terms(drawable, name)
+    values = mine.values.astype(float)
+    beside = [other.transpose(*mine.dims).values.astype(float) for other in others]
     assert drawable.runs is not None
-    found = difference_from(values, beside, drawable.runs.factor)
+    difference = difference_from(values, beside, drawable.runs.factor)
     if len(beside) == 1 and not drawable.runs.controls and drawable.figure.interval:
         ends = [
-            [end.isel({RUN: i}).values for end in _interval(drawable, own.dims)] for i in (0, 1)
+            [end.isel({RUN: i}).values for end in _interval(drawable, mine.dims)] for i in (0, 1)
         ]
-        found |= band_of_two(values, ends[0], beside[0], ends[1])
+        difference |= band_of_two(values, ends[0], beside[0], ends[1])
     figure = drawable.figure
     label = drawable.label(figure.value)
     shared = {"units": figure.relative_label if name == figure.relative
               else drawable.units(figure.value)}  # fmt: skip
-    arrays = {name: own.assign_attrs(long_name=label, **shared)}
+    arrays = {name: mine.assign_attrs(long_name=label, **shared)}
     for key, variable in derived_names(name, bool(drawable.runs.controls)).items():
         attrs = {"long_name": WORDS[key], **shared}
-        arrays[variable] = own.copy(data=found[key]).assign_attrs(attrs)
+        arrays[variable] = mine.copy(data=difference[key]).assign_attrs(attrs)
     return xr.Dataset(arrays)
 
 
@@ -162,13 +162,13 @@ def _terms(drawable: Drawable, name: str) -> tuple[xr.DataArray, list[xr.DataArr
     """Return the first run's values and those of the others, at the same steps."""
     runs = drawable.runs
     assert runs is not None
-    own = drawable.array(name)
+    data = drawable.array(name)
     if not runs.controls:
-        return own.isel({RUN: 0}, drop=True), [own.isel({RUN: i}, drop=True) for i in runs.others]
+        return data.isel({RUN: 0}, drop=True), [data.isel({RUN: i}, drop=True) for i in runs.others]
     control = drawable.thin(runs.controls[name]).rename({CONTROL_STEP: "step"})
-    steps = np.intersect1d(own["step"], control["step"])
+    steps = np.intersect1d(data["step"], control["step"])
     others = control.sel(step=steps)
-    return own.sel(step=steps), [others.isel({RUN: i - 1}, drop=True) for i in runs.others]
+    return data.sel(step=steps), [others.isel({RUN: i - 1}, drop=True) for i in runs.others]
 
 
 def _interval(drawable: Drawable, dims: Sequence[object]) -> list[xr.DataArray]:

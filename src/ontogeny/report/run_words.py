@@ -19,14 +19,14 @@ _VALUES_ONLY = rf"{_ONE_LAYOUT}|Line:|Shade:|.*\bgrey\b"
 
 def captions(drawable: Drawable, runs: Runs) -> dict[str, str]:
     """Return the caption of a figure in each of its views."""
-    own = str(drawable.figure.caption)
-    found = {
-        SIDE: [_without(_ONE_LAYOUT, own), _side(drawable, runs)],
-        DIFFERENCE: [_without(_VALUES_ONLY, own), _difference(drawable, runs)],
+    text = str(drawable.figure.caption)
+    sentences = {
+        SIDE: [_without(_ONE_LAYOUT, text), _side(drawable, runs)],
+        DIFFERENCE: [_without(_VALUES_ONLY, text), _difference(drawable, runs)],
     }
     # Control runs are shown beside heat maps too, which have nothing that is laid over.
-    rest = [own] if runs.controls else [_without(_ONE_LAYOUT, own), _overlay(drawable, runs)]
-    return {name: " ".join(filter(None, found.get(name, rest))) for name in runs.views}
+    rest = [text] if runs.controls else [_without(_ONE_LAYOUT, text), _overlay(drawable, runs)]
+    return {name: " ".join(filter(None, sentences.get(name, rest))) for name in runs.views}
 
 
 def difference_caption(drawable: Drawable, runs: Runs) -> str:
@@ -44,7 +44,7 @@ def band_words(runs: Runs) -> str:
 
 def _without(pattern: str, caption: str) -> str:
     sentences = re.split(r"(?<=\.)\s+", caption)
-    return " ".join(each for each in sentences if not re.match(pattern, each, re.IGNORECASE))
+    return " ".join(text for text in sentences if not re.match(pattern, text, re.IGNORECASE))
 
 
 def _overlay(drawable: Drawable, runs: Runs) -> str:
@@ -52,10 +52,10 @@ def _overlay(drawable: Drawable, runs: Runs) -> str:
     grey = "Grey band: range of the other runs." if many else "Thin grey lines: the other runs."
     figure = drawable.figure
     if figure.bands:
-        own = f" Nulls{' and shade' if figure.interval else ''} are those of {CHOSEN}."
+        sentence = f" Nulls{' and shade' if figure.interval else ''} are those of {CHOSEN}."
     else:
-        own = f" The shade is that of {CHOSEN}." if figure.interval else ""
-    return f"Dark line: {CHOSEN}. {grey}{own}"
+        sentence = f" The shade is that of {CHOSEN}." if figure.interval else ""
+    return f"Dark line: {CHOSEN}. {grey}{sentence}"
 
 
 def _side(drawable: Drawable, runs: Runs) -> str:
@@ -82,21 +82,21 @@ def _difference(drawable: Drawable, runs: Runs) -> str:
 
 def _difference_from_controls(drawable: Drawable, runs: Runs) -> str:
     count = len(runs.others)
-    left = len(runs.names) - 1 - count
-    own = "its control run" if count == 1 else f"the mean of its {count} control runs"
-    said = [f"the run minus {own}."]
-    if left:
-        said.append(f"{plural(left, 'control run')} of a kind that ends trained is left out.")
+    rest = len(runs.names) - 1 - count
+    words = "its control run" if count == 1 else f"the mean of its {count} control runs"
+    sentences = [f"the run minus {words}."]
+    if rest:
+        sentences.append(f"{plural(rest, 'control run')} of a kind that ends trained is left out.")
     if drawable.figure.kind == "heatmap":
-        said[0] = f"Colour: {said[0]}"
+        sentences[0] = f"Colour: {sentences[0]}"
     else:
-        said[0] = f"Line: {said[0]}"
-        said.append(
+        sentences[0] = f"Line: {sentences[0]}"
+        sentences.append(
             "Grey band: where 95 % of further control runs would lie, at each step by itself."
             if count > 1
             else "No band is drawn: one control run gives no spread between runs."
         )
-    return " ".join([*said, _steps_words(drawable, runs)])
+    return " ".join([*sentences, _steps_words(drawable, runs)])
 
 
 def _steps_words(drawable: Drawable, runs: Runs) -> str:
@@ -106,21 +106,21 @@ def _steps_words(drawable: Drawable, runs: Runs) -> str:
 
 def view_code(drawable: Drawable, runs: Runs) -> dict[str, str]:
     """Return Python for the views that need more than the values, in the form ``{value}``."""
-    chosen = f".sel({dict(drawable.figure.select)!r})" if drawable.figure.select else ""
+    selection = f".sel({dict(drawable.figure.select)!r})" if drawable.figure.select else ""
     path = f"tree[{drawable.node.path!r}]"
     lines = [
         "import xarray as xr\n",
         'tree = xr.open_datatree("result.zarr", engine="zarr")',
-        f'values = {path}["{VALUE}"]{chosen}',
+        f'values = {path}["{VALUE}"]{selection}',
     ]
-    own, others = f"values.sel(run={CHOSEN})", f"values.drop_sel(run={CHOSEN})"
+    minuend, others = f"values.sel(run={CHOSEN})", f"values.drop_sel(run={CHOSEN})"
     side = {}
     if runs.controls:
-        lines.append(f'controls = {path}["{VALUE}_control"]{chosen}.dropna("step", how="all")')
+        lines.append(f'controls = {path}["{VALUE}_control"]{selection}.dropna("step", how="all")')
         side = {SIDE: "\n".join(lines)}
-        kept = [str(runs.control_names[i - 1]) for i in runs.others]
-        own, others = "values", f"controls.sel(run={json.dumps(kept, ensure_ascii=False)})"
-    lines += [f"others = {others}", f'difference = {own} - others.mean("run", skipna=False)']
+        names = [str(runs.control_names[i - 1]) for i in runs.others]
+        minuend, others = "values", f"controls.sel(run={json.dumps(names, ensure_ascii=False)})"
+    lines += [f"others = {others}", f'difference = {minuend} - others.mean("run", skipna=False)']
     if len(runs.others) > 1:
         factor = f"{runs.factor:.6g} * " if runs.controls else ""
         lines.append(f'half_band = {factor}others.std("run", ddof=1, skipna=False)')

@@ -159,13 +159,13 @@ def _round_values(low: int, high: int, about: int = 6) -> list[tuple[int, int]]:
 
 def pick_ticks(ticks: Sequence[Tick], length: float, character: float = 6.5) -> list[Tick]:
     """Return the labelled ticks that fit on an axis of `length` pixels, important ones first."""
-    kept: list[Tick] = []
+    spaced: list[Tick] = []
     for tick in sorted((t for t in ticks if t.rank < 9), key=lambda t: t.rank):
         room = [
             abs(tick.position - other.position) * length
             - (len(tick.label) + len(other.label) + 2) * character / 2
-            for other in kept
+            for other in spaced
         ]
         if min(room, default=0) >= 0:
-            kept.append(tick)
-    return sorted(kept, key=lambda t: t.position)
+            spaced.append(tick)
+    return sorted(spaced, key=lambda t: t.position)

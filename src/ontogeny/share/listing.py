@@ -39,7 +39,7 @@ class Listing:
     @property
     def secrets(self) -> list[PrivateText]:
         """What looks like a password or an access token."""
-        return [each for each in self.private if each.kind == "a secret"]
+        return [match for match in self.private if match.kind == "a secret"]
 
     def lines(self) -> list[str]:
         """Return the list, one line each."""
@@ -63,16 +63,16 @@ class Listing:
 
 def looks_private(tree: xr.DataTree, texts: dict[str, str]) -> tuple[PrivateText, ...]:
     """Return what looks private in a result and in the text files beside it, each thing once."""
-    found: dict[tuple[str, str], PrivateText] = {}
+    by_kind: dict[tuple[str, str], PrivateText] = {}
     for where, text in [*_strings(tree), *_lines(texts)]:
         for kind, what in private_looking(text):
-            found.setdefault((kind, what), PrivateText(kind, what, where))
-    return tuple(found.values())
+            by_kind.setdefault((kind, what), PrivateText(kind, what, where))
+    return tuple(by_kind.values())
 
 
 def texts_in(tree: xr.DataTree) -> tuple[Passage, ...]:
     """Return the variables that hold texts, the longest texts first."""
-    return tuple(sorted(passages(tree), key=lambda each: (-len(each.sample), str(each))))
+    return tuple(sorted(passages(tree), key=lambda passage: (-len(passage.sample), str(passage))))
 
 
 def _strings(tree: xr.DataTree) -> Iterator[tuple[str, str]]:

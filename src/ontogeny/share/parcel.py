@@ -150,12 +150,12 @@ def _put_together(
     without_texts: bool,
 ) -> Listing:
     """Write all files of a push into a folder, and list them."""
-    found: dict[str, str] = {}
-    texts, notes = _small_files(source, study_file, without_texts, found)
+    replacements: dict[str, str] = {}
+    texts, notes = _small_files(source, study_file, without_texts, replacements)
     for name, text in texts.items():
         (place / name).write_text(text, encoding="utf-8")
     store = Path(shutil.copytree(result_path(source), result_path(place)))
-    remove_paths(store, found)
+    remove_paths(store, replacements)
     seal(store)
     left_out = []
     if without_texts:
@@ -171,7 +171,7 @@ def _put_together(
     (place / "README.md").write_text(readme, encoding="utf-8")
     listing = Listing(
         files={name: ((place / name).stat().st_size, _WHAT[name]) for name in names},
-        shortened=found,
+        shortened=replacements,
         private=looks_private(tree, {**texts, "README.md": readme}),
         passages=texts_in(tree),
         own_code=tuple(own_code_in(texts.get("study.toml", ""))),
@@ -183,14 +183,14 @@ def _put_together(
 
 
 def _small_files(
-    source: Path, study_file: str | Path | None, without_texts: bool, found: dict[str, str]
+    source: Path, study_file: str | Path | None, without_texts: bool, replacements: dict[str, str]
 ) -> tuple[dict[str, str], list[str]]:
     """Return the text files beside a result by name, without paths, and what is to be said."""
     texts, notes = {}, []
     for path in (settings_path(source), comparison_path(source), source / "names.toml"):
         if path.is_file():
             text = path.read_text(encoding="utf-8")
-            texts[path.name] = in_strings(text, lambda t: shorten(t, found))
+            texts[path.name] = in_strings(text, lambda t: shorten(t, replacements))
     toml = find_study_file(source, study_file)
     if toml is None:
         notes.append("No study file lies beside the folder; --study-file names one.")
@@ -199,7 +199,7 @@ def _small_files(
         if without_texts and holds_sentences(text):
             notes.append(f"{toml.name} holds sentences and is left out.")
         else:
-            texts["study.toml"] = shortened(text, found)
+            texts["study.toml"] = shortened(text, replacements)
     return texts, notes
 
 
@@ -238,14 +238,14 @@ def _reason(error: object, repo: str) -> str:
     response = getattr(error, "response", None)
     status = getattr(response, "status_code", 0)
     owner = repo.partition("/")[0]
-    said = str(getattr(error, "server_message", "") or "").strip()
+    reason = str(getattr(error, "server_message", "") or "").strip()
     if status == 401:
         return (
             "the Hub knows no valid access token: log in with `hf auth login`, or set HF_TOKEN "
             "to a token that may write."
         )
     if status in (402, 403):
-        return f"the token may not write to {owner}: {said or 'the Hub refused'}."
+        return f"the token may not write to {owner}: {reason or 'the Hub refused'}."
     if status == 404:
         return f"the Hub has no {repo}, or not for this token."
-    return f"{repo} was not pushed, the Hub answered {status}: {said or error}"
+    return f"{repo} was not pushed, the Hub answered {status}: {reason or error}"

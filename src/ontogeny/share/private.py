@@ -33,8 +33,8 @@ _SECRET = re.compile(
 _COMMON = {"root", "user", "admin", "ubuntu", "localhost", "runner", "jovyan"}  # names of nobody
 
 
-def shorten(text: str, found: dict[str, str]) -> str:
-    """Return a value with absolute paths shortened to their last name, which `found` collects.
+def shorten(text: str, table: dict[str, str]) -> str:
+    """Return a value with absolute paths shortened to their last name, which `table` collects.
 
     A value that is one path as a whole may hold spaces.
 
@@ -44,32 +44,32 @@ def shorten(text: str, found: dict[str, str]) -> str:
     'my run'
     """
     if _is_path(text):
-        return found.setdefault(text, _last(text))
-    return shorten_within(text, found)
+        return table.setdefault(text, _last(text))
+    return shorten_within(text, table)
 
 
-def shorten_within(text: str, found: dict[str, str]) -> str:
-    """Return a sentence with absolute paths shortened to their last name, which `found` collects.
+def shorten_within(text: str, table: dict[str, str]) -> str:
+    """Return a sentence with absolute paths shortened to their last name, which `table` collects.
 
     Examples
     --------
-    >>> found = {}
-    >>> shorten_within("missing: /home/ada/runs/tiny/checkpoint-8 is not there", found)
+    >>> replaced = {}
+    >>> shorten_within("missing: /home/ada/runs/tiny/checkpoint-8 is not there", replaced)
     'missing: checkpoint-8 is not there'
-    >>> found
+    >>> replaced
     {'/home/ada/runs/tiny/checkpoint-8': 'checkpoint-8'}
-    >>> shorten_within("see https://example.org/a/b, and/or 3 tokens/s", found)
+    >>> shorten_within("see https://example.org/a/b, and/or 3 tokens/s", replaced)
     'see https://example.org/a/b, and/or 3 tokens/s'
     """
     for folder in _own_folders():
         text = re.sub(rf"(?<![\w/]){re.escape(folder)}(?=[/\\])", "~", text)
-    return _PATH.sub(lambda m: found.setdefault(m[0], _last(m[0])), text)
+    return _PATH.sub(lambda m: table.setdefault(m[0], _last(m[0])), text)
 
 
-def remove_paths(store: Path, found: dict[str, str]) -> None:
+def remove_paths(store: Path, replaced: dict[str, str]) -> None:
     """Shorten absolute paths in the provenance and the statuses of a copied result."""
     # What a study states of itself may be a path as a whole; a reason of a failure quotes some.
-    whole, within = partial(shorten, found=found), partial(shorten_within, found=found)
+    whole, within = partial(shorten, table=replaced), partial(shorten_within, table=replaced)
     change_attributes(store, "", lambda attrs: in_strings(attrs, whole))
     for node in (path.parent for path in store.glob("*/.zgroup")):
         change_attributes(store, node.name, lambda attrs: attrs | _failure(attrs, within))
@@ -115,8 +115,8 @@ def _own_names() -> Iterator[tuple[str, str]]:
 
 def _own_folders() -> list[str]:
     """Return the home and the working folder: they may hold spaces, which no pattern knows."""
-    found = {str(Path.home()), str(Path.cwd())} - {"/"}
-    return sorted(found, key=len, reverse=True)
+    folders = {str(Path.home()), str(Path.cwd())} - {"/"}
+    return sorted(folders, key=len, reverse=True)
 
 
 def _is_path(text: str) -> bool:
@@ -134,7 +134,7 @@ def _last(path: str) -> str:
 _LITERAL = re.compile(r'"(?P<double>[^"\\\n]*)"|\'(?P<single>[^\'\n]*)\'')
 
 
-def find_study_file(folder: Path, given: str | Path | None) -> Path | None:
+def find_study_file(folder: Path, path: str | Path | None) -> Path | None:
     """Return the study file of a study's folder: the given one, or DIR.toml beside DIR.
 
     Raises
@@ -142,17 +142,17 @@ def find_study_file(folder: Path, given: str | Path | None) -> Path | None:
     ArgumentError
         If the given one is no TOML file.
     """
-    if given is None:
+    if path is None:
         beside = folder.resolve().with_name(f"{folder.resolve().name}.toml")
         return beside if beside.is_file() else None
     try:
-        tomllib.loads(Path(given).read_text(encoding="utf-8"))
+        tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ArgumentError(f"{given} is not a readable study file: {error}") from error
-    return Path(given)
+        raise ArgumentError(f"{path} is not a readable study file: {error}") from error
+    return Path(path)
 
 
-def shortened(text: str, found: dict[str, str]) -> str:
+def shortened(text: str, replaced: dict[str, str]) -> str:
     """Return the text of a study file with absolute paths shortened to their last name.
 
     Examples
@@ -163,9 +163,9 @@ def shortened(text: str, found: dict[str, str]) -> str:
 
     def literal(match: re.Match[str]) -> str:
         quote = match[0][0]
-        return f"{quote}{shorten(match[0][1:-1], found)}{quote}"
+        return f"{quote}{shorten(match[0][1:-1], replaced)}{quote}"
 
-    return "\n".join(shorten(line, found) for line in _LITERAL.sub(literal, text).split("\n"))
+    return "\n".join(shorten(line, replaced) for line in _LITERAL.sub(literal, text).split("\n"))
 
 
 def own_code_in(text: str) -> list[str]:

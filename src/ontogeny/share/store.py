@@ -64,8 +64,8 @@ def strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list):
-        for each in value.values() if isinstance(value, Mapping) else value:
-            yield from strings(each)
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from strings(item)
 
 
 def seal(store: Path) -> None:

@@ -54,9 +54,9 @@ class Passage:
     sample: str
 
     def __str__(self) -> str:
-        shown = f", such as {_short(self.sample)!r}" if self.sample else ""
+        sample = f", such as {_short(self.sample)!r}" if self.sample else ""
         what = ("text" if self.sample else "token id") + "s" * (self.count != 1)
-        return f"{self.node}: {self.variable} ({self.count:,} {what}{shown})"
+        return f"{self.node}: {self.variable} ({self.count:,} {what}{sample})"
 
 
 def passages(tree: xr.DataTree) -> Iterator[Passage]:
@@ -96,16 +96,16 @@ def remove_texts(store: Path, tree: xr.DataTree) -> list[str]:
         data = node.to_dataset(inherit=False)
         gone = {str(v) for v, array in data.variables.items() if _is_textual(str(v), array)}
         figures = json.loads(data.attrs.get("figures", "[]"))
-        drawn = [figure for figure in figures if not gone & set(strings(figure))]
-        if gone and figures and not drawn:
+        figures_left = [figure for figure in figures if not gone & set(strings(figure))]
+        if gone and figures and not figures_left:
             left_out.append(name)
             shutil.rmtree(store / name)
             continue
         for variable in gone:
             shutil.rmtree(store / name / variable)
         if gone:  # what such an observable states may quote what it shows
-            kept = {"figures": json.dumps(drawn), "statements": "[]"}
-            change_attributes(store, name, kept)
+            attrs = {"figures": json.dumps(figures_left), "statements": "[]"}
+            change_attributes(store, name, attrs)
     change_attributes(store, "", lambda attributes: _forget(attributes, left_out))
     return left_out
 
@@ -115,8 +115,8 @@ def _forget(attributes: dict[str, Any], left_out: list[str]) -> dict[str, Any]:
     nodes = [n for n in json.loads(attributes.get("nodes", "[]")) if n not in left_out]
     settings = json.loads(attributes.get("settings", "{}"))
     arguments = settings.get("observables", {})
-    kept = {name: in_strings(a, _word) for name, a in arguments.items() if name not in left_out}
-    settings |= {"observables": kept}
+    others = {name: in_strings(a, _word) for name, a in arguments.items() if name not in left_out}
+    settings |= {"observables": others}
     return attributes | {"nodes": json.dumps(nodes), "settings": json.dumps(settings)}
 
 

@@ -92,8 +92,8 @@ def total(costs: Sequence[Cost]) -> Cost:
     (120.0, 16)
     """
     names = ("checkpoints", "fetched", "kept", "seconds", "studies")
-    sums: dict[str, Any] = {name: sum(getattr(each, name) for each in costs) for name in names}
-    why_not = next((each.why_not for each in costs if each.why_not), "")
+    sums: dict[str, Any] = {name: sum(getattr(cost, name) for cost in costs) for name in names}
+    why_not = next((cost.why_not for cost in costs if cost.why_not), "")
     return replace(costs[0], **sums, why_not=why_not)
 
 
@@ -163,12 +163,12 @@ def _timed(study: Study, fetched: int, steps: int, of_controls: int, noise: int,
     except OntogenyError as error:
         why = str(error).split("\n")[0]
         return Cost(steps, fetched, 0, 0.0, 0.0, study.device, why)
-    each = steps + of_controls + noise * (_NOISE_COST - 1)
-    seconds = _SUMMARIES * (runs * watch.before + watch.step * each + in_blocks)
+    per_checkpoint = steps + of_controls + noise * (_NOISE_COST - 1)
+    seconds = _SUMMARIES * (runs * watch.before + watch.step * per_checkpoint + in_blocks)
     # References and states are cells alone; of SmolLM2's fine-tuning each run's take 43 MB.
     cells = _MERGED * watch.written * (steps + of_controls)
-    kept = _PAGE + runs * watch.written_before + round(cells)
-    return Cost(steps, fetched, kept, seconds, watch.step, study.device, untimed=untimed)
+    stored_bytes = _PAGE + runs * watch.written_before + round(cells)
+    return Cost(steps, fetched, stored_bytes, seconds, watch.step, study.device, untimed=untimed)
 
 
 def _one_checkpoint(study: Study) -> _Watch:
@@ -200,7 +200,7 @@ def _blocks_of(trajectory: Trajectory, observable: Observable) -> list[str]:
     """Return the names of the weight blocks that an observable reads, the smallest first."""
     patterns = [n.patterns for n in observable.needs() if isinstance(n, Weights)]
     with trajectory[int(trajectory.steps[-1])].open() as reader:
-        names = {name for each in patterns for name in match_blocks(reader, each)}
+        names = {name for pattern in patterns for name in match_blocks(reader, pattern)}
         configuration = trajectory[int(trajectory.steps[-1])].configuration()
         sizes = {n: weight_block(reader, n, configuration, None).tensor for n in names}
         return sorted(names, key=lambda name: math.prod(reader.shape(sizes[name])))
@@ -240,7 +240,7 @@ class _Watch(Silent):
 
 def _span(seconds: float) -> str:
     """Return how long it takes on idle cores, and how long on busy ones."""
-    low, high = (round(each / 60) for each in (seconds, _SLOWER * seconds))
+    low, high = (round(bound / 60) for bound in (seconds, _SLOWER * seconds))
     if high <= 1:
         return "about 1 minute"
     if low < 90:

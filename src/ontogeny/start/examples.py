@@ -35,13 +35,13 @@ def examples_of(
         If a file cannot be read, no observable knows its fields, or the model cannot be asked.
     """
     tables: dict[str, dict[str, Any]] = {}
-    said = []
+    notes = []
     for path in paths:
         if is_own(path):
             file, _, name = path.rpartition(":")
             load(path)  # a wrong name is refused now
             tables[path] = {"kind": f"{beside(file, folder)}:{name}"}
-            said.append(f"{path}: one number for each text")
+            notes.append(f"{path}: one number for each text")
             continue
         records = read_records(path)
         kind = _kind_of(records, path)
@@ -51,8 +51,8 @@ def examples_of(
         (argument,) = cls.file_arguments
         table = tables.setdefault(kind, {"kind": kind, **filled_entry(cls, preset, model)})
         table.setdefault(argument, []).append(beside(path, folder))
-        said.append(f"{path}: {len(records.records):,} {cls.form}, by {', '.join(records.fields)}")
-    return list(tables.values()), said
+        notes.append(f"{path}: {len(records.records):,} {cls.form}, by {', '.join(records.fields)}")
+    return list(tables.values()), notes
 
 
 def _kind_of(records: Records, path: str) -> str:

@@ -134,9 +134,9 @@ def _some(model: ModelFacts, count: int, inner: bool = False) -> list[str] | str
     total = len(model.layers)
     if count >= total:
         return model.every_layer
-    chosen = np.linspace(0, total - 1, count + 2 * inner).round().astype(int)
-    chosen = np.unique(chosen[1:-1] if inner else chosen)
-    return [model.layers[i] for i in chosen]
+    places = np.linspace(0, total - 1, count + 2 * inner).round().astype(int)
+    places = np.unique(places[1:-1] if inner else places)
+    return [model.layers[i] for i in places]
 
 
 def _filled(arguments: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:

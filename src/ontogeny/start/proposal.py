@@ -60,7 +60,7 @@ class Wishes:
         >>> Wishes("runs/mine", "quick", steps="8").options()
         ['--preset', 'quick', '--steps', '8']
         """
-        given = {
+        options = {
             "--preset": [self.preset],
             "--texts": self.texts,
             "--steps": [self.steps],
@@ -75,7 +75,7 @@ class Wishes:
             "--base": [self.base],
             "--abilities": self.abilities,
         }
-        return [part for name, values in given.items() for v in values if v for part in (name, v)]
+        return [part for name, values in options.items() for v in values if v for part in (name, v)]
 
 
 @dataclass(frozen=True)
@@ -123,8 +123,8 @@ def propose(
         If anything that was asked for cannot be; the message says what can.
     """
     check_source(wishes.source)
-    early = [each for each in wishes.sets if not each.startswith("observables.")]
-    late = [each for each in wishes.sets if each.startswith("observables.")]
+    early = [arg for arg in wishes.sets if not arg.startswith("observables.")]
+    late = [arg for arg in wishes.sets if arg.startswith("observables.")]
     preset_named(wishes.preset)  # wrong names are refused before anything is opened
     for option, paths in (("--texts", wishes.texts), ("--abilities", wishes.abilities)):
         for path in paths:
@@ -141,36 +141,36 @@ def propose(
         "controls": {"kind": "turned", "count": preset.controls, "steps": preset.control_steps},
     }
     content = with_sets({**content, "observables": []}, early)
-    chosen, inputs = make_sources(content, folder)
-    before(chosen)
+    trajectory, inputs = make_sources(content, folder)
+    before(trajectory)
     # Before anything is computed; the audit of the result says the same.
-    found = [] if is_repository(wishes.source) else early_findings(list(chosen))
-    lines = [*run.lines(), *(f"audit: {finding.message}" for finding in found)]
-    if _begins_trained(chosen, wishes.source) and not any("controls." in each for each in early):
+    findings = [] if is_repository(wishes.source) else early_findings(list(trajectory))
+    lines = [*run.lines(), *(f"audit: {finding.message}" for finding in findings)]
+    if _begins_trained(trajectory, wishes.source) and not any("controls." in arg for arg in early):
         content["controls"] |= {"kind": MIRRORED, "count": 2 * preset.controls}
-    if len(chosen) == 1:  # nothing moves that a control could follow
+    if len(trajectory) == 1:  # nothing moves that a control could follow
         content["controls"] = {"count": 0}
     activity.now("looking at the last checkpoint: its layers, losses and attention maps")
-    shown = look(chosen[int(chosen.steps[-1])], next(iter(inputs.values())))
+    model = look(trajectory[int(trajectory.steps[-1])], next(iter(inputs.values())))
     length = content["inputs"].get("max_length")
-    if shown.longest is not None and isinstance(length, int):
-        content["inputs"]["max_length"] = min(length, shown.longest)
-    if not _has_tokenizer(wishes.tokenizer, chosen):
-        shown = replace(shown, no_tokenizer="there is no tokenizer to read its texts with")
+    if model.longest is not None and isinstance(length, int):
+        content["inputs"]["max_length"] = min(length, model.longest)
+    if not _has_tokenizer(wishes.tokenizer, trajectory):
+        model = replace(model, no_tokenizer="there is no tokenizer to read its texts with")
     else:
-        read_by_it = [text for each in inputs.values() for text in each.texts or ()]
-        why = no_english(chosen.tokenizer(), read_by_it if wishes.texts else ())
-        shown = replace(shown, no_english=why)
-    content["observables"], left_out = fitted(preset, shown, len(chosen))
+        read_by_it = [text for entry in inputs.values() for text in entry.texts or ()]
+        why = no_english(trajectory.tokenizer(), read_by_it if wishes.texts else ())
+        model = replace(model, no_english=why)
+    content["observables"], left_out = fitted(preset, model, len(trajectory))
     if wishes.abilities:
-        tables, said = examples_of(wishes.abilities, folder, preset, shown)
+        tables, notes = examples_of(wishes.abilities, folder, preset, model)
         asked = {table["kind"] for table in tables}
-        others = [each for each in content["observables"] if each["kind"] not in asked]
+        others = [entry for entry in content["observables"] if entry["kind"] not in asked]
         left_out = {kind: why for kind, why in left_out.items() if kind not in asked}
-        content["observables"], lines = [*others, *tables], [*lines, *said]
+        content["observables"], lines = [*others, *tables], [*lines, *notes]
     read = [line for texts in inputs.values() for line in (texts.sentence, *texts.warnings)]
     final = with_sets(content, late)
-    return Proposal(wishes, preset, final, shown, len(run), lines, left_out, read)
+    return Proposal(wishes, preset, final, model, len(run), lines, left_out, read)
 
 
 def _begins_trained(run: Trajectory, source: str) -> bool:
@@ -215,8 +215,8 @@ def _trajectory(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -
     if wishes.model:
         own_code.load(wishes.model)  # a wrong name is refused now
         table["model"] = _code(wishes.model, folder)
-    if named := wishes.tokenizer or str(_characters(wishes, run) or ""):
-        table["tokenizer"] = _tokenizer(named, folder)
+    if tokenizer := wishes.tokenizer or str(_characters(wishes, run) or ""):
+        table["tokenizer"] = _tokenizer(tokenizer, folder)
     if not wishes.texts and not _has_tokenizer(wishes.tokenizer, run):
         raise ArgumentError(
             f"{wishes.source} has no tokenizer to read texts with: give --tokenizer, a name on "
@@ -235,8 +235,8 @@ def _characters(wishes: Wishes, run: Trajectory) -> Path | None:
     return next((place for place in places if place.is_file()), None)
 
 
-def _has_tokenizer(named: str, run: Trajectory) -> bool:
-    return named != "none" if named else run.tokenizer() is not None
+def _has_tokenizer(tokenizer: str, run: Trajectory) -> bool:
+    return tokenizer != "none" if tokenizer else run.tokenizer() is not None
 
 
 def _steps(wished: str, available: int, preset: Preset) -> dict[str, Any]:
@@ -259,15 +259,15 @@ def _steps(wished: str, available: int, preset: Preset) -> dict[str, Any]:
     return {"count": count, "spacing": "log"} if count < available else {}
 
 
-def _code(named: str, folder: Path) -> str:
-    file, colon, name = named.rpartition(":")
+def _code(place: str, folder: Path) -> str:
+    file, colon, name = place.rpartition(":")
     return f"{beside(file, folder)}{colon}{name}"
 
 
-def _tokenizer(named: str, folder: Path) -> str:
-    if own_code.is_own(named):
-        return _code(named, folder)
-    return beside(named, folder) if Path(named).expanduser().exists() else named
+def _tokenizer(tokenizer: str, folder: Path) -> str:
+    if own_code.is_own(tokenizer):
+        return _code(tokenizer, folder)
+    return beside(tokenizer, folder) if Path(tokenizer).expanduser().exists() else tokenizer
 
 
 def _inputs(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -> dict[str, Any]:

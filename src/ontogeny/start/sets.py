@@ -37,49 +37,49 @@ def with_sets(content: Mapping[str, Any], sets: Sequence[str]) -> dict[str, Any]
     {'inputs': {'max_texts': 5}, 'title': 'Mine'}
     """
     changed: dict[str, Any] = copy.deepcopy(dict(content))
-    for each in sets:
-        path, equals, text = each.partition("=")
+    for assignment in sets:
+        path, equals, text = assignment.partition("=")
         keys = [part.strip() for part in path.split(".")]
         if not equals or not all(keys):
             raise ArgumentError(
-                f"--set takes key=value, such as inputs.max_texts=50; got {each!r}."
+                f"--set takes key=value, such as inputs.max_texts=50; got {assignment!r}."
             )
-        table = _table(changed, keys, each)
+        table = _table(changed, keys, assignment)
         table[keys[-1]] = _parsed(text.strip())
     return changed
 
 
-def _table(content: dict[str, Any], keys: Sequence[str], given: str) -> dict[str, Any]:
+def _table(content: dict[str, Any], keys: Sequence[str], assignment: str) -> dict[str, Any]:
     """Return the table that the last key is of; tables of tables are made where they lack."""
     if keys == ["title"]:
         return content
     if keys[0] == "observables" and len(keys) > 2:
-        table: Any = _observable(content["observables"], keys[1], given)
+        table: Any = _observable(content["observables"], keys[1], assignment)
         inner = keys[2:-1]
     elif keys[0] in _TABLES and len(keys) > 1:
         table, inner = content, keys[:-1]
     else:
         raise ArgumentError(
-            f"--set {given}: a key begins with {', '.join(f'{t}.' for t in _TABLES)} or "
+            f"--set {assignment}: a key begins with {', '.join(f'{t}.' for t in _TABLES)} or "
             f"observables.KIND., or is title.{suggestion(keys[0], [*_TABLES, 'observables'])}"
         )
     for key in inner:
         table = table.setdefault(key, {})
         if not isinstance(table, dict):
-            raise ArgumentError(f"--set {given}: {key} is a value and no table.")
+            raise ArgumentError(f"--set {assignment}: {key} is a value and no table.")
     return table
 
 
-def _observable(entries: Sequence[dict[str, Any]], name: str, given: str) -> dict[str, Any]:
-    named = {node_name(entry): entry for entry in entries}
+def _observable(entries: Sequence[dict[str, Any]], name: str, assignment: str) -> dict[str, Any]:
+    by_name = {node_name(entry): entry for entry in entries}
     of_kind = [entry for entry in entries if entry.get("kind") == name]
-    if name in named:
-        return named[name]
+    if name in by_name:
+        return by_name[name]
     if len(of_kind) == 1:
         return of_kind[0]
     raise ArgumentError(
-        f"--set {given}: observables has no {name!r}; it has {', '.join(named)}."
-        f"{suggestion(name, named)}"
+        f"--set {assignment}: observables has no {name!r}; it has {', '.join(by_name)}."
+        f"{suggestion(name, by_name)}"
     )
 
 

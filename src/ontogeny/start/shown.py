@@ -49,8 +49,8 @@ def look(checkpoint: Checkpoint, inputs: Inputs) -> ModelFacts:
     few = _few(inputs, longest)
     family = capture.family_of(model)
     layers, every = _layers(model)
-    sizes = [each.shape for each in _first_run(model, layers, few)]
-    objective, named = _objective(model, few)
+    sizes = [shape.shape for shape in _first_run(model, layers, few)]
+    objective, n_names = _objective(model, few)
     return ModelFacts(
         model_class=type(model).__name__,
         family="" if family is None else family.title,
@@ -59,7 +59,7 @@ def look(checkpoint: Checkpoint, inputs: Inputs) -> ModelFacts:
         every_layer=every,
         width=min((shape[-1] for shape in sizes if shape), default=1),
         objective=objective,
-        named=named,
+        named=n_names,
         no_prediction=_no_prediction(model, few, objective),
         no_maps=_no_maps(model, few),
         blocks=_blocks(checkpoint, every),
@@ -74,8 +74,8 @@ def _longest(model: nn.Module) -> int | None:
     """Return how many tokens a text may have, as a model's configuration says it."""
     config = getattr(model, "config", None)
     names = ("block_size", "context_length", "max_seq_len", "n_ctx")
-    own = (getattr(config, name, None) for name in names)
-    return longest_text(config) or next((n for n in own if isinstance(n, int)), None)
+    lengths = (getattr(config, name, None) for name in names)
+    return longest_text(config) or next((n for n in lengths if isinstance(n, int)), None)
 
 
 def _few(inputs: Inputs, longest: int | None) -> Inputs:
@@ -123,12 +123,12 @@ def _layers(model: nn.Module) -> tuple[tuple[str, ...], str]:
         (_ONE_MLP, parents),
         (_NUMBERED, paths),
     ):
-        found = [match for path in among if (match := pattern.fullmatch(path))]
-        if found and pattern is _ONE_MLP:
-            return tuple(match[0] for match in found[:1]), found[0][0]
-        if found:
-            key = Counter(_of_group(match) for match in found).most_common(1)[0][0]
-            group = [match for match in found if _of_group(match) == key]
+        matches = [match for path in among if (match := pattern.fullmatch(path))]
+        if matches and pattern is _ONE_MLP:
+            return tuple(match[0] for match in matches[:1]), matches[0][0]
+        if matches:
+            key = Counter(_of_group(match) for match in matches).most_common(1)[0][0]
+            group = [match for match in matches if _of_group(match) == key]
             numbers = sorted(int(match["number"]) for match in group)
             blocks, end = key
             return tuple(f"{blocks}{n}{end}" for n in numbers), f"{blocks}*{end}"
@@ -163,15 +163,15 @@ def _objective(model: nn.Module, inputs: Inputs) -> tuple[str, bool]:
 def _logits(model: nn.Module, inputs: Inputs) -> torch.Tensor | None:
     """Return what may be logits: one row of at least as many numbers as there are ids, a token."""
     with quiet(model):
-        found = logits_of(run(model, inputs.padded("right").batches(len(inputs))[0]))
-    found = without_prefix(found, inputs.ids.shape)
+        logits = logits_of(run(model, inputs.padded("right").batches(len(inputs))[0]))
+    logits = without_prefix(logits, inputs.ids.shape)
     fits = (
-        isinstance(found, torch.Tensor)
-        and found.ndim == 3
-        and tuple(found.shape[:2]) == inputs.ids.shape
-        and found.shape[2] > int(inputs.ids.max())
+        isinstance(logits, torch.Tensor)
+        and logits.ndim == 3
+        and tuple(logits.shape[:2]) == inputs.ids.shape
+        and logits.shape[2] > int(inputs.ids.max())
     )
-    return found if fits else None
+    return logits if fits else None
 
 
 def _no_prediction(model: nn.Module, inputs: Inputs, objective: str) -> str:
@@ -206,8 +206,8 @@ def _no_maps(model: nn.Module, inputs: Inputs) -> str:
     except NonFiniteError:
         return ""
     except LayerMatchError:
-        own = "" if is_pretrained(model) else f": {_REMEDY}"
-        return f"no module of {type(model).__name__} returns attention maps{own}"
+        remedy = "" if is_pretrained(model) else f": {_REMEDY}"
+        return f"no module of {type(model).__name__} returns attention maps{remedy}"
     except RuntimeError as error:
         return str(error).split("\n")[0].rstrip(".")
     return ""

@@ -82,11 +82,11 @@ def names_of(sources: Sequence[str]) -> list[str]:
     if len(set(whole)) < len(whole):
         raise ArgumentError(f"every run must be given once; got {', '.join(sources)}.")
     names = [name_of(source) for source in sources]
-    parts = [Path(each).parts for each in whole]
+    parts = [Path(path).parts for path in whole]
     for depth in range(2, 1 + max(map(len, parts))):
         if len(set(names)) == len(names):
             break
-        names = ["-".join(p.strip("/") for p in each[-depth:]) for each in parts]
+        names = ["-".join(p.strip("/") for p in path[-depth:]) for path in parts]
     return names
 
 
@@ -106,5 +106,5 @@ def name_of(source: str) -> str:
 
 def beside(path: str, folder: Path) -> str:
     """Return a path as a file in `folder` names it: relative where it was given so."""
-    given = Path(path).expanduser()
-    return str(given) if given.is_absolute() else os.path.relpath(given, folder)
+    target = Path(path).expanduser()
+    return str(target) if target.is_absolute() else os.path.relpath(target, folder)

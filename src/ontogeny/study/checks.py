@@ -87,10 +87,10 @@ def _check_state(observable: Observable, by_name: Mapping[str, Observable]) -> N
     node = observable.state_of
     if node and (node not in by_name or not by_name[node].prepares):
         others = {name: other for name, other in by_name.items() if name != observable.name}
-        known = [name for name, other in others.items() if other.prepares]
+        names = [name for name, other in others.items() if other.prepares]
         why = "prepares nothing" if node in by_name else "the study does not have"
         raise ArgumentError(
-            f"{observable.name} reads the state of {node!r}, which {why}.{suggestion(node, known)}"
+            f"{observable.name} reads the state of {node!r}, which {why}.{suggestion(node, names)}"
         )
 
 

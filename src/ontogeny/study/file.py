@@ -194,11 +194,11 @@ def _controls(table: Mapping[str, Any], base: Path) -> dict[str, Any]:
     check_keys("[controls]", table, _CONTROLS)
     folders = as_table("controls.folders", table.get("folders", {}))
     names = {"count": "controls", "kind": "control_kind", "steps": "control_steps"}
-    found: dict[str, Any] = {names[key]: value for key, value in table.items() if key in names}
+    controls: dict[str, Any] = {names[key]: value for key, value in table.items() if key in names}
     if table and not folders:
-        found.setdefault("controls", 3)
-    given = {name: Trajectory.from_folder(base / str(path)) for name, path in folders.items()}
-    return {**found, "control_runs": given} if given else found
+        controls.setdefault("controls", 3)
+    runs = {name: Trajectory.from_folder(base / str(path)) for name, path in folders.items()}
+    return {**controls, "control_runs": runs} if runs else controls
 
 
 def _trajectory(table: Mapping[str, Any], base: Path) -> Trajectory:
@@ -209,19 +209,19 @@ def _trajectory(table: Mapping[str, Any], base: Path) -> Trajectory:
     choice = {key: table[key] for key in ("base", *_FOLDER) if key in table}
     if "base" in choice and (base / choice["base"]).exists():
         choice["base"] = base / choice["base"]
-    own: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
     if "model" in table:
-        own["model"] = own_code.load(table["model"], base)
+        parts["model"] = own_code.load(table["model"], base)
     if "tokenizer" in table:
-        own["tokenizer"] = _tokenizer(table["tokenizer"], base)
+        parts["tokenizer"] = _tokenizer(table["tokenizer"], base)
     if "hub" in table and choice:
         raise ArgumentError(f"[trajectory] {', '.join(choice)} goes with folder, not with hub.")
     if "hub" in table:
-        trajectory = Trajectory.from_hub(str(table["hub"]), **options, **own)
+        trajectory = Trajectory.from_hub(str(table["hub"]), **options, **parts)
     elif options:
         raise ArgumentError(f"[trajectory] {', '.join(options)} goes with hub, not with folder.")
     else:
-        trajectory = Trajectory.from_folder(base / str(table["folder"]), **choice, **own)
+        trajectory = Trajectory.from_folder(base / str(table["folder"]), **choice, **parts)
     if "on_duplicate" in table:
         trajectory = trajectory.deduplicated(table["on_duplicate"])
     if "select" not in table:

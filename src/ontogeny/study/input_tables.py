@@ -89,8 +89,8 @@ _FILE_SUFFIXES = (".tsv", ".tab", ".csv", ".jsonl", ".ndjson", ".txt")
 
 def input_sets(table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> dict[str, Inputs]:
     """Return the input sets: one table, or a table of named tables."""
-    named = table and all(isinstance(value, Mapping) for value in table.values())
-    if named and not any(key in table for key in _SOURCES):  # dataset = {...} is no named set
+    has_tables = table and all(isinstance(value, Mapping) for value in table.values())
+    if has_tables and not any(key in table for key in _SOURCES):  # dataset = {...} is no named set
         return {
             name: _inputs(f"[inputs.{name}]", value, base, trajectory)
             for name, value in table.items()
@@ -100,12 +100,12 @@ def input_sets(table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> 
 
 def _inputs(where: str, table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> Inputs:
     check_keys(where, table, _INPUTS)
-    given = [key for key in _SOURCES if key in table]
-    if len(given) != 1:
+    keys = [key for key in _SOURCES if key in table]
+    if len(keys) != 1:
         raise ArgumentError(
-            f"{where} needs one of {', '.join(_SOURCES)}; it has {' and '.join(given) or 'none'}."
+            f"{where} needs one of {', '.join(_SOURCES)}; it has {' and '.join(keys) or 'none'}."
         )
-    (source,) = given
+    (source,) = keys
     limit = table.get("max_texts")
     if limit is not None and limit < 1:
         raise ArgumentError(f"{where} max_texts must be a whole number above 0; got {limit!r}.")
@@ -134,13 +134,13 @@ def _bundled(where: str, table: Mapping[str, Any], base: Path) -> dict[str, Any]
 
 def _files(where: str, table: Mapping[str, Any], base: Path) -> dict[str, Any]:
     paths = [str(base / str(f)) for f in as_list(table["files"])]
-    wanted = {k: table[k] for k in ("unit", "field", "encoding", "documents") if k in table}
-    found, limit = document_files(paths, **wanted), table.get("max_texts")
-    texts = list(found.texts[:limit])
-    documents = found.documents if "documents" in table else None
-    form = found.form
-    if len(texts) < len(found):
-        form = f"the first of {len(found):,}, {form}"
+    options = {k: table[k] for k in ("unit", "field", "encoding", "documents") if k in table}
+    tables, limit = document_files(paths, **options), table.get("max_texts")
+    texts = list(tables.texts[:limit])
+    documents = tables.documents if "documents" in table else None
+    form = tables.form
+    if len(texts) < len(tables):
+        form = f"the first of {len(tables):,}, {form}"
     return {"texts": texts, "documents": _first(documents, texts), "source": where, "form": form}
 
 
@@ -191,17 +191,17 @@ def _tokens(table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> Inp
     """Return texts of token ids, from one file or several; a tokenizer is asked, not needed."""
     options = {k: table[k] for k in ("max_length", "dtype") if k in table}
     paths, limit = as_list(table["tokens"]), table.get("max_texts")
-    each = None if limit is None else -(-limit // len(paths))
-    found = [read_tokens(base / str(path), max_texts=each, **options) for path in paths]
-    known = {k: table[k] for k in _OF_TOKENS if k in table and k != "dtype"}
+    per_file = None if limit is None else -(-limit // len(paths))
+    tables = [read_tokens(base / str(path), max_texts=per_file, **options) for path in paths]
+    kwargs = {k: table[k] for k in _OF_TOKENS if k in table and k != "dtype"}
     tokenizer = trajectory.tokenizer()
     if tokenizer is not None:
-        known.setdefault("vocab_size", len(tokenizer))
-        known.setdefault("mask_token_id", getattr(tokenizer, "mask_token_id", None))
-        known.setdefault("special_ids", getattr(tokenizer, "all_special_ids", ()))
-    rows = [row for ids in found for row in ids][:limit]
+        kwargs.setdefault("vocab_size", len(tokenizer))
+        kwargs.setdefault("mask_token_id", getattr(tokenizer, "mask_token_id", None))
+        kwargs.setdefault("special_ids", getattr(tokenizer, "all_special_ids", ()))
+    rows = [row for ids in tables for row in ids][:limit]
     same = len({len(row) for row in rows}) == 1
-    return Inputs.from_tokens(np.stack(rows) if same else [row.tolist() for row in rows], **known)
+    return Inputs.from_tokens(np.stack(rows) if same else [row.tolist() for row in rows], **kwargs)
 
 
 def _check_documents(where: str, source: str, documents: Any) -> None:

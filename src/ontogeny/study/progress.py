@@ -48,8 +48,8 @@ LOG_SECONDS = 30.0
 _METHODS = ("note", "start", "advance", "finish")
 
 
-def chosen_progress(given: Progress | bool | None) -> Progress:
-    """Return what shows a run: `given`, or what fits where Python runs; False shows nothing.
+def chosen_progress(choice: Progress | bool | None) -> Progress:
+    """Return what shows a run: `choice`, or what fits where Python runs; False shows nothing.
 
     Raises
     ------
@@ -61,16 +61,16 @@ def chosen_progress(given: Progress | bool | None) -> Progress:
     >>> chosen_progress(False)
     <ontogeny.study.progress.Silent object at ...>
     """
-    if given is False:
+    if choice is False:
         return Silent()
-    if given is None or given is True:
+    if choice is None or choice is True:
         return fitting_progress(LOG_SECONDS)
-    if missing := [name for name in _METHODS if not callable(getattr(given, name, None))]:
+    if missing := [name for name in _METHODS if not callable(getattr(choice, name, None))]:
         raise ArgumentError(
             f"progress must be True, False or an object with the methods {', '.join(_METHODS)}; "
-            f"got a {type(given).__name__} without {', '.join(missing)}."
+            f"got a {type(choice).__name__} without {', '.join(missing)}."
         )
-    return given
+    return choice
 
 
 def fitting_progress(log_seconds: float = 0.0) -> Progress:
@@ -115,8 +115,8 @@ _COST = {"blocks": 0.1}  # a cell beside one of a checkpoint, until the first is
 
 def time_left(begin: float, done: float, total: float) -> str:
     """Return how long the rest will take that is done at the pace since `begin`."""
-    left = (time.monotonic() - begin) / done * (total - done)
-    return f"about {duration(left)} left"
+    seconds = (time.monotonic() - begin) / done * (total - done)
+    return f"about {duration(seconds)} left"
 
 
 def _left(pace: Pace | None, begin: float, done: int, total: int) -> str:
@@ -182,7 +182,7 @@ class LineProgress:
 
     def __init__(self, seconds: float = 0.0) -> None:
         self._seconds = seconds
-        self._begin = self._said = time.monotonic()
+        self._begin = self._last_note = time.monotonic()
         self._tasks = self._done = 0
         self._head = ""
         self.pace: Pace | None = None
@@ -194,7 +194,7 @@ class LineProgress:
 
     def start(self, tasks: int, cells: int) -> None:
         """Report how much there is to do."""
-        self._begin = self._said = time.monotonic()
+        self._begin = self._last_note = time.monotonic()
         self._tasks, self._done = tasks, 0
         self._head = _head(tasks, cells)
         if not self._seconds:
@@ -203,12 +203,12 @@ class LineProgress:
     def advance(self, label: str, cells: int, seconds: float) -> None:
         """Report what is finished and how long the rest will take."""
         self._done += 1
-        if time.monotonic() - self._said < self._seconds:
+        if time.monotonic() - self._last_note < self._seconds:
             return
-        self._said = time.monotonic()
+        self._last_note = time.monotonic()
         self._say_head()
-        left = _left(self.pace, self._begin, self._done, self._tasks)
-        self.note(f"[{self._done}/{self._tasks}] {label}: {cells} cells in {seconds:.1f} s, {left}")
+        rest = _left(self.pace, self._begin, self._done, self._tasks)
+        self.note(f"[{self._done}/{self._tasks}] {label}: {cells} cells in {seconds:.1f} s, {rest}")
 
     def _say_head(self) -> None:
         if self._head:
@@ -309,11 +309,11 @@ class NotebookProgress:
             self._show()
 
     def _show(self) -> None:
-        shown = {"text/html": self._html(), "text/plain": "\n".join([self._line, *self._notes])}
+        content = {"text/html": self._html(), "text/plain": "\n".join([self._line, *self._notes])}
         if self._handle is None:
-            self._handle = self._display(shown, raw=True, display_id=True)
+            self._handle = self._display(content, raw=True, display_id=True)
         else:
-            self._handle.update(shown, raw=True)
+            self._handle.update(content, raw=True)
 
     def _html(self) -> str:
         bar = f'<progress value="{self._done}" max="{self._tasks}"></progress> '

@@ -22,7 +22,7 @@ MOVE_IT = ("; run(rereference=True) moves it", "; --rereference moves it")
 _HERE = str(Path(__file__).parents[1]) + os.sep
 
 
-def say(said: str, in_python: str = "", in_command: str = "") -> None:
+def say(text: str, in_python: str = "", in_command: str = "") -> None:
     """Warn in the name of the code that called this library.
 
     Python shows the same text from one place once by default; another run must say it again.
@@ -32,7 +32,7 @@ def say(said: str, in_python: str = "", in_command: str = "") -> None:
         frame = frame.f_back
     assert frame is not None
     place, line = frame.f_code.co_filename, frame.f_lineno
-    warning = StudyWarning(said, in_python, in_command)
+    warning = StudyWarning(text, in_python, in_command)
     warnings.warn_explicit(warning, StudyWarning, place, line, registry={})
 
 
@@ -53,10 +53,10 @@ def refusal(failures: Sequence[DryFailure]) -> str:
     refused = [failure for failure in failures if failure.refused]
     if not refused:
         return ""
-    said = "; ".join(f"{each.node}: {each.why.rstrip('.')}" for each in refused)
+    reasons = "; ".join(f"{failure.node}: {failure.why.rstrip('.')}" for failure in refused)
     them = "it" if len(refused) == 1 else "them"
     return (
-        f"{len(refused)} observable{'s' * (len(refused) > 1)} would fail at every step: {said}. "
+        f"{len(refused)} observable{'s' * (len(refused) > 1)} would fail at every step: {reasons}. "
         f"Change or remove {them}, or compute the rest with keep_going=True (--keep-going)."
     )
 
@@ -64,9 +64,9 @@ def refusal(failures: Sequence[DryFailure]) -> str:
 def doubts(failures: Sequence[DryFailure]) -> list[str]:
     """Return which observables failed in the dry run and may do better at other steps."""
     return [
-        f"may fail: {each.node}, as it did in a dry run at step {each.step}: {each.why}"
-        for each in failures
-        if not each.refused
+        f"may fail: {failure.node}, as it did in a dry run at step {failure.step}: {failure.why}"
+        for failure in failures
+        if not failure.refused
     ]
 
 

@@ -135,11 +135,11 @@ class Study:
     def _described(self) -> list[tuple[str, str]]:
         """Return what is studied, on what, and beside what."""
         steps = self.trajectory.steps
-        texts = [f"{name} ({len(each)} texts)" for name, each in self.inputs.items()]
+        texts = [f"{name} ({len(input_set)} texts)" for name, input_set in self.inputs.items()]
         return [
             ("checkpoints", f"{len(steps)}, steps {steps[0]} to {steps[-1]}"),
             ("inputs", ", ".join(texts)),
-            ("observables", ", ".join(each.name for each in self.observables)),
+            ("observables", ", ".join(observable.name for observable in self.observables)),
             ("control runs", self._controls.words),
             ("device", self.device),
         ]
@@ -161,7 +161,7 @@ class Study:
         >>> study.over(run.select(stop=5), noise=0).trajectory.steps
         array([0, 5])
         """
-        given: dict[str, Any] = {
+        arguments: dict[str, Any] = {
             "reference": self._reference,
             "noise": self._noise,
             "title": self._title,
@@ -171,7 +171,7 @@ class Study:
             "control_runs": self._controls.given,
             **self._options,
         }
-        return Study(trajectory, self.inputs, self.observables, **given | options)
+        return Study(trajectory, self.inputs, self.observables, **arguments | options)
 
     def plan(self, folder: str | Path | None = None, *, rereference: bool = False) -> Plan:
         """Return what a run into `folder` would read, compute and store; nothing is written.
@@ -182,8 +182,8 @@ class Study:
         """
         path = None if folder is None else Path(folder)
         frozen = without_reference(frozen_settings(path), rereference)
-        found, read = self.examination.of(path), VerifiedCellCache()
-        parts = self._parts(path, found, read).made(self._settings(frozen), frozen)
+        examined, read = self.examination.of(path), VerifiedCellCache()
+        parts = self._parts(path, examined, read).made(self._settings(frozen), frozen)
         plan = sum_of_plans([part.plan for part in parts])
         runs = dict.fromkeys(entry.run for entry in plan.entries if entry.run)
         if len(plan.steps) > 1:
@@ -193,8 +193,8 @@ class Study:
         plan.notes += repeated_texts(self.inputs)
         plan.notes += filter(None, [old_reference(self._reference, plan.steps, frozen)])
         plan.notes += plan.elsewhere(environment(self.device))
-        plan.notes += doubts(found.failures)
-        plan.refused = refusal(found.failures)
+        plan.notes += doubts(examined.failures)
+        plan.refused = refusal(examined.failures)
         return plan
 
     def run(
@@ -254,9 +254,9 @@ class Study:
             reference is no longer the last (or first) step, or if cells of the result were
             computed in different environments.
         """
-        path, shown = Path(folder), chosen_progress(progress)
+        path, reporter = Path(folder), chosen_progress(progress)
         with entered(path, rereference, self._frozen, self._identity) as settings:
-            return self._run(path, settings, executor, shown, max_revisions, keep_going)
+            return self._run(path, settings, executor, reporter, max_revisions, keep_going)
 
     def parts(self, folder: str | Path) -> list[RunPart]:
         """Return the run and its control runs, as they are read in a folder."""
@@ -271,36 +271,36 @@ class Study:
         path: Path,
         settings: Settings,
         executor: Submitting | None,
-        shown: Progress,
+        progress: Progress,
         max_revisions: int | None,
         keep_going: bool,
     ) -> StudyResult:
         """Compute what is missing in a folder that this run has entered, and merge."""
         hash_once(path, self.trajectory)
         bounded, read = max_revisions is not None, VerifiedCellCache()
-        found = self.examination.of(path, keep=True, bounded=bounded)
+        examined = self.examination.of(path, keep=True, bounded=bounded)
         frozen = frozen_settings(path)
-        parts = self._parts(path, found, read).made(settings, frozen)
+        parts = self._parts(path, examined, read).made(settings, frozen)
         for part in parts:
             part.job.folder.mkdir(parents=True, exist_ok=True)
         plan = sum_of_plans([part.plan for part in parts])
         save_digests(parts)
-        _refuse(plan, found, executor, keep_going)
-        self._announce(plan, found, frozen, shown)
+        _refuse(plan, examined, executor, keep_going)
+        self._announce(plan, examined, frozen, progress)
         if workers_here(executor):  # workers elsewhere are of another environment anyway
             for line in plan.elsewhere(environment(self.device)):
-                shown.note(line)
+                progress.note(line)
         try:
-            problems = compute(parts, executor, shown, max_revisions)
+            problems = compute(parts, executor, progress, max_revisions)
         finally:
-            shown.finish()
+            progress.finish()
             save_digests(parts)
             release_skeleton()
-        summarise(parts, shown.note)
+        summarise(parts, progress.note)
         activity.now("putting the result together")
         tree = merged(path, parts, self.title, self._reference, problems, read)
         for finding in json.loads(tree.attrs["findings"]):
-            shown.note(f"audit: {finding['message']}")
+            progress.note(f"audit: {finding['message']}")
         say_problems(tree)
         say_environments(tree)
         return StudyResult(tree)
@@ -311,7 +311,7 @@ class Study:
         """Say what a run should be known for before it computes."""
         if old := old_reference(self._reference, plan.steps, frozen):
             say(old, *MOVE_IT)
-        changed = [f"changed: {each}" for each in plan.changes()]
+        changed = [f"changed: {change}" for change in plan.changes()]
         for line in [*repeated_texts(self.inputs), *doubts(probe.failures), *changed]:
             progress.note(line)
 
@@ -323,10 +323,10 @@ class Study:
     def _settings(self, frozen: Mapping[str, Any]) -> Settings:
         steps = [int(s) for s in self.trajectory.steps]
         same_noise = frozen.get("noise") == self._noise
-        kept = frozen.get("noise_steps", ()) if same_noise else ()
+        steps_before = frozen.get("noise_steps", ()) if same_noise else ()
         return Settings(
             reference_step=resolve_reference(self._reference, steps, frozen),
-            noise_steps=noise_steps(steps, self._noise, kept),
+            noise_steps=noise_steps(steps, self._noise, steps_before),
             first_steps=first_steps(steps, frozen),
             **self._options,
         )
@@ -337,8 +337,8 @@ class Study:
     def _frozen(self, frozen: Mapping[str, Any]) -> tuple[Settings, dict[str, Any]]:
         """Return the settings by what a folder has frozen, and what it keeps from now on."""
         settings, steps = self._settings(frozen), [int(s) for s in self.trajectory.steps]
-        kept = frozen_steps(frozen, self._controls)
-        controls = self._controls.runs(steps, settings.reference_step, kept)
+        frozen_runs = frozen_steps(frozen, self._controls)
+        controls = self._controls.runs(steps, settings.reference_step, frozen_runs)
         return settings, {
             "title": self.title,
             "reference": self._reference,

@@ -62,7 +62,7 @@ def over_steps(values: xr.DataArray) -> xr.DataArray:
     order = np.arange(table.shape[1])
     filled = np.full(table.shape, np.nan)
     for row, target in zip(table, filled, strict=True):
-        known = np.isfinite(row)
-        if known.any():
-            target[:] = np.interp(order, order[known], row[known])
+        is_finite = np.isfinite(row)
+        if is_finite.any():
+            target[:] = np.interp(order, order[is_finite], row[is_finite])
     return moved.copy(data=filled.reshape(moved.shape))

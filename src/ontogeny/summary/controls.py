@@ -117,7 +117,7 @@ def with_control_bands(
     >>> figure.bands[0].label, data.x_control_high.values
     ('control runs', array([4., 5.]))
     """
-    drawn: list[Figure] = []
+    with_bands: list[Figure] = []
     for figure in figures:
         name = f"{figure.value}_{CONTROL}"
         used = {getattr(figure, use) for use in figure.dimensions}
@@ -128,13 +128,13 @@ def with_control_bands(
             or set(data[name].dims) != {RUN, *data[figure.value].dims}
             or used & {RUN, *NUMBERED}
         ):
-            drawn.append(figure)
+            with_bands.append(figure)
             continue
         if f"{name}_low" not in data:
             data = data.assign(band_of_draws(data[name], [RUN], name))
         band = Band(f"{name}_low", f"{name}_high", _label(data[name]))
-        drawn.append(dataclasses.replace(figure, bands=[*figure.bands, band]))
-    return data, drawn
+        with_bands.append(dataclasses.replace(figure, bands=[*figure.bands, band]))
+    return data, with_bands
 
 
 def kind_of(run: str) -> str:
@@ -168,8 +168,8 @@ def control_rows(steps: np.ndarray, values: np.ndarray, controls: np.ndarray) ->
     Examples
     --------
     >>> run, control = np.array([8.0, 6.0, 4.0]), np.array([[8.0, np.nan, 8.4]])
-    >>> found = control_rows(np.array([0, 1, 2]), run, control)
-    >>> found["control_last"].round(3), found["run_change"]
+    >>> rows = control_rows(np.array([0, 1, 2]), run, control)
+    >>> rows["control_last"].round(3), rows["run_change"]
     (array([8.4]), array([-4.]))
     """
     rows = [_of_one(steps, values, control) for control in controls]
@@ -229,32 +229,32 @@ def rows_of_quantities(data: xr.Dataset) -> Iterator[np.ndarray]:
         yield np.flatnonzero(names == name)
 
 
-def _predicted(own: np.ndarray, controls: np.ndarray, kinds: np.ndarray) -> np.ndarray:
-    """Return two-sided p-values of `own` (rows, runs) as one more draw of `controls` (rows, runs).
+def _predicted(run: np.ndarray, controls: np.ndarray, kinds: np.ndarray) -> np.ndarray:
+    """Return two-sided p-values of `run` (rows, runs) as one more draw of `controls` (rows, runs).
 
-    `own` differs between runs only by the steps that they were read at.
+    `run` differs between runs only by the steps that they were read at.
     """
-    known = np.isfinite(controls) & np.isfinite(own)
+    is_finite = np.isfinite(controls) & np.isfinite(run)
     squares, freedom = np.zeros(len(controls)), np.zeros(len(controls))
     means, counts = {}, {}
     for kind in dict.fromkeys(kinds):
-        of_kind = known & (kinds == kind)
+        of_kind = is_finite & (kinds == kind)
         count = of_kind.sum(1)
         with np.errstate(invalid="ignore"):
             mean = np.where(of_kind, controls, 0.0).sum(1) / count
-            offset = np.where(of_kind, own - controls, 0.0).sum(1) / count
+            offset = np.where(of_kind, run - controls, 0.0).sum(1) / count
         squares += (np.where(of_kind, controls - mean[:, None], 0.0) ** 2).sum(1)
         freedom += np.maximum(count - 1, 0)
         means[kind], counts[kind] = offset, count
     total = freedom.sum()
     if total == 0:
-        return np.full(len(own), np.nan)
+        return np.full(len(run), np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
         own_variance = np.where(freedom > 0, squares / freedom, 0.0)
     spread = np.sqrt(np.maximum(squares.sum() / total, own_variance))
-    rounding = _ROUNDING * np.where(known, np.abs(controls), 0.0).max(1)
+    rounding = _ROUNDING * np.where(is_finite, np.abs(controls), 0.0).max(1)
     borrowed = np.minimum(total, freedom + BORROWED)
-    p_values = np.full(len(own), np.nan)
+    p_values = np.full(len(run), np.nan)
     for kind, offset in means.items():
         with np.errstate(invalid="ignore", divide="ignore"):
             score = np.abs(offset) / np.maximum(spread * np.sqrt(1 + 1 / counts[kind]), rounding)

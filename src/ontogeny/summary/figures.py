@@ -29,7 +29,7 @@ def default_figures(data: xr.Dataset, quantities: Sequence[Quantity]) -> list[Cu
 
 
 def figures_of_one(
-    data: xr.Dataset, quantities: Sequence[Quantity], drawn: Sequence[Figure]
+    data: xr.Dataset, quantities: Sequence[Quantity], figures: Sequence[Figure]
 ) -> list[Figure]:
     """Return figures of a single checkpoint: curves become dots beside their nulls.
 
@@ -39,8 +39,8 @@ def figures_of_one(
     distances = {quantity.name for quantity in quantities if quantity.relative_to}
     return [
         figure
-        for each in drawn
-        if each.value not in distances and (figure := _of_one(each)) is not None
+        for candidate in figures
+        if candidate.value not in distances and (figure := _of_one(candidate)) is not None
     ]
 
 
@@ -80,7 +80,7 @@ def plain_figures(data: xr.Dataset, names: Names) -> list[Curves]:
     >>> figure.id, figure.title, figure.series
     ('norm', 'Mean norm', 'layer')
     """
-    drawn = [
+    variables = [
         name
         for name, variable in data.data_vars.items()
         if {"step"} <= set(variable.dims) <= {"step", "layer"}
@@ -88,7 +88,7 @@ def plain_figures(data: xr.Dataset, names: Names) -> list[Curves]:
         and not belongs_to(str(name), data)
         and str(name).isidentifier()
     ]
-    words = {str(name): names.get(str(name), ("", "")) for name in drawn}
+    words = {str(name): names.get(str(name), ("", "")) for name in variables}
     plain = [Quantity(name, title or name, units or "1") for name, (title, units) in words.items()]
     return default_figures(data, plain)
 
@@ -136,8 +136,8 @@ def figure_of_runs(figure: Any) -> Any:
 
     Examples
     --------
-    >>> found = figure_of_runs(Curves("loss", "Loss", value="loss", series="set"))
-    >>> found.series, found.facet
+    >>> curves = figure_of_runs(Curves("loss", "Loss", value="loss", series="set"))
+    >>> curves.series, curves.facet
     ('run', 'set')
     """
     if "run" in figure.names():
@@ -158,8 +158,8 @@ def _bands(data: xr.Dataset, quantity: Quantity, select: dict[str, Any]) -> Iter
         name = f"{quantity.name}_{null}"
         low, high = (f"{name}_low", f"{name}_high") if f"{name}_low" in data else (name, name)
         if low in data:
-            chosen = data[low].sel({k: v for k, v in select.items() if k in data[low].dims})
-            if np.isfinite(chosen.values).any():
+            values = data[low].sel({k: v for k, v in select.items() if k in data[low].dims})
+            if np.isfinite(values.values).any():
                 yield Band(low, high, label)
 
 
@@ -208,9 +208,9 @@ class NumberTable:
         columns = []
         for name, _, _, head, *over in self.numbers:
             error, ends = f"{name}_stderr", (f"{name}_low", f"{name}_high")
-            known = error if error in data else None
+            error_name = error if error in data else None
             interval = ends if ends[0] in data else None
-            columns.append(Column(name, head, known, interval, *over))
+            columns.append(Column(name, head, error_name, interval, *over))
         return Table(self.id, self.heading, columns=columns, rows=self.rows, caption=self.caption)
 
 

@@ -47,9 +47,9 @@ def learned_p_values(data: xr.Dataset, rows: xr.Dataset, floors: np.ndarray) -> 
         where fewer than two control runs of a kind show the luck of motion.
     """
     lead = rows["lead"].values
-    own = [data.get(f"{name}_p_learned") for name in rows["row_quantity"].values]
-    given = np.array([np.nan if p is None or p.ndim else float(p) for p in own])
-    p_values = np.where(np.isfinite(given), given, _by_luck(rows, floors))
+    variables = [data.get(f"{name}_p_learned") for name in rows["row_quantity"].values]
+    p_of_quantity = np.array([np.nan if p is None or p.ndim else float(p) for p in variables])
+    p_values = np.where(np.isfinite(p_of_quantity), p_of_quantity, _by_luck(rows, floors))
     p_values = np.where(np.isnan(lead), p_values, np.maximum(p_values, norm.sf(lead)))
     return np.where(rows["can_learn"].values, p_values, np.nan)
 
@@ -111,8 +111,8 @@ def p_by_luck(gain: np.ndarray, texts: np.ndarray, luck: np.ndarray) -> np.ndarr
     squares = np.where(count > 0, np.nansum(luck**2, axis=1) / np.maximum(count, 1), np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
         score = gain / np.sqrt(texts + squares)
-        known = count * (texts + squares) ** 2 / squares**2  # Satterthwaite
-        p_values: np.ndarray = t.sf(score, np.where(np.isnan(known), np.inf, known))
+        freedom = count * (texts + squares) ** 2 / squares**2  # Satterthwaite
+        p_values: np.ndarray = t.sf(score, np.where(np.isnan(freedom), np.inf, freedom))
     return p_values
 
 
@@ -154,9 +154,9 @@ def outside(rows: xr.Dataset) -> np.ndarray:
     null = [kind_of(str(run)) not in NO_NULLS for run in rows["run"].values]
     nulls = rows.isel(run=null)
     apart = nulls["run_change"] - (nulls["control_last"] - nulls["control_first"])
-    known = apart.notnull().any("run")
+    has_value = apart.notnull().any("run")
     above, below = ((side | apart.isnull()).all("run") for side in (apart > 0, apart < 0))
-    apart_from_all = (known & (above | below)).values
+    apart_from_all = (has_value & (above | below)).values
     return apart_from_all & (~rows["can_learn"].values | improved(rows))
 
 
@@ -181,12 +181,12 @@ def controls_needed(rows: xr.Dataset, level: float) -> np.ndarray:
     changes = (rows["control_last"] - rows["control_first"]).transpose("row", "run").values
     change = rows["run_change"].transpose("row", "run").values
     sides = np.where(rows["can_learn"].values, 1, 2)
-    for i, (of_row, own) in enumerate(zip(changes, change, strict=True)):
-        known = of_row[np.isfinite(of_row)]
-        if len(known) < 2 or not known.std() > 0:
+    for i, (of_row, of_run) in enumerate(zip(changes, change, strict=True)):
+        finite = of_row[np.isfinite(of_row)]
+        if len(finite) < 2 or not finite.std() > 0:
             continue
-        offset = abs(np.nanmean(own) - known.mean()) / known.std(ddof=1)
-        counts = np.arange(len(known) + 1, MOST_CONTROLS + 1)
+        offset = abs(np.nanmean(of_run) - finite.mean()) / finite.std(ddof=1)
+        counts = np.arange(len(finite) + 1, MOST_CONTROLS + 1)
         p_values = 2 * t.sf(offset / np.sqrt(1 + 1 / counts), counts - 1) * sides[i]
         enough = counts[p_values <= level]
         needed[i] = enough[0] if len(enough) else np.nan

@@ -21,9 +21,9 @@ def reference_index(data: xr.Dataset, relative_to: str = "reference") -> int | N
     """Return the position along ``step`` that distances are taken to, or None where it is not."""
     if relative_to == "last":
         return data.sizes["step"] - 1
-    wanted = data.attrs.get("reference_step") if relative_to else None
-    found = np.flatnonzero(data.step.values == wanted)
-    return int(found[0]) if len(found) else None
+    reference_step = data.attrs.get("reference_step") if relative_to else None
+    places = np.flatnonzero(data.step.values == reference_step)
+    return int(places[0]) if len(places) else None
 
 
 def at_reference(data: xr.Dataset, quantity: Quantity) -> xr.DataArray:
@@ -47,8 +47,8 @@ def with_noise(data: xr.Dataset, quantity: Quantity) -> xr.Dataset:
     Examples
     --------
     >>> data = xr.Dataset({"x": ("step", [4.0, 2.0]), "x_stderr": ("step", [0.1, 0.1])})
-    >>> found = with_noise(data.assign_coords(step=[0, 1]), Quantity("x", "loss"))
-    >>> found.x_high.values.round(3), found.x_floor.values.round(3)
+    >>> noise = with_noise(data.assign_coords(step=[0, 1]), Quantity("x", "loss"))
+    >>> noise.x_high.values.round(3), noise.x_floor.values.round(3)
     (array([4.196, 2.196]), array([0.277, 0.277]))
     """
     name = quantity.name
@@ -57,14 +57,14 @@ def with_noise(data: xr.Dataset, quantity: Quantity) -> xr.Dataset:
     error = _stderr(data, quantity)
     if error is None:
         return data
-    found: dict[str, Any] = {f"{name}_stderr": error}
+    variables: dict[str, Any] = {f"{name}_stderr": error}
     low, high = data[name] - Z * error, data[name] + Z * error
     if quantity.minimum is not None:
         low = low.clip(min=quantity.minimum)
     for end, values in (("low", low), ("high", high)):
         if f"{name}_{end}" not in data:
-            found[f"{name}_{end}"] = values
-    data = data.assign(found)
+            variables[f"{name}_{end}"] = values
+    data = data.assign(variables)
     return data.assign({f"{name}_floor": change_floor(data, quantity)})
 
 
@@ -202,10 +202,10 @@ def _replicate_stderr(data: xr.Dataset, quantity: Quantity) -> xr.DataArray:
     kinds = kinds if len(kinds) == deviation.sizes["refit"] else np.full(len(deviation.refit), "")
     pooled = []
     for kind in dict.fromkeys(kinds):
-        chosen = deviation.isel(refit=np.flatnonzero(kinds == kind))
-        several = chosen.sizes["refit"] > 1
-        spread = chosen.var("refit", ddof=1) if several else chosen.isel(refit=0, drop=True) ** 2
-        freedom = spread.notnull().sum("step") * max(chosen.sizes["refit"] - 1, 1)
+        values = deviation.isel(refit=np.flatnonzero(kinds == kind))
+        several = values.sizes["refit"] > 1
+        spread = values.var("refit", ddof=1) if several else values.isel(refit=0, drop=True) ** 2
+        freedom = spread.notnull().sum("step") * max(values.sizes["refit"] - 1, 1)
         stretch = xr.apply_ufunc(t.ppf, 0.975, freedom.where(freedom > 0)) / Z
         pooled.append(spread.mean("step") ** 0.5 * stretch)
     return xr.concat(pooled, dim="kind").max("kind")

@@ -70,11 +70,11 @@ def summarise(
         of_rows = [] if role == "track" else value_statements(data, quantities)
     else:
         of_rows = statements(data, quantities)
-    drawn = [*default_figures(data, quantities), *figures(data)]
+    all_figures = [*default_figures(data, quantities), *figures(data)]
     if one:
-        drawn = figures_of_one(data, quantities, drawn)
-    if not drawn and not quantities:
-        drawn += plain_figures(data, names or {})
-    data, drawn = with_control_bands(data, drawn)
-    data = attach(data, section, drawn, [*of_rows, *words(data)], role)
+        all_figures = figures_of_one(data, quantities, all_figures)
+    if not all_figures and not quantities:
+        all_figures += plain_figures(data, names or {})
+    data, all_figures = with_control_bands(data, all_figures)
+    data = attach(data, section, all_figures, [*of_rows, *words(data)], role)
     return data.assign_attrs(sentences_on_rows=len(of_rows))

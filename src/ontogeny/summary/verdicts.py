@@ -140,7 +140,7 @@ def _one_sided(node: xr.Dataset) -> np.ndarray:
 def _verdicts(
     node: xr.Dataset, p_value: np.ndarray, p_control: np.ndarray, p_learned: np.ndarray, tests: int
 ) -> xr.Dataset:
-    known = node["noise_known"].values
+    has_noise = node["noise_known"].values
     memory = node.get("only_memory", xr.zeros_like(node["moved"])).values
     # Jitter with memory comes back to where it was; a turned run does not, so that it is no control
     # for jitter alone.
@@ -153,7 +153,7 @@ def _verdicts(
     changed = beyond | (moved & (np.nan_to_num(p_value, nan=1.0) <= LEVELS.change))
     verdicts = {
         "p_value": p_value,
-        "judgeable": (known & tested & reachable & ~memory) | changed,
+        "judgeable": (has_noise & tested & reachable & ~memory) | changed,
         "changed": changed,
         "beyond": beyond,
         "learned": learned,

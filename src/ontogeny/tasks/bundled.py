@@ -56,8 +56,8 @@ def _of_python() -> list[str]:
         topics = python_topics()
     except OntogenyError:  # Linux distributions may leave it out
         return []
-    found = {text for topic in topics for text in paragraphs(topic) if _is_prose(text)}
-    return sorted(found, key=lambda text: hashlib.blake2b(text.encode()).digest())
+    texts = {text for topic in topics for text in paragraphs(topic) if _is_prose(text)}
+    return sorted(texts, key=lambda text: hashlib.blake2b(text.encode()).digest())
 
 
 def _is_prose(text: str) -> bool:

@@ -88,9 +88,9 @@ def _table(path: Path, content: str, separator: str, field: str | int | None) ->
         raise ArgumentError(
             f"{path}, {wrong} has {len(records[wrong])} fields instead of {len(first)}."
         )
-    named = not isinstance(field, int) and (field in first or _are_names(first))
-    names: Sequence[Any] = first if named else range(len(first))
-    rows = list(records.items())[named:]
+    has_header = not isinstance(field, int) and (field in first or _are_names(first))
+    names: Sequence[Any] = first if has_header else range(len(first))
+    rows = list(records.items())[has_header:]
     return {where: dict(zip(names, record, strict=True)) for where, record in rows}
 
 
@@ -140,7 +140,7 @@ def _texts(path: Path, rows: Mapping[str, Any], field: str | int | None) -> tupl
 def _guessed(path: Path, rows: Sequence[Mapping[Any, Any]]) -> Any:
     """Return the column that holds texts: the one of a usual name, or the only one with words."""
     names = list(dict.fromkeys(name for row in rows[:_SEEN] for name in row))
-    usual = [n for wanted in ("text", *TEXT_NAMES) for n in names if str(n).lower() == wanted]
+    usual = [n for word in ("text", *TEXT_NAMES) for n in names if str(n).lower() == word]
     strings = [name for name in names if _share(rows, name, _is_text) == 1]
     worded = [name for name in strings if _share(rows, name, _has_words) > 1 / 2]
     for candidates in ([n for n in usual if n in strings][:1], worded, strings):

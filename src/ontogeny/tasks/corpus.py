@@ -105,8 +105,8 @@ def split_texts(
 
     Examples
     --------
-    >>> kept, heldout = split_texts(["a", "b", "c", "d"], 0.25, random_state=0)
-    >>> len(kept), len(heldout)
+    >>> rest, heldout = split_texts(["a", "b", "c", "d"], 0.25, random_state=0)
+    >>> len(rest), len(heldout)
     (3, 1)
     """
     check_number("test_fraction", test_fraction, 0, 1, above=True, below=True)
@@ -117,9 +117,9 @@ def split_texts(
         raise ArgumentError(f"texts must differ to be split; all {len(texts)} are the same.")
     order = np.random.default_rng(random_state).permutation(units.count)
     count = min(max(round(test_fraction * units.count), 1), units.count - 1)
-    chosen = np.isin(units.place, order[:count])
-    rest = [text for text, out in zip(texts, chosen, strict=True) if not out]
-    heldout = [text for text, out in zip(texts, chosen, strict=True) if out]
+    is_heldout = np.isin(units.place, order[:count])
+    rest = [text for text, out in zip(texts, is_heldout, strict=True) if not out]
+    heldout = [text for text, out in zip(texts, is_heldout, strict=True) if out]
     return rest, heldout
 
 

@@ -95,8 +95,8 @@ def document_files(
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "wiki.txt"
     >>> _ = file.write_text(" = Lobster = \n \n A crustacean .\n \n = Oak = \n \n A tree .\n")
-    >>> found = document_files(file, documents="article")
-    >>> found.documents.tolist(), found.form
+    >>> articles = document_files(file, documents="article")
+    >>> articles.documents.tolist(), articles.form
     ([0, 1], 'one a line')
     """
     check_choice("unit", unit, UNITS)
@@ -116,7 +116,7 @@ def document_files(
             grouped += [cut(article, unit) for article in articles]
     grouped = [texts for texts in grouped if texts]
     if not grouped:
-        raise ArgumentError(f"paths {_shown(paths)} hold no text.")
+        raise ArgumentError(f"paths {_listed(paths)} hold no text.")
     number = np.repeat(np.arange(len(grouped)), [len(texts) for texts in grouped])
     flat = tuple(text for texts in grouped for text in texts)
     form = " and ".join(dict.fromkeys(forms))
@@ -128,10 +128,10 @@ def _content(path: Path, encoding: str) -> str:
 
 
 def _files(paths: Paths) -> list[Path]:
-    given = [paths] if isinstance(paths, str | PathLike) else list(paths)
-    if not given:
+    path_list = [paths] if isinstance(paths, str | PathLike) else list(paths)
+    if not path_list:
         raise ArgumentError("paths must name at least one file, folder or glob; got none.")
-    return list(dict.fromkeys(file for path in given for file in _matches(Path(path))))
+    return list(dict.fromkeys(file for path in path_list for file in _matches(Path(path))))
 
 
 def _matches(path: Path) -> list[Path]:
@@ -139,16 +139,16 @@ def _matches(path: Path) -> list[Path]:
     if path.is_file():  # also a name with brackets in it, which a glob would misread
         return [path]
     if path.is_dir():
-        named = sorted(p for p in path.rglob("*") if p.suffix.lower() in _SUFFIXES)
-        texts = [p for p in named if p.suffix.lower() in _OF_FOLDERS]
-        files = texts or named  # beside texts, tables say something about them
-        wanted = f"no file that ends in {', '.join(_SUFFIXES)}"
+        readable = sorted(p for p in path.rglob("*") if p.suffix.lower() in _SUFFIXES)
+        texts = [p for p in readable if p.suffix.lower() in _OF_FOLDERS]
+        files = texts or readable  # beside texts, tables say something about them
+        what = f"no file that ends in {', '.join(_SUFFIXES)}"
     else:
         files = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
-        wanted = "no file"
+        what = "no file"
     files = [p for p in files if p.is_file()]
     if not files:
-        raise ArgumentError(f"paths: {str(path)!r} matches {wanted}.")
+        raise ArgumentError(f"paths: {str(path)!r} matches {what}.")
     return files
 
 
@@ -183,6 +183,6 @@ def read_text(path: Path, encoding: str) -> str:
     return decoded.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _shown(paths: Paths) -> str:
-    given: Iterable[object] = [paths] if isinstance(paths, str | PathLike) else paths
-    return ", ".join(repr(str(path)) for path in given)
+def _listed(paths: Paths) -> str:
+    path_list: Iterable[object] = [paths] if isinstance(paths, str | PathLike) else paths
+    return ", ".join(repr(str(path)) for path in path_list)

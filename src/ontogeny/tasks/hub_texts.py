@@ -94,13 +94,13 @@ def load_texts(
             "data sets of the Hub are read with the library datasets, which is not installed: "
             "pip install 'ontogeny[datasets]'."
         ) from None
-    known = DATASETS.get(name, NamedDataset(name))
-    text, label = text or known.text, label or known.label
-    if known.stream and max_texts is None:
+    dataset = DATASETS.get(name, NamedDataset(name))
+    text, label = text or dataset.text, label or dataset.label
+    if dataset.stream and max_texts is None:
         raise ArgumentError(f"the data set {name!r} is too large to be read whole; give max_texts.")
     try:
         rows = datasets.load_dataset(
-            known.path, config or known.config, split=split, streaming=known.stream,
+            dataset.path, config or dataset.config, split=split, streaming=dataset.stream,
             revision=revision,
         )  # fmt: skip
     except Exception as error:  # the library raises many kinds, some of them its dependencies'
@@ -110,22 +110,22 @@ def load_texts(
         ) from error
     _check_fields(name, rows, text, label, document)
     source = f"{name}/{split}"
-    if known.unit != "text":
+    if dataset.unit != "text":
         whole: Iterable[str] = (row[text] for row in rows)
-        if known.unit == "piece":
+        if dataset.unit == "piece":
             whole = ["\n\n".join(whole)]
-        pieces = ((p, number) for number, each in enumerate(whole) for p in paragraphs(each))
+        pieces = ((p, number) for number, content in enumerate(whole) for p in paragraphs(content))
         numbered = list(itertools.islice(pieces, max_texts))
         articles = None
-        if known.unit == "paragraph":
+        if dataset.unit == "paragraph":
             articles = np.array([number for _, number in numbered], dtype=np.int64)
         return LabelledTexts(tuple(p for p, _ in numbered), None, source, documents=articles)
     fields = _wanted_fields(rows, text, label, document)
-    fields = itertools.islice(fields, max_texts) if known.stream else fields
-    found = LabelledTexts.from_rows(fields, text, label, source, document)
-    if found.labels is not None and found.labels.dtype.kind == "i" and (found.labels < 0).all():
-        raise ArgumentError(f"{source} has no labels: all of them are {found.labels[0]}.")
-    return found.sample(max_texts, random_state)
+    fields = itertools.islice(fields, max_texts) if dataset.stream else fields
+    texts = LabelledTexts.from_rows(fields, text, label, source, document)
+    if texts.labels is not None and texts.labels.dtype.kind == "i" and (texts.labels < 0).all():
+        raise ArgumentError(f"{source} has no labels: all of them are {texts.labels[0]}.")
+    return texts.sample(max_texts, random_state)
 
 
 def _check_fields(name: str, rows: Any, text: str, label: str | None, document: str | None) -> None:
@@ -142,5 +142,5 @@ def _check_fields(name: str, rows: Any, text: str, label: str | None, document: 
 
 def _wanted_fields(rows: Any, *fields: str | None) -> Iterable[Mapping[str, Any]]:
     """Iterate over the rows without decoding their other columns."""
-    wanted = [name for name in fields if name is not None]
-    return rows.select_columns(wanted) if hasattr(rows, "select_columns") else rows
+    names = [name for name in fields if name is not None]
+    return rows.select_columns(names) if hasattr(rows, "select_columns") else rows

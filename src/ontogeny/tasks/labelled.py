@@ -150,14 +150,14 @@ class LabelledTexts:
         """
         if self.labels is None:
             raise ArgumentError(f"{self.source} has no labels to balance by.")
-        each = min(self.balance.values())
+        per_label = min(self.balance.values())
         if max_texts is not None:
-            each = min(each, max_texts // len(self.balance))
-        if each < 1:
+            per_label = min(per_label, max_texts // len(self.balance))
+        if per_label < 1:
             raise ArgumentError(f"max_texts={max_texts} leaves no text for each class.")
         rng = np.random.default_rng(random_state)
-        own = (np.flatnonzero(self.labels == label) for label in self.balance)
-        return self.subset(np.sort(np.concatenate([rng.permutation(o)[:each] for o in own])))
+        rows = (np.flatnonzero(self.labels == label) for label in self.balance)
+        return self.subset(np.sort(np.concatenate([rng.permutation(o)[:per_label] for o in rows])))
 
     def split(
         self, train_fraction: float = 2 / 3, random_state: int = 0

@@ -67,7 +67,7 @@ class Example:
         (' green', ' loud')
         """
         space = " " if prompt and not prompt[-1].isspace() else ""
-        return cls(tuple(space + each for each in answers), (prompt,) * len(answers), *rest)
+        return cls(tuple(space + answer for answer in answers), (prompt,) * len(answers), *rest)
 
 
 def read_records(path: str | Path) -> Records:
@@ -142,15 +142,15 @@ def digest_of(paths: Sequence[str]) -> str:
     >>> digest_of([])
     ''
     """
-    found = hashlib.blake2b(digest_size=16)
+    digest = hashlib.blake2b(digest_size=16)
     for path in paths:
         try:
-            found.update(Path(path).expanduser().read_bytes())
+            digest.update(Path(path).expanduser().read_bytes())
         except OSError as error:
             raise ArgumentError(
                 f"examples must be files that can be read; {str(path)!r}: {error.strerror}."
             ) from None
-    return found.hexdigest() if paths else ""
+    return digest.hexdigest() if paths else ""
 
 
 def named(fields: Iterable[str], names: Sequence[str]) -> str | None:

@@ -86,10 +86,10 @@ def read_labelled(
             read_labelled(file, file_format="lines", encoding=encoding, on_error=on_error)
             for file in path.values()
         ]
-        named = [name for name, part in zip(path, parts, strict=True) for _ in part.texts]
+        path_labels = [name for name, part in zip(path, parts, strict=True) for _ in part.texts]
         return LabelledTexts(
             tuple(t for part in parts for t in part.texts),
-            as_labels(named),
+            as_labels(path_labels),
             ", ".join(part.source for part in parts),
             tuple(line for part in parts for line in part.skipped),
         )
@@ -191,8 +191,8 @@ class _Rows:
                 continue
             if text is None:  # the first object shows which fields there are
                 text, label = self._columns(list(row))
-            wanted = (text, label, self.document)
-            missing = [name for name in wanted if name is not None and name not in row]
+            columns = (text, label, self.document)
+            missing = [name for name in columns if name is not None and name not in row]
             if missing:
                 self.bad(number, f"it has no field {missing[0]!r}")
             else:
@@ -209,22 +209,22 @@ class _Rows:
         if self._has_names(header):
             name, other = self._columns(header)
             where, tag = header.index(name), None if other is None else header.index(other)
-            own = None if self.document is None else header.index(self.document)
+            doc = None if self.document is None else header.index(self.document)
         else:
             records = itertools.chain([first], records)
             where, tag = self._numbers(header)
-            own = None if self.document is None else int(self.document)
+            doc = None if self.document is None else int(self.document)
         self.labelled = tag is not None
-        kept = list(records)
-        known = {r[tag].strip() for _, r in kept if tag is not None and len(r) == len(header)}
-        for number, record in kept:
+        rows = list(records)
+        tags = {r[tag].strip() for _, r in rows if tag is not None and len(r) == len(header)}
+        for number, record in rows:
             if len(record) != len(header):
                 self.bad(number, f"it has {len(record)} fields instead of {len(header)}")
-            elif tag is not None and _swallows(record[where], separator, len(header), tag, known):
+            elif tag is not None and _swallows(record[where], separator, len(header), tag, tags):
                 self.bad(number, "its quoted text holds whole rows, so a quote may not be closed")
             else:
                 label_there = None if tag is None else record[tag]
-                self.add(number, record[where], label_there, None if own is None else record[own])
+                self.add(number, record[where], label_there, None if doc is None else record[doc])
 
     def _records(
         self, lines: list[str], separator: str, quotes: bool
@@ -281,18 +281,18 @@ class _Rows:
                     f"{self.source} has no column {argument}={column!r}; it has "
                     f"{', '.join(map(repr, names))}.{suggestion(str(column), names)}"
                 )
-        found = self.text or next((by_lower[n] for n in TEXT_NAMES if n in by_lower), None)
-        if found is None:
+        text_column = self.text or next((by_lower[n] for n in TEXT_NAMES if n in by_lower), None)
+        if text_column is None:
             raise ArgumentError(
                 f"{self.source} has no column of a usual name ({', '.join(TEXT_NAMES)}); name "
                 f"one of {', '.join(map(repr, names))} as text=."
             )
         other = self.label or next((by_lower[n] for n in _LABEL_NAMES if n in by_lower), None)
         self.labelled = other is not None
-        return str(found), None if other is None else str(other)
+        return str(text_column), None if other is None else str(other)
 
 
-def _swallows(text: str, separator: str, fields: int, tag: int, known: set[str]) -> bool:
+def _swallows(text: str, separator: str, fields: int, tag: int, tags: set[str]) -> bool:
     """Return whether a line inside a quoted text is itself a row with one of the labels.
 
     The quote of a broken row can be closed by that of a later one; the rows between them would
@@ -300,6 +300,6 @@ def _swallows(text: str, separator: str, fields: int, tag: int, known: set[str])
     """
     for line in text.split("\n")[1:]:
         cells = next(csv.reader([line], delimiter=separator), [])
-        if len(cells) == fields and cells[tag].strip() in known:
+        if len(cells) == fields and cells[tag].strip() in tags:
             return True
     return False

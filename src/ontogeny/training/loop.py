@@ -271,15 +271,15 @@ def _diverged(what: str, number: float, step: int) -> str:
 def _stream(batches: Batches, random_state: int, device: torch.device) -> Iterator[Any]:
     generator = torch.Generator().manual_seed(random_state)
     if isinstance(batches, Iterable):
-        drawn: Iterator[Any] = iter(batches)
+        stream: Iterator[Any] = iter(batches)
     elif callable(batches):
-        drawn = iter(lambda: batches(generator), object())
+        stream = iter(lambda: batches(generator), object())
     else:
         raise ArgumentError(
             "batches must be an iterable of batches or a callable batches(generator); "
             f"got {type(batches).__name__}."
         )
-    return (_to(batch, device) for batch in drawn)
+    return (_to(batch, device) for batch in stream)
 
 
 def _to(batch: Any, device: torch.device) -> Any:

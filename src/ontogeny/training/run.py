@@ -199,11 +199,11 @@ def record(
 
 
 def _settings(quick: bool, changes: dict[str, Any]) -> RunSettings:
-    known = [field.name for field in fields(RunSettings)]
+    names = [field.name for field in fields(RunSettings)]
     for name in changes:
-        if name not in known:
+        if name not in names:
             raise ArgumentError(
-                f"unknown setting {name!r}; there are {', '.join(known)}.{suggestion(name, known)}"
+                f"unknown setting {name!r}; there are {', '.join(names)}.{suggestion(name, names)}"
             )
     settings = replace(RunSettings.quick() if quick else RunSettings(), **changes)
     check_choice("architecture", settings.architecture, _ARCHITECTURES)

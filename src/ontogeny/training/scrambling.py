@@ -85,16 +85,16 @@ def scrambled_tokens(
     check_choice("kind", kind, SCRAMBLED)
     rng = np.random.default_rng(check_whole("random_state", random_state, 0))
     flat = _flat(ids)
-    kept = _kept(keep)
-    free = ~np.isin(flat, kept)
+    protected = _protected_ids(keep)
+    free = ~np.isin(flat, protected)
     if kind == "frequencies":
         flat[free] = rng.permutation(flat[free])
     else:
-        flat[free] = rng.choice(_drawn(vocab_size, kept, flat[free]), int(free.sum()))
+        flat[free] = rng.choice(_candidates(vocab_size, protected, flat[free]), int(free.sum()))
     return _like(ids, flat)
 
 
-def _kept(keep: Iterable[int]) -> np.ndarray:
+def _protected_ids(keep: Iterable[int]) -> np.ndarray:
     """Return the ids that stay, increasing, (k,) int64; they may be negative."""
     ids = set(check_iterable("keep", keep, "token ids"))
     if odd := [entry for entry in ids if not isinstance(entry, Integral)]:
@@ -102,7 +102,7 @@ def _kept(keep: Iterable[int]) -> np.ndarray:
     return np.array(sorted(ids), dtype=np.int64)
 
 
-def _drawn(vocab_size: int | None, kept: np.ndarray, replaced: np.ndarray) -> np.ndarray:
+def _candidates(vocab_size: int | None, tokens: np.ndarray, replaced: np.ndarray) -> np.ndarray:
     """Return the ids that are drawn instead of those `replaced`."""
     if vocab_size is None:
         raise ArgumentError('kind="nothing" draws from the whole vocabulary; give vocab_size.')
@@ -110,10 +110,10 @@ def _drawn(vocab_size: int | None, kept: np.ndarray, replaced: np.ndarray) -> np
     outside = replaced[(replaced < 0) | (replaced >= size)]
     if outside.size:
         raise ArgumentError(f"vocab_size is {size}, but ids has the id {outside[0]}.")
-    drawn = np.setdiff1d(np.arange(size), kept)
-    if not drawn.size:
+    candidates = np.setdiff1d(np.arange(size), tokens)
+    if not candidates.size:
         raise ArgumentError(f"keep holds all {size} ids of the vocabulary; none is left to draw.")
-    return drawn
+    return candidates
 
 
 def _flat(ids: Any) -> np.ndarray:

@@ -28,16 +28,16 @@ def missing_bytes(trajectory: Trajectory) -> int:
     >>> missing_bytes(Trajectory.from_models({0: torch.nn.Linear(2, 1)}))
     0
     """
-    sources = [source for found in _sources(trajectory).values() for source in found]
+    sources = [source for of_step in _sources(trajectory).values() for source in of_step]
     list_files(sources)
-    wanted: dict[tuple[Path, str], int] = {}
+    sizes: dict[tuple[Path, str], int] = {}
     for source in sources:
         listing = source.listing()
         for name in source.missing():
             blob = source.folder / "blobs" / listing[name].digest
             if not blob.exists():
-                wanted[source.folder, listing[name].digest] = listing[name].size
-    return sum(wanted.values())
+                sizes[source.folder, listing[name].digest] = listing[name].size
+    return sum(sizes.values())
 
 
 def download(trajectory: Trajectory) -> Iterator[int]:

@@ -192,15 +192,15 @@ def open_hub(
         As described in `Trajectory.from_hub`.
     """
     commits = repository.commits()
-    chosen = choose(commits, revisions, pattern, strict, repository.repo)
+    choice = choose(commits, revisions, pattern, strict, repository.repo)
     checkpoints = []
-    for step, (name, tokens) in chosen.names.items():
+    for step, (name, tokens) in choice.names.items():
         source = repository.revision(name, commits[name], trust_remote_code)
         template = RemoteModel(source) if trust_remote_code and model is None else model
         checkpoints.append(
             Checkpoint(step, name, source.path, HubWeights(source), template, tokens, source)
         )
-    catalogue = Catalogue(tuple(chosen.names), gaps=tuple(chosen.gaps.items()), noted=chosen.noted)
+    catalogue = Catalogue(tuple(choice.names), gaps=tuple(choice.gaps.items()), noted=choice.noted)
     return tuple(checkpoints), catalogue
 
 

@@ -94,8 +94,8 @@ class Prefetch:
         self._max_revisions = check_whole("max_revisions", max_revisions)
         self._max_bytes = None if max_bytes is None else check_whole("max_bytes", max_bytes)
         self._tensors, self._may_fetch = tensors, may_fetch
-        chosen = trajectory.steps.tolist() if steps is None else list(steps)
-        self.steps: tuple[int, ...] = tuple(trajectory[step].step for step in chosen)
+        numbers = trajectory.steps.tolist() if steps is None else list(steps)
+        self.steps: tuple[int, ...] = tuple(trajectory[step].step for step in numbers)
         self.trajectory = trajectory
         self._to_come: list[int] = []  # steps whose use has not begun, in their order
         self._ahead: set[int] = set()  # those of them that were downloaded
@@ -165,13 +165,13 @@ class Prefetch:
         source = self.trajectory[step].source
         assert source is not None
         with self._guard:
-            keep = {s.commit for each in self._ahead if (s := self.trajectory[each].source)}
+            keep = {s.commit for ahead in self._ahead if (s := self.trajectory[ahead].source)}
         try:
             if not source.has_room(keep):
                 return False
             if not self._may_fetch(step):
                 with self._guard:
-                    self._to_come = [each for each in self._to_come if each != step]
+                    self._to_come = [other for other in self._to_come if other != step]
                 return True
             if not source.fetch_ahead(keep, self._tensors):
                 return False

@@ -55,23 +55,23 @@ def retain(checkpoint: Checkpoint, names: Iterable[str], folder: str | Path) -> 
     --------
     >>> import tempfile, torch
     >>> checkpoint = Trajectory.from_models({3: torch.nn.Linear(3, 2)})[3]
-    >>> kept = retain(checkpoint, ["weight"], tempfile.mkdtemp())
-    >>> with kept.open() as tensors:
+    >>> local = retain(checkpoint, ["weight"], tempfile.mkdtemp())
+    >>> with local.open() as tensors:
     ...     tensors.names()
     ['weight']
     """
-    wanted, path = sorted(set(names)), retained_path(checkpoint, folder)
+    requested, path = sorted(set(names)), retained_path(checkpoint, folder)
     fingerprint = checkpoint.fingerprint
-    kept = _kept(path, fingerprint)
-    if not set(wanted) <= kept:
+    present = _names_in(path, fingerprint)
+    if not set(requested) <= present:
         path.parent.mkdir(parents=True, exist_ok=True)
         # A name of its own: other processes may retain the same at this moment.
         temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
         with checkpoint.open() as reader:
-            unknown = sorted(set(wanted) - set(reader.names()))
+            unknown = sorted(set(requested) - set(reader.names()))
             if unknown:
                 raise ArgumentError(f"{checkpoint.label} has no tensors {unknown[:3]}.")
-            both = sorted({*wanted, *kept})
+            both = sorted({*requested, *present})
             tensors = {name: reader.get(name).cpu().contiguous().clone() for name in both}
         try:
             save_file(tensors, temporary, metadata={"fingerprint": fingerprint})
@@ -95,7 +95,7 @@ def retained(trajectory: Trajectory, folder: str | Path) -> Trajectory:
     checkpoints = []
     for checkpoint in trajectory:
         path = retained_path(checkpoint, folder)
-        there = path.is_file() and bool(_kept(path, checkpoint.fingerprint))
+        there = path.is_file() and bool(_names_in(path, checkpoint.fingerprint))
         checkpoints.append(_reading(checkpoint, path) if there else checkpoint)
     return dataclasses.replace(trajectory, checkpoints=tuple(checkpoints))
 
@@ -104,7 +104,7 @@ def _reading(checkpoint: Checkpoint, path: Path) -> Checkpoint:
     return dataclasses.replace(checkpoint, weights=WeightFiles((path,)))
 
 
-def _kept(path: Path, fingerprint: str) -> set[str]:
+def _names_in(path: Path, fingerprint: str) -> set[str]:
     """Return the names kept in `path` from the same weights."""
     try:
         with safe_open(path, framework="pt") as file:

@@ -73,8 +73,8 @@ def _nearest(steps: list[int], position: np.ndarray, count: int) -> list[int]:
         came_from.append(np.r_[-1, origin[:-1]])
         total = np.r_[np.inf, best[:-1]] + np.abs(position - target)
     index = len(steps) - 1
-    chosen = [index]
+    indices = [index]
     for origins in reversed(came_from):
         index = int(origins[index])
-        chosen.append(index)
-    return [steps[i] for i in reversed(chosen)]
+        indices.append(index)
+    return [steps[i] for i in reversed(indices)]

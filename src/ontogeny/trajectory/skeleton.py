@@ -142,7 +142,7 @@ class Skeleton:
         with checkpoint.open() as reader:
             to_file = self._map(module, reader.names()).to_file
             proven = agreeing(reader, module, to_file)
-        return {name: stored for name, stored in to_file.items() if name in proven}
+        return {name: file_name for name, file_name in to_file.items() if name in proven}
 
     def _swap(self, module: nn.Module, checkpoint: Checkpoint) -> None:
         assert self._loaded is not None

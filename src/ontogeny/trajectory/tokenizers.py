@@ -84,8 +84,8 @@ def _digest_of(path: Path, stamp: tuple[int, ...]) -> str:
             data = None
         if isinstance(data, dict):
             state = _STATE.get(path.name, set())
-            kept = {key: value for key, value in data.items() if key not in state}
-            content = json.dumps(kept, sort_keys=True).encode()
+            fields = {key: value for key, value in data.items() if key not in state}
+            content = json.dumps(fields, sort_keys=True).encode()
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 

@@ -220,8 +220,8 @@ class Trajectory:
         check_template(model)
         checkpoints, catalogue = open_models(models, model)
         template = checkpoints[0].template
-        named = type(template) if isinstance(template, nn.Module) else template
-        title = getattr(named, "__name__", "state dicts")
+        model_class = type(template) if isinstance(template, nn.Module) else template
+        title = getattr(model_class, "__name__", "state dicts")
         return cls(checkpoints, title, catalogue, None, tokenizer)
 
     @property
@@ -250,7 +250,7 @@ class Trajectory:
         """
         list_files(s.source for c in self.checkpoints for s in c.sources if s.source is not None)
         digests = {c.step: c.file_digests() for c in self.checkpoints}
-        return {step: found for step, found in digests.items() if found is not None}
+        return {step: digest for step, digest in digests.items() if digest is not None}
 
     def provenance(self) -> dict[str, Any]:
         """Return where the checkpoints come from, JSON-ready.
@@ -274,8 +274,8 @@ class Trajectory:
             if c.source is not None
         }
         source = "hub" if revisions else "memory" if self.path is None else "folder"
-        known = {"source": source, "name": self.title, "revisions": revisions}
-        return {key: value for key, value in known.items() if value}
+        fields = {"source": source, "name": self.title, "revisions": revisions}
+        return {key: value for key, value in fields.items() if value}
 
     @property
     def has_base(self) -> bool:
@@ -331,13 +331,13 @@ class Trajectory:
         return f"Trajectory({self.title!r}: {self._reach})"
 
     def _repr_html_(self) -> str:
-        shown = [*self.checkpoints[:_SHOWN], *self.checkpoints[_SHOWN:][-1:]]
-        heads = ("step", "name", "tokens")[: 3 if any(c.tokens for c in shown) else 2]
-        lines = [(f"{c.step:,}", c.label, f"{c.tokens or 0:,}")[: len(heads)] for c in shown]
+        rows = [*self.checkpoints[:_SHOWN], *self.checkpoints[_SHOWN:][-1:]]
+        heads = ("step", "name", "tokens")[: 3 if any(c.tokens for c in rows) else 2]
+        lines = [(f"{c.step:,}", c.label, f"{c.tokens or 0:,}")[: len(heads)] for c in rows]
         gaps = f"{len(self.gaps)} of the steps asked for do not exist: .gaps" if self.gaps else ""
-        more = f"{len(shown)} of {len(self)} checkpoints" if len(shown) < len(self) else ""
-        told = "; ".join(filter(None, [more, gaps]))
-        return html_block(self.title, self._reach, html_table(heads, lines, told))
+        more = f"{len(rows)} of {len(self)} checkpoints" if len(rows) < len(self) else ""
+        notes = "; ".join(filter(None, [more, gaps]))
+        return html_block(self.title, self._reach, html_table(heads, lines, notes))
 
     @property
     def _reach(self) -> str:
@@ -391,16 +391,16 @@ class Trajectory:
         low = first if start is None else check_step("start", start)
         high = last if stop is None else check_step("stop", stop)
         candidates = self._by_step if steps is None else {self[step].step for step in steps}
-        chosen = sorted(step for step in candidates if low <= step <= high)
-        if not chosen:
+        selection = sorted(step for step in candidates if low <= step <= high)
+        if not selection:
             raise TooFewCheckpointsError(
                 f"no checkpoint is left between {low} and {high}; {self.title} has steps {first} "
                 f"to {last}."
             )
         if count is not None:
-            chosen = spread(chosen, count, spacing)
-        kept = tuple(self._by_step[step] for step in chosen)
-        return replace(self, checkpoints=kept)
+            selection = spread(selection, count, spacing)
+        checkpoints = tuple(self._by_step[step] for step in selection)
+        return replace(self, checkpoints=checkpoints)
 
     def control(self, kind: str = "turned", random_state: int = 0) -> Trajectory:
         """Return a run that moved as far as this one at the same steps, and learned nothing.
@@ -525,9 +525,9 @@ class Trajectory:
         >>> Trajectory.from_models(copies).deduplicated().steps
         array([1, 2])
         """
-        kept, noted = resolve(self.checkpoints, on_duplicate)
+        remaining, noted = resolve(self.checkpoints, on_duplicate)
         catalogue = replace(self.catalogue, noted=(*self.catalogue.noted, *noted))
-        return replace(self, checkpoints=kept, catalogue=catalogue)
+        return replace(self, checkpoints=remaining, catalogue=catalogue)
 
     def tokenizer(self) -> Any:
         """Return the run's tokenizer, or None if there is none or none was wished for.

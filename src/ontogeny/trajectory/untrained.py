@@ -79,18 +79,18 @@ def with_exchanged_values(model: nn.Module, random_state: int = 0) -> nn.Module:
     >>> torch.equal(exchanged.weight.ravel().sort().values, model.weight.ravel().sort().values)
     True
     """
-    fresh, drawn = copy.deepcopy(model), torch.Generator().manual_seed(random_state)
+    fresh, generator = copy.deepcopy(model), torch.Generator().manual_seed(random_state)
     for parameter in fresh.parameters():
-        order = torch.randperm(parameter.numel(), generator=drawn).to(parameter.device)
+        order = torch.randperm(parameter.numel(), generator=generator).to(parameter.device)
         parameter.data = parameter.data.flatten()[order].view_as(parameter)
     return fresh.eval().requires_grad_(False)
 
 
 def _match_dtypes(fresh: nn.Module, model: nn.Module) -> None:
     """Give each tensor the dtype that it has in `model`: some buffers stay in float32."""
-    known = {name: tensor.dtype for name, tensor in _tensors(model)}
+    dtypes = {name: tensor.dtype for name, tensor in _tensors(model)}
     for name, tensor in _tensors(fresh):
-        tensor.data = tensor.data.to(known.get(name, tensor.dtype))
+        tensor.data = tensor.data.to(dtypes.get(name, tensor.dtype))
 
 
 def _tensors(model: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
@@ -114,8 +114,8 @@ class _Drawn(TorchDispatchMode):
         return func(*args, **kwargs)
 
     def _generator(self, args: Any, kwargs: Any) -> torch.Generator:
-        given = args[0].device if args and isinstance(args[0], torch.Tensor) else None
-        device = torch.device(kwargs.get("device") or given or "cpu")
+        input_device = args[0].device if args and isinstance(args[0], torch.Tensor) else None
+        device = torch.device(kwargs.get("device") or input_device or "cpu")
         if device not in self._generators:
             self._generators[device] = torch.Generator(device).manual_seed(self._seed)
         return self._generators[device]
@@ -148,7 +148,7 @@ def _built(build: Template | None) -> nn.Module | None:
 
 
 def _check_drawn(one: nn.Module, other: nn.Module | None) -> None:
-    weights = [dict(each.named_parameters()) for each in (one, other) if each is not None]
+    weights = [dict(model.named_parameters()) for model in (one, other) if model is not None]
     if len(weights) == 2 and all(torch.equal(w, weights[1][n]) for n, w in weights[0].items()):
         raise ArgumentError(
             "an untrained model of its kind cannot be made: what model() builds does not depend "

@@ -89,22 +89,22 @@ def ability_sentences(abilities: Sequence[Ability], steps: Sequence[int]) -> lis
     """
     if not abilities:
         return []
-    above = [each for each in abilities if each.above]
+    above = [ability for ability in abilities if ability.above]
     where = f"At step {steps[-1]:,}," if len(steps) > 1 else "Here"
     if not above:
         leader = f"the best is {abilities[0].quoted}, {percent(abilities[0])}"
         over = f"corrected over {plural(len(abilities), 'group')}"
         return [f"{where} no group is shown to be above chance, {over}; {leader}."]
-    best, verb = max(above, key=lambda each: each.low), "is" if len(above) == 1 else "are"
-    said = [
+    best, verb = max(above, key=lambda ability: ability.low), "is" if len(above) == 1 else "are"
+    sentences = [
         f"{where} {len(above):,} of {plural(len(abilities), 'group')} {verb} above chance.",
         f"Best is {best.quoted}, {percent(best)}.",
         _order_sentence(above),
     ]
-    alike = sum(each.ngrams > each.low for each in above)
+    alike = sum(ability.ngrams > ability.low for ability in above)
     if alike:
-        said.append(f"In {alike:,} of these, n-grams of the texts are not shown to do worse.")
-    return [text for text in said if text]
+        sentences.append(f"In {alike:,} of these, n-grams of the texts are not shown to do worse.")
+    return [text for text in sentences if text]
 
 
 def percent(ability: Ability) -> str:
@@ -115,7 +115,7 @@ def percent(ability: Ability) -> str:
 
 def _order_sentence(above: Sequence[Ability]) -> str:
     """Say which group left chance by when, and which others did not before that step."""
-    first, later = above[0], [each.quoted for each in above if above[0].before(each)]
+    first, later = above[0], [ability.quoted for ability in above if above[0].before(ability)]
     names = joined(later[:2] + [f"{len(later) - 2:,} more"] * (len(later) > 2))
     by = step_text(first.above_from)
     return f"{first.quoted} left chance by step {by}, before {names}." if later else ""
@@ -137,16 +137,19 @@ def _order(ability: Ability) -> tuple[float, float]:
 
 
 def _ability(node: Node, group: xr.Dataset, above: bool, changed: bool) -> Ability:
-    known: dict[str, Any] = {
+    values: dict[str, Any] = {
         field: float(group.get(name, math.nan)) for field, name in _VARIABLES.items()
     }
-    rose, lasting = known["accuracy"] - known["first"], bool(group.get("above_chance_first", False))
+    rose, lasting = (
+        values["accuracy"] - values["first"],
+        bool(group.get("above_chance_first", False)),
+    )
     if not above:
-        known["above_from"] = math.nan
+        values["above_from"] = math.nan
     control = group.get("accuracy_control", xr.DataArray([[]], dims=("run", "step")))
     ends = control.dropna("step", how="any").isel(step=slice(-1, None)).values.ravel()
     return Ability(
         *(plain_text(group.group.item()), node.id, tuple(map(float, ends)), above),
         *(changed and rose > 0 and above, changed and rose < 0 and lasting),
-        **known,
+        **values,
     )

@@ -228,17 +228,17 @@ def _read_node(path: str, dataset: xr.Dataset, taken: Sequence[str]) -> Node:
     role = str(dataset.attrs.get("role", "development"))
     figures = attribute(dataset.attrs, "figures", [], owner)
     name = slug(f"section-{path}", taken)
-    drawn = [_figure(number, data) for number, data in enumerate(figures, start=1)]
+    numbered = [_figure(number, data) for number, data in enumerate(figures, start=1)]
     return Node(
         id=name,
         path=path,
         title=title,
         section={note: section.get(note, "") for note in NOTES},
-        figures=drawn,
+        figures=numbered,
         statements=attribute(dataset.attrs, "statements", [], owner),
         role=role,
         dataset=dataset,
-        rows=read_rows(dataset, title, name, role, _bands(figure for figure, _ in drawn))
+        rows=read_rows(dataset, title, name, role, _bands(figure for figure, _ in numbered))
         or read_run_rows(dataset, title, name, role),
     )
 
@@ -331,13 +331,13 @@ def _track(nodes: Sequence[Node]) -> Track | None:
         if node.role != "track":
             continue
         data = node.dataset
-        drawn = [
+        variables = [
             data[figure.value].sel(dict(figure.select))
             for figure, _ in node.figures
             if isinstance(figure, Curves) and figure.value in data
         ]
         rest = [v for v in data.data_vars.values() if np.issubdtype(v.dtype, np.floating)]
-        for variable in (*drawn, *rest):
+        for variable in (*variables, *rest):
             number = np.issubdtype(variable.dtype, np.number)
             if number and variable.dims == ("step",) and np.isfinite(variable.values).any():
                 return Track(

@@ -54,15 +54,15 @@ def began_trained(nodes: Iterable[xr.Dataset]) -> bool:
     True
     """
     nodes = list(nodes)
-    known = [node["loss_trained_start"] for node in nodes if "loss_trained_start" in node]
-    if known:
-        return any(bool(np.any(value)) for value in known)
+    flags = [node["loss_trained_start"] for node in nodes if "loss_trained_start" in node]
+    if flags:
+        return any(bool(np.any(value)) for value in flags)
     runs = (str(run) for node in nodes if "run" in node.coords for run in node["run"].values)
     return any(_kind(run) == "mirrored" for run in runs)
 
 
 def names_against_controls(
-    named: int, concepts: int, controls: Sequence[tuple[int, int | None]]
+    n_names: int, concepts: int, controls: Sequence[tuple[int, int | None]]
 ) -> str:
     """Say what the names of concepts in control runs, (named, concepts) each, mean for those here.
 
@@ -73,11 +73,11 @@ def names_against_controls(
     >>> names_against_controls(9, 92, [(10, 99)])
     'no more than motion gives'
     """
-    if named <= max((count for count, _ in controls), default=-1):
+    if n_names <= max((count for count, _ in controls), default=-1):
         return "no more than motion gives"
     shares = [count / total for count, total in controls if total]
     more = "more than in any control run" if controls else ""
-    if named > concepts * max(shares, default=0.0):
+    if n_names > concepts * max(shares, default=0.0):
         return more
     return f"{more}, but no larger share of the concepts that can be read"
 

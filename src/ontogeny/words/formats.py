@@ -28,8 +28,8 @@ def number(value: float, uncertainty: float = math.nan) -> str:
     if value == 0:
         return "0"
     size = math.floor(math.log10(abs(value)))
-    known = math.isfinite(uncertainty) and uncertainty > 0
-    decimals = 1 - math.floor(math.log10(uncertainty)) if known else 3 - size
+    has_size = math.isfinite(uncertainty) and uncertainty > 0
+    decimals = 1 - math.floor(math.log10(uncertainty)) if has_size else 3 - size
     decimals = max(min(decimals, 8 - size), 0)
     if abs(value) < 1e-4:
         return f"{value:.{max(min(decimals + size, 8), 0)}e}"

@@ -90,7 +90,7 @@ def _gains_in_order(loss: LossStory, halves: bool) -> str:
         return f"It learned {' and '.join([*gains, words['context']])}"
     if len(gains) > 1 and all(a.high <= b.low for a, b in pairwise(loss.gains)):
         if halves:
-            steps = ["step " * (not i) + step_text(each.step) for i, each in enumerate(loss.gains)]
+            steps = ["step " * (not i) + step_text(gain.step) for i, gain in enumerate(loss.gains)]
             gains = [f"{gain} (half by {at})" for gain, at in zip(gains, steps, strict=True)]
         first, *later = gains
         first = first.replace("word frequencies", "word frequencies first")

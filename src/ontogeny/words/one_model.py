@@ -65,9 +65,9 @@ def _is_said(data: xr.Dataset, quantity: Quantity) -> bool:
 def _of_quantity(data: xr.Dataset, quantity: Quantity) -> Iterator[str]:
     value = data[quantity.name].isel(step=0, drop=True).sel(quantity.at, drop=True)
     subject = quantity.subject or f"The {quantity.title}" + " of {layer}" * ("layer" in value.dims)
-    named = [d for d in map(str, value.dims) if d != "layer" and f"{{{d}}}" in subject]
-    for labels in itertools.product(*(value[dim].values for dim in named)):
-        at = dict(zip(named, map(str, labels), strict=True))
+    dims = [d for d in map(str, value.dims) if d != "layer" and f"{{{d}}}" in subject]
+    for labels in itertools.product(*(value[dim].values for dim in dims)):
+        at = dict(zip(dims, map(str, labels), strict=True))
         words = re.sub(r"\{(\w+)\}", lambda name, at=at: at.get(name[1], name[0]), subject)  # type: ignore[misc]
         if text := _sentence(data, quantity, words, at):
             yield text
@@ -80,8 +80,8 @@ def _sentence(data: xr.Dataset, quantity: Quantity, subject: str, at: dict[str, 
         if name not in data:
             return None
         array = data[name].isel(step=0) if "step" in data[name].dims else data[name]
-        chosen = {d: v for d, v in {**quantity.at, **at}.items() if d in array.dims}
-        return np.atleast_1d(array.sel(chosen).values.astype(float))
+        place = {d: v for d, v in {**quantity.at, **at}.items() if d in array.dims}
+        return np.atleast_1d(array.sel(place).values.astype(float))
 
     values = of(quantity.name)
     assert values is not None
@@ -96,16 +96,16 @@ def _sentence(data: xr.Dataset, quantity: Quantity, subject: str, at: dict[str, 
         else [of(f"{quantity.name}_{null}")] * 2
         for null, label in quantity.nulls.items()
     }
-    known = {
+    ends = {
         label: (a, b)
         for label, (a, b) in bands.items()
         if a is not None and b is not None and np.isfinite(a).any()
     }
-    write = alike([*values[good], *(np.nanmax(b) for _, b in known.values())])
+    write = alike([*values[good], *(np.nanmax(b) for _, b in ends.values())])
     units = "" if quantity.units in ("1", "") else f" {quantity.units}"
     text = _ends(data, quantity, subject, values, write) + units
     nulls = [
-        _beside(label, a, b, low[good], high[good], good, write) for label, (a, b) in known.items()
+        _beside(label, a, b, low[good], high[good], good, write) for label, (a, b) in ends.items()
     ]
     return f"{text}{'; ' if nulls else ''}{'; '.join(nulls)}."
 

@@ -67,7 +67,7 @@ def overview(content: Content, introduced: bool = False) -> Overview:
     rows = counted_rows(content.rows)
     enough = len(content.steps) >= content.levels.least_steps
     fair = [row for row in rows if row.judgeable and (enough or row.beyond or row.learned)]
-    heading, lead, named = _headline(content, rows, fair)
+    heading, lead, leading = _headline(content, rows, fair)
     details = (
         *_failed(content),
         *_basis(rows, fair, content.levels),
@@ -83,7 +83,7 @@ def overview(content: Content, introduced: bool = False) -> Overview:
         beyond=sum(row.beyond or row.learned for row in fair),
         changed=sum(row.changed for row in fair),
         judged=len(rows),
-        named=tuple(named),
+        named=tuple(leading),
     )
 
 
@@ -138,14 +138,14 @@ def _against_controls(
     if learned:
         others = [row for row in controlled if not row.learned]
         heading = "; ".join(filter(None, [_learned_words(learned), _further(others, whole=whole)]))
-        shown = _first_of_each(learned)[:2]
-        lead = [*map(_course, shown), _settled(learned), order_sentence(controlled)]
-        return heading, _sentences(*lead), (*shown, *ordered_rows(controlled))
+        first_rows = _first_of_each(learned)[:2]
+        lead = [*map(_course, first_rows), _settled(learned), order_sentence(controlled)]
+        return heading, _sentences(*lead), (*first_rows, *ordered_rows(controlled))
     if able:
         able = sorted(able, key=lambda row: not row.outside)
-        shown = _first_of_each(able)[:2]
-        lead = [*map(_course, shown), undecided(shown[0]), _beyond_sentence(controlled)]
-        return _not_learned(able), _sentences(*lead), shown
+        first_rows = _first_of_each(able)[:2]
+        lead = [*map(_course, first_rows), undecided(first_rows[0]), _beyond_sentence(controlled)]
+        return _not_learned(able), _sentences(*lead), first_rows
     short = any(row.can_learn for row in rows)
     opening = "Learning could not be judged" if short else "Learning was not measured here"
     beyond = sum(row.beyond for row in controlled)
@@ -162,10 +162,10 @@ def _learned_alone(fair: Sequence[Row]) -> tuple[str, str, Sequence[Row]]:
         "further quantitys", "further quantities"
     )
     heading = "; ".join([_learned_words(learned), *([further] if others else [])])
-    shown = _first_of_each(learned)[:2]
+    rows = _first_of_each(learned)[:2]
     motion = f"No control was run: {mid_sentence(UNCONTROLLED)}" if changed else ""
-    lead = _sentences(*map(_course, shown), _settled(learned), motion, order_sentence(fair))
-    return heading, lead, (*shown, *ordered_rows(fair))
+    lead = _sentences(*map(_course, rows), _settled(learned), motion, order_sentence(fair))
+    return heading, lead, (*rows, *ordered_rows(fair))
 
 
 def _not_learned(able: Sequence[Row]) -> str:
@@ -312,8 +312,8 @@ def _sentences(*parts: str) -> str:
 def _basis(rows: Sequence[Row], fair: Sequence[Row], levels: Levels) -> list[str]:
     """Say how many rows were tested, at which level where p bears it out, and which were not."""
     sentences = _tests(fair, levels) if fair else []
-    left = [row for row in rows if not row.judgeable]
-    few, unknown = (sum(row.noise_known is known for row in left) for known in (True, False))
+    unjudged = [row for row in rows if not row.judgeable]
+    few, unknown = (sum(row.noise_known is state for row in unjudged) for state in (True, False))
     if few and fair:
         rest = "noise that is correlated between checkpoints could look like"
         verb, them = ("was", "it") if few == 1 else ("were", "them")

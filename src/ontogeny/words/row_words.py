@@ -208,9 +208,9 @@ def values_words(first: float, last: float, between: str = " to ") -> str:
     if not (math.isfinite(first) and math.isfinite(last)):
         return ""
     largest = max(abs(first), abs(last))
-    shown = 10.0 ** (math.floor(math.log10(largest)) - 1) if largest else math.nan
-    shown = min(shown, abs(last - first) or shown)
-    return between.join(number(value, shown) for value in (first, last))
+    precision = 10.0 ** (math.floor(math.log10(largest)) - 1) if largest else math.nan
+    precision = min(precision, abs(last - first) or precision)
+    return between.join(number(value, precision) for value in (first, last))
 
 
 def mean(values: Sequence[float]) -> float:

@@ -58,11 +58,11 @@ def groups_of(data: xr.Dataset) -> list[Group]:
     """Return the rows of a node, those of one quantity together."""
     if "row_quantity" not in data:
         return []
-    named: dict[tuple[str, str], list[int]] = {}
+    indices: dict[tuple[str, str], list[int]] = {}
     for i, quantity in enumerate(data.row_quantity.values):
-        named.setdefault((str(quantity), str(data.row_name.values[i])), []).append(i)
+        indices.setdefault((str(quantity), str(data.row_name.values[i])), []).append(i)
     rows = data[[n for n, v in data.data_vars.items() if "row" in v.dims and "step" not in v.dims]]
-    return [Group(name, rows.isel(row=places), data) for (_, name), places in named.items()]
+    return [Group(name, rows.isel(row=places), data) for (_, name), places in indices.items()]
 
 
 def telling(groups: Sequence[Group]) -> list[Group]:
@@ -271,8 +271,8 @@ def summary_lines(tree: MergedResult) -> list[str]:
     if (compared["runs"].checkpoints == 1).all():  # single models have no course
         return [json.loads(compared.attrs["headline"])["heading"]]
     nodes = [child.to_dataset() for child in compared.subtree if child is not compared]
-    own = [node for node in nodes if node.attrs.get("role") != "runs"]
-    lines = [line(group) for node in own for group in telling(groups_of(node))]
+    sections = [node for node in nodes if node.attrs.get("role") != "runs"]
+    lines = [line(group) for node in sections for group in telling(groups_of(node))]
     if "shared-concepts" in compared.children:
         lines += shared_sentences(compared["shared-concepts"].to_dataset())
     runs = compared["runs"].to_dataset()

@@ -23,10 +23,10 @@ def claims_sentence(node: Node) -> str:
     """Say how many of a paper's claims a node of role ``claims`` finds again."""
     answers = [str(answer) for answer in node.dataset["answer"].values]
     answers = [answer for answer in answers if answer in CLAIMED]
-    held = answers.count("reproduces")
-    verb = "reproduces" if held == 1 else "reproduce"
+    hits = answers.count("reproduces")
+    verb = "reproduces" if hits == 1 else "reproduce"
     setting = plain_text(node.dataset.attrs.get("setting") or "")
-    return f"{held} of {plural(len(answers), 'claim')} {verb}{f' {setting}' if setting else ''}"
+    return f"{hits} of {plural(len(answers), 'claim')} {verb}{f' {setting}' if setting else ''}"
 
 
 def mark(node: Node) -> tuple[str, str]:
@@ -82,10 +82,10 @@ def best_sentences(content: Content) -> dict[str, str]:
     """
     nodes = [node for node in content.nodes if node.role == "development"]
     nodes = [node for node in nodes if not has_abilities(node.dataset)]  # they have a section
-    found = {
+    best = {
         node.title: min(texts, key=_place) for node in nodes if (texts := section_sentences(node))
     }
-    return dict(sorted(found.items(), key=lambda each: _place(each[1])))
+    return dict(sorted(best.items(), key=lambda item: _place(item[1])))
 
 
 def _place(text: str) -> int:

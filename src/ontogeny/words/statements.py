@@ -64,8 +64,8 @@ def _groups(
     value = data[quantity.name]
     dims = [str(d) for d in value.dims if d not in ("step", *quantity.at)]
     subject = quantity.subject or f"The {quantity.title}" + (" of {layer}" * ("layer" in dims))
-    named = [d for d in dims if d != "layer" and f"{{{d}}}" in subject]
-    if not named:
+    label_dims = [d for d in dims if d != "layer" and f"{{{d}}}" in subject]
+    if not label_dims:
         yield subject, {}, rows
         return
     order = sorted(dims, key=lambda dim: dim == "layer")
@@ -73,8 +73,8 @@ def _groups(
         dict(zip(order, map(str, place), strict=True))
         for place in itertools.product(*(value[dim].values for dim in order))
     ]
-    for place in itertools.product(*(value[dim].values for dim in named)):
-        at = dict(zip(named, map(str, place), strict=True))
+    for place in itertools.product(*(value[dim].values for dim in label_dims)):
+        at = dict(zip(label_dims, map(str, place), strict=True))
         here = [at.items() <= label.items() for label in labels]
         yield subject, at, list(itertools.compress(rows, here))
 
@@ -204,9 +204,9 @@ def _control(rows: Sequence[Row], data: xr.Dataset) -> list[str]:
         more = f"more than every control run gives{every}, but not shown to be beyond motion"
         return [f"That is {more}: {ends}."]
     apart, others = ([row for row in rows if bool(row.beyond) is past] for past in (True, False))
-    own = _changes([control.run_change for row in apart for control in row.controls])
+    mine = _changes([control.run_change for row in apart for control in row.controls])
     theirs = _changes([control.change for row in apart for control in row.controls])
-    than = f"this is more than in control runs ({own} against {theirs})"
+    than = f"this is more than in control runs ({mine} against {theirs})"
     return [f"In {_places(apart)} {than}, and so beyond motion; in {_places(others)} it is not."]
 
 

@@ -81,7 +81,7 @@ def _some(clauses: Sequence[str], many: str) -> list[str]:
 def _of(verb: str, abilities: Sequence[Ability]) -> list[str]:
     if not abilities:
         return []
-    names = [each.quoted for each in abilities[:_NAMED]]
+    names = [ability.quoted for ability in abilities[:_NAMED]]
     more = len(abilities) - _NAMED
     return [f"{verb} {joined([*names, *([f'{more:,} more abilities'] if more > 0 else [])])}"]
 
@@ -100,9 +100,9 @@ def _beside_the_base(
     lead = f"Of {plural(len(abilities), 'ability').replace('abilitys', 'abilities')}, {counts}."
     most = [*lost, *gained][:1]
     text = [
-        f"{sentence_start(each.quoted)} went from {each.first:.0%} to {each.accuracy:.0%} of its "
-        f"examples (change {100 * each.change_low:+.0f} to {100 * each.change_high:+.0f} points)."
-        for each in most
+        f"{sentence_start(item.quoted)} went from {item.first:.0%} to {item.accuracy:.0%} of its "
+        f"examples (change {100 * item.change_low:+.0f} to {100 * item.change_high:+.0f} points)."
+        for item in most
     ]
     if rest := len(abilities) - len(gained) - len(lost):
         of = "any" if rest == len(abilities) else f"the other {rest:,}"

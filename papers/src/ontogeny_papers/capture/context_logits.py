@@ -59,8 +59,8 @@ def context_logits(
     """
     ids, lengths = _checked(contexts, left, mask_token_id)
     chooser = LogitRows.of(model)
-    chosen = torch.from_numpy(np.asarray(word_ids, dtype=np.int64))
-    found = np.empty((len(chosen), len(ids)), dtype=np.float32)
+    words = torch.from_numpy(np.asarray(word_ids, dtype=np.int64))
+    word_logits = np.empty((len(words), len(ids)), dtype=np.float32)
     with quiet(model), chooser.attached():
         for length in np.unique(lengths):
             alike = np.flatnonzero(lengths == length)
@@ -77,20 +77,20 @@ def context_logits(
                         f"{int(read.max())}: {error}."
                     ) from None
                 assert logits is not None  # every context has one position
-                if logits.shape[1] <= int(chosen.max()):
+                if logits.shape[1] <= int(words.max()):
                     raise ArgumentError(
-                        f"word_ids go up to {int(chosen.max())}, but {type(model).__name__} gives "
+                        f"word_ids go up to {int(words.max())}, but {type(model).__name__} gives "
                         f"logits of {logits.shape[1]} words."
                     )
-                kept = logits.index_select(1, chosen.to(logits.device))
-                found[:, rows] = kept.float().cpu().numpy().T
-    if not np.isfinite(found).all():
+                columns = logits.index_select(1, words.to(logits.device))
+                word_logits[:, rows] = columns.float().cpu().numpy().T
+    if not np.isfinite(word_logits).all():
         raise NonFiniteError(f"{type(model).__name__} gives logits that are NaN or infinite.")
-    return found
+    return word_logits
 
 
 def _checked(
-    contexts: np.ndarray, left: np.ndarray | None, mask_token_id: int | None
+    contexts: np.ndarray, gaps: np.ndarray | None, mask_token_id: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
     ids = np.asarray(contexts, dtype=np.int64)
     if ids.ndim != 2 or not len(ids):
@@ -98,20 +98,20 @@ def _checked(
     lengths = (ids >= 0).sum(axis=1)
     if (lengths == 0).any():
         raise ArgumentError(f"context {int(lengths.argmin())} has no token.")
-    if left is not None and mask_token_id is None:
+    if gaps is not None and mask_token_id is None:
         raise ArgumentError("left puts a mask token into the contexts; give mask_token_id.")
-    if left is not None and (left.shape != lengths.shape or (left > lengths).any()):
+    if gaps is not None and (gaps.shape != lengths.shape or (gaps > lengths).any()):
         raise ArgumentError("left must give, for each context, how many of its tokens come first.")
     return ids, lengths
 
 
 def _sequence(
-    ids: np.ndarray, rows: np.ndarray, left: np.ndarray | None, mask_token_id: int | None
+    ids: np.ndarray, rows: np.ndarray, gaps: np.ndarray | None, mask_token_id: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return what the model reads, and the column that it predicts from."""
-    if left is None:
+    if gaps is None:
         return ids, np.full(len(ids), ids.shape[1] - 1)
-    at = left[rows]
+    at = gaps[rows]
     with_gap = np.empty((len(ids), ids.shape[1] + 1), dtype=np.int64)
     is_gap = np.arange(with_gap.shape[1]) == at[:, None]
     with_gap[is_gap] = mask_token_id

@@ -111,7 +111,7 @@ def _cut(
     if attention_mask is not None:
         scores = scores + attention_mask
     strongest = scores.topk(min(k, scores.shape[-1]), dim=-1).indices
-    kept = torch.zeros_like(scores, dtype=torch.bool).scatter_(-1, strongest, True)
+    mask = torch.zeros_like(scores, dtype=torch.bool).scatter_(-1, strongest, True)
     lowest = torch.finfo(scores.dtype).min
-    weights = scores.masked_fill(~kept, lowest).softmax(-1, dtype=torch.float32).to(value.dtype)
+    weights = scores.masked_fill(~mask, lowest).softmax(-1, dtype=torch.float32).to(value.dtype)
     return (weights @ value).transpose(1, 2).contiguous(), weights

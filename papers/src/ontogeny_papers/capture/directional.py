@@ -97,9 +97,9 @@ def directional_derivatives(
     """
     check_choice("along", along, ALONG)
     settings = settings or ReadingSettings()
-    given = Inputs.coerce(inputs)
-    laid_out = settings.layout(given)
-    if at is not None and laid_out is not given:
+    texts = Inputs.coerce(inputs)
+    laid_out = settings.layout(texts)
+    if at is not None and laid_out is not texts:
         raise ArgumentError("at needs inputs that are padded on the right, as they are read.")
     target = (Target(target) if isinstance(target, str) else target).resolved(model)
     check_fits(model, laid_out)

@@ -124,8 +124,8 @@ def word_embeddings(
         if keep is not None:
             raise ArgumentError("keep chooses by token; give the tokenizer too.")
         return WordEmbeddings(W, np.arange(len(W)), tuple(map(str, range(len(W)))), 0)
-    known = min(len(tokenizer), len(W))
-    words = tokenizer.convert_ids_to_tokens(list(range(known)))
+    count = min(len(tokenizer), len(W))
+    words = tokenizer.convert_ids_to_tokens(list(range(count)))
     special = set(getattr(tokenizer, "all_special_ids", ()))
     ids = np.array(
         [
@@ -136,8 +136,8 @@ def word_embeddings(
         dtype=np.int64,
     )
     if not len(ids):
-        raise ArgumentError(f"keep leaves none of the {known} tokens.")
-    return WordEmbeddings(W[ids], ids, tuple(words[i] for i in ids), len(W) - known)
+        raise ArgumentError(f"keep leaves none of the {count} tokens.")
+    return WordEmbeddings(W[ids], ids, tuple(words[i] for i in ids), len(W) - count)
 
 
 def context_embeddings(

@@ -127,11 +127,11 @@ def tcav_against_random(
     settings = settings or ReadingSettings()
     need = Activations(layers if isinstance(layers, str) else tuple(layers), None, tokens, None)
     with_concept, pool = (read(model, [need], {"x": i}, settings)[need] for i in (concept, random))
-    own, others = (Units(i.groups[i.sample(tokens).text]) for i in (concept, random))
-    drawn = RandomConcepts.of_units(own, others, n_runs, size, random_state)
+    mine, others = (Units(i.groups[i.sample(tokens).text]) for i in (concept, random))
+    draws = RandomConcepts.of_units(mine, others, n_runs, size, random_state)
     cav = CAV() if cav is None else cav
     directions = {
-        path: drawn.directions(np.asarray(A), np.asarray(pool[path]), cav, n_runs).T
+        path: draws.directions(np.asarray(A), np.asarray(pool[path]), cav, n_runs).T
         for path, A in with_concept.items()
     }
     data = directional_derivatives(
@@ -159,9 +159,9 @@ class RandomConcepts:
 
     Examples
     --------
-    >>> drawn = RandomConcepts.of(6, 50, n_runs=9)
+    >>> draws = RandomConcepts.of(6, 50, n_runs=9)
     >>> rng = np.random.default_rng(0)
-    >>> drawn.directions(rng.normal(size=(6, 3)), rng.normal(size=(50, 3)), CAV()).shape
+    >>> draws.directions(rng.normal(size=(6, 3)), rng.normal(size=(50, 3)), CAV()).shape
     (10, 3)
     """
 
@@ -219,7 +219,7 @@ class RandomConcepts:
         same rows of `pool`.
         """
         concept = [_fit(cav, A[self.own], pool[rest]) for _, rest in self.draws[:concept_runs]]
-        return np.stack([*concept, *(_fit(cav, pool[own], pool[rest]) for own, rest in self.draws)])
+        return np.stack([*concept, *(_fit(cav, pool[ids], pool[rest]) for ids, rest in self.draws)])
 
 
 def random_draws(count: int, size: int, n_runs: int, random_state: int = 0) -> np.ndarray:
@@ -240,8 +240,8 @@ def random_draws(count: int, size: int, n_runs: int, random_state: int = 0) -> n
             f"random must hold two disjoint draws of size={size} texts; it has {count}."
         )
     rng = np.random.default_rng(random_state)
-    chosen = [rng.permutation(count)[: 2 * size].reshape(2, size) for _ in range(n_runs)]
-    return np.stack(chosen)
+    draws = [rng.permutation(count)[: 2 * size].reshape(2, size) for _ in range(n_runs)]
+    return np.stack(draws)
 
 
 def _fit(cav: CAV, positive: np.ndarray, negative: np.ndarray) -> np.ndarray:

@@ -43,8 +43,8 @@ def document_draws(
     Examples
     --------
     >>> concept, pool = Units(np.repeat([0, 1], 3)), Units(np.repeat(np.arange(6), 3))
-    >>> own, draws = document_draws(concept, pool, n_runs=4)
-    >>> own.tolist(), [len(np.unique(pool.of_row[rows])) for rows in draws[0]]
+    >>> ids, draws = document_draws(concept, pool, n_runs=4)
+    >>> ids.tolist(), [len(np.unique(pool.of_row[rows])) for rows in draws[0]]
     ([0, 1, 2, 3, 4, 5], [2, 2])
     """
     rng = np.random.default_rng([random_state, 1])
@@ -66,9 +66,9 @@ def document_draws(
             )
         sizes = np.diff(np.minimum(np.cumsum([0, *sizes]), size))
         sizes = sizes[sizes > 0]
-    own = [_rows(concept, unit, count, rng) for unit, count in zip(units, sizes, strict=False)]
+    ids = [_rows(concept, unit, count, rng) for unit, count in zip(units, sizes, strict=False)]
     draws = np.random.default_rng(random_state)
-    return np.sort(np.concatenate(own)), np.stack([_run(pool, sizes, draws) for _ in range(n_runs)])
+    return np.sort(np.concatenate(ids)), np.stack([_run(pool, sizes, draws) for _ in range(n_runs)])
 
 
 def _run(pool: Units, sizes: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -108,48 +108,48 @@ class Targets:
     """
 
     def __init__(
-        self, model: nn.Module, inputs: Inputs, target: Target, chosen: np.ndarray | None = None
+        self, model: nn.Module, inputs: Inputs, target: Target, mask: np.ndarray | None = None
     ) -> None:
         self._target, self._inputs = target, inputs
         self._ids, self._shift = inputs.ids, 0
         self._rows: LogitRows | None = None
         if target.objective == "class":
-            self._classes = _classes(inputs, target.label, chosen)
+            self._classes = _classes(inputs, target.label, mask)
             self.text = np.arange(len(inputs))
             self.position = np.full(len(inputs), -1)
             return
         if target.objective == "causal":
             check_causal(model, inputs)
         self._rows = LogitRows.of(model)
-        positions = self._positions(chosen)
+        positions = self._positions(mask)
         if target.per == "text":
             self.text = np.flatnonzero(positions.any(axis=1))
-            self._wanted = positions[self.text]
+            self._columns = positions[self.text]
             self.position = np.full(len(self.text), -1)
         else:
             self.text, column = np.nonzero(positions)
-            self._wanted = np.zeros((len(column), positions.shape[1]), dtype=bool)
-            self._wanted[np.arange(len(column)), column] = True
+            self._columns = np.zeros((len(column), positions.shape[1]), dtype=bool)
+            self._columns[np.arange(len(column)), column] = True
             self.position = column - inputs.mask.argmax(axis=1)[self.text]
         if not len(self.text):
             raise ArgumentError(f"no text has a token to predict (objective={target.objective!r}).")
 
-    def _positions(self, chosen: np.ndarray | None) -> np.ndarray:
+    def _positions(self, mask: np.ndarray | None) -> np.ndarray:
         inputs, target = self._inputs, self._target
         allowed = inputs.ordinary
         if target.objective == "causal":
             self._shift, allowed = 1, next_tokens(inputs)
-        if chosen is not None:
-            chosen = _check_chosen(chosen, inputs, allowed)
+        if mask is not None:
+            mask = _check_chosen(mask, inputs, allowed)
         if target.objective == "causal":
-            return allowed if chosen is None else chosen
-        if chosen is None:
+            return allowed if mask is None else mask
+        if mask is None:
             self._ids, positions = inputs.corrupt(target.mask_fraction, target.random_state)
             return positions
         if inputs.mask_token_id is None:
             raise ArgumentError("these inputs have no mask token, so tokens cannot be masked.")
-        self._ids = np.where(chosen, np.int64(inputs.mask_token_id), inputs.ids)
-        return chosen
+        self._ids = np.where(mask, np.int64(inputs.mask_token_id), inputs.ids)
+        return mask
 
     def __len__(self) -> int:
         return len(self.text)
@@ -159,20 +159,20 @@ class Targets:
         """(e, L) bool: the positions from which each example's targets are predicted."""
         if self._rows is None:
             raise ArgumentError("along='target' needs token targets; a class has no position.")
-        return np.roll(self._wanted, -self._shift, axis=1) if self._shift else self._wanted
+        return np.roll(self._columns, -self._shift, axis=1) if self._shift else self._columns
 
     def batches(self, batch_size: int) -> list[tuple[np.ndarray, Batch]]:
         """Return the examples in batches, longest first, each as (examples, batch)."""
         repeated = self._inputs.subset(self.text)
         # `subset` cuts off padding that all texts share: with padding on the left, the columns of
-        # the subset begin `left` columns later in these inputs.
-        left = self._inputs.ids.shape[1] - repeated.ids.shape[1]
+        # the subset begin `offset` columns later in these inputs.
+        offset = self._inputs.ids.shape[1] - repeated.ids.shape[1]
         if self._inputs.padding_side == "right":
-            left = 0
-        ids = self._ids[self.text, left : left + repeated.ids.shape[1]]
+            offset = 0
+        ids = self._ids[self.text, offset : offset + repeated.ids.shape[1]]
         batches = []
         for batch in repeated.batches(batch_size, ids):
-            columns = slice(batch.columns.start + left, batch.columns.stop + left)
+            columns = slice(batch.columns.start + offset, batch.columns.stop + offset)
             rows = self.text[batch.rows]
             batches.append((batch.rows, Batch(rows, columns, batch.ids, batch.mask)))
         return batches
@@ -187,7 +187,7 @@ class Targets:
         """Begin a batch of `examples`."""
         self._examples, self._batch = examples, batch
         if self._rows is not None:
-            row, column = np.nonzero(self._wanted[examples, batch.columns])
+            row, column = np.nonzero(self._columns[examples, batch.columns])
             self._row = row
             self._gold = self._inputs.ids[batch.rows, batch.columns][row, column]
             self._rows.choose(batch, row, column - self._shift)
@@ -211,24 +211,24 @@ class Targets:
         return (values * torch.from_numpy(weights).to(values)).sum()
 
 
-def _check_chosen(chosen: np.ndarray, inputs: Inputs, allowed: np.ndarray) -> np.ndarray:
-    chosen = np.asarray(chosen)
-    if chosen.dtype != bool or chosen.shape != inputs.ids.shape:
+def _check_chosen(mask: np.ndarray, inputs: Inputs, allowed: np.ndarray) -> np.ndarray:
+    mask = np.asarray(mask)
+    if mask.dtype != bool or mask.shape != inputs.ids.shape:
         raise ArgumentError(
             f"at must be a bool array of shape (texts, tokens) = {inputs.ids.shape}; "
-            f"got {chosen.dtype} {chosen.shape}."
+            f"got {mask.dtype} {mask.shape}."
         )
-    wrong = np.argwhere(chosen & ~allowed)
+    wrong = np.argwhere(mask & ~allowed)
     if len(wrong):
         raise ArgumentError(
             f"at chooses {len(wrong)} positions that cannot be predicted (special tokens, padding, "
             f"or a first token); the first is text {wrong[0, 0]}, column {wrong[0, 1]}."
         )
-    return chosen
+    return mask
 
 
-def _classes(inputs: Inputs, label: int | None, chosen: np.ndarray | None) -> np.ndarray:
-    if chosen is not None:
+def _classes(inputs: Inputs, label: int | None, mask: np.ndarray | None) -> np.ndarray:
+    if mask is not None:
         raise ArgumentError("at chooses tokens; objective='class' has no token targets.")
     if label is not None:
         return np.full(len(inputs), label)

@@ -122,17 +122,17 @@ def tcav(
     need = Activations(patterns, None, tokens, None)
     activations = read(model, [need], {"inputs": inputs}, settings)[need]
     cav = CAV() if cav is None else cav
-    found = {
+    fits = {
         path: fit_direction(A, rows, clone(cav), n_random, n_refits, random_state)
         for path, A in activations.items()
     }
     pieces = concept_scores(
-        model, inputs, rows, found, target=target, along=ALONG_OF[tokens], evaluate=evaluate,
+        model, inputs, rows, fits, target=target, along=ALONG_OF[tokens], evaluate=evaluate,
         settings=settings,
     )  # fmt: skip
     for path, piece in pieces.items():
         check_influence(path, piece)
-    data = xr.concat([pieces[path] for path in found], dim="layer").assign_coords(layer=list(found))
+    data = xr.concat([pieces[path] for path in fits], dim="layer").assign_coords(layer=list(fits))
     test = permutation_test(data.score, data.random_score, centre=0.5)
     slope = permutation_test(data.derivative, data.random_derivative, centre=0.0)
     return data.drop_vars("positive").assign(
@@ -140,9 +140,9 @@ def tcav(
         p_corrected=("layer", test.p_corrected),
         derivative_p_value=("layer", slope.p_value),
         derivative_p_corrected=("layer", slope.p_corrected),
-        accuracy=("layer", [f.accuracy for f in found.values()]),
-        random_accuracy=(("layer", "draw"), [f.random_accuracy for f in found.values()]),
-        cosine=(("layer", "refit"), [f.cosines for f in found.values()]),
+        accuracy=("layer", [f.accuracy for f in fits.values()]),
+        random_accuracy=(("layer", "draw"), [f.random_accuracy for f in fits.values()]),
+        cosine=(("layer", "refit"), [f.cosines for f in fits.values()]),
     )
 
 
@@ -166,14 +166,14 @@ def concept_scores(
     ``against_random_derivative(draw)`` of the random concepts.
     """
     check_choice("evaluate", evaluate, EVALUATED)
-    held = evaluated(rows, evaluate)
-    texts = inputs.subset(rows.text[held])
+    places = evaluated(rows, evaluate)
+    texts = inputs.subset(rows.text[places])
     stacked = {path: direction.stacked() for path, direction in directions.items()}
     data = directional_derivatives(
         model, texts, list(stacked), stacked, target, along=along, settings=settings
     )
     return {
-        path: _scores(data.derivative.sel(layer=path).values, direction, rows.units(held))
+        path: _scores(data.derivative.sel(layer=path).values, direction, rows.units(places))
         for path, direction in directions.items()
     }
 
@@ -192,25 +192,25 @@ def check_influence(path: str, scores: xr.Dataset) -> None:
         )
 
 
-def _scores(derivative: np.ndarray, found: ConceptDirection, units: Units) -> xr.Dataset:
+def _scores(derivative: np.ndarray, concept: ConceptDirection, units: Units) -> xr.Dataset:
     """Return scores from the derivatives (k, examples) along the stacked directions."""
-    ends = np.cumsum([len(directions) for directions in found.kinds.values()])
-    kinds = dict(zip(found.kinds, np.split(derivative, ends[:-1]), strict=True))
-    own = kinds["direction"][0]
-    counted = units.effective_count(own > 0)
-    low, high = wilson_interval((own > 0).mean() * counted, counted)
+    ends = np.cumsum([len(directions) for directions in concept.kinds.values()])
+    kinds = dict(zip(concept.kinds, np.split(derivative, ends[:-1]), strict=True))
+    derivatives = kinds["direction"][0]
+    counted = units.effective_count(derivatives > 0)
+    low, high = wilson_interval((derivatives > 0).mean() * counted, counted)
     scores = xr.Dataset(
         {
-            "score": (own > 0).mean(),
+            "score": (derivatives > 0).mean(),
             "score_low": low,
             "score_high": high,
-            "examples": len(own),
-            "zeros": float((own == 0).mean()),
+            "examples": len(derivatives),
+            "zeros": float((derivatives == 0).mean()),
             "refit_score": ("refit", (kinds["refits"] > 0).mean(axis=1)),
             "random_score": ("draw", (kinds["random"] > 0).mean(axis=1)),
-            "derivative": own.mean(),
+            "derivative": derivatives.mean(),
             "random_derivative": ("draw", kinds["random"].mean(axis=1)),
-            "positive": ("example", own > 0),
+            "positive": ("example", derivatives > 0),
         }
     )
     if "against" not in kinds:

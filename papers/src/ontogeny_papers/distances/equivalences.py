@@ -71,8 +71,8 @@ def equivalence(
     >>> import numpy as np
     >>> U, W = np.random.default_rng(0).standard_normal((2, 6, 3))
     >>> X, V = U[:, [2, 0, 1]] * 2.0, W[:, [2, 0, 1]] / 2.0
-    >>> found = equivalence(U, W, X, V, under="scaled-permutation")
-    >>> found.dictionary < 1e-12 and found.codes < 1e-12
+    >>> distances = equivalence(U, W, X, V, under="scaled-permutation")
+    >>> distances.dictionary < 1e-12 and distances.codes < 1e-12
     True
     >>> equivalence(U, W, X, V, under="rotation").codes > 0.1
     True
@@ -92,8 +92,8 @@ def equivalence(
     )
     T = _FINDERS.get(under, _orthogonal(under))(sides)
     xp = pair.xp
-    left = xp.sqrt(squares(sides.W - sides.V @ T)), xp.sqrt(squares(sides.X - sides.U @ T.mT))
-    return Equivalence(give(left[0], argument), give(left[1], argument), give_stack(T, argument))
+    gaps = xp.sqrt(squares(sides.W - sides.V @ T)), xp.sqrt(squares(sides.X - sides.U @ T.mT))
+    return Equivalence(give(gaps[0], argument), give(gaps[1], argument), give_stack(T, argument))
 
 
 class _Sides(NamedTuple):
@@ -138,8 +138,8 @@ def _scaled_permutation(sides: _Sides) -> Array:
     inner = sides.W.mT @ sides.V + sides.U.mT @ sides.X
     size = xp.sum(sides.V**2, axis=-2)[..., None, :] + xp.sum(sides.U**2, axis=-2)[..., :, None]
     gain = inner**2 / xp.where(size > 0, size, xp.ones_like(size))
-    chosen = permutations(assignments(gain), gain)
-    return chosen @ _scaling(sides._replace(V=sides.V @ chosen, X=sides.X @ chosen))
+    permutation = permutations(assignments(gain), gain)
+    return permutation @ _scaling(sides._replace(V=sides.V @ permutation, X=sides.X @ permutation))
 
 
 def _invertible(sides: _Sides) -> Array:
@@ -148,9 +148,9 @@ def _invertible(sides: _Sides) -> Array:
     a, P = xp.linalg.eigh(sides.V.mT @ sides.V)
     b, Q = xp.linalg.eigh(sides.U.mT @ sides.U)
     total = a[..., :, None] + b[..., None, :]
-    known = total > 1e-14 * xp.max(total, axis=(-2, -1), keepdims=True)
+    is_large = total > 1e-14 * xp.max(total, axis=(-2, -1), keepdims=True)
     right = P.mT @ (sides.V.mT @ sides.W + sides.X.mT @ sides.U) @ Q
-    return P @ xp.where(known, right / xp.where(known, total, 1.0), 0.0) @ Q.mT
+    return P @ xp.where(is_large, right / xp.where(is_large, total, 1.0), 0.0) @ Q.mT
 
 
 _FINDERS: dict[str, Callable[[_Sides], Array]] = {

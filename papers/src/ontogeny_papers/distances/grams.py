@@ -38,8 +38,8 @@ def cka_of_grams(K: Array, L: Array | None = None) -> Any:
     >>> from ontogeny.distances import cka
     >>> X = np.random.default_rng(0).standard_normal((50, 4))
     >>> Y = X[:, :2]
-    >>> found = cka_of_grams(np.stack([X @ X.T, Y @ Y.T]))
-    >>> bool(np.isclose(found[0, 1], cka(X, Y)))
+    >>> similarity = cka_of_grams(np.stack([X @ X.T, Y @ Y.T]))
+    >>> bool(np.isclose(similarity[0, 1], cka(X, Y)))
     True
     """
     K, argument = double("K", K)
@@ -56,13 +56,13 @@ def cka_of_grams(K: Array, L: Array | None = None) -> Any:
 
     def hsic(A: Array, B: Array, product: Any) -> Array:
         rows = [xp.sum(side, axis=-1) for side in (A, B)]
-        sums = [xp.sum(each, axis=-1) for each in rows]
+        sums = [xp.sum(values, axis=-1) for values in rows]
         flat = [xp.reshape(side, (side.shape[0], -1)) for side in (A, B)]
         both = product(sums[0][:, None], sums[1][:, None]) / ((n - 1) * (n - 2))
         return product(*flat) + both - 2.0 * product(*rows) / (n - 2)
 
-    own = [hsic(side, side, lambda a, b: xp.sum(a * b, axis=-1)) for side in (K, L)]
-    if not all(bool(xp.all(each > 0)) for each in own):
+    norms = [hsic(side, side, lambda a, b: xp.sum(a * b, axis=-1)) for side in (K, L)]
+    if not all(bool(xp.all(values > 0)) for values in norms):
         raise ArgumentError("all examples are equal: nothing can be correlated with them.")
-    found = hsic(K, L, lambda a, b: a @ b.mT)
-    return xp.astype(found / xp.sqrt(own[0][:, None] * own[1][None, :]), argument.dtype)
+    similarity = hsic(K, L, lambda a, b: a @ b.mT)
+    return xp.astype(similarity / xp.sqrt(norms[0][:, None] * norms[1][None, :]), argument.dtype)

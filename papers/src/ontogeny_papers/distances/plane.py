@@ -114,8 +114,8 @@ def _projected(
     prefix: str, points: np.ndarray, centre: np.ndarray, directions: np.ndarray
 ) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
     """Positions on the axes, and the share of the points' own variance along each."""
-    own = points - points.mean(axis=(0, 1))
-    share = ((own @ directions.T) ** 2).sum(axis=(0, 1)) / (own**2).sum()
+    centred = points - points.mean(axis=(0, 1))
+    share = ((centred @ directions.T) ** 2).sum(axis=(0, 1)) / (centred**2).sum()
     return {
         f"{prefix}position": (
             ("step", f"{prefix}concept", "axis"),

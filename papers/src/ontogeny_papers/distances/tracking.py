@@ -71,8 +71,8 @@ def tracks(
     --------
     >>> import numpy as np
     >>> W = np.random.default_rng(0).standard_normal((60, 4))
-    >>> found = tracks(np.stack([W, -W[:, [2, 0, 1, 3]]]))
-    >>> found["track"].values[1].tolist(), found["sign"].values[1].tolist()
+    >>> life = tracks(np.stack([W, -W[:, [2, 0, 1, 3]]]))
+    >>> life["track"].values[1].tolist(), life["sign"].values[1].tolist()
     ([2, 0, 1, 3], [-1, -1, -1, -1])
     """
     factors, argument = stacked("stack", stack)
@@ -121,8 +121,8 @@ class _Record:
         inner = to_numpy(pair.inner)[0]
         before = np.arange(len(cosines))
         after = pair.matches[0]
-        kept = cosines[before, after] > limit
-        before, after = before[kept], after[kept]
+        is_alike = cosines[before, after] > limit
+        before, after = before[is_alike], after[is_alike]
         self.threshold[t] = limit
         self.cosine[t, after] = cosines[before, after]
         self.track[t, after] = self.track[t - 1, before]

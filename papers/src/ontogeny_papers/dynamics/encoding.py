@@ -65,8 +65,8 @@ def match_codes(U: Array, V: Array) -> CodeMatching:
     Examples
     --------
     >>> U = np.random.default_rng(0).normal(size=(50, 3))
-    >>> found = match_codes(U, np.stack([U[:, 2], -U[:, 0], U[:, 1]], axis=1))
-    >>> found.order.tolist(), found.signs.tolist()
+    >>> matching = match_codes(U, np.stack([U[:, 2], -U[:, 0], U[:, 1]], axis=1))
+    >>> matching.order.tolist(), matching.signs.tolist()
     ([1, 2, 0], [-1.0, 1.0, 1.0])
     """
     first, second = _standard("U", U), _standard("V", V)
@@ -76,9 +76,9 @@ def match_codes(U: Array, V: Array) -> CodeMatching:
         )
     correlation = first.T @ second
     order = assignments(np.abs(correlation)[None])[0]
-    chosen = correlation[np.arange(len(order)), order]
-    signs = np.where(chosen < 0, -1.0, 1.0)
-    return CodeMatching(order, signs, np.clip(np.abs(chosen), 0.0, 1.0))
+    best = correlation[np.arange(len(order)), order]
+    signs = np.where(best < 0, -1.0, 1.0)
+    return CodeMatching(order, signs, np.clip(np.abs(best), 0.0, 1.0))
 
 
 def _standard(name: str, codes: Array) -> np.ndarray:
@@ -88,8 +88,8 @@ def _standard(name: str, codes: Array) -> np.ndarray:
     values = values / np.where(size > 0, size, 1.0)
     centred = values - values.mean(axis=0)
     length = np.linalg.norm(centred, axis=0)
-    known = length > 1e-14 * len(values) ** 0.5
-    return np.where(known, centred / np.where(known, length, 1.0), 0.0)
+    has_length = length > 1e-14 * len(values) ** 0.5
+    return np.where(has_length, centred / np.where(has_length, length, 1.0), 0.0)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -162,8 +162,8 @@ def encode(
     >>> rng = np.random.default_rng(0)
     >>> A, U = rng.normal(size=(300, 6)), rng.normal(size=(300, 3))
     >>> A[:, :3] += 3 * U
-    >>> found = encode(A[:200], A[200:], U[:200], U[200:])
-    >>> bool(found.correlation > 0.9), bool(found.kl < 0.2)
+    >>> encoding = encode(A[:200], A[200:], U[:200], U[200:])
+    >>> bool(encoding.correlation > 0.9), bool(encoding.kl < 0.2)
     (True, True)
     """
     encoder = fit_encoder(A_train, U_train_ref, norm, **options)

@@ -108,16 +108,16 @@ def finished_fit(
 ) -> Fit:
     """Return a fit with `count` free parameters and all that follows from its curve."""
     there = ~np.isnan(series)
-    y, left = series[there], (series - fitted)[there]
-    rss = smallest_rss(left, y)
+    y, residual = series[there], (series - fitted)[there]
+    rss = smallest_rss(residual, y)
     aicc, bic = information_criteria(rss, len(y), count)
     return Fit(
         model=model,
         parameters={name: float(value) for name, value in parameters.items()},
         stderr={name: float(value) for name, value in stderr.items()},
-        r2=float(1 - (left**2).sum() / ((y - y.mean()) ** 2).sum()),
+        r2=float(1 - (residual**2).sum() / ((y - y.mean()) ** 2).sum()),
         residual_stderr=float(np.sqrt(rss / (len(y) - count))),
-        residual_p=_residual_order(left, y),
+        residual_p=_residual_order(residual, y),
         aicc=aicc,
         bic=bic,
         determined=not reason,

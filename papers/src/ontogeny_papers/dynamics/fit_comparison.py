@@ -90,16 +90,16 @@ class FitComparison:
             return f"No comparison: {self.reason}."
         if self.best == "constant":
             return "No decay: a constant fits best."
-        fit, own = self.fits["exponential"], self.evidence["exponential"]
+        fit, weight = self.fits["exponential"], self.evidence["exponential"]
         others = in_words(self.remaining)
         if self.exponential:
-            return f"Exponential (weight {own:.2f}, R² {fit.r2:.3f})."
+            return f"Exponential (weight {weight:.2f}, R² {fit.r2:.3f})."
         if self.ruled_out:
             return f"Not exponential: at least nine times as likely is {others}."
         if fit.residual_p < LEVEL:
             return "Not exponential: its residuals are not noise."
         if others:
-            return f"Not distinguished from {others} (weight of the exponential {own:.2f})."
+            return f"Not distinguished from {others} (weight of the exponential {weight:.2f})."
         return f"Not called exponential: {fit.reason or 'the best exponential rises'}."
 
 

@@ -60,8 +60,8 @@ def exponential_evidence(
     >>> from .fit_comparison import compare_fits
     >>> t = np.arange(20.0)
     >>> noise = 0.002 * np.random.default_rng(0).normal(size=20)
-    >>> found = compare_fits(t, np.exp(-t / 6) + noise).evidence
-    >>> found["exponential"] > 0.9, round(sum(found.values()), 6)
+    >>> evidence = compare_fits(t, np.exp(-t / 6) + noise).evidence
+    >>> evidence["exponential"] > 0.9, round(sum(evidence.values()), 6)
     (True, 1.0)
     """
     there = ~np.isnan(series)
@@ -72,8 +72,8 @@ def exponential_evidence(
         scores[shape.name] = information_criteria(rss, len(y), len(shape.parameters) + 1 + offset)[
             1
         ]
-    known = np.array(list(scores.values()))
-    weights = np.exp(-(known - known.min()) / 2)
+    values = np.array(list(scores.values()))
+    weights = np.exp(-(values - values.min()) / 2)
     return dict(zip(scores, (weights / weights.sum()).tolist(), strict=True))
 
 
@@ -90,13 +90,13 @@ def remaining(evidence: Mapping[str, float]) -> tuple[str, ...]:
     >>> remaining({"exponential": 0.95, "power": 0.05})
     ()
     """
-    own = evidence.get("exponential", float("nan"))
-    if not own < ENOUGH:  # NaN: nothing was compared
+    weight = evidence.get("exponential", float("nan"))
+    if not weight < ENOUGH:  # NaN: nothing was compared
         return ()
     odds = ENOUGH / (1 - ENOUGH)
     others = sorted(((w, n) for n, w in evidence.items() if n != "exponential"), reverse=True)
-    likelier = tuple(name for w, name in others if w >= own * odds)
-    return likelier or tuple(name for w, name in others if w >= own / odds) or (others[0][1],)
+    likelier = tuple(name for w, name in others if w >= weight * odds)
+    return likelier or tuple(name for w, name in others if w >= weight / odds) or (others[0][1],)
 
 
 def in_words(names: Sequence[str]) -> str:

@@ -137,7 +137,7 @@ def least_rss(shape: Shape, times: np.ndarray, values: np.ndarray, offset: bool)
     """
     s = (times - times[0]) / (times[-1] - times[0])
     theta = _best(shape, s, values, offset, float(np.diff(s).min()))
-    return smallest_rss(_left(shape.curve(s, theta)[None], values, offset)[0], values)
+    return smallest_rss(_residuals(shape.curve(s, theta)[None], values, offset)[0], values)
 
 
 def _best(shape: Shape, s: np.ndarray, y: np.ndarray, offset: bool, gap: float) -> np.ndarray:
@@ -146,9 +146,9 @@ def _best(shape: Shape, s: np.ndarray, y: np.ndarray, offset: bool, gap: float) 
     rss = _projected(shape.curve(s, grid), y, offset)
     starts = grid[np.argsort(rss, kind="stable")[:: max(1, len(grid) // 200)][:STARTS]]
     lower, upper = shape.bounds(gap, offset)
-    found = [
+    fits = [
         least_squares(
-            lambda theta: _left(shape.curve(s, theta)[None], y, offset)[0],
+            lambda theta: _residuals(shape.curve(s, theta)[None], y, offset)[0],
             np.clip(start, lower, upper),
             jac=lambda theta: _slopes_left(shape, s, theta, y, offset),
             bounds=(lower, upper),
@@ -159,22 +159,22 @@ def _best(shape: Shape, s: np.ndarray, y: np.ndarray, offset: bool, gap: float) 
         )
         for start in starts
     ]
-    return np.asarray(min(found, key=lambda each: each.cost).x)
+    return np.asarray(min(fits, key=lambda fit: fit.cost).x)
 
 
 def _slopes_left(
     shape: Shape, s: np.ndarray, theta: np.ndarray, y: np.ndarray, offset: bool
 ) -> np.ndarray:
-    """Return the derivative of `_left` by theta, without its smallest term (Kaufman 1975)."""
+    """Return the derivative of `_residuals` by theta, without its smallest term (Kaufman 1975)."""
     curve, slopes = shape.curve(s, theta), shape.slopes(s, theta)
     if offset:
         curve, slopes = curve - curve.mean(), slopes - slopes.mean(axis=0)
     square = max(float(curve @ curve), np.finfo(float).tiny)
-    left = slopes - np.outer(curve, curve @ slopes) / square
-    return -float(curve @ y) / square * left
+    residual = slopes - np.outer(curve, curve @ slopes) / square
+    return -float(curve @ y) / square * residual
 
 
-def _left(curves: np.ndarray, y: np.ndarray, offset: bool) -> np.ndarray:
+def _residuals(curves: np.ndarray, y: np.ndarray, offset: bool) -> np.ndarray:
     """Return what each curve (n, T), with its best amplitude and offset, leaves of y (T,)."""
     if offset:
         curves, y = curves - curves.mean(axis=1, keepdims=True), y - y.mean()
@@ -184,7 +184,7 @@ def _left(curves: np.ndarray, y: np.ndarray, offset: bool) -> np.ndarray:
 
 
 def _projected(curves: np.ndarray, y: np.ndarray, offset: bool) -> np.ndarray:
-    return (_left(curves, y, offset) ** 2).sum(axis=1)
+    return (_residuals(curves, y, offset) ** 2).sum(axis=1)
 
 
 def _described(

@@ -43,9 +43,9 @@ def jump_gains(
     """
     total = np.zeros((len(residuals), MOST - granted))
     for columns, rows, matrix in panel.groups:
-        known = residuals[:, rows[HALF:-HALF]][:, :, np.searchsorted(used, columns)]
-        each = np.moveaxis(known, 2, 1).reshape(-1, matrix.shape[0])  # (draws * columns, n)
-        sizes = [np.abs(left).mean(axis=1) for left in _without_jumps(each, _patterns(matrix))]
+        inner = residuals[:, rows[HALF:-HALF]][:, :, np.searchsorted(used, columns)]
+        draws = np.moveaxis(inner, 2, 1).reshape(-1, matrix.shape[0])  # (draws * columns, n)
+        sizes = [np.abs(part).mean(axis=1) for part in _without_jumps(draws, _patterns(matrix))]
         saved = np.log(np.maximum(sizes, np.finfo(float).tiny)) * matrix.shape[0]
         gains = (saved[granted] - saved[granted + 1 :]).T
         total += gains.reshape(len(residuals), len(columns), -1).sum(axis=1)
@@ -61,17 +61,17 @@ def without_bends(panel: Panel, residuals: np.ndarray, used: np.ndarray) -> np.n
     --------
     >>> values = 5.0 * (np.arange(20) >= 6)[:, None] + 3.0 * (np.arange(20) >= 13)[:, None]
     >>> panel = Panel.of(np.arange(20.0), values)
-    >>> left = without_bends(panel, panel.residuals(values)[None], np.r_[0])
-    >>> float(np.nanmax(np.abs(left))) < 1e-9
+    >>> straight = without_bends(panel, panel.residuals(values)[None], np.r_[0])
+    >>> float(np.nanmax(np.abs(straight))) < 1e-9
     True
     """
-    left = residuals.copy()
+    residual = residuals.copy()
     for columns, rows, matrix in panel.groups:
         patterns = _patterns(matrix)
         inside = rows[HALF:-HALF]
         for k in np.searchsorted(used, columns):
-            left[:, inside, k] = _without_jumps(residuals[:, inside, k], patterns)[BENDS]
-    return left
+            residual[:, inside, k] = _without_jumps(residuals[:, inside, k], patterns)[BENDS]
+    return residual
 
 
 def _patterns(matrix: np.ndarray) -> np.ndarray:
@@ -88,14 +88,14 @@ def _patterns(matrix: np.ndarray) -> np.ndarray:
 def _without_jumps(residuals: np.ndarray, jumps: np.ndarray) -> list[np.ndarray]:
     """Return residuals (draws, n) without 0, 1, ..., `MOST` jumps, whose patterns are (n, C)."""
     norm, gram, along = np.linalg.norm(jumps, axis=0), jumps.T @ jumps, residuals @ jumps
-    chosen = np.zeros((len(residuals), 0), dtype=np.int64)
-    left, unexplained = [residuals], along
+    places = np.zeros((len(residuals), 0), dtype=np.int64)
+    series_left, unexplained = [residuals], along
     for _ in range(MOST):
         fit = np.abs(unexplained) / norm
-        np.put_along_axis(fit, chosen, -1.0, axis=1)  # each place once
-        chosen = np.concatenate([chosen, fit.argmax(axis=1)[:, None]], axis=1)
-        inner = gram[chosen[:, :, None], chosen[:, None, :]]
-        sizes = np.linalg.solve(inner, np.take_along_axis(along, chosen, axis=1)[..., None])
-        unexplained = along - np.einsum("dk,dkc->dc", sizes[..., 0], gram[chosen])
-        left.append(residuals - np.einsum("dk,dkn->dn", sizes[..., 0], jumps.T[chosen]))
-    return left
+        np.put_along_axis(fit, places, -1.0, axis=1)  # each place once
+        places = np.concatenate([places, fit.argmax(axis=1)[:, None]], axis=1)
+        inner = gram[places[:, :, None], places[:, None, :]]
+        sizes = np.linalg.solve(inner, np.take_along_axis(along, places, axis=1)[..., None])
+        unexplained = along - np.einsum("dk,dkc->dc", sizes[..., 0], gram[places])
+        series_left.append(residuals - np.einsum("dk,dkn->dn", sizes[..., 0], jumps.T[places]))
+    return series_left

@@ -168,24 +168,24 @@ def fit_encoder(
         raise ArgumentError(f"ridge must be 0 or more; got {ridge!r}.")
     if not tol > 0 or max_iter < 1:
         raise ArgumentError(f"tol must be above 0 and max_iter at least 1; got {tol}, {max_iter}.")
-    wide, given = double("A", matrix("A", A))
+    wide, array = double("A", matrix("A", A))
     codes, given_codes = double("U", matrix("U", U))
-    namespace(given, given_codes)
-    if len(given) != len(given_codes):
-        raise ArgumentError(f"A has {len(given)} rows and U {len(given_codes)}.")
+    namespace(array, given_codes)
+    if len(array) != len(given_codes):
+        raise ArgumentError(f"A has {len(array)} rows and U {len(given_codes)}.")
     xp = namespace(wide)
     a, u = _size(wide[0]), _size(codes[0])
     if u == 0 or a == 0:
         u, a = u or 1.0, a or 1.0
-    eps = float(xp.finfo(given.dtype).eps)
+    eps = float(xp.finfo(array.dtype).eps)
     basis, target = _basis(wide[0] / a, eps, intercept), codes[0] / u
     penalty = basis.penalty(ridge / a**2 if norm == "fro" else ridge * u / a**2)
     X, n_iter, gap = _solve(basis.Q, target, norm, penalty, tol, max_iter)
     E, b = basis.carried_back(X)
     error, whole = matrix_norm(target - basis.Q @ X, norm), matrix_norm(target, norm)
     return Encoder(
-        matrix=as_given(E * (u / a), given),
-        intercept=as_given(b * u, given),
+        matrix=as_given(E * (u / a), array),
+        intercept=as_given(b * u, array),
         norm=norm,
         error=error * u,
         relative_error=error / whole if whole > 0 else 0.0,
@@ -203,8 +203,8 @@ def _basis(A: Array, eps: float, constant: bool) -> _Basis:
     Q, triangle = xp.linalg.qr(A - mean)
     left, values, right = xp.linalg.svd(triangle, full_matrices=False)
     floor = eps * max(A.shape) ** 0.5 * xp.linalg.matrix_norm(A)
-    kept = int(xp.sum(xp.astype(values > floor, xp.int64)))
-    Q, values, right = Q @ left[:, :kept], values[:kept], right[:kept].mT
+    rank = int(xp.sum(xp.astype(values > floor, xp.int64)))
+    Q, values, right = Q @ left[:, :rank], values[:rank], right[:rank].mT
     if constant:
         ones = xp.ones_like(A[:, :1]) / A.shape[0] ** 0.5
         Q = xp.concat([ones, Q], axis=1)

@@ -59,8 +59,8 @@ def lipschitz_ratios(steps: ArrayLike, output: ArrayLike, input_: ArrayLike) -> 
 
     Examples
     --------
-    >>> found = lipschitz_ratios([0, 1, 2], [6.0, 1.0, 0.0], [3.0, 1.0, 0.0])
-    >>> found.ratio, float(found.largest), float(found.at_step)
+    >>> ratios = lipschitz_ratios([0, 1, 2], [6.0, 1.0, 0.0], [3.0, 1.0, 0.0])
+    >>> ratios.ratio, float(ratios.largest), float(ratios.at_step)
     (array([ 2.,  1., nan]), 2.0, 0.0)
     """
     steps = checked_steps(steps)
@@ -80,9 +80,9 @@ def lipschitz_ratios(steps: ArrayLike, output: ArrayLike, input_: ArrayLike) -> 
     filled = np.where(np.isnan(ratio), -np.inf, ratio)
     best = filled.argmax(-1)
     largest = np.take_along_axis(filled, best[..., None], -1)[..., 0]
-    known = np.isfinite(largest)
+    is_finite = np.isfinite(largest)
     return LipschitzRatios(
-        ratio, np.where(known, largest, np.nan), np.where(known, steps[best], np.nan)
+        ratio, np.where(is_finite, largest, np.nan), np.where(is_finite, steps[best], np.nan)
     )
 
 
@@ -122,8 +122,8 @@ def local_constants(
     Examples
     --------
     >>> x = np.array([1.0, 1.0])
-    >>> found = local_constants(lambda v: {"y": 3 * v[:1, None]}, x, [[1.0, 0.0], [0.0, 2.0]])
-    >>> found["y"].round(6)
+    >>> constants = local_constants(lambda v: {"y": 3 * v[:1, None]}, x, [[1.0, 0.0], [0.0, 2.0]])
+    >>> constants["y"].round(6)
     array([3., 0.])
     """
     if not relative_radius > 0:
@@ -136,11 +136,11 @@ def local_constants(
     first = function(x)
     ratios: dict[str, list[float]] = {name: [] for name in first}
     for direction in directions:
-        given = xp.asarray(direction, dtype=x.dtype, device=x.device)
-        length = float(xp.linalg.vector_norm(given))
+        array = xp.asarray(direction, dtype=x.dtype, device=x.device)
+        length = float(xp.linalg.vector_norm(array))
         if length == 0 or not np.isfinite(length):
             raise ArgumentError("a direction must be finite and not zero.")
-        for name, value in function(x + given * (radius / length)).items():
+        for name, value in function(x + array * (radius / length)).items():
             before, after = matrix(name, first[name]), matrix(name, value)
             moved = xp.astype(after, xp.float64) - xp.astype(before, xp.float64)
             ratios[name].append(float(xp.linalg.vector_norm(moved)) / radius)

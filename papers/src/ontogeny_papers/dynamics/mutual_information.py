@@ -54,8 +54,8 @@ def mutual_information(
     --------
     >>> x, e = np.random.default_rng(0).normal(size=(2, 300))
     >>> y = 0.8 * x + 0.6 * e  # −log(1 − 0.8²) / 2 = 0.51
-    >>> found, none = mutual_information(x, np.stack([y, e]))
-    >>> bool(0.4 < found < 0.65), bool(abs(none) < 0.1)
+    >>> information, none = mutual_information(x, np.stack([y, e]))
+    >>> bool(0.4 < information < 0.65), bool(abs(none) < 0.1)
     (True, True)
     """
     first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)

@@ -51,8 +51,8 @@ class Panel:
         result = np.full(values.shape, np.nan)
         half = NEIGHBOURS // 2
         for columns, rows, matrix in self.groups:
-            found = np.einsum("ij,...jk->...ik", matrix, values[..., rows[:, None], columns])
-            result[..., rows[half:-half, None], columns] = found
+            residuals = np.einsum("ij,...jk->...ik", matrix, values[..., rows[:, None], columns])
+            result[..., rows[half:-half, None], columns] = residuals
         return result
 
 
@@ -135,9 +135,9 @@ def best_boundaries(
             return float(costs[start, end])
 
     search = Dynp(custom_cost=Stored(), min_size=min_residuals, jump=1)
-    found = search.fit(residuals).predict(n_bkps=count)
+    places = search.fit(residuals).predict(n_bkps=count)
     search.seg.cache_clear()  # a cache of the class, not of the object
-    return tuple(int(place) for place in found[:-1])
+    return tuple(int(place) for place in places[:-1])
 
 
 def _sums(values: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> np.ndarray:

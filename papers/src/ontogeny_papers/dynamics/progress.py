@@ -127,10 +127,10 @@ def learning_progress(
     Examples
     --------
     >>> steps = np.arange(8) * 100
-    >>> found = learning_progress(steps, [1.0, 1.02, 0.6, 0.3, 0.2, 0.2, 0.21, 0.2], noise=0.05)
-    >>> found.progressed, found.since, round(found.bound, 2), found.converged, found.quiet_since
+    >>> curve = learning_progress(steps, [1.0, 1.02, 0.6, 0.3, 0.2, 0.2, 0.21, 0.2], noise=0.05)
+    >>> curve.progressed, curve.since, round(curve.bound, 2), curve.converged, curve.quiet_since
     (True, 200.0, 0.42, True, 400.0)
-    >>> found.sentences[0]
+    >>> curve.sentences[0]
     "Below its first value from step 200 up to step 700, as a walk's distance to its end would be."
     """
     times = checked_steps(steps)

@@ -102,8 +102,8 @@ def recurrence(
     >>> m = [1.0]
     >>> for _ in range(20):
     ...     m.append(0.8 * m[-1] + 0.1)
-    >>> found = recurrence(m)
-    >>> round(found.slope, 6), round(found.fixed_point, 6), found.even
+    >>> line = recurrence(m)
+    >>> round(line.slope, 6), round(line.fixed_point, 6), line.even
     (0.8, 0.5, True)
     """
     times = checked_steps(np.arange(np.size(values)) if steps is None else steps)

@@ -78,9 +78,9 @@ def gradual_gains(
     for k, smallest in enumerate(floor):
         size = np.abs(residuals[..., k])
         there = ~np.isnan(size)
-        known, count = np.where(there, size, 0.0), there.sum(axis=-1, keepdims=True)
-        plain = np.maximum(known.sum(axis=-1, keepdims=True) / np.maximum(count, 1), smallest)
-        scaled = np.maximum(known @ inverse / np.maximum(count, 1), smallest)
+        sizes, count = np.where(there, size, 0.0), there.sum(axis=-1, keepdims=True)
+        plain = np.maximum(sizes.sum(axis=-1, keepdims=True) / np.maximum(count, 1), smallest)
+        scaled = np.maximum(sizes @ inverse / np.maximum(count, 1), smallest)
         saved += count * (np.log(plain) - np.log(scaled)) - there @ logs
     return saved.max(axis=-1), saved.argmax(axis=-1)
 
@@ -113,28 +113,28 @@ class RegimeSearch:
 
     def places(self, count: int) -> tuple[int, ...]:
         """Return the best boundaries as positions of the first step of each later regime."""
-        found = best_boundaries(self.central, self.floor, count, self.min_residuals)
-        return tuple(place + HALF for place in found)
+        boundaries = best_boundaries(self.central, self.floor, count, self.min_residuals)
+        return tuple(place + HALF for place in boundaries)
 
     def p_value(self) -> float:
         """Return the p-value of one constant noise level, be there a sharp bend or not."""
         whole = self._filled(self.fluctuation)
         rows = self.rng.integers(0, len(whole), (self.n_draws, len(self.steps)))
-        drawn = self._residuals_of(whole[rows])[:, self.inner]
+        residuals = self._residuals_of(whole[rows])[:, self.inner]
         p = []
         for cut in (_as_they_are, without_bend):
             (one,), (two,) = self._gains(cut(self.central[None]))
-            ones, twos = self._gains(cut(drawn))
+            ones, twos = self._gains(cut(residuals))
             p.append(2 * min(_rank(ones, one), _rank(twos, two)))
         return min(1.0, max(p))
 
     def p_third(self) -> float:
         """Return the p-value of two regimes against three, be there a sharp bend or not."""
-        drawn = self._residuals_of(self._resampled(self.places(1)))[:, self.inner]
+        residuals = self._residuals_of(self._resampled(self.places(1)))[:, self.inner]
         p = []
         for cut in (_as_they_are, without_bend):
             (one,), (two,) = self._gains(cut(self.central[None]))
-            ones, twos = self._gains(cut(drawn))
+            ones, twos = self._gains(cut(residuals))
             p.append(_rank(twos - ones, two - one))
         return max(p)
 
@@ -144,8 +144,8 @@ class RegimeSearch:
         Noise that is drawn anew in each regime leaves as much for jumps to explain as the series
         do, unless the series hold jumps. One jump of each is granted, unless `granted` is 0.
         """
-        drawn = self._residuals_of(self._resampled(places))
-        every = np.concatenate([self.residuals[None, :, self.used], drawn])
+        residuals = self._residuals_of(self._resampled(places))
+        every = np.concatenate([self.residuals[None, :, self.used], residuals])
         gains = jump_gains(self.panel, every, self.used, granted)
         spread = gains.std(axis=0)
         largest = ((gains - gains.mean(axis=0)) / np.where(spread > 0, spread, 1.0)).max(axis=1)
@@ -166,7 +166,7 @@ class RegimeSearch:
         every = self.residuals[None, :, self.used], self._residuals_of(pool[rows] * level[:, None])
         p = self._beyond(every, levels, len(places))
         if self.p_jumps(places, granted=0) <= VISIBLE:
-            bare = [without_bends(self.panel, each, self.used) for each in every]
+            bare = [without_bends(self.panel, boundary, self.used) for boundary in every]
             p = max(p, self._beyond(bare, levels, len(places)))
         return p, level
 
@@ -188,8 +188,8 @@ class RegimeSearch:
         ends = [0, *places, len(self.steps)]
         levels = [self.level(residuals, a, b) for a, b in itertools.pairwise(ends)]
         start, stop = max(ends[main], HALF), min(ends[main + 2], len(self.steps) - HALF)
-        _, found = single_boundary(residuals[:, start:stop], self.floor, self.min_residuals)
-        return found + start, np.stack(levels, axis=1)
+        _, place = single_boundary(residuals[:, start:stop], self.floor, self.min_residuals)
+        return place + start, np.stack(levels, axis=1)
 
     def _prepared(self) -> str:
         """Find trend and residuals; return why that is not possible, or an empty string."""
@@ -207,11 +207,11 @@ class RegimeSearch:
         noisy = np.zeros(len(counts), dtype=bool)
         for k in np.flatnonzero(usable):
             there = ~np.isnan(self.series[:, k])
-            found = detrend(self.steps[there], self.series[there, k])
-            self.trend[there, k] = found.trend
-            lost = 1 - found.degrees_of_freedom / there.sum()
-            fluctuation[there, k] = found.fluctuation / np.sqrt(lost)
-            noisy[k] = found.noisy
+            detrended = detrend(self.steps[there], self.series[there, k])
+            self.trend[there, k] = detrended.trend
+            lost = 1 - detrended.degrees_of_freedom / there.sum()
+            fluctuation[there, k] = detrended.fluctuation / np.sqrt(lost)
+            noisy[k] = detrended.noisy
         if not noisy.any():
             return "no noise distinguishable from the trend"
         self.used = np.flatnonzero(noisy)
@@ -253,8 +253,8 @@ class RegimeSearch:
         for k in range(filled.shape[1]):
             gaps = np.isnan(filled[:, k])
             if gaps.any():
-                known = filled[~gaps, k]
-                filled[gaps, k] = self.rng.choice(known, gaps.sum()) if len(known) else 0.0
+                values = filled[~gaps, k]
+                filled[gaps, k] = self.rng.choice(values, gaps.sum()) if len(values) else 0.0
         return filled
 
     def _residuals_of(self, noise: np.ndarray) -> np.ndarray:
@@ -288,11 +288,11 @@ def without_bend(residuals: np.ndarray) -> np.ndarray:
     >>> without_bend(np.array([1.0, 1, 9, 9, 9, 9, 1, 2])[None, :, None]).ravel()
     array([1., 1., 1., 2.])
     """
-    known = np.where(np.isnan(residuals), 0.0, np.abs(residuals))
-    sums = np.cumsum(np.pad(known, ((0, 0), (1, 0), (0, 0))), axis=1)
+    sizes = np.where(np.isnan(residuals), 0.0, np.abs(residuals))
+    sums = np.cumsum(np.pad(sizes, ((0, 0), (1, 0), (0, 0))), axis=1)
     start = np.argmax(sums[:, NEIGHBOURS:] - sums[:, :-NEIGHBOURS], axis=1)[:, None]
-    left = np.arange(residuals.shape[1] - NEIGHBOURS)[:, None]
-    return np.take_along_axis(residuals, left + NEIGHBOURS * (left >= start), axis=1)
+    rows = np.arange(residuals.shape[1] - NEIGHBOURS)[:, None]
+    return np.take_along_axis(residuals, rows + NEIGHBOURS * (rows >= start), axis=1)
 
 
 def _as_they_are(residuals: np.ndarray) -> np.ndarray:

@@ -107,8 +107,8 @@ def compare_regimes(
     (0.1, 0.2)
     """
     names = ("early_mean", "early_sd", "late_mean", "late_sd")
-    given = (early_mean, early_sd, late_mean, late_sd)
-    arrays = {n: np.asarray(v, dtype=np.float64) for n, v in zip(names, given, strict=True)}
+    moments = (early_mean, early_sd, late_mean, late_sd)
+    arrays = {n: np.asarray(v, dtype=np.float64) for n, v in zip(names, moments, strict=True)}
     shapes = {a.shape for a in arrays.values()}
     if len(shapes) > 1 or arrays["early_mean"].ndim != 1:
         raise ArgumentError(f"means and deviations must be one per layer; got shapes {shapes}.")

@@ -75,9 +75,9 @@ def shared_structure(
     >>> shared_structure(np.arange(40.0), np.zeros((2, 40)), cycle, orders).p_value
     0.03
     """
-    drawn = np.concatenate([fluctuation[None], fluctuation[:, permutations].transpose(1, 0, 2)])
-    cycles = _cycle_gains(_unit(drawn))
-    return SharedStructure(np.column_stack([cycles, *_jump_gains(steps, trend + drawn)]))
+    series = np.concatenate([fluctuation[None], fluctuation[:, permutations].transpose(1, 0, 2)])
+    cycles = _cycle_gains(_unit(series))
+    return SharedStructure(np.column_stack([cycles, *_jump_gains(steps, trend + series)]))
 
 
 def _cycle_gains(fluctuation: np.ndarray) -> np.ndarray:
@@ -94,17 +94,17 @@ def _cycle_gains(fluctuation: np.ndarray) -> np.ndarray:
 def _jump_gains(steps: np.ndarray, series: np.ndarray) -> list[np.ndarray]:
     """Return the gains (draws,) of one, two and three jumps at the same places in both."""
     matrix = neighbour_residuals(steps)
-    whole = left = _unit(series @ matrix.T)
+    whole = residual = _unit(series @ matrix.T)
     jumps = matrix @ np.tri(len(steps))[:, 1:]
     unit = jumps / np.linalg.norm(jumps, axis=0)
-    chosen = np.zeros((len(left), 0), dtype=np.int64)
+    places = np.zeros((len(residual), 0), dtype=np.int64)
     gains = []
     for _ in range(JUMPS):
-        best = ((left @ unit) ** 2).prod(axis=1).argmax(axis=-1)
-        chosen = np.concatenate([chosen, best[:, None]], axis=1)
-        basis, _ = np.linalg.qr(jumps.T[chosen].transpose(0, 2, 1))
-        left = whole - (whole @ basis) @ basis.transpose(0, 2, 1)
-        gains.append((1 - (left**2).sum(axis=-1)).prod(axis=-1))
+        best = ((residual @ unit) ** 2).prod(axis=1).argmax(axis=-1)
+        places = np.concatenate([places, best[:, None]], axis=1)
+        basis, _ = np.linalg.qr(jumps.T[places].transpose(0, 2, 1))
+        residual = whole - (whole @ basis) @ basis.transpose(0, 2, 1)
+        gains.append((1 - (residual**2).sum(axis=-1)).prod(axis=-1))
     return gains
 
 

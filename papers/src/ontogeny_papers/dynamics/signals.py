@@ -146,8 +146,8 @@ def compare_signals(
     >>> steps = np.arange(50) * 1000
     >>> shared, a, b = 0.02 * rng.normal(size=(3, 50))
     >>> x, y, z = np.exp(-steps / 8000) + shared, np.exp(-steps / 20_000) + 0.5 * shared, a
-    >>> found = compare_signals(x, y, steps)
-    >>> found.pearson > 0.8, found.pearson_p < 0.01
+    >>> comparison = compare_signals(x, y, steps)
+    >>> comparison.pearson > 0.8, comparison.pearson_p < 0.01
     (True, True)
     >>> other = compare_signals(x, np.exp(-steps / 20_000) + b, steps)  # as correlated, unrelated
     >>> other.pearson > 0.8, other.pearson_p > 0.05
@@ -159,7 +159,7 @@ def compare_signals(
         )
     times = checked_steps(np.arange(len(np.atleast_1d(x))) if steps is None else steps)
     first, second = (
-        checked_table(name, given, times, reference_index) for name, given in (("x", x), ("y", y))
+        checked_table(name, table, times, reference_index) for name, table in (("x", x), ("y", y))
     )
     if n_draws < 19:
         raise ArgumentError(f"n_draws must be at least 19; got {n_draws}.")
@@ -172,11 +172,11 @@ def compare_signals(
         _compare_pair(a, b, times, draws, half_window, neighbours)
         for a, b in zip(first.T, second.T, strict=True)
     ]
-    found = [fields for fields, _ in compared]
-    columns = {name: np.array([each[name] for each in found]) for name in found[0]}
+    rows = [fields for fields, _ in compared]
+    columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
     single = np.ndim(x) == 1
     values: dict[str, Any] = {k: v[0].item() for k, v in columns.items()} if single else columns
-    values |= _joint([each for _, each in compared if each is not None])
+    values |= _joint([joint for _, joint in compared if joint is not None])
     return SignalComparison(**values)
 
 
@@ -209,7 +209,7 @@ def _joint(tested: list[_Tested]) -> dict[str, float]:
         return {"joint_pearson": NAN, "joint_p": NAN, "joint_structure_p": NAN}
     every = _Tested(
         *(
-            np.mean([getattr(each, name) for each in tested], axis=0)
+            np.mean([getattr(row, name) for row in tested], axis=0)
             for name in ("trends", "neighbours", "structure")
         )
     )
@@ -273,8 +273,8 @@ def _compare_pair(
             f"x and y must share at least {FEWEST_FOR_A_TREND} steps; they share {there.sum()}."
         )
     x, y = _standardised("x", x[there]), _standardised("y", y[there])
-    found = detrend(steps[there], np.stack([x, y]))
-    fx, fy = found.fluctuation
+    detrended = detrend(steps[there], np.stack([x, y]))
+    fx, fy = detrended.fluctuation
     compared: dict[str, Any] = {
         "pearson": float(_correlation(x, y)),
         "pearson_p": NAN,
@@ -291,7 +291,7 @@ def _compare_pair(
         "mutual_information_surrogates": NAN,
         "structure_p": NAN,
         "n": int(there.sum()),
-        "reason": _untestable(found.noisy),
+        "reason": _untestable(detrended.noisy),
     }
     if compared["reason"]:
         return compared, None
@@ -299,7 +299,7 @@ def _compare_pair(
     around = neighbour_residuals(steps[there]) @ np.stack([x, y]).T  # (T − 4, 2)
     loose = around[:, 1] * draws.factors[:, there][:, HALF:-HALF]
     orders = _orders_within(draws.orders, there)
-    structure = shared_structure(steps[there], found.trend, found.fluctuation, orders)
+    structure = shared_structure(steps[there], detrended.trend, detrended.fluctuation, orders)
     tested = _Tested(
         _correlation(fx, np.vstack([fy, noise])),
         _correlation(around[:, 0], np.vstack([around[:, 1], loose])),
@@ -309,13 +309,13 @@ def _compare_pair(
     if structure.p_value > FREE:
         compared["pearson_p"] = tested.p_value
         ranks = [
-            _correlation(rankdata(a), rankdata(np.vstack([b, drawn]), axis=1))
-            for a, b, drawn in ((fx, fy, noise), (*around.T, loose))
+            _correlation(rankdata(a), rankdata(np.vstack([b, surrogates]), axis=1))
+            for a, b, surrogates in ((fx, fy, noise), (*around.T, loose))
         ]
-        compared["spearman_p"] = max(_rank(each) for each in ranks)
+        compared["spearman_p"] = max(_rank(ranking) for ranking in ranks)
     else:
         compared["reason"] = SCHEDULE
-    others = standardise((found.trend[1] + noise[:SLOW_SURROGATES]).T).T
+    others = standardise((detrended.trend[1] + noise[:SLOW_SURROGATES]).T).T
     compared["dtw_surrogates"] = float(dtw(x, others).mean())
     # One shuffled baseline for all: it hardly depends on the surrogate.
     plain = mutual_information(x, np.vstack([y, others]), neighbours, n_shuffles=0)

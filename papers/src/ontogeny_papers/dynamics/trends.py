@@ -79,8 +79,8 @@ def detrend(steps: ArrayLike, values: ArrayLike) -> Detrended:
     --------
     >>> steps = np.arange(50) * 100
     >>> noise = 0.02 * np.random.default_rng(0).normal(size=50)
-    >>> found = detrend(steps, np.exp(-steps / 1000) + noise)
-    >>> bool(np.corrcoef(found.fluctuation, noise)[0, 1] > 0.8), bool(found.noisy)
+    >>> trend = detrend(steps, np.exp(-steps / 1000) + noise)
+    >>> bool(np.corrcoef(trend.fluctuation, noise)[0, 1] > 0.8), bool(trend.noisy)
     (True, True)
     """
     steps = checked_steps(steps)
@@ -97,13 +97,13 @@ def detrend(steps: ArrayLike, values: ArrayLike) -> Detrended:
     coefficients = series @ basis
     rss = coefficients**2 @ (shrink**2).T
     score = rss[..., allowed] / (len(steps) - freedom[allowed]) ** 2
-    chosen = allowed[np.argmin(score, axis=-1)]
-    fluctuation = (coefficients * shrink[chosen]) @ basis.T
+    best = allowed[np.argmin(score, axis=-1)]
+    fluctuation = (coefficients * shrink[best]) @ basis.T
     softest = allowed[0]
-    noisy = (chosen != softest) | (rss[..., flexible] >= LEAST_KEPT * rss[..., softest])
+    noisy = (best != softest) | (rss[..., flexible] >= LEAST_KEPT * rss[..., softest])
     size = np.abs(series).max(axis=-1)
     measurable = np.abs(fluctuation).max(axis=-1) > 1e-10 * size  # else it is rounding
-    return Detrended(series - fluctuation, fluctuation, freedom[chosen], noisy & measurable)
+    return Detrended(series - fluctuation, fluctuation, freedom[best], noisy & measurable)
 
 
 def step_coordinate(steps: np.ndarray) -> np.ndarray:

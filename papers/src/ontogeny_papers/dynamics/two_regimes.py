@@ -203,22 +203,22 @@ def regimes(
     >>> rng = np.random.default_rng(0)
     >>> steps = np.arange(60) * 1000
     >>> noise = rng.normal(size=60) * np.where(steps < 30_000, 0.002, 0.03)
-    >>> found = regimes(steps, np.exp(-steps / 8000) + noise)
-    >>> found.order, abs(found.boundary - 30_000) <= 2000
+    >>> result = regimes(steps, np.exp(-steps / 8000) + noise)
+    >>> result.order, abs(result.boundary - 30_000) <= 2000
     ('smooth then noisy', True)
     >>> regimes(steps, np.exp(-steps / 8000) + 0.03 * rng.normal(size=60)).boundary is None
     True
     """
     steps, series, single = _checked(steps, values, reference_index, min_residuals, level, n_draws)
-    kept = ~np.isnan(series).all(axis=1)
+    mask = ~np.isnan(series).all(axis=1)
     job = RegimeSearch(
-        steps[kept], series[kept], min_residuals, n_draws, np.random.default_rng(random_state)
+        steps[mask], series[mask], min_residuals, n_draws, np.random.default_rng(random_state)
     )
     shape = (len(steps),) if single else series.shape
 
-    def back(found: np.ndarray) -> np.ndarray:
+    def back(part: np.ndarray) -> np.ndarray:
         whole = np.full(series.shape, np.nan)
-        whole[kept] = found
+        whole[mask] = part
         return whole.reshape(shape)
 
     one = Regimes(
@@ -266,29 +266,29 @@ def _regime(job: RegimeSearch, start: int, stop: int, single: bool) -> Regime:
 def _with_boundaries(
     one: Regimes, job: RegimeSearch, single: bool, places: tuple[int, ...], p_third: float
 ) -> Regimes:
-    found = _parts(job, single, places)
-    level = np.array([np.atleast_1d(part.noise)[job.used] for part in found])  # (regimes, K)
+    parts = _parts(job, single, places)
+    level = np.array([np.atleast_1d(part.noise)[job.used] for part in parts])  # (regimes, K)
     size = np.nanmean(np.log(np.maximum(level, job.floor)), axis=1)
     calm, loud = int(np.argmin(size)), int(np.argmax(size))
     main = int(np.argmax(np.abs(np.diff(size))))
-    drawn, noise = job.bootstrap(places, main)
+    boundaries, noise = job.bootstrap(places, main)
     ratios = np.nanmean(np.log(np.maximum(noise, job.floor)), axis=2)
     ratio = size[loud] - size[calm]
     off = np.quantile(ratios[:, loud] - ratios[:, calm] - ratio, TAILS)
     ends = (0, *places, len(job.steps))
     counts = [job.rows(ends[i], ends[i + 1]) for i in (calm, loud)]
     low_ratio, high_ratio = np.exp(ratio + _stretch(*counts) * off)
-    low, high = _ends(drawn, places[main], len(job.steps))
+    low, high = _ends(boundaries, places[main], len(job.steps))
     return dataclasses.replace(
         one,
         boundary=float(job.steps[places[main]]),
         interval=(float(job.steps[low]), float(job.steps[high])),
-        smooth=found[calm],
-        noisy=found[loud],
+        smooth=parts[calm],
+        noisy=parts[loud],
         noise_ratio=float(np.exp(ratio)),
         noise_ratio_interval=(float(low_ratio), float(high_ratio)),
-        spacing_ratio=_gap(job, found[loud]) / _gap(job, found[calm]),
-        regimes=found,
+        spacing_ratio=_gap(job, parts[loud]) / _gap(job, parts[calm]),
+        regimes=parts,
         boundaries=tuple(float(job.steps[place]) for place in places),
         p_third=p_third,
     )
@@ -312,9 +312,9 @@ def _gap(job: RegimeSearch, part: Regime) -> float:
     return float(np.median(np.diff(job.steps[inside])))
 
 
-def _ends(drawn: np.ndarray, place: int, count: int) -> tuple[int, int]:
+def _ends(places: np.ndarray, place: int, count: int) -> tuple[int, int]:
     """Return the 95 % interval as positions, the wider of percentile and basic bootstrap."""
-    below, above = np.quantile(drawn - place, TAILS)
+    below, above = np.quantile(places - place, TAILS)
     reach_low, reach_high = min(below, -above, 0), max(above, -below, 0)
     low, high = int(np.floor(place + reach_low)), int(np.ceil(place + reach_high))
     return max(0, low), min(count - 1, high)

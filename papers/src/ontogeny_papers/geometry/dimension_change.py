@@ -102,8 +102,8 @@ def dimension_change(
     --------
     >>> rng = np.random.default_rng(0)
     >>> line, plane = (rng.normal(size=(8, 60, d)) @ np.eye(d, 5) for d in (1, 4))
-    >>> found = dimension_change(np.vstack([line, plane]), *np.repeat(np.eye(2, dtype=bool), 8, 1))
-    >>> bool(found.difference > 2), bool(found.p_value < 0.05)
+    >>> change = dimension_change(np.vstack([line, plane]), *np.repeat(np.eye(2, dtype=bool), 8, 1))
+    >>> bool(change.difference > 2), bool(change.p_value < 0.05)
     (True, True)
     """
     points = to_numpy(matrix("clouds", clouds, ndim=3)).astype(np.float64)
@@ -124,23 +124,23 @@ def dimension_change(
     shares = [window / window.sum() for window in windows]
     error = _errors(logs, dims, method, discard)
     before, after = (float(dims[window].mean()) for window in windows)
-    own = [float(np.sqrt(max(share @ error @ share, 0.0))) for share in shares]
+    errors = [float(np.sqrt(max(share @ error @ share, 0.0))) for share in shares]
     between = shares[1] - shares[0]
     stderr = float(np.sqrt(max(between @ error @ between, 0.0)))
     blocks, p_blocks = _between_blocks([dims[window] for window in windows])
     p_value = float(np.maximum(_normal(after - before, stderr), p_blocks))
     whole = float(np.fmax(stderr, blocks))
-    return DimensionChange(before, after, own[0], own[1], whole, p_value)
+    return DimensionChange(before, after, errors[0], errors[1], whole, p_value)
 
 
 def _window(name: str, window: np.ndarray, count: int) -> np.ndarray:
-    chosen = np.asarray(window)
-    if chosen.dtype != bool or chosen.shape != (count,) or not chosen.any():
+    mask = np.asarray(window)
+    if mask.dtype != bool or mask.shape != (count,) or not mask.any():
         raise ArgumentError(
             f"{name} must hold {count} truth values, one a checkpoint and some of them true; "
-            f"got {chosen.dtype} of shape {chosen.shape}."
+            f"got {mask.dtype} of shape {mask.shape}."
         )
-    return chosen
+    return mask
 
 
 def _errors(logs: np.ndarray, dims: np.ndarray, method: str, discard: float) -> np.ndarray:
@@ -161,7 +161,7 @@ def _between_blocks(dims: list[np.ndarray]) -> tuple[float, float]:
     if min(map(len, dims)) < BLOCKS:
         return np.nan, np.nan
     means = [[part.mean() for part in np.array_split(values, BLOCKS)] for values in dims]
-    variances = [np.var(each, ddof=1) / BLOCKS for each in means]
+    variances = [np.var(values, ddof=1) / BLOCKS for values in means]
     stderr, apart = float(np.sqrt(sum(variances))), float(dims[1].mean() - dims[0].mean())
     if stderr == 0:
         return 0.0, float(apart == 0)

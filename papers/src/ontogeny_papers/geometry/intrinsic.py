@@ -117,8 +117,8 @@ def two_nn(
     Examples
     --------
     >>> X = np.random.default_rng(0).normal(size=(1000, 2)) @ np.ones((2, 20))
-    >>> found = two_nn(X, n_draws=0)  # a line in 20 dimensions
-    >>> bool(abs(found.value - 1) < 3 * found.stderr)
+    >>> estimate = two_nn(X, n_draws=0)  # a line in 20 dimensions
+    >>> bool(abs(estimate.value - 1) < 3 * estimate.stderr)
     True
     """
     X = to_numpy(matrix("X", X)).astype(np.float64)
@@ -127,7 +127,7 @@ def two_nn(
         raise ArgumentError("n_draws must be 0 or at least 2; got 1.")
     X = X / (np.abs(X).max() or 1.0)  # squares of distances must not under- or overflow
     ratios, coincides = log_ratios(X)
-    logs, duplicates = _known(ratios), int(coincides.sum())
+    logs, duplicates = _log_ratios(ratios), int(coincides.sum())
     if len(logs) < FEWEST:
         raise ArgumentError(
             f"X must hold at least {FEWEST} points with two neighbours at a distance; of "
@@ -189,7 +189,7 @@ def two_nn_null(
     n, m = check_whole("n", n, minimum=FEWEST), check_whole("m", m)
     n_draws = check_whole("n_draws", n_draws)
     rng = np.random.default_rng(random_state)
-    draws = [_known(log_ratios(rng.standard_normal((n, m)))[0]) for _ in range(n_draws)]
+    draws = [_log_ratios(log_ratios(rng.standard_normal((n, m)))[0]) for _ in range(n_draws)]
     return np.array([_estimate(d[None], method, discard)[0] for d in draws])
 
 
@@ -332,13 +332,13 @@ def dimension_of_ratios(logs: np.ndarray, method: str, discard: float) -> float:
 
     It is undefined where fewer than five are known (not NaN), or more than half are 0.
     """
-    known = _known(logs)
-    if len(known) < FEWEST or 2 * int((known < FLAT).sum()) > len(known):
+    ratios = _log_ratios(logs)
+    if len(ratios) < FEWEST or 2 * int((ratios < FLAT).sum()) > len(ratios):
         return float("nan")
-    return float(_estimate(known[None], method, discard)[0])
+    return float(_estimate(ratios[None], method, discard)[0])
 
 
-def _known(logs: np.ndarray) -> np.ndarray:
+def _log_ratios(logs: np.ndarray) -> np.ndarray:
     return np.sort(logs[~np.isnan(logs)])
 
 
@@ -371,12 +371,12 @@ def _warn_if_orthogonal(X: np.ndarray) -> None:
 def _estimate(logs: np.ndarray, method: str, discard: float) -> np.ndarray:
     """Estimate the dimension of every row of sorted `logs` (k, n)."""
     n = logs.shape[1]
-    kept = max(FEWEST, int(np.floor(n * (1 - discard)))) if discard else n
-    x = logs[:, :kept]
+    count = max(FEWEST, int(np.floor(n * (1 - discard)))) if discard else n
+    x = logs[:, :count]
     if method == "likelihood":
         # The ratios beyond the kept ones are known to be at least the largest kept one.
-        total = x.sum(1) + (n - kept) * x[:, -1]
-        return kept / np.maximum(total, np.finfo(float).tiny)
+        total = x.sum(1) + (n - count) * x[:, -1]
+        return count / np.maximum(total, np.finfo(float).tiny)
     if method == "facco":
         x = x[:, : n - 1]  # of the last one, 1 - j/n is 0
     shift = 0.0 if method == "facco" else 0.5

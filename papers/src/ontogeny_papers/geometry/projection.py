@@ -34,13 +34,13 @@ class BlockEnergies:
 
     Examples
     --------
-    >>> found = BlockEnergies(
+    >>> energies = BlockEnergies(
     ...     inside=np.array([[9.0], [0.0]]),
     ...     energy=np.array([[25.0], [75.0]]),
     ...     ranks=np.array([1, 0]),
     ...     sizes=np.array([50, 150]),
     ... )
-    >>> found.rho, found.within.rho
+    >>> energies.rho, energies.within.rho
     (array([0.3]), array([0.6]))
     """
 
@@ -52,8 +52,8 @@ class BlockEnergies:
     @property
     def within(self) -> BlockEnergies:
         """The same for the blocks that have a subspace alone."""
-        kept = self.ranks > 0
-        return BlockEnergies(*(values[kept] for values in vars(self).values()))
+        has_rank = self.ranks > 0
+        return BlockEnergies(*(values[has_rank] for values in vars(self).values()))
 
     @property
     def rho(self) -> np.ndarray:
@@ -118,8 +118,8 @@ def random_subspace_control(k: int, dimension: int) -> SubspaceControl:
     """
     k, dimension = check_whole("k", k, minimum=0), check_whole("dimension", dimension)
     if k == 0 or k >= dimension:
-        held = float(k > 0)
-        return SubspaceControl(held, held, held, held)
+        share = float(k > 0)
+        return SubspaceControl(share, share, share, share)
     a, b = k / 2, (dimension - k) / 2
     mean = np.exp(gammaln(a + 0.5) - gammaln(a) + gammaln(a + b) - gammaln(a + b + 0.5))
     low, high = np.sqrt(beta.ppf([0.025, 0.975], a, b))
@@ -183,8 +183,8 @@ def block_matched_control(
     --------
     >>> one = np.ones((1, 1))
     >>> measured = BlockEnergies(one, one, np.array([4]), np.array([400]))
-    >>> drawn = block_matched_control(measured)
-    >>> abs(float(np.sqrt(np.mean(drawn**2))) - 0.1) < 0.01
+    >>> chance = block_matched_control(measured)
+    >>> abs(float(np.sqrt(np.mean(chance**2))) - 0.1) < 0.01
     True
     """
     n_draws = check_whole("n_draws", n_draws)

@@ -170,12 +170,12 @@ class Commutators(Observable):
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return norm, defect, cosine, gradient norm and loss of every pair."""
-        return self.stacked(reading, [measures(found) for found in self.each_pair(reading)])
+        return self.stacked(reading, [measures(pair) for pair in self.each_pair(reading)])
 
     def stacked(self, reading: Any, pairs: Sequence[Mapping[str, float]]) -> xr.Dataset:
         """Return the numbers of all pairs along ``pair``, and the number of texts."""
-        found = xr.Dataset(along("pair", pairs), coords={"pair": np.arange(len(pairs))})
-        return found.assign(texts=len(reading[self.needs()[0]].inputs))
+        data = xr.Dataset(along("pair", pairs), coords={"pair": np.arange(len(pairs))})
+        return data.assign(texts=len(reading[self.needs()[0]].inputs))
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add median and 90 % point over pairs of everything measured, with their intervals."""
@@ -188,7 +188,7 @@ class Commutators(Observable):
         return statements(data, 2 * self.pairs * self.batch_size)
 
 
-def measures(found: Commutator) -> dict[str, float]:
+def measures(pair: Commutator) -> dict[str, float]:
     """Return the numbers of one pair.
 
     Raises
@@ -196,13 +196,13 @@ def measures(found: Commutator) -> dict[str, float]:
     NonFiniteError
         If a gradient is zero, so that defect and cosine are undefined.
     """
-    first, second = norm(found.gradient_a), norm(found.gradient_b)
+    first, second = norm(pair.gradient_a), norm(pair.gradient_b)
     return {
-        "norm": found.norm,
-        "defect": found.defect,
-        "cosine": found.cosine,
+        "norm": pair.norm,
+        "defect": pair.defect,
+        "cosine": pair.cosine,
         "gradient_norm": float(np.sqrt(first * second)),
-        "loss": (found.loss_a + found.loss_b) / 2,
+        "loss": (pair.loss_a + pair.loss_b) / 2,
     }
 
 
@@ -212,13 +212,13 @@ def over_pairs(values: xr.DataArray, name: str, random_state: int) -> dict[str, 
     Of too few pairs the ends are no 95 % interval, and the error is unknown.
     """
     table = values.transpose("step", "pair").values
-    found = np.full((3, len(STATISTICS), len(table)), np.nan)
+    intervals = np.full((3, len(STATISTICS), len(table)), np.nan)
     for i, row in enumerate(table):
         if np.isfinite(row).all():
             at = updates.pair_statistics(row, random_state=random_state)
-            found[:, 0, i] = at.median, *at.median_interval
-            found[:, 1, i] = at.p90, *at.p90_interval
-    value, low, high = found
+            intervals[:, 0, i] = at.median, *at.median_interval
+            intervals[:, 1, i] = at.p90, *at.p90_interval
+    value, low, high = intervals
     enough = table.shape[1] >= FEWEST_PAIRS
     error = (high - low) / 2 / Z if enough else np.full_like(low, np.nan)
     parts = {"": value, "_low": low, "_high": high, "_stderr": error}
@@ -226,8 +226,8 @@ def over_pairs(values: xr.DataArray, name: str, random_state: int) -> dict[str, 
     return {f"{name}_over_pairs{end}": (dims, part) for end, part in parts.items()}
 
 
-def statements(data: xr.Dataset, drawn: int) -> list[str]:
-    """Return sentences on the first and the last defect, of pairs with `drawn` texts in all."""
+def statements(data: xr.Dataset, n_pairs: int) -> list[str]:
+    """Return sentences on the first and the last defect, of pairs with `n_pairs` texts in all."""
     median = data.sel(statistic="median")
     defect = median.defect_over_pairs
     there = np.flatnonzero(np.isfinite(defect.values))
@@ -243,8 +243,8 @@ def statements(data: xr.Dataset, drawn: int) -> list[str]:
     if pairs < FEWEST_PAIRS:
         sentences.append(f"Fewer than {FEWEST_PAIRS} pairs give no 95 % interval.")
     texts = int(data.texts.max())
-    if drawn > texts:
+    if n_pairs > texts:
         sentences.append(
-            f"Pairs share texts ({drawn:,} drawn of {texts:,}), so intervals are too narrow."
+            f"Pairs share texts ({n_pairs:,} drawn of {texts:,}), so intervals are too narrow."
         )
     return sentences

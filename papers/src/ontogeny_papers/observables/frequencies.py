@@ -94,8 +94,8 @@ class EmbeddingFrequencies(Observable):
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return the shares of the frequencies, how many there are, and the null."""
-        found = by_layer(reading[self.needs()[0]], lambda _, E: self._measured(E))
-        return found.assign_coords(frequency=1 + np.arange(found.sizes.get("frequency", 0)))
+        data = by_layer(reading[self.needs()[0]], lambda _, E: self._measured(E))
+        return data.assign_coords(frequency=1 + np.arange(data.sizes.get("frequency", 0)))
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
         """Return the frequencies over steps."""

@@ -129,7 +129,7 @@ class LearningCoefficient(Observable):
         """Return the coefficient with the traces that it rests on."""
         model, inputs = (reading[need] for need in self.needs())
         classifier = _is_classifier(model, inputs)
-        found = sampled_chains(
+        chains = sampled_chains(
             model,
             windows(inputs, self.length, self.batch_size, classifier),
             classifier=classifier,
@@ -142,27 +142,27 @@ class LearningCoefficient(Observable):
             batch_size=self.batch_size,
             init_seed=self.random_state,
         )
-        good = found.accepted
+        good = chains.accepted
         if not good.any():
             raise ArgumentError(
                 f"none of {len(good)} chains settled (coefficients "
-                f"{', '.join(f'{c:.3g}' for c in found.coefficients)}); change lr={self.lr:g}, "
+                f"{', '.join(f'{c:.3g}' for c in chains.coefficients)}); change lr={self.lr:g}, "
                 f"n_beta={self.n_beta:g} or localization={self.localization:g}, or give more draws."
             )
-        values = found.coefficients[good]
+        values = chains.coefficients[good]
         stderr = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else None
         data = dataset(
             {
                 "coefficient": Measured(float(values.mean()), stderr=stderr),
                 "accepted": float(good.mean()),
-                "initial_loss": found.initial,
+                "initial_loss": chains.initial,
             }
         )
         return data.assign(  # NaN where a chain failed
-            rhat=found.rhat,
-            trace=(("chain", "draw"), found.trace),
-            of_chain=("chain", found.coefficients),
-            drift=("chain", found.drift),
+            rhat=chains.rhat,
+            trace=(("chain", "draw"), chains.trace),
+            of_chain=("chain", chains.coefficients),
+            drift=("chain", chains.drift),
         )
 
 
@@ -205,17 +205,17 @@ def windows(
            [4, 5, 1]])
     """
     sizes = inputs.mask.sum(axis=1)
-    chosen = int(np.median(sizes)) if length is None else length
-    kept = np.flatnonzero(sizes == chosen if labelled else sizes >= chosen)
-    if len(kept) < batch_size:
+    size = int(np.median(sizes)) if length is None else length
+    places = np.flatnonzero(sizes == size if labelled else sizes >= size)
+    if len(places) < batch_size:
         raise ArgumentError(
-            f"batch_size={batch_size} needs as many texts of {chosen} tokens; there are "
-            f"{len(kept)}. Give a smaller batch_size or length."
+            f"batch_size={batch_size} needs as many texts of {size} tokens; there are "
+            f"{len(places)}. Give a smaller batch_size or length."
         )
-    found = np.stack([inputs.ids[i][inputs.mask[i]][:chosen] for i in kept])
+    rows = np.stack([inputs.ids[i][inputs.mask[i]][:size] for i in places])
     if not labelled:
-        return found
-    labels = np.asarray(inputs.labels)[kept]
+        return rows
+    labels = np.asarray(inputs.labels)[places]
     if labels.dtype.kind not in "iu":
         raise ArgumentError(f"labels must be the numbers of classes; got {labels[0]!r}.")
-    return np.concatenate([found, labels[:, None].astype(found.dtype)], axis=1)
+    return np.concatenate([rows, labels[:, None].astype(rows.dtype)], axis=1)

@@ -61,8 +61,8 @@ def orientation_across_runs(
     >>> from torch import nn
     >>> def run():
     ...     return Trajectory.from_models({step: nn.Linear(8, 8) for step in (0, 1, 2)})
-    >>> found = orientation_across_runs({"seed 0": run(), "seed 1": run()}, "weight", k=1)
-    >>> dict(found.overlap.sizes)
+    >>> overlaps = orientation_across_runs({"seed 0": run(), "seed 1": run()}, "weight", k=1)
+    >>> dict(overlaps.overlap.sizes)
     {'block': 1, 'run': 2, 'run_': 2}
     """
     if len(runs) < 2:
@@ -74,15 +74,15 @@ def orientation_across_runs(
     names = list(runs)
     with runs[names[0]][int(runs[names[0]].steps[0])].open() as reader:
         matched = capture.match_blocks(reader, blocks)
-    null, found, angles = overlap_null(n_draws, random_state), [], []
+    null, compared, angles = overlap_null(n_draws, random_state), [], []
     for block in matched:
         bases = [geometry.principal_basis(_path(run, block), k) for run in runs.values()]
         if len({len(basis) for basis in bases}) > 1:
             sizes = ", ".join(f"{n}: {len(basis)}" for n, basis in zip(names, bases, strict=True))
             raise ArgumentError(f"{block} has another number of entries in other runs: {sizes}.")
-        found.append(compared_bases(bases, null))
+        compared.append(compared_bases(bases, null))
         angles.append(_angles(bases, k))
-    tables = {name: np.stack([each[name] for each in found]) for name in found[0]}
+    tables = {name: np.stack([basis[name] for basis in compared]) for name in compared[0]}
     tables["p_corrected"] = corrected_pairs(tables["p_value"])
     dims = ("block", "run", "run_")
     data = xr.Dataset(
@@ -101,8 +101,8 @@ def _angles(bases: Sequence[np.ndarray], k: int) -> np.ndarray:
     angles = np.full((len(bases), len(bases), k), np.nan)
     for i, j in itertools.permutations(range(len(bases)), 2):
         if bases[i].shape[1] and bases[j].shape[1]:
-            own = geometry.principal_angles(bases[i], bases[j])
-            angles[i, j, : len(own)] = own
+            between = geometry.principal_angles(bases[i], bases[j])
+            angles[i, j, : len(between)] = between
     return angles
 
 

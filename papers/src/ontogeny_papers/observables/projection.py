@@ -162,13 +162,13 @@ class Projection(Commutators):
                 f"{count} snapshots of {len(blocks)} blocks with {entries} entries are more than "
                 f"the {_LARGEST} numbers that are kept; choose fewer blocks= or steps."
             )
-        found = {}
+        snapshot = {}
         for name, block in blocks.items():
             values = block_values(block, parameters).float().cpu().numpy()
             if not np.isfinite(values).all():
                 raise NonFiniteError(f"{name} holds NaN or infinite values.")
-            found[name] = values.copy()
-        return found
+            snapshot[name] = values.copy()
+        return snapshot
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return what lies inside, with its controls, of every pair and kind of vector."""
@@ -178,9 +178,9 @@ class Projection(Commutators):
         end = int((state.step.values <= reading.step).sum())
         tally = _Tally(blocks, self._bases(state, list(blocks), end))
         pairs = []
-        for found in self.each_pair(reading):
-            pairs.append(measures(found))
-            tally.add(found)
+        for pair in self.each_pair(reading):
+            pairs.append(measures(pair))
+            tally.add(pair)
         return self.stacked(reading, pairs).merge(tally.result())
 
     def _bases(
@@ -241,9 +241,9 @@ class _Tally:
         inside, energy = [], []
         for vector in (found.delta, first, difference):
             pieces = [self._piece(block, vector) for block in self._blocks.values()]
-            own = [float(piece @ piece) for piece in pieces]
-            energy.append([*own, max(norm(vector) ** 2 - sum(own), 0.0)])
-            inside.append([[*_held(pieces, self._bases[basis]), 0.0] for basis in BASES])
+            sizes = [float(piece @ piece) for piece in pieces]
+            energy.append([*sizes, max(norm(vector) ** 2 - sum(sizes), 0.0)])
+            inside.append([[*_energies(pieces, self._bases[basis]), 0.0] for basis in BASES])
         self._energy.append(np.array(energy))
         self._inside.append(np.swapaxes(np.array(inside), 0, 1))
 
@@ -265,8 +265,8 @@ class _Tally:
                 continue
             for v in range(len(VECTORS)):
                 whole = BlockEnergies(inside[b, v], energy[v], ranks[b], sizes)
-                for s, each in enumerate((whole, whole.within), start=len(SPACES) * b):
-                    rho[s, v], matched[s, v], chance = each.rho, each.matched, each.control
+                for s, part in enumerate((whole, whole.within), start=len(SPACES) * b):
+                    rho[s, v], matched[s, v], chance = part.rho, part.matched, part.control
                     control[:, s] = chance.rms, chance.low, chance.high
         dims = ("setting", "vector", "pair")
         return xr.Dataset(
@@ -293,14 +293,14 @@ class _Tally:
     def _sizes(self) -> np.ndarray:
         """Return how many coordinates of each block, and of the rest, have a gradient at all."""
         whole = sum(int(moves.sum()) for moves in self._moves.values())
-        own = [
+        sizes = [
             int(block_values(block, self._moves).sum()) if block.tensor in self._moves else 0
             for block in self._blocks.values()
         ]
-        return np.array([*own, whole - sum(own)])
+        return np.array([*sizes, whole - sum(sizes)])
 
 
-def _held(pieces: Sequence[np.ndarray], bases: Sequence[np.ndarray]) -> list[float]:
+def _energies(pieces: Sequence[np.ndarray], bases: Sequence[np.ndarray]) -> list[float]:
     """Return the squared norm of each piece inside the subspace of its block."""
     return [float(np.sum((piece @ basis) ** 2)) for piece, basis in zip(pieces, bases, strict=True)]
 
@@ -309,10 +309,10 @@ def _bootstrapped(
     values: xr.DataArray, random_state: int, n_draws: int = 1000
 ) -> list[xr.DataArray]:
     """Return 2.5 %, 50 % and 97.5 % points of the median over pairs."""
-    chosen = np.random.default_rng(random_state).integers(
+    draws = np.random.default_rng(random_state).integers(
         values.sizes["pair"], size=(n_draws, values.sizes["pair"])
     )
-    picked = values.isel(pair=xr.DataArray(chosen, dims=("draw", "pair")))
+    picked = values.isel(pair=xr.DataArray(draws, dims=("draw", "pair")))
     medians = picked.median("pair", skipna=False).quantile([0.025, 0.975], "draw", skipna=False)
     low, high = (medians.isel(quantile=i, drop=True) for i in (0, 1))
     return [low, values.median("pair", skipna=False), high]
@@ -325,20 +325,20 @@ def _statements(data: xr.Dataset, k: int) -> list[str]:
         return []
     last = setting.isel(step=int(there[-1]))
     shares = [float(last.rho_median.sel(vector=v)) for v in VECTORS]
-    held = (
+    sentence = (
         f"At step {int(last.step):,} the {k} principal directions per block of the run so far "
         f"hold {shares[0]:.3f} of a commutator's norm and {shares[1]:.3f} of a plain "
         f"gradient's; random directions hold {float(last.control):.3f}."
     )
     first, second = (last.rho.sel(vector=v) for v in VECTORS[:2])
     if data.sizes["pair"] < FEWEST_PAIRS or not bool(((first > 0) & (second > 0)).all()):
-        return [held]
+        return [sentence]
     low, _, high = (float(np.exp(v)) for v in _bootstrapped(np.log(first / second), 0))
     verdict = "commutators lie in these directions as much as gradients do, within the interval"
     if high < 1 or low > 1:
         much = "less" if high < 1 else "more"
         verdict = f"commutators lie {much} in these directions than gradients do"
-    return [held, f"Commutator over gradient: {low:.2f} to {high:.2f} (95 %): {verdict}."]
+    return [sentence, f"Commutator over gradient: {low:.2f} to {high:.2f} (95 %): {verdict}."]
 
 
 def block_values(block: WeightBlock, tensors: Mapping[str, Tensor]) -> Tensor:

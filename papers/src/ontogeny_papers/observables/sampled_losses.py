@@ -63,9 +63,9 @@ class Chains:
     @property
     def accepted(self) -> np.ndarray:
         """Whether each chain is finite, lies above the initial loss, and hardly drifts."""
-        found = self.coefficients
+        values = self.coefficients
         finite = np.isfinite(self.trace).all(axis=1)
-        return finite & (found > 0) & (np.abs(self.drift) <= DRIFT * np.abs(found))
+        return finite & (values > 0) & (np.abs(self.drift) <= DRIFT * np.abs(values))
 
     @property
     def rhat(self) -> float:
@@ -127,7 +127,7 @@ def sampled_chains(
         ) from None
     texts = Dataset.from_dict({"input_ids": windows.tolist()}).with_format("torch")
     with _random_states(), _quiet():
-        found = llc(
+        data = llc(
             model,
             texts,
             {},
@@ -136,8 +136,8 @@ def sampled_chains(
             loss_fn=_label_loss if classifier else None,
             **options,
         )
-    trace = np.asarray(found["loss_trace"].transpose("chain", "step").values, dtype=np.float64)
-    return Chains(trace, float(found["init_loss"]), n_beta, burn_in)
+    trace = np.asarray(data["loss_trace"].transpose("chain", "step").values, dtype=np.float64)
+    return Chains(trace, float(data["init_loss"]), n_beta, burn_in)
 
 
 def _label_loss(model: nn.Module, rows: Tensor) -> Tensor:

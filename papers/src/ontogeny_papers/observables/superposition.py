@@ -101,8 +101,8 @@ class FeatureGeometry(Observable):
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return the number of features, their dimensionality and its null."""
-        found = by_layer(reading[self.needs()[0]], lambda _, W: self._measured(W))
-        return found.assign_coords(feature=np.arange(found.sizes.get("feature", 0)))
+        data = by_layer(reading[self.needs()[0]], lambda _, W: self._measured(W))
+        return data.assign_coords(feature=np.arange(data.sizes.get("feature", 0)))
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
         """Return the norms of the features over steps."""

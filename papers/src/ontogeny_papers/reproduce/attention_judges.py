@@ -18,15 +18,15 @@ _TOGETHER = 1.5  # times that differ by less than this factor coincide
 _EARLY = 0.2  # of training, within which a sharp fall is half done
 
 
-def attention_and_rank(found: Found) -> list[Verdict]:
+def attention_and_rank(results: Found) -> list[Verdict]:
     """Judge Figure 2: how entropy falls, and when, beside when the rank stops moving.
 
     Entropy has fallen at the step where 90 % of the way to its lowest value is done; the rank of
     the run so far has settled at the first step from which on it stays within 10 % of its last.
     The largest m counts, and the mean over the layers, as in the paper's figure.
     """
-    (attention,), (ranks,) = (found[n].values() for n in ("readout-attention", "weight-rank"))
-    (accuracy,) = found["readout-accuracy"].values()
+    (attention,), (ranks,) = (results[n].values() for n in ("readout-attention", "weight-rank"))
+    (accuracy,) = results["readout-accuracy"].values()
     entropy = [run.layer_entropy.isel(set=-1).mean("layer").dropna("step") for run in attention]
     fell, half = (
         np.array([settling_step(e.step.values, e.values, share) for e in entropy])

@@ -56,25 +56,25 @@ def average_node(
     claim, source
         What the paper says, and where.
     """
-    found = {
+    nodes_of = {
         label: [_prepared(observable, node) for node in nodes] for label, nodes in runs.items()
     }
-    first = next(iter(found.values()))[0]
+    first = next(iter(nodes_of.values()))[0]
     quantities = (*observable.quantities, *_SPECIAL.get(observable.kind, ()))
     tables = (_of_numbers(table.figure(first), first) for table in observable.tables)
     special = [*observable.figures(first, {}), *tables]
     if observable.kind == "commutators":
         special.append(_AGAINST_LOSS)
-    drawn = [*default_figures(first, quantities), *special]
-    names = _drawn_names(drawn)
+    figures = [*default_figures(first, quantities), *special]
+    names = _drawn_names(figures)
     section = (observable.section or Section(observable.name, "")).filled(observable.arguments())
     below = _below(runs) if observable.kind == "weight-rank" else []
     means = mean_of_seeds(
-        {label: [_numbers(node, names) for node in nodes] for label, nodes in found.items()},
+        {label: [_numbers(node, names) for node in nodes] for label, nodes in nodes_of.items()},
         [quantity for quantity in quantities if quantity.name in names],
         dataclasses.replace(section, source=source),
         figures=special,
-        words=lambda data: [f"The paper: {claim}", *_sentences(data, drawn), *below],
+        words=lambda data: [f"The paper: {claim}", *_sentences(data, figures), *below],
         role="motion",  # means have no rows and are not counted in the page's verdict
     )
     means.attrs["mark"] = "means over seeds, not counted in the verdict"
@@ -92,8 +92,8 @@ def _prepared(observable: Observable, node: xr.Dataset) -> xr.Dataset:
 
 def _of_numbers(table: Table, data: xr.Dataset) -> Table:
     """Return a table without its columns of words, which have no mean."""
-    kept = [column for column in table.columns if data[column.value].dtype.kind in "fiub"]
-    return dataclasses.replace(table, columns=kept)
+    numeric = [column for column in table.columns if data[column.value].dtype.kind in "fiub"]
+    return dataclasses.replace(table, columns=numeric)
 
 
 def _drawn_names(figures: Sequence[Figure]) -> list[str]:
@@ -104,8 +104,8 @@ def _drawn_names(figures: Sequence[Figure]) -> list[str]:
 
 
 def _numbers(node: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
-    kept = [n for n in names if n in node.data_vars and node[n].dtype.kind in "fiub"]
-    return node[kept].drop_attrs(deep=False)
+    numeric = [n for n in names if n in node.data_vars and node[n].dtype.kind in "fiub"]
+    return node[numeric].drop_attrs(deep=False)
 
 
 # ---- sentences ----------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ def _below(runs: Mapping[str, Sequence[xr.Dataset]]) -> Iterator[str]:
 def _sentences(data: xr.Dataset, figures: Sequence[Figure]) -> Iterator[str]:
     """Give the values of the first figure in words; dots beside their nulls go before curves."""
     order = sorted(figures, key=lambda figure: not isinstance(figure, NullComparison))
-    figure: Any = next((each for each in order if isinstance(each, NullComparison | Curves)), None)
+    figure: Any = next((item for item in order if isinstance(item, NullComparison | Curves)), None)
     if figure is None:  # only maps, whose values no sentence can hold
         return
     for label in data.run.values if "run" in data.dims else [None]:

@@ -43,16 +43,16 @@ def _of_low(holds: bool | None, runs: Sequence[xr.Dataset]) -> bool | None:
 # ---- multiplication -----------------------------------------------------------------------------
 
 
-def equal_loss(found: Found) -> list[Verdict]:
+def equal_loss(results: Found) -> list[Verdict]:
     """Judge whether multiplication needs more dimensions: at the same step, and at the same loss.
 
     For each seed the run with the lower last loss is read where it first has the other's last
     loss; its rank is that of the run so far, of the nearest window.
     """
-    ranks = found["weight-rank"]
+    ranks = results["weight-rank"]
     add, multiply = labels = list(ranks)
-    pairs = [_at_equal_loss(found, labels, seed) for seed in range(len(ranks[add]))]
-    losses = {label: _loss(found, label).isel(step=-1).values for label in labels}
+    pairs = [_at_equal_loss(results, labels, seed) for seed in range(len(ranks[add]))]
+    losses = {label: _loss(results, label).isel(step=-1).values for label in labels}
     steps = [step for *_, step in pairs]
     mine, other = np.array([pair[:2] for pair in pairs]).T
     whole = {label: whole_ranks(ranks[label]) for label in labels}
@@ -72,24 +72,24 @@ def equal_loss(found: Found) -> list[Verdict]:
             f"no null; the run with the lower last loss is read where it first reaches the other's "
             f"last loss, at step {listed(steps)}; {_APART}",
         ),
-        *_solves(found, claimed=()),
+        *_solves(results, claimed=()),
     ]
 
 
-def _loss(found: Found, label: str) -> xr.DataArray:
+def _loss(results: Found, label: str) -> xr.DataArray:
     """Return the loss of each seed of a run, mean over the numbers of markers: (seed, step)."""
-    runs = [run.loss.mean("set").dropna("step") for run in found["readout-accuracy"][label]]
+    runs = [run.loss.mean("set").dropna("step") for run in results["readout-accuracy"][label]]
     return xr.concat(runs, dim="seed")
 
 
-def _at_equal_loss(found: Found, labels: Sequence[str], seed: int) -> tuple[float, float, float]:
+def _at_equal_loss(results: Found, labels: Sequence[str], seed: int) -> tuple[float, float, float]:
     """Return the ranks of the second and the first run at equal loss, and the leader's step."""
-    losses = {label: _loss(found, label).isel(seed=seed) for label in labels}
+    losses = {label: _loss(results, label).isel(seed=seed) for label in labels}
     leader, behind = sorted(labels, key=lambda label: float(losses[label][-1]))
     ahead = losses[leader]
     step = float(ahead.step[int(np.argmax(ahead.values <= float(losses[behind][-1])))])
     growing = {
-        label: found["weight-rank"][label][seed].growing_rank_by_kind.mean("kind")
+        label: results["weight-rank"][label][seed].growing_rank_by_kind.mean("kind")
         for label in labels
     }
     rank = {
@@ -99,18 +99,18 @@ def _at_equal_loss(found: Found, labels: Sequence[str], seed: int) -> tuple[floa
     return rank[labels[1]], rank[labels[0]], step
 
 
-def _solves(found: Found, claimed: Sequence[str]) -> list[Verdict]:
+def _solves(results: Found, claimed: Sequence[str]) -> list[Verdict]:
     """Return for each run whether it solves the task, beside the most frequent label.
 
     Parameters
     ----------
-    found
+    results
         What was measured.
     claimed
         Labels of the runs of which the paper says so.
     """
     rows = []
-    for label, runs in found["readout-accuracy"].items():
+    for label, runs in results["readout-accuracy"].items():
         right, majority = (last_of(runs, name) for name in ("accuracy", "accuracy_majority"))
         solved = unanimous((right >= _LEARNED).all(axis=1), right)
         begun = bool((right > majority + 0.1).any())
@@ -130,19 +130,20 @@ def _solves(found: Found, claimed: Sequence[str]) -> list[Verdict]:
 # ---- MLPs ---------------------------------------------------------------------------------------
 
 
-def architecture(found: Found) -> list[Verdict]:
+def architecture(results: Found) -> list[Verdict]:
     """Judge whether MLPs raise the rank and generalise worse."""
-    ranks = found["weight-rank"]
+    ranks = results["weight-rank"]
     without, with_mlp = ranks
     rank = {label: whole_ranks(runs) for label, runs in ranks.items()}
     right = {
         label: each(runs, lambda run: run.accuracy.isel(set=-1).mean("step"))
-        for label, runs in found["readout-accuracy"].items()
+        for label, runs in results["readout-accuracy"].items()
     }
     last = {
-        label: last_of(runs, "accuracy")[:, -1] for label, runs in found["readout-accuracy"].items()
+        label: last_of(runs, "accuracy")[:, -1]
+        for label, runs in results["readout-accuracy"].items()
     }
-    name = str(found["readout-accuracy"][without][0].set.values[-1])
+    name = str(results["readout-accuracy"][without][0].set.values[-1])
     # Where a rank is that of the same directions in random order, nothing is there to disrupt.
     below = {label: below_random_order(runs) for label, runs in ranks.items()}
     nulls = ", ".join(
@@ -173,10 +174,10 @@ def architecture(found: Found) -> list[Verdict]:
 # ---- curriculum, stated training ----------------------------------------------------------------
 
 
-def forgetting(found: Found) -> list[Verdict]:
+def forgetting(results: Found) -> list[Verdict]:
     """Judge whether a curriculum forgets the smallest m, and mixed training does not."""
-    runs, ranks = found["readout-accuracy"], found["weight-rank"]
-    kept = {label: last_of(seeds, "accuracy")[:, 0] for label, seeds in runs.items()}
+    runs, ranks = results["readout-accuracy"], results["weight-rank"]
+    last = {label: last_of(seeds, "accuracy")[:, 0] for label, seeds in runs.items()}
     best = {
         label: each(seeds, lambda run: run.accuracy.isel(set=0).max())
         for label, seeds in runs.items()
@@ -185,13 +186,13 @@ def forgetting(found: Found) -> list[Verdict]:
     # What was never learned cannot be forgotten, and the best of many evaluations is partly luck.
     majority = float(last_of(runs[curriculum], "accuracy_majority")[:, 0].mean())
     learned = bool((best[curriculum] > majority + 0.2).all())
-    lost = {label: best[label] - kept[label] > _FORGOTTEN for label in runs}
+    lost = {label: best[label] - last[label] > _FORGOTTEN for label in runs}
     return [
         Verdict(
             "a curriculum forgets the smallest m, mixed training does not",
-            unanimous(lost[curriculum] & ~lost[mixed], *kept.values()) if learned else None,
-            f"in the end {spread(kept[curriculum], 2)} after {spread(best[curriculum], 2)} at best",
-            f"mixed {spread(kept[mixed], 2)} after {spread(best[mixed], 2)}; most frequent label "
+            unanimous(lost[curriculum] & ~lost[mixed], *last.values()) if learned else None,
+            f"in the end {spread(last[curriculum], 2)} after {spread(best[curriculum], 2)} at best",
+            f"mixed {spread(last[mixed], 2)} after {spread(best[mixed], 2)}; most frequent label "
             f"{majority:.2f}, a tenth counts as forgotten",
         ),
         _rank_tells(ranks, runs),
@@ -214,11 +215,11 @@ def _rank_tells(
     hardest = {label: last_of(seeds, "accuracy").min(axis=1) for label, seeds in accuracy.items()}
     gap, null = (float(abs(np.mean(x[mixed] - x[curriculum]))) for x in (rank, by_order))
     learned = min(right.mean() for right in hardest.values()) >= _LEARNED
-    told = learned and null <= 0.5 * gap
+    rank_tells = learned and null <= 0.5 * gap
     higher = [exceeds(rank[a], rank[b], 1.0) for a, b in ((curriculum, mixed), (mixed, curriculum))]
     return Verdict(
         "the rank distinguishes the two",
-        None if None in higher or not (told if any(higher) else learned) else any(higher),
+        None if None in higher or not (rank_tells if any(higher) else learned) else any(higher),
         f"curriculum {spread(rank[curriculum])}, mixed {spread(rank[mixed])}",
         f"directions in random order {span(ranks[curriculum], 'shuffled')} and "
         f"{span(ranks[mixed], 'shuffled')}; lowest accuracy of a trained m "
@@ -231,10 +232,10 @@ def _of_random_order(runs: Sequence[xr.Dataset]) -> np.ndarray:
     return each(runs, lambda run: null_middle(run, "shuffled").mean())
 
 
-def stated(found: Found) -> list[Verdict]:
+def stated(results: Found) -> list[Verdict]:
     """Judge whether the training that the paper states learns the task at all."""
     ranks: Mapping[str, np.ndarray] = {
-        label: whole_ranks(runs) for label, runs in found["weight-rank"].items()
+        label: whole_ranks(runs) for label, runs in results["weight-rank"].items()
     }
     straight = Verdict(
         "(not claimed) the weights move along more than a line",
@@ -242,4 +243,4 @@ def stated(found: Found) -> list[Verdict]:
         ", ".join(f"{label}: rank {spread(rank)}" for label, rank in ranks.items()),
         "1 is a straight line; 1.5 of every run counts as more",
     )
-    return [*_solves(found, claimed=list(ranks)[:1]), straight]
+    return [*_solves(results, claimed=list(ranks)[:1]), straight]

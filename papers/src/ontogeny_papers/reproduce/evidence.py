@@ -36,8 +36,8 @@ def if_finite(holds: Any, *numbers: ArrayLike) -> bool | None:
     >>> if_finite(3.0 > 2.0, 3.0), if_finite(float("nan") > 2.0, float("nan"))
     (True, None)
     """
-    known = all(np.isfinite(np.asarray(n, dtype=np.float64)).all() for n in numbers)
-    return bool(holds) if known else None
+    is_finite = all(np.isfinite(np.asarray(n, dtype=np.float64)).all() for n in numbers)
+    return bool(holds) if is_finite else None
 
 
 def unanimous(holds: ArrayLike, *numbers: ArrayLike) -> bool | None:
@@ -48,8 +48,8 @@ def unanimous(holds: ArrayLike, *numbers: ArrayLike) -> bool | None:
     >>> unanimous([True, True]), unanimous([False, False]), unanimous([True, False])
     (True, False, None)
     """
-    held = np.asarray(holds, dtype=bool)
-    return if_finite(held.all(), *numbers) if held.all() or not held.any() else None
+    is_true = np.asarray(holds, dtype=bool)
+    return if_finite(is_true.all(), *numbers) if is_true.all() or not is_true.any() else None
 
 
 def exceeds(here: ArrayLike, there: ArrayLike, by: float) -> bool | None:
@@ -143,13 +143,13 @@ def listed(values: ArrayLike) -> str:
     steps = np.asarray(values, dtype=np.float64)
     if len(steps) <= _LISTED:
         return " and ".join(f"{v:,.0f}" if np.isfinite(v) else "never" for v in steps)
-    known = steps[np.isfinite(steps)]
-    if not len(known):
+    finite = steps[np.isfinite(steps)]
+    if not len(finite):
         return f"never in {len(steps)}"
     never = (
-        f"; never in {len(steps) - len(known)} of {len(steps)}" if len(known) < len(steps) else ""
+        f"; never in {len(steps) - len(finite)} of {len(steps)}" if len(finite) < len(steps) else ""
     )
-    return f"{np.median(known):,.0f} ({known.min():,.0f} to {known.max():,.0f}{never})"
+    return f"{np.median(finite):,.0f} ({finite.min():,.0f} to {finite.max():,.0f}{never})"
 
 
 def named(names: ArrayLike, values: np.ndarray, digits: int = 1) -> str:

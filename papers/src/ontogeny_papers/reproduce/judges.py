@@ -30,12 +30,12 @@ _SOLVED = 0.9  # accuracy of every m that is trained
 # ---- Figure 1 -----------------------------------------------------------------------------------
 
 
-def low_ranks(found: Found) -> list[Verdict]:
+def low_ranks(results: Found) -> list[Verdict]:
     """Judge Figure 1: ranks 3 to 5, early, V and O lower, beside walks and shuffled directions.
 
     Where random walks with the same steps have ranks of 3 to 5, such ranks show nothing.
     """
-    (runs,) = found["weight-rank"].values()
+    (runs,) = results["weight-rank"].values()
     means = [by_kind(run) for run in runs]
     kinds = [str(kind).removesuffix("_proj").upper() for kind in means[0].block.values]
     rank = each(means, lambda run: run.variance_rank)
@@ -122,13 +122,13 @@ def _falling(falls: Sequence[tuple[float, float, float]]) -> str:
 # ---- m, modulus and depth -----------------------------------------------------------------------
 
 
-def sizes(found: Found) -> list[Verdict]:
+def sizes(results: Found) -> list[Verdict]:
     """Judge how the rank goes with m, modulus and depth, and accuracy on m never trained on.
 
     Labels say what a run is: ``"m up to 2"``, ``"C = 16 instead of 8"``, ``"4 layers instead of
     2"``.
     """
-    runs, accuracy = found["weight-rank"], found["readout-accuracy"]
+    runs, accuracy = results["weight-rank"], results["readout-accuracy"]
     by_m = [label for label in runs if label.startswith("m up to")]
     largest = by_m[-1]
     solved = {label: _trained(accuracy[label], largest) for label in runs}
@@ -164,8 +164,8 @@ def _by_label(ranks: Mapping[str, np.ndarray]) -> str:
 
 def _trained(runs: Sequence[xr.Dataset], largest: str) -> float:
     """Return the last accuracy of the m that are trained, the lowest of them, mean over seeds."""
-    kept = [s for s in runs[0].set.values if _count(s) <= _count(largest)]
-    return float(each(runs, lambda run: run.accuracy.sel(set=kept).isel(step=-1).min()).mean())
+    sets = [s for s in runs[0].set.values if _count(s) <= _count(largest)]
+    return float(each(runs, lambda run: run.accuracy.sel(set=sets).isel(step=-1).min()).mean())
 
 
 def _count(label: str) -> int:
@@ -210,15 +210,15 @@ def _grows(
     finished = all(solved[label] >= _SOLVED for label in ranks)
     holds = None if not higher or None in higher else unanimous([bool(h) for h in higher])
     right = ", ".join(f"{name} {solved[label]:.2f}" for label, name in called.items())
-    left = [name for label, name in called.items() if solved[label] < _SOLVED]
-    unfinished = f"; {' and '.join(left)}: the task is not learned ({_SOLVED}), so nothing is said"
+    rest = [name for label, name in called.items() if solved[label] < _SOLVED]
+    unfinished = f"; {' and '.join(rest)}: the task is not learned ({_SOLVED}), so nothing is said"
     return Verdict(
         f"(not claimed) the dimension grows with the {what}",
         holds if finished else None,
         _by_label({called[label]: rank for label, rank in ranks.items()}),
         f"a mean difference above half a dimension, in the same direction in every seed, counts; "
         f"directions in random order {_nulls(runs, called)}; accuracy on the hardest m that was "
-        f"trained: {right}{unfinished if left else ''}",
+        f"trained: {right}{unfinished if rest else ''}",
     )
 
 

@@ -50,11 +50,11 @@ class Pieces:
         if self.folder is None:
             return measure()
         path = self.folder / f"{name}.safetensors"
-        found = self._read(name, path)
-        if found is None:
+        data = self._read(name, path)
+        if data is None:
             write_cell(path, Cell(measure(), fingerprint=self.fingerprint))
-            found = read_cell(path)  # so that a run in one go and a continued one draw the same
-        return found.data.copy(deep=True)
+            data = read_cell(path)  # so that a run in one go and a continued one draw the same
+        return data.data.copy(deep=True)
 
     def kept_nodes(
         self, name: str, measure: Callable[[], Mapping[str, xr.Dataset]]

@@ -24,8 +24,8 @@ def by_kind(node: xr.Dataset) -> xr.Dataset:
     {'q_proj': 4.0}
     """
     kinds = [str(block).rsplit(".", 2)[-2] for block in node.block.values]
-    own = [name for name, values in node.data_vars.items() if "block" in values.dims]
-    numbers = node[[name for name in own if node[name].dtype.kind in "fiub"]]
+    blockwise = [name for name, values in node.data_vars.items() if "block" in values.dims]
+    numbers = node[[name for name in blockwise if node[name].dtype.kind in "fiub"]]
     return numbers.astype(float).assign_coords(block=kinds).groupby("block").mean()
 
 

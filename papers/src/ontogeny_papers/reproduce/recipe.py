@@ -95,10 +95,10 @@ class Materials:
         there = self.words.ids >= 0
         texts = int(there[0]) + int((there[1:] & ~there[:-1]).sum())
         parts = "one text" if texts == 1 else f"{texts:,} texts"
-        said = f"The text: {self.title}, {parts} with {int(there.sum()):,} words"
+        sentence = f"The text: {self.title}, {parts} with {int(there.sum()):,} words"
         if self.text is not None and texts == 1:
-            said += "; no blank line splits it, so contexts run across its lines"
-        return f"{said}."
+            sentence += "; no blank line splits it, so contexts run across its lines"
+        return f"{sentence}."
 
 
 @dataclass(frozen=True)
@@ -197,20 +197,20 @@ class Recipe(abc.ABC):
         fingerprint = {"recipe": self.name, "version": self.version, **settings}
         pieces = Pieces(place / "pieces", fingerprint, progress.note)
         materials = Materials(path, progress, pieces, place, training, tuple(sources))
-        found = self.measured(size, materials)
+        findings = self.measured(size, materials)
         attributes = {
-            "steps": json.dumps(_steps(found.nodes.values())),
+            "steps": json.dumps(_steps(findings.nodes.values())),
             **provenance(),
-            **found.attributes,
+            **findings.attributes,
             "title": f"{self.title}{f': {materials.title}' if self.reads_text else ''}"
             + (f" ({_quick_words(size)})" if quick else ""),
             "settings": json.dumps(settings),
         }
-        nodes = dict(found.nodes)
-        if found.verdicts:
+        nodes = dict(findings.nodes)
+        if findings.verdicts:
             limits = self.limits if quick else ""
             about = materials.description() if self.reads_text else ""
-            verdict = verdict_view(found.verdicts, self.claim, self.source, limits, about)
+            verdict = verdict_view(findings.verdicts, self.claim, self.source, limits, about)
             if quick:
                 verdict.attrs["setting"] = f"in a {_quick_words(size)}"
             nodes = {"verdict": verdict, **nodes}
@@ -259,8 +259,8 @@ def _quick_words(size: Any) -> str:
 
 def _steps(nodes: Iterable[xr.Dataset]) -> list[int]:
     """Return the training steps of all nodes; 0 where nothing is trained."""
-    known = [node.step.values for node in nodes if "step" in node.coords]
-    return sorted({int(s) for s in np.concatenate(known)}) if known else [0]
+    steps = [node.step.values for node in nodes if "step" in node.coords]
+    return sorted({int(s) for s in np.concatenate(steps)}) if steps else [0]
 
 
 def _check_own(place: Path) -> None:
@@ -278,9 +278,9 @@ def _publish(
 
     Means over seeds have no checkpoints of their own, so that nothing is said of an audit.
     """
-    kept = {key: value for key, value in attributes.items() if key != "findings"}
-    kept |= {"nodes": json.dumps(list(nodes)), "problems": json.dumps([])}
-    whole = xr.DataTree.from_dict({"/": xr.Dataset(attrs=kept), **nodes})
+    root_attributes = {key: value for key, value in attributes.items() if key != "findings"}
+    root_attributes |= {"nodes": json.dumps(list(nodes)), "problems": json.dumps([])}
+    whole = xr.DataTree.from_dict({"/": xr.Dataset(attrs=root_attributes), **nodes})
     settings = {"format": "ontogeny-study-1", "title": attributes["title"], "recipe": name}
     write_json(settings_path(place), settings)
     write_result(place, whole)

@@ -16,7 +16,7 @@ from ontogeny.words.names import named
 
 
 def mean_of_seeds(
-    found: Mapping[str, Sequence[xr.Dataset]],
+    runs_of: Mapping[str, Sequence[xr.Dataset]],
     quantities: Sequence[Quantity],
     section: Section,
     *,
@@ -31,7 +31,7 @@ def mean_of_seeds(
 
     Parameters
     ----------
-    found
+    runs_of
         As in `over_seeds`.
     quantities, section, role
         As in `summarise`.
@@ -44,20 +44,20 @@ def mean_of_seeds(
     --------
     >>> seeds = [xr.Dataset({"x": ("step", [1.0, y])}, {"step": [0, 1]}) for y in (2, 4)]
     >>> section = Section("Loss", "Mean loss.")
-    >>> found = mean_of_seeds({"one": seeds, "other": seeds}, [Quantity("x", "loss")], section)
-    >>> found.x.sel(run="one").values, dict(found.x.attrs)
+    >>> mean = mean_of_seeds({"one": seeds, "other": seeds}, [Quantity("x", "loss")], section)
+    >>> mean.x.sel(run="one").values, dict(mean.x.attrs)
     (array([1., 3.]), {'long_name': 'loss', 'units': '1'})
     """
-    data = named(over_seeds(found), of_names(quantities))
+    data = named(over_seeds(runs_of), of_names(quantities))
     shade = f"Shade: mean ± SD over {int(np.max(data.seeds))} seeds."
-    drawn = [_with_interval(figure, data) for figure in figures]
+    with_intervals = [_with_interval(figure, data) for figure in figures]
     if "run" in data.dims:
-        drawn = [figure_of_runs(figure) for figure in drawn]
+        with_intervals = [figure_of_runs(figure) for figure in with_intervals]
     return summarise(
         data,
         [dataclasses.replace(quantity, rows="", shade="") for quantity in quantities],
         dataclasses.replace(section, care=f"{section.care} {shade}".strip()),
-        figures=lambda _: drawn,
+        figures=lambda _: with_intervals,
         words=words,
         role=role,
     )
@@ -70,12 +70,12 @@ def _with_interval(figure: Figure, data: xr.Dataset) -> Figure:
     return dataclasses.replace(figure, interval=ends)  # type: ignore[call-arg]
 
 
-def over_seeds(found: Mapping[str, Sequence[xr.Dataset]]) -> xr.Dataset:
+def over_seeds(runs_of: Mapping[str, Sequence[xr.Dataset]]) -> xr.Dataset:
     """Return the mean over seeds of every variable, with ``_sd``, ``_low`` and ``_high``.
 
     Parameters
     ----------
-    found
+    runs_of
         By the label of a run: one dataset of numbers for each seed.
 
     Returns
@@ -91,7 +91,7 @@ def over_seeds(found: Mapping[str, Sequence[xr.Dataset]]) -> xr.Dataset:
     >>> float(data["rank"]), float(data["rank_sd"]), int(data["seeds"])
     (4.0, 1.4142135623730951, 2)
     """
-    runs = {label: _of_run(seeds) for label, seeds in found.items()}
+    runs = {label: _of_run(seeds) for label, seeds in runs_of.items()}
     if len(runs) == 1:
         return next(iter(runs.values()))
     pieces = [data.expand_dims(run=[label]) for label, data in runs.items()]

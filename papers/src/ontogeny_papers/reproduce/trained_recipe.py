@@ -80,7 +80,7 @@ class TrainedRecipe(Recipe):
 
     def measured(self, size: Any, materials: Materials) -> Findings:
         """Train and study every seed of every run."""
-        found: dict[str, dict[str, list[xr.Dataset]]] = {}
+        results: dict[str, dict[str, list[xr.Dataset]]] = {}
         attributes: Mapping[Any, Any] = {}
         for label, run in size.runs.items():
             materials.progress.note(f"training {label}: {len(size.seeds)} seeds")
@@ -91,14 +91,14 @@ class TrainedRecipe(Recipe):
                 attributes = tree.attrs
                 for observable in size.observables:
                     node = tree[observable.name].to_dataset().load()
-                    found.setdefault(observable.name, {}).setdefault(label, []).append(node)
+                    results.setdefault(observable.name, {}).setdefault(label, []).append(node)
         nodes = {
             observable.name: average_node(
-                observable, found[observable.name], self.claim, self.source
+                observable, results[observable.name], self.claim, self.source
             )
             for observable in size.observables
         }
-        return Findings([] if self.judge is None else self.judge(found), nodes, attributes)
+        return Findings([] if self.judge is None else self.judge(results), nodes, attributes)
 
     def _study(
         self, label: str, seed: int, folder: Path, size: Any, materials: Materials

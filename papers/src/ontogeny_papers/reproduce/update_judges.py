@@ -27,11 +27,11 @@ _SO_FAR = "basis of the run so far, all parameters"
 _WHOLE = "basis of the whole run, all parameters"
 
 
-def commuting(found: Found) -> list[Verdict]:
+def commuting(results: Found) -> list[Verdict]:
     """Judge Figure 3: whether commutators stay large, spike after convergence and with the loss."""
-    (runs,) = found["commutators"].values()
+    (runs,) = results["commutators"].values()
     explosion = each(runs, _explosion)
-    known = np.isfinite(explosion).all()
+    is_finite = np.isfinite(explosion).all()
     norms, defects, gradients = (
         np.array([_first_late_last(_median(run, name)) for run in runs]).T
         for name in ("norm", "defect", "gradient_norm")
@@ -51,7 +51,7 @@ def commuting(found: Found) -> list[Verdict]:
             "(not claimed) commutators explode once nine tenths of the loss's way down are done",
             unanimous(explosion > _EXPLODED, explosion),
             f"the largest normalised defect after that is {spread(explosion)} times that at it"
-            if known
+            if is_finite
             else "the loss gets there at the last checkpoint or not at all",
             f"medians of a few pairs vary by themselves: {_EXPLODED} times counts",
         ),
@@ -66,9 +66,9 @@ def _median(run: xr.Dataset, name: str) -> xr.DataArray:
 
 def _first_late_last(series: xr.DataArray) -> tuple[float, float, float]:
     """Return a series' first value, its median over the second half of training, its last."""
-    known = series.dropna("step")
-    late = known.where(known.step >= known.step[-1] / 2, drop=True)
-    return float(known[0]), float(late.median()), float(known[-1])
+    values = series.dropna("step")
+    late = values.where(values.step >= values.step[-1] / 2, drop=True)
+    return float(values[0]), float(late.median()), float(values[-1])
 
 
 def _stays(claim: str, values: np.ndarray, beside: str) -> Verdict:
@@ -92,8 +92,8 @@ def _explosion(run: xr.Dataset) -> float:
     The loss has converged from when on it stays within a tenth of its way down above its lowest.
     """
     series = {"defect": _median(run, "defect"), "loss": run["loss"].median("pair")}
-    known = xr.Dataset(series).dropna("step")
-    loss, defect = known["loss"].values, known.defect.values
+    finite = xr.Dataset(series).dropna("step")
+    loss, defect = finite["loss"].values, finite.defect.values
     if len(loss) < 3:
         return float("nan")
     above = np.flatnonzero(loss > loss.min() + _CONVERGED * (loss[0] - loss.min()))
@@ -110,30 +110,30 @@ def _with_the_loss(runs: Sequence[xr.Dataset]) -> Verdict:
         norm = np.log(each(runs, lambda run: _median(run, "norm"))).T
         loss = np.log(each(runs, lambda run: run["loss"].median("pair"))).T
     try:
-        found = compare_signals(norm, loss, runs[0].step.values)
+        result = compare_signals(norm, loss, runs[0].step.values)
     except (ArgumentError, NonFiniteError) as error:
         return Verdict(claim, None, "not compared", str(error))
-    raw = float(np.mean(found.pearson))
-    size = abs(found.joint_pearson)
-    count = float(np.sum(found.n)) - 3 * len(runs)  # Fisher's z, summed over seeds
+    raw = float(np.mean(result.pearson))
+    size = abs(result.joint_pearson)
+    count = float(np.sum(result.n)) - 3 * len(runs)  # Fisher's z, summed over seeds
     reach = 1.96 / np.sqrt(max(count, 1.0))
     largest = float(np.tanh(np.arctanh(min(size, 0.999)) + reach))
     # A schedule in common could only make it stronger: what is weak is weak without a p-value.
     weak = bool(size < _WEAK and largest < _EXCLUDED)
-    shown = bool(size >= _WEAK and found.joint_p <= LEVEL)
+    is_clear = bool(size >= _WEAK and result.joint_p <= LEVEL)
     return Verdict(
         claim,
-        size < _WEAK if weak or shown else None,
-        f"correlation of the logarithms around their trends {found.joint_pearson:.2f}",
-        f"p = {found.joint_p:.2g} of surrogates that share nothing; trends included {raw:.2f}; "
+        size < _WEAK if weak or is_clear else None,
+        f"correlation of the logarithms around their trends {result.joint_pearson:.2f}",
+        f"p = {result.joint_p:.2g} of surrogates that share nothing; trends included {raw:.2f}; "
         f"below {_WEAK} counts as weak where {_EXCLUDED} can be ruled out; largest that fits "
         f"{largest:.2f}",
     )
 
 
-def avoidance(found: Found) -> list[Verdict]:
+def avoidance(results: Found) -> list[Verdict]:
     """Judge Figure 4: whether commutators avoid the trajectory's directions, beside gradients."""
-    (runs,) = found["projection"].values()
+    (runs,) = results["projection"].values()
     commutator, gradient, chance = _inside(runs)
     so_far = [run.rho_median.sel(setting=_SO_FAR) for run in runs]
     falls = [_first_highest_last(rho.sel(vector="commutator")) for rho in so_far]
@@ -163,8 +163,8 @@ def avoidance(found: Found) -> list[Verdict]:
 
 def _first_highest_last(rho: xr.DataArray) -> tuple[float, float, float]:
     """Return a share over steps: its first known value, the highest, the last."""
-    known = rho.dropna("step").values
-    return float(known[0]), float(known.max()), float(known[-1])
+    values = rho.dropna("step").values
+    return float(values[0]), float(values.max()), float(values[-1])
 
 
 def _course(series: Sequence[tuple[float, float, float]]) -> str:
@@ -175,12 +175,12 @@ def _course(series: Sequence[tuple[float, float, float]]) -> str:
     )
 
 
-def outside(found: Found) -> list[Verdict]:
+def outside(results: Found) -> list[Verdict]:
     """Judge Figure 5: whether nearly all of a commutator is outside, and what else is."""
-    (runs,) = found["projection"].values()
+    (runs,) = results["projection"].values()
     names = ("commutators", "plain gradients", "random directions")
     outer = [100 * np.sqrt(1 - share**2) for share in _inside(runs)]
-    shown = [f"{n} {spread(share)} %" for n, share in zip(names, outer, strict=True)]
+    shares = [f"{n} {spread(share)} %" for n, share in zip(names, outer, strict=True)]
     holds = unanimous(outer[0] > _OUTSIDE, outer[0])
     # Where as much of a gradient or a random direction is outside, this tells of no commutator.
     always = bool((np.array(outer[1:]) > _OUTSIDE).all(axis=1).any())
@@ -188,8 +188,8 @@ def outside(found: Found) -> list[Verdict]:
         Verdict(
             "more than 95 % of a commutator is outside the trajectory's directions",
             None if holds and always else holds,
-            f"{shown[0]}; last step, {_WHOLE}",
-            f"{shown[1]}, {shown[2]}; √(1 − ρ²), not 1 − ρ",
+            f"{shares[0]}; last step, {_WHOLE}",
+            f"{shares[1]}, {shares[2]}; √(1 − ρ²), not 1 − ρ",
         )
     ]
 
@@ -203,9 +203,9 @@ def _inside(runs: Sequence[xr.Dataset]) -> tuple[np.ndarray, np.ndarray, np.ndar
     return commutator, gradient, each(last, lambda run: run.control)
 
 
-def latents(found: Found) -> list[Verdict]:
+def latents(results: Found) -> list[Verdict]:
     """Judge Figure 6: how many latents follow m, and what removing the five strongest costs."""
-    (runs,) = found["sae-probe"].values()
+    (runs,) = results["sae-probe"].values()
     names = ["accuracy_lost", "latents_above_null", "accuracy"]
     data = xr.concat([run[names] for run in runs], "seed", coords="minimal", compat="override")
     count = data.latents_above_null.transpose("seed", "step", "variant")

@@ -39,8 +39,8 @@ class Cluster:
     words: tuple[Any, ...]
 
     def __repr__(self) -> str:
-        shown = " ".join(map(str, self.words[:8]))
-        return f"Cluster({len(self.words)} words: {shown})"
+        text = " ".join(map(str, self.words[:8]))
+        return f"Cluster({len(self.words)} words: {text})"
 
 
 def spectral_clusters(

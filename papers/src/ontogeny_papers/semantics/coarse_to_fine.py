@@ -63,8 +63,8 @@ def support_confusion(
     Examples
     --------
     >>> S = np.array([[1.0, 1], [1, 0]])
-    >>> found = support_confusion(np.zeros((2, 2)), S)
-    >>> found.confusion.values.tolist(), float(found.exact), float(found.superset)
+    >>> confusion = support_confusion(np.zeros((2, 2)), S)
+    >>> confusion.confusion.values.tolist(), float(confusion.exact), float(confusion.superset)
     ([[1, 0], [1, 0]], 0.5, 1.0)
     """
     check_choice("loss", loss, ("cross_entropy", "square"))
@@ -194,8 +194,8 @@ def coarse_before_fine(
     >>> time = np.arange(60)
     >>> coarse = np.where(S @ S.T @ S > 0, 1.0, 0.0)
     >>> logits = 0.3 * time[:, None, None] * (coarse + 0.1 * S)
-    >>> found = coarse_before_fine(time, logits, S, n_draws=99)
-    >>> found.advantage > 1
+    >>> order = coarse_before_fine(time, logits, S, n_draws=99)
+    >>> order.advantage > 1
     True
     """
     support = check_support(S)
@@ -226,23 +226,23 @@ def coarse_before_fine(
     times = np.asarray(steps, dtype=np.float64)
     rows, null, exchanged = [], np.empty((len(nested), n_draws)), False
     for i, (j, q) in enumerate(nested):
-        own, of_context = support[:, j], probabilities[:, :, j]
-        coarse, fine = _learned(times, of_context, own, sets[:, [q]])
-        classes = _random_classes(own, sets[:, q], renamed, last, groups)
+        contexts, of_context = support[:, j], probabilities[:, :, j]
+        coarse, fine = _learned(times, of_context, contexts, sets[:, [q]])
+        classes = _random_classes(contexts, sets[:, q], renamed, last, groups)
         exchanged = exchanged or bool((classes != sets[:, [q]]).any())
-        chance = _learned(times, of_context, own, classes)
+        chance = _learned(times, of_context, contexts, classes)
         null[i] = np.log2((chance[1] + 1) / (chance[0] + 1))
         rows.append((float(coarse[0]), float(fine[0])))
-    found = np.array(rows)
-    ratios = np.log2((found[:, 1] + 1) / (found[:, 0] + 1))
+    pair_steps = np.array(rows)
+    ratios = np.log2((pair_steps[:, 1] + 1) / (pair_steps[:, 0] + 1))
     means = null.mean(axis=0)
     low, high = np.quantile(means, [0.025, 0.975])
     advantage = float(ratios.mean())
     label_of = {column.tobytes(): name for column, name in zip(sets.T, labels, strict=True)}
     pairs = xr.Dataset(
         {
-            "coarse_step": ("pair", found[:, 0]),
-            "fine_step": ("pair", found[:, 1]),
+            "coarse_step": ("pair", pair_steps[:, 0]),
+            "fine_step": ("pair", pair_steps[:, 1]),
             "null_median": ("pair", np.median(null, axis=1)),
             "context": ("pair", [j for j, _ in nested]),
             "fine": ("pair", [label_of[support[:, j].tobytes()] for j, _ in nested]),
@@ -255,16 +255,16 @@ def coarse_before_fine(
 
 
 def _learned(
-    times: np.ndarray, probabilities: np.ndarray, own: np.ndarray, coarse: np.ndarray
+    times: np.ndarray, probabilities: np.ndarray, fine: np.ndarray, coarse: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return when each coarse set (V, n), and `own` within it, is half learned: (n,) and (n,)."""
-    of_own = (probabilities @ own)[:, None]
+    """Return when each coarse set (V, n), and `fine` within it, is half learned: (n,) and (n,)."""
+    of_own = (probabilities @ fine)[:, None]
     of_coarse = probabilities @ coarse
-    share, size, whole = of_own / of_coarse, coarse.sum(axis=0), len(own)
+    share, size, whole = of_own / of_coarse, coarse.sum(axis=0), len(fine)
     progress = np.stack(
         [
             (of_coarse - size / whole) / (1 - size / whole),
-            (share - own.sum() / size) / (1 - own.sum() / size),
+            (share - fine.sum() / size) / (1 - fine.sum() / size),
         ]
     )
     reached = first_crossing(times, progress.transpose(0, 2, 1), 0.5, lasting=True)
@@ -287,22 +287,22 @@ def _as_frequent(support: np.ndarray, frequencies: np.ndarray | None) -> list[np
 
 
 def _random_classes(
-    own: np.ndarray,
+    fine: np.ndarray,
     coarse: np.ndarray,
     renamed: np.ndarray,
     last: np.ndarray,
     groups: Sequence[np.ndarray],
 ) -> np.ndarray:
-    """Return `coarse` under new names (draws, V), with `own` in it: sets of its size (V, draws).
+    """Return `coarse` under new names (draws, V), with `fine` in it: sets of its size (V, draws).
 
-    Words of each group leave for those of `own` in the order of `last` (draws, V), numbers from 0
+    Words of each group leave for those of `fine` in the order of `last` (draws, V), numbers from 0
     to 1, largest first. So a set has as many words of each group as `coarse`.
     """
-    rank = np.where(own > 0, -1.0, last + (coarse[renamed] == 0))
+    rank = np.where(fine > 0, -1.0, last + (coarse[renamed] == 0))
     sets = np.zeros(renamed.shape)
     for group in groups:
-        chosen = group[np.argsort(rank[:, group], axis=1)[:, : int(coarse[group].sum())]]
-        np.put_along_axis(sets, chosen, 1.0, axis=1)
+        members = group[np.argsort(rank[:, group], axis=1)[:, : int(coarse[group].sum())]]
+        np.put_along_axis(sets, members, 1.0, axis=1)
     return sets.T
 
 

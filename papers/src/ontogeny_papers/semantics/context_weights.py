@@ -83,8 +83,8 @@ class ContextWeights:
         rng = np.random.default_rng(check_whole("random_state", random_state, 0))
         often = np.argsort(-self.order.shares, kind="stable")
         groups = np.split(often, range(_NEIGHBOURS, len(often), _NEIGHBOURS))
-        drawn = [self._exchanged(groups, rng) for _ in range(_EXCHANGES)]
-        return min(drawn, key=lambda each: abs(each.spread - self.spread))
+        candidates = [self._exchanged(groups, rng) for _ in range(_EXCHANGES)]
+        return min(candidates, key=lambda candidate: abs(candidate.spread - self.spread))
 
     def at(self, ids: Array) -> Array:
         """Return the weight of every token's own loss, for any training loop.
@@ -117,8 +117,8 @@ class ContextWeights:
         >>> weights.at(tokens[:4]).shape, float(weights.at(tokens)[0])
         ((4,), 1.0)
         """
-        given = ids if is_array(ids) else np.asarray(ids)
-        tokens = to_numpy(given)
+        array = ids if is_array(ids) else np.asarray(ids)
+        tokens = to_numpy(array)
         if not np.issubdtype(tokens.dtype, np.integer) or tokens.ndim not in (1, 2):
             raise ArgumentError(
                 f"ids must be integers, (n,) or (texts, n); got {tokens.dtype} of shape "
@@ -135,11 +135,11 @@ class ContextWeights:
             sums += np.bincount(positions, self.weights[columns], minlength=len(stream))
             counts += np.bincount(positions, minlength=len(stream))
         mean = np.where(counts > 0, sums / np.maximum(counts, 1), 1.0)
-        found = mean.reshape(rows.shape)[:, :-1].reshape(tokens.shape)
-        xp = namespace(given)
-        if isinstance(given, np.ndarray):
-            return found
-        return xp.asarray(found, dtype=xp.float32, device=given.device)
+        weights = mean.reshape(rows.shape)[:, :-1].reshape(tokens.shape)
+        xp = namespace(array)
+        if isinstance(array, np.ndarray):
+            return weights
+        return xp.asarray(weights, dtype=xp.float32, device=array.device)
 
     def _exchanged(self, groups: list[np.ndarray], rng: np.random.Generator) -> ContextWeights:
         weights = self.weights.copy()
@@ -194,8 +194,8 @@ def context_weights(
     --------
     >>> from ontogeny import semantics, tasks
     >>> order = semantics.predicted_order(tasks.bundled_texts("english")[:60], 5, vocab_size=99)
-    >>> found = context_weights(order, 3, 1.5)
-    >>> round(found.chosen_ratio, 3), round(float(order.shares @ found.weights), 3)
+    >>> weights = context_weights(order, 3, 1.5)
+    >>> round(weights.chosen_ratio, 3), round(float(order.shares @ weights.weights), 3)
     (1.5, 1.0)
     """
     check_type("order", order, PredictedOrder)
@@ -203,7 +203,7 @@ def context_weights(
     if not isinstance(concept, int | np.integer):
         concept = check_texts("concept", concept, "words")  # also an iterator, read once
     lowest, highest = factor_limits(order, concept, largest=largest)
-    basis = _chosen(order, concept)
+    basis = _basis(order, concept)
     assert basis.V is not None and order.basis.V is not None
     leverage = np.concatenate([basis.V[:, :1].T ** 2, order.basis.V.T**2])
     limits = (1 / largest, float(largest))
@@ -247,7 +247,7 @@ def factor_limits(
     check_type("order", order, PredictedOrder)
     if check_number("largest", largest, above=True) <= 1:
         raise ArgumentError(f"largest must be above 1; got {largest}.")
-    V = _chosen(order, concept).V
+    V = _basis(order, concept).V
     assert V is not None
     low, high = (
         _attainable(V[:, 0] ** 2, order.shares, (1 / largest, float(largest)), sign)
@@ -256,7 +256,7 @@ def factor_limits(
     return low, high
 
 
-def _chosen(order: PredictedOrder, concept: int | Iterable[str]) -> ConceptBasis:
+def _basis(order: PredictedOrder, concept: int | Iterable[str]) -> ConceptBasis:
     if not isinstance(concept, int | np.integer):
         return order.of_words(concept)
     k = check_whole("concept", concept, 1, len(order.rates)) - 1
@@ -303,5 +303,5 @@ def _closest(
         value = shares @ (w - 1) ** 2 / 2 - dual @ missed - softness @ dual**2 / 2
         return -float(value), missed + softness * dual
 
-    found = minimize(negative, np.zeros(len(rows)), jac=True, method="BFGS", options={"gtol": 1e-9})
-    return weights(found.x)
+    fit = minimize(negative, np.zeros(len(rows)), jac=True, method="BFGS", options={"gtol": 1e-9})
+    return weights(fit.x)

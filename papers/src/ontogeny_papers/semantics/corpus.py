@@ -263,8 +263,8 @@ class _Numbers(Sequence[str]):
         return len(self._range)
 
     def __getitem__(self, i: Any) -> Any:
-        found = self._range[i]
-        return str(found) if isinstance(found, int) else tuple(map(str, found))
+        numbers = self._range[i]
+        return str(numbers) if isinstance(numbers, int) else tuple(map(str, numbers))
 
 
 def _holds_numbers(value: Any) -> bool:

@@ -85,9 +85,9 @@ def embedding_concepts(
     return ConceptBasis(U, roots[:k] ** 2, V, words, contexts, source)
 
 
-def _check_names(name: str, given: Sequence[Any] | None, n: int, of: str) -> None:
-    if given is None:
+def _check_names(name: str, names: Sequence[Any] | None, n: int, of: str) -> None:
+    if names is None:
         return
-    count = len(list(check_iterable(name, given, f"names of the {of}")))
+    count = len(list(check_iterable(name, names, f"names of the {of}")))
     if count != n:
         raise ArgumentError(f"{name} must name the {n} {of}; got {count} names.")

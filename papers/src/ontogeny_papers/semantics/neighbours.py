@@ -29,8 +29,8 @@ class NeighbourVectors:
 
     Examples
     --------
-    >>> found = neighbour_vectors("in may in june the cat", ["may", "june", "cat"], window=1)
-    >>> (found.vectors @ found.vectors.T).toarray().round(1)
+    >>> near = neighbour_vectors("in may in june the cat", ["may", "june", "cat"], window=1)
+    >>> (near.vectors @ near.vectors.T).toarray().round(1)
     array([[1. , 0.1, 0. ],
            [0.1, 1. , 0. ],
            [0. , 0. , 1. ]])
@@ -123,8 +123,8 @@ def mean_similarity(
     >>> mean_similarity(vectors, np.array([0, 0, 0]), np.array([3.0, 2, 1]), top=2)
     1.0
     """
-    known = np.flatnonzero(np.diff(vectors.indptr) > 0)
-    order = known[np.lexsort((-typicality[known], codes[known]))]
+    rows = np.flatnonzero(np.diff(vectors.indptr) > 0)
+    order = rows[np.lexsort((-typicality[rows], codes[rows]))]
     _, starts, inverse = np.unique(codes[order], return_index=True, return_inverse=True)
     first = np.arange(len(order)) - starts[inverse] < top
     order, group = order[first], inverse[first]
@@ -142,9 +142,9 @@ def _positive_pmi(counts: sparse.csr_array) -> sparse.csr_array:
     expected = counts.sum(1)[rows] * counts.sum(0)[columns] / counts.sum()
     counts.sum_duplicates()
     weights = np.maximum(np.log(counts[rows, columns] / expected), 0.0)
-    found = sparse.csr_array((weights, (rows, columns)), shape=counts.shape)
-    found.eliminate_zeros()
-    return found
+    pmi = sparse.csr_array((weights, (rows, columns)), shape=counts.shape)
+    pmi.eliminate_zeros()
+    return pmi
 
 
 def _unit(vectors: sparse.csr_array) -> sparse.csr_array:

@@ -70,13 +70,13 @@ class Objective:
 
     def candidates(self) -> dict[str, Array]:
         """Return the matrices whose directions may be learned first, by name."""
-        found = {"S": self.S}
+        matrices = {"S": self.S}
         if self.P is not None:
             xp = namespace(self.P)
-            found["P"] = self.P - xp.mean(self.P, axis=0, keepdims=True)
+            matrices["P"] = self.P - xp.mean(self.P, axis=0, keepdims=True)
         if self.weights is not None:
-            found |= {f"{name} diag(π)": M * self.weights for name, M in found.items()}
-        return found
+            matrices |= {f"{name} diag(π)": M * self.weights for name, M in matrices.items()}
+        return matrices
 
     def growth_rates(self) -> np.ndarray:
         """Return the rates at which a small start grows, largest first.

@@ -127,13 +127,13 @@ def compare_order(
             f"each of {len(times)} steps; their shape is {np.shape(shares)}."
         )
     learned = first_crossing(times, values.transpose(0, 2, 3, 1), level, lasting=True)
-    own, shuffled = learned[:, 0], learned[:, 1:]
-    of_seed = np.array([learning_order(order.rates, each, n_draws=1).spearman for each in own])
+    first, shuffled = learned[:, 0], learned[:, 1:]
+    of_seed = np.array([learning_order(order.rates, row, n_draws=1).spearman for row in first])
     null = [
-        [learning_order(basis.sigma, each, n_draws=1).spearman for each in seeds]
+        [learning_order(basis.sigma, row, n_draws=1).spearman for row in seeds]
         for basis, seeds in zip(order.shuffled, shuffled.transpose(1, 0, 2), strict=True)
     ]
-    early = rankdata(-np.where(np.isfinite(own), own, np.inf), axis=1)
+    early = rankdata(-np.where(np.isfinite(first), first, np.inf), axis=1)
     rng = np.random.default_rng(random_state)
     return OrderComparison(
         float(np.nan_to_num(of_seed).mean()),
@@ -142,17 +142,17 @@ def compare_order(
         # A model in which no concept of a shuffled corpus is learned has no order: 0.
         np.nan_to_num(np.array(null)).mean(axis=1),
         _p_value(order.rates, early, rng),
-        own,
+        first,
     )
 
 
 def _correlation(large: np.ndarray, early: np.ndarray) -> np.ndarray:
     """Return Spearman's correlation along the last axis; 0 where nothing varies."""
-    ranks = [rankdata(each, axis=-1) for each in (large, early)]
-    a, b = (each - each.mean(axis=-1, keepdims=True) for each in ranks)
+    ranks = [rankdata(values, axis=-1) for values in (large, early)]
+    a, b = (rank - rank.mean(axis=-1, keepdims=True) for rank in ranks)
     norm = np.sqrt((a**2).sum(axis=-1) * (b**2).sum(axis=-1))
-    found: np.ndarray = np.where(norm > 0, (a * b).sum(axis=-1) / np.where(norm > 0, norm, 1), 0.0)
-    return found
+    rho: np.ndarray = np.where(norm > 0, (a * b).sum(axis=-1) / np.where(norm > 0, norm, 1), 0.0)
+    return rho
 
 
 def _interval(
@@ -170,7 +170,7 @@ def _interval(
 
 def _p_value(rates: np.ndarray, early: np.ndarray, rng: np.random.Generator) -> float:
     """Return how often one random order of the concepts, the same in all seeds, reaches theirs."""
-    found = _correlation(np.broadcast_to(rates, early.shape), early).mean()
+    rho = _correlation(np.broadcast_to(rates, early.shape), early).mean()
     orders = rng.permuted(np.tile(rates, (_DRAWS, 1)), axis=1)[:, None]
-    drawn = _correlation(np.broadcast_to(orders, (_DRAWS, *early.shape)), early[None]).mean(axis=1)
-    return float((1 + (drawn >= found - 1e-12).sum()) / (1 + _DRAWS))
+    null = _correlation(np.broadcast_to(orders, (_DRAWS, *early.shape)), early[None]).mean(axis=1)
+    return float((1 + (null >= rho - 1e-12).sum()) / (1 + _DRAWS))

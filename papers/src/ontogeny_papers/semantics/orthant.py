@@ -55,8 +55,8 @@ class Orthant:
         return "".join("+" if sign > 0 else "-" for sign in self.signature)
 
     def __repr__(self) -> str:
-        shown = " ".join(map(str, self.words[:8]))
-        return f"Orthant({self.name}, {len(self.words)} words: {shown})"
+        text = " ".join(map(str, self.words[:8]))
+        return f"Orthant({self.name}, {len(self.words)} words: {text})"
 
 
 def orthants(

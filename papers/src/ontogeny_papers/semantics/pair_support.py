@@ -56,15 +56,15 @@ def support_from_pairs(
         raise ArgumentError("pairs must hold at least one (context, next word) pair; got none.")
     kept_words = _most_frequent("vocab_size", np.array(rows), vocab_size)
     inside = np.isin(rows, kept_words)
-    kept = _most_frequent("n_contexts", np.array(columns)[inside], n_contexts)
+    frequent = _most_frequent("n_contexts", np.array(columns)[inside], n_contexts)
     counts = sparse.coo_array(
         (np.ones(len(rows), dtype=np.int64), (rows, columns)), (len(words), len(contexts))
-    ).tocsr()[kept_words][:, kept]
+    ).tocsr()[kept_words][:, frequent]
     names, texts = tuple(words), tuple(contexts)
     return Support(
         sparse.csr_array(counts),
         tuple(names[i] for i in kept_words),
-        tuple(texts[j] for j in kept),
+        tuple(texts[j] for j in frequent),
         kept_words,
     )
 

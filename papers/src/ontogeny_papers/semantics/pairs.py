@@ -54,8 +54,8 @@ class SignatureLift:
 
         False where fewer than two distances have pairs, so that nothing can fall.
         """
-        known = self.by_distance[~np.isnan(self.by_distance)]
-        return len(known) > 1 and bool((np.diff(known) < 0).all())
+        values = self.by_distance[~np.isnan(self.by_distance)]
+        return len(values) > 1 and bool((np.diff(values) < 0).all())
 
 
 def signature_lift(
@@ -96,8 +96,8 @@ def signature_lift(
     --------
     >>> from ontogeny import semantics
     >>> support = semantics.support_matrix("to go to see to go a cat a dog a cat", lengths=1)
-    >>> found = signature_lift(support, semantics.svd_concepts(support, 1), dims=1)
-    >>> found.by_distance.shape
+    >>> lift = signature_lift(support, semantics.svd_concepts(support, 1), dims=1)
+    >>> lift.by_distance.shape
     (2,)
     """
     picked = checked_dims(basis, dims)

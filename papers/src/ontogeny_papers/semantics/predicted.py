@@ -92,12 +92,12 @@ class PredictedOrder:
         ['one / two', 'two / six']
         """
         check_whole("words", words)
-        names, found = self.support.words, []
+        names, labels = self.support.words, []
         for u in self.basis.U.T:
             ranked = np.argsort(-u, kind="stable")
             ends = (ranked[:words], ranked[::-1][:words])
-            found.append(" / ".join(" ".join(names[i] for i in end) for end in ends))
-        return found
+            labels.append(" / ".join(" ".join(names[i] for i in end) for end in ends))
+        return labels
 
     def of_words(self, words: Iterable[str]) -> ConceptBasis:
         """Return a set of words as a concept of its own: these words against all others.
@@ -120,16 +120,16 @@ class PredictedOrder:
         >>> order.of_words(["b", "c"]).U[:, 0].round(2)
         array([-0.82,  0.41,  0.41])
         """
-        chosen = check_texts("words", words, "words")
+        texts = check_texts("words", words, "words")
         row = {word: i for i, word in enumerate(self.support.words)}
-        unknown = [word for word in chosen if word not in row]
-        if unknown or not 0 < len(set(chosen)) < len(row):
+        unknown = [word for word in texts if word not in row]
+        if unknown or not 0 < len(set(texts)) < len(row):
             raise ArgumentError(
                 f"words must be some but not all of the {len(row)} words that were counted; "
-                f"got {len(chosen)}, of which {len(unknown)} are not among them {unknown[:5]}."
+                f"got {len(texts)}, of which {len(unknown)} are not among them {unknown[:5]}."
             )
         u = np.zeros((len(row), 1))
-        u[[row[word] for word in chosen]] = 1
+        u[[row[word] for word in texts]] = 1
         u = (u - u.mean()) / np.linalg.norm(u - u.mean())
         v = self.driver.transposed_times(u)
         sigma = np.linalg.norm(v, axis=0)
@@ -183,7 +183,7 @@ class PredictedOrder:
             (1 + draws, k), the corpus itself first.
         """
         output = self._output(logits)
-        return np.stack([self._shares(output, each) for each in (self.basis, *self.shuffled)])
+        return np.stack([self._shares(output, basis) for basis in (self.basis, *self.shuffled)])
 
     def _output(self, logits: Any) -> np.ndarray:
         values = np.asarray(to_numpy(matrix("logits", logits)), dtype=np.float64)
@@ -280,10 +280,10 @@ def predicted_order(
     # Few of many concepts are wanted, for which the Gram matrix is several times as fast.
     method = "gram" if min(support.shape) <= GRAM_ROWS else "auto"
     basis, *shuffled = (
-        svd_concepts(each, k, of=_DRIVERS[loss], weights=shares, method=method) for each in corpora
+        svd_concepts(c, k, of=_DRIVERS[loss], weights=shares, method=method) for c in corpora
     )
-    k = min(each.k for each in (basis, *shuffled))
-    basis, *shuffled = (_leading(each, k) for each in (basis, *shuffled))
+    k = min(candidate.k for candidate in (basis, *shuffled))
+    basis, *shuffled = (_leading(candidate, k) for candidate in (basis, *shuffled))
     units = ResampledCorpus.of(stream, support)
     resampled = np.stack(
         [

@@ -49,10 +49,10 @@ class RefinementTree:
         ArgumentError
             If no orthant holds the word.
         """
-        found = tuple(o.name for level in self.levels for o in level if word in o.words)
-        if not found:
+        path = tuple(o.name for level in self.levels for o in level if word in o.words)
+        if not path:
             raise ArgumentError(f"word {word!r} is in no orthant.")
-        return found
+        return path
 
 
 def refinement_tree(basis: ConceptBasis, depth: int = 5, **options: Any) -> RefinementTree:

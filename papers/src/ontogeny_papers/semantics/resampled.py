@@ -50,8 +50,8 @@ class ResampledCorpus:
         few = len(np.unique(text[ids >= 0])) < FEWEST_TEXTS
         place = np.arange(len(ids)) // BLOCK if few else text
         assert isinstance(support.contexts, ContextWords)  # counted in a stream
-        found = list(matched_positions(ids, support.contexts.ids, V))
-        positions, columns = (np.concatenate(each) for each in zip(*found, strict=True))
+        matches = list(matched_positions(ids, support.contexts.ids, V))
+        positions, columns = (np.concatenate(arrays) for arrays in zip(*matches, strict=True))
         unit = np.unique(place[positions], return_inverse=True)[1]
         counted = support.counts.tocoo()
         keys = counted.row.astype(np.int64) * m + counted.col
@@ -73,8 +73,8 @@ class ResampledCorpus:
         >>> from ontogeny import semantics
         >>> stream = semantics.word_stream(["a b a c", "b c a b"] * 10)
         >>> support = semantics.support_matrix(stream, lengths=1)
-        >>> drawn = ResampledCorpus.of(stream, support).draw(np.random.default_rng(0))
-        >>> drawn.shape, int(drawn.counts.sum())
+        >>> sample = ResampledCorpus.of(stream, support).draw(np.random.default_rng(0))
+        >>> sample.shape, int(sample.counts.sum())
         ((3, 3), 60)
         """
         times = rng.multinomial(self.count, np.full(self.count, 1 / self.count))

@@ -73,8 +73,8 @@ def max_margin_logits(
     Examples
     --------
     >>> S = np.repeat(np.eye(3), [3, 1, 1], axis=1)
-    >>> found = max_margin_logits(S)
-    >>> bool(np.allclose(found.logits, S - S.mean(axis=0), atol=1e-3))
+    >>> margin = max_margin_logits(S)
+    >>> bool(np.allclose(margin.logits, S - S.mean(axis=0), atol=1e-3))
     True
     """
     check_number("tolerance", tolerance, above=True)
@@ -176,7 +176,7 @@ def ridge_path(
         if max_margin.shape != S.shape:
             raise ArgumentError(f"max_margin must have shape {S.shape}; got {max_margin.shape}.")
     U, sigma, Vt = np.linalg.svd(S, full_matrices=False)
-    kept = sigma > 1e-6 * sigma[0]
+    mask = sigma > 1e-6 * sigma[0]
     rng = np.random.default_rng(random_state)
     start = 0.1 * rng.standard_normal((len(S) + S.shape[1]) * d) / math.sqrt(d)
     point = start
@@ -184,12 +184,12 @@ def ridge_path(
     for ridge in penalties:
         objective = make_objective(S, "cross_entropy", P, pi, float(ridge))
         if ridge >= strongest:  # zero is the minimiser, and no gradient leads away from it
-            found, error = np.zeros_like(start), 0.0
+            weights, error = np.zeros_like(start), 0.0
         else:
-            found, error = _minimum(objective, point, d, max_iterations)
+            weights, error = _minimum(objective, point, d, max_iterations)
             # Concepts that a stronger penalty kept out are zero there, and no gradient leads away.
-            point = found + 0.1 * start
-        W, H = _split(found, S.shape, d)
+            point = weights + 0.1 * start
+        W, H = _split(weights, S.shape, d)
         L = W @ H
         rows.append(
             {
@@ -198,7 +198,7 @@ def ridge_path(
                 "logit_norm": float(np.linalg.norm(L)),
                 "cross_entropy": plain.value(W, H),
                 "gradient_norm": error,
-                "projection": np.sum(U * (L @ Vt.T), axis=0)[kept],
+                "projection": np.sum(U * (L @ Vt.T), axis=0)[mask],
             }
         )
     data = xr.Dataset(
@@ -209,9 +209,9 @@ def ridge_path(
             )
             for name in rows[0]
         },
-        coords={"ridge": penalties, "concept": np.arange(1, int(kept.sum()) + 1)},
+        coords={"ridge": penalties, "concept": np.arange(1, int(mask.sum()) + 1)},
     )
-    return data.assign(sigma=("concept", sigma[kept]))
+    return data.assign(sigma=("concept", sigma[mask]))
 
 
 def _minimum(
@@ -225,16 +225,16 @@ def _minimum(
         dW, dH = objective.gradient(W, H)
         return objective.value(W, H), np.concatenate([dW.ravel(), dH.ravel()])
 
-    found = minimize(
+    minimum = minimize(
         value,
         point,
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": max_iterations, "maxfun": 2 * max_iterations, "ftol": 0, "gtol": 1e-9},
     )
-    norm = float(np.linalg.norm(found.x))
+    norm = float(np.linalg.norm(minimum.x))
     scale = max(objective.ridge * norm, 1e-300)
-    return found.x, float(np.linalg.norm(value(found.x)[1])) / scale
+    return minimum.x, float(np.linalg.norm(value(minimum.x)[1])) / scale
 
 
 def _split(x: np.ndarray, shape: tuple[int, int], d: int) -> tuple[np.ndarray, np.ndarray]:

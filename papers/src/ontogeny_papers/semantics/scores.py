@@ -136,8 +136,8 @@ def coherence(
     Examples
     --------
     >>> labels = {"june": "month", "july": "month", "two": "number", "ten": "number"}
-    >>> found = coherence([["june", "two"], ["july", "ten"]], labels, n_permutations=9)
-    >>> round(found.ami.value, 2), found.purity.value
+    >>> scores = coherence([["june", "two"], ["july", "ten"]], labels, n_permutations=9)
+    >>> round(scores.ami.value, 2), scores.purity.value
     (-0.5, 0.5)
     """
     check_whole("random_state", random_state, 0)
@@ -199,8 +199,8 @@ def orthant_coherence(
     >>> rng = np.random.default_rng(0)
     >>> words = tuple("abcdefgh")
     >>> basis = ConceptBasis(rng.normal(size=(8, 2)), np.ones(2), None, words)
-    >>> found = orthant_coherence(basis, dict.fromkeys(words[:4], "x") | {"e": "y"}, dims=2)
-    >>> found.labelled, found.ami.rotated.shape
+    >>> scores = orthant_coherence(basis, dict.fromkeys(words[:4], "x") | {"e": "y"}, dims=2)
+    >>> scores.labelled, scores.ami.rotated.shape
     (5, (100,))
     """
     picked = checked_dims(basis, dims)
@@ -281,13 +281,13 @@ class _Scorer:
         check_whole("n_permutations", n_permutations, 0)
         # All words change places, also those without a class; only the labelled ones are scored.
         n = len(codes)
-        drawn = [self(rng.permutation(codes), rng.random(n)) for _ in range(n_permutations)]
+        draws = [self(rng.permutation(codes), rng.random(n)) for _ in range(n_permutations)]
         turned = [self(*other) for other in rotated]
         value = self(codes, typicality)
         scores = [
             Score(
                 v,
-                np.array([draw[i] for draw in drawn]),
+                np.array([draw[i] for draw in draws]),
                 np.array([draw[i] for draw in turned]) if rotated else None,
             )
             for i, v in enumerate(value)

@@ -83,10 +83,10 @@ def support_state(corpus: Cloze, n_concepts: int, n_draws: int, random_state: in
         coords={"matrix": list(MATRICES), "concept": np.arange(1, k + 1)},
     )
     pieces = [xr.Dataset(_variables(bases, k)) for bases in null]
-    drawn = xr.concat(pieces, dim="draw").rename(
+    draws = xr.concat(pieces, dim="draw").rename(
         {"U": "null_U", "V": "null_V", "sigma": "null_sigma"}
     )
-    return data.merge(drawn)
+    return data.merge(draws)
 
 
 def bases_of(support: Support, n_concepts: int) -> dict[str, ConceptBasis]:
@@ -121,10 +121,10 @@ def _labels(basis: ConceptBasis, k: int) -> list[str]:
     """Return the three most typical words at both ends of every concept."""
     words = basis.words
     assert words is not None
-    found = []
+    labels = []
     for u in basis.U[:, :k].T:
         order = np.argsort(-u, kind="stable")
         high, low = order[:3], order[::-1][:3]
         ends = [" ".join(words[i].strip() or repr(words[i]) for i in end) for end in (high, low)]
-        found.append(f"{ends[0]} / {ends[1]}")
-    return found
+        labels.append(f"{ends[0]} / {ends[1]}")
+    return labels

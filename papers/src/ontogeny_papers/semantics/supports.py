@@ -121,12 +121,12 @@ def cloze_support(
 def _excluded(stream: WordStream, exclude: Iterable[str | int]) -> list[int]:
     """Return the ids to leave out; words that do not occur are left out already."""
     one = isinstance(exclude, str | int | np.integer)
-    given: list[Any] = [exclude] if one else [*check_iterable("exclude", exclude, "words or ids")]
-    for e in given:
+    items: list[Any] = [exclude] if one else [*check_iterable("exclude", exclude, "words or ids")]
+    for e in items:
         if not isinstance(e, str | int | np.integer):
             raise ArgumentError(f"exclude must hold words or ids; got {e!r}.")
-    names = {e for e in given if isinstance(e, str)}
-    ids = [int(e) for e in given if not isinstance(e, str) and 0 <= e < HIGHEST_ID]
+    names = {e for e in items if isinstance(e, str)}
+    ids = [int(e) for e in items if not isinstance(e, str) and 0 <= e < HIGHEST_ID]
     if names:
         ids += [i for i, word in enumerate(stream.words) if word in names]
     return ids

@@ -128,10 +128,10 @@ def train_ufm(
     W, H = _start(basis, d, S, delta, init, random_state)
     recorder = UfmRecorder(objective, basis, _nearest(gram_times, total, steps))
     even = np.linspace(0, steps, min(records, steps + 1)).round().astype(int)
-    kept = recorder.grams.union(even.tolist())
+    steps_kept = recorder.grams.union(even.tolist())
     eta = total / steps
     for i in range(steps + 1):
-        if i in kept:
+        if i in steps_kept:
             recorder.take(i, eta * i, W, H, i in recorder.grams)
         if i < steps:
             W, H = _advance(objective, W, H, eta, integrator)

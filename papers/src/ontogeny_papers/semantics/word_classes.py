@@ -90,9 +90,9 @@ def word_classes(words: Iterable[str]) -> dict[str, str]:
     >>> word_classes(["June", "1998", "walked", "tree", "into"])
     {'June': 'month', '1998': 'year', 'walked': 'past', 'into': 'preposition'}
     """
-    given = check_texts("words", words, "words")
-    found = {word: _class(word.lstrip("Ġ▁# ").lower()) for word in given}
-    return {word: name for word, name in found.items() if name}
+    texts = check_texts("words", words, "words")
+    classes = {word: _class(word.lstrip("Ġ▁# ").lower()) for word in texts}
+    return {word: name for word, name in classes.items() if name}
 
 
 def _class(word: str) -> str:

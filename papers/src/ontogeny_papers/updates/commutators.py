@@ -137,16 +137,16 @@ def commutator(
     --------
     >>> _ = torch.manual_seed(0)
     >>> model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
-    >>> found = commutator(
+    >>> result = commutator(
     ...     model, lambda m, x: m(x).square().mean(), torch.randn(5, 3), torch.randn(5, 3), lr=1e-3
     ... )
-    >>> list(found.delta) == [name for name, _ in model.named_parameters()], found.norm < 1e-4
+    >>> list(result.delta) == [name for name, _ in model.named_parameters()], result.norm < 1e-4
     (True, True)
     """
-    found = commutators(
+    pairs = commutators(
         model, loss, [batch_a, batch_b], lr, method=method, dtype=dtype, random_state=random_state
     )
-    return next(found)
+    return next(pairs)
 
 
 def commutators(
@@ -189,16 +189,16 @@ def commutators(
     >>> model = nn.Linear(3, 1)
     >>> batches = torch.eye(3)[:, None]
     >>> every = [(0, 1), (0, 2), (1, 2)]
-    >>> found = commutators(model, lambda m, x: m(x).square().mean(), batches, 0.1, every)
-    >>> sum(1 for _ in found)
+    >>> results = commutators(model, lambda m, x: m(x).square().mean(), batches, 0.1, every)
+    >>> sum(1 for _ in results)
     3
     """
     check_choice("method", method, METHODS)
     if isinstance(lr, bool) or not isinstance(lr, int | float) or not 0 < lr < math.inf:
         raise ArgumentError(f"lr must be a positive finite number; got {lr!r}.")
-    chosen = _pairs(pairs, len(batches))
+    indices = _pairs(pairs, len(batches))
     field = GradientField(model, loss, dtype, random_state)
-    return _each(field, batches, float(lr), chosen, method)
+    return _results(field, batches, float(lr), indices, method)
 
 
 def _pairs(pairs: Sequence[tuple[int, int]] | None, count: int) -> list[tuple[int, int]]:
@@ -209,17 +209,17 @@ def _pairs(pairs: Sequence[tuple[int, int]] | None, count: int) -> list[tuple[in
             )
         pairs = [(i, i + 1) for i in range(0, count - 1, 2)]
     try:
-        chosen = [(int(a), int(b)) for a, b in pairs]
+        indices = [(int(a), int(b)) for a, b in pairs]
     except (TypeError, ValueError):
-        chosen = []
-    if not chosen or any(a == b or not (0 <= a < count and 0 <= b < count) for a, b in chosen):
+        indices = []
+    if not indices or any(a == b or not (0 <= a < count and 0 <= b < count) for a, b in indices):
         raise ArgumentError(
             f"pairs must be positions of two different batches out of {count}; got {pairs!r}."
         )
-    return chosen
+    return indices
 
 
-def _each(
+def _results(
     field: GradientField,
     batches: Sequence[Any],
     lr: float,
@@ -227,17 +227,17 @@ def _each(
     method: str,
 ) -> Iterator[Commutator]:
     uses = Counter(i for pair in pairs for i in pair)
-    known: dict[int, tuple[float, Vector]] = {}
+    gradients: dict[int, tuple[float, Vector]] = {}
     for pair in pairs:
         for i in pair:
-            if i not in known:
-                known[i] = field.gradient(batches[i], seed=i)
-        (loss_a, gradient_a), (loss_b, gradient_b) = (known[i] for i in pair)
+            if i not in gradients:
+                gradients[i] = field.gradient(batches[i], seed=i)
+        (loss_a, gradient_a), (loss_b, gradient_b) = (gradients[i] for i in pair)
         delta = _delta(field, batches, pair, (gradient_a, gradient_b), lr, method)
         uses.subtract(pair)
         for i in pair:
             if not uses[i]:
-                del known[i]
+                del gradients[i]
         yield Commutator(delta, gradient_a, gradient_b, loss_a, loss_b, lr, method)
 
 

@@ -146,10 +146,10 @@ class GradientField:
             value = self._loss(leaves, batch)
             if not value.requires_grad:
                 raise ArgumentError("the loss does not depend on any trainable parameter.")
-            found = torch.autograd.grad(value, list(leaves.values()), allow_unused=True)
+            gradients = torch.autograd.grad(value, list(leaves.values()), allow_unused=True)
         gradient = {
             name: torch.zeros_like(t) if g is None else g
-            for (name, t), g in zip(point.items(), found, strict=True)
+            for (name, t), g in zip(point.items(), gradients, strict=True)
         }
         return _finite(float(value.detach()), gradient)
 
@@ -238,10 +238,10 @@ def working_dtype(model: nn.Module, dtype: torch.dtype | str | None = None) -> t
     if dtype is None:
         count = sum(p.numel() for p in model.parameters())
         return torch.float64 if count <= SMALL else torch.float32
-    found = {"float32": torch.float32, "float64": torch.float64}.get(str(dtype).split(".")[-1])
-    if found is None:
+    working = {"float32": torch.float32, "float64": torch.float64}.get(str(dtype).split(".")[-1])
+    if working is None:
         raise ArgumentError(f"dtype must be 'float32', 'float64' or None; got {dtype!r}.")
-    return found
+    return working
 
 
 class KeepDouble(TorchFunctionMode):

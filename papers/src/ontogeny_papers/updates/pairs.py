@@ -47,17 +47,17 @@ def pair_statistics(values: Array, n_draws: int = 1000, random_state: int = 0) -
 
     Examples
     --------
-    >>> found = pair_statistics(np.arange(1.0, 10.0))
-    >>> found.median, found.median_interval, round(found.p90, 6)
+    >>> statistics = pair_statistics(np.arange(1.0, 10.0))
+    >>> statistics.median, statistics.median_interval, round(statistics.p90, 6)
     (5.0, (2.0, 8.0), 8.2)
     """
-    given = to_numpy(matrix("values", values, ndim=1)).astype(np.float64)
+    array = to_numpy(matrix("values", values, ndim=1)).astype(np.float64)
     check_whole("n_draws", n_draws)
     check_whole("random_state", random_state, 0)
     rng = np.random.default_rng(random_state)
-    resampled = given[rng.integers(len(given), size=(n_draws, len(given)))]
+    resampled = array[rng.integers(len(array), size=(n_draws, len(array)))]
     medians, tails = np.quantile(resampled, [0.5, 0.9], axis=1)
-    median, tail = np.quantile(given, [0.5, 0.9])
+    median, tail = np.quantile(array, [0.5, 0.9])
     return PairStatistics(float(median), _interval(medians), float(tail), _interval(tails))
 
 

@@ -43,20 +43,20 @@ def aligned_tokens(
     >>> [sample.position.tolist() for sample in samples]
     [[1, 2], [1, 2]]
     """
-    for name, each in zip(names, inputs, strict=True):
-        if each.texts is None or each.spans is None:
+    for name, part in zip(names, inputs, strict=True):
+        if part.texts is None or part.spans is None:
             raise ArgumentError(
                 f"runs with other tokens are aligned by characters, and those of {name!r} are not "
                 "known: its texts are token ids, or its tokenizer (no fast one) gives no offsets."
             )
-    ends = [_ends(each) for each in inputs]
-    found: list[list[tuple[int, int]]] = [[] for _ in inputs]
-    known = [text for text in ends[0] if all(text in by_text for by_text in ends)]
+    ends = [_ends(part) for part in inputs]
+    matched: list[list[tuple[int, int]]] = [[] for _ in inputs]
+    shared = [text for text in ends[0] if all(text in by_text for by_text in ends)]
     left = 0
-    for text in known:
+    for text in shared:
         common = sorted(set.intersection(*(set(by_text[text][1]) for by_text in ends)))
         left += bool(common)
-        for rows, by_text in zip(found, ends, strict=True):
+        for rows, by_text in zip(matched, ends, strict=True):
             index, last = by_text[text]
             rows += [(index, last[end]) for end in common]
     longest = max(map(len, ends))
@@ -65,9 +65,9 @@ def aligned_tokens(
             f"runs with other tokens are aligned by characters: of {longest} texts only {left} "
             f"have tokens of {' and '.join(map(repr, names))} that end at the same character."
         )
-    whole = [TokenSample(*np.array(rows).T) for rows in found]
+    whole = [TokenSample(*np.array(rows).T) for rows in matched]
     order = draw(TokenSample(np.arange(len(whole[0])), whole[0].text), max_tokens, random_state)
-    samples = [TokenSample(each.text[order.text], each.position[order.text]) for each in whole]
+    samples = [TokenSample(part.text[order.text], part.position[order.text]) for part in whole]
     return samples, (
         f"The tokenizers differ: tokens that end at the same characters of {left} of {longest} "
         f"texts are compared, {len(whole[0]):,} places."
@@ -77,14 +77,14 @@ def aligned_tokens(
 def _ends(inputs: Inputs) -> dict[str, tuple[int, dict[int, int]]]:
     """Return by text its index, and by character the last ordinary token that ends there."""
     assert inputs.texts is not None and inputs.spans is not None
-    found: dict[str, tuple[int, dict[int, int]]] = {}
+    places: dict[str, tuple[int, dict[int, int]]] = {}
     for i, text in enumerate(inputs.texts):
         mask = inputs.mask[i]
         spans, ordinary = inputs.spans[i][mask].tolist(), inputs.ordinary[i][mask].tolist()
         pairs = enumerate(zip(spans, ordinary, strict=True))
         ends = {end: k for k, ((start, end), counts) in pairs if counts and end > start}
-        found.setdefault(text, (i, ends))
-    return found
+        places.setdefault(text, (i, ends))
+    return places
 
 
 def rows_of(inputs: Inputs, sample: TokenSample) -> np.ndarray:

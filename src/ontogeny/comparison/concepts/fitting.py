@@ -108,9 +108,9 @@ def order_agreement(births: np.ndarray, random_state: int = 0) -> tuple[float, f
         return float(((R.sum(axis=0) ** 2).sum() - runs) / pairs)
 
     rng = np.random.default_rng(random_state)
-    drawn = [mean(rng.permuted(ranks, axis=1)) for _ in range(DRAWS)]
+    permuted = [mean(rng.permuted(ranks, axis=1)) for _ in range(DRAWS)]
     there = mean(ranks)
-    return there, (1 + sum(each >= there - 1e-12 for each in drawn)) / (1 + DRAWS)
+    return there, (1 + sum(agreement >= there - 1e-12 for agreement in permuted)) / (1 + DRAWS)
 
 
 def of_layer(
@@ -129,25 +129,25 @@ def of_layer(
         for run, path in zip(runs, paths, strict=True)
     }
     steps = {run.name: np.array(list(files[run.name])) for run in runs}
-    found = made.fit(X, groups=first.units, steps=steps)
-    shown = np.flatnonzero(found.is_concept_ & found.replicates_)
-    present = found.present_[:, shown]
+    joint = made.fit(X, groups=first.units, steps=steps)
+    concepts = np.flatnonzero(joint.is_concept_ & joint.replicates_)
+    present = joint.present_[:, concepts]
     birth, low, high = (np.full(present.shape, np.nan) for _ in range(3))
     life = {}
-    for i, name in enumerate(found.runs_):
-        lives, births, own = found.lives_[name], found.births_[name], steps[name]
-        born = lives.born[shown]
-        at_start = np.where(present[i] & (lives.start[shown] == 0), START, np.nan)
-        birth[i] = np.where(born >= 0, own[born], at_start)
-        low[i] = np.where(born >= 0, own[np.maximum(births.after[shown], 0)], np.nan)
-        high[i] = np.where(born >= 0, own[births.before[shown]], np.nan)
-        strength = found.strength_[name][:, shown]
+    for i, name in enumerate(joint.runs_):
+        lives, births, own_steps = joint.lives_[name], joint.births_[name], steps[name]
+        born = lives.born[concepts]
+        at_start = np.where(present[i] & (lives.start[concepts] == 0), START, np.nan)
+        birth[i] = np.where(born >= 0, own_steps[born], at_start)
+        low[i] = np.where(born >= 0, own_steps[np.maximum(births.after[concepts], 0)], np.nan)
+        high[i] = np.where(born >= 0, own_steps[births.before[concepts]], np.nan)
+        strength = joint.strength_[name][:, concepts]
         share = strength / np.maximum(strength.max(axis=0), 1e-30)
-        life[name] = (own, np.where(present[i], share, np.nan))
+        life[name] = (own_steps, np.where(present[i], share, np.nan))
     if words is None:
         return LayerConcepts(present, birth, low, high, life, [])
     chance = _chance(made, X, first.units)
-    label = words.labels(found.codes_[:, shown], X[first.name][0], int(steps[first.name][0]))
+    label = words.labels(joint.codes_[:, concepts], X[first.name][0], int(steps[first.name][0]))
     return LayerConcepts(present, birth, low, high, life, label, chance)
 
 
@@ -183,11 +183,11 @@ class Describing:
             fitted = self.run.observable.untrained_codes(torch.from_numpy(first))
             if fitted.any():
                 untrained, alike = self.texts.of_untrained(fitted, words)
-        found = self.texts.described(codes, untrained, pieces)
-        known = xr.Dataset(self.texts.with_classes(found, codes, words, alike, pieces))
+        descriptions = self.texts.described(codes, untrained, pieces)
+        variables = xr.Dataset(self.texts.with_classes(descriptions, codes, words, alike, pieces))
         none = np.full(codes.shape[1], "", dtype=object)
-        classes = known["class_name"].values if "class_name" in known else none
-        lines = zip(classes, known["name"].values, known["token_id"].values, strict=True)
+        classes = variables["class_name"].values if "class_name" in variables else none
+        lines = zip(classes, variables["name"].values, variables["token_id"].values, strict=True)
         return [str(c) or str(name) or self._tokens(ids) for c, name, ids in lines]
 
     def _tokens(self, ids: np.ndarray) -> str:
@@ -195,17 +195,17 @@ class Describing:
 
 
 def _dictionary(run: RunViews) -> JointDictionary:
-    own = run.observable
-    count = own.fit_steps if isinstance(own.fit_steps, int) else len(own.fit_steps)
+    joint = run.observable
+    count = joint.fit_steps if isinstance(joint.fit_steps, int) else len(joint.fit_steps)
     return JointDictionary(
-        own.n_concepts,
-        own.method,
-        own.n_active,
+        joint.n_concepts,
+        joint.method,
+        joint.n_active,
         fit_steps=count,
         max_tokens=None,
-        readable=own.readable,
+        readable=joint.readable,
         reseeds=0,
-        random_state=own.random_state,
+        random_state=joint.random_state,
     )
 
 

@@ -61,8 +61,8 @@ def concepts_of_runs(studies: Mapping[str, tuple[Study, Path]], progress: Progre
     progress.note(price(everything))
     node = _fitted(list(runs.values()), list(controls.values()), progress)
     write_cell(path, Cell(node, fingerprint=fingerprint))
-    for each in everything:
-        each.forget()
+    for state in everything:
+        state.forget()
     return node
 
 
@@ -94,28 +94,28 @@ def _fitted(
         files[run.name] = run.read(progress)
     for run in controls:
         of_controls[run.name] = run.read(progress)
-    describing, found = Describing.of(runs[0]), {}
+    describing, fitted = Describing.of(runs[0]), {}
     short = [f"layer {n}" if n[0].isdigit() else n for n in short_names(list(layers))]
     for label, name in zip(layers, short, strict=True):
         doing = f"fitting the concepts of {label} over {len(runs)} runs"
         progress.note(doing)
         activity.now(doing)
         control = of_layer(controls, of_controls, layers[label], None) if controls else None
-        found[name] = (of_layer(runs, files, layers[label], describing), control)
-    return node_of(found, [run.name for run in runs], f"{runs[0].note} {words}".strip())
+        fitted[name] = (of_layer(runs, files, layers[label], describing), control)
+    return node_of(fitted, [run.name for run in runs], f"{runs[0].note} {words}".strip())
 
 
 def node_of(
-    found: Mapping[str, tuple[LayerConcepts, LayerConcepts | None]],
+    layers_of_runs: Mapping[str, tuple[LayerConcepts, LayerConcepts | None]],
     runs: Sequence[str],
     words: str = "",
 ) -> xr.Dataset:
     """Return the node of the concepts of each layer, with those of control runs, None without."""
-    data = xr.Dataset(coords={"layer": list(found), "run": list(runs)}).merge(
-        xr.Dataset(_counts(found))
+    data = xr.Dataset(coords={"layer": list(layers_of_runs), "run": list(runs)}).merge(
+        xr.Dataset(_counts(layers_of_runs))
     )
     shared, partial = _Lines("concept", runs), _Lines("partly_shared", runs)
-    for layer, (one, _) in found.items():
+    for layer, (one, _) in layers_of_runs.items():
         middle = np.median(np.where(one.birth >= 0, one.birth, np.inf), axis=0)
         order = np.lexsort((-one.present.sum(axis=0), middle))
         shared.add(layer, one, [i for i in order if one.everywhere[i] and not one.from_start[i]])
@@ -129,14 +129,14 @@ def node_of(
             names |= {f"concept_{end}": f"birth_{end}" for end in ("low", "high")}
             data = data.merge(newborn.rename(names))
     texts = shared_sentences(data) + ([words] if words else [])
-    data = attach(_named(data), SECTION, _figures(data, runs), texts, role="runs")
+    data = attach(_with_names(data), SECTION, _figures(data, runs), texts, role="runs")
     return data.assign_attrs(mark=f"{len(runs)} runs")
 
 
-def _counts(found: Mapping[str, tuple[LayerConcepts, LayerConcepts | None]]) -> dict[str, Any]:
+def _counts(fits: Mapping[str, tuple[LayerConcepts, LayerConcepts | None]]) -> dict[str, Any]:
     """Return the counts of each layer, over ``layer``."""
     rows = []
-    for one, control in found.values():
+    for one, control in fits.values():
         number, (order, p) = one.present.sum(axis=0), one.order()
         rows.append(
             {
@@ -214,7 +214,7 @@ def _birth_text(one: LayerConcepts, run: int, concept: int) -> str:
     return with_interval(birth, float(one.low[run, concept]), float(one.high[run, concept]))
 
 
-def _named(data: xr.Dataset) -> xr.Dataset:
+def _with_names(data: xr.Dataset) -> xr.Dataset:
     """Return the node with what its variables are."""
     steps = {"birth", "birth_low", "birth_high"}
     words = {
@@ -279,9 +279,9 @@ def _figures(data: xr.Dataset, runs: Sequence[str]) -> list[Figure]:
         "in_all_control",
         "born_in_all_control",
     ]
-    known = [n for n in [*COUNTS, *more] if bool(data[n].notnull().any())]
+    names = [n for n in [*COUNTS, *more] if bool(data[n].notnull().any())]
     figures.append(
-        Table("shared-counts", "What runs share", rows="layer", columns=[Column(n) for n in known])
+        Table("shared-counts", "What runs share", rows="layer", columns=[Column(n) for n in names])
     )
     for dim, title in (("concept", "In all runs"), ("partly_shared", "In some runs")):
         if dim in data.dims:

@@ -33,7 +33,7 @@ from .aligned import aligned_tokens, rows_of
 FOLDER = "shared-concepts"
 
 
-def studies_of(runs: Mapping[str, Any], given: Any) -> dict[str, tuple[Study, Path]]:
+def studies_of(runs: Mapping[str, Any], folders: Any) -> dict[str, tuple[Study, Path]]:
     """Return the study and the folder of each run that is compared.
 
     Raises
@@ -41,7 +41,7 @@ def studies_of(runs: Mapping[str, Any], given: Any) -> dict[str, tuple[Study, Pa
     ArgumentError
         If a run is no folder, or there is neither a study file beside it nor a given study.
     """
-    found = {}
+    studies = {}
     for name, value in runs.items():
         if not isinstance(value, str | Path) or not Path(value).is_dir():
             raise ArgumentError(
@@ -50,21 +50,21 @@ def studies_of(runs: Mapping[str, Any], given: Any) -> dict[str, tuple[Study, Pa
             )
         folder = Path(value)
         file = folder.with_name(f"{folder.name}.toml")
-        if isinstance(given, Mapping):
-            if not isinstance(given.get(name), Study):
+        if isinstance(folders, Mapping):
+            if not isinstance(folders.get(name), Study):
                 raise ArgumentError(
                     f"concepts must hold the Study of each run by its name; of {name!r} it holds "
-                    f"{type(given.get(name)).__name__}."
+                    f"{type(folders.get(name)).__name__}."
                 )
-            found[name] = (given[name], folder)
+            studies[name] = (folders[name], folder)
         elif not file.is_file():
             raise ArgumentError(
                 f"concepts needs the study of run {name!r}: there is no study file {file}. Give "
                 f"concepts={{{name!r}: study, ...}} with the studies themselves."
             )
         else:
-            found[name] = (read_study(file), folder)
-    return found
+            studies[name] = (read_study(file), folder)
+    return studies
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,12 +120,12 @@ class RunViews:
 
     def _values(self, step: int) -> dict[str, Any]:
         """Return the activations of a checkpoint by layer, at the tokens that are compared."""
-        job, chosen = self.part.job, self.need
+        job, need = self.part.job, self.need
         if self.sample is None:
-            return dict(read_needs(job, self.part.trajectory, step, [chosen])[chosen])
-        chosen = replace(chosen, max_tokens=None)
-        rows = rows_of(job.inputs_of(chosen), self.sample)
-        values = read_needs(job, self.part.trajectory, step, [chosen])[chosen]
+            return dict(read_needs(job, self.part.trajectory, step, [need])[need])
+        need = replace(need, max_tokens=None)
+        rows = rows_of(job.inputs_of(need), self.sample)
+        values = read_needs(job, self.part.trajectory, step, [need])[need]
         return {path: A[rows] for path, A in values.items()}
 
     def components(self) -> dict[str, Any]:
@@ -147,7 +147,7 @@ class RunViews:
 
         Checkpoints that cannot be read are left out, and said.
         """
-        found = {}
+        views = {}
         for step, digest in self.digests.items():
             path, fingerprint = self.place / f"{step}.safetensors", self._fingerprint(digest)
             if not _stands(path, fingerprint):
@@ -157,10 +157,10 @@ class RunViews:
                 except (CheckpointError, NonFiniteError) as error:
                     progress.note(f"{self.name}: step {step} is left out of its concepts: {error}")
                     continue
-                write_cell(path, Cell(_stored(values), fingerprint=fingerprint))
-            found[step] = path
+                write_cell(path, Cell(_dataset(values), fingerprint=fingerprint))
+            views[step] = path
         release_skeleton()
-        return found
+        return views
 
     def _fingerprint(self, digest: str) -> dict[str, Any]:
         return dict(plain({**self.components(), "weights": digest}))
@@ -182,15 +182,15 @@ def _stands(path: Path, fingerprint: Mapping[str, Any]) -> bool:
         return False
 
 
-def _stored(values: Mapping[str, Any]) -> Any:
+def _dataset(values: Mapping[str, Any]) -> Any:
     """Return activations centred and scaled, in half precision, each value about 1."""
     import xarray as xr
 
     layers = {}
     for i, (path, A) in enumerate(values.items()):
         X, _ = standard(A)
-        kept = (X * np.float32(np.sqrt(X.shape[1]))).astype(np.float16)
-        layers[path] = ((f"token{i}", f"feature{i}"), kept)
+        half_precision = (X * np.float32(np.sqrt(X.shape[1]))).astype(np.float16)
+        layers[path] = ((f"token{i}", f"feature{i}"), half_precision)
     return xr.Dataset(layers)
 
 
@@ -220,17 +220,17 @@ def views_of(
     """
     runs, controls = {}, {}
     for name, (study, folder) in studies.items():
-        chosen = [o for o in study.observables if isinstance(o, JointConcepts)]
-        if not chosen:
+        observables = [o for o in study.observables if isinstance(o, JointConcepts)]
+        if not observables:
             raise ArgumentError(
                 f"run {name!r} has no joint-concepts, whose layers and tokens are taken; study it "
                 'with [[observables]] kind = "joint-concepts", or the preset standard.'
             )
         parts = study.parts(folder)
-        runs[name] = RunViews(name, parts[0], chosen[0], folder)
-        of_control = [p for p in parts[1:] if chosen[0].name in p.job.by_name]
+        runs[name] = RunViews(name, parts[0], observables[0], folder)
+        of_control = [p for p in parts[1:] if observables[0].name in p.job.by_name]
         if of_control:
-            controls[name] = RunViews(name, of_control[0], chosen[0], folder)
+            controls[name] = RunViews(name, of_control[0], observables[0], folder)
     _align(runs, controls)
     return runs, controls if len(controls) == len(runs) else {}
 
@@ -238,12 +238,12 @@ def views_of(
 def views_here(runs: Mapping[str, Any], progress: Progress) -> bool:
     """Return whether the concepts of runs can be read again without a download; say why not."""
     try:
-        found, _ = views_of(studies_of(runs, True))
-        matched_layers(list(found.values()))
+        views, _ = views_of(studies_of(runs, True))
+        matched_layers(list(views.values()))
     except ArgumentError as error:
         progress.note(f"no dictionary over all runs: {error}")
         return False
-    here = all(c.is_downloaded for run in found.values() for c in run.part.trajectory)
+    here = all(c.is_downloaded for run in views.values() for c in run.part.trajectory)
     if not here:
         progress.note(
             "no dictionary over all runs: their checkpoints would be downloaded again; "
@@ -255,7 +255,7 @@ def views_here(runs: Mapping[str, Any], progress: Progress) -> bool:
 def _align(runs: dict[str, RunViews], controls: dict[str, RunViews]) -> None:
     """Let all runs read the same places of their texts, where their tokenizers differ."""
     inputs = [run.part.job.inputs_of(run.need) for run in runs.values()]
-    if len({each.fingerprint for each in inputs}) == 1 or any(i.texts is None for i in inputs):
+    if len({texts.fingerprint for texts in inputs}) == 1 or any(i.texts is None for i in inputs):
         _check_same(runs)
         return
     needs = [run.need for run in runs.values()]
@@ -272,14 +272,14 @@ def _align(runs: dict[str, RunViews], controls: dict[str, RunViews]) -> None:
 def _check_same(runs: Mapping[str, RunViews]) -> None:
     """Refuse views of other tokens: one token must be the same in all runs."""
     first = next(iter(runs.values()))
-    for each in runs.values():
-        own, theirs = each.components()["inputs"], first.components()["inputs"]
-        same = [o.observable.activations for o in (each, first)]
+    for run in runs.values():
+        inputs, theirs = run.components()["inputs"], first.components()["inputs"]
+        same = [o.observable.activations for o in (run, first)]
         reads = [(n.tokens, n.max_tokens, n.random_state) for n in same]
-        if own != theirs or reads[0] != reads[1]:
-            what = "texts" if own != theirs else "tokens of them"
+        if inputs != theirs or reads[0] != reads[1]:
+            what = "texts" if inputs != theirs else "tokens of them"
             raise ArgumentError(
-                f"concepts needs the same tokens in all runs; {each.name!r} reads other {what} "
+                f"concepts needs the same tokens in all runs; {run.name!r} reads other {what} "
                 f"than {first.name!r}."
             )
 

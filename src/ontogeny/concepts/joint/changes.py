@@ -96,16 +96,16 @@ def concept_changes(
     """
     pair = np.concatenate([first.readable, second.readable])
     best = pair.max(axis=0)
-    shown = best >= readable if concept is None else concept & (best >= readable - SECOND)
+    is_shown = best >= readable if concept is None else concept & (best >= readable - SECOND)
     there = pair >= readable - SECOND
     ratio, low, high = _ratios(first, second, n_draws, random_state)
     lost = there[0] & ~there[1] & (ratio < QUARTER) & (high < HALF)
     new = there[1] & ~there[0] & (ratio > 1 / QUARTER) & (low > 1 / HALF)
-    kept, cosine = there.all(axis=0), _cosines(first, second)
-    alike = cosine[shown & kept & np.isfinite(cosine)]
+    in_both, cosine = there.all(axis=0), _cosines(first, second)
+    alike = cosine[is_shown & in_both & np.isfinite(cosine)]
     common = bool(len(alike) and np.median(alike) >= TURNED)
     kind = np.select(
-        [~shown, kept & common & (cosine < TURNED), kept, lost, new],
+        [~is_shown, in_both & common & (cosine < TURNED), in_both, lost, new],
         ["no concept", "turned", "kept", "lost", "new"],
         "unclear",
     )
@@ -123,12 +123,12 @@ def _ratios(
     spread = np.concatenate([first.spread, second.spread])
     # The same resample of texts in both models, noise of each alone.
     times = rng.multinomial(blocks, np.full(blocks, 1 / blocks), size=n_draws) - 1.0
-    drawn = squared + np.einsum("kb,sbr->ksr", times.astype(np.float32), influence)
-    drawn = np.maximum(drawn + spread * rng.standard_normal(drawn.shape), 0)
-    drawn = np.concatenate([squared[None], drawn])
+    draws = squared + np.einsum("kb,sbr->ksr", times.astype(np.float32), influence)
+    draws = np.maximum(draws + spread * rng.standard_normal(draws.shape), 0)
+    draws = np.concatenate([squared[None], draws])
     # Where neither writes anything, nothing changed.
     tiny = 1e-12 * max(float(squared.max(initial=0)), 1e-30)
-    ratio = np.sqrt((drawn[:, 1] + tiny) / (drawn[:, 0] + tiny))
+    ratio = np.sqrt((draws[:, 1] + tiny) / (draws[:, 0] + tiny))
     ends = np.quantile(ratio, [LEVEL / 2, 1 - LEVEL / 2], axis=0)
     return ratio[0], np.minimum(ends[0], ratio[0]), np.maximum(ends[1], ratio[0])
 
@@ -143,7 +143,7 @@ def _cosines(first: Presence, second: Presence) -> np.ndarray:
         strength, floor = there.strength[0] ** 2, there.floor[0] ** 2
         length = np.einsum("srm,srm->r", there.decoders, there.decoders, dtype=np.float64)
         # Noise lengthens a decoder, and takes as much off the cosine.
-        own = np.where(strength > floor, strength / np.maximum(strength + floor, 1e-300), np.nan)
-        square = square * length * own
+        share = np.where(strength > floor, strength / np.maximum(strength + floor, 1e-300), np.nan)
+        square = square * length * share
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.clip(inner / np.sqrt(square), -1, 1)

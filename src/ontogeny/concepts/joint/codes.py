@@ -58,8 +58,8 @@ def crosscoder_codes(
     unit = Y.square().mean().sqrt()
     X = Y / torch.where(unit > 0, unit, 1.0)
     gate = gate_of("vanilla" if method == "l1" else method, min(k, r), ALPHA / len(widths))
-    chosen = torch.randperm(len(X), generator=generator)[torch.arange(r) % len(X)]
-    W = X[chosen].mT + 0.1 * torch.randn(X.shape[1], r, generator=generator)
+    rows = torch.randperm(len(X), generator=generator)[torch.arange(r) % len(X)]
+    W = X[rows].mT + 0.1 * torch.randn(X.shape[1], r, generator=generator)
     model = Crosscoder(W / torch.linalg.vector_norm(W, dim=0, keepdim=True), gate, widths)
     model.match_size(X[:BATCH])
     train(model, X, EPOCHS, BATCH, LEARNING_RATE, generator)
@@ -130,11 +130,11 @@ def fitted_codes(
             return Fits(codes[0], codes[1:], None, np.full(r, np.nan))
         parts = [of_half(Z, rows, r) for rows in (half, ~half)]
         parts = [np.hstack([part, -part]) for part in parts]  # sources have no sign
-        found = [found_again(sources[0], part) for part in parts]
-        own = [part[:, match] for part, (_, match) in zip(parts, found, strict=True)]
-        both = np.where(half[:, None], *own)
+        matches = [found_again(sources[0], part) for part in parts]
+        matched = [part[:, match] for part, (_, match) in zip(parts, matches, strict=True)]
+        both = np.where(half[:, None], *matched)
         *codes, halves = _all_refined([*sources, both], r, k, gathered)
-        correlation = np.min([c for c, _ in found], axis=0)
+        correlation = np.min([c for c, _ in matches], axis=0)
         padded = np.pad(correlation, (0, r - len(correlation)))
         return Fits(codes[0], codes[1:], halves, padded)
 
@@ -155,15 +155,15 @@ def _all_refined(
     """Return sparse codes (n, r) of sources (n, c), as dense per latent with c < r as with r."""
     if not sources[0].shape[1]:
         return [np.zeros((len(S), r), dtype=np.float32) for S in sources]
-    each = [k * S.shape[1] / r for S in sources]
+    widths = [k * S.shape[1] / r for S in sources]
     for _ in range(REFINED):
-        sources = refined(sources, each, gathered)
-    codes = [sparse(S, dense) for S, dense in zip(sources, each, strict=True)]
+        sources = refined(sources, widths, gathered)
+    codes = [sparse(S, dense) for S, dense in zip(sources, widths, strict=True)]
     return [np.pad(U, ((0, 0), (0, r - U.shape[1]))) for U in codes]
 
 
 def refined(
-    sources: Sequence[np.ndarray], each: Sequence[float], gathered: Gathered
+    sources: Sequence[np.ndarray], densities: Sequence[float], gathered: Gathered
 ) -> list[np.ndarray]:
     """Return the codes (n, r) of several fits, with what they leave of each token read anew.
 
@@ -173,7 +173,7 @@ def refined(
     token: tokens that write along a concept's decoder, but have no code of it, get one. Sources
     that are hardly skewed are no sparse codes, and stay as they are.
     """
-    codes = [sparse(S, k) for S, k in zip(sources, each, strict=True)]
+    codes = [sparse(S, k) for S, k in zip(sources, densities, strict=True)]
     centred = [U - U.mean(axis=0) for U in codes]
     grams = [(u.T @ u).astype(np.float64) for u in centred]
     solvers = [u @ inverse_of(G).astype(np.float32) for u, G in zip(centred, grams, strict=True)]
@@ -187,21 +187,21 @@ def refined(
             readings[i] += X @ readout.astype(np.float32)
             information[i] += D @ readout
     refit = []
-    for S, U, u, read, own in zip(sources, codes, centred, readings, information, strict=True):
+    for S, U, u, read, gram in zip(sources, codes, centred, readings, information, strict=True):
         # What all checkpoints read of the residual alone: with what the codes themselves write
         # taken off, a code only moves by what the sparse codes have lost.
-        full = U + _divided(read - u @ own.astype(np.float32), np.diag(own))
+        full = U + _divided(read - u @ gram.astype(np.float32), np.diag(gram))
         refit.append(np.where(skewness(full) > SKEWED, full, S))
     return refit
 
 
 def _readout(D: np.ndarray, gram: np.ndarray, moment: np.ndarray) -> np.ndarray:
     """Return ``N^-1 D^T`` (m, r) of decoders D, with N what least squares leave of `moment`."""
-    left = moment - D.T @ gram @ D
-    size = max(RIDGE * np.trace(left), ROUNDING * np.trace(moment), 1e-30) / len(left)
-    left.flat[:: len(left) + 1] += size
-    scale = float(np.trace(left)) / len(left)
-    return np.asarray(scipy.linalg.solve(left / scale, D.T, assume_a="pos")) / scale
+    residual = moment - D.T @ gram @ D
+    size = max(RIDGE * np.trace(residual), ROUNDING * np.trace(moment), 1e-30) / len(residual)
+    residual.flat[:: len(residual) + 1] += size
+    scale = float(np.trace(residual)) / len(residual)
+    return np.asarray(scipy.linalg.solve(residual / scale, D.T, assume_a="pos")) / scale
 
 
 def _divided(values: np.ndarray, by: np.ndarray) -> np.ndarray:
@@ -229,14 +229,14 @@ def sparse(codes: np.ndarray, k: float) -> np.ndarray:
     signs = np.where(skewness(codes) < 0, -1.0, 1.0)
     values = np.where(used, codes / np.where(used, spread, 1.0) * signs, 0.0).astype(np.float32)
     # One limit for the whole table, not one a token: a text full of concepts may have more than k.
-    kept = min(round(len(values) * k), values.size)
-    limit = max(float(np.partition(values, values.size - kept, axis=None)[-kept]), 0.0)
+    count = min(round(len(values) * k), values.size)
+    limit = max(float(np.partition(values, values.size - count, axis=None)[-count]), 0.0)
     return np.where((values >= limit) & (values > 0), values, np.float32(0.0))
 
 
 def skewness(codes: np.ndarray) -> np.ndarray:
     """Return the third standardised moment (r,) of columns of codes; 0 of constant ones."""
     used = codes.std(axis=0) > 1e-6 * max(float(np.abs(codes).max()), 1e-30)
-    found = np.zeros(codes.shape[1])
-    found[used] = scipy.stats.skew(codes[:, used], axis=0)
-    return found
+    skew = np.zeros(codes.shape[1])
+    skew[used] = scipy.stats.skew(codes[:, used], axis=0)
+    return skew

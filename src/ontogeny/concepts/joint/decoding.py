@@ -115,8 +115,8 @@ def decoded(
     for _, values in snapshots.read(range(snapshots.count())):
         X, scale = tokens.standardised(values)
         parts.append(CheckpointReadout(Moments(X, tokens.half), decoder).presence)
-        for other, kept in zip(others, strengths, strict=True):
-            kept.append(other.strength(X))
+        for other, strength in zip(others, strengths, strict=True):
+            strength.append(other.strength(X))
         component, offset = tokens.in_units(values, scale, parts[-1].decoders[0], decoder.codes)
         components.append(component)
         offsets.append(offset)
@@ -124,5 +124,5 @@ def decoded(
         Presence.joined(parts),
         np.stack(components),
         np.stack(offsets),
-        [np.stack(kept) for kept in strengths],
+        [np.stack(of_checkpoints) for of_checkpoints in strengths],
     )

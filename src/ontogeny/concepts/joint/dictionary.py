@@ -130,8 +130,8 @@ class JointDictionary(BaseEstimator):
     >>> there = np.ones((6, 4))
     >>> there[:3, 3] = 0  # the last one is born at index 3
     >>> X = [(U * s) @ rng.normal(size=(4, 16)) + 0.02 * rng.normal(size=(1500, 16)) for s in there]
-    >>> found = JointDictionary(n_concepts=4, n_active=1).fit(X, steps=[0, 10, 20, 40, 80, 160])
-    >>> sorted(found.lives_.kind.tolist()), found.born_steps().tolist()
+    >>> joint = JointDictionary(n_concepts=4, n_active=1).fit(X, steps=[0, 10, 20, 40, 80, 160])
+    >>> sorted(joint.lives_.kind.tolist()), joint.born_steps().tolist()
     (['born', 'from the start', 'from the start', 'from the start'], [40])
 
     Another run of another width, which never has the first concept:
@@ -186,15 +186,15 @@ class JointDictionary(BaseEstimator):
         """
         self._check()
         rng = np.random.default_rng(check_seed(self.random_state).randint(2**31 - 1))
-        given = by_name(X)
-        self._runs = self._opened(given, of_each("steps", steps, list(given)), groups, rng)
+        data = by_name(X)
+        self._runs = self._opened(data, of_each("steps", steps, list(data)), groups, rng)
         self._tokens = next(iter(self._runs.values())).tokens
         self.runs_, self.rows_ = tuple(self._runs), self._tokens.rows
         self.n_tokens_in_ = self._tokens.shape[0]
         self.n_features_in_ = self._by_run(lambda run: run.tokens.shape[1])
         seeds = rng.integers(2**31 - 1, size=1 + self.reseeds).tolist()
         fits = fitted_codes(
-            self._gathered(given),
+            self._gathered(data),
             self.n_concepts,
             self.method,
             self.n_active,
@@ -203,7 +203,7 @@ class JointDictionary(BaseEstimator):
         )
         self._draw_seed = int(rng.integers(2**31))
         with one_thread():
-            self._decode(fits, given)
+            self._decode(fits, data)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **options: Any) -> np.ndarray:
@@ -231,7 +231,7 @@ class JointDictionary(BaseEstimator):
         """
         check_is_fitted(self, "codes_")
         with one_thread():
-            there = {name: each.presence for name, each in self._later(X).items()}
+            there = {name: life.presence for name, life in self._later(X).items()}
         return there.get(ONLY, there)
 
     def extend(self, X: Any, steps: Any) -> Self:
@@ -316,7 +316,7 @@ class JointDictionary(BaseEstimator):
 
     def _opened(
         self,
-        given: Mapping[str, Snapshots],
+        data: Mapping[str, Snapshots],
         steps: Mapping[str, Any],
         groups: Any,
         rng: np.random.Generator,
@@ -330,46 +330,46 @@ class JointDictionary(BaseEstimator):
             name, other = next(iter(runs.items()))
             return other.tokens.of_run(first, name)
 
-        for name, snapshots in given.items():
+        for name, snapshots in data.items():
             runs[name] = FittedRun.opened(name, snapshots, steps[name], self.fit_steps, tokens)
         return runs
 
-    def _gathered(self, given: Mapping[str, Snapshots]) -> Gathered:
+    def _gathered(self, data: Mapping[str, Snapshots]) -> Gathered:
         """Read the checkpoints that codes are fitted on, one at a time."""
         width = sum(len(run.fitted) * run.tokens.shape[1] for run in self._runs.values())
         gathered = Gathered(len(self.rows_), width, 1, stacked=self.method in TRAINED)
         for name, run in self._runs.items():
-            for _, values in given[name].read(run.fitted.tolist()):
+            for _, values in data[name].read(run.fitted.tolist()):
                 gathered.add(run.tokens.standardised(values)[0])
         return gathered
 
-    def _decode(self, fits: Fits, given: Mapping[str, Snapshots]) -> None:
+    def _decode(self, fits: Fits, data: Mapping[str, Snapshots]) -> None:
         """Read all checkpoints once, with the codes and with those of other fits."""
         self.codes_, self.half_ = fits.codes, fits.half
         self._decoder = Decoder(self.codes_, self._tokens.block)
-        found = [found_again(self.codes_, each) for each in fits.others]
-        again = [correlation for correlation, _ in found]
+        matches = [found_again(self.codes_, fit) for fit in fits.others]
+        again = [correlation for correlation, _ in matches]
         self.found_again_ = np.min(again, axis=0) if again else np.full(self.n_concepts, np.nan)
         self.replicates_ = fits.replicates(self.found_again_)
-        matched = [codes[:, match] for codes, (_, match) in zip(fits.others, found, strict=True)]
+        matched = [codes[:, match] for codes, (_, match) in zip(fits.others, matches, strict=True)]
         everywhere = np.ones(len(self.codes_), dtype=bool)
         others = [PartialDecoder(codes, everywhere) for codes in matched]
         if fits.halves is not None:
             others += [PartialDecoder(fits.halves, rows) for rows in self._tokens.halves]
             again += [self.half_, self.half_]
         for name, run in self._runs.items():
-            run.read(given[name], self._decoder, others, again)
+            run.read(data[name], self._decoder, others, again)
         self._judge()
 
     def _later(self, X: Any) -> dict[str, Decoded]:
         """Read further checkpoints; warn where the codes say little of them."""
-        given = by_name(X)
-        if unknown := [name for name in given if name not in self._runs]:
+        data = by_name(X)
+        if unknown := [name for name in data if name not in self._runs]:
             raise ArgumentError(f"X must hold runs of the fit, {list(self.runs_)}; got {unknown}.")
-        found = {}
-        for name, snapshots in given.items():
-            found[name] = self._runs[name].later(snapshots, self._decoder)
-        return found
+        later = {}
+        for name, snapshots in data.items():
+            later[name] = self._runs[name].later(snapshots, self._decoder)
+        return later
 
     def _judge(self) -> None:
         """Keep what all checkpoints say, and the lives that follow."""
@@ -402,8 +402,8 @@ class JointDictionary(BaseEstimator):
                 reseeds=0, n_draws=0, random_state=int(rng.integers(2**31))
             )
             orders = {
-                name: Permuted(each.source, int(rng.integers(2**31)), together)
-                for name, each in by_name(X).items()
+                name: Permuted(source.source, int(rng.integers(2**31)), together)
+                for name, source in by_name(X).items()
             }
             yield refit.fit(orders.get(ONLY, orders), groups=groups)
 

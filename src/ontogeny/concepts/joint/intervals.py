@@ -33,7 +33,7 @@ class BirthIntervals:
 
 
 def birth_intervals(
-    presence: Presence, found: Lives, n_draws: int, rng: np.random.Generator
+    presence: Presence, life: Lives, n_draws: int, rng: np.random.Generator
 ) -> BirthIntervals:
     """Return intervals that hold the birth in 95 % of the resamples of texts.
 
@@ -48,16 +48,16 @@ def birth_intervals(
         times = rng.multinomial(blocks, np.full(blocks, 1 / blocks)) - 1.0
         moved = np.einsum("b,sbr->sr", times.astype(np.float32), presence.influence)
         noise = presence.spread * rng.standard_normal(squared.shape)
-        curve = np.sqrt(np.maximum(squared + moved + noise, 0)) * found.own
+        curve = np.sqrt(np.maximum(squared + moved + noise, 0)) * life.own
         start = first_half(curve)
         starts[k] = np.where(was_low(curve, start), start, -1)
     seen = starts >= 0
-    born = found.born >= 0
+    born = life.born >= 0
     low = _quantile(starts, seen, LEVEL / 2, np.floor)
     high = _quantile(starts, seen, 1 - LEVEL / 2, np.ceil)
     return BirthIntervals(
-        after=np.where(born, np.minimum(low, found.start) - 1, -1),
-        before=np.where(born, np.maximum(high, found.start), -1),
+        after=np.where(born, np.minimum(low, life.start) - 1, -1),
+        before=np.where(born, np.maximum(high, life.start), -1),
         agreement=seen.mean(axis=0) if n_draws else np.full(squared.shape[1], np.nan),
     )
 
@@ -82,7 +82,7 @@ def found_again(codes: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def widened(
-    found: BirthIntervals, born: np.ndarray, strength: np.ndarray, again: np.ndarray
+    births: BirthIntervals, born: np.ndarray, strength: np.ndarray, again: np.ndarray
 ) -> BirthIntervals:
     """Return the intervals widened to the births that another fit gives.
 
@@ -98,7 +98,7 @@ def widened(
     start = first_half(strength)
     other = (born >= 0) & (again >= FOUND_AGAIN) & was_low(strength, start)
     return BirthIntervals(
-        after=np.where(other, np.minimum(found.after, start - 1), found.after),
-        before=np.where(other, np.maximum(found.before, start), found.before),
-        agreement=found.agreement,
+        after=np.where(other, np.minimum(births.after, start - 1), births.after),
+        before=np.where(other, np.maximum(births.before, start), births.before),
+        agreement=births.agreement,
     )

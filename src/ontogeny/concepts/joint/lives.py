@@ -95,25 +95,25 @@ def lives(
     cosine = _cosines(whitened)
     start = first_half(strength)
     alive = strength >= HALF * strength.max(axis=0)
-    known = readable.max(axis=0) >= threshold - SECOND
+    is_readable = readable.max(axis=0) >= threshold - SECOND
     born = was_low(strength, start)
-    own, inside = np.ones((S, r)), np.full(r, -1)
+    share, inside = np.ones((S, r)), np.full(r, -1)
     for j in np.flatnonzero(concept & ~born).tolist():
-        older = np.flatnonzero(known & (cosine[0, j] > INSIDE))
+        older = np.flatnonzero(is_readable & (cosine[0, j] > INSIDE))
         for i in older[older != j].tolist():
             part = _own_part(j, i, strength, cosine, whitened, alive)
             if part is not None:
-                own[:, j], inside[j] = part, i
+                share[:, j], inside[j] = part, i
                 start[j], born[j] = first_half(strength[:, [j]] * part[:, None])[0], True
     grown = np.full(r, -1)
     for j in np.flatnonzero(concept & born & (inside < 0)).tolist():
-        grown[j] = _grown_out_of(j, start, known, alive, cosine)
+        grown[j] = _grown_out_of(j, start, is_readable, alive, cosine)
     kind = np.select(
         [~concept, grown >= 0, born, start == 0],
         ["no concept", "fires on more tokens", "born", "from the start"],
         "grows",
     )
-    effective = strength * own
+    effective = strength * share
     gone = _gone(effective)
     return Lives(
         kind=kind,
@@ -124,7 +124,7 @@ def lives(
         confirmed=confirmed(readable >= threshold - SECOND, start),
         grown_out_of=grown,
         inside=inside,
-        own=own,
+        own=share,
     )
 
 
@@ -175,37 +175,37 @@ def _own_part(
     # As long as j is nothing but i, j writes this multiple of what i writes; j's own part at any
     # checkpoint is the length of what its decoder has beyond that.
     factor = gram[:until, j, i].sum() / gram[:until, i, i].sum()
-    left = gram[:, j, j] - 2 * factor * gram[:, j, i] + factor**2 * gram[:, i, i]
-    part = np.sqrt(np.clip(left / np.maximum(gram[:, j, j], 1e-30), 0, 1))
+    residual = gram[:, j, j] - 2 * factor * gram[:, j, i] + factor**2 * gram[:, i, i]
+    part = np.sqrt(np.clip(residual / np.maximum(gram[:, j, j], 1e-30), 0, 1))
     curve = (strength[:, j] * part)[:, None]
     return part if was_low(curve, first_half(curve))[0] else None
 
 
 def _grown_out_of(
-    j: int, start: np.ndarray, known: np.ndarray, alive: np.ndarray, cosine: np.ndarray
+    j: int, start: np.ndarray, candidates: np.ndarray, alive: np.ndarray, cosine: np.ndarray
 ) -> int:
     """Return the older latent whose decoders j shares, -1 for none.
 
     The older one may fade as the younger one takes over its tokens: a concept that comes to fire on
     more tokens is the same where the younger one is there.
     """
-    older = np.flatnonzero(known & (start < start[j]))
+    older = np.flatnonzero(candidates & (start < start[j]))
     mean = cosine[alive[:, j]][:, j, older].mean(axis=0)
     return int(older[mean.argmax()]) if len(older) and mean.max() > SAME else -1
 
 
 def confirmed(readable: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Return (r,) whether latents stay readable (S, r) after their start."""
-    S, each = len(readable), np.arange(len(start))
+    S, rows = len(readable), np.arange(len(start))
     row = np.zeros((S + 2, len(start)), dtype=int)  # how often in a row, from each checkpoint on
     for t in reversed(range(S)):
         row[t] = np.where(readable[t], row[t + 1] + 1, 0)
-    found = np.zeros(len(start), dtype=bool)
+    is_confirmed = np.zeros(len(start), dtype=bool)
     # At its very start a latent is still weak, so the row of readable checkpoints may begin one
     # later. The zero rows at the end let `start + 1` point beyond the last checkpoint.
     for first in (start, start + 1):
-        found |= row[first, each] >= np.clip(S - first, 2, STAYS)
-    return found
+        is_confirmed |= row[first, rows] >= np.clip(S - first, 2, STAYS)
+    return is_confirmed
 
 
 def _gone(strength: np.ndarray) -> np.ndarray:

@@ -91,10 +91,10 @@ class Decoder:
             return np.zeros(len(D)), np.zeros(len(D)), 1.0
         length = np.einsum("rm,rm->r", D, D, dtype=np.float64)
         fitted = float((self.centred @ D * X).sum(dtype=np.float64)) / n
-        left = max(1 - fitted / total, 0.0) * n / free
+        share = max(1 - fitted / total, 0.0) * n / free
         # The squared strength that a decoder fitted to noise alone has on average; it is taken off.
-        floor = np.maximum(left * self.variance * self.error, 0)  # a pseudoinverse may round below
-        return np.sqrt(np.maximum(length * self.variance / total - floor, 0)), np.sqrt(floor), left
+        floor = np.maximum(share * self.variance * self.error, 0)  # a pseudoinverse may round below
+        return np.sqrt(np.maximum(length * self.variance / total - floor, 0)), np.sqrt(floor), share
 
     def influence(self, X: np.ndarray, D: np.ndarray, size: float) -> np.ndarray:
         """Return by how much every block of texts moves the squared strength, (blocks, r).
@@ -127,8 +127,8 @@ class PartialDecoder:
     """
 
     def __init__(self, codes: np.ndarray, rows: np.ndarray) -> None:
-        self._rows, own = rows, codes[rows]
-        self._decoder = Decoder(own, np.zeros(len(own)))
+        self._rows, sample = rows, codes[rows]
+        self._decoder = Decoder(sample, np.zeros(len(sample)))
 
     def strength(self, X: np.ndarray) -> np.ndarray:
         """Return the strengths (r,) at a standardised checkpoint `X` (n, m)."""
@@ -141,6 +141,6 @@ def inverse_of(gram: np.ndarray) -> np.ndarray:
     """Return the pseudoinverse (r, r) of the inner products of codes, 0 for codes that are 0."""
     inverse = np.zeros_like(gram)
     used = np.diag(gram) > 0
-    chosen = np.ix_(used, used)
-    inverse[chosen] = np.linalg.pinv(gram[chosen], rcond=1e-8, hermitian=True)
+    block = np.ix_(used, used)
+    inverse[block] = np.linalg.pinv(gram[block], rcond=1e-8, hermitian=True)
     return inverse

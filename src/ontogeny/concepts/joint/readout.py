@@ -43,11 +43,11 @@ class Moments:
 
         That of either half of the texts is fitted on the other half.
         """
-        found = np.empty_like(codes)
+        predicted = np.empty_like(codes)
         for half, (weights, share) in zip(self.halves, self._readouts(codes), strict=True):
             values = self.X[~half] @ weights
-            found[~half] = _above(values, _limits(values, share))
-        return found
+            predicted[~half] = _above(values, _limits(values, share))
+        return predicted
 
     def predicted_of(self, others: np.ndarray, first: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return what the same readouts say of other tokens of the checkpoint, (e, r).
@@ -61,14 +61,14 @@ class Moments:
         codes
             (n, r) codes that the readouts are fitted to.
         """
-        found = np.empty((len(others), codes.shape[1]), dtype=codes.dtype)
+        predicted = np.empty((len(others), codes.shape[1]), dtype=codes.dtype)
         # Readouts fitted on the first half serve tokens of the second, and the other way round.
         for half, rows, (weights, share) in zip(
             self.halves, (~first, first), self._readouts(codes), strict=True
         ):
             limit = _limits(self.X[~half] @ weights, share)
-            found[rows] = _above(others[rows] @ weights, limit)
-        return found
+            predicted[rows] = _above(others[rows] @ weights, limit)
+        return predicted
 
     def _readouts(self, codes: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Give weights (m, r) fitted on either half, and on which share (r,) of it codes fire."""
@@ -82,8 +82,8 @@ class Moments:
 
         The readout is fitted on the other half; `predicted` is what it says, if that is known.
         """
-        found = self.predicted(codes) if predicted is None else predicted
-        return np.stack([_correlation(found[i], codes[i]) for i in reversed(self.halves)])
+        values = self.predicted(codes) if predicted is None else predicted
+        return np.stack([_correlation(values[i], codes[i]) for i in reversed(self.halves)])
 
 
 class CheckpointReadout:
@@ -119,7 +119,7 @@ class CheckpointReadout:
     def presence(self) -> Presence:
         """All that is said of the checkpoint."""
         X, D, covariance = self.moments.X, self.decoders, self.moments.covariance
-        strength, floor, left = self.decoder.strength(X, D)
+        strength, floor, share = self.decoder.strength(X, D)
         size = float(np.trace(covariance))
         # How many features vary independently: noise of a squared length averages over so many.
         effective = size**2 / max(float((covariance**2).sum()), 1e-300)
@@ -128,7 +128,7 @@ class CheckpointReadout:
             strength[None],
             floor[None],
             self.readable.mean(axis=0)[None],
-            np.array([min(1 - left, 1.0)]),
+            np.array([min(1 - share, 1.0)]),
             _whitened(D, covariance)[None],
             self.decoder.influence(X, D, size)[None],
             (floor**2 * np.sqrt(2 / max(effective, 1.0)))[None],
@@ -146,9 +146,9 @@ def _factor(moment: np.ndarray, X: np.ndarray) -> tuple[np.ndarray, bool]:
 def _limits(predicted: np.ndarray, share: np.ndarray) -> np.ndarray:
     """Return above which number (r,) a `share` (r,) of each column of `predicted` (n, r) lies."""
     n, r = predicted.shape
-    kept = np.clip(np.ceil(share * n).astype(int), 1, n - 1)
+    count = np.clip(np.ceil(share * n).astype(int), 1, n - 1)
     # The largest value that is not kept, as `_above` compares by ">": ties fall below.
-    return np.asarray(np.sort(predicted, axis=0)[n - 1 - kept, np.arange(r)])
+    return np.asarray(np.sort(predicted, axis=0)[n - 1 - count, np.arange(r)])
 
 
 def _above(predicted: np.ndarray, limit: np.ndarray) -> np.ndarray:

@@ -37,16 +37,16 @@ def by_name(X: Any) -> dict[str, Snapshots]:
     return {name: Snapshots(source, f"X[{name!r}]") for name, source in X.items()}
 
 
-def of_each(name: str, given: Any, runs: Sequence[str]) -> dict[str, Any]:
+def of_each(name: str, value: Any, runs: Sequence[str]) -> dict[str, Any]:
     """Return an argument for each run: by name, or None for all."""
     if list(runs) == [ONLY]:
-        return {ONLY: given}
-    if given is None:
+        return {ONLY: value}
+    if value is None:
         return dict.fromkeys(runs)
-    if not isinstance(given, Mapping) or set(given) != set(runs):
-        got = sorted(given) if isinstance(given, Mapping) else type(given).__name__
+    if not isinstance(value, Mapping) or set(value) != set(runs):
+        got = sorted(value) if isinstance(value, Mapping) else type(value).__name__
         raise ArgumentError(f"{name} must hold one value for each run, {list(runs)}; got {got}.")
-    return {run: given[run] for run in runs}
+    return {run: value[run] for run in runs}
 
 
 @dataclass(eq=False)
@@ -78,10 +78,10 @@ class FittedRun:
     ) -> FittedRun:
         """Return a run before the fit; `tokens` are made of its first checkpoint that is fitted."""
         count = snapshots.count()
-        known = training_steps(steps, count, f"steps[{name!r}]" if name else "steps")
+        step_numbers = training_steps(steps, count, f"steps[{name!r}]" if name else "steps")
         fitted = fitted_steps(fit_steps, count)
         _, first = next(snapshots.read(fitted[:1].tolist()))
-        return cls(known, fitted, tokens(first))
+        return cls(step_numbers, fitted, tokens(first))
 
     def read(
         self,

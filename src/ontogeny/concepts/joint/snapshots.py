@@ -30,17 +30,17 @@ class Snapshots:
     name: str = "X"
 
     def __post_init__(self) -> None:
-        given = self.source
-        if is_array(given) and given.ndim != 3:
+        source = self.source
+        if is_array(source) and source.ndim != 3:
             raise ArgumentError(
                 f"{self.name} must be an array (checkpoint, token, feature); its shape is "
-                f"{given.shape}."
+                f"{source.shape}."
             )
-        if not callable(given) and not (hasattr(given, "__len__") and len(given)):
+        if not callable(source) and not (hasattr(source, "__len__") and len(source)):
             raise ArgumentError(
                 f"{self.name} must be an array (S, n, m), a sequence of S matrices (n, m), or a "
                 "function that returns a fresh iterator over them, since they are read more than "
-                f"once; got {type(given).__name__}."
+                f"once; got {type(source).__name__}."
             )
 
     def count(self) -> int:
@@ -54,33 +54,33 @@ class Snapshots:
 
     def read(self, chosen: Sequence[int]) -> Iterator[tuple[int, np.ndarray]]:
         """Give index and matrix (n, m) of the chosen checkpoints, in order; all must agree."""
-        wanted = sorted(chosen)
+        indices = sorted(chosen)
         shape: tuple[int, ...] | None = None
-        for index, given in _each(self.source, wanted, self.name):
-            values = to_numpy(matrix(f"{self.name}[{index}]", given))
+        for index, snapshot in _matrices(self.source, indices, self.name):
+            values = to_numpy(matrix(f"{self.name}[{index}]", snapshot))
             if shape is None:
                 shape = values.shape
             if values.shape != shape:
                 raise ArgumentError(
                     "every checkpoint must have the same tokens and features; "
-                    f"{self.name}[{wanted[0]}] has shape {shape}, {self.name}[{index}] has "
+                    f"{self.name}[{indices[0]}] has shape {shape}, {self.name}[{index}] has "
                     f"{values.shape}."
                 )
             yield index, values
 
 
-def _each(source: Any, wanted: Sequence[int], name: str) -> Iterator[tuple[int, Any]]:
+def _matrices(source: Any, indices: Sequence[int], name: str) -> Iterator[tuple[int, Any]]:
     if not callable(source):
-        yield from ((index, source[index]) for index in wanted)
+        yield from ((index, source[index]) for index in indices)
         return
-    left = set(wanted)
+    rest = set(indices)
     for index, values in enumerate(source()):
-        if index in left:
-            left.remove(index)
+        if index in rest:
+            rest.remove(index)
             yield index, values
-    if left:
+    if rest:
         raise ArgumentError(
-            f"{name} must give the same number of checkpoints each time; {min(left)} was missing."
+            f"{name} must give the same number of checkpoints each time; {min(rest)} was missing."
         )
 
 
@@ -115,8 +115,8 @@ def standardised(
 
     That is `common`, or else their own standard deviation; 1 of rows that do not vary.
     """
-    X, own = _centred(values, rows)
-    by = own if common is None else common
+    X, scale = _centred(values, rows)
+    by = scale if common is None else common
     by = by if by > 0 else 1.0
     return (X / by).astype(np.float32), by
 
@@ -149,14 +149,14 @@ def fitted_steps(fit_steps: int | Sequence[int] | None, count: int) -> np.ndarra
     if fit_steps is None:
         return np.arange(count)
     if isinstance(fit_steps, Sequence | np.ndarray):
-        found = sorted({check_whole("fit_steps", i, 0) for i in fit_steps})
-        if not found or found[-1] >= count:
+        positions = sorted({check_whole("fit_steps", i, 0) for i in fit_steps})
+        if not positions or positions[-1] >= count:
             raise ArgumentError(
                 f"fit_steps must hold indexes from 0 to {count - 1}; got {list(fit_steps)}."
             )
-        return np.array(found)
-    wanted = min(check_whole("fit_steps", fit_steps, 1), count)
-    return np.unique(np.linspace(0, count - 1, wanted).round().astype(int))
+        return np.array(positions)
+    n_steps = min(check_whole("fit_steps", fit_steps, 1), count)
+    return np.unique(np.linspace(0, count - 1, n_steps).round().astype(int))
 
 
 def text_folds(groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -193,14 +193,14 @@ def training_steps(steps: Any, count: int | None, name: str = "steps") -> np.nda
     """Return increasing training steps, indexes by default."""
     if steps is None:
         return np.arange(count or 0)
-    found = np.asarray(steps)
-    right = found.ndim == 1 and len(found) and found.dtype.kind in "iuf"
+    numbers = np.asarray(steps)
+    right = numbers.ndim == 1 and len(numbers) and numbers.dtype.kind in "iuf"
     if (
         not right
-        or not (np.diff(found) > 0).all()
-        or not np.isfinite(found).all()
-        or (count is not None and len(found) != count)
+        or not (np.diff(numbers) > 0).all()
+        or not np.isfinite(numbers).all()
+        or (count is not None and len(numbers) != count)
     ):
-        wanted = "" if count is None else f" {count}"
-        raise ArgumentError(f"{name} must be{wanted} increasing numbers; got {steps!r}.")
-    return found
+        length = "" if count is None else f" {count}"
+        raise ArgumentError(f"{name} must be{length} increasing numbers; got {steps!r}.")
+    return numbers

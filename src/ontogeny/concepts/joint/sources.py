@@ -52,20 +52,20 @@ def unmixing(Z: np.ndarray, r: int, seed: int | None = None) -> np.ndarray:
     the best of 20 starts (of 4, where the matrix is large).
     """
     n, k = Z.shape
-    found, rest = np.zeros((0, k), dtype=Z.dtype), np.eye(k, dtype=Z.dtype)
+    rows, rest = np.zeros((0, k), dtype=Z.dtype), np.eye(k, dtype=Z.dtype)
     limit = max(SKEWED, _of_noise(n, k))  # where all is noise; once a source is there, less does
-    while len(found) < r and rest.shape[1]:
-        left = Z @ rest
-        ends = _climbed(left, left[_starts(left, seed)])
-        skewness = _skewness(left @ ends.T)
+    while len(rows) < r and rest.shape[1]:
+        residual = Z @ rest
+        ends = _climbed(residual, residual[_starts(residual, seed)])
+        skewness = _skewness(residual @ ends.T)
         if skewness.max() < limit:
             break
-        kept = _distinct(ends, skewness)
-        kept = kept[skewness[kept] >= SKEWED]
-        limit, found = SKEWED, np.concatenate([found, (ends[kept] @ rest.T)[: r - len(found)]])
-        _, values, axes = np.linalg.svd(found.astype(np.float64))
+        picks = _distinct(ends, skewness)
+        picks = picks[skewness[picks] >= SKEWED]
+        limit, rows = SKEWED, np.concatenate([rows, (ends[picks] @ rest.T)[: r - len(rows)]])
+        _, values, axes = np.linalg.svd(rows.astype(np.float64))
         rest = np.ascontiguousarray(axes[int((values > 1e-3 * values[0]).sum()) :].T, Z.dtype)
-    return found if len(found) else _symmetric(Z, seed)
+    return rows if len(rows) else _symmetric(Z, seed)
 
 
 def _of_noise(n: int, k: int) -> float:
@@ -96,25 +96,25 @@ def _climbed(Z: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 def _distinct(B: np.ndarray, score: np.ndarray) -> np.ndarray:
     """Return which rows of B stand for all others: of rows that are near, that of highest score."""
-    near, left, kept = np.abs(B @ B.T) >= SAME, np.ones(len(B), dtype=bool), []
+    near, is_candidate, members = np.abs(B @ B.T) >= SAME, np.ones(len(B), dtype=bool), []
     for i in np.argsort(-score, kind="stable"):
-        if left[i]:
-            kept.append(i)
-            left &= ~near[i]
-    return np.array(kept, dtype=int)
+        if is_candidate[i]:
+            members.append(i)
+            is_candidate &= ~near[i]
+    return np.array(members, dtype=int)
 
 
 def _symmetric(Z: np.ndarray, seed: int | None) -> np.ndarray:
     """Return the rotation (k, k) whose sources are least Gaussian, of several starts."""
-    given, best, most = torch.from_numpy(np.ascontiguousarray(Z)), None, -np.inf
+    whitened, best, most = torch.from_numpy(np.ascontiguousarray(Z)), None, -np.inf
     normal = np.log(np.cosh(scipy.stats.norm.ppf((np.arange(4000) + 0.5) / 4000))).mean()
     generator = torch.Generator().manual_seed(0 if seed is None else seed)
     for _ in range(DRAWS if Z.size <= SMALL else FEW):
         # Drawn over tokens: the start depends on the space that the columns span, and not on the
         # basis of any checkpoint.
-        first = decorrelate(torch.randn(Z.shape, generator=generator).to(given).mT @ given)
-        near, _, _ = rotate(given, first, _skewed, ITERATIONS, TOLERANCE)
-        Q, _, _ = rotate(given, near, "logcosh", ITERATIONS, TOLERANCE)
+        first = decorrelate(torch.randn(Z.shape, generator=generator).to(whitened).mT @ whitened)
+        near, _, _ = rotate(whitened, first, _skewed, ITERATIONS, TOLERANCE)
+        Q, _, _ = rotate(whitened, near, "logcosh", ITERATIONS, TOLERANCE)
         Y = Z @ Q.numpy().T
         negentropy = ((np.logaddexp(Y, -Y) - np.log(2)).mean(axis=0) - normal) ** 2
         if negentropy.sum() > most:

@@ -37,7 +37,7 @@ class Gathered:
 
     def __init__(self, n: int, m: int, count: int, *, stacked: bool = False) -> None:
         self.n = n
-        self._kept: list[np.ndarray] = []
+        self._parts: list[np.ndarray] = []
         self._kernel: np.ndarray | None = None
         if self._takes_kernel(n, m, count, stacked):
             self._kernel = np.zeros((n, n), dtype=np.float32, order="F")
@@ -62,14 +62,14 @@ class Gathered:
     @property
     def widths(self) -> list[int]:
         """The features of each checkpoint that was added."""
-        return [X.shape[1] for X in self._kept]
+        return [X.shape[1] for X in self._parts]
 
     def add(self, X: np.ndarray) -> None:
         """Add a centred checkpoint (n, m) in float32."""
         if self._kernel is None:
-            self._kept.append(X)
+            self._parts.append(X)
         else:
-            self._kept.append((X * _unit(X)).astype(np.float16))
+            self._parts.append((X * _unit(X)).astype(np.float16))
             # Only the upper triangle is filled; no second (n, n) matrix is made.
             self._kernel = scipy.linalg.blas.ssyrk(
                 1.0, X, beta=1.0, c=self._kernel, overwrite_c=True
@@ -77,7 +77,7 @@ class Gathered:
 
     def steps(self) -> Iterator[np.ndarray]:
         """Give the checkpoints (n, m) that were added, in float32."""
-        for X in self._kept:
+        for X in self._parts:
             yield X if X.dtype == np.float32 else X.astype(np.float32) / _unit(X)
 
     def stack(self) -> np.ndarray:
@@ -134,5 +134,5 @@ def _leading(C: np.ndarray, r: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
             random_state=seed,
             flip_sign=False,
         )
-    kept = values > VANISHING * values[0]
-    return values[kept], vectors[:, kept]
+    is_large = values > VANISHING * values[0]
+    return values[is_large], vectors[:, is_large]

@@ -104,10 +104,10 @@ class Answers(OfExamples):
         self, examples: Sequence[Example], tokens: TokenTexts, counted: tuple[Any, int]
     ) -> dict[str, Any]:
         """Return the texts, and how common the commonest answer of each group is."""
-        answers = [each.texts[0].strip() for each in examples]
-        share = commonest([each.group for each in examples], answers)
+        answers = [example.texts[0].strip() for example in examples]
+        share = commonest([example.group for example in examples], answers)
         return {
-            "prompt": ("example", texts_of([each.before[0] for each in examples])),
+            "prompt": ("example", texts_of([example.before[0] for example in examples])),
             "answer_text": ("example", texts_of(answers)),
             "commonest": ("example", share),
         }
@@ -117,8 +117,8 @@ class Answers(OfExamples):
         assert state is not None
         scores, ranks = TokenTexts.of_state(state).scores_and_ranks(reading[self.needs()[0]])
         groups, share, _ = by_group(state, "example", ranks == 1)
-        found = {"score": ("example", scores), "rank": ("example", ranks)}
-        return xr.Dataset({**found, "accuracy": ("group", share)}, coords={"group": groups})
+        variables = {"score": ("example", scores), "rank": ("example", ranks)}
+        return xr.Dataset({**variables, "accuracy": ("group", share)}, coords={"group": groups})
 
     def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
         """Return which answers are right, and how often the commonest one is."""

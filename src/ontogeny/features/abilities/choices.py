@@ -117,13 +117,13 @@ class Choices(OfExamples):
         """Return the score of each answer, and the accuracy of each group."""
         assert state is not None
         scores = TokenTexts.of_state(state).scores(reading[self.needs()[0]])
-        found: dict[str, Any] = {"score": ("answer", scores)}
-        for name, each in _both(scores, state).items():
-            groups, share, size = by_group(state, "question", each)
-            found[name] = ("group", share)
+        data: dict[str, Any] = {"score": ("answer", scores)}
+        for name, values in _both(scores, state).items():
+            groups, share, size = by_group(state, "question", values)
+            data[name] = ("group", share)
         middle = (share * size + 2) / (size + 4)  # two more of each: all right is not without noise
-        found["accuracy_normalised_stderr"] = ("group", np.sqrt(middle * (1 - middle) / (size + 4)))
-        return xr.Dataset(found, coords={"group": groups})
+        data["accuracy_normalised_stderr"] = ("group", np.sqrt(middle * (1 - middle) / (size + 4)))
+        return xr.Dataset(data, coords={"group": groups})
 
     def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
         """Return which questions are right, and that one over their answers is by chance."""
@@ -152,5 +152,5 @@ def _right(scores: np.ndarray, of_answer: np.ndarray, right: np.ndarray) -> np.n
     best = np.maximum.reduceat(scores, first, axis=-1)[..., of_answer]
     likeliest = (scores >= best).astype(float)
     ties = np.add.reduceat(likeliest, first, axis=-1)
-    found = likeliest[..., right] / np.maximum(ties, 1)
-    return np.where(np.isfinite(best[..., right]), found, np.nan)
+    chance = likeliest[..., right] / np.maximum(ties, 1)
+    return np.where(np.isfinite(best[..., right]), chance, np.nan)

@@ -61,7 +61,7 @@ class OfGroups(OfPredictions):
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return which groups left chance, and what was left out."""
-        left_out = [str(each) for each in data.left_out.values] if "left_out" in data else []
+        left_out = [str(name) for name in data.left_out.values] if "left_out" in data else []
         return [*group_words(data, self.one), *filter(None, [said_of(left_out)])]
 
 
@@ -124,7 +124,7 @@ class OfExamples(OfGroups):
         examples = examples[:TRIED] if run.is_trial else examples
         examples, tokens, problems = _as_tokens(examples, run.tokenizer(), predictor)
         counted = (inputs, predictor.vocabulary(inputs))
-        groups = (self.one, texts_of([each.group for each in examples]))
+        groups = (self.one, texts_of([example.group for example in examples]))
         before = {f"group_of_{self.one}": groups, **self.before_asking(examples, tokens, counted)}
         state = xr.Dataset({**tokens.variables(), **before})
         left_out = left_out + problems
@@ -161,9 +161,9 @@ def names_of(one: str) -> Names:
 
 def by_group(state: xr.Dataset, one: str, right: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return the groups in the order of the files, the share that is right in each, its size."""
-    of_example = [str(each) for each in state[f"group_of_{one}"].values]
+    of_example = [str(label) for label in state[f"group_of_{one}"].values]
     places = {name: place for place, name in enumerate(dict.fromkeys(of_example))}
-    place = np.array([places[each] for each in of_example])
+    place = np.array([places[label] for label in of_example])
     size = np.bincount(place)
     return texts_of(list(places)), np.bincount(place, right) / size, size
 

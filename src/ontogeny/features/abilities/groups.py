@@ -64,8 +64,8 @@ def with_courses(
     dim
         Dimension of the examples.
     """
-    steps, names = data.step.values, [str(each) for each in data.group.values]
-    of_example = np.array([str(each) for each in group.values], dtype=object)
+    steps, names = data.step.values, [str(label) for label in data.group.values]
+    of_example = np.array([str(label) for label in group.values], dtype=object)
     contrast = data.contrast.values if "contrast" in data else np.arange(right.shape[1])
     courses, numbers = [], []
     for name in names:
@@ -77,12 +77,12 @@ def with_courses(
             likes = liking(contrast[members], data.turned_contrast.values[members])
         level = math.nan if ngrams is None else float(ngrams.values[members].mean())
         numbers.append((len(members), likes, level, float(chance[members].mean())))
-    found = _variables(courses, np.array(numbers, dtype=float), steps)
+    variables = _variables(courses, np.array(numbers, dtype=float), steps)
     ends = _ends(data.accuracy.transpose("step", "group").values, courses)
     leads = np.where(np.isfinite(right), right == 1.0, np.nan)
     begin = leads_from(steps, leads)[0]
     data = data.assign(
-        {**found, **ends, "right": (("step", dim), right), "right_from": (dim, begin)}
+        {**variables, **ends, "right": (("step", dim), right), "right_from": (dim, begin)}
     )
     data = data.assign(_changes(data, right))
     after = np.where(data.above_chance.values, data.above_from.values, np.inf)
@@ -101,8 +101,8 @@ def _variables(
         name: np.array([getattr(c, name) for c in courses])
         for name in ("above_from", "above_from_low")
     }
-    shown = above & np.isfinite(at["above_from"])
-    found: dict[str, Any] = {
+    is_learned = above & np.isfinite(at["above_from"])
+    variables: dict[str, Any] = {
         "accuracy_low": (over, np.stack([c.low for c in courses], axis=1)),
         "accuracy_high": (over, np.stack([c.high for c in courses], axis=1)),
         "accuracy_floor": (over, np.stack([c.floor for c in courses], axis=1)),
@@ -110,19 +110,19 @@ def _variables(
         "examples": ("group", count.astype(np.int64)),
         "p_chance": ("group", p_values),
         "above_chance": ("group", above),
-        **{name: ("group", np.where(shown, values, np.nan)) for name, values in at.items()},
+        **{name: ("group", np.where(is_learned, values, np.nan)) for name, values in at.items()},
     }
     if np.isfinite(level).all():
-        found["accuracy_ngrams"] = ("group", level)
+        variables["accuracy_ngrams"] = ("group", level)
     if np.isfinite(likes).any():
-        found["liking"] = ("group", likes)
-    return found
+        variables["liking"] = ("group", likes)
+    return variables
 
 
 def _ends(accuracy: np.ndarray, courses: Sequence[GroupCourse]) -> dict[str, Any]:
     """Return the accuracy at the first and the last step that was measured."""
-    known = np.flatnonzero(np.isfinite(accuracy).all(axis=1))
-    first, last = (known[0], known[-1]) if len(known) else (0, -1)
+    complete = np.flatnonzero(np.isfinite(accuracy).all(axis=1))
+    first, last = (complete[0], complete[-1]) if len(complete) else (0, -1)
     return {
         "accuracy_first": ("group", accuracy[first]),
         "accuracy_last": ("group", accuracy[last]),

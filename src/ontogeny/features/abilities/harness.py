@@ -118,12 +118,12 @@ class Harness(OfGroups):
         manager = _manager(self.folders)
         if unknown := [task for task in self.tasks if not manager.match_tasks([task])]:
             raise ArgumentError(f"tasks must be tasks of the harness; got {unknown[0]!r}.")
-        found = library.simple_evaluate(
+        results = library.simple_evaluate(
             model, tasks=[*self.tasks], limit=self.limit, bootstrap_iters=0, task_manager=manager
         )
         samples = [
             {**sample, "group": task, "right": self._right(sample)}
-            for task, of_task in found["samples"].items()
+            for task, of_task in results["samples"].items()
             for sample in sorted(of_task, key=lambda each: each["doc_id"])
             if sample["filter"] == of_task[0]["filter"]
         ]
@@ -155,7 +155,7 @@ class Harness(OfGroups):
             "answer_text": ("example", texts_of(targets)),
             "chance": ("example", chance),
         }
-        good = np.array([not each for each in why])
+        good = np.array([not reason for reason in why])
         data = xr.Dataset(state).isel(example=good)
         if left_out := [f"{g}: {w}" for g, w in zip(groups, why, strict=True) if w]:
             data["left_out"] = ("left_out", texts_of(left_out))
@@ -168,8 +168,8 @@ class Harness(OfGroups):
         samples, _ = self.samples([*zip(scores.tolist(), (ranks == 1).tolist(), strict=True)])
         right = np.array([sample["right"] for sample in samples])[state.good.values.astype(bool)]
         groups, share, _ = by_group(state, "example", right)
-        found = {"right": ("example", right), "accuracy": ("group", share)}
-        return xr.Dataset(found, coords={"group": groups})
+        variables = {"right": ("example", right), "accuracy": ("group", share)}
+        return xr.Dataset(variables, coords={"group": groups})
 
     def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
         """Return which examples are right, and how probable that is by chance."""

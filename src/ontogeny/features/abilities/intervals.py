@@ -64,20 +64,20 @@ def course_of(
     Examples
     --------
     >>> right = np.array([[0, 1] * 20, [1] * 40])
-    >>> found = course_of(np.array([0, 9]), right, np.arange(40), np.full(40, 0.5))
-    >>> found.low.round(2), found.high.round(2), found.above_from
+    >>> course = course_of(np.array([0, 9]), right, np.arange(40), np.full(40, 0.5))
+    >>> course.low.round(2), course.high.round(2), course.above_from
     (array([0.35, 0.91]), array([0.65, 1.  ]), 9.0)
     """
     mean, count = right.mean(axis=1), effective_count(right, contrast)
     low, high = wilson_interval(mean * count, count)
-    known = np.isfinite(mean)
-    first = right[known][:1] if known.any() else right[:1]
+    is_finite = np.isfinite(mean)
+    first = right[is_finite][:1] if is_finite.any() else right[:1]
     blocks = _blocks(1.0 - right, 1.0 - chance)
-    found = crossing(steps, *blocks)
-    last = right[known][-1] if known.any() else right[-1]
+    cross = crossing(steps, *blocks)
+    last = right[is_finite][-1] if is_finite.any() else right[-1]
     p_value = chance_p_value(last, contrast, float(chance.mean()))
     floor = change_floor(right - first, contrast)
-    return GroupCourse(low, high, floor, p_value, found.high, found.low)
+    return GroupCourse(low, high, floor, p_value, cross.high, cross.low)
 
 
 def effective_count(right: np.ndarray, contrast: np.ndarray) -> np.ndarray:

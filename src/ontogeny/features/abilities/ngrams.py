@@ -32,11 +32,11 @@ def ngram_scores(tokens: TokenTexts, inputs: Inputs, vocabulary: int) -> np.ndar
     """
     counted = inputs.padded("right")
     counted = counted.subset(np.arange(_enough(counted.lengths)))
-    found = [
+    scores = [
         _scores(tokens, np.arange(first, min(first + _AT_ONCE, len(tokens))), counted, vocabulary)
         for first in range(0, len(tokens), _AT_ONCE)
     ]
-    return np.concatenate(found)
+    return np.concatenate(scores)
 
 
 def _enough(lengths: np.ndarray) -> int:
@@ -50,9 +50,9 @@ def _scores(tokens: TokenTexts, texts: np.ndarray, counted: Inputs, vocabulary: 
         place = tokens.of(int(text))
         rows.append(tokens.ids[place].astype(np.int64))
         special.append(tokens.width[place] == 0)
-    own = -np.ones(len(texts), dtype=np.int64)  # one unit, which is not counted for its own texts
+    unit = -np.ones(len(texts), dtype=np.int64)  # one unit, which is not counted for its own texts
     both = Inputs.from_tokens(
-        rows, special=special, documents=np.concatenate([np.arange(len(counted)), own])
+        rows, special=special, documents=np.concatenate([np.arange(len(counted)), unit])
     )
     text, column = np.nonzero(both.ordinary)
     probability = smoothed(both, text, column, vocabulary, ORDER)[-1][0]

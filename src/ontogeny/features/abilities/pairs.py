@@ -85,7 +85,7 @@ def contrasts(pairs: Sequence[Example]) -> tuple[np.ndarray, np.ndarray]:
     --------
     >>> records = {"right": "he is", "wrong": "he are"}, {"right": "we are", "wrong": "we is"}
     >>> pairs = [pair_of(record, "", "", "sentence") for record in records]
-    >>> [found.tolist() for found in contrasts(pairs)]
+    >>> [values.tolist() for values in contrasts(pairs)]
     [[0, 1], [1, 0]]
     """
     numbers: dict[Any, int] = {}

@@ -131,9 +131,9 @@ def _causal_scores(predictor: Predictor, tokens: TokenTexts, texts: np.ndarray) 
     last = tokens.start[texts] + stop
     spans = [slice(*ends) for ends in zip(tokens.start[texts], last, strict=True)]
     key = [tokens.ids[span].tobytes() + tokens.width[span].tobytes() for span in spans]
-    _, shown, row = np.unique(np.array(key, dtype=object), return_index=True, return_inverse=True)
+    _, rows, row = np.unique(np.array(key, dtype=object), return_index=True, return_inverse=True)
     number = np.array([int((row[:i] == r).sum()) for i, r in enumerate(row)])  # within its row
-    ends = np.zeros((len(shown), number.max() + 1), dtype=np.int64)
+    ends = np.zeros((len(rows), number.max() + 1), dtype=np.int64)
     ends[row, number] = tokens.ids[last]
 
     def of_token(text: Any, column: Any, token: Any, log_p: Any) -> dict[str, Any]:
@@ -141,10 +141,10 @@ def _causal_scores(predictor: Predictor, tokens: TokenTexts, texts: np.ndarray) 
         both = log_p.gather(1, torch.cat([token[:, None], asked], dim=1)).double()
         return {"log_p": both[:, 0], "ends": both[:, 1:]}
 
-    found = predictor.reduced(tokens.inputs(texts[shown]), of_token)
-    final = np.flatnonzero(np.diff(found["text"], append=-1))
-    before = np.bincount(found["text"], found["log_p"]) - found["log_p"][final]
-    return before[row] + found["ends"][final[row], number]
+    sums = predictor.reduced(tokens.inputs(texts[rows]), of_token)
+    final = np.flatnonzero(np.diff(sums["text"], append=-1))
+    before = np.bincount(sums["text"], sums["log_p"]) - sums["log_p"][final]
+    return before[row] + sums["ends"][final[row], number]
 
 
 def _at_scored(
@@ -155,10 +155,10 @@ def _at_scored(
     text = np.repeat(np.arange(len(texts)), [int((w > 0).sum()) for w in widths])
     position = np.concatenate([np.flatnonzero(w) for w in widths])
     width = np.concatenate([w[w > 0] for w in widths]).astype(np.int64)
-    found = predictor.at(tokens.inputs(texts), text, position, width=width)
+    predictions = predictor.at(tokens.inputs(texts), text, position, width=width)
     rank = np.zeros(len(texts), dtype=np.int64)
-    np.maximum.at(rank, text, found.right_rank.values)
-    weights = found.right_log_probability.values
+    np.maximum.at(rank, text, predictions.right_rank.values)
+    weights = predictions.right_log_probability.values
     return np.bincount(text, weights=weights, minlength=len(texts)), rank
 
 
@@ -197,8 +197,8 @@ def tokenised(
     --------
     >>> from ontogeny.tasks import train_tokenizer
     >>> tokenizer = train_tokenizer(["the cat sat on the mat"] * 4, vocab_size=300)
-    >>> found, problems = tokenised(["the"], [" cat"], tokenizer, masked=False)
-    >>> found.width.tolist(), problems
+    >>> encoded, problems = tokenised(["the"], [" cat"], tokenizer, masked=False)
+    >>> encoded.width.tolist(), problems
     ([0, 0, 1, 0], [''])
     """
     if tokenizer is None:
@@ -275,15 +275,15 @@ def _encoded(texts: Sequence[str], tokenizer: Any, most: int) -> list[_One | Non
         fields = tokenize(texts, tokenizer, most + 2, "right", None)
     except ArgumentError:
         if len(texts) > 1:
-            return [each for text in texts for each in _encoded([text], tokenizer, most)]
+            return [entry for text in texts for entry in _encoded([text], tokenizer, most)]
         return [None]
     if fields["dropped"]:
-        return [each for text in texts for each in _encoded([text], tokenizer, most)]
-    found: list[_One | None] = []
+        return [entry for text in texts for entry in _encoded([text], tokenizer, most)]
+    encoded: list[_One | None] = []
     for row, mask in enumerate(fields["mask"]):
         spans = None if fields["spans"] is None else fields["spans"][row][mask]
-        found.append(_One(fields["ids"][row][mask], fields["special"][row][mask], spans))
-    return found
+        encoded.append(_One(fields["ids"][row][mask], fields["special"][row][mask], spans))
+    return encoded
 
 
 def _widths(one: _One, text: str) -> np.ndarray:

@@ -93,14 +93,14 @@ class ActivationDecay(OfSampledActivations):
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return distances, absolute and relative to the norms, with standard errors."""
-        own, reference = self.activations, Reference(self.activations)
-        there, units = reading[reference], Units(reading.units(own))
+        activations, reference = self.activations, Reference(self.activations)
+        there, units = reading[reference], Units(reading.units(activations))
 
         def one(path: str, here: torch.Tensor) -> dict[str, Any]:
             rotations = Rotations(reading, reference, path, here, there[path].to(here))
             return _distances(rotations, units)
 
-        return by_layer(reading[own], one)
+        return by_layer(reading[activations], one)
 
 
 def _distances(rotations: Rotations, units: Units) -> dict[str, Any]:
@@ -111,13 +111,13 @@ def _distances(rotations: Rotations, units: Units) -> dict[str, Any]:
     if norm == 0:
         raise ValueError("all activations are zero at this step and at the reference")
     residual = squared_distances(A, B, rotations.best)
-    left = float(residual.sum()) ** 0.5
+    distance = float(residual.sum()) ** 0.5
     spread = units.sum_stderr(residual.cpu().numpy())
     if spread is not None:  # of a root, by its derivative
-        spread = spread / (2 * left * norm) if left > 0 else 0.0
+        spread = spread / (2 * distance * norm) if distance > 0 else 0.0
     raw = float(squared_distances(A, B).sum()) ** 0.5
     return {
-        "rotation_removed": Measured(left / norm, stderr=spread),
+        "rotation_removed": Measured(distance / norm, stderr=spread),
         "distance": raw,
         "relative": raw / norm,
         "norm": squares**0.5,

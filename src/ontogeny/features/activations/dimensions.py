@@ -105,12 +105,12 @@ class EffectiveDimensions(OfSampledActivations):
         count = len(A) - len(inner)
         if self.outliers == "drop":
             A, units = inner, units[usual.numpy()]
-        found = _measures(A, Units(units))
-        ratio = found["participation_ratio"].value
+        measures = _measures(A, Units(units))
+        ratio = measures["participation_ratio"].value
         if count and self.outliers == "keep":
             centre = inner.double() - inner.double().mean(0)
             ratio = geometry.participation_ratio(centre.numpy())
-        return {**found, "outliers": count, "without_outliers": float(ratio)}
+        return {**measures, "outliers": count, "without_outliers": float(ratio)}
 
     def check(self) -> None:
         """Refuse another way with outliers."""
@@ -182,15 +182,15 @@ def _spectra(X: np.ndarray, blocks: Sequence[np.ndarray]) -> Iterator[np.ndarray
     if n < m:
         gram = X @ X.T
         for left_out in [_NO_ROWS, *blocks]:
-            kept = np.delete(np.arange(n), left_out)
-            yield _roots(centred(gram[np.ix_(kept, kept)]))
+            rest = np.delete(np.arange(n), left_out)
+            yield _roots(centred(gram[np.ix_(rest, rest)]))
         return
     moment, total = X.T @ X, X.sum(0)
     for left_out in [X[rows] for rows in (_NO_ROWS, *blocks)]:
-        kept = total - left_out.sum(0)
+        rest = total - left_out.sum(0)
         inside = left_out.T @ left_out
         np.subtract(moment, inside, out=inside)
-        yield _roots(inside - np.outer(kept, kept / (n - len(left_out))))
+        yield _roots(inside - np.outer(rest, rest / (n - len(left_out))))
 
 
 def _roots(moment: np.ndarray) -> np.ndarray:

@@ -87,9 +87,9 @@ def svcca(X: Array, Y: Array, *, variance: float = 0.99) -> Any:
     """
     X, Y, argument = _examples(X, Y, minimum=2)
     xp = namespace(X, Y)
-    (left, _, _, kept), (right, _, _, held) = (_components(Z, variance) for Z in (X, Y))
+    (left, _, _, used_x), (right, _, _, used_y) = (_components(Z, variance) for Z in (X, Y))
     correlations = xp.linalg.svdvals(left.mT @ right)
-    smaller = xp.minimum(xp.sum(kept, axis=-1), xp.sum(held, axis=-1))
+    smaller = xp.minimum(xp.sum(used_x, axis=-1), xp.sum(used_y, axis=-1))
     return give(xp.clip(xp.sum(correlations, axis=-1) / smaller, 0.0, 1.0), argument)
 
 
@@ -129,10 +129,10 @@ def pwcca(X: Array, Y: Array, *, variance: float = 1.0) -> Any:
     """
     X, Y, argument = _examples(X, Y, minimum=2)
     xp = namespace(X, Y)
-    (left, values, axes, kept), (right, _, _, held) = (_components(Z, variance) for Z in (X, Y))
+    (left, values, axes, used_x), (right, _, _, used_y) = (_components(Z, variance) for Z in (X, Y))
     turns, correlations, _ = xp.linalg.svd(left.mT @ right, full_matrices=False)
     weights = xp.sum(xp.abs((turns.mT * values[..., None, :]) @ axes), axis=-1)
-    smaller = xp.minimum(xp.sum(kept, axis=-1), xp.sum(held, axis=-1))
+    smaller = xp.minimum(xp.sum(used_x, axis=-1), xp.sum(used_y, axis=-1))
     number = xp.arange(weights.shape[-1], device=weights.device)
     weights = xp.where(number < smaller[..., None], weights, 0.0)
     mean = xp.sum(weights * correlations, axis=-1) / xp.sum(weights, axis=-1)
@@ -187,8 +187,8 @@ def _nearest(X: Array, k: int) -> Array:
     cosines = unit @ unit.mT - 4.0 * itself
     farthest = xp.sort(cosines, axis=-1, stable=False)[..., -k, None]
     nearer, equal = cosines > farthest, xp.astype(cosines == farthest, X.dtype)
-    left = k - xp.sum(xp.astype(nearer, X.dtype), axis=-1, keepdims=True)
-    first = (equal > 0) & (xp.cumulative_sum(equal, axis=-1) <= left)
+    places_left = k - xp.sum(xp.astype(nearer, X.dtype), axis=-1, keepdims=True)
+    first = (equal > 0) & (xp.cumulative_sum(equal, axis=-1) <= places_left)
     return xp.astype(nearer | first, X.dtype)
 
 
@@ -242,5 +242,5 @@ def _components(X: Array, variance: float) -> tuple[Array, Array, Array, Array]:
     energy = values**2
     before = xp.cumulative_sum(energy, axis=-1) - energy
     rounding = max(X.shape[-2:]) * xp.finfo(X.dtype).eps * values[..., :1]
-    kept = (values > rounding) & (before < variance * xp.sum(energy, axis=-1, keepdims=True))
-    return xp.where(kept[..., None, :], left, 0.0), xp.where(kept, values, 0.0), axes, kept
+    is_used = (values > rounding) & (before < variance * xp.sum(energy, axis=-1, keepdims=True))
+    return xp.where(is_used[..., None, :], left, 0.0), xp.where(is_used, values, 0.0), axes, is_used

@@ -141,10 +141,10 @@ class Similarity(OfMeasures):
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return the similarities of every layer, their errors and the null."""
-        own, reference = self.needs()
+        activations, reference = self.needs()
         there = reading[reference]
-        pairs = {path: (here, there[path]) for path, here in reading[own].items()}
-        return self.similarities(pairs, reading.units(own))
+        pairs = {path: (here, there[path]) for path, here in reading[activations].items()}
+        return self.similarities(pairs, reading.units(activations))
 
 
 def compared(
@@ -175,8 +175,8 @@ def compared(
 
     error = None
     if len(blocks) > 1:
-        kept = [np.delete(np.arange(len(X)), block) for block in blocks]
-        left_out = [similar(X[rows], Y[rows]) for rows in kept]
+        rows_left = [np.delete(np.arange(len(X)), block) for block in blocks]
+        left_out = [similar(X[rows], Y[rows]) for rows in rows_left]
         error = ("measure", np.sqrt((len(blocks) - 1) * np.var(left_out, axis=0)))
     shuffled = [similar(X, Y[rng.permutation(len(Y))]) for _ in range(_DRAWS)]
     return Measured(

@@ -105,8 +105,8 @@ class AttentionEntropy(Observable):
     def prepare(self, run: Run) -> xr.Dataset:
         """Return which tokens are shown."""
         texts = InputSet(self.on)
-        shown = ShownTexts.of(run.reading(run.reference_step)[texts], self.shown_texts)
-        return xr.Dataset(shown_variables(shown) | {PIECES: pieces_variable(run.pieces(texts))})
+        sample = ShownTexts.of(run.reading(run.reference_step)[texts], self.shown_texts)
+        return xr.Dataset(shown_variables(sample) | {PIECES: pieces_variable(run.pieces(texts))})
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return the entropy per layer and head, their mean, and that of uniform attention."""
@@ -126,8 +126,8 @@ class AttentionEntropy(Observable):
             [str(dim) for dim in of_text.dims],
             uniform,
         )
-        found = dataset({"layer_entropy": mean, "entropy": Measured(entropy, nulls=uniform)})
-        return found.assign({name: maps[name] for name in maps if name in self.variables})
+        data = dataset({"layer_entropy": mean, "entropy": Measured(entropy, nulls=uniform)})
+        return data.assign({name: maps[name] for name in maps if name in self.variables})
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the cells with how the tokens shown are written.

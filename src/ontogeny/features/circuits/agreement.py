@@ -140,15 +140,15 @@ class NgramAgreement(OfPredictions):
         rng = np.random.default_rng([self.random_state, 13])
         other = rng.permutation(np.argwhere(inputs.ordinary))
         compare = Comparison(models, inputs, self.orders, other)
-        found = model.reduced(inputs, compare, self.random_state)
+        sums = model.reduced(inputs, compare, self.random_state)
         nulls = {
-            null: ("ngram", [float(found[f"{null}_{n}"].mean()) for n in self.orders])
+            null: ("ngram", [float(sums[f"{null}_{n}"].mean()) for n in self.orders])
             for null in ("uniform", "other")
         }
         cell: dict[str, Any] = {"smoothing": ("ngram", models.smoothing[np.array(self.orders) - 1])}
         for name, lines in (("divergence", nulls), ("reverse_divergence", {})):
-            table = np.stack([found[f"{name}_{n}"] for n in self.orders])
-            cell[name] = Measured.over_tokens("ngram", table, found["text"], inputs.groups, lines)
+            table = np.stack([sums[f"{name}_{n}"] for n in self.orders])
+            cell[name] = Measured.over_tokens("ngram", table, sums["text"], inputs.groups, lines)
         return dataset(cell).assign_coords(ngram=[_WORDS[n] for n in self.orders])
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
@@ -159,7 +159,7 @@ class NgramAgreement(OfPredictions):
         weights = data.divergence_weights.max("step").fillna(0.0)
         closest = closest_steps(of_text.transpose("step", "ngram", "text"), weights.values)
         smoothing = data.smoothing.dropna("step", how="all").isel(step=0, drop=True)
-        ends = {name: ("ngram", each) for name, each in closest.items()}
+        ends = {name: ("ngram", step) for name, step in closest.items()}
         return data.assign({"smoothing": smoothing, **ends})
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
@@ -206,21 +206,21 @@ class Comparison:
         place = self.other[(text * self.inputs.ids.shape[1] + column) % len(self.other)]
         here = self.models.distributions(self.inputs, text, column)
         there = self.models.distributions(self.inputs, place[:, 0], place[:, 1])
-        found = {}
+        sums = {}
         for n in self.orders:
             q, log_q = _on(here[n - 1], log_p)
             _, log_other = _on(there[n - 1], log_p)
-            found[f"divergence_{n}"] = _divergence(p, log_p, log_q)
-            found[f"reverse_divergence_{n}"] = _divergence(q, log_q, log_p)
-            found[f"other_{n}"] = _divergence(p, log_p, log_other)
-            found[f"uniform_{n}"] = -log_q.mean(dim=1) - np.log(log_q.shape[1])
-        return {name: each.double().cpu().numpy() for name, each in found.items()}
+            sums[f"divergence_{n}"] = _divergence(p, log_p, log_q)
+            sums[f"reverse_divergence_{n}"] = _divergence(q, log_q, log_p)
+            sums[f"other_{n}"] = _divergence(p, log_p, log_other)
+            sums[f"uniform_{n}"] = -log_q.mean(dim=1) - np.log(log_q.shape[1])
+        return {name: values.double().cpu().numpy() for name, values in sums.items()}
 
 
 def _on(q: np.ndarray, like: Tensor) -> tuple[Tensor, Tensor]:
     """Return a distribution and its logarithm as tensors like another."""
-    found = torch.from_numpy(q)
-    return found.to(like), found.log().to(like)
+    distribution = torch.from_numpy(q)
+    return distribution.to(like), distribution.log().to(like)
 
 
 def _divergence(p: Tensor, log_p: Tensor, log_q: Tensor) -> Tensor:
@@ -245,17 +245,17 @@ def closest_steps(of_text: xr.DataArray, weights: np.ndarray) -> dict[str, np.nd
     ...     dims=("step", "ngram", "text"),
     ...     coords={"step": [0, 5, 9]},
     ... )
-    >>> {name: float(each[0]) for name, each in closest_steps(values, np.ones(4)).items()}
+    >>> {name: float(step[0]) for name, step in closest_steps(values, np.ones(4)).items()}
     {'closest_step': 5.0, 'closest_step_low': 5.0, 'closest_step_high': 5.0}
     """
     steps, values = of_text.step.values, np.nan_to_num(of_text.values)
     rng = np.random.default_rng(0)
     times = rng.multinomial(len(weights), np.full(len(weights), 1 / len(weights)), _RESAMPLES)
-    found = steps[np.einsum("snt,rt->rsn", values, times * weights).argmin(axis=1)]
-    low, high = np.quantile(found, [0.025, 0.975], axis=0, method="nearest")
+    closest = steps[np.einsum("snt,rt->rsn", values, times * weights).argmin(axis=1)]
+    low, high = np.quantile(closest, [0.025, 0.975], axis=0, method="nearest")
     step = steps[(values @ weights).argmin(axis=0)]
     ends = {"closest_step": step, "closest_step_low": low, "closest_step_high": high}
-    return {name: each.astype(np.float64) for name, each in ends.items()}
+    return {name: quantiles.astype(np.float64) for name, quantiles in ends.items()}
 
 
 def _sentence(data: xr.Dataset) -> str:

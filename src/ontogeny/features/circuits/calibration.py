@@ -123,8 +123,8 @@ class Calibration(OfPredictions):
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return the error with resamples and null, accuracy, margin, and the bins."""
         model, inputs = (reading[need] for need in self.needs())
-        found = model.reduced(inputs, first_answers, self.random_state)
-        sure, right, text = found["confidence"], found["right"], inputs.groups[found["text"]]
+        answers = model.reduced(inputs, first_answers, self.random_state)
+        sure, right, text = answers["confidence"], answers["right"], inputs.groups[answers["text"]]
         units, rng = Units(text), np.random.default_rng([self.random_state, 14])
         again = [units.resampled(rng) for _ in range(_RESAMPLES)]
         chance = [rng.random(len(sure)) < sure for _ in range(_DRAWS)]
@@ -138,7 +138,7 @@ class Calibration(OfPredictions):
             },
         )  # fmt: skip
         accuracy = Measured.mean(right, text, {"confidence": float(sure.mean())})
-        margin = Measured.mean(found["margin"], text)
+        margin = Measured.mean(answers["margin"], text)
         data = dataset({"calibration_error": error, "accuracy": accuracy, "margin": margin})
         apart, share = reliability(sure, right, self.bins)
         return data.assign_coords(
@@ -166,15 +166,15 @@ def first_answers(
     --------
     >>> import torch
     >>> log_p = torch.tensor([[0.7, 0.2, 0.1]]).log()
-    >>> found = first_answers(np.zeros(1), np.zeros(1), torch.tensor([1]), log_p)
-    >>> bool(found["right"][0]), round(found["margin"].item(), 3)
+    >>> answers = first_answers(np.zeros(1), np.zeros(1), torch.tensor([1]), log_p)
+    >>> bool(answers["right"][0]), round(answers["margin"].item(), 3)
     (False, -1.253)
     """
     best, answer = log_p.max(dim=1)
-    own = log_p.gather(1, target[:, None])[:, 0]
+    right = log_p.gather(1, target[:, None])[:, 0]
     other = log_p.scatter(1, target[:, None], -float("inf")).max(dim=1).values
     # Of two equally likely tokens neither is the first answer for sure; max names the first.
-    return {"confidence": best.exp().double(), "right": answer == target, "margin": own - other}
+    return {"confidence": best.exp().double(), "right": answer == target, "margin": right - other}
 
 
 def calibration_error(confidence: ArrayLike, right: ArrayLike, bins: int = 15) -> float:

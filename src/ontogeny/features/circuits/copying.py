@@ -96,10 +96,10 @@ class CopyingHeads(Observable):
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return the score of every head, and the highest of each layer."""
 
-        def one(path: str, found: np.ndarray) -> dict[str, Any]:
-            heads = {"head": np.arange(found.shape[1])}
-            value = xr.DataArray(found[0], dims="head", coords=heads)
-            others = xr.DataArray(found[1:], dims=("draw", "head"), coords=heads)
+        def one(path: str, scores: np.ndarray) -> dict[str, Any]:
+            heads = {"head": np.arange(scores.shape[1])}
+            value = xr.DataArray(scores[0], dims="head", coords=heads)
+            others = xr.DataArray(scores[1:], dims=("draw", "head"), coords=heads)
             return {
                 "copying": Measured(value, nulls={"permuted": others}),
                 "strongest_copying": Measured(value.max(), nulls={"permuted": others.max("head")}),

@@ -129,16 +129,16 @@ class AttentionHeads(Observable):
 
     def needs(self) -> Sequence[Need]:
         """Return the scores of the heads."""
-        chosen = (self.layers, self.on, self.n_sequences, self.period, self.random_state)
-        return [HeadScores(*chosen)]
+        arguments = (self.layers, self.on, self.n_sequences, self.period, self.random_state)
+        return [HeadScores(*arguments)]
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return the scores of every head, and of the strongest one of each layer."""
-        found: HeadReading = reading[self.needs()[0]]
-        equal = ("score", found.equal)
+        scores: HeadReading = reading[self.needs()[0]]
+        equal = ("score", scores.equal)
 
         def one(path: str, values: np.ndarray) -> dict[str, Any]:
-            plain = found.unrepeated[path].mean(axis=-1)
+            plain = scores.unrepeated[path].mean(axis=-1)
             heads = Measured(
                 _of_heads(values.mean(axis=-1)),
                 of_text=_of_heads(values, "text"),
@@ -156,7 +156,7 @@ class AttentionHeads(Observable):
             )
             return {"head_score": heads, "strongest_score": best, "strongest_head": ("score", head)}
 
-        return by_layer(found.repeated, one).assign_coords(score=list(SCORES))
+        return by_layer(scores.repeated, one).assign_coords(score=list(SCORES))
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return which heads stand out, where there is one checkpoint."""
@@ -181,7 +181,7 @@ def _of_one_model(data: xr.Dataset) -> list[str]:
     every head on sequences without repetition. A previous-token head needs no repetition, so that
     only equal attention is told.
     """
-    found = []
+    scores = []
     for score in data.score.values:
         one = data.sel(score=score).isel(step=0)
         values = one.head_score.transpose("layer", "head")
@@ -191,7 +191,7 @@ def _of_one_model(data: xr.Dataset) -> list[str]:
         name, count = f"{score} head", int(values.notnull().sum())
         if score == "previous-token":
             write = alike([0.1])
-            found.append(
+            scores.append(
                 f"The strongest {name} is {where}: {write(best)} of its attention, where equal "
                 f"attention would give {write(equal)}."
             )
@@ -201,11 +201,11 @@ def _of_one_model(data: xr.Dataset) -> list[str]:
         standing, write = int((low > chance).sum()), alike([0.1])
         some = f"{standing:,} of {count:,} heads surely score"
         some = some if standing else f"No head of {count:,} surely scores"
-        found.append(
+        scores.append(
             f"{some} higher in {score} than every head without repetition "
             f"({write(chance)} at most); the strongest is {where} with {write(best)}."
         )
-    return [found[-1], *found[:-1]]  # induction first
+    return [scores[-1], *scores[:-1]]  # induction first
 
 
 def strongest(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -167,8 +167,8 @@ class Windows:
                 "window must end before the late one begins. Use longer texts or a smaller window."
             )
         texts = inputs.padded("right")
-        found = cls(texts, early - 1, late - size, size)
-        begin, end = (texts.ordinary[:, found._window(at)] for at in (found.early, found.late))
+        spans = cls(texts, early - 1, late - size, size)
+        begin, end = (texts.ordinary[:, spans._window(at)] for at in (spans.early, spans.late))
         long = texts.lengths >= late
         rows = np.flatnonzero(long & begin.any(axis=1) & end.any(axis=1))
         if not len(rows):
@@ -176,7 +176,7 @@ class Windows:
                 f"late must be at most the length of some text with ordinary tokens there; got "
                 f"{late}, and the longest text has {inputs.lengths.max()} tokens."
             )
-        return replace(found, texts=texts.subset(rows))
+        return replace(spans, texts=texts.subset(rows))
 
     def _window(self, first: int) -> slice:
         return slice(first, first + self.size)
@@ -185,8 +185,8 @@ class Windows:
         """Return texts that end with the late tokens and stand where the early ones stood."""
         begin, _ = frame(self.texts)
         begin = begin[: self.early]
-        kept = slice(self.late - self.early + len(begin), self.late + self.size)
-        return framed(begin, self.texts.ids[:, kept], special=self.texts.special[:, kept])
+        columns = slice(self.late - self.early + len(begin), self.late + self.size)
+        return framed(begin, self.texts.ids[:, columns], special=self.texts.special[:, columns])
 
     def losses(self, model: Any, texts: Inputs, first: int) -> np.ndarray:
         """Return the mean loss (n,) of ordinary tokens in the window that begins at `first`."""

@@ -21,9 +21,9 @@ def at_first_step(data: xr.Dataset, name: str, over: Sequence[str]) -> xr.DataAr
     """
     if name not in data or data.sizes.get("step", 0) < 2 or "step" not in data[name].dims:
         return None
-    known = data[name].dropna("step", how="all")
-    if not known.sizes["step"]:
+    finite = data[name].dropna("step", how="all")
+    if not finite.sizes["step"]:
         return None
-    first = known.isel(step=0, drop=True).stack(initial_head=list(over), create_index=False)
-    kept = first.dropna("initial_head", how="all")
-    return kept.drop_vars([each for each in over if each in kept.coords])
+    first = finite.isel(step=0, drop=True).stack(initial_head=list(over), create_index=False)
+    heads = first.dropna("initial_head", how="all")
+    return heads.drop_vars([dim for dim in over if dim in heads.coords])

@@ -91,19 +91,19 @@ class LogitLens(Observable):
 
     def needs(self) -> Sequence[Need]:
         """Return the predictions of the layers."""
-        chosen = (self.layers, self.on, self.objective, self.max_tokens, self.random_state)
-        return [LayerPredictions(*chosen)]
+        arguments = (self.layers, self.on, self.objective, self.max_tokens, self.random_state)
+        return [LayerPredictions(*arguments)]
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return loss and divergence of every layer."""
-        found: LensReading = reading[self.needs()[0]]
+        lens: LensReading = reading[self.needs()[0]]
 
         def one(path: str, values: np.ndarray) -> dict[str, Measured]:
             loss, apart, elsewhere = values
             null = {"elsewhere": float(elsewhere.mean())}
             return {
-                "lens_loss": Measured.mean(loss, found.unit, null),
-                "lens_divergence": Measured.mean(apart, found.unit),
+                "lens_loss": Measured.mean(loss, lens.unit, null),
+                "lens_divergence": Measured.mean(apart, lens.unit),
             }
 
-        return by_layer(found.layers, one)
+        return by_layer(lens.layers, one)

@@ -119,7 +119,7 @@ def way_to_logits(model: nn.Module) -> Callable[[Tensor], Tensor]:
     parts = [*path.norms] if path.head is None else [*path.norms, path.head[0]]
     if not parts or not head.startswith(f"{parts[-1]}."):  # RoBERTa's head holds its map
         parts.append(head)
-    modules = [model.get_submodule(each) for each in parts]
+    modules = [model.get_submodule(part) for part in parts]
     cap = getattr(getattr(model, "config", None), "final_logit_softcapping", None)
 
     def logits(stream: Tensor) -> Tensor:
@@ -148,7 +148,7 @@ class _LensCollector(PredictionCollector):
         self._way, self._inputs = way_to_logits(model), inputs
         self._last = match_layers(model, "resid")[-1]
         self._rng = np.random.default_rng([random_state, 15])
-        self._found: dict[str, list[np.ndarray]] = {layer: [] for layer in layers}
+        self._parts: dict[str, list[np.ndarray]] = {layer: [] for layer in layers}
         self._text: list[np.ndarray] = []
 
     def start(self, batch: Batch) -> set[str] | None:
@@ -160,7 +160,7 @@ class _LensCollector(PredictionCollector):
     def take(self, path: str, output: object) -> None:
         """Keep the stream at the predicting tokens."""
         stream = first_tensor(output)
-        row, column = (torch.from_numpy(each) for each in (self._row, self._column - self.shift))
+        row, column = (torch.from_numpy(part) for part in (self._row, self._column - self.shift))
         self._streams[path] = stream[row.to(stream.device), column.to(stream.device)].clone()
 
     def add(self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor) -> None:
@@ -171,10 +171,10 @@ class _LensCollector(PredictionCollector):
         other = torch.from_numpy(self._rng.permutation(len(text))).to(log_p.device)
         p = log_p.exp()
         for layer, stream in self._streams.items():
-            found = self._way(stream[rows]).float().log_softmax(-1)
-            loss = -found.gather(1, target[:, None])[:, 0]
-            apart = torch.where(p > 0, p * (log_p - found), torch.zeros_like(p)).sum(dim=1)
-            elsewhere = -found[other].gather(1, target[:, None])[:, 0]
+            log_q = self._way(stream[rows]).float().log_softmax(-1)
+            loss = -log_q.gather(1, target[:, None])[:, 0]
+            apart = torch.where(p > 0, p * (log_p - log_q), torch.zeros_like(p)).sum(dim=1)
+            elsewhere = -log_q[other].gather(1, target[:, None])[:, 0]
             values = torch.stack([loss, apart, elsewhere]).double().cpu().numpy()
             if not np.isfinite(values).all():
                 raise NonFiniteError(f"what {layer!r} predicts is not finite.")
@@ -183,14 +183,14 @@ class _LensCollector(PredictionCollector):
                     f"a logit lens cannot be read: what {self.name} does between its last block "
                     f"and its logits is not known ({values[1].mean():.2g} nats apart)."
                 )
-            self._found[layer].append(values)
+            self._parts[layer].append(values)
 
     def result(self) -> LensReading:
         """Return what all layers predict."""
         if not self._text:
             raise ArgumentError("inputs hold no token that is predicted; use longer texts.")
         unit = self._inputs.groups[np.concatenate(self._text)]
-        whole = {layer: np.concatenate(found, axis=1) for layer, found in self._found.items()}
+        whole = {layer: np.concatenate(parts, axis=1) for layer, parts in self._parts.items()}
         return LensReading(unit, whole)
 
 
@@ -199,7 +199,7 @@ def _some(positions: np.ndarray, count: int | None, random_state: int) -> np.nda
     places = np.argwhere(positions)
     if count is None or len(places) <= count:
         return positions
-    chosen = np.random.default_rng([random_state, 16]).choice(len(places), count, replace=False)
-    kept = np.zeros_like(positions)
-    kept[tuple(places[chosen].T)] = True
-    return kept
+    rows = np.random.default_rng([random_state, 16]).choice(len(places), count, replace=False)
+    is_chosen = np.zeros_like(positions)
+    is_chosen[tuple(places[rows].T)] = True
+    return is_chosen

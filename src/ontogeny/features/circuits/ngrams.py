@@ -78,11 +78,11 @@ class NGrams:
                 "by what each costs under the counts of the others."
             )
         text, column = np.nonzero(next_tokens(texts))
-        found = smoothed(texts, text, column, vocabulary, order)
+        smoothings = smoothed(texts, text, column, vocabulary, order)
         ordinary, place = np.nonzero(texts.ordinary)
         tables = [_Counts.of(texts, ordinary, place, 0, vocabulary)]
         tables += [_Counts.of(texts, text, column, n, vocabulary) for n in range(1, order)]
-        return cls(vocabulary, np.array([each for _, each in found]), tuple(tables), texts)
+        return cls(vocabulary, np.array([table for _, table in smoothings]), tuple(tables), texts)
 
     def distributions(
         self, inputs: Inputs, text: np.ndarray, column: np.ndarray
@@ -95,18 +95,18 @@ class NGrams:
         Examples
         --------
         >>> models = NGrams.of(Inputs.from_tokens([[1, 2, 1], [2, 1, 2]]), 4, order=3)
-        >>> found = models.distributions(models.texts, np.array([0, 1]), np.array([2, 2]))
-        >>> bool(np.allclose([each.sum(axis=1) for each in found], 1))
+        >>> distributions = models.distributions(models.texts, np.array([0, 1]), np.array([2, 2]))
+        >>> bool(np.allclose([shares.sum(axis=1) for shares in distributions], 1))
         True
         """
-        own = inputs.groups[text] if inputs.fingerprint == self.texts.fingerprint else None
-        found: list[np.ndarray] = []
+        groups = inputs.groups[text] if inputs.fingerprint == self.texts.fingerprint else None
+        distributions: list[np.ndarray] = []
         for n, (table, strength) in enumerate(zip(self.tables, self.smoothing, strict=True)):
-            counts = table.after(contexts(inputs, text, column, n), own)
-            prior = found[-1] if found else np.ones(self.vocabulary)
+            counts = table.after(contexts(inputs, text, column, n), groups)
+            prior = distributions[-1] if distributions else np.ones(self.vocabulary)
             smooth = counts + strength * prior
-            found.append(smooth / smooth.sum(axis=1, keepdims=True))
-        return found
+            distributions.append(smooth / smooth.sum(axis=1, keepdims=True))
+        return distributions
 
 
 @dataclass(frozen=True, eq=False)

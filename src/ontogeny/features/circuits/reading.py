@@ -140,7 +140,7 @@ class _HeadCollector(MapCollector):
     def __init__(self, paths: Sequence[str], sequences: RandomSequences) -> None:
         super().__init__(paths)
         self._sequences = sequences
-        self._found: dict[str, np.ndarray] = {}
+        self._scores: dict[str, np.ndarray] = {}
         width = sequences.inputs.ids.shape[1]
         self._reached = torch.zeros(width, width, dtype=torch.bool)
 
@@ -152,10 +152,10 @@ class _HeadCollector(MapCollector):
         """Note the scores of the map's heads."""
         self._reached |= (weights.amax(dim=(0, 1)) > 0).cpu()
         place, period = self._sequences.place, self._sequences.period
-        found = torch.stack(head_scores(weights[..., place, place].float(), period))
+        scores = torch.stack(head_scores(weights[..., place, place].float(), period))
         shape = (len(SCORES), weights.shape[1], len(self._sequences.inputs))
-        store = self._found.setdefault(path, np.full(shape, np.nan))
-        store[..., self._batch.rows] = found.transpose(1, 2).double().cpu().numpy()
+        store = self._scores.setdefault(path, np.full(shape, np.nan))
+        store[..., self._batch.rows] = scores.transpose(1, 2).double().cpu().numpy()
 
     def result(self) -> HeadReading:
         """Return the scores of all modules.
@@ -165,12 +165,12 @@ class _HeadCollector(MapCollector):
         NonFiniteError
             If a map holds NaN.
         """
-        for path, found in self._found.items():
-            if not np.isfinite(found).all():
+        for path, values in self._scores.items():
+            if not np.isfinite(values).all():
                 raise NonFiniteError(f"attention weights of {path!r} are not finite.")
         count, place = self._sequences.count, self._sequences.place
         share = self._reached.numpy() / self._reached.numpy().sum(axis=1, keepdims=True)
         equal = np.array(head_scores(share[place, place], self._sequences.period))
-        repeated = {path: found[..., :count] for path, found in self._found.items()}
-        unrepeated = {path: found[..., count:] for path, found in self._found.items()}
+        repeated = {path: values[..., :count] for path, values in self._scores.items()}
+        unrepeated = {path: values[..., count:] for path, values in self._scores.items()}
         return HeadReading(repeated, unrepeated, equal)

@@ -79,15 +79,15 @@ def random_sequences(
     """
     check_whole("count", count)
     check_whole("period", period, _SHORTEST)
-    known = np.unique(np.asarray(tokens, dtype=np.int64))
-    if len(known) < 2 * period:
+    distinct = np.unique(np.asarray(tokens, dtype=np.int64))
+    if len(distinct) < 2 * period:
         raise ArgumentError(
             f"tokens must hold {2 * period} different ids for a period of {period}; got "
-            f"{len(known)}. Choose a smaller period."
+            f"{len(distinct)}. Choose a smaller period."
         )
     rng = np.random.default_rng([random_state, 11])
-    drawn = np.stack([rng.choice(known, 2 * period, replace=False) for _ in range(count)])
-    return np.tile(drawn[:, :period], 2), drawn
+    sequences = np.stack([rng.choice(distinct, 2 * period, replace=False) for _ in range(count)])
+    return np.tile(sequences[:, :period], 2), sequences
 
 
 def sequences_for(
@@ -147,9 +147,9 @@ def ordinary_tokens(model: Any, inputs: Inputs) -> np.ndarray:
     """
     of_model = getattr(getattr(model, "config", None), "vocab_size", None)
     sizes = [size for size in (inputs.vocab_size, of_model) if isinstance(size, int)]
-    known = np.arange(min(sizes)) if sizes else np.unique(inputs.ids[inputs.ordinary])
+    ids = np.arange(min(sizes)) if sizes else np.unique(inputs.ids[inputs.ordinary])
     special = {*inputs.ids[inputs.special].tolist(), inputs.pad_token_id, inputs.mask_token_id}
-    return np.array([i for i in known.tolist() if i not in special], dtype=np.int64)
+    return np.array([i for i in ids.tolist() if i not in special], dtype=np.int64)
 
 
 def frame(inputs: Inputs) -> tuple[list[int], list[int]]:
@@ -171,10 +171,10 @@ def frame(inputs: Inputs) -> tuple[list[int], list[int]]:
 
 def _shared(texts: Iterable[tuple[np.ndarray, np.ndarray]]) -> list[int]:
     """Return the special tokens that all texts begin with."""
-    texts, found = list(texts), list[int]()
+    texts, numbers = list(texts), list[int]()
     for place in range(min(len(ids) for ids, _ in texts)):
         first = {int(ids[place]) for ids, _ in texts}
         if len(first) > 1 or not all(special[place] for _, special in texts):
             break
-        found += first
-    return found
+        numbers += first
+    return numbers

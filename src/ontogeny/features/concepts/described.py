@@ -158,36 +158,36 @@ def tidied(data: xr.Dataset) -> xr.Dataset:
     Gaps of layers and steps that failed are -1 or empty, not NaN, and of the pieces of the
     vocabulary those are kept that some id stands for.
     """
-    found = {}
+    replaced = {}
     for name, value in data.data_vars.items():
         if str(name) in _TEXTS:
-            found[name] = value.where(value.notnull(), "").astype(object)
+            replaced[name] = value.where(value.notnull(), "").astype(object)
         elif (str(name).endswith(_WHOLE) and value.dtype.kind in "iuf") or name == "near":
-            found[name] = value.fillna(EMPTY).astype(np.int32)
-    data = data.assign(found)
+            replaced[name] = value.fillna(EMPTY).astype(np.int32)
+    data = data.assign(replaced)
     if "piece_text" not in data:
         return data
     whole = (v for n, v in data.data_vars.items() if str(n).endswith("_id") and v.dtype.kind == "i")
     ids = [np.unique(value.values) for value in whole]
     used = np.unique(np.concatenate([*ids, np.zeros(0, dtype=int)]))
-    known = dict(
+    text_of = dict(
         zip(data["piece"].values.tolist(), data["piece_text"].values.tolist(), strict=True)
     )
-    texts = [known.get(i, str(i)) for i in used.tolist() if i >= 0]
-    kept = data.drop_vars(["piece_text", "piece"])
-    return kept.assign(piece_text=piece_array(texts).assign_coords(piece=used[used >= 0]))
+    texts = [text_of.get(i, str(i)) for i in used.tolist() if i >= 0]
+    dataset = data.drop_vars(["piece_text", "piece"])
+    return dataset.assign(piece_text=piece_array(texts).assign_coords(piece=used[used >= 0]))
 
 
 def only_of(data: xr.Dataset, concept: xr.DataArray) -> xr.Dataset:
     """Return a described node with contexts and names of `concept` (layer, concept) alone."""
-    found = {}
+    replaced = {}
     for name, value in data.data_vars.items():
         if str(name).startswith("context_"):
-            found[name] = value.where(concept, 0 if str(name).endswith("_code") else EMPTY)
-            found[name] = found[name].astype(value.dtype)
+            replaced[name] = value.where(concept, 0 if str(name).endswith("_code") else EMPTY)
+            replaced[name] = replaced[name].astype(value.dtype)
         elif name in ("name", "name_kind", "class_name"):
-            found[name] = value.where(concept, "").astype(object)
-    return data.assign({name: found[name].transpose(*data[name].dims) for name in found})
+            replaced[name] = value.where(concept, "").astype(object)
+    return data.assign({name: replaced[name].transpose(*data[name].dims) for name in replaced})
 
 
 def arrays(*parts: xr.Dataset) -> dict[str, Any]:

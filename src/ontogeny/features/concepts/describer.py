@@ -59,9 +59,9 @@ class Describer:
 
     def needs(self) -> list[Need]:
         """Return what is read beside the activations."""
-        own = [InputSet(self.need.on), Readouts(self.need.layers, self.need.on)]
+        needs = [InputSet(self.need.on), Readouts(self.need.layers, self.need.on)]
         further = [] if self.words_on is None else [InputSet(self.words_on)]
-        return [*own, *further] if self.active else []
+        return [*needs, *further] if self.active else []
 
     def texts(self, reading: Any) -> Texts:
         """Return the texts of a reading, with the tokens that have codes."""
@@ -80,8 +80,8 @@ class Describer:
         """Return the maps of the layers to the vocabulary; none where nothing is described."""
         if not self.active:
             return {}
-        found: Mapping[str, Readout] = reading[Readouts(self.need.layers, self.need.on)]
-        return found
+        readouts: Mapping[str, Readout] = reading[Readouts(self.need.layers, self.need.on)]
+        return readouts
 
     def untrained(
         self,
@@ -100,15 +100,15 @@ class Describer:
             values, texts = reading[self.need], self.texts(reading)
         except (ArgumentError, CheckpointError, NonFiniteError) as error:
             return Untrained({}, {}, f"{NONE}: {error}".split("\n")[0].rstrip("."))
-        found, failed, alike = {}, {}, {}
+        by_path, failed, alike = {}, {}, {}
         for path, A in values.items():
             try:
-                found[path], judged = texts.of_untrained(codes(A), words)
+                by_path[path], judged = texts.of_untrained(codes(A), words)
                 if judged is not None:
                     alike[path] = judged
             except (ValueError, ArithmeticError, RuntimeError) as error:
                 failed[path] = f"{NONE}: {error}".split("\n")[0].rstrip(".")
-        return Untrained(found, failed, NONE, alike, getattr(reading, "stands_in_because", ""))
+        return Untrained(by_path, failed, NONE, alike, getattr(reading, "stands_in_because", ""))
 
     def pieces(self, run: Run) -> xr.DataArray:
         """Return how every token of the vocabulary is written."""
@@ -143,8 +143,8 @@ class Untrained:
         if "concentration_untrained" not in layer:
             return cls({}, {}, str(layer["unnamed_because"].item()))
         values = layer["concentration_untrained"].values
-        known = {path: values[np.isfinite(values)]} if np.isfinite(values).any() else {}
-        return cls(known, {}, str(layer["unnamed_because"].item()))
+        finite = {path: values[np.isfinite(values)]} if np.isfinite(values).any() else {}
+        return cls(finite, {}, str(layer["unnamed_because"].item()))
 
     def because(self, path: str) -> str:
         """Return why concepts of a layer can get no name; empty where they can."""
@@ -152,19 +152,19 @@ class Untrained:
 
     def variables(self, path: str) -> dict[str, Any]:
         """Return what a state keeps of a layer."""
-        found: dict[str, Any] = {
+        variables: dict[str, Any] = {
             "unnamed_because": ((), np.array(self.because(path), dtype=object)),
             "stands_in_because": ((), np.array(self.stands_in_because, dtype=object)),
         }
         if path in self.by_layer:
             values = self.by_layer[path]
             coords = {"untrained": np.arange(len(values))}
-            found["concentration_untrained"] = xr.DataArray(values, coords, dims="untrained")
+            variables["concentration_untrained"] = xr.DataArray(values, coords, dims="untrained")
             if path in self.alike:
-                found["coherence_untrained"] = found["concentration_untrained"].copy(
+                variables["coherence_untrained"] = variables["concentration_untrained"].copy(
                     data=self.alike[path]
                 )
-        return found
+        return variables
 
 
 @dataclass(frozen=True)
@@ -193,9 +193,9 @@ class Texts:
     ) -> dict[str, Any]:
         """Return tokens, names and the like of the concepts with codes (n, r)."""
         parts = (f(codes, self.inputs, self.sample) for f in (strongest_tokens, enrichment))
-        found = arrays(*parts)
+        variables = arrays(*parts)
         return {
-            **found,
+            **variables,
             **self._names(codes, untrained, pieces),
             "fit_id": fit_id(codes),
             "code_sketch": code_sketch(turned(codes), self.sample),
@@ -234,17 +234,17 @@ class Texts:
 
     def contexts(self, codes: np.ndarray, prefix: str = "") -> dict[str, Any]:
         """Return where codes are strongest, under names with a prefix."""
-        found = contexts(codes, self.inputs, self.sample, examples=self.examples)
-        return {f"{prefix}{name}": value for name, value in arrays(found).items()}
+        examples = contexts(codes, self.inputs, self.sample, examples=self.examples)
+        return {f"{prefix}{name}": value for name, value in arrays(examples).items()}
 
     def _names(
         self, codes: np.ndarray, untrained: np.ndarray | None, pieces: list[str]
     ) -> dict[str, Any]:
         if untrained is None:
             none = np.full(codes.shape[1], "", dtype=object)
-            own = self.concentration(codes).astype(np.float32)
-            return {"name": ("concept", none), "concentration": ("concept", own)}
-        found = names(
+            shares = self.concentration(codes).astype(np.float32)
+            return {"name": ("concept", none), "concentration": ("concept", shares)}
+        chosen_names = names(
             codes,
             self.inputs,
             self.sample,
@@ -252,4 +252,4 @@ class Texts:
             pieces=pieces,
             random_state=self.random_state,
         )
-        return arrays(found)
+        return arrays(chosen_names)

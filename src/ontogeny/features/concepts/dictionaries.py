@@ -292,24 +292,24 @@ class Concepts(FromExtractor):
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return dictionaries, codes in few numbers, and distances of every layer."""
-        own = self.activations
-        reference = Reference(own)
+        activations = self.activations
+        reference = Reference(activations)
         describe = describing(reading, state, self._describer)
-        there, units = reading[reference], Units(reading.units(own))
+        there, units = reading[reference], Units(reading.units(activations))
         here = reading.step == reading.reference_step
 
         def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
-            known = layer_state(state, path)
-            W_ref = torch.as_tensor(known.dictionary.values[: A.shape[1]]).to(A.dtype)
-            U_ref = torch.as_tensor(known.codes.values).to(A.dtype)
-            start = None if here else self._start(known, reading.step, W_ref)
+            layer = layer_state(state, path)
+            W_ref = torch.as_tensor(layer.dictionary.values[: A.shape[1]]).to(A.dtype)
+            U_ref = torch.as_tensor(layer.codes.values).to(A.dtype)
+            start = None if here else self._start(layer, reading.step, W_ref)
             rotations = Rotations(reading, reference, path, A, there[path].to(A))
             units_of_noise = units if reading.noise else None
             fitted = Fitted(W_ref, U_ref)
-            found, U, W = self._observe_layer(rotations, fitted, start, units_of_noise)
-            return {**found, **describe(path, _codes(U), dictionary_array(W).values)}
+            variables, U, W = self._observe_layer(rotations, fitted, start, units_of_noise)
+            return {**variables, **describe(path, _codes(U), dictionary_array(W).values)}
 
-        return by_layer(reading[own], one)
+        return by_layer(reading[activations], one)
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Count the concepts with a name."""
@@ -319,8 +319,8 @@ class Concepts(FromExtractor):
         """Return how many fits did not converge."""
         fits = data.converged.values
         failed, count = int((fits == 0).sum()), int(np.isfinite(fits).sum())
-        named = named_words(data) if is_one_model(data) else []
-        return [*named, *([f"{failed} of {count} fits did not converge."] if failed else [])]
+        sentences = named_words(data) if is_one_model(data) else []
+        return [*sentences, *([f"{failed} of {count} fits did not converge."] if failed else [])]
 
     @property
     def _describer(self) -> Describer:
@@ -386,12 +386,12 @@ class Concepts(FromExtractor):
 
         norm = float((W.square().sum() + V.square().sum()).sqrt())
         apart = table("distance", self.distances)
-        found = {"distance_to_reference": apart, "relative_distance": apart / norm}
+        variables = {"distance_to_reference": apart, "relative_distance": apart / norm}
         if pairs:
-            found["correlation_to_reference"] = table("correlation", pairs)
+            variables["correlation_to_reference"] = table("correlation", pairs)
         if "internal" in self.correlations:
-            found["internal_correlation"] = xr.DataArray(distances.correlation("internal", W))
-        return xr.Dataset(found)
+            variables["internal_correlation"] = xr.DataArray(distances.correlation("internal", W))
+        return xr.Dataset(variables)
 
     def _noise(
         self, here: Fitted, reference: Fitted, rotations: Rotations, units: Units
@@ -406,12 +406,12 @@ class Concepts(FromExtractor):
             others[name] = on_host(W).to(A.dtype)
             errors.append(_relative_error(estimator, B))
         # One refit whole, as a control for what is made of the dictionaries themselves.
-        kept = others.get("seed 1", next(iter(others.values())))
+        refit = others.get("seed 1", next(iter(others.values())))
         return {
             **beside_refits(here, reference, others, self._compared, rotations, self.random_state),
             **refit_transforms(here.dictionary, reference.dictionary, others),
             "reconstruction_error_refit": ("refit", np.array(errors)),
-            "refit_dictionary": dictionary_array(matched(here.dictionary, kept)),
+            "refit_dictionary": dictionary_array(matched(here.dictionary, refit)),
         }
 
     def _fit(
@@ -424,13 +424,13 @@ class Concepts(FromExtractor):
         U = estimator.fit_transform(A, init_dictionary=start)
         return estimator, U, estimator.components_.T
 
-    def _start(self, known: xr.Dataset, step: int, W_ref: torch.Tensor) -> torch.Tensor | None:
+    def _start(self, state: xr.Dataset, step: int, W_ref: torch.Tensor) -> torch.Tensor | None:
         """Return the dictionary that the fit of a step starts from; None for a cold start."""
         if self.init == "reference":
             return W_ref
-        if self.init == "seeded" or "start" not in known or step not in known.step.values:
+        if self.init == "seeded" or "start" not in state or step not in state.step.values:
             return None
-        return torch.as_tensor(known.start.sel(step=step).values[: len(W_ref)]).to(W_ref)
+        return torch.as_tensor(state.start.sel(step=step).values[: len(W_ref)]).to(W_ref)
 
     def _chain(self, run: Run, fits: Mapping[str, torch.Tensor]) -> dict[str, xr.DataArray]:
         """Walk from the reference step outwards; return what each step starts from."""
@@ -456,14 +456,14 @@ class Concepts(FromExtractor):
             values = run.reading(step)[self.needs()[0]]
         except (CheckpointError, NonFiniteError):  # its own cell says so; the chain goes on
             return {}
-        found: dict[str, torch.Tensor] = {}
+        dictionaries: dict[str, torch.Tensor] = {}
 
         def one(path: str, W: torch.Tensor) -> Mapping[str, Any]:
-            found[path] = self._fit(values[path], W.to(values[path]))[2]
+            dictionaries[path] = self._fit(values[path], W.to(values[path]))[2]
             return {}
 
         by_layer(last, one)
-        return found
+        return dictionaries
 
 
 def _codes(U: torch.Tensor) -> np.ndarray:

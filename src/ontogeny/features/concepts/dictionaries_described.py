@@ -85,28 +85,28 @@ def with_named(data: xr.Dataset) -> xr.Dataset:
     if "name" not in data:
         return data
     data = tidied(chosen_names(data))
-    known = data["concentration"].notnull().any("concept") & (data["unnamed_because"] == "")
-    if not known.any():
+    has_values = data["concentration"].notnull().any("concept") & (data["unnamed_because"] == "")
+    if not has_values.any():
         return data
-    return data.assign(named=(data["name"] != "").sum("concept").where(known))
+    return data.assign(named=(data["name"] != "").sum("concept").where(has_values))
 
 
 def named_words(data: xr.Dataset) -> list[str]:
     """Return how many concepts of a single checkpoint got a name, and which, layer by layer."""
     if "name" not in data:
         return []
-    found = []
-    total = _named(data, f"{plural(data.sizes['layer'], 'layer')}")
+    sentences = []
+    total = _name_words(data, f"{plural(data.sizes['layer'], 'layer')}")
     for layer in data.layer.values:
         one = data.sel(layer=layer).isel(step=0)
         if because := str(one.unnamed_because.item()):
-            found.append(f"No concept of {layer} can get a name: {because}.")
+            sentences.append(f"No concept of {layer} can get a name: {because}.")
         else:
-            found.append(_named(one, str(layer)))
-    return [total, *found] if len(found) > 1 and (data["name"] != "").any() else found
+            sentences.append(_name_words(one, str(layer)))
+    return [total, *sentences] if len(sentences) > 1 and (data["name"] != "").any() else sentences
 
 
-def _named(data: xr.Dataset, where: str) -> str:
+def _name_words(data: xr.Dataset, where: str) -> str:
     """Return how many got a name, and the names that most concepts have."""
     names = Counter(map(str, data["name"].values.ravel()))
     del names[""]

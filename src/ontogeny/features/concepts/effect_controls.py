@@ -30,9 +30,9 @@ def random_directions(A: np.ndarray, count: int, seeds: Sequence[int]) -> np.nda
            [1., 0.]])
     """
     weights = np.random.default_rng(list(seeds)).standard_normal((count, len(A)))
-    found = weights @ (A - A.mean(axis=0))
-    length = np.linalg.norm(found, axis=1, keepdims=True)
-    return np.asarray(found / np.where(length > 0, length, 1.0))
+    directions = weights @ (A - A.mean(axis=0))
+    length = np.linalg.norm(directions, axis=1, keepdims=True)
+    return np.asarray(directions / np.where(length > 0, length, 1.0))
 
 
 def others_of(codes: np.ndarray, count: int) -> np.ndarray:
@@ -146,7 +146,7 @@ def strengths(codes: np.ndarray) -> np.ndarray:
     return np.sqrt((codes.astype(np.float64) ** 2).mean(axis=0))
 
 
-def p_above(own: np.ndarray, draws: np.ndarray, weights: np.ndarray, units: Units) -> float:
+def p_above(changes: np.ndarray, draws: np.ndarray, weights: np.ndarray, units: Units) -> float:
     """Return the p-value that an effect lies above what a control gives.
 
     Student's t of one more draw, with the noise over texts of the difference added, and Welch's
@@ -154,7 +154,7 @@ def p_above(own: np.ndarray, draws: np.ndarray, weights: np.ndarray, units: Unit
 
     Parameters
     ----------
-    own
+    changes
         (texts,) the effect on each text.
     draws
         (k, texts) the same of k draws of the control.
@@ -173,13 +173,13 @@ def p_above(own: np.ndarray, draws: np.ndarray, weights: np.ndarray, units: Unit
     True
     """
     of_draw = draws @ weights / weights.sum()
-    apart, total = units.means(own - draws.mean(axis=0), weights)
+    apart, total = units.means(changes - draws.mean(axis=0), weights)
     error = float(mean_stderr(apart, total))
     if np.isnan(error):  # a single text
         return 1.0
     parts = np.array([of_draw.var(ddof=1) * (1 + 1 / len(draws)), error**2])
     free = np.array([len(draws) - 1, np.count_nonzero(total) - 1])
-    difference = float(own @ weights / weights.sum() - of_draw.mean())
+    difference = float(changes @ weights / weights.sum() - of_draw.mean())
     if not parts.any():
         return 0.0 if difference > 0 else 1.0
     freedom = parts.sum() ** 2 / (parts**2 / free).sum()

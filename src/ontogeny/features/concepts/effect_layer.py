@@ -27,21 +27,21 @@ class LayerEffects:
         path: str,
         at: LossAtTokens,
         gradients: np.ndarray,
-        kept: np.ndarray,
-        known: xr.Dataset,
+        rows: np.ndarray,
+        layer: xr.Dataset,
         A: np.ndarray,
         units: Units,
     ) -> None:
         self._path, self._at, self._gradients = path, at, gradients
-        self.all_codes = known["codes"].values
+        self.all_codes = layer["codes"].values
         if len(self.all_codes) != len(A):
             raise ArgumentError(
                 f"codes are of {len(self.all_codes)} tokens, and {path!r} gives {len(A)}."
             )
         self._decoder = Decoder(self.all_codes, np.zeros(len(A), dtype=int))
-        self.codes, self.units = self.all_codes[kept], units
+        self.codes, self.units = self.all_codes[rows], units
         self.weights = at.tokens.astype(np.float64)
-        self._A, self._D = A[kept].astype(np.float64), self.decoders(A)
+        self._A, self._D = A[rows].astype(np.float64), self.decoders(A)
 
     def decoders(self, A: np.ndarray) -> np.ndarray:
         """Return least-squares decoders (r, m) in the units of activations (n, m)."""
@@ -59,7 +59,7 @@ class LayerEffects:
         """(r, texts) effects of all latents to first order, in nats."""
         of_row = -(self._gradients @ self._D.T) * self.codes
         text, count = self._at.sample.text, len(self.weights)
-        return np.stack([np.bincount(text, weights=each, minlength=count) for each in of_row.T])
+        return np.stack([np.bincount(text, weights=values, minlength=count) for values in of_row.T])
 
     @property
     def effect(self) -> np.ndarray:
@@ -92,8 +92,8 @@ class LayerEffects:
     def random(self, j: int, count: int, seed: int) -> np.ndarray:
         """Return (count, texts) what equally strong random directions cost."""
         length = np.linalg.norm(self._D[j])
-        drawn = random_directions(self._A, count, [seed, 6, int(j)])
-        return np.stack([self._cost(self.codes[:, j], length * d) for d in drawn])
+        directions = random_directions(self._A, count, [seed, 6, int(j)])
+        return np.stack([self._cost(self.codes[:, j], length * d) for d in directions])
 
     def elsewhere(self, j: int, others: np.ndarray) -> np.ndarray:
         """Return (k, texts) what its direction costs on the tokens of other concepts."""

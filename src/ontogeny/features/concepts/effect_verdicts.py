@@ -91,9 +91,9 @@ def _lines(relative: xr.DataArray, line_concept: xr.DataArray) -> xr.DataArray:
     lines = line_concept.reindex(layer=relative.layer.values)
     table = relative.transpose("layer", "concept", "step").values
     numbers = lines.transpose("layer", "line").values
-    found = np.take_along_axis(table, np.nan_to_num(numbers)[..., None].astype(int), axis=1)
-    found = np.where(np.isfinite(numbers)[..., None], found, np.nan)
-    return xr.DataArray(found, dims=("layer", "line", "step"))
+    values = np.take_along_axis(table, np.nan_to_num(numbers)[..., None].astype(int), axis=1)
+    values = np.where(np.isfinite(numbers)[..., None], values, np.nan)
+    return xr.DataArray(values, dims=("layer", "line", "step"))
 
 
 def _are_concepts(data: xr.Dataset, joint: xr.Dataset) -> np.ndarray:
@@ -111,9 +111,9 @@ def _judged(data: xr.Dataset, concept: np.ndarray) -> dict[str, Any]:
     """Return corrected p-values, and the verdicts at the last step with controls."""
     order = ("step", "layer", "removal")
     single = data.removed_p_single.transpose(*order).values
-    p = np.stack([holm(np.where(concept, each, np.nan)) for each in single])
-    known = np.flatnonzero(np.isfinite(single).any(axis=(1, 2)))
-    last = int(known[-1])
+    p = np.stack([holm(np.where(concept, row, np.nan)) for row in single])
+    judged = np.flatnonzero(np.isfinite(single).any(axis=(1, 2)))
+    last = int(judged[-1])
     matters = p[last] <= LEVEL
     words = np.where(matters, MATTERS, np.where(concept, NO_MORE, NO_CONCEPT))
     words = np.where(np.isfinite(single[last]), words, "")
@@ -130,7 +130,7 @@ def _judged(data: xr.Dataset, concept: np.ndarray) -> dict[str, Any]:
         **{name: data[of].isel(step=last, drop=True) for name, of in at.items() if of in data},
         "judged_p": (over, p[last]),
         "verdict": (over, words.astype(object)),
-        "matters_from": (over, _lasting(p[known] <= LEVEL, data.step.values[known])),
+        "matters_from": (over, _lasting(p[judged] <= LEVEL, data.step.values[judged])),
         "n_judged": ("layer", np.isfinite(p[last]).sum(axis=1).astype(float)),
         "n_matter": ("layer", matters.sum(axis=1).astype(float)),
     }
@@ -144,16 +144,16 @@ def _lasting(holds: np.ndarray, steps: np.ndarray) -> np.ndarray:
 
 def _agreement(data: xr.Dataset) -> dict[str, Any]:
     """Return correlation (layer,) and slope of both levels, over steps and removed concepts."""
-    found = []
+    lines = []
     for layer in data.layer.values:
         one = data.sel(layer=layer)
         x, y = (one[name].transpose("step", "removal").values.ravel() for name in LEVELS)
-        known = np.isfinite(x) & np.isfinite(y)
-        x, y = x[known], y[known]
+        is_finite = np.isfinite(x) & np.isfinite(y)
+        x, y = x[is_finite], y[is_finite]
         varies = len(x) > 2 and x.std() > 0 and y.std() > 0
         correlation = float(np.corrcoef(x, y)[0, 1]) if varies else np.nan
-        found.append((correlation, float(x @ y / (x @ x)) if varies else np.nan))
-    correlations, slopes = np.array(found).T
+        lines.append((correlation, float(x @ y / (x @ x)) if varies else np.nan))
+    correlations, slopes = np.array(lines).T
     return {
         "first_order_correlation": ("layer", correlations),
         "first_order_slope": ("layer", slopes),
@@ -162,9 +162,9 @@ def _agreement(data: xr.Dataset) -> dict[str, Any]:
 
 def figures(data: xr.Dataset) -> list[Figure]:
     """Return the effects over steps, the verdicts, and how both levels agree."""
-    found: list[Figure] = []
+    drawings: list[Figure] = []
     if "relative_line" in data and data.sizes.get("line", 0):
-        found.append(
+        drawings.append(
             Heatmap(
                 "relative-effects",
                 "When each concept mattered",
@@ -177,7 +177,7 @@ def figures(data: xr.Dataset) -> list[Figure]:
             )
         )
     if "removed" in data:
-        found += [
+        drawings += [
             Curves(
                 "removed",
                 "What the removal of a concept costs",
@@ -200,8 +200,8 @@ def figures(data: xr.Dataset) -> list[Figure]:
             ),
         ]
     if "verdict" in data:
-        found.append(_table())
-    return found
+        drawings.append(_table())
+    return drawings
 
 
 def _table() -> Table:

@@ -157,10 +157,10 @@ class ConceptEffects(OfActivations):
                 f"{self.name} needs a node of joint concepts; {self.of!r} is of kind {of.kind!r}."
             )
         for name in _SHARED:
-            own, other = getattr(self, name), getattr(of, name)
-            if own != other:
+            mine, other = getattr(self, name), getattr(of, name)
+            if mine != other:
                 raise ArgumentError(
-                    f"{name} of {self.name} must be that of {self.of}, {other!r}; got {own!r}."
+                    f"{name} of {self.name} must be that of {self.of}, {other!r}; got {mine!r}."
                 )
         if self.n_removed > of.n_concepts:
             raise ArgumentError(
@@ -196,28 +196,28 @@ class ConceptEffects(OfActivations):
         """Return the effects of all latents to first order, and of some by removal."""
         if state is None:
             raise ArgumentError(f"{self.name} needs the codes of {self.of}; got None.")
-        own, reference, borrowed = self.needs()
-        values, there, model = reading[own], reading[reference], reading[borrowed]
+        activations, reference, borrowed = self.needs()
+        values, there, model = reading[activations], reading[reference], reading[borrowed]
         sample = model.inputs.sample(self.tokens, self.max_tokens, self.random_state)
-        kept = self._kept(model, sample)
-        chosen = TokenSample(sample.text[kept], sample.position[kept])
-        at = self._loss(model, chosen)
+        rows = self._rows(model, sample)
+        tokens_left = TokenSample(sample.text[rows], sample.position[rows])
+        at = self._loss(model, tokens_left)
         gradients = at.gradients(list(values))
         units = Units(np.asarray(model.inputs.groups))
 
         def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
             if not gradients[path].any():
                 return {"depends": 0.0}
-            known = layer_state(state, path)
-            part = LayerEffects(path, at, gradients[path], kept, known, to_numpy(A), units)
+            layer = layer_state(state, path)
+            part = LayerEffects(path, at, gradients[path], rows, layer, to_numpy(A), units)
             of_reference = part.decoders(to_numpy(there[path]))
-            again = known["found_again"].values
+            again = layer["found_again"].values
             removed = chosen_concepts(part.all_codes, again, of_reference, self.n_removed)
             return {
                 **part.first_order(self.random_state),
                 **self._removed(part, removed, reading.noise),
                 "depends": 1.0,
-                "share": len(chosen) / max(int(model.inputs.ordinary.sum()), 1),
+                "share": len(tokens_left) / max(int(model.inputs.ordinary.sum()), 1),
             }
 
         return by_layer(values, one)
@@ -237,7 +237,7 @@ class ConceptEffects(OfActivations):
     def _loss(self, model: Any, sample: TokenSample) -> LossAtTokens:
         return LossAtTokens(model, sample, self.objective, self.mask_fraction, self.random_state)
 
-    def _kept(self, model: Any, sample: TokenSample) -> np.ndarray:
+    def _rows(self, model: Any, sample: TokenSample) -> np.ndarray:
         """Return the rows (k,) of the sample whose codes are those of what the model sees."""
         at = self._loss(model, sample)
         if self.tokens != "masked":
@@ -249,7 +249,7 @@ class ConceptEffects(OfActivations):
     def _removed(self, part: LayerEffects, removed: np.ndarray, controls: bool) -> dict[str, Any]:
         """Return the exact effects of the removed concepts, and of their controls."""
         own = np.stack([part.removed(j) for j in removed])
-        found: dict[str, Any] = {
+        variables: dict[str, Any] = {
             "removed_concept": ("removal", removed),
             "first_order": ("removal", part.effect[removed]),
         }
@@ -263,13 +263,13 @@ class ConceptEffects(OfActivations):
                 "other": np.stack([part.elsewhere(j, others[j]) for j in removed]),
             }
             p = [
-                max(p_above(mine, each[i], part.weights, part.units) for each in draws.values())
+                max(p_above(mine, values[i], part.weights, part.units) for values in draws.values())
                 for i, mine in enumerate(own)
             ]
-            found["removed_p_single"] = ("removal", np.array(p))
-        nulls = {name: (("removal", "draw"), part.mean(each)) for name, each in draws.items()}
-        found["removed"] = Measured.over_texts(
+            variables["removed_p_single"] = ("removal", np.array(p))
+        nulls = {name: (("removal", "draw"), part.mean(values)) for name, values in draws.items()}
+        variables["removed"] = Measured.over_texts(
             ("removal", part.mean(own)), own, part.weights, part.units.of_row, ("removal", "text"),
             nulls=nulls,
         )  # fmt: skip
-        return found
+        return variables

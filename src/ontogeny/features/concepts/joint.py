@@ -203,7 +203,7 @@ class JointConcepts(OfActivations):
 
     def needs(self) -> Sequence[Need]:
         """Return the activations of the layers, and what describes their concepts."""
-        others = dict.fromkeys([*self._describer.needs(), *self._shown.needs()])
+        others = dict.fromkeys([*self._describer.needs(), *self._shown_codes.needs()])
         return [self.activations, *others]
 
     @property
@@ -219,19 +219,19 @@ class JointConcepts(OfActivations):
 
     def prepare(self, run: Run) -> xr.Dataset:
         """Fit the shared codes of every layer; checkpoints are read one at a time."""
-        steps, named = self._chosen(run), not isinstance(self.fit_steps, int)
+        steps, with_steps = self._steps_of(run), not isinstance(self.fit_steps, int)
         need, stacked = self.activations, self.method in TRAINED
         with ExitStack() as files:
-            kept, reading = read_together(run, steps, need, files, named=named)
+            gathered, reading = read_together(run, steps, need, files, with_steps=with_steps)
             half = fixed_half(reading.units(need))
             codes = by_layer(
-                kept,
+                gathered,
                 lambda _, layer: {
                     **self._codes(layer.gathered(stacked=stacked), half),
                     "fitted_step": ("fit", np.array(steps, dtype=np.float64)),
                 },
             )
-        codes = self._shown.with_texts(codes, reading)
+        codes = self._shown_codes.with_texts(codes, reading)
         return with_descriptions(codes, run, reading, self._describer, self.untrained_codes)
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
@@ -243,23 +243,23 @@ class JointConcepts(OfActivations):
         readouts = describer.readouts(reading)
         words = describer.texts(reading) if describer.active else None
         alike = alike_at_step(state, self.random_state)
-        shown = self._shown.at_step(reading, half)
+        texts_shown = self._shown_codes.at_step(reading, half)
 
         def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
-            known = layer_state(state, path)
+            layer = layer_state(state, path)
             X, size = standard(A)
-            decoder = Decoder(known["codes"].values, block)
+            decoder = Decoder(layer["codes"].values, block)
             there = CheckpointReadout(Moments(X, half), decoder)
-            found = observed(there, known["codes_again"].values, self.readable - SECOND)
-            if "codes_halves" in known:
-                halves = known["codes_halves"].values
+            variables = observed(there, layer["codes_again"].values, self.readable - SECOND)
+            if "codes_halves" in layer:
+                halves = layer["codes_halves"].values
                 by_half = [PartialDecoder(halves, rows).strength(X) for rows in (half, ~half)]
-                found["half_strength"] = (("text_half", "concept"), np.stack(by_half))
+                variables["half_strength"] = (("text_half", "concept"), np.stack(by_half))
             if words is None:
-                return found
+                return variables
             step = described_at_step(there, size, words, readouts.get(path))
-            meaning = alike(there.predicted, known)
-            return {**found, **step, **meaning, **shown(path, A, size, there)}
+            meaning = alike(there.predicted, layer)
+            return {**variables, **step, **meaning, **texts_shown(path, A, size, there)}
 
         return by_layer(reading[need], one)
 
@@ -272,7 +272,7 @@ class JointConcepts(OfActivations):
         """Return the lives as a heat map, and the strengths of newborn concepts."""
         if "life" not in data:
             return ()
-        found: list[Figure] = [
+        figures: list[Figure] = [
             Heatmap(
                 "lives",
                 "The lives of the concepts",
@@ -285,7 +285,7 @@ class JointConcepts(OfActivations):
             )
         ]
         if "newborn_strength" in data:
-            found.append(
+            figures.append(
                 Curves(
                     "newborn",
                     "Concepts born during the run",
@@ -296,12 +296,12 @@ class JointConcepts(OfActivations):
                     "variance, with what noise gives taken off.",
                 )
             )
-        return found
+        return figures
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return how many concepts there are in each layer, and what happened to them."""
-        known = data.fitted_step.values if "fitted_step" in data else np.zeros(0)
-        fitted = [int(step) for step in np.unique(known[np.isfinite(known)])]
+        steps = data.fitted_step.values if "fitted_step" in data else np.zeros(0)
+        fitted = [int(step) for step in np.unique(steps[np.isfinite(steps)])]
         return [*sentences(data), *named_sentences(data), *stale_sentences(data, fitted)]
 
     @property
@@ -309,21 +309,21 @@ class JointConcepts(OfActivations):
         return Describer(self.activations, self.examples, self.words_on)
 
     @property
-    def _shown(self) -> ShownCodes:
+    def _shown_codes(self) -> ShownCodes:
         return ShownCodes(self.activations, self.shown_texts)
 
-    def _chosen(self, run: Run) -> list[int]:
+    def _steps_of(self, run: Run) -> list[int]:
         """Return the training steps of the fit; only a number asks for the study's steps.
 
         A control run is read at fewer steps, and maybe not at those that are named: it is fitted on
         as many.
         """
-        named = None if isinstance(self.fit_steps, int) else sorted(set(self.fit_steps))
-        if named and not run.is_control:
-            return named
+        fit_steps = None if isinstance(self.fit_steps, int) else sorted(set(self.fit_steps))
+        if fit_steps and not run.is_control:
+            return fit_steps
         # A control run may have other steps than those named: as many of its own are taken.
         steps = np.asarray(run.steps if run.is_control else run.first_steps)
-        count = len(named) if named else self.fit_steps
+        count = len(fit_steps) if fit_steps else self.fit_steps
         return [int(step) for step in steps[fitted_steps(count, len(steps))]]
 
     def _codes(self, layer: Gathered, half: np.ndarray) -> Mapping[str, Any]:
@@ -334,7 +334,7 @@ class JointConcepts(OfActivations):
             raise ArgumentError("the activations do not vary, so there are no concepts in them")
         (second,) = fits.others
         again = found_again(fits.codes, second)[0]
-        found = {
+        variables = {
             "codes": (("token", "concept"), fits.codes),
             "codes_again": (("token", "concept"), second),
             "found_again": ("concept", again),
@@ -342,8 +342,8 @@ class JointConcepts(OfActivations):
             "replicates": ("concept", fits.replicates(again).astype(np.float64)),
         }
         if fits.halves is not None:
-            found["codes_halves"] = (("token", "concept"), fits.halves)
-        return found
+            variables["codes_halves"] = (("token", "concept"), fits.halves)
+        return variables
 
     def untrained_codes(self, A: torch.Tensor) -> np.ndarray:
         """Return the codes (n, r) of latents of one model alone, as dense as the shared ones."""

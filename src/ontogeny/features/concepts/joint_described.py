@@ -64,9 +64,9 @@ def with_descriptions(
             **untrained.variables(path),
         }
 
-    found = by_layer({path: state.codes.sel(layer=path).values for path in done}, one)
-    status = found.status.reindex(layer=state.layer.values)
-    described = found.drop_vars("status").reindex(layer=state.layer.values)
+    data = by_layer({path: state.codes.sel(layer=path).values for path in done}, one)
+    status = data.status.reindex(layer=state.layer.values)
+    described = data.drop_vars("status").reindex(layer=state.layer.values)
     failed = state.status.where(state.status != "done", status)
     state = state.assign(described.data_vars).assign(status=failed, piece_text=pieces)
     return state if words is None else state.assign(words.variables())
@@ -99,8 +99,8 @@ def with_names(data: xr.Dataset) -> xr.Dataset:
         return data
     concept = ~data.concept_kind.isin(SET_ASIDE)
     data = only_of(data, concept)
-    named = (data["name"] != "").sum("concept")
-    return data.assign(named=named.where(data["unnamed_because"] == ""))
+    n_names = (data["name"] != "").sum("concept")
+    return data.assign(named=n_names.where(data["unnamed_because"] == ""))
 
 
 def named_sentences(data: xr.Dataset) -> list[str]:
@@ -127,8 +127,8 @@ def _sentences(data: xr.Dataset) -> Iterator[str]:
         if because:
             yield f"No concept of {layer} can get a name: {because}."
             continue
-        named = int(one.named)
-        of = f"{named} of {count:.0f}" if named else f"None of the {count:.0f}"
+        n_names = int(one.named)
+        of = f"{n_names} of {count:.0f}" if n_names else f"None of the {count:.0f}"
         yield f"{of} concepts of {layer} got a name{_controls(one)}."
 
 
@@ -137,9 +137,9 @@ def _controls(one: xr.Dataset) -> str:
     if "named_control" not in one or "n_concepts_control" not in one:
         return ", and no control was run"
     counts = np.stack([one.named_control.values, one.n_concepts_control.values])
-    known = counts[:, np.isfinite(counts).all(axis=0)].astype(int).T.tolist()
-    listed = ", ".join(f"{named} of {count}" for named, count in known)
-    if not known:
+    pairs = counts[:, np.isfinite(counts).all(axis=0)].astype(int).T.tolist()
+    listed = ", ".join(f"{n_names} of {count}" for n_names, count in pairs)
+    if not pairs:
         return ", and no control run had concepts"
-    means = names_against_controls(int(one.named), int(one.n_concepts), known)
+    means = names_against_controls(int(one.named), int(one.n_concepts), pairs)
     return f" (control runs: {listed}), {means}"

@@ -90,22 +90,22 @@ class ShownCodes:
 
     def needs(self) -> list[Need]:
         """Return what is read beside the activations."""
-        return [self._own, InputSet(self.need.on)] if self.count else []
+        return [self._activations, InputSet(self.need.on)] if self.count else []
 
     def with_texts(self, state: xr.Dataset, reading: Reading) -> xr.Dataset:
         """Return a state with the texts, and the shared codes of those tokens that were fitted."""
         if not self.count:
             return state
         inputs, need = reading[InputSet(self.need.on)], self.need
-        shown = ShownTexts.of(inputs, self.count)
-        row = rows_of(shown.sample, inputs.sample(need.tokens, need.max_tokens, need.random_state))
+        texts = ShownTexts.of(inputs, self.count)
+        row = rows_of(texts.sample, inputs.sample(need.tokens, need.max_tokens, need.random_state))
         codes = state.codes.transpose("layer", "token", "concept").values
-        found = []
+        parts = []
         for one in codes:
             values = np.where((row >= 0)[:, None], one[row], np.nan)
-            found.append(_stored(values, one, shown))
+            parts.append(_grid(values, one, texts))
         return state.assign(
-            shown_variables(shown) | {"shown_shared_code": (("layer", *_DIMS), np.stack(found))}
+            shown_variables(texts) | {"shown_shared_code": (("layer", *_DIMS), np.stack(parts))}
         )
 
     def at_step(
@@ -119,10 +119,10 @@ class ShownCodes:
         """
         if not self.count:
             return lambda *_: {}
-        shown = ShownTexts.of(reading[InputSet(self.need.on)], self.count)
-        values, texts = reading[self._own], reading.units(self.need)
+        texts_shown = ShownTexts.of(reading[InputSet(self.need.on)], self.count)
+        values, texts = reading[self._activations], reading.units(self.need)
         # Every text shown is on the side of the fold on which the sampled tokens of its unit are.
-        first = np.isin(reading.units(self._own), texts[half])
+        first = np.isin(reading.units(self._activations), texts[half])
 
         def one(
             path: str, A: torch.Tensor, size: float, there: CheckpointReadout
@@ -131,17 +131,17 @@ class ShownCodes:
             # Centred by the mean of the sampled tokens, which the readouts were fitted on.
             Y = to_numpy(values[path]).astype(np.float64) - to_numpy(A).astype(np.float64).mean(0)
             Y[:, ~moments.X.any(axis=0)] = 0.0  # constant features, as where they are standardised
-            found = moments.predicted_of((Y / size).astype(np.float32), first, codes)
-            return {"shown_code": (_DIMS, _stored(found, codes, shown))}
+            predicted = moments.predicted_of((Y / size).astype(np.float32), first, codes)
+            return {"shown_code": (_DIMS, _grid(predicted, codes, texts_shown))}
 
         return one
 
     @property
-    def _own(self) -> ShownActivations:
+    def _activations(self) -> ShownActivations:
         return ShownActivations(self.need.layers, self.need.on, self.count)
 
 
-def rows_of(wanted: TokenSample, sample: TokenSample) -> np.ndarray:
+def rows_of(tokens_of: TokenSample, sample: TokenSample) -> np.ndarray:
     """Return the row of `sample` that each wanted token is, -1 where it is none.
 
     Examples
@@ -150,29 +150,29 @@ def rows_of(wanted: TokenSample, sample: TokenSample) -> np.ndarray:
     >>> rows_of(TokenSample(np.array([0, 0, 2]), np.array([3, 4, 0])), sample).tolist()
     [1, -1, 2]
     """
-    known = enumerate(zip(sample.text.tolist(), sample.position.tolist(), strict=True))
-    rows = {token: row for row, token in known}
-    tokens = zip(wanted.text.tolist(), wanted.position.tolist(), strict=True)
+    places = enumerate(zip(sample.text.tolist(), sample.position.tolist(), strict=True))
+    rows = {token: row for row, token in places}
+    tokens = zip(tokens_of.text.tolist(), tokens_of.position.tolist(), strict=True)
     return np.array([rows.get(token, -1) for token in tokens], dtype=int)
 
 
 def shown_of_concepts(data: xr.Dataset) -> xr.Dataset:
     """Return a node with codes of its concepts alone, as small numbers."""
-    found = {}
+    variables = {}
     for name in ("shown_code", "shown_shared_code"):
         if name in data:
-            kept = data[name].fillna(MISSING).astype(np.uint8)
+            codes = data[name].fillna(MISSING).astype(np.uint8)
             if "concept_kind" in data:
                 concept = ~data.concept_kind.isin(["", "no concept"])
-                kept = kept.where(concept, np.uint8(MISSING)).transpose(*data[name].dims)
-            found[name] = kept
-    return data.assign(found)
+                codes = codes.where(concept, np.uint8(MISSING)).transpose(*data[name].dims)
+            variables[name] = codes
+    return data.assign(variables)
 
 
-def _stored(values: np.ndarray, codes: np.ndarray, shown: ShownTexts) -> np.ndarray:
+def _grid(values: np.ndarray, codes: np.ndarray, texts: ShownTexts) -> np.ndarray:
     """Return codes (tokens, r) over concept, text and place, in parts of the largest shared one."""
     peak = codes.max(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         parts = np.clip(np.round(PARTS * values / peak), 0, FULL)
-    found = np.where(np.isfinite(parts), parts, MISSING).astype(np.uint8)
-    return shown.grid(found.T, np.uint8(MISSING))
+    as_bytes = np.where(np.isfinite(parts), parts, MISSING).astype(np.uint8)
+    return texts.grid(as_bytes.T, np.uint8(MISSING))

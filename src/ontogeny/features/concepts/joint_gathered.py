@@ -56,14 +56,14 @@ class Kept:
     def gathered(self, *, stacked: bool) -> Gathered:
         """Return the checkpoints as a fit takes them; `stacked` as of `Gathered`."""
         n, m = self._shapes[0]
-        found = Gathered(n, m, len(self._shapes), stacked=stacked)
+        gathered = Gathered(n, m, len(self._shapes), stacked=stacked)
         for X in self.views():
-            found.add(X)
-        return found
+            gathered.add(X)
+        return gathered
 
 
 def read_together(
-    run: Run, steps: Sequence[int], need: Activations, files: ExitStack, *, named: bool
+    run: Run, steps: Sequence[int], need: Activations, files: ExitStack, *, with_steps: bool
 ) -> tuple[dict[str, Kept], Reading]:
     """Return the checkpoints of each layer, read one at a time, and the last reading.
 
@@ -80,7 +80,7 @@ def read_together(
         The activations.
     files
         Closes the temporary files.
-    named
+    with_steps
         Whether a person named the steps; then none is left out.
 
     Raises
@@ -88,7 +88,7 @@ def read_together(
     ArgumentError
         If a step that was named cannot be read.
     """
-    kept: dict[str, Kept] = {}
+    gathered: dict[str, Kept] = {}
     last: Reading | None = None
     unread: Exception = ArgumentError("there is no step to fit the codes on.")
     for step in steps:
@@ -96,16 +96,16 @@ def read_together(
             reading = run.reading(step)
             values = reading[need]
         except (CheckpointError, NonFiniteError) as error:
-            if named:
+            if with_steps:
                 raise ArgumentError(f"fit_steps cannot use step {step}: {error}") from error
             unread = error
             continue
         last = reading
         for path, A in values.items():
-            if path not in kept:
+            if path not in gathered:
                 file = files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
-                kept[path] = Kept(file)
-            kept[path].add(standard(A)[0])
+                gathered[path] = Kept(file)
+            gathered[path].add(standard(A)[0])
     if last is None:
         raise unread
-    return kept, last
+    return gathered, last

@@ -62,16 +62,16 @@ def lives_of_layers(data: xr.Dataset, readable: float, seed: int) -> xr.Dataset:
     """
     if "strength" not in data or data.sizes["step"] < FEWEST:
         return data
-    found: dict[Any, xr.Dataset] = {}
+    layers: dict[Any, xr.Dataset] = {}
     for layer in data.layer.values:
         one = data.sel(layer=layer, drop=True)
-        known = one.strength.notnull().all("concept").values
-        if known.sum() >= FEWEST:
-            found[layer] = _of_layer(one.isel(step=np.flatnonzero(known)), readable, seed)
-    if not found:
+        is_complete = one.strength.notnull().all("concept").values
+        if is_complete.sum() >= FEWEST:
+            layers[layer] = _of_layer(one.isel(step=np.flatnonzero(is_complete)), readable, seed)
+    if not layers:
         return data
-    names = xr.DataArray(list(found), dims="layer", name="layer")
-    stacked = xr.concat(found.values(), dim=names, join="outer", data_vars="all")
+    names = xr.DataArray(list(layers), dims="layer", name="layer")
+    stacked = xr.concat(layers.values(), dim=names, join="outer", data_vars="all")
     stacked = stacked.reindex(layer=data.layer.values, step=data.step.values)
     kinds = stacked.concept_kind
     stacked["concept_kind"] = kinds.where(kinds.notnull(), "").astype(object)
@@ -85,7 +85,7 @@ def _of_layer(one: xr.Dataset, readable: float, seed: int) -> xr.Dataset:
         one[name].transpose("step", "concept").values for name in ("strength", "readability")
     )
     whitened = one.whitened.transpose("step", "concept", "other").values
-    found = lives(strength, there, whitened, readable)
+    life = lives(strength, there, whitened, readable)
     presence = Presence(
         decoders=np.zeros((len(strength), 0)),
         strength=strength,
@@ -96,30 +96,30 @@ def _of_layer(one: xr.Dataset, readable: float, seed: int) -> xr.Dataset:
         influence=one.influence.transpose("step", "block", "concept").values,
         spread=one.spread.transpose("step", "concept").values,
     )
-    births = birth_intervals(presence, found, DRAWS, np.random.default_rng([seed, 3]))
+    births = birth_intervals(presence, life, DRAWS, np.random.default_rng([seed, 3]))
     if "half_strength" in one and bool(one.half_strength.notnull().all()):
         for by_half in one.half_strength.transpose("text_half", "step", "concept").values:
-            births = widened(births, found.born, by_half, one.half.values)
-    certain = np.ones(len(found.kind), dtype=bool)
+            births = widened(births, life.born, by_half, one.half.values)
+    certain = np.ones(len(life.kind), dtype=bool)
     if "replicates" in one:
         certain = one.replicates.values > 0
-    shown = found.is_concept & certain
+    is_shown = life.is_concept & certain
     steps = one.step.values.astype(np.float64)
     again = one.found_again.values
     values = {
         "concept_kind": (
             "concept",
-            np.where(found.is_concept & ~certain, APART, found.kind).astype(object),
+            np.where(life.is_concept & ~certain, APART, life.kind).astype(object),
         ),
-        "concept_grown_out_of": ("concept", found.grown_out_of.astype(np.float64)),
-        "concept_inside": ("concept", found.inside.astype(np.float64)),
+        "concept_grown_out_of": ("concept", life.grown_out_of.astype(np.float64)),
+        "concept_inside": ("concept", life.inside.astype(np.float64)),
     }
-    indexes = (found.born, births.after, births.before, found.gone, found.settled)
+    indexes = (life.born, births.after, births.before, life.gone, life.settled)
     for name, index in zip(STEPS, indexes, strict=True):
-        known = shown & (index >= 0)
-        values[name] = ("concept", np.where(known, steps[np.maximum(index, 0)], np.nan))
+        has_index = is_shown & (index >= 0)
+        values[name] = ("concept", np.where(has_index, steps[np.maximum(index, 0)], np.nan))
     made = xr.Dataset(
-        {**values, **_counts(found, again, shown), **_drawn(found, strength, shown)},
+        {**values, **_counts(life, again, is_shown), **_curves(life, strength, is_shown)},
         coords={"step": one.step.values},
     )
     # Numbered, so that layers with more or fewer of them can be stacked.
@@ -127,29 +127,29 @@ def _of_layer(one: xr.Dataset, readable: float, seed: int) -> xr.Dataset:
     return made.assign_coords({dim: np.arange(made.sizes[dim]) for dim in numbered})
 
 
-def _counts(found: Lives, again: np.ndarray, shown: np.ndarray) -> dict[str, Any]:
+def _counts(life: Lives, again: np.ndarray, is_shown: np.ndarray) -> dict[str, Any]:
     numbers = (
-        shown.sum(),
-        (shown & (found.born >= 0)).sum(),
-        (shown & (found.gone >= 0)).sum(),
-        (shown & found.steady).sum(),
-        (shown & (again >= FOUND_AGAIN)).sum(),
-        (found.is_concept & ~shown).sum(),
+        is_shown.sum(),
+        (is_shown & (life.born >= 0)).sum(),
+        (is_shown & (life.gone >= 0)).sum(),
+        (is_shown & life.steady).sum(),
+        (is_shown & (again >= FOUND_AGAIN)).sum(),
+        (life.is_concept & ~is_shown).sum(),
     )
     return {name: ((), float(n)) for name, n in zip(COUNTS, numbers, strict=True)}
 
 
-def _drawn(found: Lives, strength: np.ndarray, shown: np.ndarray) -> dict[str, Any]:
+def _curves(life: Lives, strength: np.ndarray, is_shown: np.ndarray) -> dict[str, Any]:
     """Return what the figures draw: lines of all concepts, and the strongest newborn ones."""
     peak = np.maximum(strength.max(axis=0), 1e-30)
-    concept = np.flatnonzero(shown)
-    order = concept[np.lexsort((-peak[concept], found.start[concept]))]
+    concept = np.flatnonzero(is_shown)
+    order = concept[np.lexsort((-peak[concept], life.start[concept]))]
     values: dict[str, Any] = {
         "life": (("line", "step"), (strength / peak)[:, order].T),
-        "mean_life": ("step", _mean_share(strength / peak, shown)),
+        "mean_life": ("step", _mean_share(strength / peak, is_shown)),
         "line_concept": ("line", order.astype(np.float64)),
     }
-    born = np.flatnonzero(shown & (found.born >= 0))
+    born = np.flatnonzero(is_shown & (life.born >= 0))
     strongest = np.sort(born[np.argsort(-peak[born], kind="stable")][:SHOWN])
     if len(strongest):
         values["newborn_strength"] = (("newborn", "step"), strength[:, strongest].T)

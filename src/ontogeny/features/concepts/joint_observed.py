@@ -61,14 +61,14 @@ def stale_sentences(data: xr.Dataset, fitted: Sequence[int]) -> list[str]:
     new = explained.sel(step=explained.step > max(fitted))
     if not old.sizes["step"] or not new.notnull().any():
         return []
-    found = []
+    sentences = []
     for layer in data.layer.values:
         least, later = float(old.sel(layer=layer).min()), new.sel(layer=layer).dropna("step")
         if later.size and float(later.min()) < STALE * least:
             worst = int(later.step[later.values.argmin()])
-            found.append(
+            sentences.append(
                 f"The codes of {layer} have gone stale: they explain {float(later.min()):.2f} of "
                 f"the variance at step {worst:,}, and at least {least:.2f} at the steps that they "
                 "were fitted on. Add later steps to fit_steps."
             )
-    return found
+    return sentences

@@ -87,7 +87,7 @@ def beside_refits(
     texts the noise is unknown.
     """
     W, turn = here.dictionary, rotations.best
-    found = compare(W, reference, turn)
+    comparison = compare(W, reference, turn)
     to_reference = _over_refits(others, lambda V: compare(V, reference, turn))
     to_fit = _over_refits(others, lambda V: compare(V, here, None))
     seeds = [1000 * random_state + draw for draw in range(RESAMPLES)]
@@ -99,12 +99,12 @@ def beside_refits(
             value,
             replicates=to_reference[name] if resampled else None,
             nulls={
-                null: each[name]
-                for null, each in (("refit", to_fit), ("chance", chance))
-                if name in each
+                null: values[name]
+                for null, values in (("refit", to_fit), ("chance", chance))
+                if name in values
             },
         )
-        for name, value in found.data_vars.items()
+        for name, value in comparison.data_vars.items()
     }
 
 
@@ -118,12 +118,12 @@ def refit_transforms(
     """
 
     def one(V: torch.Tensor) -> xr.Dataset:
-        found = _transform(V, W_ref)
+        transform = _transform(V, W_ref)
         return xr.Dataset(
             {
                 "refit_transform_distance": ("matching", _transform_distances(V, W, W_ref)),
-                "refit_log_det": found.log_det,
-                "refit_condition": found.condition,
+                "refit_log_det": transform.log_det,
+                "refit_condition": transform.condition,
                 "refit_share": ("share_of", _shares(V, W)),
             },
             coords={"matching": list(MATCHINGS), "share_of": list(SHARES)},
@@ -159,10 +159,10 @@ def _transform(V: torch.Tensor, W: torch.Tensor) -> Transform:
 
 def _shares(V: torch.Tensor, W: torch.Tensor) -> list[float]:
     """Return how the change from W to V, matched to it, splits; 0 where it is only rounding."""
-    found = _transform(matched(W, V), W)
-    if found.identity.dictionary <= MEASURABLE * found.dictionary_norm:
+    transform = _transform(matched(W, V), W)
+    if transform.identity.dictionary <= MEASURABLE * transform.dictionary_norm:
         return [0.0] * len(SHARES)
-    return [found.shares[name] for name in SHARES]
+    return [transform.shares[name] for name in SHARES]
 
 
 def _chance(
@@ -185,6 +185,6 @@ def _in_random_basis(W: torch.Tensor, seed: int) -> torch.Tensor:
     basis, triangle = torch.linalg.qr(W.double())
     generator = torch.Generator().manual_seed(seed)
     gauss = torch.randn(basis.shape, generator=generator, dtype=torch.float64).to(basis)
-    drawn, upper = torch.linalg.qr(gauss)
+    Q, upper = torch.linalg.qr(gauss)
     # Uniformly random with these signs only (F. Mezzadri, Notices of the AMS 54, 2007).
-    return ((drawn * upper.diagonal().sign()) @ triangle).to(W)
+    return ((Q * upper.diagonal().sign()) @ triangle).to(W)

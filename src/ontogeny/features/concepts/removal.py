@@ -187,8 +187,8 @@ class LossAtTokens:
         collector = LossCollector(reading.model, reading.inputs, predicted if self.masked else None)
         by_mask = reading.settings.positions == "mask"
         feed(reading.model, batches, [*others, collector], position_ids=by_mask)
-        found = collector.result()
-        return np.where(self.tokens > 0, found.loss.fillna(0.0) * found.tokens, 0.0)
+        losses = collector.result()
+        return np.where(self.tokens > 0, losses.loss.fillna(0.0) * losses.tokens, 0.0)
 
 
 class _Rows:
@@ -255,9 +255,9 @@ class _Nothing(_Rows):
         self.check_shape(label, hidden)
         shape = (len(self.slot), hidden.shape[2])
         zeros = torch.zeros(shape, dtype=hidden.dtype, device=hidden.device, requires_grad=True)
-        found = self.plus(label, hidden, zeros)
+        result = self.plus(label, hidden, zeros)
         self._zeros[label] = zeros
-        return found
+        return result
 
     def gradients(self, labels: Sequence[str], total: Tensor) -> Mapping[str, np.ndarray]:
         """Return the derivatives (rows, m) of `total` in each layer; 0 where it has no part."""
@@ -265,8 +265,8 @@ class _Nothing(_Rows):
         zeros = [self._zeros[label] for label in labels]
         if not total.requires_grad:
             return {k: np.zeros(tuple(z.shape), np.float32) for k, z in self._zeros.items()}
-        found = torch.autograd.grad(total, zeros, allow_unused=True, materialize_grads=True)
-        arrays = (gradient.detach().float().cpu().numpy() for gradient in found)
+        gradients = torch.autograd.grad(total, zeros, allow_unused=True, materialize_grads=True)
+        arrays = (gradient.detach().float().cpu().numpy() for gradient in gradients)
         return dict(zip(labels, arrays, strict=True))
 
 

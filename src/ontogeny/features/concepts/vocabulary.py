@@ -176,8 +176,8 @@ class VocabularyConcepts(Observable):
         pieces, tokenizer = run.pieces(need), run.tokenizer()
         counts = np.bincount(inputs.ids[inputs.ordinary], minlength=len(pieces))
         special = np.zeros(len(counts), dtype=bool)
-        known = [i for i in getattr(tokenizer, "all_special_ids", ()) if i < len(special)]
-        special[known] = True
+        special_ids = [i for i in getattr(tokenizer, "all_special_ids", ()) if i < len(special)]
+        special[special_ids] = True
         texts = [*pieces, *map(str, range(len(pieces), len(counts)))]
         return xr.Dataset(
             {
@@ -192,12 +192,12 @@ class VocabularyConcepts(Observable):
         """Return strength and readability of every latent of one matrix at all steps."""
         assert state is not None
         rows = self._rows(reading, state)
-        found = self._fitted(rows)
-        presence, codes = found.presence_, found.codes_
+        joint = self._fitted(rows)
+        presence, codes = joint.presence_, joint.codes_
         largest = np.argsort(-codes, axis=0, kind="stable")[:TOKENS].T
         energy = np.take_along_axis(codes.T, largest, axis=1) ** 2
         counts = np.pad(state["count"].values, (0, reading.shape[0]))[rows.ids]
-        there = self._there(found)
+        there = self._there(joint)
         data = xr.Dataset(
             {
                 "strength": (("step", "concept"), presence.strength),
@@ -207,9 +207,9 @@ class VocabularyConcepts(Observable):
                 "spread": (("step", "concept"), presence.spread),
                 "explained": ("step", presence.explained),
                 "concepts_there": ("step", there.sum(axis=1).astype(np.float64)),
-                "found_again": ("concept", found.found_again_),
-                "half": ("concept", found.half_),
-                "replicates": ("concept", found.replicates_.astype(np.float64)),
+                "found_again": ("concept", joint.found_again_),
+                "half": ("concept", joint.half_),
+                "replicates": ("concept", joint.replicates_.astype(np.float64)),
                 "token_id": (("concept", "rank"), rows.ids[largest]),
                 "token_share": (
                     ("concept", "rank"),
@@ -249,8 +249,8 @@ class VocabularyConcepts(Observable):
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
         """Return the lives as a heat map, and the strengths of newborn concepts."""
-        drawn = JointConcepts().figures(data, nodes)
-        return [replace(f, facet="block") for f in drawn if f.id in ("lives", "newborn")]
+        figures = JointConcepts().figures(data, nodes)
+        return [replace(f, facet="block") for f in figures if f.id in ("lives", "newborn")]
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return how many concepts each matrix has, when they were born, and what chance gives."""
@@ -278,12 +278,12 @@ class VocabularyConcepts(Observable):
     def _fitted(self, rows: Rows) -> JointDictionary:
         first = int(rows.start is not None)  # nothing has changed at step 0
         count = min(self.fit_steps, len(rows) - first)
-        chosen = np.unique(np.linspace(first, len(rows) - 1, count).round().astype(int))
+        steps = np.unique(np.linspace(first, len(rows) - 1, count).round().astype(int))
         model = JointDictionary(
             self.n_concepts,
             self.method,
             self.n_active,
-            fit_steps=chosen.tolist(),
+            fit_steps=steps.tolist(),
             max_tokens=None,
             readable=self.readable,
             n_draws=0,
@@ -291,10 +291,10 @@ class VocabularyConcepts(Observable):
         )
         return model.fit(rows, steps=rows.reading.steps)
 
-    def _there(self, found: JointDictionary) -> np.ndarray:
+    def _there(self, joint: JointDictionary) -> np.ndarray:
         """Return (S, r) whether concepts can be read from each checkpoint."""
-        known = found.is_concept_ & found.replicates_
-        return np.asarray((found.readable_ >= self.readable - SECOND) & known)
+        is_concept = joint.is_concept_ & joint.replicates_
+        return np.asarray((joint.readable_ >= self.readable - SECOND) & is_concept)
 
     def _of_nulls(self, rows: Rows) -> dict[str, Any]:
         """Return how many latents of the nulls pass for concepts, and for born; means of refits."""
@@ -322,10 +322,10 @@ def _correlations(codes: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 def _digest(rows: Rows) -> str:
     """Return a digest of the rows at the first and the last step."""
-    found = hashlib.blake2b(digest_size=16)
+    digest = hashlib.blake2b(digest_size=16)
     for step in rows.reading.steps[[0, -1]].tolist():
-        found.update(np.ascontiguousarray(rows.reading.rows(step, rows.ids)).tobytes())
-    return found.hexdigest()
+        digest.update(np.ascontiguousarray(rows.reading.rows(step, rows.ids)).tobytes())
+    return digest.hexdigest()
 
 
 def _once(data: xr.Dataset) -> xr.Dataset:
@@ -338,5 +338,5 @@ def _once(data: xr.Dataset) -> xr.Dataset:
         if isinstance(digest, str):  # NaN of a matrix that failed
             one = first.setdefault(digest, str(block))
             same |= {str(block): one} if one != str(block) else {}
-    kept = data.drop_vars("digest").sel(block=[b for b in data.block.values if b not in same])
-    return kept.assign_attrs(tied=json.dumps(same)) if same else kept
+    dataset = data.drop_vars("digest").sel(block=[b for b in data.block.values if b not in same])
+    return dataset.assign_attrs(tied=json.dumps(same)) if same else dataset

@@ -86,10 +86,10 @@ class Rows(Sequence[np.ndarray]):
 
     def __getitem__(self, index):  # type: ignore[no-untyped-def]
         """Return the rows at one step; there are no slices."""
-        found = self.reading.rows(int(self.reading.steps[index]), self.ids)
+        rows = self.reading.rows(int(self.reading.steps[index]), self.ids)
         if self.start is not None:
-            found = found - self.start
-        return found if self.transform is None else self.transform(index, found)
+            rows = rows - self.start
+        return rows if self.transform is None else self.transform(index, rows)
 
     def permuted(self, seed: int) -> Rows:
         """Return the rows with their tokens in another random order at every step."""

@@ -18,12 +18,12 @@ TOKENS = 3  # of each of them
 
 def sentences(data: xr.Dataset) -> list[str]:
     """Return what is said of each matrix: concepts, births with their tokens, nulls, frequency."""
-    found = list(_of_ties(data))
+    lines = list(_of_ties(data))
     if "n_concepts" not in data:
-        return found
+        return lines
     for block, life in zip(data.block.values, of_lives(data.rename(block="layer")), strict=True):
-        found += [life, *_of_block(str(block), data.sel(block=block))]
-    return found
+        lines += [life, *_of_block(str(block), data.sel(block=block))]
+    return lines
 
 
 def _of_ties(data: xr.Dataset) -> Iterator[str]:

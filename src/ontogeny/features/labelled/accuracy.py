@@ -110,14 +110,14 @@ class LabelAccuracy(Observable):
         majority = float(count.max() / count.sum())
         # A share of 0 or 1 has an error too: an eighth of a text is added to its variance.
         error = np.sqrt((share * (1 - share) + 0.125 / count) / count)
-        found = {
+        variables = {
             "accuracy": Measured.mean(right, units, nulls={"majority": majority}),
             "of_class": Measured(("class", share), stderr=("class", error)),
             "loss": Measured.mean(loss, units),
             "class_texts": ("class", count),
             **permuted_labels.exchanged(answers, labels, units),
         }
-        return dataset(found).assign_coords({"class": _class_names(value.model, classes)})
+        return dataset(variables).assign_coords({"class": _class_names(value.model, classes)})
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the cells with how likely the gain is where no label was learned."""
@@ -170,15 +170,15 @@ def _class_numbers(value: Any, n_classes: int) -> np.ndarray:
     """Return the class number of each text; names are looked up in the model's configuration."""
     labels = np.asarray(value.inputs.labels)
     if labels.dtype.kind not in "iu":
-        known = dict(getattr(getattr(value.model, "config", None), "label2id", None) or {})
+        numbers = dict(getattr(getattr(value.model, "config", None), "label2id", None) or {})
         names = [str(label) for label in labels]
-        unknown = sorted(set(names) - set(known))
+        unknown = sorted(set(names) - set(numbers))
         if unknown:
             raise ArgumentError(
                 f"labels must be class numbers or names of the model's classes, "
-                f"{', '.join(map(repr, known)) or 'of which it has none'}; got {unknown[0]!r}."
+                f"{', '.join(map(repr, numbers)) or 'of which it has none'}; got {unknown[0]!r}."
             )
-        labels = np.array([known[name] for name in names])
+        labels = np.array([numbers[name] for name in names])
     if labels.min() < 0 or labels.max() >= n_classes:
         raise ArgumentError(
             f"labels go from {labels.min()} to {labels.max()}, but the model has {n_classes} "

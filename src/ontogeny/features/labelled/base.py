@@ -175,12 +175,12 @@ def judged(
     lasting = np.flip(np.logical_and.accumulate(np.flip(below, -1), axis=-1), -1)
     lasting &= np.isfinite(test.p_corrected)
     first = np.where(lasting.any(-1), steps[lasting.argmax(-1)], np.nan)
-    found = {
+    variables = {
         f"{prefix}p_single": (order, test.p_value),
         f"{prefix}p_corrected": (order, test.p_corrected),
         f"{prefix}lasting_step": (order[:2], first),
     }
-    return data.assign(found)
+    return data.assign(variables)
 
 
 def chance_band(data: xr.Dataset, random: str, name: str) -> dict[str, xr.DataArray]:
@@ -212,14 +212,14 @@ def _over_units(
     unit = unit.max("step") if "step" in unit.dims else unit
     weights = weights.fillna(0.0).max("step") if "step" in weights.dims else weights
     means, totals = np.full(texts.shape, np.nan), np.zeros((texts.shape[0], texts.shape[-1]))
-    for i, (own, weight) in enumerate(
+    for i, (positions, weight) in enumerate(
         zip(unit.values, weights.transpose("concept", "text").values, strict=True)
     ):
-        there = own >= 0
-        units = Units(own[there])
-        found, total = units.means(texts.values[i][..., there], weight[there])
+        there = positions >= 0
+        units = Units(positions[there])
+        mean, total = units.means(texts.values[i][..., there], weight[there])
         missing = np.isnan(texts.values[i][..., there]).any(-1)
-        means[i][..., : units.count] = np.where(missing[..., None], np.nan, found)
+        means[i][..., : units.count] = np.where(missing[..., None], np.nan, mean)
         totals[i, : units.count] = total
     return {
         f"{value}_of_text": texts.copy(data=means),

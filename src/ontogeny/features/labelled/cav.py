@@ -288,8 +288,8 @@ def _bootstrap_weights(
     """Return how often a bootstrap over units draws each row (n,); no class is lost."""
     while True:
         times = np.zeros(units.count)
-        for own in strata:
-            times[own] = rng.multinomial(len(own), np.full(len(own), 1 / len(own)))
+        for members in strata:
+            times[members] = rng.multinomial(len(members), np.full(len(members), 1 / len(members)))
         weights = np.asarray(times[units.place])
         if all(weights[signs == sign].any() for sign in (-1, 1)):
             return weights

@@ -150,20 +150,20 @@ def fit_direction(
         raise ArgumentError(
             f"activations have {len(values)} rows for {len(rows.text)} labelled texts."
         )
-    found, positive = values[rows.train], rows.positive[rows.train].astype(int)
-    cav = cav.fit(found, positive)
+    train, positive = values[rows.train], rows.positive[rows.train].astype(int)
+    cav = cav.fit(train, positive)
     groups = rows.units(rows.train).of_row
-    random = cav.permuted(found, positive, n_random, random_state, groups)
-    held = values[rows.test]
-    right = cav.predict(held).astype(bool) == rows.truth
+    random = cav.permuted(train, positive, n_random, random_state, groups)
+    tests = values[rows.test]
+    right = cav.predict(tests).astype(bool) == rows.truth
     rng = np.random.default_rng([random_state, 1])
     order = np.stack(list(rows.units(rows.test).shuffles(rows.truth, rng, n_random)))
     shuffled = rows.truth[order]
-    agrees = random.decide(held) == shuffled
+    agrees = random.decide(tests) == shuffled
     return ConceptDirection(
         cav,
         random,
-        cav.resampled(found, positive, n_refits, random_state, groups),
+        cav.resampled(train, positive, n_refits, random_state, groups),
         right,
         float(right @ rows.held_weights),
         (agrees * balanced_weights(shuffled)).sum(1),

@@ -93,7 +93,7 @@ class ConceptDirections(LabelledConcepts):
     def prepare(self, run: Run) -> xr.Dataset:
         """Find the reference step's directions."""
         reading = run.reading(run.reference_step)
-        return self._by_layer(reading, lambda found: {"direction": _feature(found.cav)})
+        return self._by_layer(reading, lambda fit: {"direction": _feature(fit.cav)})
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return accuracies, directions and their stability for every layer and concept.
@@ -104,16 +104,16 @@ class ConceptDirections(LabelledConcepts):
         minimiser.
         """
         rows = self._labelled(reading)
-        found = self._by_layer(reading, _described)
+        data = self._by_layer(reading, _described)
         weight = np.zeros((len(rows), max(len(r.test) for r in rows)))
-        for i, each in enumerate(rows):
-            weight[i, : len(each.test)] = each.held_weights
-        found = found.assign(accuracy_weights=(("concept", "text"), weight))
-        found = found.assign(text_units([each.units(each.test) for each in rows]))
+        for i, split in enumerate(rows):
+            weight[i, : len(split.test)] = split.held_weights
+        data = data.assign(accuracy_weights=(("concept", "text"), weight))
+        data = data.assign(text_units([rows_of.units(rows_of.test) for rows_of in rows]))
         if state is not None:
-            same = (found.direction * state.direction).sum("feature", skipna=False)
-            found = found.assign(reference_cosine=same)
-        return found
+            same = (data.direction * state.direction).sum("feature", skipna=False)
+            data = data.assign(reference_cosine=same)
+        return data
 
     def _labelled(self, reading: Any) -> list[Any]:
         return [self._rows(reading[InputSet(on)]) for on in self.sets]
@@ -153,15 +153,15 @@ class ConceptDirections(LabelledConcepts):
         return _readable(data)
 
 
-def _described(found: Any) -> dict[str, Any]:
+def _described(fit: Any) -> dict[str, Any]:
     return {
-        "accuracy": found.accuracy,
-        "right": (("text",), found.right),
-        "random_accuracy": (("draw",), found.random_accuracy),
-        "bootstrap_cosine": float(found.cosines.mean()),
-        "direction": _feature(found.cav),
-        "norm": float(np.linalg.norm(found.cav.coef_)),
-        "converged": float(found.cav.converged_),
+        "accuracy": fit.accuracy,
+        "right": (("text",), fit.right),
+        "random_accuracy": (("draw",), fit.random_accuracy),
+        "bootstrap_cosine": float(fit.cosines.mean()),
+        "direction": _feature(fit.cav),
+        "norm": float(np.linalg.norm(fit.cav.coef_)),
+        "converged": float(fit.cav.converged_),
     }
 
 

@@ -81,7 +81,7 @@ class RidgeLogistic:
         points, steps, converged = self._unit_steps(signs, tol, min(max_iter, _UNIT_STEPS))
         for k, row in enumerate(signs):
             if converged[k]:
-                yield self._found(points[:, k], steps, True)
+                yield self._solution(points[:, k], steps, True)
             else:
                 yield self._solve(row, None, tol, max_iter, points[:, k])
 
@@ -132,9 +132,9 @@ class RidgeLogistic:
             )
             point, steps = result.x, steps + int(result.nit)
             size = float(np.linalg.norm(result.jac))
-        return self._found(point, steps, size <= tol)
+        return self._solution(point, steps, size <= tol)
 
-    def _found(self, point: np.ndarray, steps: int, converged: bool) -> Solved:
+    def _solution(self, point: np.ndarray, steps: int, converged: bool) -> Solved:
         v = solve_triangular(self._factor.T, point)
         coef, intercept = (v[:-1], float(v[-1])) if self._intercept else (v, 0.0)
         return Solved(coef, intercept, converged, steps)

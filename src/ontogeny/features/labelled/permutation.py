@@ -65,22 +65,22 @@ def permutation_test(
     [0.01, 0.86]
     """
     check_choice("alternative", alternative, ("two-sided", "greater"))
-    known = np.asarray(observed, dtype=np.float64)
+    values = np.asarray(observed, dtype=np.float64)
     draws = np.asarray(shuffled, dtype=np.float64)
-    if draws.shape[:-1] != known.shape or draws.ndim != known.ndim + 1 or not draws.shape[-1]:
+    if draws.shape[:-1] != values.shape or draws.ndim != values.ndim + 1 or not draws.shape[-1]:
         raise ArgumentError(
             "shuffled must have the shape of observed and a last axis of at least one shuffle; "
-            f"got {draws.shape} for {known.shape}."
+            f"got {draws.shape} for {values.shape}."
         )
-    every = np.concatenate([known[..., None], draws], axis=-1).reshape(known.size, -1)
+    every = np.concatenate([values[..., None], draws], axis=-1).reshape(values.size, -1)
     tested = np.isfinite(every).all(axis=1)
-    p_value, p_corrected = np.full((2, known.size), np.nan)
+    p_value, p_corrected = np.full((2, values.size), np.nan)
     if tested.any():
         size = _standardised(every[tested], centre, alternative)
         p_value[tested] = (size >= size[:, :1]).mean(axis=1)
         largest = size.max(axis=0)
         p_corrected[tested] = (largest[None] >= size[:, :1]).mean(axis=1)
-    return PermutationTest(p_value.reshape(known.shape), p_corrected.reshape(known.shape))
+    return PermutationTest(p_value.reshape(values.shape), p_corrected.reshape(values.shape))
 
 
 def _standardised(every: np.ndarray, centre: float | None, alternative: str) -> np.ndarray:

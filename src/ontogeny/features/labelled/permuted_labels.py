@@ -57,10 +57,10 @@ def with_exchanged_labels(data: xr.Dataset) -> xr.Dataset:
     of mirrored control runs, and left out where there are none.
     """
     shares = data["accuracy_exchanged"].transpose("step", "exchange").values
-    known = np.flatnonzero(np.isfinite(shares).all(axis=1))
-    if not len(known):
+    complete = np.flatnonzero(np.isfinite(shares).all(axis=1))
+    if not len(complete):
         return data
-    first, last = known[[0, -1]]
+    first, last = complete[[0, -1]]
     gains = shares - shares[first]
     p_gain = np.where(
         np.isfinite(shares[:, 0]), (gains >= gains[:, :1] - 1e-9).mean(axis=1), np.nan

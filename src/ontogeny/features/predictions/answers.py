@@ -158,8 +158,8 @@ class Predictions(OfPredictions):
             unit = gaps.unit
         if not reading[asked].masked:
             gaps = gaps.cut()
-        known = np.maximum(gaps.right_id, 0)
-        share, frequent, frequent_share = shares_elsewhere(inputs, known, unit)
+        right_ids = np.maximum(gaps.right_id, 0)
+        share, frequent, frequent_share = shares_elsewhere(inputs, right_ids, unit)
         share[gaps.right_id < 0] = np.nan
         return gaps.to_dataset().assign(
             {
@@ -175,25 +175,25 @@ class Predictions(OfPredictions):
         assert state is not None
         gaps = Gaps.of_dataset(state)
         count = np.arange(len(gaps))
-        found = reading[self.needs()[0]].at(
+        at_gaps = reading[self.needs()[0]].at(
             gaps.inputs, count, gaps.position, width=gaps.width, top=self.top
         )
-        known = gaps.right_id >= 0
-        probability = np.exp(found.right_log_probability.values)
-        first, answers = found.right_rank.values == 1, found.answer_id.values
+        has_answer = gaps.right_id >= 0
+        probability = np.exp(at_gaps.right_log_probability.values)
+        first, answers = at_gaps.right_rank.values == 1, at_gaps.answer_id.values
         measured: dict[str, Any] = {
             "shared_first_answer": int(np.unique(answers[:, 0], return_counts=True)[1].max()),
             "answer_id": (("gap", "rank"), answers),
-            "answer_probability": (("gap", "rank"), np.exp(found.answer_log_probability.values)),
+            "answer_probability": (("gap", "rank"), np.exp(at_gaps.answer_log_probability.values)),
         }
-        if known.any():
-            unit = gaps.unit[known]
-            measured["right"] = _over_gaps(probability[known], unit)
-            measured["right_first"] = _over_gaps(first[known].astype(np.float64), unit)
+        if has_answer.any():
+            unit = gaps.unit[has_answer]
+            measured["right"] = _over_gaps(probability[has_answer], unit)
+            measured["right_first"] = _over_gaps(first[has_answer].astype(np.float64), unit)
         data = dataset(measured).assign_coords(rank=np.arange(1, self.top + 1))
         return data.assign(
-            right_probability=("gap", np.where(known, probability, np.nan)),
-            right_rank=("gap", np.where(known, found.right_rank.values, -1)),
+            right_probability=("gap", np.where(has_answer, probability, np.nan)),
+            right_rank=("gap", np.where(has_answer, at_gaps.right_rank.values, -1)),
         )
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
@@ -211,13 +211,13 @@ class Predictions(OfPredictions):
         """Return the gaps as a table, and the probability of each right token."""
         if "gap_text" not in data:
             return []
-        known = bool((data.right_id >= 0).any())
-        columns = [Column("gap_text", "text"), Column("right_text", "right")] if known else []
+        has_answers = bool((data.right_id >= 0).any())
+        columns = [Column("gap_text", "text"), Column("right_text", "right")] if has_answers else []
         columns = columns or [Column("gap_text", "text")]
         if is_one_model(data):
             return [_of_one_model(columns)]
         columns += [Column("answer_at_first", "first step"), Column("answer_at_last", "last step")]
-        columns += [Column("right_leads_from", "right from step on")] if known else []
+        columns += [Column("right_leads_from", "right from step on")] if has_answers else []
         table = Table(
             "answers",
             "What it puts in the gap",
@@ -233,24 +233,24 @@ class Predictions(OfPredictions):
             value="right_probability",
             series="gap",
         )
-        return [table, curves] if known else [table]
+        return [table, curves] if has_answers else [table]
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return in how many gaps the right token leads, and how many share one answer."""
         if "right_leads_from" not in data:
             return []
-        found = [*filter(None, [_shared(data)]), *_led(data)]
+        texts = [*filter(None, [_shared(data)]), *_led(data)]
         if is_one_model(data):
             step = f"t step {int(data.step[0]):,}"
-            found = [text.replace(f"A{step}, ", "").replace(f"A{step} t", "T") for text in found]
-            found = [text.replace("At no step do two", "No two") for text in found]
-        return [sentence_start(text) for text in found]
+            texts = [text.replace(f"A{step}, ", "").replace(f"A{step} t", "T") for text in texts]
+            texts = [text.replace("At no step do two", "No two") for text in texts]
+        return [sentence_start(text) for text in texts]
 
 
 def _of_one_model(columns: Sequence[Column]) -> Table:
     caption = "First answers with their probabilities."
-    shown = [*columns, Column("answer_at_last", "answer")]
-    return Table("answers", "What it puts in the gap", columns=shown, rows="gap", caption=caption)
+    heads = [*columns, Column("answer_at_last", "answer")]
+    return Table("answers", "What it puts in the gap", columns=heads, rows="gap", caption=caption)
 
 
 def _shared(data: xr.Dataset) -> str:
@@ -260,25 +260,25 @@ def _shared(data: xr.Dataset) -> str:
     gaps, most = data.sizes["gap"], int(shared[at])
     if most == 1:
         return f"At no step do two of {gaps} gaps share a first answer." if gaps > 1 else ""
-    said = f"At step {int(shared.step[at]):,}, {most} of {gaps} gaps share one first answer"
+    sentence = f"At step {int(shared.step[at]):,}, {most} of {gaps} gaps share one first answer"
     if at == end:
-        return f"{said}."
+        return f"{sentence}."
     last = int(shared[end])
-    return f"{said}; at step {int(shared.step[end]):,}, {'no two' if last == 1 else last} do."
+    return f"{sentence}; at step {int(shared.step[end]):,}, {'no two' if last == 1 else last} do."
 
 
 def _led(data: xr.Dataset) -> list[str]:
     """Say in how many gaps the right token leads at the end, beside a guess."""
-    known = int((data.right_id >= 0).sum())
-    if not known:
+    count = int((data.right_id >= 0).sum())
+    if not count:
         return []
     last = int(data.shared_first_answer.dropna("step").step[-1])
     lead = int(data.right_leads_from.notnull().sum())
-    said = f"At step {last:,} the right token leads in {lead} of {known} gaps"
+    sentence = f"At step {last:,} the right token leads in {lead} of {count} gaps"
     if "right_first_frequencies" not in data:
-        return [f"{said}."]
+        return [f"{sentence}."]
     guessed = int((data.frequent_id == data.right_id).sum())
-    return [f"{said}; the most frequent token of the other texts would be right in {guessed}."]
+    return [f"{sentence}; the most frequent token of the other texts would be right in {guessed}."]
 
 
 def _over_gaps(values: np.ndarray, unit: np.ndarray) -> Measured:
@@ -287,10 +287,10 @@ def _over_gaps(values: np.ndarray, unit: np.ndarray) -> Measured:
 
 def _by_frequencies(data: xr.Dataset) -> dict[str, float]:
     """Return what a guess from word frequencies gives for each quantity."""
-    known = data.right_id >= 0
-    found = {"shared_first_answer_frequencies": float(data.sizes["gap"])}
-    if "right" in data and data.frequency[known.values].notnull().all():
-        found["right_frequencies"] = float(data.frequency[known.values].mean())
-        right = (data.frequent_id == data.right_id)[known.values]
-        found["right_first_frequencies"] = float(right.mean())
-    return found
+    has_answer = data.right_id >= 0
+    variables = {"shared_first_answer_frequencies": float(data.sizes["gap"])}
+    if "right" in data and data.frequency[has_answer.values].notnull().all():
+        variables["right_frequencies"] = float(data.frequency[has_answer.values].mean())
+        right = (data.frequent_id == data.right_id)[has_answer.values]
+        variables["right_first_frequencies"] = float(right.mean())
+    return variables

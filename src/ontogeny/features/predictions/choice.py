@@ -61,12 +61,12 @@ def choose_gaps(
         raise ArgumentError("no text has an ordinary token after its first one to leave out.")
     order = generator(random_state).permutation(len(text))
     text, position = text[order], position[order]
-    chosen: list[int] = []
+    places: list[int] = []
     for allowed, whole_words in _conditions(inputs, text, position):
-        chosen = _draw(inputs, text, position, allowed, whole_words, n_gaps, chosen)
-        if len(chosen) == n_gaps:
+        places = _draw(inputs, text, position, allowed, whole_words, n_gaps, places)
+        if len(places) == n_gaps:
             break
-    at = np.array(chosen)
+    at = np.array(places)
     often = _counts(inputs)[inputs.ids[text[at], position[at]]]
     at = at[np.argsort(-often, kind="stable")]
     return text[at], position[at]
@@ -82,8 +82,8 @@ def _conditions(
     words, elsewhere = _words(inputs), _units_with(inputs) > 1
     ids = inputs.ids[text, position]
     context = (before >= _BEFORE) & (after >= _AFTER)
-    known = inputs.spans is not None and inputs.texts is not None
-    yield words[ids] & elsewhere[ids] & context, known
+    has_words = inputs.spans is not None and inputs.texts is not None
+    yield words[ids] & elsewhere[ids] & context, has_words
     yield words[ids] & elsewhere[ids] & context, False  # scripts without spaces between words
     yield words[ids] & elsewhere[ids], False
     yield np.ones(len(text), dtype=bool), False
@@ -96,24 +96,24 @@ def _draw(
     allowed: np.ndarray,
     whole_words: bool,
     n_gaps: int,
-    chosen: list[int],
+    places: list[int],
 ) -> list[int]:
-    """Return `chosen` with more candidates, in the order that they are in."""
+    """Return `places` with more candidates, in the order that they are in."""
     ids, unit = inputs.ids[text, position], inputs.groups[text]
     frequent = _frequent(ids, allowed)[ids]
-    chosen = list(chosen)
+    places = list(places)
     half = -(-n_gaps // 2)
-    for wanted, most in ((frequent, half), (~frequent, n_gaps), (frequent | ~frequent, n_gaps)):
-        taken = {"unit": set(unit[chosen]), "id": set(ids[chosen])}
-        for at in np.flatnonzero(allowed & wanted):
-            if len(chosen) >= most:
+    for mask, most in ((frequent, half), (~frequent, n_gaps), (frequent | ~frequent, n_gaps)):
+        taken = {"unit": set(unit[places]), "id": set(ids[places])}
+        for at in np.flatnonzero(allowed & mask):
+            if len(places) >= most:
                 break
             new = unit[at] not in taken["unit"] and ids[at] not in taken["id"]
             if new and not (whole_words and _is_part(inputs, text[at], position[at])):
-                chosen.append(int(at))
+                places.append(int(at))
                 taken["unit"].add(unit[at])
                 taken["id"].add(ids[at])
-    return chosen
+    return places
 
 
 def _frequent(ids: np.ndarray, allowed: np.ndarray) -> np.ndarray:
@@ -143,8 +143,8 @@ def _words(inputs: Inputs) -> np.ndarray:
     if inputs.spans is None or inputs.texts is None:
         return words
     text, position = np.nonzero(inputs.ordinary)
-    known, first = np.unique(inputs.ids[text, position], return_index=True)
-    for token, at in zip(known, first, strict=True):
+    distinct, first = np.unique(inputs.ids[text, position], return_index=True)
+    for token, at in zip(distinct, first, strict=True):
         written = inputs.word(int(text[at]), int(position[at])) or ""
         words[token] = written.strip().isalpha()
     return words

@@ -33,8 +33,8 @@ def labelled(data: xr.Dataset) -> xr.Dataset:
     pieces = written(data)
     right = [_token(pieces[i]) if i >= 0 else "" for i in data.right_id.values.tolist()]
     sides = zip(data.gap_before.values, data.gap_after.values, strict=True)
-    known = data.answer_probability.notnull().all(("gap", "rank")).values
-    ends = {"first": np.argmax(known), "last": len(known) - 1 - np.argmax(known[::-1])}
+    mask = data.answer_probability.notnull().all(("gap", "rank")).values
+    ends = {"first": np.argmax(mask), "last": len(mask) - 1 - np.argmax(mask[::-1])}
     texts = {
         "gap_text": [_short(str(before), str(after)) for before, after in sides],
         "right_text": right,

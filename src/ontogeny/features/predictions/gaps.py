@@ -136,13 +136,13 @@ def check_sentences(sentences: Sequence[str]) -> None:
     >>> check_sentences(["Return the number of ____[items] in the list."])
     """
     for sentence in sentences:
-        found = list(GAP.finditer(sentence))
-        if len(found) != 1:
+        matches = list(GAP.finditer(sentence))
+        if len(matches) != 1:
             raise ArgumentError(
                 "each of sentences must have one gap, written ____, or ____[answer] where the "
-                f"right answer is known; got {len(found)} in {sentence!r}."
+                f"right answer is known; got {len(matches)} in {sentence!r}."
             )
-        answer = found[0]["answer"]
+        answer = matches[0]["answer"]
         if answer is not None and not answer.strip():
             raise ArgumentError(
                 f"the answer in {sentence!r} is empty; write ____ without brackets."
@@ -185,9 +185,9 @@ def given_gaps(sentences: Sequence[str], tokenizer: Any) -> Gaps:
         )
     places = [_place(sentence, tokenizer) for sentence in sentences]
     texts, starts, widths, answered, before, after = zip(*places, strict=True)
-    inputs, position, known = _tokenised(texts, tokenizer), np.array(starts), np.array(answered)
-    right = np.where(known, inputs.ids[np.arange(len(places)), position], _UNKNOWN)
-    width = np.where(known, widths, 1)
+    inputs, position, is_known = _tokenised(texts, tokenizer), np.array(starts), np.array(answered)
+    right = np.where(is_known, inputs.ids[np.arange(len(places)), position], _UNKNOWN)
+    width = np.where(is_known, widths, 1)
     return Gaps(inputs, position, width, right, inputs.groups, before, after)
 
 
@@ -263,11 +263,11 @@ def _sides(inputs: Inputs, text: int, position: int, pieces: Sequence[str]) -> t
     """Return the characters before and after a token; white space is no part of it."""
     if inputs.spans is None or inputs.texts is None:
         ids = inputs.ids[text]
-        kept = inputs.ordinary[text]
-        known = len(pieces)  # ids without a tokenizer, a space apart
-        tokens = [pieces[i] if i < known and pieces[i] != str(i) else f" {i}" for i in ids]
-        before = "".join(t for t, k in zip(tokens[:position], kept, strict=False) if k)
-        after = (t for t, k in zip(tokens[position + 1 :], kept[position + 1 :], strict=True) if k)
+        mask = inputs.ordinary[text]
+        size = len(pieces)  # ids without a tokenizer, a space apart
+        tokens = [pieces[i] if i < size and pieces[i] != str(i) else f" {i}" for i in ids]
+        before = "".join(t for t, k in zip(tokens[:position], mask, strict=False) if k)
+        after = (t for t, k in zip(tokens[position + 1 :], mask[position + 1 :], strict=True) if k)
         return before, "".join(after)
     whole, (start, stop) = inputs.texts[text], inputs.spans[text, position]
     token = whole[start:stop]

@@ -166,24 +166,24 @@ class Loss(OfPredictions):
     def _lines(self, inputs: Inputs, losses: xr.Dataset, units: np.ndarray) -> dict[str, Any]:
         """Return what guesses cost on the predicted tokens, over all and of every unit."""
         vocabulary, masked = losses.attrs["vocabulary"], losses.attrs["objective"] == "masked"
-        found: dict[str, Any] = {"loss_uniform": blind_guess(vocabulary)}
+        variables: dict[str, Any] = {"loss_uniform": blind_guess(vocabulary)}
         if len(np.unique(inputs.groups[inputs.ordinary.any(axis=1)])) < 2:
-            return found
+            return variables
         corruption = (self.mask_fraction, self.random_state) if masked else None
         weights = losses.tokens.values
         fixed = _guesses(KnownTexts.of(inputs), vocabulary, corruption)
-        own = [(line, losses[line].values) for line in LINES if line in losses]
-        for line, of_text in [*fixed, *own]:
+        lines = [(line, losses[line].values) for line in LINES if line in losses]
+        for line, of_text in [*fixed, *lines]:
             mean = Measured.over_texts(_mean(of_text, weights), of_text, weights, units)
-            found[f"loss_{line}"] = mean.value
-            found[f"loss_{line}_of_text"] = mean.of_text
-        return found
+            variables[f"loss_{line}"] = mean.value
+            variables[f"loss_{line}_of_text"] = mean.of_text
+        return variables
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the cells with each line once, and the steps at which the loss went below it."""
         lines = [f"loss_{line}{end}" for line in _FIXED for end in ("", "_of_text")]
-        known = [name for name in lines if name in data and "step" in data[name].dims]
-        data = data.assign({name: _constant(data[name]) for name in known})
+        constants = [name for name in lines if name in data and "step" in data[name].dims]
+        data = data.assign({name: _constant(data[name]) for name in constants})
         for line in list(LINES)[1:]:
             if f"loss_{line}_of_text" in data:
                 costs = _of_text(data, f"loss_{line}")
@@ -214,10 +214,10 @@ def _guesses(
     """
     inputs = texts.inputs
     predicted = inputs.corrupt(*corruption)[1] if corruption else next_tokens(inputs)
-    found = guesses(inputs, predicted, vocabulary, pairs=corruption is None)
-    for of_text in found.values():
+    guessed = guesses(inputs, predicted, vocabulary, pairs=corruption is None)
+    for of_text in guessed.values():
         of_text.flags.writeable = False
-    return tuple(found.items())
+    return tuple(guessed.items())
 
 
 def _mean(of_text: np.ndarray, weights: np.ndarray) -> float:
@@ -227,8 +227,8 @@ def _mean(of_text: np.ndarray, weights: np.ndarray) -> float:
 
 def _constant(values: xr.DataArray) -> xr.DataArray:
     """Return what is the same at all steps once, read where a step has it."""
-    known = values.dropna("step", how="all")
-    return known.isel(step=0, drop=True) if known.sizes["step"] else values.isel(step=0, drop=True)
+    array = values.dropna("step", how="all")
+    return array.isel(step=0, drop=True) if array.sizes["step"] else values.isel(step=0, drop=True)
 
 
 def _half_gains(data: xr.Dataset) -> dict[str, float]:
@@ -242,13 +242,13 @@ def _half_gains(data: xr.Dataset) -> dict[str, float]:
     lines = [data.loss_uniform.values, *costs, _of_text(data, "loss")]
     gains = [high - low for high, low in pairwise(lines)]
     kinds = list(GAINS) if len(gains) == len(GAINS) else ["frequencies", "context"]
-    found: dict[str, float] = {}
+    variables: dict[str, float] = {}
     for kind, gain in zip(kinds, gains, strict=True):
         measured = np.isfinite(gain).any(axis=1)
         if measured.any():
             last = gain[measured][-1]
-            found |= _crossed(data, f"loss_half_{kind}", -gain, -last / 2)
-    return found
+            variables |= _crossed(data, f"loss_half_{kind}", -gain, -last / 2)
+    return variables
 
 
 def _of_text(data: xr.Dataset, name: str) -> np.ndarray:
@@ -259,8 +259,8 @@ def _of_text(data: xr.Dataset, name: str) -> np.ndarray:
 def _crossed(data: xr.Dataset, name: str, losses: np.ndarray, line: np.ndarray) -> dict[str, float]:
     """Return the step from which on some losses stay below a line, and its interval."""
     weights = data.loss_weights.transpose("step", "text").max("step").fillna(0.0)
-    found: Crossing = crossing(data.step.values, losses, line, weights.values)
-    ends = {"": found.step, "_low": found.low, "_high": found.high}
+    cross: Crossing = crossing(data.step.values, losses, line, weights.values)
+    ends = {"": cross.step, "_low": cross.low, "_high": cross.high}
     return {f"{name}{e}": v if np.isfinite(v) else np.nan for e, v in ends.items()}
 
 
@@ -282,28 +282,28 @@ def _of_one_model(data: xr.Dataset, lines: Sequence[str]) -> list[str]:
     loss, blind = float(data.loss.item()), float(data.loss_uniform)
     levels = {line: float(data[f"loss_{line}"].values.ravel()[-1]) for line in lines}
     write = alike([loss, blind, *levels.values()])
-    found = [f"The loss is {write(loss)} nats per token; a blind guess costs {write(blind)}."]
+    sentences = [f"The loss is {write(loss)} nats per token; a blind guess costs {write(blind)}."]
     for line, level in levels.items():
         words = f"that of {LINES[line]} ({write(level)} nats)"
         if not loss < level:
-            found.append(f"It is not below {words}.")
+            sentences.append(f"It is not below {words}.")
         elif np.isfinite(data[f"loss_below_{line}_high"]):
-            found.append(f"It is below {words}.")
+            sentences.append(f"It is below {words}.")
         else:
-            found.append(f"It is below {words} on these texts, but not surely on others.")
-    return found
+            sentences.append(f"It is below {words} on these texts, but not surely on others.")
+    return sentences
 
 
 def _gain_words(data: xr.Dataset) -> list[str]:
     """Say when half of each sure gain was there; a gain that is not sure is not said."""
-    found = []
+    sentences = []
     for kind, words in GAINS.items():
         if not np.isfinite(data.get(f"loss_half_{kind}_high", np.nan)):
             continue
         step, low, high = (float(data[f"loss_half_{kind}{end}"]) for end in _ENDS)
         interval = "" if low == high else f" ({low:,.0f}–{high:,.0f})"
-        found.append(f"Half of the gain by {words} was there by step {step:,.0f}{interval}.")
-    return found
+        sentences.append(f"Half of the gain by {words} was there by step {step:,.0f}{interval}.")
+    return sentences
 
 
 def _level(data: xr.Dataset, line: str) -> str:

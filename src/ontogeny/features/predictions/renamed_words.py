@@ -55,33 +55,33 @@ def with_renamed_words(data: xr.Dataset) -> xr.Dataset:
     against the luck of pairs of mirrored control runs, and left out where there are none.
     """
     losses = data["loss_renamed"].transpose("step", "renaming").values.astype(np.float64)
-    known = np.flatnonzero(np.isfinite(losses).all(axis=1))
-    if not len(known):
+    complete = np.flatnonzero(np.isfinite(losses).all(axis=1))
+    if not len(complete):
         return data
-    gains = losses[known[0]] - losses
+    gains = losses[complete[0]] - losses
     p_known, p_gain = _share(-losses), _share(gains)
     below = _surely_below_blind(data)
-    began_trained = bool(p_known[known[0]] <= 1 / losses.shape[1] and below[known[0]])
-    found: dict[str, Any] = {
+    began_trained = bool(p_known[complete[0]] <= 1 / losses.shape[1] and below[complete[0]])
+    variables: dict[str, Any] = {
         "loss_p_known": ("step", p_known),
         "loss_p_gain": ("step", p_gain),
         "loss_trained_start": float(began_trained),
     }
     if (
-        len(known) > 1
+        len(complete) > 1
         and began_trained
-        and (p := _calibrated_gain(data, known[[0, -1]])) is not None
+        and (p := _calibrated_gain(data, complete[[0, -1]])) is not None
     ):
-        found["loss_p_learned"] = p
-    elif len(known) > 1 and not began_trained:
+        variables["loss_p_learned"] = p
+    elif len(complete) > 1 and not began_trained:
         learned = (p_gain <= LEVEL) & (gains[:, 0] > 0) & below
-        last = known[-1]
+        last = complete[-1]
         counts = bool(gains[last, 0] > 0 and below[last])
-        found["loss_p_learned"] = float(p_gain[last]) if counts else 1.0
-        not_yet = known[~learned[known]]
-        after = known if not len(not_yet) else known[known > not_yet[-1]]
-        found["loss_learned_from"] = float(data.step.values[after[0]]) if len(after) else np.nan
-    return data.assign(found)
+        variables["loss_p_learned"] = float(p_gain[last]) if counts else 1.0
+        not_yet = complete[~learned[complete]]
+        after = complete if not len(not_yet) else complete[complete > not_yet[-1]]
+        variables["loss_learned_from"] = float(data.step.values[after[0]]) if len(after) else np.nan
+    return data.assign(variables)
 
 
 def _calibrated_gain(data: xr.Dataset, ends: np.ndarray) -> float | None:
@@ -93,11 +93,11 @@ def _calibrated_gain(data: xr.Dataset, ends: np.ndarray) -> float | None:
     ends = data.step.values[ends]
     controls = beside.isel(run=np.array(kinds) == MIRRORED).transpose("run", "step").sel(step=ends)
     luck = luck_of_pairs(-controls.diff("step").values.T)
-    own, of_text = (data[f"loss_calibrated{end}"].sel(step=ends) for end in ("", "_of_text"))
+    gain, of_text = (data[f"loss_calibrated{end}"].sel(step=ends) for end in ("", "_of_text"))
     change = of_text.transpose("step", "text").values
     weights = data["loss_weights"].transpose("step", "text").max("step").fillna(0.0).values
     error = np.atleast_1d(mean_stderr(change[0] - change[1], weights))
-    return float(p_by_luck(-own.diff("step").values, error**2, luck)[0])
+    return float(p_by_luck(-gain.diff("step").values, error**2, luck)[0])
 
 
 def _share(values: np.ndarray) -> np.ndarray:

@@ -122,20 +122,20 @@ class TokenLosses(OfPredictions):
         asked, texts = self.needs()
         reading = run.reading(run.reference_step)
         model, inputs = reading[asked], reading[texts].padded("right")
-        shown = ShownTexts.of(inputs, self.n_texts, self.max_tokens, self.random_state)
-        predicted = shown.ordinary.copy()
+        texts_shown = ShownTexts.of(inputs, self.n_texts, self.max_tokens, self.random_state)
+        predicted = texts_shown.ordinary.copy()
         if not model.masked:
             predicted[:, 0] = False
         row, place = np.nonzero(predicted)
         costs = np.full(predicted.shape, np.nan)
         if len(np.unique(inputs.groups[inputs.ordinary.any(axis=1)])) > 1:
             vocabulary = model.vocabulary(inputs)
-            costs[row, place] = token_costs(inputs, shown.number[row], place, vocabulary)
+            costs[row, place] = token_costs(inputs, texts_shown.number[row], place, vocabulary)
         tokens = ("text", "place")
         return xr.Dataset(
             {
-                "text_number": ("text", shown.number),
-                "token_id": (tokens, shown.ids),
+                "text_number": ("text", texts_shown.number),
+                "token_id": (tokens, texts_shown.ids),
                 "predicted": (tokens, predicted.astype(np.int8)),
                 "masked": ((), np.int8(model.masked)),
                 "token_loss_frequencies": (tokens, costs),
@@ -148,16 +148,16 @@ class TokenLosses(OfPredictions):
         assert state is not None
         asked, texts = self.needs()
         inputs = reading[texts].padded("right")
-        predicted, chosen = state.predicted.values.astype(bool), state.text_number.values
+        predicted, numbers = state.predicted.values.astype(bool), state.text_number.values
         row, place = np.nonzero(predicted)
-        found = reading[asked].at(inputs, chosen[row], place)
+        predictions = reading[asked].at(inputs, numbers[row], place)
         loss, rank = np.full(predicted.shape, np.nan), np.full(predicted.shape, -1)
-        loss[row, place] = -found.right_log_probability.values
-        rank[row, place] = found.right_rank.values
+        loss[row, place] = -predictions.right_log_probability.values
+        rank[row, place] = predictions.right_rank.values
         number = predicted.sum(axis=1)
-        of_text = np.bincount(row, loss[row, place], len(chosen)) / number
+        of_text = np.bincount(row, loss[row, place], len(numbers)) / number
         mean = Measured.over_texts(
-            float(loss[row, place].mean()), of_text, number, inputs.groups[chosen]
+            float(loss[row, place].mean()), of_text, number, inputs.groups[numbers]
         )
         tokens = ("text", "place")
         data = dataset({"shown_loss": mean, "text_loss": ("text", of_text)})

@@ -54,9 +54,9 @@ def leading_rank(snapshots: Array, variance: float, random_state: int = 0) -> in
         small = basis.T @ image
         values, vectors = np.linalg.eigh((small + small.T) / 2)
         values, vectors = values[::-1], vectors[:, ::-1]
-        held = np.cumsum(values) >= variance * total
-        if held.any():
-            k = int(np.argmax(held)) + 1
+        is_enough = np.cumsum(values) >= variance * total
+        if is_enough.any():
+            k = int(np.argmax(is_enough)) + 1
             rest = image @ vectors[:, :k] - basis @ (vectors[:, :k] * values[:k])
             if np.linalg.norm(rest, axis=0).max() <= _TOLERANCE * total:
                 padded = np.append(values[:k], max(total - values[:k].sum(), 0.0))

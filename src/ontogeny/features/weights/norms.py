@@ -46,11 +46,11 @@ def parameter_blocks(model: nn.Module, patterns: str | Sequence[str]) -> dict[st
     parameters = dict(model.named_parameters())
     reader = TensorReader(parameters)
     config = getattr(model, "config", None)
-    known = config.to_dict() if config is not None and hasattr(config, "to_dict") else None
+    settings = config.to_dict() if config is not None and hasattr(config, "to_dict") else None
     # A reader sorts its names, and layer 10 would come before layer 2.
     order = {name: i for i, name in enumerate(parameters)}
     matched = sorted(match_blocks(reader, patterns), key=lambda b: order[b.partition("#")[0]])
-    return {name: weight_block(reader, name, known) for name in matched}
+    return {name: weight_block(reader, name, settings) for name in matched}
 
 
 @dataclass(frozen=True, eq=False)

@@ -143,10 +143,10 @@ def drawn_null(
 def _windows(ends: Sequence[int] | None, gram: np.ndarray) -> list[int]:
     """Return the window ends as integers, all snapshots where there are none."""
     count = len(gram)
-    chosen = [count] if ends is None else [int(end) for end in ends]
-    if not chosen or min(chosen) < 2 or max(chosen) > count:
+    lengths = [count] if ends is None else [int(end) for end in ends]
+    if not lengths or min(lengths) < 2 or max(lengths) > count:
         raise ArgumentError(f"ends must be numbers of snapshots from 2 to {count}; got {ends}.")
-    return chosen
+    return lengths
 
 
 def _beside(

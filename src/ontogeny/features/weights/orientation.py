@@ -161,8 +161,8 @@ def compared_bases(bases: Sequence[np.ndarray], null: Null) -> dict[str, np.ndar
         r, s = sorted((r, s))
         if not r or entries != others or entries < r + s:
             continue
-        overlap, drawn = geometry.subspace_overlap(bases[i], bases[j]), null(r, s, entries)
-        p_value = (1 + np.sum(drawn >= overlap)) / (1 + len(drawn))
+        overlap, chance = geometry.subspace_overlap(bases[i], bases[j]), null(r, s, entries)
+        p_value = (1 + np.sum(chance >= overlap)) / (1 + len(chance))
         for name, value in zip(names, (overlap, s / entries, p_value), strict=True):
             tables[name][i, j] = tables[name][j, i] = value
     tables["ratio"] = tables["overlap"] / tables["chance"]
@@ -184,13 +184,13 @@ def _pairs(p_values: np.ndarray) -> np.ndarray:
 def overlap_statements(data: xr.Dataset, what: str) -> list[str]:
     """Return in how many of the pairs that could be compared the directions overlap."""
     p_values = data.p_corrected.values
-    known = _pairs(p_values)
-    if not known.any():
+    mask = _pairs(p_values)
+    if not mask.any():
         return []
-    found, ratio = int((p_values[known] < 0.05).sum()), data.ratio.values[known]
+    count, ratio = int((p_values[mask] < 0.05).sum()), data.ratio.values[mask]
     return [
         (
-            f"In {found} of {int(known.sum())} {what} the principal directions overlap more than "
+            f"In {count} of {int(mask.sum())} {what} the principal directions overlap more than "
             "random subspaces do (false discovery rate 5 %). Noise that prefers the same "
             "coordinates is enough for that."
         ),

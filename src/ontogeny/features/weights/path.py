@@ -121,8 +121,8 @@ def walk_participation_ratio(gram: np.ndarray, dimension: int) -> float:
     """
     dimension = check_whole("dimension", dimension)
     squares = np.maximum(np.diagonal(increments_gram(check_gram(gram))), 0.0)
-    whole, own = float(squares.sum()) ** 2, float(np.sum(squares**2))
-    return whole / (own + (whole - own) / dimension) if own > 0 else 0.0
+    whole, fourth = float(squares.sum()) ** 2, float(np.sum(squares**2))
+    return whole / (fourth + (whole - fourth) / dimension) if fourth > 0 else 0.0
 
 
 def net_drift_ratio(gram: np.ndarray) -> float:
@@ -198,9 +198,9 @@ def early_energies(grams: np.ndarray, early: float, components: int) -> np.ndarr
     vectors = vectors - vectors.mean(axis=-2, keepdims=True)
     later = grams[:, :end, end:] - grams[:, :end, end - 1, None]
     inside = (np.swapaxes(vectors, -1, -2) @ later) ** 2
-    kept = values > ROUNDING * np.maximum(values[:, -1:], np.finfo(float).tiny)
-    kept[:, : max(0, end - components)] = False
-    share = np.where(kept, 1.0 / np.where(kept, values, 1.0), 0.0)[:, :, None] * inside
+    is_large = values > ROUNDING * np.maximum(values[:, -1:], np.finfo(float).tiny)
+    is_large[:, : max(0, end - components)] = False
+    share = np.where(is_large, 1.0 / np.where(is_large, values, 1.0), 0.0)[:, :, None] * inside
     ends = np.diagonal(grams, axis1=-2, axis2=-1)[:, end:]
     whole = ends - 2 * grams[:, end - 1, end:] + grams[:, end - 1, end - 1, None]
     total = whole.sum(axis=-1)

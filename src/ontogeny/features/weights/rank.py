@@ -129,25 +129,25 @@ class WeightRank(Observable):
         count = len(reading.steps)
         if count < 3:
             raise ArgumentError("a variance rank needs at least 3 snapshots")
-        chosen = np.linspace(0, count - 1, min(count, self.max_snapshots)).round().astype(int)
-        gram, learned = SnapshotGram(len(chosen)), _Learned(reading.shape)
-        moved, left = np.zeros(count), np.zeros(count)
+        places = np.linspace(0, count - 1, min(count, self.max_snapshots)).round().astype(int)
+        gram, learned = SnapshotGram(len(places)), _Learned(reading.shape)
+        moved, to_last = np.zeros(count), np.zeros(count)
         for chunk in reading.chunks():
             moved += np.sum((chunk - chunk[0]) ** 2, axis=1)
-            left += np.sum((chunk - chunk[-1]) ** 2, axis=1)
-            gram.add(chunk[chosen])
+            to_last += np.sum((chunk - chunk[-1]) ** 2, axis=1)
+            gram.add(chunk[places])
             learned.add(chunk[-1] - chunk[0])
         matrix, dimension = gram.gram, gram.dimension
-        series = {"displacement": np.sqrt(moved), "to_last": np.sqrt(left)}
+        series = {"displacement": np.sqrt(moved), "to_last": np.sqrt(to_last)}
         for name, values in self._growing(matrix, dimension).items():
             series[name] = np.full(count, np.nan)
-            series[name][chosen[self._ends(len(matrix)) - 1]] = values
+            series[name][places[self._ends(len(matrix)) - 1]] = values
         return xr.Dataset(
             {
                 **{name: ("step", values) for name, values in series.items()},
                 "dimension": dimension,
                 "masked_rows": reading.masked_rows,
-                "snapshots": len(chosen),
+                "snapshots": len(places),
                 "learned_rank": learned.rank(self.variance),
                 "gaussian_rank": geometry.gaussian_matrix_rank(*learned.shape, self.variance),
                 **self._separating(matrix, dimension),

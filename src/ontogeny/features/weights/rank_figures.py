@@ -40,9 +40,9 @@ def walk_rank(variance: float) -> int | None:
     """
     if variance >= 1:
         return None
-    held = np.cumsum(6 / (np.pi * np.arange(1, 100_000)) ** 2)
-    found = int(np.searchsorted(held, variance)) + 1
-    return found if found < len(held) else None
+    share = np.cumsum(6 / (np.pi * np.arange(1, 100_000)) ** 2)
+    rank = int(np.searchsorted(share, variance)) + 1
+    return rank if rank < len(share) else None
 
 
 def section(variance: float) -> Section:
@@ -73,16 +73,16 @@ def section(variance: float) -> Section:
 def statements(data: xr.Dataset, variance: float) -> list[str]:
     """Return what the ranks, the early components and the whole displacements show."""
     rank, count = data.variance_rank.values, data.sizes["block"]
-    known = np.isfinite(rank)
-    if not known.any():
+    is_finite = np.isfinite(rank)
+    if not is_finite.any():
         return []
-    matrices = int(known.sum())
-    below = int((data.p_corrected.values[known] < 0.05).sum())
+    matrices = int(is_finite.sum())
+    below = int((data.p_corrected.values[is_finite] < 0.05).sum())
     early, of_random = _median(data.early_energy), _median(data.early_high)
     ends = dict.fromkeys(f"{end(rank):.0f}" for end in (np.nanmin, np.nanmax))
     walk = _median((data.walk_low + data.walk_high) / 2)
     whole, gaussian = _median(data.learned_rank), _median(data.gaussian_rank)
-    own = _median(data.increment_participation_ratio)
+    ratio = _median(data.increment_participation_ratio)
     chance = _median(data.walk_participation_ratio)
     return [
         (
@@ -100,7 +100,7 @@ def statements(data: xr.Dataset, variance: float) -> list[str]:
             f"motion (median); with directions in random order up to {of_random:.2f}."
         ),
         (
-            f"The increments themselves use {own:.0f} directions (participation ratio, median); "
+            f"The increments themselves use {ratio:.0f} directions (participation ratio, median); "
             f"those of a random walk {chance:.0f}."
         ),
         (

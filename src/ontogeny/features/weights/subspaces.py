@@ -198,17 +198,17 @@ def principal_coefficients(gram: np.ndarray, k: int, end: int | None = None) -> 
     >>> np.abs(line.T @ principal_coefficients(line @ line.T, k=1)).round(6).ravel()
     array([0.6, 0.8])
     """
-    known = check_gram(gram)
-    if len(known) < 2:
+    grams = check_gram(gram)
+    if len(grams) < 2:
         raise ArgumentError("the directions of a path need at least 2 snapshots; there is 1.")
-    k, end = check_whole("k", k), check_whole("end", len(known) if end is None else end, minimum=2)
-    if end > len(known):
-        raise ArgumentError(f"end must be from 2 to {len(known)}, the snapshots; got {end}.")
-    values, vectors = np.linalg.eigh(centred(known[:end, :end]))
-    kept = np.flatnonzero(values > ROUNDING * max(values[-1], np.finfo(float).tiny))[::-1][:k]
-    vectors = vectors[:, kept]
+    k, end = check_whole("k", k), check_whole("end", len(grams) if end is None else end, minimum=2)
+    if end > len(grams):
+        raise ArgumentError(f"end must be from 2 to {len(grams)}, the snapshots; got {end}.")
+    values, vectors = np.linalg.eigh(centred(grams[:end, :end]))
+    places = np.flatnonzero(values > ROUNDING * max(values[-1], np.finfo(float).tiny))[::-1][:k]
+    vectors = vectors[:, places]
     # They sum to zero, so the mean drops out; exactly so, or a small component carries the first.
-    return (vectors - vectors.mean(axis=0)) / np.sqrt(values[kept])
+    return (vectors - vectors.mean(axis=0)) / np.sqrt(values[places])
 
 
 def principal_basis(
@@ -248,10 +248,10 @@ def principal_basis(
     >>> principal_basis(line, k=2).shape
     (2, 1)
     """
-    known = displacement_gram(snapshots) if gram is None else check_gram(gram)
-    if len(snapshots) != len(known):
-        raise ArgumentError(f"gram is of {len(known)} snapshots; snapshots has {len(snapshots)}.")
-    weights = principal_coefficients(known, k, end)
+    grams = displacement_gram(snapshots) if gram is None else check_gram(gram)
+    if len(snapshots) != len(grams):
+        raise ArgumentError(f"gram is of {len(grams)} snapshots; snapshots has {len(snapshots)}.")
+    weights = principal_coefficients(grams, k, end)
     flat = snapshots[: len(weights)].reshape(len(weights), -1)
     basis = np.empty((flat.shape[1], weights.shape[1]))
     width = max(1, CHUNK // len(weights))

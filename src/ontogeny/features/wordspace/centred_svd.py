@@ -33,11 +33,11 @@ def centred_svd(
     (array([1.]), (2, 1), (2, 1))
     """
     if method == "auto":
-        method = _chosen(A.shape, k)
+        method = _method(A.shape, k)
     triplets = {"dense": _dense, "gram": _gram, "lanczos": _lanczos}[method]
     U, sigma, V = triplets(Centred(A), min(int(k), *A.shape), random_state)
-    kept = sigma > NEGLIGIBLE[method] * max(_norm(A), np.finfo(float).tiny)
-    U, sigma, V = U[:, kept], sigma[kept], V[:, kept]
+    is_large = sigma > NEGLIGIBLE[method] * max(_norm(A), np.finfo(float).tiny)
+    U, sigma, V = U[:, is_large], sigma[is_large], V[:, is_large]
     signs = column_signs(U)
     return U * signs, sigma, V * signs
 
@@ -136,7 +136,7 @@ def _lanczos(A: Centred, k: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.
     return U[:, order], sigma[order], Vt[order].T
 
 
-def _chosen(shape: tuple[int, int], k: int) -> str:
+def _method(shape: tuple[int, int], k: int) -> str:
     if shape[0] * shape[1] <= DENSE_ENTRIES:
         return "dense"
     return "gram" if min(shape) <= GRAM_ROWS or k >= min(shape) - 1 else "lanczos"

@@ -47,25 +47,25 @@ class ClassCosts:
         p = log_p[:, torch.from_numpy(self.words).to(log_p.device)].exp().double()
         rest = (1 - p.sum(dim=1, keepdim=True)).clamp(min=_SMALLEST)
         mine = self._classes(text, column)
-        found = {}
+        costs = {}
         for g, codes in enumerate(self.codes):
             table = torch.zeros(p.shape[1], 2**self.depth, dtype=p.dtype, device=p.device)
             table[torch.arange(p.shape[1]), torch.from_numpy(codes)] = 1
             shares = torch.cat([p @ table, rest], dim=1).cpu().numpy()
             self._sums[g] += shares.sum(axis=0)
             for q in range(1, self.depth + 1):
-                own = np.take_along_axis(_coarser(shares, q), _own(mine[g], q)[:, None], axis=1)
-                found[f"{g}_{q}"] = np.log(np.maximum(own[:, 0], _SMALLEST))
-        return found
+                share = np.take_along_axis(_coarser(shares, q), _own(mine[g], q)[:, None], axis=1)
+                costs[f"{g}_{q}"] = np.log(np.maximum(share[:, 0], _SMALLEST))
+        return costs
 
-    def information(self, found: Mapping[str, np.ndarray]) -> np.ndarray:
+    def information(self, sums: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return log p(class | context) − log p̄(class) of tokens, (groupings, depth, tokens)."""
-        mine = self._classes(found["text"], found["column"])
+        mine = self._classes(sums["text"], sums["column"])
         mean = self._sums / self._sums.sum(axis=1, keepdims=True)
         return np.array(
             [
                 [
-                    found[f"{g}_{q}"]
+                    sums[f"{g}_{q}"]
                     - np.log(np.maximum(_coarser(mean[[g]], q)[0], _SMALLEST))[_own(mine[g], q)]
                     for q in range(1, self.depth + 1)
                 ]

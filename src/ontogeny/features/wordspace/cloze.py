@@ -69,16 +69,16 @@ def cloze_of(
     # The contexts of each length were numbered from 0; now they follow one another.
     sizes = [len(number_of) for _, _, _, number_of, _ in gaps]
     key += np.repeat(np.cumsum(sizes) - sizes, [len(words) for words, *_ in gaps])
-    kept = np.lexsort((first, -counts))[:n_contexts]
+    order = np.lexsort((first, -counts))[:n_contexts]
     place = np.full(len(counts), -1)
-    place[kept] = np.arange(len(kept))
+    place[order] = np.arange(len(order))
     column = place[key]
     row, column = word[column >= 0], column[column >= 0]
     table = sparse.coo_array(
-        (np.ones(len(row), dtype=np.int64), (row, column)), shape=(V, len(kept))
+        (np.ones(len(row), dtype=np.int64), (row, column)), shape=(V, len(order))
     ).tocsr()
     table.sort_indices()
-    words, contexts = tuple(stream.words[i] for i in word_ids), neighbours[kept]
+    words, contexts = tuple(stream.words[i] for i in word_ids), neighbours[order]
     left = -(-(contexts >= 0).sum(axis=1) // 2)
     return Cloze(Support(table, words, ContextWords(contexts, words), word_ids), left)
 

@@ -216,12 +216,12 @@ def _weights(weights: Any, support: Any, m: int) -> np.ndarray:
         if not isinstance(support, Support):
             raise ArgumentError("weights='pi' needs a Support; give the weights of a matrix.")
         return support.pi
-    given = to_numpy(matrix("weights", weights, ndim=1)).astype(np.float64)
-    if given.shape != (m,) or (given < 0).any():
+    values = to_numpy(matrix("weights", weights, ndim=1)).astype(np.float64)
+    if values.shape != (m,) or (values < 0).any():
         raise ArgumentError(
-            f"weights must be {m} finite numbers of at least 0; got shape {given.shape}."
+            f"weights must be {m} finite numbers of at least 0; got shape {values.shape}."
         )
-    return given
+    return values
 
 
 def signatures(vectors: np.ndarray) -> np.ndarray:

@@ -72,12 +72,12 @@ def relabelled(ids: np.ndarray, words: np.ndarray) -> np.ndarray:
     array([ 1,  0, -1, -1], dtype=int32)
     """
     table = np.full(highest_id(ids) + 2, -1, dtype=np.int32)
-    known = words[words < len(table) - 1]
-    table[known] = np.arange(len(words), dtype=np.int32)[words < len(table) - 1]
-    found = np.empty(len(ids), dtype=np.int32)
+    inside = words[words < len(table) - 1]
+    table[inside] = np.arange(len(words), dtype=np.int32)[words < len(table) - 1]
+    labels = np.empty(len(ids), dtype=np.int32)
     for part in _chunks(len(ids)):
-        found[part] = table[np.maximum(ids[part].astype(np.int64), -1)]
-    return found
+        labels[part] = table[np.maximum(ids[part].astype(np.int64), -1)]
+    return labels
 
 
 def frequent_contexts(
@@ -91,8 +91,8 @@ def frequent_contexts(
 
     Examples
     --------
-    >>> found = frequent_contexts(np.array([0, 1, 0, 1, 0]), 2, 2, 1, 2)
-    >>> found.ids.tolist(), found.counts.tolist()
+    >>> table = frequent_contexts(np.array([0, 1, 0, 1, 0]), 2, 2, 1, 2)
+    >>> table.ids.tolist(), table.counts.tolist()
     ([[0, -1], [1, -1]], [2, 2])
     """
     levels: list[_Level] = []
@@ -118,8 +118,8 @@ def count_next_words(ids: np.ndarray, contexts: Contexts, n_words: int) -> spars
 
     Examples
     --------
-    >>> found = Contexts(np.array([[0, 1], [1, -1]]), np.array([2, 2]))
-    >>> count_next_words(np.array([0, 1, 0, 1, 1, -1]), found, 2).toarray()
+    >>> table = Contexts(np.array([[0, 1], [1, -1]]), np.array([2, 2]))
+    >>> count_next_words(np.array([0, 1, 0, 1, 1, -1]), table, 2).toarray()
     array([[1, 1],
            [1, 1]])
     """
@@ -142,8 +142,8 @@ def matched_positions(
 
     Examples
     --------
-    >>> (found,) = matched_positions(np.array([0, 1, 0, 1]), np.array([[0, 1], [1, -1]]), 2)
-    >>> sorted(zip(*(each.tolist() for each in found)))
+    >>> (matches,) = matched_positions(np.array([0, 1, 0, 1]), np.array([[0, 1], [1, -1]]), 2)
+    >>> sorted(zip(*(column.tolist() for column in matches)))
     [(2, 0), (2, 1)]
     """
     trie = _Trie(contexts, n_words)
@@ -198,8 +198,8 @@ def _pruned(
         return level, positions, nodes
     alive = keep[nodes]
     renumbered = (np.cumsum(keep) - 1).astype(np.int32)
-    kept = _Level(level.keys[keep], level.counts[keep], level.first[keep])
-    return kept, positions[alive], renumbered[nodes[alive]]
+    pruned = _Level(level.keys[keep], level.counts[keep], level.first[keep])
+    return pruned, positions[alive], renumbered[nodes[alive]]
 
 
 def _largest(counts: np.ndarray, n: int) -> np.ndarray:
@@ -260,11 +260,11 @@ class _Trie:
             inside = at + place + 1 < len(ids)
             at, nodes = at[inside], nodes[inside]
             word = ids[at + place]
-            known = word >= 0
-            keys = nodes[known] * self.n_words + word[known]
-            found = np.minimum(np.searchsorted(table, keys), max(len(table) - 1, 0))
-            hit = table[found] == keys if len(table) else np.zeros(len(keys), dtype=bool)
-            at, nodes = at[known][hit], found[hit]
+            is_word = word >= 0
+            keys = nodes[is_word] * self.n_words + word[is_word]
+            at_key = np.minimum(np.searchsorted(table, keys), max(len(table) - 1, 0))
+            hit = table[at_key] == keys if len(table) else np.zeros(len(keys), dtype=bool)
+            at, nodes = at[is_word][hit], at_key[hit]
             following = ids[at + place + 1]
             counted = (ends[nodes] >= 0) & (following >= 0)
             nexts.append(at[counted] + place + 1)

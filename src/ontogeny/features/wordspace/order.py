@@ -63,8 +63,8 @@ def first_crossing(
     if lasting:  # the smallest value from here on, gaps left out
         series = np.fmin.accumulate(series[..., ::-1], axis=-1)[..., ::-1]
     rows = series.reshape(-1, len(times))
-    found = [_crossing(times, row, at) for row, at in zip(rows, levels.ravel(), strict=True)]
-    return np.array(found, dtype=np.float64).reshape(series.shape[:-1])
+    crossings = [_crossing(times, row, at) for row, at in zip(rows, levels.ravel(), strict=True)]
+    return np.array(crossings, dtype=np.float64).reshape(series.shape[:-1])
 
 
 def checked_numbers(name: str, value: ArrayLike) -> np.ndarray:
@@ -73,12 +73,12 @@ def checked_numbers(name: str, value: ArrayLike) -> np.ndarray:
 
 
 def _crossing(times: np.ndarray, row: np.ndarray, level: float) -> float:
-    known = np.flatnonzero(np.isfinite(row))
-    reached = known[row[known] >= level]
+    finite = np.flatnonzero(np.isfinite(row))
+    reached = finite[row[finite] >= level]
     if not len(reached):
         return np.nan
     here = reached[0]
-    before = known[known < here]
+    before = finite[finite < here]
     if not len(before):
         return float(times[here])
     last = before[-1]

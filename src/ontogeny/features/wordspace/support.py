@@ -170,29 +170,29 @@ def support_of(
     word_ids = vocabulary(stream, excluded, vocab_size)
     V = len(word_ids)
     ids = relabelled(stream.ids, word_ids)
-    found = frequent_contexts(ids, V, n_contexts, shortest, longest, per_length=per_length)
-    if not len(found.ids):
+    contexts = frequent_contexts(ids, V, n_contexts, shortest, longest, per_length=per_length)
+    if not len(contexts.ids):
         raise ArgumentError(
             f"tokens hold no context of {shortest} to {longest} words that another word follows "
             f"({len(stream)} tokens, {V} different words kept)."
         )
     words = tuple(stream.words[i] for i in word_ids)
-    counts = count_next_words(ids, found, V)
-    return Support(counts, words, ContextWords(found.ids, words), word_ids)
+    counts = count_next_words(ids, contexts, V)
+    return Support(counts, words, ContextWords(contexts.ids, words), word_ids)
 
 
 def checked_lengths(lengths: Any) -> tuple[int, int]:
     """Return the shortest and the longest context, or refuse them."""
     one = isinstance(lengths, int | np.integer)
-    given = [lengths] * 2 if one else list(check_iterable("lengths", lengths, "two numbers"))
-    whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in given)
-    if len(given) != 2 or not whole:
+    bounds = [lengths] * 2 if one else list(check_iterable("lengths", lengths, "two numbers"))
+    whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in bounds)
+    if len(bounds) != 2 or not whole:
         raise ArgumentError(f"lengths must be (shortest, longest) in words; got {lengths!r}.")
-    if not 1 <= given[0] <= given[1] <= LONGEST:
+    if not 1 <= bounds[0] <= bounds[1] <= LONGEST:
         raise ArgumentError(
             f"lengths must have 1 <= shortest <= longest <= {LONGEST}; got {lengths!r}."
         )
-    return int(given[0]), int(given[1])
+    return int(bounds[0]), int(bounds[1])
 
 
 def vocabulary(stream: WordStream, excluded: Sequence[int], vocab_size: int) -> np.ndarray:

@@ -174,11 +174,11 @@ class TextStatistics(OfPredictions):
         assert state is not None
         model, inputs = (reading[need] for need in self.needs())
         classes = ClassCosts(state.word_id.values, state.code.values, int(state.depths), inputs)
-        found = model.reduced(inputs, classes, self.random_state)
-        information = classes.information(found)  # (grouping, depth, token)
+        sums = model.reduced(inputs, classes, self.random_state)
+        information = classes.information(sums)  # (grouping, depth, token)
         random = (("depth", "draw"), information[1:].mean(axis=2).T)
         measured = Measured.over_tokens(
-            "depth", information[0], found["text"], inputs.groups, {"random": random}
+            "depth", information[0], sums["text"], inputs.groups, {"random": random}
         )
         data = dataset({"class_information": measured})
         labels = [f"depth {q}" for q in range(1, information.shape[1] + 1)]
@@ -207,17 +207,17 @@ class TextStatistics(OfPredictions):
         weights = data.class_information_weights.transpose("step", "text").max("step").fillna(0.0)
         rows = {}
         for label, gain in zip(data.depth.values, of_text.values, strict=True):
-            known = np.isfinite(gain).any(axis=1)
-            last = gain[known][-1]
-            found = crossing(data.step.values, -gain, -last / 2, weights.values)
+            is_finite = np.isfinite(gain).any(axis=1)
+            last = gain[is_finite][-1]
+            cross = crossing(data.step.values, -gain, -last / 2, weights.values)
             draws = data.random_draws.sel(depth=label).transpose("draw", "step").values
-            ends = draws[:, known][:, -1]
+            ends = draws[:, is_finite][:, -1]
             half = np.where(ends > 0, ends / 2, np.inf)  # a grouping that gains nothing has no half
             steps = first_crossing(data.step.values, draws, half, lasting=True)
             band = (
                 np.nanquantile(steps, [0.025, 0.975]) if np.isfinite(steps).any() else [np.nan] * 2
             )
-            values = (found.step, found.low, found.high, *band)
+            values = (cross.step, cross.low, cross.high, *band)
             rows[f"classes of {label}"] = tuple(v if np.isfinite(v) else np.nan for v in values)
         return rows
 
@@ -269,13 +269,13 @@ def _with_loss(
     rows: dict[str, tuple[float, ...]], loss: xr.Dataset
 ) -> dict[str, tuple[float, ...]]:
     """Return the rows with those of the loss: frequencies before, the rest after the classes."""
-    found = {}
+    rows_of_loss = {}
     for name, label in _GAINS.items():
         ends = [f"loss_half_{name}{end}" for end in ("", "_low", "_high")]
         if all(end in loss for end in ends):
-            found[label] = (*(float(loss[end]) for end in ends), np.nan, np.nan)
-    first = {label: row for label, row in found.items() if label == _GAINS["frequencies"]}
-    return {**first, **rows, **{k: v for k, v in found.items() if k not in first}}
+            rows_of_loss[label] = (*(float(loss[end]) for end in ends), np.nan, np.nan)
+    first = {label: row for label, row in rows_of_loss.items() if label == _GAINS["frequencies"]}
+    return {**first, **rows, **{k: v for k, v in rows_of_loss.items() if k not in first}}
 
 
 def _order_words(data: xr.Dataset) -> list[str]:
@@ -288,7 +288,7 @@ def _order_words(data: xr.Dataset) -> list[str]:
     first, last = order.isel(statistic=0), order.isel(statistic=-1)
     if not float(first.reached_step_high) < float(last.reached_step_low):
         return ["The intervals of all statistics overlap, so their order is not known."]
-    steps = [float(each.reached_step) for each in (first, last)]
+    steps = [float(gain.reached_step) for gain in (first, last)]
     early = f"Half of {names[0]} is there by step {steps[0]:,.0f}"
     return [
         f"{early}, half of {names[-1]} by step {steps[1]:,.0f}; their intervals do not overlap."

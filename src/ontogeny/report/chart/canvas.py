@@ -55,8 +55,8 @@ def fitted(layout: ChartLayout, numbers: Sequence[str]) -> ChartLayout:
     (142, 192)
     """
     widths = [sum(_WIDTHS.get(c, 0.42) for c in text) for text in numbers]
-    wanted = ARROW_ROOM + 0.92 * layout.font * max(widths, default=0.0)
-    return replace(layout, right=max(layout.right, math.ceil(wanted)))
+    width = ARROW_ROOM + 0.92 * layout.font * max(widths, default=0.0)
+    return replace(layout, right=max(layout.right, math.ceil(width)))
 
 
 ARROW_ROOM = 30

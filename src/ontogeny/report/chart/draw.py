@@ -70,15 +70,15 @@ def lay_chart(
 ) -> tuple[Canvas, list[RowGroup]]:
     """Return all marks of the chart, and the rows that are shown; `links` are for the page."""
     order = {id(row): i for i, row in enumerate(content.rows)}
-    said = [row for node in content.nodes for row in named_in(node.rows, node.statements)]
+    rows_of_text = [row for node in content.nodes for row in named_in(node.rows, node.statements)]
     groups = arrange(
-        content.rows, keep=[order[id(row)] for row in (*overview(content).named, *said)]
+        content.rows, keep=[order[id(row)] for row in (*overview(content).named, *rows_of_text)]
     )
-    shown = [row for group in groups for row in group.rows]
-    layout = fitted(layout, [value_words(row, layout) for row in shown])
+    rows = [row for group in groups for row in group.rows]
+    layout = fitted(layout, [value_words(row, layout) for row in rows])
     canvas = Canvas(layout, content.steps, KINDS if links else KINDS[:1], views)
     if groups:
-        draw_legend(canvas, shown)
+        draw_legend(canvas, rows)
     top, behind, middles = canvas.y + 8, len(canvas.parts), []
     for group in groups:
         with _unspoken(canvas, links):
@@ -150,10 +150,10 @@ def _wrapped(canvas: Canvas, title: str, style: str) -> str:
 
 def _notices(content: Content, groups: Sequence[RowGroup]) -> tuple[str, ...]:
     notices = []
-    shown = sum(len(group.rows) for group in groups)
-    if shown < len(content.rows):
+    count = sum(len(group.rows) for group in groups)
+    if count < len(content.rows):
         notices.append(
-            f"{plural(shown, 'row')} of {len(content.rows):,} shown: above {MAX_ROWS}, layers are "
+            f"{plural(count, 'row')} of {len(content.rows):,} shown: above {MAX_ROWS}, layers are "
             "thinned evenly within each quantity. The table below holds all."
         )
     if len(content.steps) > MAX_COLUMNS:
@@ -167,8 +167,8 @@ def draw_track(
     """Draw the loss as a thin line with its first and last value, over lines at named levels."""
     layout, top, height = canvas.layout, canvas.y + 16, 44.0
     good = np.flatnonzero(np.isfinite(track.values))
-    known = [level for level in levels.values() if math.isfinite(level)]
-    low, high = (float(end([*track.values[good], *known])) for end in (min, max))
+    finite = [level for level in levels.values() if math.isfinite(level)]
+    low, high = (float(end([*track.values[good], *finite])) for end in (min, max))
     ys = top + height * (high - track.values) / ((high - low) or 1.0)
 
     def curve() -> None:
@@ -191,8 +191,8 @@ def draw_track(
 
 def _stretches(xs: np.ndarray, ys: np.ndarray) -> list[Points]:
     """Return the stretches of a line without missing values."""
-    known = np.isfinite(ys)
-    starts = np.flatnonzero(np.diff(known.astype(int))) + 1
+    is_finite = np.isfinite(ys)
+    starts = np.flatnonzero(np.diff(is_finite.astype(int))) + 1
     parts = zip(np.split(xs, starts), np.split(ys, starts), strict=True)
     return [list(zip(x.tolist(), y.tolist(), strict=True)) for x, y in parts if np.isfinite(y[0])]
 

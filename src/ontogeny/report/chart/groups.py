@@ -32,9 +32,9 @@ def arrange(
     Rows are thinned within each quantity, evenly over its layers, so that every quantity stays;
     rows at the places `keep`, which sentences name, stay too.
     """
-    kept = sorted(_thin(rows, limit, keep), key=_moment)
+    selection = sorted(_thin(rows, limit, keep), key=_moment)
     groups = [
-        RowGroup(title, [row for row in kept if row.state == state])
+        RowGroup(title, [row for row in selection if row.state == state])
         for state, title in HEADINGS.items()
     ]
     return [group for group in groups if group.rows]
@@ -62,9 +62,9 @@ def _thin(rows: Sequence[Row], limit: int, keep: Collection[int]) -> list[Row]:
     quantities: dict[tuple[str, str, str], list[int]] = {}
     for i, row in enumerate(rows):
         quantities.setdefault((row.section, row.quantity, row.state), []).append(i)
-    kept: set[int] = set()
+    picks: set[int] = set()
     for i, members in enumerate(sorted(quantities.values(), key=len)):
-        share = max((limit - len(kept)) // (len(quantities) - i), 2)
+        share = max((limit - len(picks)) // (len(quantities) - i), 2)
         places = np.unique(np.linspace(0, len(members) - 1, min(share, len(members))).round())
-        kept.update(members[int(place)] for place in places)
-    return [rows[i] for i in sorted(kept | set(keep))]
+        picks.update(members[int(place)] for place in places)
+    return [rows[i] for i in sorted(picks | set(keep))]

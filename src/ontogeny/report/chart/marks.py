@@ -36,7 +36,7 @@ def draw_marks(canvas: Canvas, row: Row, top: float, height: float) -> None:
     for k, run in reversed(list(enumerate(row.runs))):
         with _of_run(canvas, k):
             # No halo: the dots of other runs stay visible under the interval.
-            _mark(canvas, run.row, y, run.firm, chosen=k == 0 or canvas.linked, halo=False)
+            _mark(canvas, run.row, y, run.firm, is_chosen=k == 0 or canvas.linked, halo=False)
 
 
 def _of_run(canvas: Canvas, k: int) -> AbstractContextManager[None]:
@@ -46,13 +46,13 @@ def _of_run(canvas: Canvas, k: int) -> AbstractContextManager[None]:
 
 
 def _mark(
-    canvas: Canvas, row: Row, y: float, firm: bool, chosen: bool = True, halo: bool = True
+    canvas: Canvas, row: Row, y: float, firm: bool, is_chosen: bool = True, halo: bool = True
 ) -> None:
     if not math.isfinite(row.half_step):
         return
     at, ends = canvas.x_of_step(row.half_step), (row.half_step_low, row.half_step_high)
     low, high = (canvas.x_of_step(end) if math.isfinite(end) else at for end in ends)
-    if chosen:
+    if is_chosen:
         canvas.whisker(low, y, at, high, "dot" if firm else "open-dot", halo)
     else:
         canvas.dot("run-dot" if firm else "run-open-dot", at, y)

@@ -100,8 +100,8 @@ class ConceptArrays:
 
     def course(self, name: str, place: Place) -> np.ndarray:
         """Return a number of one concept over steps, nothing where it is not known over them."""
-        known = name in self and "step" in self.data.variables[name].dims
-        return self.over_steps(name)[place] if known else np.zeros(0)
+        is_course = name in self and "step" in self.data.variables[name].dims
+        return self.over_steps(name)[place] if is_course else np.zeros(0)
 
     @cached_property
     def pieces(self) -> Pieces:
@@ -153,8 +153,8 @@ class ConceptArrays:
     def facts(self, place: Place, make: type[Facts] = Facts, **more: Any) -> Any:
         """Return what the node says of one concept, without its contexts and courses."""
         near = self._pairs("near", "near_cosine", place)
-        named = [Neighbour(i, cosine, self.text("name", (place[0], i))) for i, cosine in near]
-        known: dict[str, Any] = {
+        neighbours = [Neighbour(i, cosine, self.text("name", (place[0], i))) for i, cosine in near]
+        fields: dict[str, Any] = {
             "layer": str(self.data["layer"].values[place[0]]),
             "index": place[1],
             "name": self.text("name", place),
@@ -162,12 +162,12 @@ class ConceptArrays:
             "tokens": self.tokens("token_id", "token_share", place),
             "written_up": self.tokens("written_up_id", "written_up", place),
             "written_down": self.tokens("written_down_id", "written_down", place),
-            "neighbours": tuple(named),
+            "neighbours": tuple(neighbours),
             "enrichment": self._enrichment(place),
             "life": self.life(place),
             **{name: self.number(name, place) for name in _NUMBERS},
         }
-        return make(**{**known, **more})
+        return make(**{**fields, **more})
 
     def _enrichment(self, place: Place) -> dict[str, float]:
         if "position" not in self.dims("enrichment"):

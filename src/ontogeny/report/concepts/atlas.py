@@ -55,7 +55,7 @@ class Atlas:
     @property
     def titles(self) -> list[str]:
         """Titles of its dictionaries, as a menu lists them."""
-        return [each["title"] for each in (self.payload, *self.further)]
+        return [payload["title"] for payload in (self.payload, *self.further)]
 
 
 def read_atlas(content: Content, concepts: Concepts | None) -> Atlas | None:
@@ -65,12 +65,12 @@ def read_atlas(content: Content, concepts: Concepts | None) -> Atlas | None:
     lives, and concepts that were fitted to single steps, which have no lives.
     """
     further = further_concepts(content, concepts, MOST_FURTHER)
-    found = [_payload(content, each) for each in further if each.concepts.every]
+    payloads = [_payload(content, fit) for fit in further if fit.concepts.every]
     if concepts is not None and concepts.every:
-        found.insert(0, _payload(content, Fitted(concepts, concepts.node.title, MOST)))
-    if not found:
+        payloads.insert(0, _payload(content, Fitted(concepts, concepts.node.title, MOST)))
+    if not payloads:
         return None
-    first, *others = found
+    first, *others = payloads
     return Atlas(
         title="Concept atlas",
         about=first["about"],
@@ -86,16 +86,16 @@ def read_atlas(content: Content, concepts: Concepts | None) -> Atlas | None:
 def _about(content: Content, fitted: Fitted) -> str:
     """Say what was fitted, how names were given, and what they are compared with."""
     concepts = fitted.concepts
-    known = f"{plural(len(concepts.every), 'concept')} {fitted.how}"
+    words = f"{plural(len(concepts.every), 'concept')} {fitted.how}"
     if concepts.apart:
-        known += (
+        words += (
             f", which both halves of the texts find; {len(concepts.apart):,} more that one fit "
             "alone found stand apart, under “not found again”"
         )
     if concepts.unnamed:
-        return f"{known}. No name could be given: {concepts.unnamed.rstrip('.')}."
+        return f"{words}. No name could be given: {concepts.unnamed.rstrip('.')}."
     if concepts.named is None:
-        return f"{known}. They were not named, so each stands by its number, the strongest first."
+        return f"{words}. They were not named, so each stands by its number, the strongest first."
     if not concepts.named:
         return (
             f"No concept is sharper than in the untrained model; {len(concepts.every):,} were "
@@ -104,57 +104,57 @@ def _about(content: Content, fitted: Fitted) -> str:
     alone = "" if content.controls else (
         " No control was run, so it is not known how many names motion alone would give."
     )  # fmt: skip
-    return f"{known}; {concepts.named:,} got a name. {RULE}{alone}"
+    return f"{words}; {concepts.named:,} got a name. {RULE}{alone}"
 
 
-def _notices(fitted: Fitted, shown: Sequence[Concept], pieces: Pieces) -> list[str]:
+def _notices(fitted: Fitted, concepts: Sequence[Concept], pieces: Pieces) -> list[str]:
     """Say what is left out, and what tokens are where no tokenizer is known."""
-    found = []
+    sentences = []
     every = len(fitted.concepts.every)
-    replicating = sum(each.kind != APART for each in shown)
+    replicating = sum(concept.kind != APART for concept in concepts)
     if replicating < every:
-        found.append(
+        sentences.append(
             f"{plural(replicating, 'concept')} of {every:,} shown: the sharpest of each layer."
         )
     if not fitted.concepts.unnamed:
-        found += unnamed_layers(fitted.concepts.arrays)
+        sentences += unnamed_layers(fitted.concepts.arrays)
     if pieces.known and pieces.numbers_only:
-        found.append("The run holds no tokenizer; tokens are shown by number.")
-    return found
+        sentences.append("The run holds no tokenizer; tokens are shown by number.")
+    return sentences
 
 
-def _shown(concepts: Concepts, most: int) -> list[Concept]:
+def _selection(concepts: Concepts, most: int) -> list[Concept]:
     """Return at most `most` concepts, the same number of each layer, the sharpest first."""
     if len(concepts.every) <= most:
         return list(concepts.every)
-    share = max(most // len({each.place[0] for each in concepts.every}), 1)
-    kept: dict[int, int] = {}
-    found = []
-    for each in concepts.every:
-        kept[each.place[0]] = kept.get(each.place[0], 0) + 1
-        if kept[each.place[0]] <= share:
-            found.append(each)
-    return found
+    share = max(most // len({candidate.place[0] for candidate in concepts.every}), 1)
+    counts: dict[int, int] = {}
+    rows = []
+    for candidate in concepts.every:
+        counts[candidate.place[0]] = counts.get(candidate.place[0], 0) + 1
+        if counts[candidate.place[0]] <= share:
+            rows.append(candidate)
+    return rows
 
 
 def _payload(content: Content, fitted: Fitted) -> dict[str, Any]:
     concepts, arrays = fitted.concepts, fitted.concepts.arrays
-    shown, pieces = _shown(concepts, fitted.most), Pieces.of(concepts.data)
-    shown += concepts.apart[: max(fitted.most - len(shown), 0)]
+    picks, pieces = _selection(concepts, fitted.most), Pieces.of(concepts.data)
+    picks += concepts.apart[: max(fitted.most - len(picks), 0)]
     removals = read_removals(content, concepts.node.path)
     cards = []
-    for each in shown:
-        removed = removals.get((each.layer, each.number))
+    for concept in picks:
+        removed = removals.get((concept.layer, concept.number))
         extra = {"removed": removed} if removed else {}
-        cards.append(card(arrays, each, pieces) | extra | fitted.followed(each))
-    keys = None if fitted.step is not None else _keyframes(shown, arrays)
-    contexts = packed_contexts(arrays, shown, keys, pieces)
+        cards.append(card(arrays, concept, pieces) | extra | fitted.followed(concept))
+    keys = None if fitted.step is not None else _keyframes(picks, arrays)
+    contexts = packed_contexts(arrays, picks, keys, pieces)
     at = "" if fitted.step is None else f"@{fitted.step}"
     return {
         "path": concepts.node.path,
         "title": fitted.title,
         "about": _about(content, fitted),
-        "notices": _notices(fitted, shown, pieces),
+        "notices": _notices(fitted, picks, pieces),
         "naming": _naming(concepts),
         "numbers": pieces.known and pieces.numbers_only,
         "step": fitted.step,
@@ -162,7 +162,7 @@ def _payload(content: Content, fitted: Fitted) -> dict[str, Any]:
         "concepts": cards,
         "contexts": contexts,
         "pieces": pieces.texts,
-        **({} if keys is None else _lives(content, concepts, shown, keys)),
+        **({} if keys is None else _lives(content, concepts, picks, keys)),
     }
 
 
@@ -174,19 +174,19 @@ def _naming(concepts: Concepts) -> str:
 
 
 def _lives(
-    content: Content, concepts: Concepts, shown: Sequence[Concept], keys: np.ndarray
+    content: Content, concepts: Concepts, picks: Sequence[Concept], keys: np.ndarray
 ) -> dict[str, Any]:
     """Return what is over steps: strengths, where they are readable, and the lines to draw."""
     arrays = concepts.arrays
     steps = arrays.data["step"].values.astype(int)
-    strength, readable = _courses(arrays, shown, concepts.readable)
+    strength, readable = _courses(arrays, picks, concepts.readable)
     return {
         "steps": steps.tolist(),
         "edges": {
             kind: StepScale(content.steps, kind).edges(steps).round(5).tolist()
             for kind in ("log", "linear")
         },
-        "views": _views(content, concepts, shown),
+        "views": _views(content, concepts, picks),
         "means": mean_strengths(arrays, concepts.every),
         "strength": packed(strength),
         "readable": packed(np.packbits(readable, axis=1)),
@@ -194,22 +194,22 @@ def _lives(
     }
 
 
-def _views(content: Content, concepts: Concepts, shown: Sequence[Concept]) -> list[dict[str, Any]]:
+def _views(content: Content, concepts: Concepts, picks: Sequence[Concept]) -> list[dict[str, Any]]:
     """Return what the life lines can show: a few concepts, more of them, and all."""
-    place = {each.place: i for i, each in enumerate(shown)}
+    place = {concept.place: i for i, concept in enumerate(picks)}
     views: list[dict[str, Any]] = []
     for count in (FEW, MORE):
-        lines = [place[each.place] for each in concepts.choice(count) if each.place in place]
+        lines = [place[c.place] for c in concepts.choice(count) if c.place in place]
         if not views or len(lines) > len(views[-1]["lines"]):
             words = f"{choice_words(concepts, count)} {SHADES} {MARKS}"
             views.append({"label": f"{len(lines):,}", "lines": lines, "words": words})
     every = len(concepts.every)
     all_words = f"All {plural(every, 'concept')}" if every > 1 else "The only concept"
-    replicating = sum(each.kind != APART for each in shown)
+    replicating = sum(concept.kind != APART for concept in picks)
     if replicating < every:
         all_words = f"{replicating:,} of {every:,} concepts, the sharpest of each layer"
     label = f"all {replicating:,}"
-    if apart := len(shown) - replicating:
+    if apart := len(picks) - replicating:
         all_words += f", and {apart:,} latents that are not found again"
         label += f" + {apart:,}"
     words = f"{all_words}, by layer and birth; named or not. {SHADES} Ticks: births."
@@ -229,32 +229,32 @@ def _means_words(content: Content, concepts: Concepts) -> str:
 
 
 def _courses(
-    arrays: ConceptArrays, shown: Sequence[Concept], limit: float
+    arrays: ConceptArrays, concepts: Sequence[Concept], limit: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return (concept, step) strength as a share of its peak in bytes, and where it is readable."""
-    layer, number = (np.array([each.place[i] for each in shown]) for i in (0, 1))
+    layer, number = (np.array([concept.place[i] for concept in concepts]) for i in (0, 1))
     strength, course = (
         arrays.over_steps(name)[layer, number] for name in ("strength", "readability")
     )
-    peak = np.array([each.peak for each in shown])[:, None]
+    peak = np.array([concept.peak for concept in concepts])[:, None]
     share = strength / np.where(peak > 0, peak, np.nan)
     return shares(share), np.nan_to_num(course, nan=-1.0) >= limit
 
 
-def _keyframes(shown: Sequence[Concept], arrays: ConceptArrays) -> np.ndarray:
+def _keyframes(concepts: Sequence[Concept], arrays: ConceptArrays) -> np.ndarray:
     """Return places of steps of each concept at which contexts are kept."""
     steps = arrays.data["step"].values.astype(int)
-    count = KEYFRAMES if len(shown) <= MANY else FEWER
-    return np.array([_own_keyframes(each, steps, count) for each in shown])
+    count = KEYFRAMES if len(concepts) <= MANY else FEWER
+    return np.array([_own_keyframes(concept, steps, count) for concept in concepts])
 
 
 def _own_keyframes(concept: Concept, steps: np.ndarray, count: int) -> list[int]:
     """Return places of steps: first, readable, born, settled, last, and even ones between."""
-    wanted = [concept.readable_from, concept.born, concept.settled]
-    found = {0, len(steps) - 1}
-    found.update(int(np.argmin(np.abs(steps - w))) for w in wanted if math.isfinite(w))
+    moments = [concept.readable_from, concept.born, concept.settled]
+    places = {0, len(steps) - 1}
+    places.update(int(np.argmin(np.abs(steps - w))) for w in moments if math.isfinite(w))
     for place in np.linspace(0, len(steps) - 1, count).round().astype(int).tolist():
-        if len(found) < count:
-            found.add(place)
-    order = sorted(found)
+        if len(places) < count:
+            places.add(place)
+    order = sorted(places)
     return order + order[-1:] * (count - len(order))

@@ -26,7 +26,7 @@ _STEPS = ("born", "after", "before", "settled", "gone", "readable_from")
 def card(arrays: ConceptArrays, concept: Concept, pieces: Pieces) -> dict[str, Any]:
     """Return what is known of a concept; what is not known is left out."""
     facts: Facts = arrays.facts(concept.place, node="", step=None)
-    known: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "layer": concept.place[0],
         "number": concept.number,
         "name": concept.given or concept.name,
@@ -46,7 +46,7 @@ def card(arrays: ConceptArrays, concept: Concept, pieces: Pieces) -> dict[str, A
         "again": finite(arrays.number("found_again", concept.place), 3),
         "half": finite(arrays.number("half", concept.place), 3),
     }
-    return {name: value for name, value in known.items() if value or type(value) in (int, float)}
+    return {name: value for name, value in fields.items() if value or type(value) in (int, float)}
 
 
 def finite(value: float, digits: int = 4) -> float | None:
@@ -64,9 +64,9 @@ def _tokens(tokens: Sequence[Token], pieces: Pieces) -> list[list[Any]]:
 
 def _explained(shares: dict[str, float]) -> list[Any]:
     """Return what explains most of the code: the token, one beside it, or the place; its share."""
-    known = {name: share for name, share in shares.items() if math.isfinite(share)}
-    best = max(known, key=known.__getitem__, default="")
-    return [best, finite(known[best], 2)] if best else []
+    by_word = {name: share for name, share in shares.items() if math.isfinite(share)}
+    best = max(by_word, key=by_word.__getitem__, default="")
+    return [best, finite(by_word[best], 2)] if best else []
 
 
 def read_removals(content: Content, of: str) -> Removals:
@@ -79,8 +79,8 @@ def read_removals(content: Content, of: str) -> Removals:
     observables = settings.get("observables") or {}
     for node in content.nodes:
         data = node.dataset
-        named = observables.get(node.path) or {}
-        if not set(data.data_vars) >= _REMOVAL or named.get("of", of) != of:
+        observable = observables.get(node.path) or {}
+        if not set(data.data_vars) >= _REMOVAL or observable.get("of", of) != of:
             continue
         if set(data["verdict"].dims) != {"layer", "removal"} or data["judged_step"].size != 1:
             continue
@@ -89,13 +89,13 @@ def read_removals(content: Content, of: str) -> Removals:
         verdicts = data["verdict"].transpose(*order).values.astype(object)
         concepts = data["removed_concept"].transpose(*order).values.astype(float)
         step = float(data["judged_step"].values.reshape(-1)[0])
-        known = np.isfinite(concepts) & np.isfinite(numbers["judged_removed"]) & (verdicts != "")
+        mask = np.isfinite(concepts) & np.isfinite(numbers["judged_removed"]) & (verdicts != "")
         return {
             (plain_text(data["layer"].values[i]), int(concepts[i, k])): {
                 "step": step,
                 "verdict": plain_text(verdicts[i, k]),
                 **{name.removeprefix("judged_"): finite(numbers[name][i, k], 3) for name in _COSTS},
             }
-            for i, k in np.argwhere(known).tolist()
+            for i, k in np.argwhere(mask).tolist()
         }
     return {}

@@ -30,25 +30,25 @@ def packed(values: np.ndarray) -> dict[str, Any]:
 
 def shares(values: np.ndarray) -> np.ndarray:
     """Return shares from 0 to 1 as bytes, what is not finite as missing."""
-    known = np.isfinite(values)
-    coded = np.round(np.clip(np.where(known, values, 0.0), 0, 1) * FULL)
-    return np.where(known, coded, MISSING).astype(np.uint8)
+    is_finite = np.isfinite(values)
+    coded = np.round(np.clip(np.where(is_finite, values, 0.0), 0, 1) * FULL)
+    return np.where(is_finite, coded, MISSING).astype(np.uint8)
 
 
 def packed_contexts(
-    arrays: ConceptArrays, shown: Sequence[Concept], keys: np.ndarray | None, pieces: Pieces
+    arrays: ConceptArrays, picks: Sequence[Concept], keys: np.ndarray | None, pieces: Pieces
 ) -> dict[str, Any] | None:
     """Return contexts over (concept, keyframe, example, place), or those of a single code.
 
     Without `keys` (concept, keyframe), places of steps, they are those of one step.
     """
-    wanted = {"layer", "concept", "example", "place"}
+    dims = {"layer", "concept", "example", "place"}
     for start in ("", "shared_"):
         names = (f"{start}context_id", f"{start}context_code")
-        if any(arrays.dims(name) != wanted for name in names):
+        if any(arrays.dims(name) != dims for name in names):
             continue
         follow = keys is not None and all("step" in arrays.data[name].dims for name in names)
-        tokens, codes = (_gathered(arrays, name, shown, keys if follow else None) for name in names)
+        tokens, codes = (_gathered(arrays, name, picks, keys if follow else None) for name in names)
         tokens = np.nan_to_num(tokens.astype(float), nan=-1).astype(int)
         codes = np.clip(np.nan_to_num(codes.astype(float)), 0, 1)
         # The middle token is the strongest: a context without it was not kept.
@@ -63,24 +63,24 @@ def packed_contexts(
 
 
 def _gathered(
-    arrays: ConceptArrays, name: str, shown: Sequence[Concept], keys: np.ndarray | None
+    arrays: ConceptArrays, name: str, concepts: Sequence[Concept], keys: np.ndarray | None
 ) -> np.ndarray:
     """Return a variable of the concepts, at their keyframes; steps are read as they are stored."""
-    layer, number = (np.array([each.place[i] for each in shown]) for i in (0, 1))
+    layer, number = (np.array([one.place[i] for one in concepts]) for i in (0, 1))
     if keys is None:
         return arrays.at_step(name)[layer, number][:, None]
-    stored = arrays.data.variables[name]
-    chunks = dict(zip(stored.dims, stored.encoding.get("chunks") or (), strict=False))
-    variable = stored.transpose("step", "layer", "concept", ...)
-    found = np.zeros((*keys.shape, *variable.shape[3:]), dtype=variable.dtype)
+    whole = arrays.data.variables[name]
+    chunks = dict(zip(whole.dims, whole.encoding.get("chunks") or (), strict=False))
+    variable = whole.transpose("step", "layer", "concept", ...)
+    gathered = np.zeros((*keys.shape, *variable.shape[3:]), dtype=variable.dtype)
     block = chunks.get("step", len(variable))
     for start in range(0, len(variable), block):
         concept, key = np.nonzero((keys >= start) & (keys < start + block))
         if len(concept):
             here = variable[start : start + block].values
             step = keys[concept, key] - start
-            found[concept, key] = here[step, layer[concept], number[concept]]
-    return found
+            gathered[concept, key] = here[step, layer[concept], number[concept]]
+    return gathered
 
 
 def _lines(tokens: np.ndarray) -> dict[str, Any]:

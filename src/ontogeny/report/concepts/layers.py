@@ -45,10 +45,10 @@ def unnamed_layers(arrays: ConceptArrays) -> list[str]:
     if arrays.dims("unnamed_because") != {"layer"}:
         return []
     shorts = short_names([plain_text(label) for label in arrays.data["layer"].values])
-    told = [plain_text(reason).rstrip(".") for reason in arrays.at_step("unnamed_because")]
+    reasons = [plain_text(reason).rstrip(".") for reason in arrays.at_step("unnamed_because")]
     return [
         f"In {short} no name could be given: {reason}."
-        for short, reason in zip(shorts, told, strict=True)
+        for short, reason in zip(shorts, reasons, strict=True)
         if reason
     ]
 
@@ -60,21 +60,21 @@ def safe(text: str) -> str:
 
 def _nulls(arrays: ConceptArrays, i: int) -> dict[str, Any]:
     """Return how sharp the untrained model's concepts are, and what got names in control runs."""
-    found: dict[str, Any] = {"limit": None, "untrained": [], "controls": []}
+    nulls: dict[str, Any] = {"limit": None, "untrained": [], "controls": []}
     if arrays.dims("concentration_limit") == {"layer"}:
-        found["limit"] = finite(float(arrays.at_step("concentration_limit")[i]))
+        nulls["limit"] = finite(float(arrays.at_step("concentration_limit")[i]))
     if "concentration_untrained" in arrays:
         values = arrays.at_step("concentration_untrained")[i].ravel().astype(float)
-        found["untrained"] = np.sort(values[np.isfinite(values)]).round(3).tolist()
+        nulls["untrained"] = np.sort(values[np.isfinite(values)]).round(3).tolist()
     if arrays.dims("named_control") == {"layer", "run"}:
         counts = arrays.at_step("named_control")[i].astype(float)
         names = arrays.data["run"].values if "run" in arrays else range(len(counts))
-        found["controls"] = [
+        nulls["controls"] = [
             [str(name), int(count)]
             for name, count in zip(names, counts, strict=True)
             if math.isfinite(count)
         ]
-    return found
+    return nulls
 
 
 def mean_strengths(arrays: ConceptArrays, every: Sequence[Concept]) -> dict[str, Any]:
@@ -84,15 +84,15 @@ def mean_strengths(arrays: ConceptArrays, every: Sequence[Concept]) -> dict[str,
     """
     strength = arrays.over_steps("strength")
     means = np.full((strength.shape[0], 3, strength.shape[2]), np.nan)
-    for i in {each.place[0] for each in every}:
-        own = [each for each in every if each.place[0] == i and each.peak > 0]
-        if own:
-            share = np.stack([strength[each.place] / each.peak for each in own])
+    for i in {concept.place[0] for concept in every}:
+        members = [concept for concept in every if concept.place[0] == i and concept.peak > 0]
+        if members:
+            share = np.stack([strength[concept.place] / concept.peak for concept in members])
             means[i, 0] = share.mean(axis=0)
     if has_controls(arrays):
         runs = arrays.whole(CONTROL, RUNS)
-        known = np.isfinite(runs)
-        low, high = (np.where(known, runs, end) for end in (np.inf, -np.inf))
+        is_finite = np.isfinite(runs)
+        low, high = (np.where(is_finite, runs, end) for end in (np.inf, -np.inf))
         means[:, 1], means[:, 2] = low.min(axis=0), high.max(axis=0)
     return packed(shares(means))
 

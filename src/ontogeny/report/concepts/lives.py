@@ -103,22 +103,22 @@ class Concepts:
     @cached_property
     def with_name(self) -> tuple[Concept, ...]:
         """Concepts with a name."""
-        return tuple(each for each in self.every if each.name)
+        return tuple(concept for concept in self.every if concept.name)
 
     @cached_property
     def born(self) -> tuple[Concept, ...]:
         """Concepts whose birth is known."""
-        return tuple(each for each in self.every if math.isfinite(each.born))
+        return tuple(concept for concept in self.every if math.isfinite(concept.born))
 
     @cached_property
     def gone(self) -> tuple[Concept, ...]:
         """Concepts that are gone by the end."""
-        return tuple(each for each in self.every if math.isfinite(each.gone))
+        return tuple(concept for concept in self.every if math.isfinite(concept.gone))
 
     @cached_property
     def candidates(self) -> tuple[Concept, ...]:
         """Concepts that may have a life line: those with a name, or all where none has one."""
-        return tuple(each for each in self.every if each.given or each.name) or self.every
+        return tuple(one for one in self.every if one.given or one.name) or self.every
 
     @cached_property
     def lines(self) -> tuple[Concept, ...]:
@@ -134,7 +134,7 @@ class Concepts:
         """
         born = sorted((c for c in self.candidates if math.isfinite(c.born)), key=lambda c: c.born)
         rest = [c for c in self.candidates if not math.isfinite(c.born)]
-        rank = {each.place: i for i, each in enumerate(self.candidates)}
+        rank = {concept.place: i for i, concept in enumerate(self.candidates)}
         parts = [part for part in np.array_split(np.arange(len(born)), count) if len(part)]
         first = [min((born[i] for i in part), key=lambda c: rank[c.place]) for part in parts]
         return tuple(sorted([*first, *rest[: count - len(first)]], key=moment))
@@ -149,19 +149,19 @@ def moment(concept: Concept) -> float:
 
 def choice_words(concepts: Concepts, count: int) -> str:
     """Say which concepts have a life line, and of how many."""
-    shown, of = len(concepts.choice(count)), len(concepts.candidates)
-    if shown == of:
+    n_chosen, of = len(concepts.choice(count)), len(concepts.candidates)
+    if n_chosen == of:
         return best_words(concepts, count)
     best = _best(concepts)
-    born = sum(math.isfinite(each.born) for each in concepts.candidates)
+    born = sum(math.isfinite(concept.born) for concept in concepts.candidates)
     how = f"the {born:,} born during the run, and the {best} of the others"
     if not born:
         how = f"the {best}; none was seen to be born during the run"
-    elif born > shown:
-        how = f"{shown} of their {born:,} births, the {best} of each stretch of the run"
-    elif born == shown:
+    elif born > n_chosen:
+        how = f"{n_chosen} of their {born:,} births, the {best} of each stretch of the run"
+    elif born == n_chosen:
         how = "those that were born during the run"
-    return f"{shown} of {_kind(concepts)}: {how}."
+    return f"{n_chosen} of {_kind(concepts)}: {how}."
 
 
 def best_words(concepts: Concepts, count: int) -> str:
@@ -175,11 +175,11 @@ def best_words(concepts: Concepts, count: int) -> str:
 def _kind(concepts: Concepts) -> str:
     """Say how many concepts there are to choose from, and of how many in all."""
     of, every = len(concepts.candidates), len(concepts.every)
-    named = any(each.given or each.name for each in concepts.candidates)
-    noun = "named concept" if named else "concept"
+    has_names = any(concept.given or concept.name for concept in concepts.candidates)
+    noun = "named concept" if has_names else "concept"
     kind = plural(of, noun) if of > 1 else f"only {noun}"
     beside = "" if of == every else f", of {every:,} in all"
-    return f"{kind}{beside}{'' if named else '; none has a name'}"
+    return f"{kind}{beside}{'' if has_names else '; none has a name'}"
 
 
 def _best(concepts: Concepts) -> str:
@@ -188,8 +188,8 @@ def _best(concepts: Concepts) -> str:
 
 def line_names(concepts: Sequence[Concept]) -> list[str]:
     """Return name and layer of concepts, with their number where several have the same of both."""
-    names = [f"{truncate(each.title, 26)} · {each.depth}" for each in concepts]
+    names = [f"{truncate(concept.title, 26)} · {concept.depth}" for concept in concepts]
     return [
-        f"{name} · C{each.number}" if names.count(name) > 1 else name
-        for name, each in zip(names, concepts, strict=True)
+        f"{name} · C{concept.number}" if names.count(name) > 1 else name
+        for name, concept in zip(names, concepts, strict=True)
     ]

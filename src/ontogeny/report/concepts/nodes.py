@@ -38,8 +38,8 @@ def settings_of(content: Content, path: str) -> Mapping[str, Any]:
     """Return the arguments of the observable that gave a node, as far as they are known."""
     settings = content.settings if isinstance(content.settings, Mapping) else {}
     observables = settings.get("observables")
-    known = observables.get(path) if isinstance(observables, Mapping) else None
-    return known if isinstance(known, Mapping) else {}
+    options = observables.get(path) if isinstance(observables, Mapping) else None
+    return options if isinstance(options, Mapping) else {}
 
 
 def _kinds(content: Content) -> dict[str, str]:
@@ -57,8 +57,8 @@ def failure(content: Content) -> str:
             continue
         data = node.dataset
         if "status" in data:
-            told = sorted({str(each) for each in data["status"].values.ravel()})
-            failed = [plain_text(text) for text in told if text != "done"]
+            statuses = sorted({str(status) for status in data["status"].values.ravel()})
+            failed = [plain_text(text) for text in statuses if text != "done"]
             if failed:
                 return failed[0]
         if "strength" in data and "concept_kind" not in data:
@@ -81,14 +81,14 @@ def with_lives(content: Content) -> list[Node]:
 def _holds_lives(data: xr.Dataset) -> bool:
     dims = {"concept_kind": {"layer", "concept"}, "strength": {"step", "layer", "concept"}}
     dims["readability"] = dims["strength"]
-    return all(name in data and set(data[name].dims) == wanted for name, wanted in dims.items())
+    return all(name in data and set(data[name].dims) == expected for name, expected in dims.items())
 
 
 def of_lives(content: Content, node: Node) -> Concepts:
     """Return the concepts of a node that holds lives."""
     arrays = ConceptArrays(node.dataset)
-    own = settings_of(content, node.path)
-    readable = float(own.get("readable", _READABLE)) - _SECOND
+    settings = settings_of(content, node.path)
+    readable = float(settings.get("readable", _READABLE)) - _SECOND
     kinds = arrays.at_step("concept_kind")
     return _gathered(node, arrays, (kinds != NO_CONCEPT) & (kinds != ""), readable)
 
@@ -108,20 +108,20 @@ def _gathered(node: Node, arrays: ConceptArrays, there: np.ndarray, readable: fl
     layers = [plain_text(label) for label in data["layer"].values]
     shorts = short_names(layers)
     lives = _lives(arrays, readable) if "concept_kind" in arrays else {}
-    found = [
+    concepts = [
         _concept(arrays, (i, j), (layers[i], shorts[i]), lives)
         for i, j in np.argwhere(there).tolist()
     ]
-    apart = [each for each in found if each.kind == APART]
-    found = [each for each in found if each.kind != APART]
-    found.sort(key=_rank)
+    apart = [concept for concept in concepts if concept.kind == APART]
+    concepts = [concept for concept in concepts if concept.kind != APART]
+    concepts.sort(key=_rank)
     return Concepts(
         node=node,
         arrays=arrays,
-        every=tuple(found),
+        every=tuple(concepts),
         apart=tuple(sorted(apart, key=lambda c: -_or(c.peak, 0.0))),
         latents=int(there.size),
-        named=sum(bool(each.name) for each in found) if "name" in arrays else None,
+        named=sum(bool(concept.name) for concept in concepts) if "name" in arrays else None,
         unnamed=_unnamed(arrays),
         named_controls=_named_controls(data),
         born_controls=tuple(int(n) for n in _over_layers(data, "n_born_control") if n == n),
@@ -134,9 +134,9 @@ def _gathered(node: Node, arrays: ConceptArrays, there: np.ndarray, readable: fl
 def _rank(concept: Concept) -> tuple[float, ...]:
     """Concepts stand by their names: classes of words first, the most coherent before others."""
     alike = _or(concept.coherence, 0.0) if concept.is_class else 0.0
-    named = bool(concept.given or concept.name)
+    has_name = bool(concept.given or concept.name)
     sharp, peak = _or(concept.sharpness, 0.0), _or(concept.peak, 0.0)
-    return not named, not concept.is_class, -alike, -sharp, -peak
+    return not has_name, not concept.is_class, -alike, -sharp, -peak
 
 
 def _or(value: float, other: float) -> float:
@@ -147,17 +147,17 @@ def _unnamed(arrays: ConceptArrays) -> str:
     """Return why no layer's concepts could get a name; empty where those of some layer could."""
     if "unnamed_because" not in arrays:
         return ""
-    told = [plain_text(text) for text in arrays.at_step("unnamed_because").ravel()]
-    return told[0] if told and all(told) else ""
+    reasons = [plain_text(text) for text in arrays.at_step("unnamed_because").ravel()]
+    return reasons[0] if reasons and all(reasons) else ""
 
 
 def _named_controls(data: xr.Dataset) -> tuple[tuple[int, int | None], ...]:
     """Return how many concepts of each control run got a name, over all layers, of how many."""
-    named, of_ = (_over_layers(data, f"{name}_control") for name in ("named", "n_concepts"))
-    totals = of_ if len(of_) == len(named) else [math.nan] * len(named)
+    counts, of_ = (_over_layers(data, f"{name}_control") for name in ("named", "n_concepts"))
+    totals = of_ if len(of_) == len(counts) else [math.nan] * len(counts)
     return tuple(
         (int(count), int(total) if math.isfinite(total) else None)
-        for count, total in zip(named, totals, strict=True)
+        for count, total in zip(counts, totals, strict=True)
         if math.isfinite(count)
     )
 
@@ -166,8 +166,8 @@ def _control_steps(data: xr.Dataset) -> np.ndarray:
     """Return (step,) whether some control run was read there."""
     if "explained_control" not in data or "run" not in data["explained_control"].dims:
         return np.zeros(data.sizes.get("step", 0), dtype=bool)
-    known = data["explained_control"].notnull()
-    return np.asarray(known.any([dim for dim in known.dims if dim != "step"]).values)
+    has_value = data["explained_control"].notnull()
+    return np.asarray(has_value.any([dim for dim in has_value.dims if dim != "step"]).values)
 
 
 def _seen_from(arrays: ConceptArrays, read: np.ndarray, readable: float) -> int:

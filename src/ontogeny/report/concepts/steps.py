@@ -52,10 +52,10 @@ def further_concepts(content: Content, first: Concepts | None, most: int) -> lis
         return []
     share = most // (len(lives) + len(single))
     titles = [node.title for node in (*([first.node] if first else []), *lives, *single)]
-    found = [Fitted(of_lives(content, node), _title(node, titles), max(share, 1)) for node in lives]
+    parts = [Fitted(of_lives(content, node), _title(node, titles), max(share, 1)) for node in lives]
     for node in single:
-        found += _of_steps(content, node, _title(node, titles), share)
-    return found
+        parts += _of_steps(content, node, _title(node, titles), share)
+    return parts
 
 
 def _of_single_steps(node: Node) -> bool:
@@ -77,8 +77,8 @@ def _of_steps(content: Content, node: Node, title: str, share: int) -> list[Fitt
     if "step" not in data["token_share"].dims:
         how = "of one code for all checkpoints; lives take at least 3 of these"
         return [Fitted(of_step(node, -1), title, max(share, 1), how, int(steps[-1]))]
-    each = data.sizes["layer"] * data.sizes["concept"]
-    count = max(1, min(share // max(each, 1), STEPS, len(steps)))
+    per_step = data.sizes["layer"] * data.sizes["concept"]
+    count = max(1, min(share // max(per_step, 1), STEPS, len(steps)))
     places = np.unique(np.linspace(len(steps) - 1, 0, count).round().astype(int))[::-1]
     tracks = _tracks(content, node)
     return [
@@ -99,20 +99,20 @@ def _of_steps(content: Content, node: Node, title: str, share: int) -> list[Fitt
 
 def _tracks(content: Content, node: Node) -> dict[int, Tracks]:
     """Return for each step how far its concepts can be followed, from the node of their tracks."""
-    found: dict[int, dict[tuple[str, int], tuple[int, int]]] = {}
+    by_step: dict[int, dict[tuple[str, int], tuple[int, int]]] = {}
     for other in content.nodes:
         data = other.dataset
-        wanted = {"layer", "step", "concept"}
+        dims = {"layer", "step", "concept"}
         if settings_of(content, other.path).get("of") != node.path or "track" not in data:
             continue
-        if set(data["track"].dims) != wanted:
+        if set(data["track"].dims) != dims:
             continue
         tracks = data["track"].transpose("layer", "step", "concept").values.astype(float)
         for i, layer in enumerate(data["layer"].values):
             for number in np.unique(tracks[i][np.isfinite(tracks[i])]):
                 at, concept = np.nonzero(tracks[i] == number)
-                known = data["step"].values[at].astype(int)
-                for step, j in zip(known.tolist(), concept.tolist(), strict=True):
-                    ends = (int(known.min()), int(known.max()))
-                    found.setdefault(step, {})[str(layer), j] = ends
-    return dict(found)
+                steps = data["step"].values[at].astype(int)
+                for step, j in zip(steps.tolist(), concept.tolist(), strict=True):
+                    ends = (int(steps.min()), int(steps.max()))
+                    by_step.setdefault(step, {})[str(layer), j] = ends
+    return dict(by_step)

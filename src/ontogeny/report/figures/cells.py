@@ -131,14 +131,14 @@ def decimals_of(column: TableColumn) -> int | None:
         places = 1 - np.floor(np.log10(spread))
         shared = int(np.clip(np.ceil(np.median(places)), 0, 8))
         return shared if np.ptp(places) <= 1 else None
-    known = np.abs(column.values[column.known].astype(float))
-    known = known[(known > 0) & np.isfinite(known)]
-    if column.ends or column.sd is not None or not known.size:
+    sizes = np.abs(column.values[column.known].astype(float))
+    sizes = sizes[(sizes > 0) & np.isfinite(sizes)]
+    if column.ends or column.sd is not None or not sizes.size:
         return None
-    if np.all(known == np.round(known)):
+    if np.all(sizes == np.round(sizes)):
         return 0
-    places = min(max(3 - math.floor(math.log10(known.max())), 0), 8)
-    return places if known.min() >= 10.0 ** -max(places - 1, 0) else None
+    places = min(max(3 - math.floor(math.log10(sizes.max())), 0), 8)
+    return places if sizes.min() >= 10.0 ** -max(places - 1, 0) else None
 
 
 def cell_of(column: TableColumn, i: int, decimals: int | None, shaded: bool) -> Cell:
@@ -168,8 +168,8 @@ def _spread_words(column: TableColumn, i: int, spread: float, decimals: int | No
         return ""
 
     def written(value: float) -> str:
-        known = decimals is not None and math.isfinite(value)
-        return f"{value:,.{decimals}f}" if known else number(value, spread)
+        is_finite = decimals is not None and math.isfinite(value)
+        return f"{value:,.{decimals}f}" if is_finite else number(value, spread)
 
     if column.sd is not None:
         return f"({written(spread)})"
@@ -181,6 +181,6 @@ def total_of(column: TableColumn, line: int, signed: bool) -> Cell:
     value = column.totals[line]
     if value is None or not math.isfinite(value):
         return Cell(missing=value is not None)
-    known = column.spread[np.isfinite(column.spread)]
-    spread = float(np.median(known)) if known.size else math.nan
+    finite = column.spread[np.isfinite(column.spread)]
+    spread = float(np.median(finite)) if finite.size else math.nan
     return Cell(text=("+" if signed and value > 0 else "") + number(value, spread))

@@ -132,9 +132,9 @@ class Drawable:
     def selected(self, name: str) -> xr.DataArray:
         """Return the figure's selection of a variable of the result."""
         array = self.node.dataset[name]
-        known = {d: label for d, label in self.figure.select.items() if d in array.dims}
+        select = {d: label for d, label in self.figure.select.items() if d in array.dims}
         try:
-            return array.sel(known).reset_coords(drop=True)
+            return array.sel(select).reset_coords(drop=True)
         except (KeyError, ValueError, IndexError):
             labels = dict(self.figure.select)
             raise Problem(f"The selection {labels!r} is not in {name!r}.") from None
@@ -153,8 +153,8 @@ class Drawable:
 
     def relative_name(self, name: str) -> str | None:
         """Return the variable that is a companion's own relative form, if the result has it."""
-        known = self.figure.relative and name in self.figure.companions()
-        return f"{name}_relative" if known and f"{name}_relative" in self.node.dataset else None
+        is_pair = self.figure.relative and name in self.figure.companions()
+        return f"{name}_relative" if is_pair and f"{name}_relative" in self.node.dataset else None
 
     def axis(self, dimension: str) -> Axis:
         """Return the labels along a dimension of the arrays."""
@@ -217,8 +217,8 @@ class Drawable:
         if panels := self.panels:
             total = len(self.axis(self.axes["facet"]))
             parts.append(f"{len(panels)} of {total:,} steps shown, evenly chosen.")
-        if drawn := self.drawn:
-            each = " in each panel" if self._panel_count > 1 else ""
+        if indices := self.drawn:
+            where = " in each panel" if self._panel_count > 1 else ""
             total = self.point_count
-            parts.append(f"{len(drawn):,} of {total:,} points{each} shown, drawn at random.")
+            parts.append(f"{len(indices):,} of {total:,} points{where} shown, drawn at random.")
         return " ".join(filter(None, parts))

@@ -39,13 +39,13 @@ def figure_with_runs(drawable: Drawable) -> Drawable:
     controls = _controls(drawable)
     if not controls:
         return drawable
-    own = [plain_text(name) for name in next(iter(controls.values()))[RUN].values]
-    nulls = [i for i, name in enumerate(own, start=1) if kind_of(name) not in NO_NULLS]
-    names = ["run", *(f"control: {name}" for name in own)]
+    control_names = [plain_text(name) for name in next(iter(controls.values()))[RUN].values]
+    nulls = [i for i, name in enumerate(control_names, start=1) if kind_of(name) not in NO_NULLS]
+    names = ["run", *(f"control: {name}" for name in control_names)]
     first = "run" if isinstance(drawable.figure, Heatmap) else "overlay"
     views = {first: drawable} | _views(drawable, len(names))
-    found = Runs(names, controls, nulls, _prediction_factor(len(nulls)), views)
-    return replace(drawable, runs=found) if nulls else drawable
+    runs = Runs(names, controls, nulls, _prediction_factor(len(nulls)), views)
+    return replace(drawable, runs=runs) if nulls else drawable
 
 
 def _prediction_factor(count: int) -> float:
@@ -60,31 +60,31 @@ def _controls(drawable: Drawable) -> dict[str, xr.DataArray]:
     figure, data = drawable.figure, drawable.node.dataset
     if not isinstance(figure, Curves | Heatmap) or set(drawable.axes.values()) & {*NUMBERED, RUN}:
         return {}
-    found = {}
+    controls = {}
     for name in filter(None, (figure.value, figure.relative)):
-        own, control = drawable.selected(name), f"{name}_{CONTROL}"
-        if control not in data or "step" not in own.dims:
+        values_of_run, control = drawable.selected(name), f"{name}_{CONTROL}"
+        if control not in data or "step" not in values_of_run.dims:
             return {}
         values = drawable.selected(control)
-        if {str(d) for d in values.dims} != {RUN, *map(str, own.dims)}:
+        if {str(d) for d in values.dims} != {RUN, *map(str, values_of_run.dims)}:
             return {}
         values = values.isel(step=np.flatnonzero(_read_at(data)))
         if not np.isfinite(values.values).any():
             return {}
-        found[name] = values.rename(step=CONTROL_STEP).transpose(
-            RUN, *(CONTROL_STEP if d == "step" else d for d in own.dims)
+        controls[name] = values.rename(step=CONTROL_STEP).transpose(
+            RUN, *(CONTROL_STEP if d == "step" else d for d in values_of_run.dims)
         )
-    return found
+    return controls
 
 
 def _read_at(data: xr.Dataset) -> np.ndarray:
     """Return at which steps control runs of a node were read (T,): the same for all figures."""
-    known = np.zeros(data.sizes["step"], dtype=bool)
+    is_finite = np.zeros(data.sizes["step"], dtype=bool)
     for name, values in data.data_vars.items():
         if str(name).endswith(f"_{CONTROL}") and {RUN, "step"} <= set(values.dims):
-            each = values.transpose("step", ...).values.reshape(len(known), -1)
-            known |= np.isfinite(each).any(axis=1)
-    return known
+            finite_rows = values.transpose("step", ...).values.reshape(len(is_finite), -1)
+            is_finite |= np.isfinite(finite_rows).any(axis=1)
+    return is_finite
 
 
 def _views(drawable: Drawable, count: int, runs: str = "") -> dict[str, Drawable]:
@@ -117,6 +117,6 @@ def _arranged(drawable: Drawable, count: int = 0, **uses: Any) -> Drawable:
         uses["runs"] = None
     arranged = replace(drawable, figure=replace(drawable.figure, **uses))
     dims = [str(d) for d in drawable.selected(drawable.figure.value).dims if d != RUN]
-    left = [d for d in dims if d not in arranged.axes.values()]
+    dims_left = [d for d in dims if d not in arranged.axes.values()]
     more = [RUN] if uses["facet"] is None and facet == RUN else []
-    return replace(arranged, choose=[*left, *more])
+    return replace(arranged, choose=[*dims_left, *more])

@@ -22,16 +22,18 @@ def read_scatter(drawable: Drawable) -> Drawable:
     facet = figure.facet if figure.facet in dims else None
     if facet in points:
         raise Problem(f"One dimension is used twice: {facet!r}.")
-    own = {}
+    words = {}
     for name in (figure.colour if figure.colour not in dims else None, figure.label):
         if not name:
             continue
         if name == figure.label or is_text(variable(drawable, name)):
-            own[name] = with_texts(texts(drawable, name), show_token)
-        check_dimensions(own[name] if name in own else numbers(drawable, name), dims, "its points")
+            words[name] = with_texts(texts(drawable, name), show_token)
+        check_dimensions(
+            words[name] if name in words else numbers(drawable, name), dims, "its points"
+        )
     return replace(
         drawable,
         figure=replace(figure, value=figure.x, points=points, facet=facet),
         choose=[d for d in dims if d not in (*points, facet)],
-        own=own,
+        own=words,
     )

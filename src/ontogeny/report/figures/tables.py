@@ -30,9 +30,9 @@ def read_table(drawable: Drawable) -> Drawable:
         raise Problem(f"The result has no dimension {missing[0]!r}.")
     sizes = {d: data.sizes[d] for d in dims}
     columns = [_column(drawable, column, sizes) for column in figure.columns]
-    kept = np.flatnonzero(np.any([column.known for column in columns], axis=0))
-    columns = [column.rows(kept) for column in columns]
-    places = np.stack(np.unravel_index(kept, tuple(sizes.values())), axis=1)
+    rows = np.flatnonzero(np.any([column.known for column in columns], axis=0))
+    columns = [column.rows(rows) for column in columns]
+    places = np.stack(np.unravel_index(rows, tuple(sizes.values())), axis=1)
     lines = _lines([drawable.axis(d) for d in dims], places, columns, figure.pairs)
     blank = ("",) * (len(dims) - 1)
     footer = tuple(
@@ -57,12 +57,12 @@ def _column(drawable: Drawable, column: Column, sizes: Mapping[str, int]) -> Tab
     array = texts(drawable, name) if words else numbers(drawable, name)
     label, units = column.label or drawable.label(name), drawable.units(name)
     unit = "" if units == "1" or units in label else units
-    named = [] if words else [each for each in (column.sd, *(column.interval or ())) if each]
+    columns = [] if words else [n for n in (column.sd, *(column.interval or ())) if n]
     return TableColumn(
         column=column,
         head=Head(label, unit, column.over, words),
         values=_flat(array, sizes),
-        beside={each: _flat(numbers(drawable, each), sizes).astype(float) for each in named},
+        beside={n: _flat(numbers(drawable, n), sizes).astype(float) for n in columns},
         totals=[_total(drawable, line.cells.get(name)) for line in drawable.figure.footer],
     )
 

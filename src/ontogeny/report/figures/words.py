@@ -37,9 +37,9 @@ def read_words(drawable: Drawable) -> Drawable:
     if words.size == 0:
         raise Problem(f"{words.name!r} holds no words.")
     order, weights = _heaviest(words, weight, figure.rank)
-    own = {
-        figure.value: _taken(weights, order, figure.rank),
-        figure.words: with_texts(_taken(words, order, figure.rank), show_token),
+    labels = {
+        figure.value: _ranked(weights, order, figure.rank),
+        figure.words: with_texts(_ranked(words, order, figure.rank), show_token),
         COUNT: np.isfinite(weights).sum(figure.rank).rename(COUNT),
     }
     for name in filter(None, (figure.heading, figure.context)):
@@ -47,14 +47,14 @@ def read_words(drawable: Drawable) -> Drawable:
         check_dimensions(array, words.dims, "its words")
         if figure.rank in array.dims:
             whole = array.broadcast_like(words).transpose(*words.dims)
-            array = _taken(whole, order, figure.rank)
-        own.setdefault(name, array)  # the words themselves may be the context
+            array = _ranked(whole, order, figure.rank)
+        labels.setdefault(name, array)  # the words themselves may be the context
     tree = _tree(drawable, words)
     more = f"The first {CLOUDS_SHOWN} of {len(tree):,} clouds shown."
     return replace(
         drawable,
         choose=[str(d) for d in words.dims if d not in (figure.groups, figure.rank)],
-        own=own,
+        own=labels,
         tree=tree[:CLOUDS_SHOWN],
         notice=more if len(tree) > CLOUDS_SHOWN else "",
     )
@@ -81,7 +81,7 @@ def _heaviest(
     return np.take(order, range(min(WORDS_SHOWN, order.shape[axis])), axis=axis), weights
 
 
-def _taken(array: xr.DataArray, order: np.ndarray, rank: str) -> xr.DataArray:
+def _ranked(array: xr.DataArray, order: np.ndarray, rank: str) -> xr.DataArray:
     """Return an array in the order of the heaviest words."""
     taken = np.take_along_axis(array.values, order, array.get_axis_num(rank))
     return xr.DataArray(taken, dims=[PLACE if d == rank else d for d in array.dims])

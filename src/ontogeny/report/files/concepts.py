@@ -46,14 +46,14 @@ def write_concepts(
 
 
 def _life_words(concepts: Concepts) -> str:
-    chosen = choice_words(concepts, FEW)
-    return _LIFE.format(chosen=chosen, shades=SHADES, marks=MARKS)
+    words = choice_words(concepts, FEW)
+    return _LIFE.format(chosen=words, shades=SHADES, marks=MARKS)
 
 
 def _sheet_words(content: Content, concepts: Concepts) -> str:
     ends = f"{step_text(content.steps[0])} to {step_text(content.steps[-1])}"
-    shown = _SHEET.format(shown=best_words(concepts, SHEET))
-    return f"{shown} From left to right: {content.clock} {ends}, on a logarithmic scale."
+    sheet = _SHEET.format(shown=best_words(concepts, SHEET))
+    return f"{sheet} From left to right: {content.clock} {ends}, on a logarithmic scale."
 
 
 def _pictures(
@@ -78,8 +78,8 @@ def _rows(concepts: Concepts) -> pd.DataFrame:
         "layer", "number", "name", "given", "kind", "born", "after", "before", "settled", "gone",
         "readable_from", "sharpness",
     )  # fmt: skip
-    places = np.array([each.place for each in concepts.every])
-    once = pd.DataFrame({n: [getattr(each, n) for each in concepts.every] for n in fields})
+    places = np.array([concept.place for concept in concepts.every])
+    once = pd.DataFrame({n: [getattr(concept, n) for concept in concepts.every] for n in fields})
     table = once.rename(columns={"given": "name_given"}).loc[np.repeat(once.index, len(steps))]
     table["step"] = np.tile(steps, len(once))
     for name in ("strength", "readability"):

@@ -63,9 +63,9 @@ def chart_words(content: Content, view: str) -> tuple[str, str, str]:
         return "chart", f"Developmental chart: {content.title}", ""
     runs = next((row.runs for row in content.rows if row.runs), ())
     controlled = any(row.controls for row in content.rows)
-    said = [_HALF_CHANGES.format(", chance or controls" if controlled else " or chance")]
-    said += ["Small open dots: control runs."] if controlled else []
-    caption = " ".join([*said, _OF_RUNS.format(runs[0].name)] if runs else said)
+    sentences = [_HALF_CHANGES.format(", chance or controls" if controlled else " or chance")]
+    sentences += ["Small open dots: control runs."] if controlled else []
+    caption = " ".join([*sentences, _OF_RUNS.format(runs[0].name)] if runs else sentences)
     return "half-change-steps", f"Half-change steps: {content.title}", caption
 
 
@@ -73,10 +73,10 @@ def _of_first_screen(content: Content, first: FirstScreen) -> str:
     """Return what is drawn: the lines under the loss, its controls, and the lines of concepts."""
     loss = first.loss
     lined = loss is not None and (bool(loss.lines) or math.isfinite(loss.uniform))
-    said = ["Dashed: what guesses cost."] if lined else []
-    said += ["Grey: control runs."] if loss and control_curve(content) is not None else []
-    said += [_LINES] if first.concepts and first.concepts.lines else []
-    return " ".join(said)
+    sentences = ["Dashed: what guesses cost."] if lined else []
+    sentences += ["Grey: control runs."] if loss and control_curve(content) is not None else []
+    sentences += [_LINES] if first.concepts and first.concepts.lines else []
+    return " ".join(sentences)
 
 
 def write_chart(
@@ -89,10 +89,10 @@ def write_chart(
     # Imported here so that the package opens without the plotting library.
     from ..paper import draw_chart_figure, save
 
-    own = ["svg"] if view == "cells" and "svg" in kinds else []
-    for kind in own:
+    drawable_kinds = ["svg"] if view == "cells" and "svg" in kinds else []
+    for kind in drawable_kinds:
         svg = draw_chart(content, style=chart_style()).svg
         stem.with_suffix(f".{kind}").write_text(svg, encoding="utf-8")
-    if drawn := [kind for kind in kinds if kind not in own]:
-        save(lambda: draw_chart_figure(content, view), stem, drawn, *words)
+    if kinds_left := [kind for kind in kinds if kind not in drawable_kinds]:
+        save(lambda: draw_chart_figure(content, view), stem, kinds_left, *words)
     return [stem.with_suffix(f".{kind}") for kind in kinds]

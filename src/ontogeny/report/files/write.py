@@ -90,21 +90,21 @@ def write_figures(
     captions: list[str] = []
     written = write_overview(content, target, kinds, captions)
     written += write_concepts(content, target, kinds, captions)
-    for each in _with_differences(read_drawables(content)):
-        if each.problem:
+    for drawable in _with_differences(read_drawables(content)):
+        if drawable.problem:
             continue
-        path = target / _unused_name(each.file_stem, written)
+        path = target / _unused_name(drawable.file_stem, written)
         written.append(path)
-        path.write_text(csv_text(kind_of(each.figure).frame(each)), encoding="utf-8")
-        caption = each.figure.caption
-        if each.table is not None:
+        path.write_text(csv_text(kind_of(drawable.figure).frame(drawable)), encoding="utf-8")
+        caption = drawable.figure.caption
+        if drawable.table is not None:
             written.append(path.with_suffix(".tex"))
-            written[-1].write_text(latex_table(each.table), encoding="utf-8")
+            written[-1].write_text(latex_table(drawable.table), encoding="utf-8")
         elif kinds:
-            pictures, caption = _write_pictures(each, content, path, kinds)
+            pictures, caption = _write_pictures(drawable, content, path, kinds)
             written += pictures
-        if kinds or each.table is not None:
-            captions.append(entry(path.stem, each.figure.title, caption))
+        if kinds or drawable.table is not None:
+            captions.append(entry(path.stem, drawable.figure.title, caption))
     if kinds:
         written.append(target / "captions.txt")
         written[-1].write_text("\n".join(captions), encoding="utf-8")
@@ -113,9 +113,9 @@ def write_figures(
 
 def _with_differences(drawables: Sequence[Drawable]) -> Iterator[Drawable]:
     """Give every figure, and behind one with several runs what sets the first of them apart."""
-    for each in drawables:
-        yield each
-        if (difference := difference_of(each)) is not None:
+    for drawable in drawables:
+        yield drawable
+        if (difference := difference_of(drawable)) is not None:
             yield difference
 
 

@@ -38,17 +38,17 @@ def four_numbers(
 
 def numbers_of_one(content: Content, loss: LossStory | None) -> tuple[Figure, ...]:
     """Return the loss, what it lies below, the named concepts and the findings of one model."""
-    found = [_loss_number(loss)]
+    numbers = [_loss_number(loss)]
     if loss is not None and (line := loss.lines.get("unigram")) is not None:
         apart = loss.last - line.level
         side = "below" if apart < 0 else "above"
-        found.append(Figure(number(abs(apart), 0.1), f"nats {side} word frequencies"))
+        numbers.append(Figure(number(abs(apart), 0.1), f"nats {side} word frequencies"))
     for node in content.nodes:
         if "name" in node.dataset and "concentration" in node.dataset:
             names = node.dataset["name"].values.ravel()
             of = int(np.isfinite(node.dataset["concentration"].values).sum())
-            found.append(Figure(f"{sum(map(bool, names)):,}/{of:,}", f"named: {node.title}"))
-    return (*found, _audit_number(content))[:4]
+            numbers.append(Figure(f"{sum(map(bool, names)):,}/{of:,}", f"named: {node.title}"))
+    return (*numbers, _audit_number(content))[:4]
 
 
 def _loss_number(loss: LossStory | None) -> Figure:
@@ -64,7 +64,7 @@ def _concepts_number(concepts: Concepts | None) -> Figure:
         return Figure("–", "no concepts with a birth")
     born, gone = len(concepts.born), len(concepts.gone)
     words = "concept born" if born == 1 else "concepts born"
-    ends = [end for each in concepts.born for end in (each.after, each.born, each.before)]
+    ends = [end for c in concepts.born for end in (c.after, c.born, c.before)]
     if between := interval_text(min(ends, default=math.nan), max(ends, default=math.nan)):
         words += f", at steps {between}"
     words += f"; {gone:,} gone by the end" if gone else ""

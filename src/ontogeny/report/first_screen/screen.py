@@ -71,8 +71,8 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
 def _of_one_model(content: Content, loss: LossStory | None) -> FirstScreen | None:
     """Return what was measured of a single checkpoint: the loss, and a sentence of each node."""
     sentences = [Sentence(f"{title}:", text) for title, text in best_sentences(content).items()]
-    if said := ability_sentences(abilities_of(content.nodes), content.steps):
-        sentences.insert(0, Sentence(said[0], " ".join(said[1:])))
+    if texts := ability_sentences(abilities_of(content.nodes), content.steps):
+        sentences.insert(0, Sentence(texts[0], " ".join(texts[1:])))
     if loss is None and not sentences:
         return None
     ahead = [of_one_model(loss)] if loss else []
@@ -110,7 +110,7 @@ def _of_performance(content: Content) -> Sentence:
 def _able(content: Content, appeared: Sentence) -> Sentence:
     """Return the second sentence: abilities before concepts, where any group is above chance."""
     abilities = abilities_of(content.nodes)
-    if not any(each.above for each in abilities):
+    if not any(group.above for group in abilities):
         return appeared
     lead, *rest = ability_sentences(abilities, content.steps)
     return Sentence(lead, f"{rest[0]} {appeared.lead}")

@@ -14,7 +14,7 @@ from .base import kind_of
 
 def read_drawables(content: Content) -> list[Drawable]:
     """Return the figures of all nodes; one that cannot be drawn keeps its place and says why."""
-    return [read(each) for each in list_drawables(content)]
+    return [read(item) for item in list_drawables(content)]
 
 
 def list_drawables(content: Content) -> list[Drawable]:
@@ -48,10 +48,10 @@ def draw_figure(drawable: Drawable, content: Content, ax: Any = None) -> Any:
     from ..paper.view import FigureView
 
     view = FigureView(drawable, content, ax)
-    drawn = kind_of(drawable.figure).draw(view)
-    if ax is None and drawn.get_layout_engine() is not None:
-        fix_layout(drawn)
-    return drawn
+    drawing = kind_of(drawable.figure).draw(view)
+    if ax is None and drawing.get_layout_engine() is not None:
+        fix_layout(drawing)
+    return drawing
 
 
 def figure_notes(drawable: Drawable, content: Content) -> list[str]:
@@ -59,6 +59,6 @@ def figure_notes(drawable: Drawable, content: Content) -> list[str]:
     from ..paper.view import FigureView
 
     view = FigureView(drawable, content)
-    chosen = f"Shown: {view.chosen}." if view.chosen else ""
+    choice = f"Shown: {view.chosen}." if view.chosen else ""
     left_out = kind_of(drawable.figure).notes(view)
-    return [note for note in (chosen, drawable.notices, *left_out) if note]
+    return [note for note in (choice, drawable.notices, *left_out) if note]

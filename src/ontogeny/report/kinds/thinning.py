@@ -27,38 +27,38 @@ def thinned(drawables: Sequence[Drawable], budget: int) -> list[Drawable]:
     """
     arrays: dict[str, dict[tuple[str, str], xr.DataArray]] = {}
     whole: dict[str, set[str]] = {}
-    for each in drawables:
-        if each.problem or each.table is not None:
+    for view in drawables:
+        if view.problem or view.table is not None:
             continue
-        own = {each.array_key(name): each.array(name) for name in each.variables}
-        arrays.setdefault(each.node.id, {}).update(own)
-        whole.setdefault(each.node.id, set()).update(kind_of(each.figure).whole(each))
-    sizes = {node: sum(a.size for a in own.values()) for node, own in arrays.items()}
-    left, kept = budget, {}
+        values = {view.array_key(name): view.array(name) for name in view.variables}
+        arrays.setdefault(view.node.id, {}).update(values)
+        whole.setdefault(view.node.id, set()).update(kind_of(view.figure).whole(view))
+    sizes = {node: sum(a.size for a in values.values()) for node, values in arrays.items()}
+    budget_left, places = budget, {}
     for i, (node, size) in enumerate(sorted(sizes.items(), key=lambda item: item[1])):
-        share = min(size, left // (len(sizes) - i))
-        left -= share
+        share = min(size, budget_left // (len(sizes) - i))
+        budget_left -= share
         lengths = {
             str(d): n
             for array in arrays[node].values()
             for d, n in array.sizes.items()
             if d not in whole[node]
         }
-        kept[node] = _kept(lengths, share / size if size else 1.0)
-    for each in drawables:
-        if each.runs and "step" in kept.get(each.node.id, {}):
-            read = np.isin(each.node.dataset["step"], each.runs.steps)  # no difference without
-            steps = np.union1d(kept[each.node.id]["step"], np.flatnonzero(read))
-            kept[each.node.id]["step"] = steps
+        places[node] = _indices(lengths, share / size if size else 1.0)
+    for view in drawables:
+        if view.runs and "step" in places.get(view.node.id, {}):
+            read = np.isin(view.node.dataset["step"], view.runs.steps)  # no difference without
+            steps = np.union1d(places[view.node.id]["step"], np.flatnonzero(read))
+            places[view.node.id]["step"] = steps
     return [
-        each if each.problem or each.table is not None else replace(each, kept=kept[each.node.id])
-        for each in drawables
+        view if view.problem or view.table is not None else replace(view, kept=places[view.node.id])
+        for view in drawables
     ]
 
 
-def _kept(lengths: Mapping[str, int], share: float) -> dict[str, np.ndarray]:
+def _indices(lengths: Mapping[str, int], share: float) -> dict[str, np.ndarray]:
     """Thin dimensions until `share` of the numbers is left: those over steps alike, then others."""
-    kept: dict[str, np.ndarray] = {}
+    places: dict[str, np.ndarray] = {}
     order = sorted(lengths, key=lambda d: (not is_step(d), -lengths[d]))
     over_steps = sum(map(is_step, lengths))
     for place, dimension in enumerate(order):
@@ -67,6 +67,6 @@ def _kept(lengths: Mapping[str, int], share: float) -> dict[str, np.ndarray]:
         length = lengths[dimension]
         alike = max(over_steps - place, 1)
         count = min(max(int(length * share ** (1 / alike)), MIN_KEPT), length)
-        kept[dimension] = np.unique(np.linspace(0, length - 1, count).round().astype(int))
+        places[dimension] = np.unique(np.linspace(0, length - 1, count).round().astype(int))
         share *= length / count
-    return kept
+    return places

@@ -80,23 +80,23 @@ class ResultChart(Picture):
 
         check_type("ax", ax, Axes, type(None))
         with style():
-            drawn = draw_chart_figure(self._content, self.view, ax)
-        return drawn.axes[0] if ax is None else ax
+            drawing = draw_chart_figure(self._content, self.view, ax)
+        return drawing.axes[0] if ax is None else ax
 
     def _drawn(self) -> Any:
         from ..paper import draw_chart_figure
 
         return draw_chart_figure(self._content, self.view)
 
-    def _own(self) -> bytes:
+    def _cells_svg(self) -> bytes:
         """Return the page's own drawing, which also has dark colours."""
         return draw_chart(self._content, style=chart_style()).svg.encode()
 
     def _file(self, kind: str) -> bytes:
-        own = kind == "svg" and self.view == "cells"
-        return self._own() if own else super()._file(kind)
+        is_cells = kind == "svg" and self.view == "cells"
+        return self._cells_svg() if is_cells else super()._file(kind)
 
     def _inline(self) -> tuple[str, bytes, float]:
-        if self.view == "cells" and len(content := self._own()) <= INLINE_BYTES:
+        if self.view == "cells" and len(content := self._cells_svg()) <= INLINE_BYTES:
             return "svg+xml", content, 1020
         return super()._inline()

@@ -93,10 +93,10 @@ class ResultFigure(Picture):
         if ax is not None:
             self._check_axes(ax)
         with style():
-            drawn = draw_figure(self._drawable, self._content, ax)
+            drawing = draw_figure(self._drawable, self._content, ax)
         if ax is not None or self._panels == 1:
-            return ax or drawn.axes[0]
-        return np.array(drawn.axes[: self._panels])
+            return ax or drawing.axes[0]
+        return np.array(drawing.axes[: self._panels])
 
     def difference(self) -> ResultFigure:
         """Return what sets the run apart from its control runs, or from other runs, as a figure.
@@ -106,10 +106,10 @@ class ResultFigure(Picture):
         ArgumentError
             If there are no other runs at the same steps.
         """
-        found = difference_of(self._drawable)
-        if found is None:
+        difference = difference_of(self._drawable)
+        if difference is None:
             raise ArgumentError(f"{self.name!r} has no other runs that it could be compared with.")
-        return ResultFigure(replace(found, id=f"{self.name}-difference"), self._content)
+        return ResultFigure(replace(difference, id=f"{self.name}-difference"), self._content)
 
     def _notes(self) -> list[str]:
         from ..paper import style

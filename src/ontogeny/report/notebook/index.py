@@ -59,7 +59,7 @@ class FigureIndex(Mapping[str, ResultFigure]):
 
     def __init__(self, result: MergedResult) -> None:
         self._content = read_content(result)
-        self._drawables = {each.id: each for each in list_drawables(self._content)}
+        self._drawables = {drawable.id: drawable for drawable in list_drawables(self._content)}
 
     @property
     def table(self) -> pd.DataFrame:
@@ -96,14 +96,14 @@ class FigureIndex(Mapping[str, ResultFigure]):
         names = list(self._drawables)
         if not names:
             return f"there is no figure {name!r}: the result has none."
-        own = str(name).split("/")[0]
-        bare = [node for node in self._content.nodes if node.path == own and not node.figures]
+        node_name = str(name).split("/")[0]
+        bare = [node for node in self._content.nodes if node.path == node_name and not node.figures]
         if bare:
             failed = str(bare[0].dataset.attrs.get("failed", "")).rstrip(".")
             why = f", because it failed: {failed}; problems() says more" if failed else ""
-            return f"there is no figure {name!r}: {own!r} has none{why}."
+            return f"there is no figure {name!r}: {node_name!r} has none{why}."
         near = difflib.get_close_matches(str(name), names, _NEAREST, 0.4)
-        near = near or [each for each in names if each.split("/")[0] == own]
+        near = near or [candidate for candidate in names if candidate.split("/")[0] == node_name]
         if near:
             return f"there is no figure {name!r}. Nearest: {listed(near)}."
         return f"there is no figure {name!r}; there are {listed(names)}."
@@ -124,17 +124,17 @@ class FigureIndex(Mapping[str, ResultFigure]):
         return self._drawn().items()
 
     def _drawn(self) -> dict[str, ResultFigure]:
-        drawn, failed = {}, {}
+        figures, failed = {}, {}
         for name in self:
             try:
-                drawn[name] = self.figure(name)
+                figures[name] = self.figure(name)
             except ArgumentError as error:
                 failed[name] = str(error)
         if failed:
             why = "; ".join(f"{name}: {reason}" for name, reason in failed.items())
-            said = f"{len(failed)} of {len(self)} figures cannot be drawn: {why}"
-            warnings.warn(said, StudyWarning, stacklevel=3)
-        return drawn
+            message = f"{len(failed)} of {len(self)} figures cannot be drawn: {why}"
+            warnings.warn(message, StudyWarning, stacklevel=3)
+        return figures
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and name in self._drawables
@@ -165,7 +165,7 @@ def _of_layers(drawable: Drawable, layers: Any) -> Drawable:
     """
     dims = _dimensions(drawable, lambda name: name in LAYER_DIMENSIONS, "layers")
     labels = {dim: drawable.node.dataset[dim].values.tolist() for dim in dims}
-    return _with(drawable, {dim: layer_paths(own, layers) for dim, own in labels.items()})
+    return _with(drawable, {dim: layer_paths(names, layers) for dim, names in labels.items()})
 
 
 def _of_steps(drawable: Drawable, content: Content, steps: Any) -> tuple[Drawable, Content]:
@@ -178,25 +178,25 @@ def _of_steps(drawable: Drawable, content: Content, steps: Any) -> tuple[Drawabl
     """
     dims = _dimensions(drawable, is_step, "steps")
     labels = {dim: drawable.node.dataset[dim].values.tolist() for dim in dims}
-    chosen = {dim: chosen_steps(own, steps) for dim, own in labels.items()}
-    kept = {step for own in chosen.values() for step in own}
-    cut = replace(content, steps=tuple(step for step in content.steps if step in kept))
-    return _with(drawable, chosen), cut
+    steps_of = {dim: chosen_steps(values, steps) for dim, values in labels.items()}
+    steps_chosen = {step for labels_of in steps_of.values() for step in labels_of}
+    cut = replace(content, steps=tuple(step for step in content.steps if step in steps_chosen))
+    return _with(drawable, steps_of), cut
 
 
-def _dimensions(drawable: Drawable, wanted: Callable[[str], bool], what: str) -> list[str]:
-    """Return the dimensions of what a figure draws that are `wanted`."""
+def _dimensions(drawable: Drawable, is_dimension: Callable[[str], bool], what: str) -> list[str]:
+    """Return the dimensions of what a figure draws that are `is_dimension`."""
     data = drawable.node.dataset
     names = [name for name in drawable.figure.names() if name in data.variables]
     dims = dict.fromkeys(str(d) for name in names for d in data[name].dims if d in data.coords)
-    if found := [dim for dim in dims if wanted(dim)]:
-        return found
-    held = ", ".join(dims) or "none"
-    raise ArgumentError(f"{drawable.id!r} has no {what}; its dimensions are {held}.")
+    if matches := [dim for dim in dims if is_dimension(dim)]:
+        return matches
+    dim_names = ", ".join(dims) or "none"
+    raise ArgumentError(f"{drawable.id!r} has no {what}; its dimensions are {dim_names}.")
 
 
-def _with(drawable: Drawable, chosen: Mapping[str, Sequence[Any]]) -> Drawable:
+def _with(drawable: Drawable, selection: Mapping[str, Sequence[Any]]) -> Drawable:
     data = drawable.node.dataset
-    for dim, labels in chosen.items():
+    for dim, labels in selection.items():
         data = data.isel({dim: np.flatnonzero(np.isin(data[dim].values, labels))})
     return replace(drawable, node=replace(drawable.node, dataset=data))

@@ -74,7 +74,7 @@ class Picture(abc.ABC):
         kind = target.suffix.removeprefix(".").lower()
         kinds = ("csv",) if self.table is not None else (*FORMATS, "csv")
         if kind not in kinds:
-            allowed = ", ".join(f".{each}" for each in kinds)
+            allowed = ", ".join(f".{suffix}" for suffix in kinds)
             what = "a table is saved as" if self.table is not None else "path must end with one of"
             raise ArgumentError(f"{what} {allowed}; got {str(path)!r}.")
         content = csv_text(self.data).encode() if kind == "csv" else self._file(kind)
@@ -88,11 +88,11 @@ class Picture(abc.ABC):
 
     def _repr_html_(self) -> str:
         try:
-            shown = self._image() if self.table is None else written_html(self.table, _ROWS)
+            content = self._image() if self.table is None else written_html(self.table, _ROWS)
         except MissingExtraError as error:
-            shown = f"<p>{escape(str(error))}</p>"
+            content = f"<p>{escape(str(error))}</p>"
         return (
-            f'<figure style="margin:0"><b>{escape(self.title)}</b><br>{shown}'
+            f'<figure style="margin:0"><b>{escape(self.title)}</b><br>{content}'
             f"<figcaption><small>{escape(self.caption)}</small></figcaption></figure>"
         )
 

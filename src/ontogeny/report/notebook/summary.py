@@ -53,11 +53,11 @@ class ResultSummary:
         self.failed = f"{failures.heading}. {failures.lead}".rstrip(" .") + "." if failures else ""
         self._sections: list[tuple[str, list[tuple[str, str]]]] = []
         if (first := first_screen(content)) is not None:
-            said = [(sentence.lead, sentence.text) for sentence in first.sentences]
-            self._sections.append((first.heading, said))
-        told = overview(content, introduced=first is not None)
-        said = [("", text) for text in (told.lead, " ".join(told.details)) if text]
-        self._sections.append((told.heading, said))
+            texts = [(sentence.lead, sentence.text) for sentence in first.sentences]
+            self._sections.append((first.heading, texts))
+        whole = overview(content, introduced=first is not None)
+        texts = [("", text) for text in (whole.lead, " ".join(whole.details)) if text]
+        self._sections.append((whole.heading, texts))
 
     @property
     def heading(self) -> str:
@@ -67,7 +67,7 @@ class ResultSummary:
     @property
     def sentences(self) -> list[str]:
         """All sentences, those of the first screen first."""
-        return [f"{lead} {text}".strip() for _, said in self._sections for lead, text in said]
+        return [f"{lead} {text}".strip() for _, texts in self._sections for lead, text in texts]
 
     @cached_property
     def data(self) -> pd.DataFrame:
@@ -76,8 +76,8 @@ class ResultSummary:
 
     def __str__(self) -> str:
         lines = [self.title, self.studied, *filter(None, [self.failed])]
-        for heading, said in self._sections:
-            lines += ["", heading, *(f"{lead} {text}".strip() for lead, text in said)]
+        for heading, texts in self._sections:
+            lines += ["", heading, *(f"{lead} {text}".strip() for lead, text in texts)]
         return "\n".join(part for line in lines for part in textwrap.wrap(line, _WIDTH) or [""])
 
     __repr__ = __str__
@@ -86,8 +86,8 @@ class ResultSummary:
         failed = f"<p><strong>{escape(self.failed)}</strong></p>" if self.failed else ""
         parts = [
             f"<h4>{escape(heading)}</h4>"
-            + "".join(f"<p>{_lead(lead)}{escape(text)}</p>" for lead, text in said)
-            for heading, said in self._sections
+            + "".join(f"<p>{_lead(lead)}{escape(text)}</p>" for lead, text in texts)
+            for heading, texts in self._sections
         ]
         about = f"<p><b>{escape(self.title)}</b><br><small>{escape(self.studied)}</small></p>"
         return f"<div>{about}{failed}{''.join(parts)}</div>"

@@ -24,13 +24,13 @@ def table_html(frame: pd.DataFrame, rows: int) -> str:
 def written_html(table: DataTable, rows: int) -> str:
     """Return the first `rows` rows of a table as the page writes it, and the lines under it."""
     heads = [*table.row_heads, *map(_head, table.heads)]
-    shown = table.lines[:rows]
-    lines = [[*line.labels, *map(_cell, line.cells)] for line in (*shown, *table.footer)]
-    return html_table(heads, lines, _more(len(shown), len(table.lines)))
+    first_rows = table.lines[:rows]
+    lines = [[*line.labels, *map(_cell, line.cells)] for line in (*first_rows, *table.footer)]
+    return html_table(heads, lines, _more(len(first_rows), len(table.lines)))
 
 
-def _more(shown: int, total: int) -> str:
-    return f"{shown:,} of {total:,} rows" if shown < total else ""
+def _more(count: int, total: int) -> str:
+    return f"{count:,} of {total:,} rows" if count < total else ""
 
 
 def _head(head: Head) -> str:

@@ -63,7 +63,7 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
     atlas = read_atlas(content, first.concepts if first else None)
     cloze = read_cloze(content) if first else None
     example = read_example(content, first.concepts if first else None)
-    drawn = {
+    html = {
         "first": build_first(content, first) if first and not content.one_model else None,
         "atlas": atlas.payload if atlas else None,
         "further": atlas.further if atlas else [],
@@ -106,7 +106,7 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
         rows_shown=ROWS_SHOWN,
         policy=_policy([plotly, script]),
         style=Markup(page_style()),
-        data=Markup(json_script(build_payload(content, drawables, charts) | drawn)),
+        data=Markup(json_script(build_payload(content, drawables, charts) | html)),
         plotly=Markup(plotly),
         script=Markup(script),
     )
@@ -158,11 +158,11 @@ def _policy(scripts: Sequence[str]) -> str:
 def _facts(content: Content) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return the fold-out: settings and provenance as groups of names and values."""
     steps = ", ".join(f"{step:,}" for step in content.steps)
-    chosen = [str(line) for line in content.chosen]
+    lines = [str(line) for line in content.chosen]
     groups = [
         ("Model", content.model),
         *((f"Input set {i.get('name', n)}", i) for n, i in enumerate(content.inputs, start=1)),
-        ("Steps", {"checkpoints": steps, **({"chosen": "; ".join(chosen)} if chosen else {})}),
+        ("Steps", {"checkpoints": steps, **({"chosen": "; ".join(lines)} if lines else {})}),
         ("Settings", content.settings),
         ("Provenance", content.provenance),
     ]
@@ -188,7 +188,7 @@ def _plain_value(value: Any) -> str:
 def _snippet(drawable: Drawable) -> str:
     """Python that gives the figure's data from the merged result."""
     figure = drawable.figure
-    chosen = f".sel({dict(figure.select)!r})" if figure.select else ""
+    selection = f".sel({dict(figure.select)!r})" if figure.select else ""
     beside = [name for name in getattr(figure, "interval", None) or () if name in drawable.stored]
     one = figure.value and not beside
     names = (
@@ -199,7 +199,7 @@ def _snippet(drawable: Drawable) -> str:
     return plain_text(
         "import xarray as xr\n\n"
         'tree = xr.open_datatree("result.zarr", engine="zarr")\n'
-        f"{variable} = tree[{drawable.node.path!r}]{whole}[{names}]{chosen}"
+        f"{variable} = tree[{drawable.node.path!r}]{whole}[{names}]{selection}"
     )
 
 

@@ -50,11 +50,11 @@ def build_payload(
     scales = {kind: StepScale(content.steps, kind) for kind in KINDS}
     nodes: dict[str, _NodeData] = {}
     figures = []
-    for each in drawables:
-        if not each.problem and each.table is None:
-            if each.node.id not in nodes:
-                nodes[each.node.id] = _NodeData(each, scales)
-            figures.append(_figure(each, nodes[each.node.id]))
+    for item in drawables:
+        if not item.problem and item.table is None:
+            if item.node.id not in nodes:
+                nodes[item.node.id] = _NodeData(item, scales)
+            figures.append(_figure(item, nodes[item.node.id]))
     return {
         "title": content.title,
         "clock": content.clock,
@@ -83,9 +83,9 @@ def build_payload(
         "nodes": {name: node.result for name, node in nodes.items()},
         "figures": figures,
         "tables": {
-            each.id: {"file": each.file_stem, "csv": each.table.csv, "tex": latex_table(each.table)}
-            for each in drawables
-            if each.table is not None
+            item.id: {"file": item.file_stem, "csv": item.table.csv, "tex": latex_table(item.table)}
+            for item in drawables
+            if item.table is not None
         },
     }
 
@@ -277,10 +277,10 @@ def _track(content: Content) -> dict[str, Any] | None:
 
 def figure_of(row: Row, drawables: Sequence[Drawable]) -> str:
     """Return the id of the figure that draws a row: of its variable, else of its layers."""
-    own = [each for each in drawables if each.node.id == row.section and not each.problem]
-    drawn = [each for each in own if row.variable in (each.figure.value, each.figure.relative)]
-    rest = [each for each in own if each.table is None and row.layer and each.figure.value]
-    return next((each.id for each in (*drawn, *rest)), row.section)
+    figures = [item for item in drawables if item.node.id == row.section and not item.problem]
+    exact = [item for item in figures if row.variable in (item.figure.value, item.figure.relative)]
+    rest = [item for item in figures if item.table is None and row.layer and item.figure.value]
+    return next((item.id for item in (*exact, *rest)), row.section)
 
 
 def _row(row: Row, content: Content) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def _line(canvas: Canvas, concepts: Concepts, concept: Concept, name: str) -> No
     """Draw a cell for each step, tinted by the square of the strength or hatched, and the birth."""
     layout, top = canvas.layout, canvas.y + 4
     strength, course = (
-        concepts.arrays.over_steps(each)[concept.place] for each in ("strength", "readability")
+        concepts.arrays.over_steps(finite)[concept.place] for finite in ("strength", "readability")
     )
     share = np.clip(np.nan_to_num(strength / concept.peak), 0, 1)
     edges = canvas.x(canvas.scale.edges(concepts.data["step"].values.astype(int)))

@@ -20,25 +20,23 @@ def parts(node: Node, drawables: Sequence[Drawable], drawn_above: bool) -> Parts
     Of what was tested and not found, the first sentence says so, and the rest is folded.
     `drawn_above` is whether the first screen has its curve already.
     """
-    own = [each for each in drawables if each.node is node]
-    said = section_sentences(node)
-    if own and mark(node)[0] == "none" and said and not has_abilities(node.dataset):
-        return (said[:1], said[1:]), [], own
-    lead = [] if drawn_above and node.role == "track" else _bearing(node, own)
-    return (said, []), lead, [each for each in own if each not in lead]
+    candidates = [d for d in drawables if d.node is node]
+    sentences = section_sentences(node)
+    if candidates and mark(node)[0] == "none" and sentences and not has_abilities(node.dataset):
+        return (sentences[:1], sentences[1:]), [], candidates
+    lead = [] if drawn_above and node.role == "track" else _bearing(node, candidates)
+    return (sentences, []), lead, [d for d in candidates if d not in lead]
 
 
-def _bearing(node: Node, own: list[Drawable]) -> list[Drawable]:
+def _bearing(node: Node, items: list[Drawable]) -> list[Drawable]:
     """Return the figure that bears the sentences: that of the strongest row, else the first."""
-    if maps := [each for each in own if each.figure.id == "groups"]:  # too many for curves
+    if maps := [d for d in items if d.figure.id == "groups"]:  # too many for curves
         return maps
     rows = sorted(node.rows, key=lambda row: -(row.learned + row.beyond + row.changed))
-    return [each for each in own if [each.id] == [figure_of(row, own) for row in rows[:1]]] or own[
-        :1
-    ]
+    return [d for d in items if [d.id] == [figure_of(row, items) for row in rows[:1]]] or items[:1]
 
 
-def fold_words(said: Sequence[str], folded: Sequence[Drawable]) -> str:
+def fold_words(sentences: Sequence[str], folded: Sequence[Drawable]) -> str:
     """Say what is folded: further sentences, and figures by their titles.
 
     Examples
@@ -46,7 +44,7 @@ def fold_words(said: Sequence[str], folded: Sequence[Drawable]) -> str:
     >>> fold_words(["One.", "Two."], [])
     '2 more sentences'
     """
-    titles = "; ".join(str(each.figure.title) for each in folded)
-    counts = [plural(len(said), "more sentence")] if said else []
+    titles = "; ".join(str(d.figure.title) for d in folded)
+    counts = [plural(len(sentences), "more sentence")] if sentences else []
     counts += [f"{plural(len(folded), 'figure')}: {titles}"] if folded else []
     return joined(counts)

@@ -28,15 +28,15 @@ def draw_contact_sheet(content: Content, concepts: Concepts) -> Figure:
 
     There are at most 24, in eight rows of three.
     """
-    shown = concepts.candidates[:SHEET]
-    rows = math.ceil(len(shown) / ACROSS)
+    shown_concepts = concepts.candidates[:SHEET]
+    rows = math.ceil(len(shown_concepts) / ACROSS)
     figure = Figure(figsize=(PAGE, rows * _CELL + 0.2), layout="constrained")
     grid = figure.subplots(rows, ACROSS, squeeze=False).ravel()
     pieces = Pieces.of(concepts.data)
     scale = StepScale(content.steps, "log")
-    for axes, concept, name in zip(grid, shown, line_names(shown), strict=False):
+    for axes, concept, name in zip(grid, shown_concepts, line_names(shown_concepts), strict=False):
         _draw(axes, concepts, concept, name, scale, pieces)
-    for axes in grid[len(shown) :]:
+    for axes in grid[len(shown_concepts) :]:
         axes.remove()
     return figure
 

@@ -37,7 +37,7 @@ def draw_curves(view: FigureView) -> Figure:
     lines = [_lines(view, panel) for panel in panels]
     theories = [_beside(view, panel, [view.figure.reference]) for panel in panels]
     bands = [_bands(view, panel) for panel in panels]
-    span = span_of([a for each in (*lines, *bands, *theories) for a in each], logarithmic)
+    span = span_of([a for line in (*lines, *bands, *theories) for a in line], logarithmic)
     direct = view.dimension("series") is not None and len(names) <= _DIRECT
     for i, (axes, panel) in enumerate(zip(frame.axes, panels, strict=True)):
         if logarithmic:
@@ -76,14 +76,14 @@ def _draw_theory(axes: Axes, view: FigureView, theory: list[np.ndarray]) -> None
 
 def _bands(view: FigureView, panel: Panel) -> list[np.ndarray]:
     """Return every band as (2, x): where it differs between series, the widest."""
-    found = []
+    bands = []
     for band in view.figure.bands:
         lower, upper = _beside(view, panel, (band.lower, band.upper))
-        known = np.isfinite(lower) & np.isfinite(upper)
-        low = np.where(known, lower, np.inf).min(axis=0)
-        high = np.where(known, upper, -np.inf).max(axis=0)
-        found.append(np.where(known.any(axis=0), [low, high], np.nan))
-    return found
+        is_finite = np.isfinite(lower) & np.isfinite(upper)
+        low = np.where(is_finite, lower, np.inf).min(axis=0)
+        high = np.where(is_finite, upper, -np.inf).max(axis=0)
+        bands.append(np.where(is_finite.any(axis=0), [low, high], np.nan))
+    return bands
 
 
 def _band_look(view: FigureView, k: int) -> dict[str, Any]:
@@ -141,14 +141,14 @@ def _name_line(
 
     It stands under the line where another one lies close above it.
     """
-    known = np.flatnonzero(np.isfinite(line))
-    if not len(known):
+    finite = np.flatnonzero(np.isfinite(line))
+    if not len(finite):
         return
     low, high = axes.get_ylim()
-    above = [other[known[-1]] - line[known[-1]] for other in others]
+    above = [other[finite[-1]] - line[finite[-1]] for other in others]
     under = any(0 < gap < 0.1 * (high - low) for gap in above)
     axes.annotate(
-        label, (places[known[-1]], line[known[-1]]), xytext=(0, -2 if under else 1), ha="right",
+        label, (places[finite[-1]], line[finite[-1]]), xytext=(0, -2 if under else 1), ha="right",
         va="top" if under else "bottom", textcoords="offset points", fontsize=0.9 * FONT,
         color=view.base["ink-2"],
     )  # fmt: skip
@@ -156,8 +156,8 @@ def _name_line(
 
 def _lonely(values: np.ndarray) -> np.ndarray:
     """Points without a neighbour, which a line does not show."""
-    known = np.pad(np.isfinite(values), 1)
-    return known[1:-1] & ~known[:-2] & ~known[2:]
+    is_finite = np.pad(np.isfinite(values), 1)
+    return is_finite[1:-1] & ~is_finite[:-2] & ~is_finite[2:]
 
 
 def _label_ends(
@@ -173,9 +173,9 @@ def _label_ends(
     low, high = np.log(span) if logarithmic else span
     ends = []
     for line, name, (colour, dash) in zip(values, names, view.looks("series"), strict=True):
-        known = line[np.isfinite(line)]
-        if known.size and not (logarithmic and known[-1] <= 0):
-            last = np.log(known[-1]) if logarithmic else known[-1]
+        finite = line[np.isfinite(line)]
+        if finite.size and not (logarithmic and finite[-1] <= 0):
+            last = np.log(finite[-1]) if logarithmic else finite[-1]
             ends.append((float((last - low) / (high - low)), name, colour, dash))
     ends.sort(key=lambda end: end[0])
     gap = 1.25 * FONT / 72 / height

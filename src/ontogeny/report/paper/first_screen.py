@@ -30,11 +30,11 @@ def draw_first_screen(content: Content, first: FirstScreen) -> Figure:
     """Return the first screen, two columns wide and at most a page high."""
     parts = _parts(content, first)
     words = sum(height for height, _ in parts) + 2 * _MARGIN
-    drawn = life_height(first, TALLEST - words)
-    figure = Figure(figsize=(PAGE, words + drawn), layout="constrained")
-    halves = figure.subfigures(2, 1, height_ratios=[words, drawn], squeeze=False)
+    lives_height = life_height(first, TALLEST - words)
+    figure = Figure(figsize=(PAGE, words + lives_height), layout="constrained")
+    halves = figure.subfigures(2, 1, height_ratios=[words, lives_height], squeeze=False)
     fill_life(halves[1, 0], content, first)
-    top = words + drawn - _MARGIN
+    top = words + lives_height - _MARGIN
     for height, blocks in parts:
         for x, down, block in blocks:
             draw_lines(figure, x, top - down, block)

@@ -128,8 +128,8 @@ def set_dimension_axis(
         character = FONT * 0.62 if letter == "x" else FONT * 0.5
         labelled = pick_ticks(ticks, length * 72, character)
         target.set_ticks([t.position for t in labelled], [t.label for t in labelled])
-        named = {t.position for t in labelled}
-        target.set_ticks([t.position for t in ticks if t.position not in named], minor=True)
+        positions = {t.position for t in labelled}
+        target.set_ticks([t.position for t in ticks if t.position not in positions], minor=True)
         if letter == "x":
             axes.set_xlim(-0.03, 1.03)
             _mark_steps(axes, view)

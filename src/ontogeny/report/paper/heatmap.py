@@ -79,9 +79,9 @@ def _draw_cells(
 ) -> None:
     (xs, columns), (ys, rows) = map(_touching, edges)
     apart = (rows < 0)[:, None] | (columns < 0)
-    shown = np.ma.masked_where(apart, np.ma.masked_invalid(grid[np.ix_(rows, columns)]))
+    values = np.ma.masked_where(apart, np.ma.masked_invalid(grid[np.ix_(rows, columns)]))
     axes.pcolormesh(
-        xs, ys, shown, cmap=colours.cmap, clim=colours.get_clim(), rasterized=rasterized
+        xs, ys, values, cmap=colours.cmap, clim=colours.get_clim(), rasterized=rasterized
     )
     missing = [
         [(x0, y0), (x1, y0), (x1, y1), (x0, y1)]

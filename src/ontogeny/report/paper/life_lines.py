@@ -85,10 +85,10 @@ def _draw_loss(axes: Axes, content: Content, first: FirstScreen, scale: StepScal
 
 def _label_ends(axes: Axes, ends: list[tuple[str, float, str]]) -> None:
     """Write labels at the ends of their lines, moved apart where they would overlap."""
-    known = sorted((e for e in ends if math.isfinite(e[1])), key=lambda end: -end[1])
+    finite = sorted((e for e in ends if math.isfinite(e[1])), key=lambda end: -end[1])
     low, high = axes.get_ylim()
     apart, above = (high - low) * FONT * 1.25 / (_LOSS * 72), math.inf
-    for words, value, colour in known:
+    for words, value, colour in finite:
         above = min(value, above - apart)
         axes.annotate(
             words, (1, above), xycoords=("axes fraction", "data"), xytext=(4, 0),
@@ -134,13 +134,13 @@ def _draw_cells(
     )
     share = np.clip(strength / concept.peak, 0, 1)
     clear = np.nan_to_num(course, nan=-1.0) >= concepts.readable
-    known = np.isfinite(share)
+    is_finite = np.isfinite(share)
     boxes = np.array([
         [(a, y - 0.36), (b, y - 0.36), (b, y + 0.36), (a, y + 0.36)] for a, b in edges
     ])  # fmt: skip
-    tinted = known & clear
+    tinted = is_finite & clear
     tints = [to_rgba(_TINT, 0.03 + 0.87 * value**2) for value in share[tinted]]
     if tinted.any():
         axes.add_collection(PolyCollection(list(boxes[tinted]), facecolors=tints, linewidths=0))
-    if (known & ~clear).any():
-        hatch(axes, list(boxes[known & ~clear]), _NULL)
+    if (is_finite & ~clear).any():
+        hatch(axes, list(boxes[is_finite & ~clear]), _NULL)

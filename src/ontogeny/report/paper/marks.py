@@ -62,22 +62,22 @@ def _draw(
     axes: Axes, view: FigureView, xs: np.ndarray, ys: np.ndarray, filled: np.ndarray, k: int
 ) -> None:
     ink, paper = view.base["ink"], view.base["paper"]
-    known = np.isfinite(xs)
+    mask = np.isfinite(xs)
     axes.scatter(
-        xs[known], ys[known], s=12, marker=SYMBOLS[k % len(SYMBOLS)], edgecolors=ink,
-        facecolors=[ink if each else paper for each in filled[known]], linewidths=0.7, zorder=3,
+        xs[mask], ys[mask], s=12, marker=SYMBOLS[k % len(SYMBOLS)], edgecolors=ink,
+        facecolors=[ink if full else paper for full in filled[mask]], linewidths=0.7, zorder=3,
     )  # fmt: skip
 
 
 def _legend(view: FigureView, series: list[str]) -> list[Line2D]:
     ink, paper = view.base["ink"], view.base["paper"]
     style = {"linestyle": "", "markersize": 3.6, "color": ink, "markeredgewidth": 0.7}
-    found = [
+    handles = [
         Line2D([], [], marker=SYMBOLS[k % len(SYMBOLS)], label=name, **style)
         for k, name in enumerate(series)
         if name
     ]
     if view.figure.filled:
         words = f"open: {view.figure.open_label}"
-        found.append(Line2D([], [], marker="o", markerfacecolor=paper, label=words, **style))
-    return found
+        handles.append(Line2D([], [], marker="o", markerfacecolor=paper, label=words, **style))
+    return handles

@@ -26,7 +26,7 @@ def draw_nulls(view: FigureView) -> Figure:
         [_ends(view, (band.lower, band.upper), panel) for band in view.figure.bands]
         for panel in panels
     ]
-    everything = [*values, *ends, *(band for own in bands for band in own)]
+    everything = [*values, *ends, *(band for of_panel in bands for band in of_panel)]
     for i, axes in enumerate(frame.axes):
         _draw_bands(axes, view, bands[i])
         _draw_dots(axes, view, values[i], ends[i], bands[i])
@@ -42,8 +42,8 @@ def draw_nulls(view: FigureView) -> Figure:
 
 def _ends(view: FigureView, names: Sequence[str], panel: Panel) -> np.ndarray:
     """Return lower and upper ends, shape (2, rows), or (0, rows) where there are none."""
-    found = [view.companion(name, panel, "rows") for name in names]
-    return np.stack(found) if found else np.empty((0, len(view.labels("rows"))))
+    ends = [view.companion(name, panel, "rows") for name in names]
+    return np.stack(ends) if ends else np.empty((0, len(view.labels("rows"))))
 
 
 def _draw_bands(axes: Axes, view: FigureView, bands: list[np.ndarray]) -> None:

@@ -15,7 +15,7 @@ _SIDE, _INTERVAL = 0.14, 0.3
 
 def draw_regimes(axes: Axes, view: FigureView, panel: Panel) -> None:
     """Draw the boundaries of one panel: one for all lines, or one for each line."""
-    named: list[str] = []
+    labels: list[str] = []
     for regime in view.figure.boundaries:
         steps = (_read(view, panel, name) for name in (regime.step, regime.low, regime.high))
         at, low, high = map(view.scale.positions, steps)
@@ -24,9 +24,9 @@ def draw_regimes(axes: Axes, view: FigureView, panel: Panel) -> None:
         elif _ENDS[0] <= at[0] <= _ENDS[1]:  # not NaN, nor beyond the steps that are drawn
             ratio = _read(view, panel, regime.noise_ratio)[0]
             _draw_shared(axes, view, (at[0], low[0], high[0]), ratio)
-            if regime.label not in named:  # lines that look alike are named once
-                _name(axes, view, regime.label, at[0], len(named))
-                named.append(regime.label)
+            if regime.label not in labels:  # lines that look alike are named once
+                _name(axes, view, regime.label, at[0], len(labels))
+                labels.append(regime.label)
 
 
 def _read(view: FigureView, panel: Panel, name: str | None) -> np.ndarray:

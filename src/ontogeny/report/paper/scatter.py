@@ -110,16 +110,16 @@ def _along(view: FigureView, panel: Panel, name: str) -> np.ndarray:
     array = view.at(name, panel)
     sizes = {d: n for d, n in _sizes(view).items() if d not in array.dims}
     flat = array.expand_dims(sizes).transpose(*view.figure.points).values.ravel()
-    return _drawn(view, flat if flat.dtype == object else flat.astype(float))
+    return _sample(view, flat if flat.dtype == object else flat.astype(float))
 
 
 def _sizes(view: FigureView) -> dict[str, int]:
     return {d: len(view.axis_of(d)) for d in view.figure.points}
 
 
-def _drawn(view: FigureView, points: np.ndarray) -> np.ndarray:
-    drawn = view.drawable.drawn
-    return points if drawn is None else points[np.asarray(drawn)]
+def _sample(view: FigureView, points: np.ndarray) -> np.ndarray:
+    indices = view.drawable.drawn
+    return points if indices is None else points[np.asarray(indices)]
 
 
 def _paint(view: FigureView, panel: Panel) -> _Paint:
@@ -138,10 +138,10 @@ def _paint(view: FigureView, panel: Panel) -> _Paint:
 def _painted_along(view: FigureView, dimension: str) -> _Paint:
     """Colour points by their label along one of their dimensions."""
     axis, sizes = view.axis_of(dimension), _sizes(view)
-    places = _drawn(view, np.indices(tuple(sizes.values()))[list(sizes).index(dimension)].ravel())
+    places = _sample(view, np.indices(tuple(sizes.values()))[list(sizes).index(dimension)].ravel())
     if axis.kind == "category":
-        own = [colour for colour, _ in view.looks_of(axis)] if axis.group is not None else None
-        return _kinds(view, axis.short, places, own)
+        colours = [colour for colour, _ in view.looks_of(axis)] if axis.group is not None else None
+        return _kinds(view, axis.short, places, colours)
     values = axis.places(view.scale)[places]
     if axis.kind == "number":
         return _numbered(values, ScalarMappable(norm_of(values), _ramp(view)), ())
@@ -167,10 +167,10 @@ def _numbered(
 
 
 def _kinds(
-    view: FigureView, names: Sequence[str], places: np.ndarray, own: list[str] | None
+    view: FigureView, names: Sequence[str], places: np.ndarray, colours: list[str] | None
 ) -> _Paint:
     last = max(len(names) - 1, 1)
-    looks = own or [ramp_at(view.marks, k / last) for k in range(len(names))]
+    looks = colours or [ramp_at(view.marks, k / last) for k in range(len(names))]
     marks = _MARKS if len(names) <= len(_MARKS) else ("o",) * len(names)
     handles = [
         Line2D([], [], linestyle="", marker=marks[k], color=looks[k], markersize=3.6,
@@ -179,8 +179,8 @@ def _kinds(
     ]  # fmt: skip
     if len(names) > _KINDS:
         handles.append(Line2D([], [], linestyle="", label=f"and {len(names) - _KINDS} more"))
-    chosen = places.astype(int).tolist()
-    return _Paint([looks[k] for k in chosen], [marks[k] for k in chosen], legend=handles)
+    numbers = places.astype(int).tolist()
+    return _Paint([looks[k] for k in numbers], [marks[k] for k in numbers], legend=handles)
 
 
 def _set_scales(axes: Axes, view: FigureView, clouds: list[np.ndarray]) -> None:
@@ -197,13 +197,13 @@ def _set_scales(axes: Axes, view: FigureView, clouds: list[np.ndarray]) -> None:
 def _draw_points(axes: Any, cloud: np.ndarray, paint: _Paint, good: np.ndarray) -> None:
     count = cloud.shape[1]
     size = 14 if count <= 60 else 8 if count <= 400 else 3
-    chosen = np.flatnonzero(good)
-    marks = np.asarray(paint.marks)[chosen]
+    rows = np.flatnonzero(good)
+    marks = np.asarray(paint.marks)[rows]
     for mark in dict.fromkeys(marks.tolist()):
-        own = np.flatnonzero(marks == mark)
+        members = np.flatnonzero(marks == mark)
         axes.scatter(
-            *cloud[:, own], s=size, marker=mark, linewidths=0, rasterized=count > 1000,
-            c=[paint.colours[chosen[i]] for i in own], alpha=0.9 if count <= 400 else 0.6,
+            *cloud[:, members], s=size, marker=mark, linewidths=0, rasterized=count > 1000,
+            c=[paint.colours[rows[i]] for i in members], alpha=0.9 if count <= 400 else 0.6,
         )  # fmt: skip
 
 
@@ -227,8 +227,8 @@ def _name_points(
 
 def _set_space(panels: Sequence[Any], clouds: list[np.ndarray], names: Sequence[str]) -> None:
     """Give the three axes one unit length, and all panels the same."""
-    known = [np.concatenate([c[k][np.isfinite(c).all(axis=0)] for c in clouds]) for k in range(3)]
-    spans = [span_of([values]) if values.size else (0.0, 1.0) for values in known]
+    points = [np.concatenate([c[k][np.isfinite(c).all(axis=0)] for c in clouds]) for k in range(3)]
+    spans = [span_of([values]) if values.size else (0.0, 1.0) for values in points]
     half = max(high - low for low, high in spans) / 2
     for axes in panels:
         middles = [(low + high) / 2 for low, high in spans]

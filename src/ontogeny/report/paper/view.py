@@ -99,8 +99,8 @@ class FigureView:
         axis = self.axis_of(facet)
         names = {"step": "step ", "number": f"{facet.replace('_', ' ')} "}
         what = names.get(axis.kind, "")
-        shown = self.drawable.panels or range(len(axis))
-        return [(what + axis.label(i), {facet: i}) for i in shown]
+        places = self.drawable.panels or range(len(axis))
+        return [(what + axis.label(i), {facet: i}) for i in places]
 
     def values(self, panel: Panel, *uses: str) -> np.ndarray:
         """Return the values of one panel along the dimensions used as `uses`, in float64.
@@ -145,8 +145,8 @@ class FigureView:
 
     def _along(self, array: xr.DataArray, panel: Panel, uses: tuple[str, ...]) -> np.ndarray:
         order = [self.dimension(use) or use for use in uses]
-        chosen = self._at(array, panel)
-        whole = chosen.expand_dims([d for d in order if d not in chosen.dims])
+        selection = self._at(array, panel)
+        whole = selection.expand_dims([d for d in order if d not in selection.dims])
         return np.asarray(whole.transpose(*order).values, dtype=float)
 
     def looks(self, use: str) -> list[tuple[str, str]]:
@@ -175,16 +175,16 @@ class FigureView:
 
 def norm_of(values: np.ndarray) -> Normalize:
     """Return the scale of colours over all values; one value alone lies in its middle."""
-    known = values[np.isfinite(values)]
-    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
     room = 0.5 if low == high else 0.0
     return Normalize(low - room, high + room)
 
 
 def span_of(arrays: list[np.ndarray], logarithmic: bool = False) -> tuple[float, float]:
     """Return ends of a value axis with some room; zero belongs to it where it is near."""
-    known = [a[np.isfinite(a) & ((a > 0) | (not logarithmic))] for a in arrays]
-    flat = np.concatenate([a.ravel() for a in known]) if known else np.empty(0)
+    finite = [a[np.isfinite(a) & ((a > 0) | (not logarithmic))] for a in arrays]
+    flat = np.concatenate([a.ravel() for a in finite]) if finite else np.empty(0)
     if not flat.size:
         return (0.1, 1.0) if logarithmic else (0.0, 1.0)
     low, high = float(flat.min()), float(flat.max())

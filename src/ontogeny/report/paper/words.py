@@ -61,7 +61,7 @@ def draw_words(view: FigureView) -> Figure:
     for limit in _LIMITS:
         placed = [_flow(cloud, limit, width / columns - 2 * _MARGIN) for cloud in clouds]
         rows = [placed[i : i + columns] for i in range(0, len(placed), columns)]
-        height = sum(max(each.height for each in row) + _MARGIN for row in rows) + _MARGIN
+        height = sum(max(block.height for block in row) + _MARGIN for row in rows) + _MARGIN
         if height <= 72 * TALLEST:
             break
     figure = Figure(figsize=(width / 72, height / 72))
@@ -70,9 +70,9 @@ def draw_words(view: FigureView) -> Figure:
     axes.axis("off")
     top = _MARGIN
     for row in rows:
-        for column, each in enumerate(row):
-            _draw_cloud(axes, view, each, _MARGIN + column * width / columns, top, nested)
-        top += max(each.height for each in row) + _MARGIN
+        for column, block in enumerate(row):
+            _draw_cloud(axes, view, block, _MARGIN + column * width / columns, top, nested)
+        top += max(block.height for block in row) + _MARGIN
     return figure
 
 
@@ -144,7 +144,7 @@ def _flow(cloud: _Cloud, limit: int, room: float) -> _Placed:
         wide = min(_width(text, size), room) if text else 0.0
         if line and (not text or x + wide > room):
             top += 1.25 * max(height for _, _, height in line)
-            placed.words += [(indent + left, top, word, height) for left, word, height in line]
+            placed.words += [(indent + offset, top, word, height) for offset, word, height in line]
             line, x = [], 0.0
         if text:
             line.append((x, truncate(text, max(int(room / size * 1.6), 4)), size))
@@ -161,9 +161,9 @@ def _notes(cloud: _Cloud, limit: int) -> list[str]:
     if not cloud.words and not cloud.undrawn:
         return ["no words"]
     notes = []
-    shown = len(cloud.words[:limit])
-    if shown + len(cloud.undrawn) < cloud.count:
-        notes.append(f"{shown} of {cloud.count:,} words")
+    count = len(cloud.words[:limit])
+    if count + len(cloud.undrawn) < cloud.count:
+        notes.append(f"{count} of {cloud.count:,} words")
     if cloud.undrawn:
         notes.append(f"{len(cloud.undrawn)} more in other scripts, listed with the caption")
     return notes

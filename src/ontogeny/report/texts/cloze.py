@@ -55,21 +55,21 @@ class Cloze:
 
 def read_cloze(content: Content) -> Cloze | None:
     """Return the table of the first node that holds answers to gaps, if there is one."""
-    wanted = ("answer_id", "answer_probability", "gap_before")
-    node = next((n for n in content.nodes if all(w in n.dataset for w in wanted)), None)
+    variables = ("answer_id", "answer_probability", "gap_before")
+    node = next((n for n in content.nodes if all(w in n.dataset for w in variables)), None)
     if node is None or "step" not in node.dataset["answer_id"].dims:
         return None
     data = node.dataset
     ids = data["answer_id"].transpose("step", "gap", "rank").values[..., 0]
     shares = data["answer_probability"].transpose("step", "gap", "rank").values[..., 0]
-    known = np.isfinite(shares.astype(float)).all(axis=1)
-    if not known.any():
+    is_complete = np.isfinite(shares.astype(float)).all(axis=1)
+    if not is_complete.any():
         return None
-    steps = data["step"].values[known].astype(int)
-    ids, shares = ids[known].astype(int), shares[known].astype(float)
+    steps = data["step"].values[is_complete].astype(int)
+    ids, shares = ids[is_complete].astype(int), shares[is_complete].astype(float)
     pieces = Pieces.of(data)
     places = pieces.all_places(ids)
-    chosen = np.unique(np.linspace(0, len(steps) - 1, min(COLUMNS, len(steps))).round().astype(int))
+    picks = np.unique(np.linspace(0, len(steps) - 1, min(COLUMNS, len(steps))).round().astype(int))
     right = data["right_id"].values.astype(int) if "right_id" in data else np.full(ids.shape[1], -1)
     gaps = tuple(
         Gap(
@@ -84,14 +84,14 @@ def read_cloze(content: Content) -> Cloze | None:
                     float(shares[t, g]),
                     bool(ids[t, g] == right[g]),
                 )
-                for t in chosen
+                for t in picks
             ),
         )
         for g in range(ids.shape[1])
     )
     same = [int(np.unique(row, return_counts=True)[1].max()) for row in ids]
     payload = {
-        "columns": chosen.tolist(),
+        "columns": picks.tolist(),
         "steps": steps.tolist(),
         "tokens": pieces.texts,
         "first": places.tolist(),
@@ -99,8 +99,8 @@ def read_cloze(content: Content) -> Cloze | None:
         "right": (ids == right).astype(int).tolist(),
         "same": same,
     }
-    heads = tuple(step_text(step) for step in steps[chosen])
-    return Cloze(node, heads, gaps, tuple(same[t] for t in chosen), payload)
+    heads = tuple(step_text(step) for step in steps[picks])
+    return Cloze(node, heads, gaps, tuple(same[t] for t in picks), payload)
 
 
 def _text(data: xr.Dataset, name: str, gap: int) -> str:

@@ -66,49 +66,49 @@ def read_example(content: Content, concepts: Concepts | None = None) -> Example 
     sources = _sources(content, concepts)
     if not sources:
         return None
-    known = [tokens for _, tokens in sources if tokens is not None]
+    bases = [tokens for _, tokens in sources if tokens is not None]
     measures: list[Measure] = []
-    for base in known:
-        found = (read(own, base) for read, own in sources if own is not None)
-        measures = [measure for measure in found if measure is not None]
+    for base in bases:
+        measures_or_none = (read(tokens, base) for read, tokens in sources if tokens is not None)
+        measures = [measure for measure in measures_or_none if measure is not None]
         if measures:
             return _example(content, base, measures)
-    return None if known else Example()
+    return None if bases else Example()
 
 
 def _sources(content: Content, concepts: Concepts | None) -> list[tuple[Any, ShownTokens | None]]:
     """Return how each measure is read, and the tokens that its node holds, if any."""
     most = (MOST_TEXTS, MOST_TOKENS)
-    found: list[tuple[Any, ShownTokens | None]] = []
+    readers: list[tuple[Any, ShownTokens | None]] = []
     losses = first_with(content, "token_loss", {"step", "text", "place"})
     if losses:
-        found.append((read_loss, ShownTokens.of(losses, "token_id", "text_number", most)))
+        readers.append((read_loss, ShownTokens.of(losses, "token_id", "text_number", most)))
     tokens = {"shown_text", "shown_place"}
     codes = first_with(content, "shown_code", {"step", "layer", "concept", *tokens})
     if codes:
         there = concepts or read_concepts(content)
-        own = ShownTokens.of(codes, "shown_token_id", "shown_text_number", most)
+        view = ShownTokens.of(codes, "shown_token_id", "shown_text_number", most)
         if there is not None and there.node is codes:
-            found.append((lambda own, base: read_codes(own, base, there), own))
+            readers.append((lambda view, base: read_codes(view, base, there), view))
     entropies = first_with(content, "shown_entropy", {"step", "layer", *tokens})
     if entropies:
-        own = ShownTokens.of(entropies, "shown_token_id", "shown_text_number", most)
-        found.append((read_entropy, own))
-    return found
+        view = ShownTokens.of(entropies, "shown_token_id", "shown_text_number", most)
+        readers.append((read_entropy, view))
+    return readers
 
 
 def _example(content: Content, base: ShownTokens, measures: Sequence[Measure]) -> Example:
     pieces = Pieces.of(base.node.dataset)
-    known = measures[0].known
+    is_finite = measures[0].known
     texts = tuple(
-        _text(pieces, ids, own, f"text {number:,}")
-        for ids, own, number in zip(base.ids, known, base.numbers, strict=True)
+        _text(pieces, ids, is_shown, f"text {number:,}")
+        for ids, is_shown, number in zip(base.ids, is_finite, base.numbers, strict=True)
     )
     payload = [
-        {"key": each.key, "absent": each.absent, "options": [name for _, name in each.options]}
-        | each.payload
-        | {"print": _print_steps(content, np.array(each.payload["steps"]))}
-        for each in measures
+        {"key": m.key, "absent": m.absent, "options": [name for _, name in m.options]}
+        | m.payload
+        | {"print": _print_steps(content, np.array(m.payload["steps"]))}
+        for m in measures
     ]
     return Example(
         texts=texts,
@@ -119,11 +119,11 @@ def _example(content: Content, base: ShownTokens, measures: Sequence[Measure]) -
     )
 
 
-def _text(pieces: Pieces, ids: np.ndarray, known: np.ndarray, name: str) -> Text:
+def _text(pieces: Pieces, ids: np.ndarray, is_finite: np.ndarray, name: str) -> Text:
     """Return one text as far as it goes; it runs as most letters of its known tokens do."""
     there = ids >= 0
     raw = [pieces.known.get(int(token), str(token)) for token in ids[there]]
-    ordinary = known[there]
+    ordinary = is_finite[there]
     tokens = tuple(
         Token(_written(piece), _words(piece), bool(asked))
         for piece, asked in zip(raw, ordinary, strict=True)
@@ -161,13 +161,13 @@ def _print_steps(content: Content, steps: np.ndarray) -> list[int]:
 
 def _notices(base: ShownTokens) -> tuple[str, ...]:
     """Say what of the texts is not shown."""
-    data, found = base.node.dataset, []
+    data, sentences = base.node.dataset, []
     for dimension, most, noun in zip(
         base.dims, (MOST_TEXTS, MOST_TOKENS), ("text", "token"), strict=True
     ):
         if data.sizes[dimension] > most:
             of_each = " of each text" if noun == "token" else ""
-            found.append(
+            sentences.append(
                 f"The first {most} of {plural(data.sizes[dimension], noun)}{of_each} are shown."
             )
-    return tuple(found)
+    return tuple(sentences)

@@ -63,23 +63,23 @@ class Measure:
     @property
     def groups(self) -> dict[str, list[tuple[int, str]]]:
         """Number and name of the options of each group."""
-        found: dict[str, list[tuple[int, str]]] = {}
+        groups: dict[str, list[tuple[int, str]]] = {}
         for place, (group, name) in enumerate(self.options):
-            found.setdefault(group, []).append((place, name))
-        return found
+            groups.setdefault(group, []).append((place, name))
+        return groups
 
 
-def read_loss(own: ShownTokens, base: ShownTokens) -> Measure | None:
+def read_loss(tokens: ShownTokens, base: ShownTokens) -> Measure | None:
     """Return the losses of the tokens of `base`, none where the node holds none of them."""
-    data = own.node.dataset
-    values = own.aligned(own.values("token_loss", "step"), base)[None]
-    known = _known(values)
-    if not known.any():
+    data = tokens.node.dataset
+    values = tokens.aligned(tokens.values("token_loss", "step"), base)[None]
+    is_finite = _has_value(values)
+    if not is_finite.any():
         return None
     units = plain_text(data["token_loss"].attrs.get("units") or "nats")
     masked = bool(data["masked"].item()) if "masked" in data and data["masked"].ndim == 0 else None
     costs, lead, before = (
-        _of_tokens(own, name, base, known)
+        _of_tokens(tokens, name, base, is_finite)
         for name in ("token_loss_frequencies", "token_leads_from", "token_leads_after")
     )
     top = _top(values, 10)
@@ -96,25 +96,25 @@ def read_loss(own: ShownTokens, base: ShownTokens) -> Measure | None:
     return Measure(
         key="loss",
         label="loss",
-        node=own.node,
+        node=tokens.node,
         what="its loss",
         meaning="the more the token surprises the model",
         care=_SEEN[masked],
         low="sure",
         high=f"surprised ({top} {units} or more)",
         absent="not predicted",
-        known=known,
-        payload=_payload(own.node, values, costs, 10) | words,
+        known=is_finite,
+        payload=_payload(tokens.node, values, costs, 10) | words,
         controls=_ends(data, "shown_loss_control", "the mean over these texts", units),
     )
 
 
-def read_entropy(own: ShownTokens, base: ShownTokens) -> Measure | None:
+def read_entropy(tokens: ShownTokens, base: ShownTokens) -> Measure | None:
     """Return the attention entropy of the tokens of `base`, of every layer and their mean."""
-    data = own.node.dataset
-    values = own.aligned(own.values("shown_entropy", "layer", "step"), base)
-    known = _known(values)
-    if not known.any():
+    data = tokens.node.dataset
+    values = tokens.aligned(tokens.values("shown_entropy", "layer", "step"), base)
+    is_finite = _has_value(values)
+    if not is_finite.any():
         return None
     layers = short_names([plain_text(label) for label in data["layer"].values])
     if len(layers) > 1:
@@ -130,38 +130,38 @@ def read_entropy(own: ShownTokens, base: ShownTokens) -> Measure | None:
         "beside": "; equal attention {}",
         "reference": "nats, equal attention to all tokens that it may see",
     }
-    equal = _of_tokens(own, "shown_entropy_uniform", base, known)
+    equal = _of_tokens(tokens, "shown_entropy_uniform", base, is_finite)
     return Measure(
         key="entropy",
         label="attention entropy",
-        node=own.node,
+        node=tokens.node,
         what="the entropy of its attention, mean over heads",
         meaning="the more tokens it attends to",
         care=_AS_IT_STANDS,
         low=f"to few ({bottom} nats or less)",
         high=f"to many ({top} nats or more)",
         absent="not counted",
-        known=known,
-        payload=_payload(own.node, values, equal, parts) | words,
+        known=is_finite,
+        payload=_payload(tokens.node, values, equal, parts) | words,
         menu="Layer",
         options=tuple(("", name) for name in layers),
         controls=_ends(data, "layer_entropy_control", "the mean over all texts and layers", "nats"),
     )
 
 
-def read_codes(own: ShownTokens, base: ShownTokens, concepts: Concepts) -> Measure | None:
+def read_codes(tokens: ShownTokens, base: ShownTokens, concepts: Concepts) -> Measure | None:
     """Return what readouts of every step say of the concepts at the tokens of `base`."""
-    data = own.node.dataset
-    shown = concepts.every[: max(MOST_CODES // (data.sizes["step"] * base.ids.size), 1)]
-    if not shown:
+    data = tokens.node.dataset
+    picks = concepts.every[: max(MOST_CODES // (data.sizes["step"] * base.ids.size), 1)]
+    if not picks:
         return None
-    codes = own.values("shown_code", "layer", "concept", "step")[_places(shown)]
-    values = own.aligned(np.where(codes == MISSING, np.nan, codes), base)
-    known = _known(values)
-    if not known.any():
+    codes = tokens.values("shown_code", "layer", "concept", "step")[_places(picks)]
+    values = tokens.aligned(np.where(codes == MISSING, np.nan, codes), base)
+    is_finite = _has_value(values)
+    if not is_finite.any():
         return None
     words = {
-        "option": _liveliest(values, shown),
+        "option": _liveliest(values, picks),
         "bottom": 0,
         "top": 100,
         "units": "% of its largest code",
@@ -169,11 +169,11 @@ def read_codes(own: ShownTokens, base: ShownTokens, concepts: Concepts) -> Measu
         "beside": "",
         "reference": "% by the code that all checkpoints share",
     }
-    readable = data["readability"].transpose("layer", "concept", "step").values[_places(shown)]
+    readable = data["readability"].transpose("layer", "concept", "step").values[_places(picks)]
     return Measure(
         key="concept",
         label="concept",
-        node=own.node,
+        node=tokens.node,
         what="what this checkpoint alone tells of a concept",
         meaning="the nearer it is to the concept’s largest code",
         care=f"{_AS_IT_STANDS} A readout fires on as many tokens where the concept is not there "
@@ -181,43 +181,44 @@ def read_codes(own: ShownTokens, base: ShownTokens, concepts: Concepts) -> Measu
         low="nothing",
         high="the concept’s largest code (100 %)",
         absent="no code",
-        known=known,
-        payload=_payload(own.node, values, _shared(own, base, shown), 1, readable[:, None]) | words,
+        known=is_finite,
+        payload=_payload(tokens.node, values, _shared(tokens, base, picks), 1, readable[:, None])
+        | words,
         menu="Concept",
         options=tuple(
-            ("named" if each.given or each.name else "not named", name)
-            for each, name in zip(shown, line_names(shown), strict=True)
+            ("named" if concept.given or concept.name else "not named", name)
+            for concept, name in zip(picks, line_names(picks), strict=True)
         ),
-        controls=_names_given(concepts, len(shown)),
+        controls=_names_given(concepts, len(picks)),
     )
 
 
-def _places(shown: Sequence[Concept]) -> tuple[np.ndarray, np.ndarray]:
-    layer, number = np.array([each.place for each in shown]).T
+def _places(picks: Sequence[Concept]) -> tuple[np.ndarray, np.ndarray]:
+    layer, number = np.array([concept.place for concept in picks]).T
     return layer, number
 
 
-def _shared(own: ShownTokens, base: ShownTokens, shown: Sequence[Concept]) -> np.ndarray | None:
+def _shared(tokens: ShownTokens, base: ShownTokens, picks: Sequence[Concept]) -> np.ndarray | None:
     """Return the codes (concept, text, place) that all checkpoints share."""
-    if "shown_shared_code" not in own.node.dataset:
+    if "shown_shared_code" not in tokens.node.dataset:
         return None
-    codes = own.values("shown_shared_code", "layer", "concept")[_places(shown)]
-    return own.aligned(np.where(codes == MISSING, np.nan, codes), base)
+    codes = tokens.values("shown_shared_code", "layer", "concept")[_places(picks)]
+    return tokens.aligned(np.where(codes == MISSING, np.nan, codes), base)
 
 
-def _known(values: np.ndarray) -> np.ndarray:
+def _has_value(values: np.ndarray) -> np.ndarray:
     """Return which tokens (text, place) have a value in some option at some step."""
     return np.asarray(~np.isnan(values).all(axis=(0, 1)))
 
 
 def _of_tokens(
-    own: ShownTokens, name: str, base: ShownTokens, known: np.ndarray
+    tokens: ShownTokens, name: str, base: ShownTokens, is_finite: np.ndarray
 ) -> np.ndarray | None:
     """Return numbers (1, text, place) of tokens with a value; none where the result lacks them."""
-    data = own.node.dataset
-    if name not in data or set(data[name].dims) != set(own.dims):
+    data = tokens.node.dataset
+    if name not in data or set(data[name].dims) != set(tokens.dims):
         return None
-    return np.where(known, own.aligned(own.values(name), base), np.nan)[None]
+    return np.where(is_finite, tokens.aligned(tokens.values(name), base), np.nan)[None]
 
 
 def _top(values: np.ndarray, parts: int) -> int:
@@ -233,13 +234,13 @@ def _ends_of(values: np.ndarray) -> tuple[float, float]:
     return bottom / 10, max(math.ceil(high), bottom + 1) / 10
 
 
-def _liveliest(values: np.ndarray, shown: Sequence[Concept]) -> int:
+def _liveliest(values: np.ndarray, picks: Sequence[Concept]) -> int:
     """Return the concept that is shown first: the named one that ends strongest in the first text.
 
     Any is taken where none has a name; the first one where none of them fires there.
     """
-    named = [bool(each.given or each.name) for each in shown]
-    strength = np.nansum(values[:, -1, 0], axis=1) * (named if any(named) else 1)
+    has_name = [bool(concept.given or concept.name) for concept in picks]
+    strength = np.nansum(values[:, -1, 0], axis=1) * (has_name if any(has_name) else 1)
     return int(strength.argmax())
 
 
@@ -277,9 +278,9 @@ def _coded(values: np.ndarray, parts: int) -> np.ndarray:
 
 def _means(values: np.ndarray) -> np.ndarray:
     """Return means over the last axis of what is known; NaN where there is nothing."""
-    known = ~np.isnan(values)
+    is_finite = ~np.isnan(values)
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(known, values, 0).sum(axis=-1) / known.sum(axis=-1))
+        return np.asarray(np.where(is_finite, values, 0).sum(axis=-1) / is_finite.sum(axis=-1))
 
 
 def _finite(value: float, digits: int) -> float | None:
@@ -308,11 +309,11 @@ def _controls(values: list[Any], form: str) -> tuple[str, str]:
     return number, low if low == high else f"{low}–{high}"
 
 
-def _names_given(concepts: Concepts, shown: int) -> str:
+def _names_given(concepts: Concepts, count: int) -> str:
     """Say which concepts are in the menu, and how many got a name, here and in control runs."""
     every = len(concepts.every)
-    menu = f"In the menu: the {shown:,} sharpest concepts of {every:,}. " if shown < every else ""
-    counts = [named for named, _ in concepts.named_controls]
+    menu = f"In the menu: the {count:,} sharpest concepts of {every:,}. " if count < every else ""
+    counts = [n_names for n_names, _ in concepts.named_controls]
     if not counts or concepts.named is None:
         return menu.rstrip()
     number, span = _controls(counts, ",")

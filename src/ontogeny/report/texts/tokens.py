@@ -46,11 +46,11 @@ class ShownTokens:
         It is here where a text has its number, and the same token at every place that both hold.
         """
         width = min(self.ids.shape[1], others.ids.shape[1])
-        found = []
+        rows = []
         for number, ids in zip(others.numbers, others.ids, strict=True):
             same = (self.numbers == number) & (self.ids[:, :width] == ids[:width]).all(axis=1)
-            found.append(int(same.argmax()) if same.any() else -1)
-        return found
+            rows.append(int(same.argmax()) if same.any() else -1)
+        return rows
 
     def values(self, name: str, *lead: str) -> np.ndarray:
         """Return a variable over `lead`, and then its texts and places."""
@@ -59,12 +59,12 @@ class ShownTokens:
     def aligned(self, values: np.ndarray, others: ShownTokens) -> np.ndarray:
         """Return values (..., text, place) at the tokens of `others`, NaN where unknown."""
         places = min(values.shape[-1], others.ids.shape[1])
-        found = np.full((*values.shape[:-2], *others.ids.shape), np.nan)
+        aligned = np.full((*values.shape[:-2], *others.ids.shape), np.nan)
         for text, row in enumerate(self.rows_of(others)):
             if row >= 0:
-                found[..., text, :places] = values[..., row, :places]
-        found[..., others.ids == BEYOND] = np.nan
-        return found
+                aligned[..., text, :places] = values[..., row, :places]
+        aligned[..., others.ids == BEYOND] = np.nan
+        return aligned
 
 
 def first_with(content: Content, name: str, dims: set[str]) -> Node | None:

@@ -45,15 +45,15 @@ def check_cache(
     if path.is_dir():
         raise StoreError(f"{path} is a folder where a cell belongs. Move it away and run again.")
     try:
-        stored = read(path)
+        cell = read(path)
     except StoreError as error:
         return Checked("stale", (str(error),))
-    if changed := difference(stored.fingerprint, plain(fingerprint)):
+    if changed := difference(cell.fingerprint, plain(fingerprint)):
         return Checked("stale", tuple(changed))
     # A cell can be done although some of its layers or steps failed: these are tried again.
-    if stored.status != "done" or _failed_layers(stored.data):
-        return Checked("retry", (stored.status,))
-    return Checked("done", (), environment_of(stored.provenance))
+    if cell.status != "done" or _failed_layers(cell.data):
+        return Checked("retry", (cell.status,))
+    return Checked("done", (), environment_of(cell.provenance))
 
 
 def _failed_layers(data: Any) -> bool:
@@ -73,8 +73,8 @@ class VerifiedCellCache:
     >>> from ontogeny.store import write_cell
     >>> path = Path(tempfile.mkdtemp()) / "8.safetensors"
     >>> _ = write_cell(path, Cell(xarray.Dataset({"loss": 4.25})))
-    >>> read = VerifiedCellCache()
-    >>> read(path).status, read(path).status
+    >>> cells = VerifiedCellCache()
+    >>> cells(path).status, cells(path).status
     ('done', 'done')
     """
 
@@ -110,8 +110,8 @@ def combine(digests: Mapping[str, str], names: Iterable[str] | None = None) -> s
     >>> combine({"a": "1", "b": "2"}, ["a"]) == combine({"a": "1", "b": "3"}, ["a"])
     True
     """
-    chosen = digests if names is None else {n: digests[n] for n in names if n in digests}
-    text = json.dumps(sorted(chosen.items()))
+    selection = digests if names is None else {n: digests[n] for n in names if n in digests}
+    text = json.dumps(sorted(selection.items()))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
@@ -182,12 +182,12 @@ class DigestCache:
 
     def has_changed(self, checkpoint: Checkpoint) -> bool:
         """Return whether files hold other weights than were noted before this was made."""
-        for stored in checkpoint.sources:
-            entry = self._noted.get(_place(stored))
+        for weights in checkpoint.sources:
+            entry = self._noted.get(_place(weights))
             noted = entry.get("tensors") if isinstance(entry, dict) else None
-            if stored.source is None and noted is not None:
+            if weights.source is None and noted is not None:
                 try:
-                    if self._tensors(stored) != noted:
+                    if self._tensors(weights) != noted:
                         return True
                 except CheckpointError:  # it is gone, which is said where it is read
                     continue

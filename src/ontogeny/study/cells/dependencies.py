@@ -90,15 +90,15 @@ class Shared:
 
     def __init__(self, limit: int = SHARED_BYTES) -> None:
         self._limit = limit
-        self._kept: dict[Hashable, Any] = {}
+        self._values: dict[Hashable, Any] = {}
         self._bytes = 0
 
     def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """Return the value of a key; `make` computes it, an array or what else has ``nbytes``."""
-        if key in self._kept:
-            return self._kept[key]
+        if key in self._values:
+            return self._values[key]
         value = make()
         if self._bytes + value.nbytes <= self._limit:
-            self._kept[key] = value
+            self._values[key] = value
             self._bytes += value.nbytes
         return value

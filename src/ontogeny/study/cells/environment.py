@@ -91,7 +91,7 @@ def counted(environments: Iterable[Environment]) -> list[tuple[dict[str, str], i
     >>> counted([{"torch": "2.7"}, {"torch": "2.6"}, {"torch": "2.7"}])
     [({'torch': '2.7'}, 2), ({'torch': '2.6'}, 1)]
     """
-    counts = Counter(json.dumps(dict(each), sort_keys=True) for each in environments)
+    counts = Counter(json.dumps(dict(item), sort_keys=True) for item in environments)
     return [(json.loads(text), count) for text, count in counts.most_common()]
 
 
@@ -114,16 +114,16 @@ def differences(
     ['1 of 3 cells (norm) was computed in another environment: torch: 2.7 -> 2.6']
     """
     cells = list(cells)
-    groups = counted(each for _, each in cells)
+    groups = counted(item for _, item in cells)
     if not groups:
         return []
     usual, lines = groups[0][0] if here is None else here, []
     for there, count in groups:
         if changed := difference(usual, there) if there else ["it was not recorded"]:
-            named = _named(node for node, each in cells if each == there)
+            where = _nodes(node for node, item in cells if item == there)
             verb = "was" if count == 1 else "were"
             lines.append(
-                f"{count:,} of {len(cells):,} cells ({named}) {verb} computed in another "
+                f"{count:,} of {len(cells):,} cells ({where}) {verb} computed in another "
                 f"environment: {'; '.join(changed)}"
             )
     return lines
@@ -137,11 +137,11 @@ def kernels_of(cells: Iterable[tuple[str, Environment]]) -> dict[str, str]:
     >>> kernels_of([("loss", {"torch": "2.7", "instructions": "x86_64 AVX2"})])
     {'instructions': 'x86_64 AVX2'}
     """
-    groups = counted(each for _, each in cells)
+    groups = counted(item for _, item in cells)
     return {name: groups[0][0][name] for name in KERNELS if groups and name in groups[0][0]}
 
 
-def _named(nodes: Iterable[str]) -> str:
+def _nodes(nodes: Iterable[str]) -> str:
     names = list(dict.fromkeys(nodes))
     return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:2])} and others"
 

@@ -106,8 +106,8 @@ class StudyCell(abc.ABC):
         """Return the fingerprint; without `header`, what it reads is still to be computed."""
         if not self.reads:
             return dict(self.components)
-        known = self.of_reads([header(place) for place in self.reads]) if header else None
-        return {**self.components, self.reads_as: "to be computed" if known is None else known}
+        state = self.of_reads([header(place) for place in self.reads]) if header else None
+        return {**self.components, self.reads_as: "to be computed" if state is None else state}
 
     def observed_dependencies(
         self, path: Path, trajectory: Trajectory, digest: Callable[[Checkpoint], str]
@@ -149,31 +149,31 @@ def header_of(folder: Path, cells: Iterable[StudyCell] = ()) -> Callable[[Path],
     Of the sources of `cells` only those count that are of the settings of this run: a run with
     others may have put its own in their place.
     """
-    known: dict[Path, StudyCell] = {}
-    left = list(cells)
-    while left:
-        new = [source for source in left.pop().sources if source.place not in known]
-        known |= {source.place: source for source in new}
-        left += new
+    by_place: dict[Path, StudyCell] = {}
+    queue = list(cells)
+    while queue:
+        new = [source for source in queue.pop().sources if source.place not in by_place]
+        by_place |= {source.place: source for source in new}
+        queue += new
 
     @cache
     def header(place: Path) -> Header:
         if not (folder / place).exists():
             return "absent", "missing"
         try:
-            found = read_header(folder / place)
+            content = read_header(folder / place)
         except StoreError as error:
             return "unreadable", f"missing: {error}"
-        if place in known:
-            expected = plain(known[place].fingerprint(header))
+        if place in by_place:
+            expected = plain(by_place[place].fingerprint(header))
             # A state's fingerprint also holds the steps that `prepare` turned out to read, which
             # are known only afterwards: they are no reason to take it for another run's.
-            stored = found["fingerprint"]
-            same = {name: value for name, value in stored.items() if name in expected}
+            fingerprint = content["fingerprint"]
+            same = {name: value for name, value in fingerprint.items() if name in expected}
             if changed := difference(same, expected):
                 why = f"another run has put its own in its place ({changed[0]}); run again"
                 return REPLACED, f"missing: {why}"
-        return found["checksum"], found["status"]
+        return content["checksum"], content["status"]
 
     return header
 
@@ -181,10 +181,10 @@ def header_of(folder: Path, cells: Iterable[StudyCell] = ()) -> Callable[[Path],
 def observed_steps(path: Path) -> Mapping[str, Any]:
     """Return the part of a stored fingerprint that says which other steps were read."""
     try:
-        stored = read_header(path)["fingerprint"]
+        fingerprint = read_header(path)["fingerprint"]
     except StoreError:  # it is damaged, and found to be so when it is checked
         return {}
-    return {name: stored[name] for name in ("other_weights", "steps") if name in stored}
+    return {name: fingerprint[name] for name in ("other_weights", "steps") if name in fingerprint}
 
 
 @dataclass(frozen=True)
@@ -214,19 +214,19 @@ class StateCell(StudyCell):
         self, path: Path, trajectory: Trajectory, digest: Callable[[Checkpoint], str]
     ) -> dict[str, Any]:
         """Return today's weights of the steps that `prepare` has read, and today's steps."""
-        found = dict(observed_steps(path))
+        dependencies = dict(observed_steps(path))
         steps = [int(step) for step in trajectory.steps]
-        if "other_weights" in found:
-            found["other_weights"] = {
+        if "other_weights" in dependencies:
+            dependencies["other_weights"] = {
                 s: digest(trajectory[int(s)]) if int(s) in steps else "absent"
-                for s in found["other_weights"]
+                for s in dependencies["other_weights"]
             }
-        return {**found, "steps": steps} if "steps" in found else found
+        return {**dependencies, "steps": steps} if "steps" in dependencies else dependencies
 
     def needs(self, by_name: Mapping[str, Observable]) -> list[Need]:
         """Return what is read at the reference step; `prepare` reads the rest itself."""
-        own = own_needs(by_name[self.node])
-        return [need for need in own if need.over == "step" and not need.exclusive]
+        needs = own_needs(by_name[self.node])
+        return [need for need in needs if need.over == "step" and not need.exclusive]
 
     def compute(self, context: Context) -> Outcome:
         """Return the state; an empty dataset stands for None."""
@@ -300,11 +300,9 @@ class BlockCell(ObservedCell):
             why = f"failed: NonFiniteError: {error}".split("\n")[0]
         rest = context.trajectory.select(steps=reading.steps[~broken].tolist())
         reading_of_rest = ReadBlock(rest, self.block, job.settings.reference_step)
-        found = observable.observe(reading_of_rest, state).reindex(step=reading.steps)
+        data = observable.observe(reading_of_rest, state).reindex(step=reading.steps)
         status = np.where(broken, why, "done").astype(object)
-        return Outcome(
-            found.assign(status=xr.DataArray(status, {"step": reading.steps}, ("step",)))
-        )
+        return Outcome(data.assign(status=xr.DataArray(status, {"step": reading.steps}, ("step",))))
 
 
 @dataclass(frozen=True)
@@ -316,8 +314,8 @@ class LayerCell(StudyCell):
 
     def of_reads(self, headers: Sequence[Header]) -> dict[str, str]:
         """Return the checksum at each step."""
-        found = zip(self.steps, headers, strict=True)
-        return {str(step): checksum for step, (checksum, _) in found}
+        pairs = zip(self.steps, headers, strict=True)
+        return {str(step): checksum for step, (checksum, _) in pairs}
 
     def compute(self, context: Context) -> Outcome:
         """Observe the layer; an observable of series prepares no state."""
@@ -350,8 +348,8 @@ class SummaryCell(StudyCell):
     def compute(self, context: Context) -> Outcome:
         """Stack the cells and summarise them."""
         job, observable = context.job, context.job.by_name[self.node]
-        stored = {cell.key: self._stored(cell.place, context.dependencies) for cell in self.cells}
-        stacked = stack(observable, stored, job.folder)
+        parts = {cell.key: self._read_cell(cell.place, context.dependencies) for cell in self.cells}
+        stacked = stack(observable, parts, job.folder)
         stacked.attrs["reference_step"] = job.settings.reference_step
         # `reads` are the cells, then the nodes it depends on, the controls, and last the state.
         count, beside = len(observable.depends_on), len(self.controls)
@@ -365,12 +363,12 @@ class SummaryCell(StudyCell):
         failed = data.attrs.get("failed")
         texts = [str(name) for name, v in data.variables.items() if v.dtype.kind in "TU"]
         status = "done" if failed is None else f"failed: {failed}"
-        cells = [each for each in stored.values() if isinstance(each, Cell)]
+        cells = [cell for cell in parts.values() if isinstance(cell, Cell)]
         where = counted(environment_of(cell.provenance) for cell in cells)
         notes = {"texts": texts, "environments": where}
         return Outcome(data.assign_attrs(plain(data.attrs)), status, notes=notes)
 
-    def _stored(self, place: Path, dependencies: Dependencies) -> Cell | str:
+    def _read_cell(self, place: Path, dependencies: Dependencies) -> Cell | str:
         """Return a cell, or why there is none of the settings of this run."""
         checksum, status = dependencies.header(place)
         return status if checksum == REPLACED else dependencies.read(place)
@@ -378,8 +376,8 @@ class SummaryCell(StudyCell):
     def _with_state(self, stacked: xr.Dataset, context: Context) -> xr.Dataset:
         """Return the cells with what is kept of the state, where there is any of both."""
         observable = context.job.by_name[self.node]
-        kept = observable.kept if observable.prepares else ()
-        if not kept or not set(stacked.data_vars) - {"status"}:
+        names = observable.kept if observable.prepares else ()
+        if not names or not set(stacked.data_vars) - {"status"}:
             return stacked
         state = context.dependencies.read(self.reads[-1]).data
-        return stacked.assign({name: state[name] for name in kept if name in state})
+        return stacked.assign({name: state[name] for name in names if name in state})

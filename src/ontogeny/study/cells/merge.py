@@ -126,7 +126,7 @@ def stack(
     pieces = list(done.values())
     apart = [] if folder is None else large_variables(pieces)
     data = xr.concat(
-        [each.drop_vars(apart).expand_dims({dim: [key]}) for key, each in done.items()],
+        [part.drop_vars(apart).expand_dims({dim: [key]}) for key, part in done.items()],
         dim=dim,
         join="outer",
         data_vars="all",
@@ -163,17 +163,17 @@ def _status(
     """Return the status of each cell, or of each layer (or step of a block) in each cell."""
     keys = list(data[dim].values)
     within = "step" if dim == "block" else "layer"
-    own = {
-        key: dict(zip(each[within].values.tolist(), each.values, strict=True))
-        for key, (_, each) in outcomes.items()
-        if each is not None and within in each.dims and within != dim
+    by_key = {
+        key: dict(zip(outcome[within].values.tolist(), outcome.values, strict=True))
+        for key, (_, outcome) in outcomes.items()
+        if outcome is not None and within in outcome.dims and within != dim
     }
-    if not own:
+    if not by_key:
         return xr.DataArray(_strings([outcomes[k][0] for k in keys]), dims=dim)
     labels = (
-        data[within].values.tolist() if within in data.coords else list(next(iter(own.values())))
+        data[within].values.tolist() if within in data.coords else list(next(iter(by_key.values())))
     )
-    rows = [[own.get(key, {}).get(label, outcomes[key][0]) for label in labels] for key in keys]
+    rows = [[by_key.get(key, {}).get(label, outcomes[key][0]) for label in labels] for key in keys]
     return xr.DataArray(_strings(rows), {within: labels}, (dim, within))
 
 
@@ -183,9 +183,9 @@ def _strings(values: Sequence[Any]) -> np.ndarray:
 
 def provenance() -> dict[str, str]:
     """Return when, with which versions and on which machine a result is made."""
-    known = {"python": platform.python_version(), **versions((*PACKAGES, "xarray"))}
+    packages = {"python": platform.python_version(), **versions((*PACKAGES, "xarray"))}
     return {
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "version": __version__,
-        "provenance": json.dumps({"versions": known, "machine": platform.platform()}),
+        "provenance": json.dumps({"versions": packages, "machine": platform.platform()}),
     }

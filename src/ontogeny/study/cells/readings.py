@@ -254,10 +254,10 @@ class RunView:
     def reading(self, step: int) -> ReadStep:
         """Read one checkpoint for the observable's needs."""
         self._read.add(int(step))
-        own = own_needs(self._observable)
+        needs = own_needs(self._observable)
         values = self._at_reference if step == self.reference_step else {}
-        if any(need not in values for need in own):
-            values = read_needs(self._job, self._trajectory, step, own)
+        if any(need not in values for need in needs):
+            values = read_needs(self._job, self._trajectory, step, needs)
         return ReadStep(self._job, self._observable, step, values)
 
     def untrained(self) -> ReadStep:
@@ -269,7 +269,7 @@ class RunView:
         """
         if 0 in self._trajectory.steps and is_initialisation(self._trajectory[0]):
             return self.reading(0)
-        own, job, there = own_needs(self._observable), self._job, self._trajectory
+        needs, job, there = own_needs(self._observable), self._job, self._trajectory
         here = there[self.reference_step]
         like = _skeleton(job, there).load(here)
         because = ""
@@ -277,7 +277,7 @@ class RunView:
             model = untrained_like(like, random_state=0, build=here.template)
         except ArgumentError as error:
             model, because = with_exchanged_values(like), str(error)
-        read = ReadStep(job, self._observable, 0, read_model(job, model, own))
+        read = ReadStep(job, self._observable, 0, read_model(job, model, needs))
         read.stands_in_because = because
         return read
 
@@ -295,13 +295,13 @@ class RunView:
     def observed_dependencies(self) -> dict[str, Any]:
         """Return what the state depends on beside the reference step, for its fingerprint."""
         others = sorted(self._read - {self.reference_step})
-        found: dict[str, Any] = {}
+        dependencies: dict[str, Any] = {}
         if others:
             digest = self._job.digests.whole
-            found["other_weights"] = {str(s): digest(self._trajectory[s]) for s in others}
+            dependencies["other_weights"] = {str(s): digest(self._trajectory[s]) for s in others}
         if self._saw_steps:
-            found["steps"] = [int(s) for s in self._trajectory.steps]
-        return found
+            dependencies["steps"] = [int(s) for s in self._trajectory.steps]
+        return dependencies
 
 
 class ReadBlock:
@@ -318,8 +318,8 @@ class ReadBlock:
         """Return chosen rows of the matrix at one step, in float32."""
         first, last = int(rows.min()), int(rows.max()) + 1
         with self._trajectory[step].open() as reader:
-            found = self._block.rows(reader, first, last).float().numpy()
-        return np.asarray(found[rows - first])
+            values = self._block.rows(reader, first, last).float().numpy()
+        return np.asarray(values[rows - first])
 
     def chunks(self) -> Iterator[np.ndarray]:
         """Iterate over ``(steps, coordinates)`` float64 arrays that hold the matrix once."""
@@ -335,10 +335,10 @@ class ReadBlock:
 
     def not_finite(self) -> np.ndarray:
         """Return (steps,) whether the matrix holds NaN or infinity at a step."""
-        found = np.zeros(len(self.steps), dtype=bool)
+        is_bad = np.zeros(len(self.steps), dtype=bool)
         for chunk in self.chunks():
-            found |= ~np.isfinite(chunk).all(axis=1)
-        return found
+            is_bad |= ~np.isfinite(chunk).all(axis=1)
+        return is_bad
 
 
 def vocabulary_size(trajectory: Trajectory) -> int | None:
@@ -383,10 +383,10 @@ class ReadSeries:
 def _variables(data: xr.Dataset, source: Series) -> xr.Dataset:
     unknown = [name for name in source.variables if name not in data]
     if unknown:
-        known = [str(name) for name in data.data_vars]
+        names = [str(name) for name in data.data_vars]
         raise ArgumentError(
-            f"{source.node} has no variable {unknown[0]!r}; its cells hold {', '.join(known)}."
-            f"{suggestion(unknown[0], known)}"
+            f"{source.node} has no variable {unknown[0]!r}; its cells hold {', '.join(names)}."
+            f"{suggestion(unknown[0], names)}"
         )
     return data[list(source.variables)]
 

@@ -76,7 +76,7 @@ class Controls:
 
     @classmethod
     def checked(
-        cls, trajectory: Trajectory, count: Any, kind: Any, steps: Any, given: Any
+        cls, trajectory: Trajectory, count: Any, kind: Any, steps: Any, control_runs: Any
     ) -> Controls:
         """Return the arguments of a study that are about control runs.
 
@@ -89,14 +89,14 @@ class Controls:
         check_whole("control_steps", steps, FEWEST_STEPS)
         if count:
             trajectory.control(kind)  # refuses what cannot be; nothing is read
-        named = {str(name): run for name, run in _named(given).items()}
-        for name, run in named.items():
+        runs = {str(name): run for name, run in _by_name(control_runs).items()}
+        for name, run in runs.items():
             _check_given(name, run, trajectory)
             if name in [f"{kind} {i}" for i in range(count)]:
                 raise ArgumentError(
                     f"control_runs must not be called {name!r}, as one that the study makes."
                 )
-        return cls(count, kind, steps, named)
+        return cls(count, kind, steps, runs)
 
     @property
     def words(self) -> str:
@@ -108,12 +108,12 @@ class Controls:
         self, steps: Sequence[int], reference_step: int, frozen: Sequence[int] = ()
     ) -> list[ControlRun]:
         """Return the control runs of a run with these steps, read at its reference step too."""
-        chosen = control_steps(steps, self.steps, reference_step, frozen)
-        made = [ControlRun(f"{self.kind} {i}", chosen, self.kind, i) for i in range(self.count)]
-        given = self.given.items()
-        return [*made, *(self._given(name, run, steps, reference_step) for name, run in given)]
+        at_steps = control_steps(steps, self.steps, reference_step, frozen)
+        made = [ControlRun(f"{self.kind} {i}", at_steps, self.kind, i) for i in range(self.count)]
+        runs = self.given.items()
+        return [*made, *(self._control(name, run, steps, reference_step) for name, run in runs)]
 
-    def _given(
+    def _control(
         self, name: str, run: Trajectory, steps: Sequence[int], reference_step: int
     ) -> ControlRun:
         common = [int(step) for step in run.steps if step in set(steps)]
@@ -140,35 +140,35 @@ def observed_of_controls(observables: Iterable[Observable]) -> tuple[Observable,
     Not the motion of weights, which controls share with the run, nor what follows from the curves
     of other observables.
     """
-    kept: dict[str, Observable] = {}
+    motionless: dict[str, Observable] = {}
     for observable in observables:
         of_steps = observable.needs() and not observable.over_blocks and observable.source is None
         if not observable.quantities:
             continue
         others = {*observable.depends_on, *filter(None, [observable.state_of])}
-        if of_steps and observable.role != "motion" and others <= set(kept):
-            kept[observable.name] = observable
-    return tuple(kept.values())
+        if of_steps and observable.role != "motion" and others <= set(motionless):
+            motionless[observable.name] = observable
+    return tuple(motionless.values())
 
 
-def _named(given: Any) -> Mapping[str, Trajectory]:
-    if isinstance(given, Mapping):
-        return given
-    runs = [given] if isinstance(given, Trajectory) else given
+def _by_name(value: Any) -> Mapping[str, Trajectory]:
+    if isinstance(value, Mapping):
+        return value
+    runs = [value] if isinstance(value, Trajectory) else value
     if isinstance(runs, str) or not isinstance(runs, Iterable):
         raise ArgumentError(
             "control_runs must hold Trajectory instances, as {name: trajectory} or a list; got "
-            f"{given!r}."
+            f"{value!r}."
         )
-    named: dict[str, Trajectory] = {}
+    by_name: dict[str, Trajectory] = {}
     for run in runs:
         name = run.title if isinstance(run, Trajectory) else repr(run)
-        if name in named:
+        if name in by_name:
             raise ArgumentError(
                 f"two control_runs are called {name!r}; give them as {{name: trajectory}}."
             )
-        named[name] = run
-    return named
+        by_name[name] = run
+    return by_name
 
 
 def _check_given(name: str, run: Any, trajectory: Trajectory) -> None:

@@ -83,9 +83,9 @@ def entered(
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as at_work:
         with held(folder, "settings"):  # the first of several processes freezes them for all
-            settings, kept = choose(without_reference(frozen_settings(folder), rereference))
+            settings, new_settings = choose(without_reference(frozen_settings(folder), rereference))
             at_work.enter_context(present(folder, identity_of(settings)))
-            write_json(settings_path(folder), {"format": "ontogeny-study-1", **kept})
+            write_json(settings_path(folder), {"format": "ontogeny-study-1", **new_settings})
         sweep_claims(folder)
         sweep(folder, *WRITTEN)  # what killed workers left half-written
         yield settings
@@ -98,17 +98,17 @@ def identity(
     settings: Settings,
 ) -> dict[str, Any]:
     """Return what two runs in one folder must agree on, as far as it is known without reading."""
-    own = {"reference_step": settings.reference_step, "noise_steps": list(settings.noise_steps)}
-    found = {
-        "settings": {**settings.reading(), **own},
-        "inputs": {name: each.fingerprint for name, each in inputs.items()},
+    steps = {"reference_step": settings.reference_step, "noise_steps": list(settings.noise_steps)}
+    content = {
+        "settings": {**settings.reading(), **steps},
+        "inputs": {name: texts.fingerprint for name, texts in inputs.items()},
         "observables": {
             o.name: {"kind": o.kind, "version": o.version, "arguments": o.arguments()}
             for o in observables
         },
         "trajectory": trajectory.provenance(),
     }
-    return dict(json.loads(json.dumps(plain(found), default=str)))
+    return dict(json.loads(json.dumps(plain(content), default=str)))
 
 
 @contextmanager

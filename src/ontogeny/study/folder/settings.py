@@ -65,9 +65,9 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all settings as plain data."""
-        found = {**asdict(self), "noise_steps": list(self.noise_steps)}
-        del found["first_steps"]  # states say which steps they were fitted on
-        return found
+        fields = {**asdict(self), "noise_steps": list(self.noise_steps)}
+        del fields["first_steps"]  # states say which steps they were fitted on
+        return fields
 
 
 ENOUGH = 12  # steps that a fit over steps can keep to while further ones come
@@ -82,8 +82,8 @@ def first_steps(steps: Sequence[int], frozen: Mapping[str, Any]) -> tuple[int, .
     >>> first_steps(range(20), begun) == tuple(range(12)), first_steps([0, 1], {"first_steps": [0]})
     (True, (0, 1))
     """
-    kept = frozen.get("first_steps", frozen.get("steps", ()))
-    return tuple(int(s) for s in (kept if len(kept) >= ENOUGH else steps))
+    recorded = frozen.get("first_steps", frozen.get("steps", ()))
+    return tuple(int(s) for s in (recorded if len(recorded) >= ENOUGH else steps))
 
 
 def resolve_reference(reference: str | int, steps: Sequence[int], frozen: Mapping[str, Any]) -> int:
@@ -124,11 +124,11 @@ def old_reference(reference: str | int, steps: Sequence[int], frozen: Mapping[st
     """
     if frozen.get("reference") != reference or reference not in ("first", "last"):
         return ""
-    kept, now = resolve_reference(reference, steps, frozen), resolve_reference(reference, steps, {})
-    if kept == now:
+    old, now = resolve_reference(reference, steps, frozen), resolve_reference(reference, steps, {})
+    if old == now:
         return ""
     return (
-        f"the reference is step {kept}, which was the {reference} when this study was begun; it is "
+        f"the reference is step {old}, which was the {reference} when this study was begun; it is "
         f"step {now} now"
     )
 

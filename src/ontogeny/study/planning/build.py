@@ -91,7 +91,7 @@ class Graph:
         """
         edges = {o.name: o.depends_on for o in self.observables}
         return [
-            [self._summary(self.by_name[n], controls) for n in each] for each in generations(edges)
+            [self._summary(self.by_name[n], controls) for n in part] for part in generations(edges)
         ]
 
     def keys(self, observable: Observable) -> tuple[int | str, ...]:
@@ -170,10 +170,10 @@ class Graph:
         }
 
     def _of_step(self, observable: Observable, step: int) -> dict[str, Any]:
-        own = own_needs(observable)
-        components = self._at_step(step, own, observable.needs())
+        needs = own_needs(observable)
+        components = self._at_step(step, needs, observable.needs())
         # Which loss it is may follow from the model's class, or from another package.
-        losses = [repr(need) for need in own if need.exclusive and need.reads_inputs]
+        losses = [repr(need) for need in needs if need.exclusive and need.reads_inputs]
         if losses:
             components["losses"] = losses
         if observable.uses_noise:
@@ -234,8 +234,8 @@ class Graph:
     def _weights(self, step: int, needs: Sequence[Need]) -> str:
         names: set[str] | None = set()  # None: of one need it is not known, so all weights count
         for need in needs:
-            known = self.probe.reads.get(need.at_step)
-            names = None if names is None or known is None else names | known
+            stored_names = self.probe.reads.get(need.at_step)
+            names = None if names is None or stored_names is None else names | stored_names
         return self._digest(self.trajectory[step], names)
 
     def _inputs(self, needs: Sequence[Need]) -> dict[str, str]:
@@ -278,8 +278,8 @@ def has_begun(folder: Path, observable: Observable) -> bool:
             header = read_header(path)
         except StoreError:  # it is damaged, and found to be so when it is checked
             continue
-        stored = header["fingerprint"].get("observable")
-        if header["status"] == "done" and stored == expected:
+        arguments = header["fingerprint"].get("observable")
+        if header["status"] == "done" and arguments == expected:
             return True
     return False
 
@@ -299,12 +299,12 @@ def generations(edges: Mapping[str, Sequence[str]]) -> list[list[str]]:
     """
     sorter = TopologicalSorter(edges)
     sorter.prepare()
-    found = []
+    generations_ready = []
     while sorter.is_active():
         ready = list(sorter.get_ready())
-        found.append(ready)
+        generations_ready.append(ready)
         sorter.done(*ready)
-    return found
+    return generations_ready
 
 
 def _for_cells(observable: Observable) -> dict[str, Any]:
@@ -316,11 +316,11 @@ def _observable(observable: Observable, without: Sequence[str] = ()) -> dict[str
     """Return the fingerprint of an observable, of its arguments all but those named."""
     arguments = {k: v for k, v in observable.arguments().items() if k not in without}
     kind, version = observable.kind, observable.version
-    found = {"kind": kind, "version": version, "arguments": plain(arguments)}
+    fields = {"kind": kind, "version": version, "arguments": plain(arguments)}
     # What they hold, whatever their names: without any, fingerprints are what they were.
     if files := {str(path): _content(Path(path)) for path in observable.files_read()}:
-        found["files"] = files
-    return {"observable": found}
+        fields["files"] = files
+    return {"observable": fields}
 
 
 def _content(path: Path) -> str:

@@ -64,8 +64,8 @@ def together(costs: Sequence[Costs]) -> Costs:
     >>> both.batches, both.memory_bytes
     (5, 9)
     """
-    names = [each.name for each in fields(Costs)]
-    values = {name: [getattr(each, name) for each in costs] for name in names}
+    names = [field.name for field in fields(Costs)]
+    values = {name: [getattr(cost, name) for cost in costs] for name in names}
     return Costs(**{n: sum(values[n]) if n in _ADDED else max(values[n]) for n in names})
 
 
@@ -107,8 +107,8 @@ class Prices:
             (self._to_prepare(by_name[c.node]) for c in cells if isinstance(c, StateCell)),
             default=0,
         )
-        prepared = self._held(groups.get("prepared", ())) + fitted
-        activations = max(map(self._held, readings), default=0)
+        prepared = self._bytes_of(groups.get("prepared", ())) + fitted
+        activations = max(map(self._bytes_of, readings), default=0)
         in_blocks = self.steps * any(isinstance(cell, BlockCell) for cell in cells)
         read = len(readings) + in_blocks
         if self.settings.weights == "streamed":  # all is read again for every batch
@@ -116,7 +116,7 @@ class Prices:
         costs = Costs(
             forwards=sum(map(len, passes)),
             batches=batches,
-            reference_bytes=self._held({c.need for c in cells if isinstance(c, ReferenceCell)}),
+            reference_bytes=self._bytes_of({c.need for c in cells if isinstance(c, ReferenceCell)}),
             weight_bytes=probe.stored_bytes * read,
             retained_bytes=sum(probe.block_bytes.values()) * in_blocks,
             activation_bytes=max(activations, prepared),
@@ -130,9 +130,9 @@ class Prices:
         """Note in `costs` what one worker holds at most, at the steps of these nodes or before."""
         of_steps = [need for name in nodes for need in self.by_name[name].needs()]
         references = Counter(need for need in of_steps if isinstance(need, Reference))
-        beside = self._held({need.at_step for need in references})
+        beside = self._bytes_of({need.at_step for need in references})
         costs.shared_bytes = self._shared(n.at_step for n, count in references.items() if count > 1)
-        lengths = [int(each.lengths.max()) for each in self.inputs.values()]
+        lengths = [int(texts.lengths.max()) for texts in self.inputs.values()]
         shapes = [self._shape(need) for reading in readings for need in set(reading)]
         costs.memory_bytes = costs.shared_bytes + held_about(
             costs.model_bytes,
@@ -160,20 +160,20 @@ class Prices:
 
     def _shape(self, need: Need) -> tuple[int, int]:
         """Return rows and features of the matrix that a need gives of each layer, or (0, 0)."""
-        held, layers = self.probe.bytes.get(need, 0), len(self.probe.layers.get(need, ()))
-        if not held or not layers:
+        size, layers = self.probe.bytes.get(need, 0), len(self.probe.layers.get(need, ()))
+        if not size or not layers:
             return 0, 0
         rows = len(need.units(self.inputs[need.at_step.on or next(iter(self.inputs))]))
-        return rows, held // (4 * rows * layers)
+        return rows, size // (4 * rows * layers)
 
-    def _held(self, needs: Iterable[Need]) -> int:
+    def _bytes_of(self, needs: Iterable[Need]) -> int:
         """Return the bytes of the values of needs."""
         return sum(self.probe.bytes.get(need, 0) for need in set(needs))
 
     def _to_prepare(self, observable: Observable) -> int:
         """Return the bytes that an observable's `prepare` holds beside the values of its needs."""
         shapes = [shape for need in observable.needs() if (shape := self._shape(need))[0]]
-        return max((observable.bytes_to_prepare(*each, self.steps) for each in shapes), default=0)
+        return max((observable.bytes_to_prepare(*size, self.steps) for size in shapes), default=0)
 
 
 def held_about(
@@ -227,13 +227,13 @@ def too_large(needed_bytes: int, workers: int = 1, *, about: bool = False) -> st
     room = memory_of_this_machine()
     if room is None or needed_bytes * workers <= room:
         return None
-    each, fewer = "", ""
+    phrase, fewer = "", ""
     if workers > 1:
-        each = f" in each of {workers} workers, {needed_bytes * workers / 1e9:.3g} GB together"
+        phrase = f" in each of {workers} workers, {needed_bytes * workers / 1e9:.3g} GB together"
         fewer = "take fewer workers, or "
     takes = "may take about" if about else "takes"
     return (
-        f"a study {takes} {needed_bytes / 1e9:.3g} GB at once{each}, "
+        f"a study {takes} {needed_bytes / 1e9:.3g} GB at once{phrase}, "
         f"this machine has {room / 1e9:.3g} GB; {fewer}give the observables max_tokens, fewer "
         'layers or fewer texts, or tokens="mean", or the study a smaller batch_size.'
     )

@@ -109,22 +109,22 @@ def dry_run(
     """
     step = int(trajectory.steps[0])
     settings = replace(settings, noise_steps=(), reference_step=step)
-    left = [o for o in observables if _can(o)]
+    remaining = [o for o in observables if _can(o)]
     failures: list[DryFailure] = []
     # Some need more than two texts, such as fits of many concepts: what fails is tried on more,
     # and counts only if it fails on all of them.
     for count in texts:
-        few = {name: _some(each, count) for name, each in inputs.items()}
-        whole = all(len(few[name]) == len(each) for name, each in inputs.items())
-        job = Job("dry run", Path(), tuple(left), few, settings)
-        needs = [need.at_step for o in left for need in o.needs()]
+        few = {name: _some(input_set, count) for name, input_set in inputs.items()}
+        whole = all(len(few[name]) == len(input_set) for name, input_set in inputs.items())
+        job = Job("dry run", Path(), tuple(remaining), few, settings)
+        needs = [need.at_step for o in remaining for need in o.needs()]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             values = Values(needs, partial(read_model, job, model))
-        failures = [f for o in left if (f := _try(o, job, values, trajectory)) is not None]
-        failed = {found.node for found in failures}
-        left = [o for o in left if o.name in failed]
-        if not left or whole:
+        failures = [f for o in remaining if (f := _try(o, job, values, trajectory)) is not None]
+        failed = {failure.node for failure in failures}
+        remaining = [o for o in remaining if o.name in failed]
+        if not remaining or whole:
             break
     return failures
 
@@ -152,8 +152,8 @@ def confirmed(
             skeleton = trajectory.skeleton(settings.device, settings.torch_dtype())
             model, there = skeleton.load(checkpoint), trajectory.select(steps=[step])
             tried = [o for o in observables if o.name in names]
-            found = dry_run(model, there, inputs, tried, settings, texts=(None,))
-            again = {failure.node for failure in found if failure.refused}
+            again_failed = dry_run(model, there, inputs, tried, settings, texts=(None,))
+            again = {failure.node for failure in again_failed if failure.refused}
         except OntogenyError as error:
             log.debug("no dry run at step %d: %s", step, error)
     return tuple(replace(failure, refused=failure.node in again) for failure in failures)
@@ -188,27 +188,27 @@ def _try(
         try:
             view = _DryRun(job, trajectory, observable, values)
             state = observable.prepare(view) if observable.prepares else None
-            found = observable.observe(_DryReading(job, observable, step, values), state)
+            data = observable.observe(_DryReading(job, observable, step, values), state)
         except (_OtherStepsError, CheckpointError) as error:
             log.debug("no dry run of %s: %s", observable.name, error)
             return None
         except Exception as error:
             why = f"{type(error).__name__}: {_first_line(error)}"
             return DryFailure(observable.name, step, why, isinstance(error, ArgumentError))
-    return _failed_layers(observable, found, step)
+    return _failed_layers(observable, data, step)
 
 
-def _failed_layers(observable: Observable, found: Any, step: int) -> DryFailure | None:
+def _failed_layers(observable: Observable, data: Any, step: int) -> DryFailure | None:
     """Return how layers failed in what was observed, if any did."""
-    if not isinstance(found, xr.Dataset):
-        kind = type(found).__name__
+    if not isinstance(data, xr.Dataset):
+        kind = type(data).__name__
         why = f"ArgumentError: an observable must return an xarray.Dataset; got {kind}."
         return DryFailure(observable.name, step, why, refused=True)
-    rows = of_node(observable.name, found.expand_dims(step=[step]))
+    rows = of_node(observable.name, data.expand_dims(step=[step]))
     if not rows:
         return None
     refused = all(row.reason.startswith(ArgumentError.__name__) for row in rows)
-    all_layers = "status" in found and bool((found["status"] != "done").all())
+    all_layers = "status" in data and bool((data["status"] != "done").all())
     return DryFailure(observable.name, step, rows[0].reason, refused and all_layers)
 
 

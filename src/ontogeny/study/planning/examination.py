@@ -72,14 +72,14 @@ class Examination:
         CheckpointError, NonFiniteError
             If none of three checkpoints can be read: what was wrong with the first.
         """
-        wanted = [o for o in self.observables if folder is None or not has_begun(folder, o)]
-        untried = [o for o in wanted if o.name not in self._failures]
+        observables = [o for o in self.observables if folder is None or not has_begun(folder, o)]
+        untried = [o for o in observables if o.name not in self._failures]
         if self._probe is None or untried:
             with pinned(self.settings.threads):
                 self._probe = self._first_readable(untried, folder if keep else None, bounded)
             failed = {failure.node: failure for failure in self._probe.failures}
             self._failures |= {o.name: failed.get(o.name) for o in untried}
-        failures = (self._failures[o.name] for o in wanted)
+        failures = (self._failures[o.name] for o in observables)
         return replace(self._probe, failures=tuple(f for f in failures if f is not None))
 
     def spare(self) -> None:
@@ -112,21 +112,21 @@ class Examination:
         checkpoint = self.trajectory.select(steps=[step])
         hub = all(c.source is not None and not c.is_computed for c in checkpoint)
         if folder is not None and hub:
-            found = self._kept(folder, checkpoint, tried, bounded)
+            examined = self._kept(folder, checkpoint, tried, bounded)
         else:
-            found = self._probed(checkpoint, tried, bounded)
+            examined = self._probed(checkpoint, tried, bounded)
         if self.settings.dtype == "stored":
-            found = replace(found, dtype=widest_stored(found.dtype, self.trajectory))
-        settings = found.resolved(self.settings)
-        failures = confirmed(found.failures, self.trajectory, self.inputs, tried, settings)
-        return replace(found, failures=failures)
+            examined = replace(examined, dtype=widest_stored(examined.dtype, self.trajectory))
+        settings = examined.resolved(self.settings)
+        failures = confirmed(examined.failures, self.trajectory, self.inputs, tried, settings)
+        return replace(examined, failures=failures)
 
     def _probed(self, checkpoint: Trajectory, tried: Sequence[Observable], bounded: bool) -> Probe:
-        known = (self.inputs, self.observables, self.settings, tried)
+        arguments = (self.inputs, self.observables, self.settings, tried)
         if not bounded:
-            return probe(checkpoint, *known)
+            return probe(checkpoint, *arguments)
         with Prefetch(checkpoint, max_revisions=1) as prefetch:
-            return probe(prefetch.trajectory, *known)
+            return probe(prefetch.trajectory, *arguments)
 
     def _kept(
         self, folder: Path, checkpoint: Trajectory, tried: Sequence[Observable], bounded: bool
@@ -144,13 +144,13 @@ class Examination:
         }
         names = {observable.name for observable in tried}
         with held(folder, "probe"):
-            if (kept := _read(path, fingerprint, names, needs)) is not None:
-                return kept
-            found = self._probed(checkpoint, tried, bounded)
-            if not found.failures:
-                text = json.dumps({"tried": sorted(names), "probe": encoded(found, needs)})
+            if (stored_result := _read(path, fingerprint, names, needs)) is not None:
+                return stored_result
+            probed = self._probed(checkpoint, tried, bounded)
+            if not probed.failures:
+                text = json.dumps({"tried": sorted(names), "probe": encoded(probed, needs)})
                 write_cell(path, Cell(xr.Dataset(attrs={"found": text}), fingerprint=fingerprint))
-            return found
+            return probed
 
 
 def _read(
@@ -158,18 +158,18 @@ def _read(
 ) -> Probe | None:
     """Return what is kept; None where it is damaged, of something else, or without a dry run."""
     try:
-        stored = read_cell(path)
-        if difference(stored.fingerprint, plain(fingerprint)):
+        cell = read_cell(path)
+        if difference(cell.fingerprint, plain(fingerprint)):
             return None
-        content = json.loads(stored.data.attrs["found"])
+        content = json.loads(cell.data.attrs["found"])
         return decoded(content["probe"], needs) if names <= set(content["tried"]) else None
     except (StoreError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
         return None
 
 
-def encoded(found: Probe, needs: Sequence[Need]) -> dict[str, Any]:
+def encoded(outcome: Probe, needs: Sequence[Need]) -> dict[str, Any]:
     """Return a probe as plain data, what it holds of needs in their order; without failures."""
-    content = {each.name: getattr(found, each.name) for each in fields(found)}
+    content = {part.name: getattr(outcome, part.name) for part in fields(outcome)}
     del content["failures"]
     content |= {name: [content[name].get(need) for need in needs] for name in _OF_NEEDS}
     return {name: _plain(value) for name, value in content.items()}
@@ -177,9 +177,9 @@ def encoded(found: Probe, needs: Sequence[Need]) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {name: _plain(each) for name, each in value.items()}
+        return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     return sorted(value) if isinstance(value, frozenset) else plain(value)
@@ -187,19 +187,19 @@ def _plain(value: Any) -> Any:
 
 def decoded(content: Mapping[str, Any], needs: Sequence[Need]) -> Probe:
     """Return the probe that `encoded` gave as plain data."""
-    known = _tuples(content)
+    parts = _tuples(content)
     for name in _OF_NEEDS:
-        known[name] = dict(zip(needs, known[name], strict=True))
-    reads = {n: None if names is None else frozenset(names) for n, names in known["reads"].items()}
-    passes = {n: PassKey(**key) for n, key in known["passes"].items() if key is not None}
-    layers = {n: labels for n, labels in known["layers"].items() if labels is not None}
-    blocks = {name: WeightBlock(**block) for name, block in known["weight_blocks"].items()}
+        parts[name] = dict(zip(needs, parts[name], strict=True))
+    reads = {n: None if names is None else frozenset(names) for n, names in parts["reads"].items()}
+    passes = {n: PassKey(**key) for n, key in parts["passes"].items() if key is not None}
+    layers = {n: labels for n, labels in parts["layers"].items() if labels is not None}
+    blocks = {name: WeightBlock(**block) for name, block in parts["weight_blocks"].items()}
     of_needs = {"reads": reads, "passes": passes, "layers": layers, "weight_blocks": blocks}
-    return Probe(**{**known, **of_needs})
+    return Probe(**{**parts, **of_needs})
 
 
 def _tuples(value: Any) -> Any:
     """Return what JSON gave with tuples in the place of lists."""
     if isinstance(value, dict):
-        return {name: _tuples(each) for name, each in value.items()}
+        return {name: _tuples(item) for name, item in value.items()}
     return tuple(map(_tuples, value)) if isinstance(value, list) else value

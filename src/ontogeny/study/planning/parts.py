@@ -70,19 +70,19 @@ class Parts:
         """Return the run that is studied, which comes first, and its control runs."""
         token = uuid.uuid4().hex
         settings = self.probe.resolved(settings)
-        steps, kept = [int(s) for s in self.trajectory.steps], frozen_steps(frozen, self.controls)
-        controls = self.controls.runs(steps, settings.reference_step, kept)
+        steps, table = [int(s) for s in self.trajectory.steps], frozen_steps(frozen, self.controls)
+        controls = self.controls.runs(steps, settings.reference_step, table)
         studied = self._part("", self.trajectory, settings, token)
-        return [studied, *(self._of_control(each, settings, token) for each in controls)]
+        return [studied, *(self._of_control(control, settings, token) for control in controls)]
 
     def _of_control(self, control: ControlRun, settings: Settings, token: str) -> RunPart:
         reference = settings.reference_step
         # A run that is given as a control may lack the step that the study refers to.
         reference = reference if reference in control.steps else control.steps[-1]
-        own = replace(settings, noise_steps=(), reference_step=reference)
+        run_settings = replace(settings, noise_steps=(), reference_step=reference)
         # Checkpoints made of the run's own fit into the same module.
         shared = token if control.given is None else uuid.uuid4().hex
-        return self._part(control.name, control.of(self.trajectory), own, shared, control)
+        return self._part(control.name, control.of(self.trajectory), run_settings, shared, control)
 
     def _part(
         self,
@@ -125,5 +125,5 @@ def _others_read(cell: StateCell, folder: Path | None, graph: Graph) -> int:
     """Return how many steps beside the reference are read for a state, as far as is known."""
     if graph.by_name[cell.node].prepares_over_steps:
         return len(graph.steps) - 1
-    stored = {} if folder is None else observed_steps(folder / cell.place)
-    return len(stored.get("other_weights", ()))
+    observed = {} if folder is None else observed_steps(folder / cell.place)
+    return len(observed.get("other_weights", ()))

@@ -129,8 +129,8 @@ class Plan(Costs):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        said = [*self._costs(), *self.notes, *filter(None, [self.refused])]
-        lines = "".join(f"<div>{escape(line)}</div>" for line in said)
+        paragraphs = [*self._costs(), *self.notes, *filter(None, [self.refused])]
+        lines = "".join(f"<div>{escape(line)}</div>" for line in paragraphs)
         return html_block("Plan", self._reach, html_table(("", "cells"), self._counted()), lines)
 
     @property
@@ -139,15 +139,15 @@ class Plan(Costs):
 
     def _counted(self) -> list[tuple[str, str]]:
         """Return how many cells of each observable and control run are done and to do."""
-        own = [e for e in self.entries if not e.run]
-        found = []
-        for node in dict.fromkeys(e.node for e in own):
-            found.append((node, _outcomes(e for e in own if e.node == node)))
+        entries = [e for e in self.entries if not e.run]
+        lines = []
+        for node in dict.fromkeys(e.node for e in entries):
+            lines.append((node, _outcomes(e for e in entries if e.node == node)))
         for run in dict.fromkeys(e.run for e in self.entries if e.run):
             of_run = [e for e in self.entries if e.run == run]
             steps = len({e.key for e in of_run})
-            found.append((f"control run {run}, {steps} steps", _outcomes(of_run)))
-        return found
+            lines.append((f"control run {run}, {steps} steps", _outcomes(of_run)))
+        return lines
 
     def _costs(self) -> list[str]:
         """Return what is computed, read and held, and what has changed."""
@@ -184,7 +184,7 @@ def _without_new_steps(why: Sequence[str]) -> list[str]:
     >>> _without_new_steps(["weights.8: absent -> 11b0979f", "weights.16: absent -> e1409c34"])
     ['new steps: 8, 16']
     """
-    new = [found[1] for line in why if (found := _NEW_STEP.match(line))]
+    new = [match[1] for line in why if (match := _NEW_STEP.match(line))]
     others = [line for line in why if not _NEW_STEP.match(line)]
     return [*others, f"new steps: {', '.join(sorted(new, key=int))}"] if new else others
 
@@ -229,8 +229,8 @@ def make_plan(
         # Where what it reads is to be computed anew, its checksum is not known yet, and the old one
         # would tell that the cell stands.
         before = {outcomes[place] for place in cell.reads}
-        known = None if before & {"new", "stale"} else header
-        outcome, why, where = cell.check(folder, trajectory, digests.whole, known, read)
+        header_or_none = None if before & {"new", "stale"} else header
+        outcome, why, where = cell.check(folder, trajectory, digests.whole, header_or_none, read)
         if outcome == "done" and "retry" in before:
             outcome, why = "retry", ("what it reads had failed and is tried again",)
         outcomes[cell.place] = outcome

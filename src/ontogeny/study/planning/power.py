@@ -58,5 +58,5 @@ def _distances(count: int) -> np.ndarray:
     Its change and its half-change step are two tests, each two-sided.
     """
     freedom = np.array([count - 1, count - 1 + BORROWED])
-    found: np.ndarray = t.isf(LEVELS.control / (4 * ROWS), freedom) * np.sqrt(1 + 1 / count)
-    return found
+    distances: np.ndarray = t.isf(LEVELS.control / (4 * ROWS), freedom) * np.sqrt(1 + 1 / count)
+    return distances

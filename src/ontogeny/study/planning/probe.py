@@ -76,7 +76,7 @@ class Probe:
     def layers_of(self, observable: Observable) -> tuple[str, ...]:
         """Return the labels of the layers that an observable reads of a checkpoint."""
         labels = (self.layers[need] for need in observable.needs() if need in self.layers)
-        return tuple(dict.fromkeys(label for each in labels for label in each))
+        return tuple(dict.fromkeys(label for group in labels for label in group))
 
 
 def needs_of_steps(observables: Sequence[Observable]) -> list[Need]:
@@ -108,17 +108,17 @@ def probe(
         model = skeleton.mapped(checkpoint)
     else:
         model = model_of(skeleton, checkpoint, of_steps, settings)
-    found = sources(model, of_steps, inputs, settings.reading_settings())
+    by_need = sources(model, of_steps, inputs, settings.reading_settings())
     layers: dict[Need, tuple[str, ...]] = {}
-    for need, source in found.items():
+    for need, source in by_need.items():
         need.check(source)  # what does not fit is refused now, not hours later
         if labels := need.labels(source):
             layers[need] = labels
     positions, difference = "auto", 0.0
-    if any(need.runs_model for need in found):
+    if any(need.runs_model for need in by_need):
         watched = sorted({label for labels in layers.values() for label in labels})
         checks = [
-            capture.check_batch_invariance(model, each, watched or None) for each in inputs.values()
+            capture.check_batch_invariance(model, part, watched or None) for part in inputs.values()
         ]
         difference = max(check.difference for check in checks)
         # One way for all input sets: the strictest that any of them needs.
@@ -126,24 +126,24 @@ def probe(
     dtype = settings.dtype if settings.dtype != "stored" else _dtype_of(model)
     settings = dataclasses.replace(settings, positions=positions, dtype=dtype)
     # Again, as the tensors that a need reads are traced with the positions that were found.
-    found = sources(model, of_steps, inputs, settings.reading_settings())
-    keys = pass_keys(found)
+    by_need = sources(model, of_steps, inputs, settings.reading_settings())
+    keys = pass_keys(by_need)
     with checkpoint.open() as reader:
-        stored = set(reader.names())
-        numbers = {name: math.prod(reader.shape(name)) for name in stored}
+        all_names = set(reader.names())
+        numbers = {name: math.prod(reader.shape(name)) for name in all_names}
         tensor_bytes = {name: 4 * count for name, count in numbers.items()}
         stored_bytes = sum(n * reader.dtype(name).itemsize for name, n in numbers.items())
         blocks = {o.name: _blocks(reader, o) for o in observables if o.over_blocks}
         configuration, tokens = checkpoint.configuration(), vocabulary_size(trajectory)
         weight_blocks = {
             name: capture.weight_block(reader, name, configuration, tokens)
-            for name in {name for each in blocks.values() for name in each}
+            for name in {name for block_names in blocks.values() for name in block_names}
         }
     names = skeleton.file_names()
     return Probe(
-        reads={n: _stored(n.tensors(source), names, stored) for n, source in found.items()},
+        reads={n: _names(n.tensors(source), names, all_names) for n, source in by_need.items()},
         passes={need: key for need, key in keys.items() if key is not None},
-        bytes={need: need.size(source) for need, source in found.items()},
+        bytes={need: need.size(source) for need, source in by_need.items()},
         layers=layers,
         blocks=blocks,
         weight_blocks=weight_blocks,
@@ -155,7 +155,7 @@ def probe(
         parameters=sum(p.numel() for p in model.parameters()),
         stored_bytes=stored_bytes,
         model_bytes=_model_bytes(model, dtype, settings, of_steps),
-        pass_bytes=_pass_bytes(found, layers),
+        pass_bytes=_pass_bytes(by_need, layers),
         dtype=dtype,
         failures=tuple(dry_run(model, trajectory, inputs, tried, settings)),
     )
@@ -171,14 +171,14 @@ def _model_bytes(model: Any, dtype: str, settings: Settings, needs: Sequence[Nee
 
 
 def _pass_bytes(
-    found: Mapping[Need, capture.ModelSource], layers: Mapping[Need, Sequence[str]]
+    by_need: Mapping[Need, capture.ModelSource], layers: Mapping[Need, Sequence[str]]
 ) -> int:
     """Return what a forward pass takes for one token: the widest output, as it comes and goes.
 
     In float32, in which losses are taken: input, output, and one more of it. The vocabulary map
     counts where a need has no layers that a pass is stopped after.
     """
-    running = {need: source for need, source in found.items() if need.runs_model}
+    running = {need: source for need, source in by_need.items() if need.runs_model}
     if not running:
         return 0
     source = next(iter(running.values()))
@@ -192,8 +192,8 @@ def _pass_bytes(
 
 def _dtype_of(model: Any) -> str:
     """Return the dtype that holds all weights of a model as they were loaded."""
-    found = {p.dtype for p in model.parameters() if p.is_floating_point()}
-    return _name(functools.reduce(torch.promote_types, found)) if found else "float32"
+    dtypes = {p.dtype for p in model.parameters() if p.is_floating_point()}
+    return _name(functools.reduce(torch.promote_types, dtypes)) if dtypes else "float32"
 
 
 def widest_stored(dtype: str, trajectory: Trajectory) -> str:
@@ -201,15 +201,15 @@ def widest_stored(dtype: str, trajectory: Trajectory) -> str:
 
     A run may store some of its checkpoints in half precision only.
     """
-    found = getattr(torch, dtype)
+    widest_dtype = getattr(torch, dtype)
     for checkpoint in trajectory:
         if checkpoint.template is None and checkpoint.is_downloaded:
             try:
                 with checkpoint.open() as reader:
-                    found = torch.promote_types(found, widest(reader))
+                    widest_dtype = torch.promote_types(widest_dtype, widest(reader))
             except CheckpointError as error:  # of its own cells, later
                 log.debug("step %d cannot be opened: %s", checkpoint.step, error)
-    return _name(found)
+    return _name(widest_dtype)
 
 
 def _name(dtype: torch.dtype) -> str:
@@ -221,15 +221,15 @@ def _name(dtype: torch.dtype) -> str:
 def _blocks(reader: Any, observable: Observable) -> tuple[str, ...]:
     """Return the weight blocks that an observable is mapped over."""
     patterns = (n.patterns for n in observable.needs() if isinstance(n, Weights))
-    return tuple(name for each in patterns for name in capture.match_blocks(reader, each))
+    return tuple(name for pattern in patterns for name in capture.match_blocks(reader, pattern))
 
 
-def _stored(
-    tensors: set[str] | None, file_names: Mapping[str, str], stored: set[str]
+def _names(
+    tensors: set[str] | None, file_names: Mapping[str, str], file_keys: set[str]
 ) -> frozenset[str] | None:
     """Return tensors under the names that files give them; None where one cannot be traced."""
     if tensors is None:
         return None
     traced = {file_names.get(name) for name in tensors}
-    known = frozenset(name for name in traced if name is not None and name in stored)
-    return known if None not in traced and len(known) == len(traced) else None
+    names = frozenset(name for name in traced if name is not None and name in file_keys)
+    return names if None not in traced and len(names) == len(traced) else None

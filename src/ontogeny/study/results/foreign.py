@@ -103,12 +103,12 @@ def _metadata(store: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what lies beside the arrays, and the list of it that Zarr reads first."""
     try:
         listed = json.loads((store / ".zmetadata").read_bytes())["metadata"]
-        own = metadata_files(store)
+        files = metadata_files(store)
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
         raise StoreError(f"its metadata cannot be read: {error}") from error
     if not isinstance(listed, dict) or next(store.rglob("zarr.json"), None):
         raise StoreError("its metadata contradict each other.")
-    return own, listed
+    return files, listed
 
 
 def metadata_files(store: Path) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def _check_array(name: str, array: Any, compressors: Sequence[str]) -> int:
 def _check_decoders(name: str, array: Any, compressors: Sequence[str]) -> None:
     try:
         dtype, filters, compressor = array["dtype"], array["filters"], array["compressor"]
-        known = compressor is None or compressor["id"] in compressors
+        is_supported = compressor is None or compressor["id"] in compressors
     except (LookupError, TypeError) as error:
         raise StoreError(f"its array {name!r} is not described: {error}") from error
     texts = dtype == "|O" and filters == _TEXTS
@@ -154,7 +154,7 @@ def _check_decoders(name: str, array: Any, compressors: Sequence[str]) -> None:
         raise StoreError(
             f"its array {name!r} holds neither numbers nor texts, but {dtype!r}{needed}."
         )
-    if not known:
+    if not is_supported:
         raise StoreError(f"its array {name!r} needs a decoder that is not allowed: {compressor!r}.")
 
 

@@ -104,27 +104,27 @@ def _fetched(repo: str, revision: str | None) -> Path:
     from huggingface_hub import cached_assets_path, constants, snapshot_download
 
     what = f"the data set {repo}" + ("" if revision is None else f" at {revision}")
-    wanted = [ARCHIVE, *_SMALL]
+    patterns = [ARCHIVE, *_SMALL]
     with hub_errors(what, StoreError):
         download = partial(
             snapshot_download,
             repo,
             repo_type="dataset",
             revision=revision,
-            allow_patterns=wanted,
+            allow_patterns=patterns,
             tqdm_class=silent_bar(),
         )
         _check_sizes(repo, _listed(download))
         snapshot = Path(download())
-    found = {name for name in wanted if (snapshot / name).is_file()}
-    if ARCHIVE not in found or not found & set(_SMALL[:2]):
+    files = {name for name in patterns if (snapshot / name).is_file()}
+    if ARCHIVE not in files or not files & set(_SMALL[:2]):
         raise StoreError(f"{what} is no study that was shared: it has no {ARCHIVE}.")
     name = f"{repo}/{snapshot.name}"
     place = cached_assets_path("ontogeny", "studies", name, assets_dir=constants.HF_ASSETS_CACHE)
     folder = Path(place) / "study"
     with _foreign(what):
         if not _is_whole(folder):
-            _unpack(snapshot, sorted(found), folder)
+            _unpack(snapshot, sorted(files), folder)
     return folder
 
 
@@ -173,8 +173,8 @@ def _unpack(snapshot: Path, names: list[str], folder: Path) -> None:
 def _check_listed(store: Path) -> None:
     """Check every file by the list of checksums, and that no other file is there."""
     listed = check_files(store, chunks=True)
-    found = {p.relative_to(store).as_posix() for p in store.rglob("*") if p.is_file()}
-    if unlisted := sorted(found - set(listed) - {".checksums.json"}):
+    files = {p.relative_to(store).as_posix() for p in store.rglob("*") if p.is_file()}
+    if unlisted := sorted(files - set(listed) - {".checksums.json"}):
         raise StoreError(f"it holds a file that its list does not name: {unlisted[0]!r}.")
 
 
@@ -192,5 +192,5 @@ def _foreign(what: str) -> Iterator[None]:
     try:
         yield
     except StoreError as error:
-        said = str(error).split(" Run the study into this folder again", maxsplit=1)[0]
-        raise StoreError(f"{what} is not opened: {said}") from error
+        reason = str(error).split(" Run the study into this folder again", maxsplit=1)[0]
+        raise StoreError(f"{what} is not opened: {reason}") from error

@@ -54,8 +54,8 @@ def merged(
     units = unit_counts(job.observables, job.inputs)
     tree = merge(job.folder, job.observables, attributes, read, units)
     failed = [f"{n}: {d.attrs['failed']}" for n, d in tree.children.items() if "failed" in d.attrs]
-    found = _environments(parts[0], read)
-    further = {"kernels": kernels_of(found), "environments": differences(found)}
+    environments = _environments(parts[0], read)
+    further = {"kernels": kernels_of(environments), "environments": differences(environments)}
     provenance = json.loads(tree.attrs["provenance"])
     provenance |= {name: value for name, value in further.items() if value}
     tree.attrs["provenance"] = json.dumps(provenance)
@@ -66,12 +66,12 @@ def merged(
 
 def _environments(part: RunPart, read: Callable[[Path], Cell]) -> list[tuple[str, Environment]]:
     """Return for each cell its node, and where it was computed."""
-    found: list[tuple[str, Environment]] = []
+    environments: list[tuple[str, Environment]] = []
     for observable in part.job.observables:
         summary = read(summary_path(part.job.folder, observable.name))
-        for each, count in summary.provenance.get("environments", ()):
-            found += [(observable.name, each)] * count
-    return found
+        for environment, count in summary.provenance.get("environments", ()):
+            environments += [(observable.name, environment)] * count
+    return environments
 
 
 def _attributes(
@@ -118,18 +118,18 @@ def _attributes(
 
 def _failed_in_control(part: RunPart, read: Callable[[Path], Cell]) -> dict[str, Any]:
     """Return what failed in a control run, as an entry of its description; empty if nothing."""
-    found = []
+    problems = []
     for observable in part.job.observables:
         data = summary_data(read(summary_path(part.job.folder, observable.name)))
-        found += [row.to_dict() for row in of_node(observable.name, data, part.name)]
-    return {"problems": found} if found else {}
+        problems += [row.to_dict() for row in of_node(observable.name, data, part.name)]
+    return {"problems": problems} if problems else {}
 
 
 def _source(trajectory: Trajectory, digests: DigestCache) -> dict[str, Any]:
     """Return where the checkpoints come from, and a digest of the weights of each."""
-    found = {str(c.step): digests.whole(c) for c in trajectory}
+    of_steps = {str(c.step): digests.whole(c) for c in trajectory}
     base = {"base": True} if trajectory.has_base else {}
-    return {**trajectory.provenance(), **base, "chosen": trajectory.lines(), "digests": found}
+    return {**trajectory.provenance(), **base, "chosen": trajectory.lines(), "digests": of_steps}
 
 
 def _bundled(inputs: Inputs) -> dict[str, str]:
@@ -150,17 +150,17 @@ def unit_counts(observables: Sequence[Observable], inputs: Mapping[str, Inputs])
     >>> unit_counts([make("loss"), make("weight-rank")], {"text": texts})
     {'loss': 2}
     """
-    found: dict[str, int] = {}
+    by_name: dict[str, int] = {}
     for observable in observables:
         needs = [need.at_step for need in observable.needs() if need.at_step.reads_inputs]
         counts = [_units_of(need, inputs) for need in needs]
         if counts:
-            found[observable.name] = min(counts)
+            by_name[observable.name] = min(counts)
     for observable in observables:
         source = observable.source
-        if source is not None and source.node in found:
-            found[observable.name] = found[source.node]
-    return found
+        if source is not None and source.node in by_name:
+            by_name[observable.name] = by_name[source.node]
+    return by_name
 
 
 def _units_of(need: Need, inputs: Mapping[str, Inputs]) -> int:

@@ -107,7 +107,7 @@ class StudyResult(Mapping[str, Any]):
 
     def summary(self) -> ResultSummary:
         """Return what the page says first, in sentences; ``.data`` has a line for each row."""
-        return ResultSummary(self._named)
+        return ResultSummary(self._by_name)
 
     def chart(self, view: str | None = None) -> ResultChart:
         """Return the developmental chart: what changed when, for the whole run.
@@ -123,11 +123,11 @@ class StudyResult(Mapping[str, Any]):
         ArgumentError
             If the result has no such view.
         """
-        return ResultChart(self._named, view)
+        return ResultChart(self._by_name, view)
 
     def figures(self) -> FigureIndex:
         """Return all figures by their names, such as ``"concepts-ica/procrustes"``."""
-        return FigureIndex(self._named)
+        return FigureIndex(self._by_name)
 
     def figure(self, name: str, layers: Any = None, steps: Any = None) -> ResultFigure:
         """Return one figure: shown by a notebook, ``.matplotlib()``, ``.data`` and ``.save(path)``.
@@ -155,10 +155,10 @@ class StudyResult(Mapping[str, Any]):
 
         Concepts bear the names that people gave them (``result.concept.label``).
         """
-        return write(self._named, Path(path))
+        return write(self._by_name, Path(path))
 
     @property
-    def _named(self) -> xr.DataTree:
+    def _by_name(self) -> xr.DataTree:
         """The result with the names that people gave to concepts."""
         return with_labels(self.tree)
 
@@ -194,7 +194,7 @@ class StudyResult(Mapping[str, Any]):
 
     def _described(self) -> list[tuple[str, ...]]:
         """Return a line for each node, from what is known without reading its numbers."""
-        order = [str(name) for name in _held(self.attrs, "nodes", list)]
+        order = [str(name) for name in _attribute(self.attrs, "nodes", list)]
         names = dict.fromkeys([*(name for name in order if name in self.children), *self])
         return [_line(name, self.children[name]) for name in names]
 
@@ -203,13 +203,13 @@ class StudyResult(Mapping[str, Any]):
 
 
 def _line(name: str, node: xr.DataTree) -> tuple[str, ...]:
-    title = _held(node.attrs, "section", dict).get("title", "")
+    title = _attribute(node.attrs, "section", dict).get("title", "")
     sizes = ", ".join(f"{dim} {node.sizes[dim]}" for dim in _SIZES if dim in node.sizes)
-    figures = len(_held(node.attrs, "figures", list))
+    figures = len(_attribute(node.attrs, "figures", list))
     return name, str(title), "failed" if "failed" in node.attrs else sizes, str(figures)
 
 
-def _held(attrs: Mapping[Any, Any], name: str, kind: type) -> Any:
+def _attribute(attrs: Mapping[Any, Any], name: str, kind: type) -> Any:
     """Return what an attribute holds as JSON, empty if nothing of this kind: it may be anyone's."""
     try:
         value = json.loads(attrs.get(name) or "null")

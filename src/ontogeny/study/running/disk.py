@@ -115,8 +115,8 @@ class Revisions:
 
     def trajectory_of_blocks(self) -> Trajectory:
         """Return the checkpoints that weight blocks are read from, all retained."""
-        while left := [c.step for c in self._of_blocks() if not self._all_in(c)]:
-            ours = [step for step in left if self._retain(step)]
+        while steps := [c.step for c in self._of_blocks() if not self._all_in(c)]:
+            ours = [step for step in steps if self._retain(step)]
             if not ours:
                 time.sleep(_POLL)  # other processes are at them
         return self._of_blocks()

@@ -47,10 +47,10 @@ class TaskRunner:
 
     def run(self, tasks: Sequence[Task]) -> Iterator[Done]:
         """Run tasks; what other processes work on is waited for, and done here if they die."""
-        left, noted = list(tasks), False
-        while left:
+        remaining, noted = list(tasks), False
+        while remaining:
             elsewhere: dict[str, str] = {}
-            for done in self._once(left):
+            for done in self._once(remaining):
                 if done.taken_by:
                     elsewhere[done.label] = done.taken_by
                 else:
@@ -60,11 +60,11 @@ class TaskRunner:
                 others = f" and {len(elsewhere) - 1} more tasks" if len(elsewhere) > 1 else ""
                 self.waiting(f"waiting for {label}{others}, which {who} computes in this folder")
                 noted = True
-            left = [task for task in left if task.label in elsewhere]
+            remaining = [task for task in remaining if task.label in elsewhere]
             # Until one claim is gone: its task is finished, or its holder died and it is done here.
-            while left:
+            while remaining:
                 time.sleep(_POLL)
-                if not all(holder(self.job.folder, task.label) for task in left):
+                if not all(holder(self.job.folder, task.label) for task in remaining):
                     break
 
     def _once(self, tasks: Sequence[Task]) -> Iterator[Done]:
@@ -157,5 +157,5 @@ def _bounded(job: Job, task: Task, revisions: Revisions, compute: Run) -> Done:
             return taken(job, task)
         if not left_of(job, task):
             return Done(task.label)
-        with revisions.held(task) as held:
-            return compute(job, held)
+        with revisions.held(task) as trajectory:
+            return compute(job, trajectory)

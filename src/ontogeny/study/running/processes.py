@@ -53,17 +53,17 @@ def run_in_processes(
     StoreError
         If workers died that were at no task.
     """
-    left, deaths, pool = list(tasks), Counter[str](), executor
+    remaining, deaths, pool = list(tasks), Counter[str](), executor
     try:
-        while left:
+        while remaining:
             # Several tasks are under way when a pool breaks, and any may have killed its worker:
             # suspects run alone, so that a second death is surely their own.
-            alone = [task for task in left if deaths[task.label]][:1]
-            begun = alone or list(left)
+            alone = [task for task in remaining if deaths[task.label]][:1]
+            begun = alone or list(remaining)
             for task, done in _finished(begun, pool, submit):
-                left.remove(task)
+                remaining.remove(task)
                 yield done
-            if not (unfinished := [task for task in begun if task in left]):
+            if not (unfinished := [task for task in begun if task in remaining]):
                 continue
             pool.shutdown()  # its other processes have ended after that
             killers = [task for task in unfinished if _was_left(job, task)]
@@ -75,7 +75,7 @@ def run_in_processes(
             for task in killers:
                 deaths[task.label] += 1
                 if deaths[task.label] == _TRIES:
-                    left.remove(task)
+                    remaining.remove(task)
                     yield give_up(job, task, KILLED)
             sweep_claims(job.folder)
             pool = _like(executor)
@@ -86,7 +86,7 @@ def run_in_processes(
 
 def _was_left(job: Job, task: Task) -> bool:
     """Return whether a worker died while it was at a task."""
-    return any(is_abandoned(job.folder, each) for each in (task.label, _at_work(task)))
+    return any(is_abandoned(job.folder, label) for label in (task.label, _at_work(task)))
 
 
 def _finished(
@@ -104,8 +104,8 @@ def _finished(
             try:
                 yield futures[future], future.result()
             except BrokenProcessPool:
-                for each in futures:  # nothing more is fetched for this pool
-                    each.cancel()
+                for task_future in futures:  # nothing more is fetched for this pool
+                    task_future.cancel()
             except CancelledError:
                 continue
     finally:

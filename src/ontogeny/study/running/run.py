@@ -72,10 +72,10 @@ def run_task(job: Job, task: Task) -> Done:
 def compute_task(job: Job, task: Task) -> Done:
     """Compute what is left of a task with threads pinned; whoever calls this holds its claim."""
     begin, report = time.perf_counter(), Done(task.label)
-    left = [c for c in left_of(job, task) if not _is_blocked(job, c, report)]
-    if left:
+    cells = [c for c in left_of(job, task) if not _is_blocked(job, c, report)]
+    if cells:
         with pinned(job.settings.threads):
-            _compute(job, task, left, report)
+            _compute(job, task, cells, report)
     report.seconds = time.perf_counter() - begin
     return report
 
@@ -90,9 +90,9 @@ def give_up(job: Job, task: Task, why: str) -> Done:
     report = Done(task.label)
     for cell in left_of(job, task):
         fingerprint = cell.fingerprint(header_of(job.folder, [cell]))
-        stored = _stored(job, xr.Dataset(), fingerprint, f"failed: {why}")
-        _write(job, cell, stored)
-        _report(cell, stored, report)
+        outcome = _cell(job, xr.Dataset(), fingerprint, f"failed: {why}")
+        _write(job, cell, outcome)
+        _report(cell, outcome, report)
     return report
 
 
@@ -134,7 +134,7 @@ def _is_blocked(job: Job, cell: StudyCell, report: Done) -> bool:
     if reason:
         report.blocked[cell.node, reason] += 1
         fingerprint = cell.fingerprint(header)
-        _write(job, cell, _stored(job, xr.Dataset(), fingerprint, f"failed: {reason}"))
+        _write(job, cell, _cell(job, xr.Dataset(), fingerprint, f"failed: {reason}"))
     return bool(reason)
 
 
@@ -147,21 +147,21 @@ def _compute(job: Job, task: Task, cells: Iterable[StudyCell], report: Done) -> 
         log.debug("phase=%s %s", cell.phase, cell.label)
         activity.now(f"computing {cell.label}")
         try:
-            found = cell.compute(Context(job, task.trajectory, values, dependencies, shared))
+            outcome = cell.compute(Context(job, task.trajectory, values, dependencies, shared))
             _check_weights(job, task)
-            full = {**fingerprint, **found.observed_dependencies}
-            stored = _stored(job, found.data, full, found.status, found.notes)
+            full = {**fingerprint, **outcome.observed_dependencies}
+            cell_result = _cell(job, outcome.data, full, outcome.status, outcome.notes)
         except Exception as error:  # one cell's fault must not cost the others theirs
-            stored = _failed(job, error, fingerprint)
+            cell_result = _failed(job, error, fingerprint)
         try:
-            _write(job, cell, stored)
+            _write(job, cell, cell_result)
         except OSError:  # of the disk, which is nobody's fault
             raise
         except Exception as error:  # what it holds cannot be stored
-            stored = _failed(job, error, fingerprint)
-            _write(job, cell, stored)
-        _note(job, cell, stored.status)
-        _report(cell, stored, report)
+            cell_result = _failed(job, error, fingerprint)
+            _write(job, cell, cell_result)
+        _note(job, cell, cell_result.status)
+        _report(cell, cell_result, report)
 
 
 def _check_weights(job: Job, task: Task) -> None:
@@ -187,11 +187,11 @@ def _failed(job: Job, error: Exception, fingerprint: Mapping[str, Any]) -> Cell:
     log.debug("observing failed", exc_info=error)
     line = str(error).strip().split("\n")[0]
     if isinstance(error, CheckpointError):
-        return _stored(job, xr.Dataset(), fingerprint, f"missing: {line}")
-    return _stored(job, xr.Dataset(), fingerprint, f"failed: {type(error).__name__}: {line}")
+        return _cell(job, xr.Dataset(), fingerprint, f"missing: {line}")
+    return _cell(job, xr.Dataset(), fingerprint, f"failed: {type(error).__name__}: {line}")
 
 
-def _stored(
+def _cell(
     job: Job,
     data: xr.Dataset,
     fingerprint: Mapping[str, Any],
@@ -203,17 +203,17 @@ def _stored(
     return Cell(data, status, fingerprint, {"created": now, "environment": where, **(notes or {})})
 
 
-def _write(job: Job, cell: StudyCell, stored: Cell) -> None:
+def _write(job: Job, cell: StudyCell, result: Cell) -> None:
     log.debug("phase=writing cell=%s", cell.label)
     if not job.folder.is_dir():  # writing would make another folder in its place
         raise StoreError(gone(job.folder))
-    write_cell(job.folder / cell.place, stored)
+    write_cell(job.folder / cell.place, result)
 
 
-def _report(cell: StudyCell, stored: Cell, report: Done) -> None:
-    if stored.status != "done":
-        report.problems.append(f"{cell.label}: {stored.status}")
-    statuses = stored.data.get("status")
+def _report(cell: StudyCell, result: Cell, report: Done) -> None:
+    if result.status != "done":
+        report.problems.append(f"{cell.label}: {result.status}")
+    statuses = result.data.get("status")
     if not cell.observed or statuses is None or statuses.ndim != 1:
         return
     (dim,) = statuses.dims

@@ -132,8 +132,8 @@ def _steps(graph: Graph, cells: Sequence[StepCell]) -> list[Task]:
     for cell in cells:
         steps.setdefault(int(cell.key), []).append(cell)
     return [
-        Task(graph.label(f"step {step}"), graph.trajectory.select(steps=[step]), tuple(each), step)
-        for step, each in sorted(steps.items())
+        Task(graph.label(f"step {step}"), graph.trajectory.select(steps=[step]), tuple(group), step)
+        for step, group in sorted(steps.items())
     ]
 
 
@@ -149,8 +149,8 @@ def _groups(
     for start in range(0, len(blocks), _BLOCKS_PER_TASK):
         group = blocks[start : start + _BLOCKS_PER_TASK]
         label = f"weights {start + 1}-{start + len(group)} of {len(blocks)}"
-        if left := tuple(cell for cell in group if cell.place in places):
-            groups[label] = left
+        if cells_left := tuple(cell for cell in group if cell.place in places):
+            groups[label] = cells_left
     return groups
 
 

@@ -25,13 +25,13 @@ _HEADS = ("score.weight", "classifier.weight", "classifier.out_proj.weight", "qa
 
 
 def find_base(
-    named: str | Path, model: Template | None, beside: tuple[Path, ...] = ()
+    base_name: str | Path, model: Template | None, beside: tuple[Path, ...] = ()
 ) -> Checkpoint:
     """Return a base as a checkpoint of step 0; of the Hub, nothing but its commit is asked for.
 
     Parameters
     ----------
-    named
+    base_name
         A folder or file of weights, or OWNER/NAME.
     model
         Builds the module, for one that is not of transformers.
@@ -43,13 +43,13 @@ def find_base(
     CheckpointError
         If there is neither, or the folder holds no weights.
     """
-    given = Path(named).expanduser()
-    for path in (given, *(folder / given for folder in beside)):
+    base_path = Path(base_name).expanduser()
+    for path in (base_path, *(folder / base_path for folder in beside)):
         if path.exists():
             path = path.resolve()
             return Checkpoint(0, path.name, path, find_weights(path), model)
-    name = str(named)
-    if not is_name(name) and not (name and name == given.name and name.isascii()):
+    name = str(base_name)
+    if not is_name(name) and not (name and name == base_path.name and name.isascii()):
         raise CheckpointError(
             f"the base {plain(name) or '(none is named)'} is no folder here and no OWNER/NAME of "
             "the Hub; say where it is with --base MODEL (base= in Python)."

@@ -18,9 +18,9 @@ from .weights import AdapterWeights, BaseWeights
 
 def adapter_steps(folder: Path, paths: Mapping[int, Path]) -> dict[int, Path]:
     """Return the adapters among the checkpoints of a folder, or the one that it is itself."""
-    found = {step: path for step, path in paths.items() if (path / SETTINGS).is_file()}
-    if found or paths or not (folder / SETTINGS).is_file():
-        return found
+    folders = {step: path for step, path in paths.items() if (path / SETTINGS).is_file()}
+    if folders or paths or not (folder / SETTINGS).is_file():
+        return folders
     try:
         state = json.loads((folder / "trainer_state.json").read_text(encoding="utf-8"))
         step = int(state["global_step"])
@@ -42,26 +42,26 @@ def open_adapters(
     settings = {step: read_settings(path) for step, path in sorted(paths.items()) if step}
     if not settings:
         raise CheckpointError(f"{folder} holds no adapter after step 0.")
-    named = sorted({s.base for s in settings.values()})
+    bases = sorted({s.base for s in settings.values()})
     if base is None:
-        if len(named) > 1:
+        if len(bases) > 1:
             raise CheckpointError(
-                f"the adapters in {folder} name several bases: {few(named)}; select those of one, "
+                f"the adapters in {folder} name several bases: {few(bases)}; select those of one, "
                 "or say which with --base (base= in Python)."
             )
-        base = find_base(named[0], model, (folder, folder.parent))
+        base = find_base(bases[0], model, (folder, folder.parent))
     first = next(iter(settings.values()))
     template = model if model is not None else _template(base, first)
-    adapted = [_adapted(step, base, own, template) for step, own in settings.items()]
+    adapted = [_adapted(step, base, of_step, template) for step, of_step in settings.items()]
     return (based(base, adapted[0]), *adapted)
 
 
 def with_base(checkpoints: tuple[Checkpoint, ...], base: Checkpoint) -> tuple[Checkpoint, ...]:
     """Return a run with its base as step 0, in place of a step 0 of its own."""
-    own = tuple(c for c in checkpoints if c.step > 0)
-    if not own:
+    adapted = tuple(c for c in checkpoints if c.step > 0)
+    if not adapted:
         raise CheckpointError("a base is step 0, and the run has no checkpoint after it.")
-    return (based(base, own[0]), *own)
+    return (based(base, adapted[0]), *adapted)
 
 
 def based(base: Checkpoint, first: Checkpoint) -> Checkpoint:

@@ -67,13 +67,13 @@ class Plan:
                 plain_name = _WRAPPER.sub("", inner)
                 self.whole[partner(plain_name, base) or plain_name] = name
                 continue
-            stored = partner(f"{match['module']}.weight", base)
-            if stored is None:
+            target = partner(f"{match['module']}.weight", base)
+            if target is None:
                 strange.append(name)
                 continue
             part = match["part"].replace("_embedding", "")
-            self.parts.setdefault(stored, {})[part] = name
-            self.modules[stored] = match["module"]
+            self.parts.setdefault(target, {})[part] = name
+            self.modules[target] = match["module"]
         if strange:
             raise CheckpointError(
                 f"{label} holds adapter tensors that no tensor of its base belongs to: "
@@ -101,28 +101,28 @@ class AdaptedReader:
         """Return the names of the base and of what only the adapter has, sorted."""
         return sorted({*self._base.names(), *self.plan.whole})
 
-    def _stored(self, name: str) -> tuple[Reader, str]:
+    def _source(self, name: str) -> tuple[Reader, str]:
         """Return where a tensor lies before B A is added: peft saves some embeddings whole."""
         whole = self.plan.whole.get(name)
         return (self._base, name) if whole is None else (self._adapter, whole)
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of tensor `name`."""
-        reader, stored = self._stored(name)
-        return reader.shape(stored)
+        reader, inner_name = self._source(name)
+        return reader.shape(inner_name)
 
     def dtype(self, name: str) -> torch.dtype:
         """Return the dtype: of what is adapted, one that holds base and adapter."""
-        reader, stored = self._stored(name)
-        result = reader.dtype(stored)
+        reader, inner_name = self._source(name)
+        result = reader.dtype(inner_name)
         for part in self.plan.parts.get(name, {}).values():
             result = torch.promote_types(result, self._adapter.dtype(part))
         return result
 
     def get(self, name: str) -> Tensor:
         """Return tensor `name`."""
-        reader, stored = self._stored(name)
-        weight = reader.get(stored)
+        reader, inner_name = self._source(name)
+        weight = reader.get(inner_name)
         if name not in self.plan.parts:
             return weight
         left, right, transposed = self._factors(name)
@@ -136,10 +136,10 @@ class AdaptedReader:
 
     def rows(self, name: str, start: int, stop: int) -> Tensor:
         """Return ``tensor[start:stop]``, without the other rows unless it is DoRA's."""
-        reader, stored = self._stored(name)
+        reader, inner_name = self._source(name)
         if name in self.plan.parts and self._settings.is_dora:
             return self.get(name)[start:stop]
-        part = reader.rows(stored, start, stop)
+        part = reader.rows(inner_name, start, stop)
         if name not in self.plan.parts:
             return part
         left, right, _ = self._factors(name)

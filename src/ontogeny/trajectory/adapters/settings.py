@@ -65,12 +65,12 @@ class AdapterSettings:
 
         task = _OF_TASK.get(str(self.table.get("task_type")))
         if task is None:
-            named = (self.table.get("auto_mapping") or {}).get("base_model_class")
-            return named if isinstance(named, str) else None
-        known = getattr(transformers, task)._model_mapping
-        found = known.get(type(config), None)
-        found = found[0] if isinstance(found, (tuple, list)) else found
-        return None if found is None else found.__name__
+            model_class = (self.table.get("auto_mapping") or {}).get("base_model_class")
+            return model_class if isinstance(model_class, str) else None
+        classes = getattr(transformers, task)._model_mapping
+        entry = classes.get(type(config), None)
+        entry = entry[0] if isinstance(entry, (tuple, list)) else entry
+        return None if entry is None else entry.__name__
 
     def files(self) -> WeightFiles:
         """Return the file with the adapter's tensors.

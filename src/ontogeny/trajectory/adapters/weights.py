@@ -82,17 +82,17 @@ class AdapterWeights:
         base, adapter = dict(of(self.base)), tensor_digests(self.settings.files())
         plan = Plan(self.label, adapter, base)
         how = combine({key: str(value) for key, value in self.settings.table.items()})
-        base |= {name: adapter[stored] for name, stored in plan.whole.items()}
+        base |= {name: adapter[inner_name] for name, inner_name in plan.whole.items()}
         for name, parts in plan.parts.items():
-            read = {part: adapter[stored] for part, stored in parts.items()}
+            read = {part: adapter[inner_name] for part, inner_name in parts.items()}
             base[name] = combine({"base": base[name], "how": how, **read})
         return base
 
     def file_digests(self) -> dict[str, str] | None:
         """Return digests by the Hub's files and the adapter; None if the base is elsewhere."""
         files = self.base.file_digests()
-        own = combine(tensor_digests(self.settings.files())) if files is not None else ""
-        return None if files is None else {**files, self.name: own}
+        digest = combine(tensor_digests(self.settings.files())) if files is not None else ""
+        return None if files is None else {**files, self.name: digest}
 
     def moved(self, function: Callable[[Checkpoint], Checkpoint]) -> AdapterWeights:
         """Return the same with another place of the base."""
@@ -148,8 +148,8 @@ class BaseWeights:
         pairs = {name: partner(name, base) for name in first}
         # The dtype is the run's, and the shapes decide which is read.
         return {
-            name: combine({"base": base[stored] if stored else "", "first": first[name]})
-            for name, stored in pairs.items()
+            name: combine({"base": base[inner_name] if inner_name else "", "first": first[name]})
+            for name, inner_name in pairs.items()
         }
 
     def file_digests(self) -> dict[str, str] | None:
@@ -170,8 +170,8 @@ def _say_new(base: str, first: str, names: str) -> None:
 class _BaseReader:
     def __init__(self, base: Reader, first: Reader) -> None:
         self._base, self._first = base, first
-        stored = base.names()
-        pairs = {name: partner(name, stored) for name in first.names()}
+        base_names = base.names()
+        pairs = {name: partner(name, base_names) for name in first.names()}
         self._pairs = {
             name: other
             for name, other in pairs.items()
@@ -189,10 +189,10 @@ class _BaseReader:
         return self._first.dtype(name)
 
     def get(self, name: str) -> Tensor:
-        return self._read(name, lambda reader, stored: reader.get(stored))
+        return self._read(name, lambda reader, inner_name: reader.get(inner_name))
 
     def rows(self, name: str, start: int, stop: int) -> Tensor:
-        return self._read(name, lambda reader, stored: reader.rows(stored, start, stop))
+        return self._read(name, lambda reader, inner_name: reader.rows(inner_name, start, stop))
 
     def _read(self, name: str, read: Callable[[Any, str], Tensor]) -> Tensor:
         if name in self._pairs:

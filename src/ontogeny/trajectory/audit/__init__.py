@@ -46,19 +46,19 @@ def audit(
     """
     list_files(s.source for c in checkpoints for s in c.sources if s.source is not None)
     reach = (checkpoints[0].step, checkpoints[-1].step)
-    checkpoints, found = _readable(checkpoints)
+    checkpoints, findings = _readable(checkpoints)
     for check in (identical, shards, never_moving):
-        found.extend(check(checkpoints))
-    found.extend(misplaced(folder, checkpoints, recorded))
+        findings.extend(check(checkpoints))
+    findings.extend(misplaced(folder, checkpoints, recorded))
     here = [c for c in checkpoints if c.is_downloaded]
     for check in (non_finite, restarts, numbers):
-        found.extend(check(here))
-    found.extend(losses(folder, checkpoints))
+        findings.extend(check(here))
+    findings.extend(losses(folder, checkpoints))
     for check in (configuration, tokenizer):
-        found.extend(check(checkpoints))
-    found.extend(missing(catalogue, reach))
-    found.extend(left_behind(catalogue))
-    return Findings(found)
+        findings.extend(check(checkpoints))
+    findings.extend(missing(catalogue, reach))
+    findings.extend(left_behind(catalogue))
+    return Findings(findings)
 
 
 def early(checkpoints: Sequence[Checkpoint]) -> list[Finding]:

@@ -58,11 +58,11 @@ def shards(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
                 holders.setdefault(digest, []).append((checkpoint.step, name))
     different = len(set(contents.values()))
     together: dict[tuple[int, ...], list[str]] = {}
-    for found in holders.values():
-        steps = tuple(sorted({step for step, _ in found}))
+    for places in holders.values():
+        steps = tuple(sorted({step for step, _ in places}))
         kinds = len({contents[step] for step in steps})
         if kinds > 1 and not (kinds == different > 2):
-            together.setdefault(steps, []).append(found[0][1])
+            together.setdefault(steps, []).append(places[0][1])
     for steps, names in sorted(together.items()):
         text = f"{join_steps(steps)} share {some(sorted(names))}, byte for byte, and nothing else"
         last = checkpoints[-1].step
@@ -187,12 +187,12 @@ def resolve(
     dropped: set[int] = set()
     noted = []
     for group in groups:
-        kept = last if last in group else group[0]
-        others = tuple(step for step in group if step != kept)
+        base = last if last in group else group[0]
+        others = tuple(step for step in group if step != base)
         dropped.update(others)
         verb = "is" if len(others) == 1 else "are"
         text = (
-            f"{join_steps(others)} {verb} left out: the same weights as step {kept}, byte for byte"
+            f"{join_steps(others)} {verb} left out: the same weights as step {base}, byte for byte"
         )
         noted.append(Finding("duplicate-dropped", "certain", others, text))
     rest = tuple(c for c in checkpoints if c.step not in dropped)

@@ -23,8 +23,8 @@ def missing(catalogue: Catalogue, reach: tuple[int, int]) -> Iterator[Finding]:
     else:
         absent, certainty = holes(sorted(there)), "suspected"
         why = "in an otherwise evenly spaced stretch"
-    known = {step for step, _ in catalogue.gaps}
-    absent = [s for s in absent if reach[0] <= s <= reach[1] and s not in known]
+    steps = {step for step, _ in catalogue.gaps}
+    absent = [s for s in absent if reach[0] <= s <= reach[1] and s not in steps]
     if absent:
         verb = "is" if len(absent) == 1 else "are"
         text = f"{join_steps(absent)}, {why}, {verb} missing"

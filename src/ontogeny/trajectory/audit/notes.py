@@ -35,8 +35,8 @@ def misplaced(
     wrong = [step for step, digest in now.items() if digest != notes[step]]
     claims = {step: _owner(step, now[step], notes, wrong) for step in wrong}
     yield from _claims(claims, "the digest noted when it was written")
-    named = {_named_step(c): c.step for c in checkpoints}
-    claimed = {s: other for s, other in named.items() if s not in (None, other) and s not in claims}
+    steps = {_named_step(c): c.step for c in checkpoints}
+    claimed = {s: other for s, other in steps.items() if s not in (None, other) and s not in claims}
     yield from _claims(claimed, "its trainer_state.json")
 
 

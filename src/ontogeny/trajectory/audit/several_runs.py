@@ -54,10 +54,10 @@ def _sample(checkpoint: Checkpoint) -> _Sample:
             for name in reader.names()
             if len(reader.shape(name)) == 2 and reader.dtype(name).is_floating_point
         ]
-        chosen = names[:: max(1, len(names) // _MATRICES)]
+        sample = names[:: max(1, len(names) // _MATRICES)]
         return {
             (n, reader.shape(n)): reader.get(n).detach().reshape(-1)[:_ELEMENTS].cpu().double()
-            for n in chosen
+            for n in sample
         }
 
 
@@ -68,6 +68,6 @@ def _related(first: _Sample, second: _Sample) -> bool:
     sizes = torch.tensor([pair.shape[1] for pair in both], dtype=torch.float64)
     if sizes.sum() < _FEWEST:
         return True
-    found = torch.stack([torch.corrcoef(pair)[0, 1] for pair in both])
-    errors = float((found * sizes.sqrt()).sum() / len(both) ** 0.5)
-    return float(found.mean()) >= _COMMON or errors >= _ERRORS
+    correlation = torch.stack([torch.corrcoef(pair)[0, 1] for pair in both])
+    errors = float((correlation * sizes.sqrt()).sum() / len(both) ** 0.5)
+    return float(correlation.mean()) >= _COMMON or errors >= _ERRORS

@@ -99,18 +99,18 @@ def far_neighbours(steps: Sequence[int], distances: np.ndarray) -> Iterator[Find
     distances
         Between checkpoints, shape (n, n).
     """
-    kept = list(range(len(steps)))
+    others = list(range(len(steps)))
     for i in range(1, len(steps) - 1):
         way = distances[i - 1, i] + distances[i, i + 1]
         if way > _DETOUR * distances[i - 1, i + 1] > 0:
-            kept.remove(i)
+            others.remove(i)
             text = (
                 f"step {steps[i]} is far from both neighbours: the way through it is "
                 f"{way / distances[i - 1, i + 1]:.3g} times as long as past it"
             )
             yield Finding("far", "suspected", (steps[i],), text)
-    at = np.array([steps[i] for i in kept], dtype=np.float64)
-    gaps = np.array([distances[i, j] for i, j in itertools.pairwise(kept)])
+    at = np.array([steps[i] for i in others], dtype=np.float64)
+    gaps = np.array([distances[i, j] for i, j in itertools.pairwise(others)])
     for k, ratio in enumerate(_excess(at, gaps)):
         if ratio > _JUMP:
             pair = (int(at[k]), int(at[k + 1]))

@@ -82,8 +82,8 @@ def walk(sources: Sources, name: str, first: str, random_state: int, rows: slice
     moved = np.zeros(shape)
     for j, length in enumerate(sources.lengths(name), start=1):
         if length > 0:
-            drawn = generator(random_state, first, "walk", j).standard_normal(shape, np.float32)
-            step = torch.from_numpy(drawn).to(torch.float64)
+            noise = generator(random_state, first, "walk", j).standard_normal(shape, np.float32)
+            step = torch.from_numpy(noise).to(torch.float64)
             moved += step.numpy() * (length / norm(step))
     return torch.from_numpy(moved)
 
@@ -122,8 +122,8 @@ def shuffled_order(count: int, random_state: int) -> np.ndarray:
     >>> sorted(shuffled_order(4, 0).tolist())
     [0, 1, 2, 3]
     """
-    drawn = generator(random_state, "order")
-    while (order := drawn.permutation(count)).tolist() == list(range(count)):
+    rng = generator(random_state, "order")
+    while (order := rng.permutation(count)).tolist() == list(range(count)):
         pass
     return order
 

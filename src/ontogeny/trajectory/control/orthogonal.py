@@ -92,18 +92,18 @@ def rotation(size: int, random_state: int, name: str, side: str) -> Rotation:
 def _haar(size: int, random_state: int, *purpose: str) -> Tensor:
     from scipy.stats import ortho_group  # slow to import
 
-    drawn = generator(random_state, "orthogonal", size, *purpose)
+    rng = generator(random_state, "orthogonal", size, *purpose)
     if size == 1:  # scipy draws from two dimensions on
-        return torch.from_numpy(drawn.choice([-1.0, 1.0], (1, 1)))
-    return torch.from_numpy(ortho_group.rvs(size, random_state=drawn))
+        return torch.from_numpy(rng.choice([-1.0, 1.0], (1, 1)))
+    return torch.from_numpy(ortho_group.rvs(size, random_state=rng))
 
 
 @functools.lru_cache(maxsize=_AT_HAND)
 def signed_permutation(size: int, random_state: int, name: str, side: str) -> SignedPermutation:
     """Return the map of a large side, or of a vector."""
-    drawn = generator(random_state, name, side)
-    order = torch.from_numpy(drawn.permutation(size))
-    return SignedPermutation(order, torch.from_numpy(drawn.choice([-1.0, 1.0], size)))
+    rng = generator(random_state, name, side)
+    order = torch.from_numpy(rng.permutation(size))
+    return SignedPermutation(order, torch.from_numpy(rng.choice([-1.0, 1.0], size)))
 
 
 @functools.lru_cache(maxsize=_AT_HAND)

@@ -39,11 +39,11 @@ class ControlReader:
         sources: Sources,
         kind: str,
         random_state: int,
-        kept: frozenset[str],
+        names: frozenset[str],
         first_names: dict[str, str],
     ) -> None:
         self._sources, self._kind, self._random_state = sources, kind, random_state
-        self._kept, self._first_names = kept, first_names
+        self._constants, self._first_names = names, first_names
         self._last: tuple[str, Tensor] | None = None
 
     def names(self) -> list[str]:
@@ -77,8 +77,8 @@ class ControlReader:
         """Return ``tensor[start:stop]``; of large tensors, only blocks of rows are computed."""
         if not self._moves(name):
             return self._sources.here.rows(name, start, stop)
-        held = self._last is not None and self._last[0] == name
-        if held or not in_blocks(self._kind, self.shape(name)):
+        is_last = self._last is not None and self._last[0] == name
+        if is_last or not in_blocks(self._kind, self.shape(name)):
             return self.get(name)[start:stop]
         start, stop, _ = slice(start, stop).indices(self.shape(name)[0])
         begin = start - start % _BLOCK
@@ -86,7 +86,7 @@ class ControlReader:
         return torch.cat(blocks)[start - begin : stop - begin]
 
     def _moves(self, name: str) -> bool:
-        return self._sources.at > 0 and is_learned(name, self.dtype(name), self._kept)
+        return self._sources.at > 0 and is_learned(name, self.dtype(name), self._constants)
 
     def _block(self, name: str, start: int) -> Tensor:
         return self._compute(name, slice(start, min(start + _BLOCK, self.shape(name)[0])))
@@ -125,7 +125,7 @@ def kept_names(checkpoint: Checkpoint) -> frozenset[str]:
     )
 
 
-def is_learned(name: str, dtype: torch.dtype, kept: frozenset[str]) -> bool:
+def is_learned(name: str, dtype: torch.dtype, constants: frozenset[str]) -> bool:
     """Return whether tensor `name` is a parameter, by its dtype and what is known of it.
 
     Examples
@@ -133,7 +133,7 @@ def is_learned(name: str, dtype: torch.dtype, kept: frozenset[str]) -> bool:
     >>> is_learned("bn.running_mean", torch.float32, frozenset())
     False
     """
-    if not (dtype.is_floating_point or dtype.is_complex) or name in kept:
+    if not (dtype.is_floating_point or dtype.is_complex) or name in constants:
         return False
     return name.rpartition(".")[2] not in _STATISTICS
 

@@ -83,16 +83,16 @@ class Sources:
     def _length(self, index: int, name: str) -> float:
         if index not in self._pairs:  # fingerprints of both are made of all their tensors
             self._pairs[index] = pair_lengths(self.path[index - 1], self.path[index])
-        known = self._pairs[index]
-        if name not in known:
+        lengths = self._pairs[index]
+        if name not in lengths:
             step = self.values(index, name) - self.values(index - 1, name)
-            known[name] = norm(step)
-        if not np.isfinite(known[name]):
+            lengths[name] = norm(step)
+        if not np.isfinite(lengths[name]):
             raise CheckpointError(
-                f"the way of {name} to {self.path[index].label} is {known[name]}: the weights "
+                f"the way of {name} to {self.path[index].label} is {lengths[name]}: the weights "
                 "there, or at the checkpoint before, are not finite."
             )
-        return known[name]
+        return lengths[name]
 
 
 def pair_lengths(before: Checkpoint, after: Checkpoint) -> dict[str, float]:
@@ -103,11 +103,11 @@ def pair_lengths(before: Checkpoint, after: Checkpoint) -> dict[str, float]:
     if isinstance(before.weights, MemoryWeights) or isinstance(after.weights, MemoryWeights):
         return {}
     key = (before.fingerprint, after.fingerprint)
-    known = _known.setdefault(key, {})
+    lengths = _known.setdefault(key, {})
     _known.move_to_end(key)
     while len(_known) > _PAIRS:
         _known.popitem(last=False)
-    return known
+    return lengths
 
 
 def remember_lengths(path: tuple[Checkpoint, ...]) -> None:
@@ -117,8 +117,8 @@ def remember_lengths(path: tuple[Checkpoint, ...]) -> None:
     """
     tensors: dict[str, Tensor] | None = None
     for before, after in pairwise(path):
-        known = pair_lengths(before, after)
-        if known:
+        lengths = pair_lengths(before, after)
+        if lengths:
             tensors = None
             continue
         if tensors is None:
@@ -126,7 +126,7 @@ def remember_lengths(path: tuple[Checkpoint, ...]) -> None:
         following = _copied(after)
         for name, tensor in following.items():
             if name in tensors and tensors[name].shape == tensor.shape:
-                known[name] = norm(_double(tensor) - _double(tensors[name]))
+                lengths[name] = norm(_double(tensor) - _double(tensors[name]))
         tensors = following
 
 

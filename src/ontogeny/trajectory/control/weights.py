@@ -76,8 +76,8 @@ class ControlWeights:
         with ExitStack() as stack:
             sources = Sources(self.path, self.at, stack)
             first = first_names(self.path[0].weights, sources.reader(0)) if self.at else {}
-            kept = kept_names(self.here) if self.at else frozenset()
-            yield ControlReader(sources, self.kind, self.random_state, kept, first)
+            names = kept_names(self.here) if self.at else frozenset()
+            yield ControlReader(sources, self.kind, self.random_state, names, first)
 
     def _prepare(self) -> None:
         """See to it that no more than one revision is needed beside the present one."""

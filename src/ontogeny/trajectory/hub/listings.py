@@ -68,9 +68,9 @@ def asking(folder: Path) -> Iterator[None]:
 def _listing(
     place: Path, repo: str, commit: str, endpoint: str | None, token: str | bool | None
 ) -> dict[str, HubFile]:
-    if (stored := _kept(place)) is not None:
-        return stored
-    listing = _asked(repo, commit, endpoint, token)
+    if (recorded := _cached(place)) is not None:
+        return recorded
+    listing = _remote(repo, commit, endpoint, token)
     with suppress(OSError):  # of a cache that cannot be written to
         place.parent.mkdir(parents=True, exist_ok=True)
         temporary = place.with_name(f".{uuid.uuid4().hex}")
@@ -79,7 +79,7 @@ def _listing(
     return listing
 
 
-def _kept(place: Path) -> dict[str, HubFile] | None:
+def _cached(place: Path) -> dict[str, HubFile] | None:
     """Return a listing that was kept; None where there is none, or it is damaged."""
     try:
         content = json.loads(place.read_bytes())
@@ -88,7 +88,7 @@ def _kept(place: Path) -> dict[str, HubFile] | None:
         return None
 
 
-def _asked(
+def _remote(
     repo: str, commit: str, endpoint: str | None, token: str | bool | None
 ) -> dict[str, HubFile]:
     from huggingface_hub import HfApi

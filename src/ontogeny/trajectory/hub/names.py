@@ -73,7 +73,7 @@ def compile_pattern(pattern: str | re.Pattern[str] | None) -> tuple[re.Pattern[s
     1
     """
     if pattern is None:
-        return tuple(re.compile(known) for known in PATTERNS.values())
+        return tuple(re.compile(form) for form in PATTERNS.values())
     try:
         compiled = re.compile(
             PATTERNS.get(pattern, pattern) if isinstance(pattern, str) else pattern
@@ -141,7 +141,7 @@ def choose(
     UnknownRevisionError
         If nothing matches, or (with `strict`) anything in a list does not exist.
     """
-    choice, given = _Choice(repo, commits, compile_pattern(pattern)), revisions
+    choice, given_revisions = _Choice(repo, commits, compile_pattern(pattern)), revisions
     if not commits:
         raise UnknownRevisionError(f"{repo} is empty: it has no revisions.")
     if revisions is None and pattern is None and choice.is_one_model():
@@ -168,7 +168,7 @@ def choose(
         )
     names = choice.one_per_step(numbered)
     if not callable(revisions):
-        choice.check_one_run(numbered, names, given)
+        choice.check_one_run(numbered, names, given_revisions)
     return Chosen(names, dict(sorted(choice.gaps.items())), tuple(choice.noted))
 
 
@@ -187,9 +187,9 @@ class _Choice:
 
     def parsed(self, names: Iterable[str]) -> tuple[dict[str, _Number], list[str]]:
         """Return what names stand for, and those of which no step can be read."""
-        found = {name: parse(name, self.patterns) for name in names}
-        without = sorted(name for name, number in found.items() if number is None)
-        return {name: number for name, number in found.items() if number is not None}, without
+        numbers = {name: parse(name, self.patterns) for name in names}
+        without = sorted(name for name, number in numbers.items() if number is None)
+        return {name: number for name, number in numbers.items() if number is not None}, without
 
     def usual(self, own_pattern: bool) -> str | list[str]:
         """Return the first usual glob that gives a step, or what the user's own pattern reads.
@@ -225,9 +225,9 @@ class _Choice:
     def called(self, to_step: Callable[[str], int | None]) -> dict[str, _Number]:
         """Return the names to which a function gives a step; tokens are read from the name."""
         steps = {name: to_step(name) for name in self.commits}
-        known = compile_pattern(None)
+        default = compile_pattern(None)
         return {
-            name: (check_step(f"revisions({name!r})", step), (parse(name, known) or (0, None))[1])
+            name: (check_step(f"revisions({name!r})", step), (parse(name, default) or (0, None))[1])
             for name, step in steps.items()
             if step is not None
         }
@@ -235,7 +235,7 @@ class _Choice:
     def listed(self, wanted: Iterable[str | int], strict: bool) -> dict[str, _Number]:
         """Return the names, or the names of the steps, that are listed; note what is missing."""
         numbered, _ = self.parsed(self.commits)
-        found: dict[str, _Number] = {}
+        listed: dict[str, _Number] = {}
         for entry in wanted:
             if isinstance(entry, str):
                 names, number = (
@@ -244,28 +244,28 @@ class _Choice:
                 )
             else:
                 number = (check_step("an entry of revisions", entry), None)
-                names = [name for name, own in numbered.items() if own[0] == number[0]]
+                names = [name for name, numbers in numbered.items() if numbers[0] == number[0]]
             for name in names:
                 if name not in numbered:
                     raise ArgumentError(
                         f"no step can be read from {name!r}; pass pattern= with a group "
                         "(?P<step>...), or a function as revisions=."
                     )
-                found[name] = numbered[name]
+                listed[name] = numbered[name]
             if not names:
                 near = self._near(entry, number, numbered)
                 message = f"{self.repo} has no revision {entry!r}; the nearest are {near}"
                 if strict or number is None:
                     raise UnknownRevisionError(f"{message}.")
                 self.gaps[number[0]] = message
-        return found
+        return listed
 
     def _near(self, entry: object, number: _Number | None, numbered: dict[str, _Number]) -> str:
         """Return the three names nearest to what is missing, by step or else by spelling."""
         if number is None or not numbered:
             close = difflib.get_close_matches(str(entry), list(self.commits), n=3, cutoff=0.0)
             return ", ".join(close) or "none"
-        steps = {name: own[0] for name, own in numbered.items()}
+        steps = {name: numbers[0] for name, numbers in numbered.items()}
         near = sorted(steps, key=lambda name: (abs(steps[name] - number[0]), steps[name]))[:3]
         return ", ".join(sorted(near, key=lambda name: steps[name]))
 
@@ -284,7 +284,7 @@ class _Choice:
         self,
         numbered: Mapping[str, _Number],
         chosen: Mapping[int, tuple[str, int | None]],
-        given: Revisions | None,
+        choice: Revisions | None,
     ) -> None:
         """Refuse several runs that count their steps anew, unless they were listed; else note it.
 
@@ -300,10 +300,10 @@ class _Choice:
             return
         spans = sorted((min(steps), max(steps), run) for run, steps in runs.items())
         what = some([f"{run}* (steps {low} to {high})" for low, high, run in spans])
-        listed = given is not None and not isinstance(given, str)
+        listed = choice is not None and not isinstance(choice, str)
         if not listed and any(b[0] < a[1] for a, b in itertools.pairwise(spans)):
             raise ArgumentError(
-                f"revisions={given!r} matches several runs of {self.repo} that count their steps "
+                f"revisions={choice!r} matches several runs of {self.repo} that count their steps "
                 f"anew: {what}; choose one of them, such as revisions={spans[0][2] + '*'!r}, or "
                 "list the names."
             )

@@ -57,13 +57,13 @@ class RemoteModel:
 
     def _class_reference(self, config: Any) -> str | None:
         """Return ``"file.Class"`` of the architecture that config.json names; None without code."""
-        named = list(getattr(config, "architectures", None) or ())
+        architectures = list(getattr(config, "architectures", None) or ())
         references = [
             value
             for key, value in (getattr(config, "auto_map", None) or {}).items()
             if key.startswith("AutoModel") and isinstance(value, str)
         ]
         for reference in references:
-            if reference.rpartition(".")[2] in named:
+            if reference.rpartition(".")[2] in architectures:
                 return reference
         return None

@@ -224,21 +224,21 @@ class HubRevision:
 
     def _missing_of(self, shards: Mapping[str, str], tensors: Collection[str]) -> list[str]:
         """Return configuration and the shards with `tensors`, as far as they are missing."""
-        wanted = [name for name in _BESIDE_WEIGHTS if name in self.listing()]
-        wanted += sorted({shards[name] for name in tensors if name in shards})
-        return [name for name in wanted if not (self.path / name).exists()]
+        names = [name for name in _BESIDE_WEIGHTS if name in self.listing()]
+        names += sorted({shards[name] for name in tensors if name in shards})
+        return [name for name in names if not (self.path / name).exists()]
 
     def missing(self) -> list[str]:
         """Return the names of the files that loading needs and that are not in the cache yet."""
         if self.is_downloaded() and (self.path / "config.json").exists() and not self.code:
             return []
         listing = self.listing()
-        wanted = [name for name in _BESIDE_WEIGHTS if name in listing]
-        wanted += [name for name in listing if self.code and name.endswith(".py")]
+        names = [name for name in _BESIDE_WEIGHTS if name in listing]
+        names += [name for name in listing if self.code and name.endswith(".py")]
         if not self.is_downloaded():
-            wanted += [n for n in (f"{SAFE}.index.json", f"{PICKLED}.index.json") if n in listing]
-            wanted += _weight_names(self, listing)
-        return [name for name in wanted if not (self.path / name).exists()]
+            names += [n for n in (f"{SAFE}.index.json", f"{PICKLED}.index.json") if n in listing]
+            names += _weight_names(self, listing)
+        return [name for name in names if not (self.path / name).exists()]
 
     def is_downloaded(self) -> bool:
         """Return whether the cache holds all weight files."""

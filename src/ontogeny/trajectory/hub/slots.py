@@ -36,15 +36,15 @@ class _Held:
     filling: threading.Lock = field(default_factory=threading.Lock)
 
 
-_held: dict[Path, _Held] = {}
+_slots: dict[Path, _Held] = {}
 _changed = threading.Condition()
 
 
 def _forget_held() -> None:
     """Begin anew in a forked process: what its parent holds is not its own."""
-    global _held, _changed
-    _inherited.append(_held)  # a lock that is collected would be freed for the parent too
-    _held, _changed = {}, threading.Condition()
+    global _slots, _changed
+    _inherited.append(_slots)  # a lock that is collected would be freed for the parent too
+    _slots, _changed = {}, threading.Condition()
 
 
 _inherited: list[dict[Path, _Held]] = []
@@ -91,15 +91,15 @@ class Slots:
     def has_room(self, keep: Set[str]) -> bool:
         """Return whether a slot is unused here and has no commit of `keep`."""
         with _changed:
-            free = [slot for slot in self._places() if slot not in _held]
+            free = [slot for slot in self._places() if slot not in _slots]
         return any(keep.isdisjoint(_contents(slot)) for slot in free)
 
     @contextmanager
     def _using(self, slot: Path, commit: str, fill: Callable[[Path], T]) -> Iterator[T]:
         """Fill a slot that was taken, give what is in it, and leave the slot."""
-        held = _held[slot]
+        entry = _slots[slot]
         try:
-            with held.filling:  # other threads that use the same revision wait for it here
+            with entry.filling:  # other threads that use the same revision wait for it here
                 for other in _contents(slot):
                     if other != commit:
                         shutil.rmtree(slot / other)
@@ -107,20 +107,20 @@ class Slots:
             yield filled
         finally:
             with _changed:
-                held.threads.remove(threading.get_ident())
-                if not held.threads:
-                    del _held[slot]
-                    held.lock.release()
+                entry.threads.remove(threading.get_ident())
+                if not entry.threads:
+                    del _slots[slot]
+                    entry.lock.release()
                 _changed.notify_all()
 
     def _take(self, commit: str, keep: Set[str] = frozenset()) -> Path | None:
         """Return a slot for `commit`, now held by this process, or None where all are in use."""
         slots = self._places()
         for slot in slots:
-            if slot in _held and _held[slot].commit == commit:
-                _held[slot].threads.append(threading.get_ident())
+            if slot in _slots and _slots[slot].commit == commit:
+                _slots[slot].threads.append(threading.get_ident())
                 return slot
-        contents = {slot: _contents(slot) for slot in slots if slot not in _held}
+        contents = {slot: _contents(slot) for slot in slots if slot not in _slots}
         # What is there already is best, then an empty slot, then one whose commit is not needed.
         for slot in sorted(contents, key=lambda s: (commit not in contents[s], len(contents[s]))):
             if commit not in contents[slot] and not keep.isdisjoint(contents[slot]):
@@ -130,7 +130,7 @@ class Slots:
                 lock.acquire(timeout=0)
             except Timeout:
                 continue
-            _held[slot] = _Held(commit, lock, [threading.get_ident()])
+            _slots[slot] = _Held(commit, lock, [threading.get_ident()])
             return slot
         return None
 
@@ -140,8 +140,8 @@ class Slots:
     def _check_free(self) -> None:
         """Refuse to wait for a slot that the waiting thread itself would have to leave."""
         here = threading.get_ident()
-        own = [slot for slot in self._places() if slot in _held]
-        if len(own) == self.count and all(set(_held[slot].threads) == {here} for slot in own):
+        slots = [slot for slot in self._places() if slot in _slots]
+        if len(slots) == self.count and all(set(_slots[slot].threads) == {here} for slot in slots):
             raise CheckpointError(
                 f"max_revisions={self.count} allows {self.count} open revision"
                 f"{'s' * (self.count > 1)}, and this thread has as many open; close one first."
@@ -177,12 +177,12 @@ def remove_stale(parent: Path) -> None:
     for folder in parent.iterdir():
         if not folder.is_dir():
             continue
-        own = folder.with_suffix(".lock")
+        lock = folder.with_suffix(".lock")
         with ExitStack() as stack:
             try:
-                for path in (own, *folder.glob("*.lock")):
+                for path in (lock, *folder.glob("*.lock")):
                     stack.enter_context(FileLock(path).acquire(timeout=0))
             except Timeout:
                 continue
             shutil.rmtree(folder, ignore_errors=True)
-            own.unlink(missing_ok=True)
+            lock.unlink(missing_ok=True)

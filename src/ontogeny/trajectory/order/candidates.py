@@ -28,17 +28,17 @@ def ordered(folder: Path, choice: Choice | None = None) -> tuple[dict[int, Path]
         If their steps can be read in two ways, or two stand for one step.
     """
     paths = _candidates(folder)
-    chosen = choice or Choice()
+    options = choice or Choice()
 
     def held(name: str) -> Held | None:
-        return held_step(paths[name], chosen.step_key)
+        return held_step(paths[name], options.step_key)
 
     try:
-        order = order_of(list(paths), held, chosen)
+        order = order_of(list(paths), held, options)
     except CheckpointError as error:
         raise CheckpointError(f"{folder}: {error}") from None
-    left = ((name, OWN_MODEL if _OWN.fullmatch(name) else why) for name, why in order.left_out)
-    order = replace(order, left_out=tuple(left))
+    left_out = ((name, OWN_MODEL if _OWN.fullmatch(name) else why) for name, why in order.left_out)
+    order = replace(order, left_out=tuple(left_out))
     return {step: paths[name] for step, name in order.names.items()}, order
 
 
@@ -59,8 +59,8 @@ def _candidates(folder: Path) -> dict[str, Path]:
 
 
 def _may_hold(path: Path) -> bool:
-    named = path.name.startswith(".") or LEFT_BEHIND.fullmatch(path.name)
-    return path.is_dir() and not named and not NOT_WEIGHTS.match(path.name)
+    is_hidden = path.name.startswith(".") or LEFT_BEHIND.fullmatch(path.name)
+    return path.is_dir() and not is_hidden and not NOT_WEIGHTS.match(path.name)
 
 
 def step_of_folder(folder: Path) -> int:
@@ -79,9 +79,9 @@ def step_of_file(path: Path, choice: Choice | None = None) -> int:
     """
     if path.suffix not in FILE_SUFFIXES:
         raise CheckpointError(f"{path} is no weight file; these end in {', '.join(FILE_SUFFIXES)}.")
-    chosen = choice or Choice()
-    found = held_step(path, chosen.step_key)
-    order = order_of([path.name], {} if found is None else {path.name: found}, chosen)
+    options = choice or Choice()
+    number = held_step(path, options.step_key)
+    order = order_of([path.name], {} if number is None else {path.name: number}, options)
     if not order.names:  # one model, without a time axis
         return step_of_folder(path.parent)
     return next(iter(order.names))

@@ -47,7 +47,7 @@ class Choice:
             if isinstance(getattr(self, name), str):
                 object.__setattr__(self, name, (getattr(self, name),))
             object.__setattr__(self, name, tuple(getattr(self, name)))
-            if not all(isinstance(each, str) and each for each in getattr(self, name)):
+            if not all(isinstance(text, str) and text for text in getattr(self, name)):
                 raise ArgumentError(f"{name} must be patterns of names such as 'best*'.")
         if self.key is not None and not (isinstance(self.key, str) and self.key):
             raise ArgumentError(f"key must be a name in the files, as 'ema'; got {self.key!r}.")
@@ -61,8 +61,8 @@ class Choice:
     @property
     def step_key(self) -> str | None:
         """The key of the files that the step stands under, or None."""
-        named = self.step_from is not None and "{}" not in self.step_from
-        return self.step_from if named else None
+        has_key = self.step_from is not None and "{}" not in self.step_from
+        return self.step_from if has_key else None
 
     def leaves_out(self, name: str) -> str | None:
         """Return why a file is left out by its name, or None."""
@@ -128,7 +128,7 @@ class Order:
 
 def order_of(
     names: Sequence[str],
-    held: Mapping[str, Held] | Callable[[str], Held | None] | None = None,
+    steps: Mapping[str, Held] | Callable[[str], Held | None] | None = None,
     choice: Choice | None = None,
 ) -> Order:
     r"""Return which files are the checkpoints of a run, and their steps.
@@ -140,7 +140,7 @@ def order_of(
     ----------
     names
         Names of files, and of folders with a ``/`` at the end.
-    held
+    steps
         What files hold, by name.
     choice
         What was said: where the step stands, and which files are meant.
@@ -158,37 +158,37 @@ def order_of(
     """
     choice = choice or Choice()
     reasons = {name: choice.leaves_out(name) for name in names}
-    left = {name: why for name, why in reasons.items() if why is not None}
-    wanted = [name for name in names if name not in left]
-    if names and not wanted:
+    excluded = {name: why for name, why in reasons.items() if why is not None}
+    candidates = [name for name in names if name not in excluded]
+    if names and not candidates:
         raise CheckpointError(
-            f"nothing is left of {some(list(names))}: {next(iter(left.values()))}."
+            f"nothing is left of {some(list(names))}: {next(iter(excluded.values()))}."
         )
-    inside = held if isinstance(held, Mapping) else _all_held(wanted, held)
+    inside = steps if isinstance(steps, Mapping) else _all_held(candidates, steps)
     asked = choice.step_from is not None
-    reading = _asked(wanted, inside, choice) if asked else _found(wanted, inside)
+    reading = _by_choice(candidates, inside, choice) if asked else _by_names(candidates, inside)
     if reading is None:
-        return Order(left_out=tuple({**dict.fromkeys(wanted, NO_STEP), **left}.items()))
-    rest = {n: NO_STEP for n in wanted if n not in reading.steps and n not in reading.left_out}
+        return Order(left_out=tuple({**dict.fromkeys(candidates, NO_STEP), **excluded}.items()))
+    rest = {n: NO_STEP for n in candidates if n not in reading.steps and n not in reading.left_out}
     return Order(
         {step: name for name, step in in_order(reading.steps)},
         reading.unit,
         reading.source,
-        tuple(sorted({**reading.left_out, **rest, **left}.items())),
+        tuple(sorted({**reading.left_out, **rest, **excluded}.items())),
     )
 
 
 def _all_held(names: Sequence[str], read: Callable[[str], Held | None] | None) -> dict[str, Held]:
-    found = {} if read is None else {name: read(name) for name in names}
-    return {name: each for name, each in found.items() if each is not None}
+    numbers = {} if read is None else {name: read(name) for name in names}
+    return {name: reading for name, reading in numbers.items() if reading is not None}
 
 
-def _asked(names: Sequence[str], held: Mapping[str, Held], choice: Choice) -> Reading:
+def _by_choice(names: Sequence[str], readings: Mapping[str, Held], choice: Choice) -> Reading:
     """Return the reading that was asked for."""
     source = choice.step_from or ""
     if choice.step_key is not None:
-        steps = {n: each.value for n, each in held.items()}
-        unit = next((each.unit for each in held.values()), "step")
+        steps = {n: record.value for n, record in readings.items()}
+        unit = next((record.unit for record in readings.values()), "step")
         reading = Reading(steps, unit, f"{source} in the files", "")
     else:
         number = read_name(source.replace("{}", "1").replace("*", ""))
@@ -206,31 +206,31 @@ def _asked(names: Sequence[str], held: Mapping[str, Held], choice: Choice) -> Re
     return reading
 
 
-def _found(names: Sequence[str], held: Mapping[str, Held]) -> Reading | None:
+def _by_names(names: Sequence[str], readings: Mapping[str, Held]) -> Reading | None:
     """Return the reading that files and names give themselves."""
-    holding = by_held(names, held, "step")
+    holding = by_held(names, readings, "step")
     if holding is None:
         return (
             by_marks(names)
-            or by_held(names, held, "tokens")
-            or by_held(names, held, "epoch")
+            or by_held(names, readings, "tokens")
+            or by_held(names, readings, "epoch")
             or by_shape(names)
         )
     rest = [n for n in names if n not in holding.steps and n not in holding.left_out]
     marked = [name for name in rest if read_name(stem(name)) is not None]
-    named = by_marks(marked)
-    if named is None:
+    by_names = by_marks(marked)
+    if by_names is None:
         return holding
-    if named.unit == "step" and _agree(holding, {shape(name) for name in marked}):
-        both = holding.steps | named.steps
+    if by_names.unit == "step" and _agree(holding, {shape(name) for name in marked}):
+        both = holding.steps | by_names.steps
         if len(set(both.values())) == len(both):
-            source = f"{holding.source}, and {named.source}"
-            return Reading(both, "step", source, "", holding.left_out | named.left_out)
+            source = f"{holding.source}, and {by_names.source}"
+            return Reading(both, "step", source, "", holding.left_out | by_names.left_out)
     if 2 * len(holding.steps) >= len(names):
         holding.leave_out(marked, "holds no step, as the others do")
         return holding
-    named.leave_out(list(holding.steps), f"not named as the others are, {named.source}")
-    return named
+    by_names.leave_out(list(holding.steps), f"not named as the others are, {by_names.source}")
+    return by_names
 
 
 def _agree(holding: Reading, forms: set[str]) -> bool:

@@ -61,8 +61,8 @@ def _numbers(path: Path) -> tuple[dict[str, int], str]:
             return {k: v for k, v in state.items() if _is_count(v)}, TRAINER_STATE
         if (path / SAFE).is_file():
             return _noted(path / SAFE), ""
-        own = [file for file in weight_files(path) if file.name != PICKLED]
-        return _numbers(own[0]) if len(own) == 1 else ({}, "")
+        files = [file for file in weight_files(path) if file.name != PICKLED]
+        return _numbers(files[0]) if len(files) == 1 else ({}, "")
     if path.suffix == ".safetensors":
         return _noted(path), ""
     try:

@@ -74,23 +74,23 @@ def numbers_of(name: str) -> list[Number]:
     >>> [(n.value, n.kind, n.pattern) for n in numbers_of("epoch=1-step=2k")]
     [(1, 'epoch', 'epoch={}-step=*'), (2000, 'step', 'epoch=*-step={}')]
     """
-    found = [] if _SHARD.search(name) else list(_TOKEN.finditer(name))
-    ends = [0, *(match.end() for match in found)]
-    texts = [name[a : m.start()] for a, m in zip(ends, found, strict=False)] + [name[ends[-1] :]]
+    matches = [] if _SHARD.search(name) else list(_TOKEN.finditer(name))
+    ends = [0, *(match.end() for match in matches)]
+    texts = [name[a : m.start()] for a, m in zip(ends, matches, strict=False)] + [name[ends[-1] :]]
     before = [_last_word(text) for text in texts[:-1]]
     after = [_first_word(text) for text in texts[1:]]
     # 500_steps_3_epochs: words follow their numbers if the name begins with one.
-    follow = bool(found) and not texts[0] and all(word in _WORDS for word in after)
+    follow = bool(matches) and not texts[0] and all(word in _WORDS for word in after)
     numbers = []
-    for i, match in enumerate(found):
+    for i, match in enumerate(matches):
         words = after if follow else before
         kind = _WORDS.get(words[i], "none" if words[i] in _NO_STEP else "")
-        if kind in ("", "checkpoint") and i == len(found) - 1:  # run_500steps, ckpt_3_epochs
+        if kind in ("", "checkpoint") and i == len(matches) - 1:  # run_500steps, ckpt_3_epochs
             kind = _WORDS.get(after[i], kind)
-        if len(found) == 1 and match.group() == name:
+        if len(matches) == 1 and match.group() == name:
             kind = "step"
         pattern = "".join(
-            text + ("" if j == len(found) else "{}" if j == i else "*")
+            text + ("" if j == len(matches) else "{}" if j == i else "*")
             for j, text in enumerate(texts)
         )
         numbers.append(Number(_value(match, kind), kind, pattern))

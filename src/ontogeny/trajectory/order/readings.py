@@ -38,9 +38,9 @@ class Reading:
             self.left_out[name] = why
 
     def __str__(self) -> str:
-        shown = some([f"{name} {step:,}" for name, step in in_order(self.steps)])
+        steps = some([f"{name} {step:,}" for name, step in in_order(self.steps)])
         unit = self.unit if self.unit == "tokens" else f"{self.unit}s"
-        return f"by {self.source} ({unit}: {shown}), {self.remedy}"
+        return f"by {self.source} ({unit}: {steps}), {self.remedy}"
 
 
 def in_order(steps: Mapping[str, int]) -> list[tuple[str, int]]:
@@ -90,11 +90,11 @@ def by_marks(names: Sequence[str]) -> Reading | None:
     readings = [_of_pattern(group) for group in _alike(marked)]
     reading, *others = sorted(readings, key=lambda r: -len(r.steps))
     if others and (len(others[0].steps) > 1 or len(reading.steps) == 1):
-        raise refuse([_with_glob(each) for each in (reading, *others)])
+        raise refuse([_with_glob(candidate) for candidate in (reading, *others)])
     for other in others:
         reading.leave_out(other.steps, f"not named as the others are, {reading.source}")
-    chosen = {name: marked[name] for name in reading.steps}
-    _check_alternatives(reading, chosen)
+    numbers = {name: marked[name] for name in reading.steps}
+    _check_alternatives(reading, numbers)
     return reading
 
 
@@ -113,9 +113,9 @@ def _alike(marked: Mapping[str, Number]) -> list[dict[str, Number]]:
 def _of_pattern(group: Mapping[str, Number]) -> Reading:
     number = next(iter(group.values()))
     pattern = number.pattern
-    if len({each.pattern for each in group.values()}) > 1:
+    if len({reading.pattern for reading in group.values()}) > 1:
         pattern = f"{pattern.partition('{}')[0]}{{}}"
-    steps = {name: each.value for name, each in group.items() if each.value is not None}
+    steps = {name: reading.value for name, reading in group.items() if reading.value is not None}
     return Reading(steps, number.unit, f"the names, {pattern}", f"--step-from '{pattern}'")
 
 
@@ -125,10 +125,10 @@ def _with_glob(reading: Reading) -> Reading:
     return reading
 
 
-def _check_alternatives(reading: Reading, chosen: Mapping[str, Number]) -> None:
+def _check_alternatives(reading: Reading, numbers: Mapping[str, Number]) -> None:
     """Refuse names in which another number orders otherwise, or tells apart what this does not."""
     doubles = reading.doubles()
-    for column in _columns(chosen):
+    for column in _columns(numbers):
         marked = next(iter(column.values())).kind != ""
         other = _of_pattern(column)
         if other.source == reading.source or (not marked and not doubles):
@@ -179,7 +179,7 @@ def by_shape(names: Sequence[str]) -> Reading | None:
     return apart[0] if apart else None
 
 
-def by_held(names: Sequence[str], held: Mapping[str, Held], unit: str) -> Reading | None:
+def by_held(names: Sequence[str], by_name: Mapping[str, Held], unit: str) -> Reading | None:
     """Return the steps that files hold; of several with one step the one whose name fits.
 
     Raises
@@ -187,11 +187,13 @@ def by_held(names: Sequence[str], held: Mapping[str, Held], unit: str) -> Readin
     CheckpointError
         If several hold one step, and their names tell other steps.
     """
-    found = {name: held[name] for name in names if name in held and held[name].unit == unit}
-    if not found:
+    group = {
+        name: by_name[name] for name in names if name in by_name and by_name[name].unit == unit
+    }
+    if not group:
         return None
-    keys = sorted({each.key for each in found.values()})
-    steps = {name: each.value for name, each in found.items()}
+    keys = sorted({record.key for record in group.values()})
+    steps = {name: record.value for name, record in group.items()}
     reading = Reading(steps, unit, f"{' and '.join(keys)} in the files", f"--step-from {keys[0]}")
     forms = [shape(name) for name in names]
     for step, several in reading.doubles().items():

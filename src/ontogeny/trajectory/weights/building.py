@@ -102,8 +102,8 @@ def widest(reader: Reader) -> torch.dtype:
     which older releases stored in float32 beside weights of half precision, do not count: models
     compute them.
     """
-    kept = (name for name in reader.names() if not name.endswith("rotary_emb.inv_freq"))
-    floating = {dtype for dtype in map(reader.dtype, kept) if dtype.is_floating_point}
+    names = (name for name in reader.names() if not name.endswith("rotary_emb.inv_freq"))
+    floating = {dtype for dtype in map(reader.dtype, names) if dtype.is_floating_point}
     return functools.reduce(torch.promote_types, floating) if floating else torch.float32
 
 

@@ -117,11 +117,11 @@ def other_model(before: dict[str, Any] | None, after: dict[str, Any] | None) -> 
         ignored.add("pad_token_id")
 
     def differing(first: dict[str, Any], second: dict[str, Any]) -> list[str]:
-        kept = [
-            {k: v for k, v in each.items() if k not in ignored and not _OF_TRAINING.fullmatch(k)}
-            for each in (first, second)
+        settings = [
+            {k: v for k, v in config.items() if k not in ignored and not _OF_TRAINING.fullmatch(k)}
+            for config in (first, second)
         ]
-        return changes(*kept)
+        return changes(*settings)
 
     # Compared as this transformers understands them only where they differ: that takes an import.
     return differing(before, after) and differing(_understood(before), _understood(after))

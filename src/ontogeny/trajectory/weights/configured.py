@@ -34,16 +34,16 @@ def built(template: Callable[..., nn.Module], path: Path | None) -> nn.Module:
         If it fails, or asks for what the checkpoint does not hold.
     """
     name = getattr(template, "__name__", type(template).__name__)
-    wanted = _required(template)
+    required = _required(template)
     try:
-        if not wanted:
+        if not required:
             return template()
         settings = {} if path is None else _settings(path)
-        if wanted.keys() <= settings.keys():
-            known = inspect.signature(template).parameters
-            return template(**{name: each for name, each in settings.items() if name in known})
-        if len(wanted) == 1 and settings:
-            return template(_as_wanted(template, wanted.popitem()[1], settings))
+        if required.keys() <= settings.keys():
+            names = inspect.signature(template).parameters
+            return template(**{name: value for name, value in settings.items() if name in names})
+        if len(required) == 1 and settings:
+            return template(_as_wanted(template, required.popitem()[1], settings))
     except OntogenyError:
         raise
     except Exception as error:  # whatever the user's code raises
@@ -51,7 +51,7 @@ def built(template: Callable[..., nn.Module], path: Path | None) -> nn.Module:
             f"{name} cannot build the model: {type(error).__name__}: {error}"
         ) from error
     raise ArgumentError(
-        f"{name} needs {', '.join(wanted)}, and the checkpoint holds no settings under "
+        f"{name} needs {', '.join(required)}, and the checkpoint holds no settings under "
         f"{', '.join(_KEYS)}: name a function without arguments that builds the model."
     )
 
@@ -74,7 +74,7 @@ def _settings(path: Path) -> dict[str, Any]:
     for value in held(path, _KEYS).values():
         table = value if isinstance(value, Mapping) and value else getattr(value, "state", None)
         if isinstance(table, Mapping) and table:
-            return {str(key): each for key, each in table.items()}
+            return {str(key): setting for key, setting in table.items()}
     return {}
 
 
@@ -82,7 +82,7 @@ def _as_wanted(template: Callable[..., Any], hint: Any, settings: dict[str, Any]
     """Return settings as the dataclass that stands beside the class, else as plain settings."""
     beside = vars(sys.modules[template.__module__]).values()
     for cls in (hint, *beside):
-        named = dataclasses.fields(cls) if isinstance(cls, type) and hasattr(cls, _FIELDS) else ()
-        if settings.keys() <= {field.name for field in named}:
+        fields = dataclasses.fields(cls) if isinstance(cls, type) and hasattr(cls, _FIELDS) else ()
+        if settings.keys() <= {field.name for field in fields}:
             return cls(**settings)
     return Settings(settings)

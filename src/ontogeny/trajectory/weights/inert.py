@@ -131,9 +131,9 @@ _KNOWN: dict[tuple[str, str], Callable[..., Any]] = {
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         """Return what a name stands for; nothing is imported."""
-        known = _KNOWN.get((module, name))
-        if known is not None:
-            return _Function(known)
+        function = _KNOWN.get((module, name))
+        if function is not None:
+            return _Function(function)
         dtype = vars(torch).get(name) if module == "torch" else None
         if isinstance(dtype, torch.dtype):
             return dtype
@@ -225,5 +225,5 @@ def few(texts: Collection[object]) -> str:
     >>> few(["a", "b"]), few(range(7))
     ('a, b', '0, 1, 2, 3, 4 (5 of 7)')
     """
-    shown = ", ".join(plain(text) for text in list(texts)[:_FEW])
-    return shown if len(texts) <= _FEW else f"{shown} ({_FEW} of {len(texts):,})"
+    names = ", ".join(plain(text) for text in list(texts)[:_FEW])
+    return names if len(texts) <= _FEW else f"{names} ({_FEW} of {len(texts):,})"

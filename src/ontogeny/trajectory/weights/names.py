@@ -45,14 +45,14 @@ def map_names(module: nn.Module, file_names: Iterable[str]) -> NameMap:
     tensors = state_tensors(module)
     inside = _without_wrapper(tensors, sorted(file_names))
     if is_pretrained(module):
-        own = {n: inside[name] for n, name in renamed_keys(module, inside).items()}
+        names = {n: inside[name] for n, name in renamed_keys(module, inside).items()}
     else:
-        own = inside
-    stored = {id(t): own[name] for name, t in reversed(tensors.items()) if name in own}
+        names = inside
+    names_by_tensor = {id(t): names[name] for name, t in reversed(tensors.items()) if name in names}
     to_file = {
-        name: own.get(name, stored.get(id(tensor), ""))
+        name: names.get(name, names_by_tensor.get(id(tensor), ""))
         for name, tensor in tensors.items()
-        if name in own or id(tensor) in stored
+        if name in names or id(tensor) in names_by_tensor
     }
     used = set(to_file.values())
     return NameMap(

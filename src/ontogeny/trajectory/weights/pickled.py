@@ -144,9 +144,9 @@ def _places(state: Any, where: str = "", depth: int = 3) -> Iterator[tuple[str, 
         state = dict(module_tensors(state))
     if not isinstance(state, Mapping):
         return
-    named = {name: v for name, v in state.items() if _is_named(name, v)}
-    if named:
-        yield where, named
+    tensors = {name: v for name, v in state.items() if _is_named(name, v)}
+    if tensors:
+        yield where, tensors
     for key, value in state.items() if depth else ():
         if isinstance(key, str):
             yield from _places(value, f"{where}.{key}".lstrip("."), depth - 1)

@@ -71,9 +71,9 @@ def state_to_save(model: nn.Module, dtype: torch.dtype | None) -> dict[str, Tens
 
 def _as_stored(tensor: Tensor, dtype: torch.dtype | None, taken: set[int]) -> Tensor:
     """Return the tensor as it is written; two entries of a file must not share memory."""
-    wanted = dtype if dtype is not None and tensor.is_floating_point() else tensor.dtype
-    stored = tensor.to("cpu", wanted).contiguous()
-    return stored.clone() if stored.untyped_storage().data_ptr() in taken else stored
+    target = dtype if dtype is not None and tensor.is_floating_point() else tensor.dtype
+    copy = tensor.to("cpu", target).contiguous()
+    return copy.clone() if copy.untyped_storage().data_ptr() in taken else copy
 
 
 def temporary_beside(path: Path) -> Path:

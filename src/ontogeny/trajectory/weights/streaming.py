@@ -59,10 +59,10 @@ def stream(
             part._buffers[name] = None if buffer is None else buffer.to(aim)
         names = {n: f"{path}.{n}".lstrip(".") for n, p in part._parameters.items() if p is not None}
         if names:
-            stored = {n: to_file[full] for n, full in names.items()}
-            own = _Own(part, weights, stored, aim, dtype)
-            part.register_forward_pre_hook(own.take)
-            part.register_forward_hook(own.give_up, always_call=True)
+            file_names = {n: to_file[full] for n, full in names.items()}
+            loader = _Own(part, weights, file_names, aim, dtype)
+            part.register_forward_pre_hook(loader.take)
+            part.register_forward_hook(loader.give_up, always_call=True)
     _DEVICES[module] = aim
 
 
@@ -81,19 +81,19 @@ class _Own:
         self,
         part: nn.Module,
         weights: Weights,
-        stored: Mapping[str, str],
+        names: Mapping[str, str],
         device: torch.device,
         dtype: torch.dtype | None,
     ) -> None:
-        self._weights, self._stored, self._device = weights, stored, device
-        self._mapped = {name: part._parameters[name] for name in stored}
+        self._weights, self._names, self._device = weights, names, device
+        self._mapped = {name: part._parameters[name] for name in names}
         self._dtypes = {n: _run_dtype(p, dtype) for n, p in self._mapped.items() if p is not None}
 
     def take(self, part: nn.Module, *_: object) -> None:
         """Map the weights anew."""
         with self._weights.open() as reader:
-            for name, stored in self._stored.items():
-                tensor = reader.get(stored).to(self._device, self._dtypes[name])
+            for name, file_name in self._names.items():
+                tensor = reader.get(file_name).to(self._device, self._dtypes[name])
                 part._parameters[name] = nn.Parameter(tensor, requires_grad=False)
 
     def give_up(self, part: nn.Module, *_: object) -> None:

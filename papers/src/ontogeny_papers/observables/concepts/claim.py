@@ -16,15 +16,15 @@ from ontogeny.summary.noise import reference_index
 def claim_statistics(data: xr.Dataset, apart: np.ndarray, moved: np.ndarray) -> dict[str, Any]:
     """Return correlations of concept and activation distances over steps, with their p-values."""
     try:
-        found = dynamics.compare_signals(
+        comparison = dynamics.compare_signals(
             apart.T, moved.T, data.step.values, reference_index=reference_index(data)
         )
     except ArgumentError:  # too few steps, or nothing moved: the page says so
         return {}
     return {
-        "spearman": ("layer", np.atleast_1d(found.spearman)),
-        "fluctuation_spearman": ("layer", np.atleast_1d(found.fluctuation_spearman)),
-        "fluctuation_p": ("layer", np.atleast_1d(found.spearman_p)),
+        "spearman": ("layer", np.atleast_1d(comparison.spearman)),
+        "fluctuation_spearman": ("layer", np.atleast_1d(comparison.fluctuation_spearman)),
+        "fluctuation_p": ("layer", np.atleast_1d(comparison.spearman_p)),
     }
 
 
@@ -43,8 +43,8 @@ def _together(data: xr.Dataset) -> list[str]:
         f"Distances of concepts and of activations rise and fall together (Spearman "
         f"{float(rho.min()):.2f} to {float(rho.max()):.2f} over layers), trends included."
     )
-    known = p.values[np.isfinite(p.values)]
-    if not known.size:
+    finite = p.values[np.isfinite(p.values)]
+    if not finite.size:
         return [
             line,
             (
@@ -52,12 +52,12 @@ def _together(data: xr.Dataset) -> list[str]:
                 "both follow the same schedule."
             ),
         ]
-    shared = int((dynamics.holm(known) <= 0.05).sum())
+    shared = int((dynamics.holm(finite) <= 0.05).sum())
     return [
         line,
         (
-            f"Beyond their trends they share fluctuations in {shared} of {known.size} layers with "
-            f"noise around both (surrogates, corrected at 5 %; {p.size - known.size} cannot be "
+            f"Beyond their trends they share fluctuations in {shared} of {finite.size} layers with "
+            f"noise around both (surrogates, corrected at 5 %; {p.size - finite.size} cannot be "
             "judged). What two falling curves have in common anyway is not counted."
         ),
     ]

@@ -159,9 +159,9 @@ class IntrinsicDimension(ConceptSeries):
         inside = [window_steps(steps, window) for window in windows]
         result: dict[str, Any] = {}
         like: list[tuple[float, float]] = []
-        for when, chosen in zip(("early", "late"), inside, strict=True):
+        for when, mask in zip(("early", "late"), inside, strict=True):
             table = [
-                [self._estimate(W[chosen], how, method, W[at]) for method in self.methods]
+                [self._estimate(W[mask], how, method, W[at]) for method in self.methods]
                 for how in self.averages
             ]
             parts = [
@@ -201,7 +201,7 @@ class IntrinsicDimension(ConceptSeries):
             Column(f"checkpoint_{n}", title.removesuffix(" window"), sd=f"checkpoint_{n}_stderr")
             for n, title in _MEANS.items()
         ]
-        own = Table(
+        table = Table(
             "windows",
             "Early and late, mean over each window's checkpoints",
             columns=[*checkpoints, Column("p_change", "p")],
@@ -224,14 +224,14 @@ class IntrinsicDimension(ConceptSeries):
             for how in self.averages
             for method in self.methods
         ]
-        return [own, *averaged]
+        return [table, *averaged]
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return in how many layers the checkpoints' dimensions fall or rise."""
         change, p = data.checkpoint_change.values, data.p_change.values
         one = data.sel(average=self.averages[0], estimator=self.methods[0])
-        known, judged = np.isfinite(one.early.values), np.isfinite(p)
-        if not known.any():
+        mask, judged = np.isfinite(one.early.values), np.isfinite(p)
+        if not mask.any():
             return ["The intrinsic dimension is undefined in all layers."]
         lower, higher = (int((p[sign * change > 0] < 0.05).sum()) for sign in (-1, 1))
         count = int(judged.sum())
@@ -240,19 +240,19 @@ class IntrinsicDimension(ConceptSeries):
             f"concepts falls in {lower} of {count} layers and rises in {higher} (p < .05 each, so "
             f"chance alone gives at most about {0.025 * count:.1f} of each)."
             if count
-            else f"{self.of}: whether the dimension changes cannot be judged in {int(known.sum())} "
+            else f"{self.of}: whether the dimension changes cannot be judged in {int(mask.sum())} "
             "layers. Four checkpoints are needed in each window, with concepts that are not all "
             "orthogonal."
         )
-        like = int((one.early.values >= one.early_null.values * 0.75)[known].sum())
+        like = int((one.early.values >= one.early_null.values * 0.75)[mask].sum())
         text += (
-            f" In {like} of {int(known.sum())} layers the early estimate of averaged dictionaries "
+            f" In {like} of {int(mask.sum())} layers the early estimate of averaged dictionaries "
             "is at least three quarters of that of isotropic points."
         )
         if self.windows == "found":
             text += (
-                f" A regime boundary was found in {int(data.boundary_found.values[known].sum())} "
-                f"of {int(known.sum())} layers; the others are cut in halves."
+                f" A regime boundary was found in {int(data.boundary_found.values[mask].sum())} "
+                f"of {int(mask.sum())} layers; the others are cut in halves."
             )
         return [text]
 
@@ -263,17 +263,17 @@ class IntrinsicDimension(ConceptSeries):
         base = np.broadcast_to(reference, W.shape)
         clouds = align(base, W, under="signed-permutation").aligned.transpose(0, 2, 1)
         try:
-            found = geometry.dimension_change(
+            change = geometry.dimension_change(
                 clouds, inside[0], inside[1], self.methods[0], discard=self.discard
             )
         except ArgumentError:  # orthogonal at every checkpoint, as SVD is
-            found = DimensionChange(*[np.nan] * 6)
+            change = DimensionChange(*[np.nan] * 6)
         values = {
-            "early": (found.early, found.early_stderr),
-            "late": (found.late, found.late_stderr),
-            "change": (found.difference, found.stderr),
+            "early": (change.early, change.early_stderr),
+            "late": (change.late, change.late_stderr),
+            "change": (change.difference, change.stderr),
         }
-        result: dict[str, Any] = {"p_change": found.p_value}
+        result: dict[str, Any] = {"p_change": change.p_value}
         for name, (value, stderr) in values.items():
             result |= Measured(((), value), stderr=((), stderr)).variables(f"checkpoint_{name}")
         return result
@@ -302,9 +302,9 @@ class IntrinsicDimension(ConceptSeries):
                 cloud, method, discard=self.discard, n_draws=n_draws, random_state=self.random_state
             )
 
-    def _looks_like(self, found: geometry_IntrinsicDimension) -> tuple[float, float]:
+    def _looks_like(self, size: geometry_IntrinsicDimension) -> tuple[float, float]:
         """Return the smallest and largest Gaussian dimension that would look like an estimate."""
-        table = geometry.two_nn_calibrated(found, list(_CANDIDATES), random_state=self.random_state)
+        table = geometry.two_nn_calibrated(size, list(_CANDIDATES), random_state=self.random_state)
         dims = table.dimension.values[table.compatible.values]
         return (float(dims.min()), float(dims.max())) if len(dims) else (np.nan, np.nan)
 
@@ -326,10 +326,10 @@ class IntrinsicDimension(ConceptSeries):
     def _of_step(self, W: np.ndarray) -> tuple[float, float]:
         """Return dimension and error of one checkpoint's concepts; NaN where undefined."""
         try:
-            found = self._two_nn(W.T, self.methods[0], 0)
+            size = self._two_nn(W.T, self.methods[0], 0)
         except (ArgumentError, NonFiniteError):
             return np.nan, np.nan
-        return found.value, found.stderr
+        return size.value, size.stderr
 
 
 def _boundary_index(steps: np.ndarray, W: np.ndarray, reference: np.ndarray) -> int | None:

@@ -107,8 +107,8 @@ class ConceptDistances(ConceptSeries):
             refits.append(of.internal_correlation_refit.expand_dims(distance=["internal"]))
         if not refits:
             return data
-        found = xr.concat(refits, dim="distance").reindex(distance=list(self.measures))
-        return data.assign(to_previous_refit=found)
+        to_previous = xr.concat(refits, dim="distance").reindex(distance=list(self.measures))
+        return data.assign(to_previous_refit=to_previous)
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
         """Return the maps of every step with every other."""

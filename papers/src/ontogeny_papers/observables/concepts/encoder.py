@@ -212,9 +212,9 @@ class EncoderDynamics(FromExtractor):
         """Return the comparisons, the error on the train rows and the share of each concept."""
 
         def one(path: str, A: _Split) -> Mapping[str, Any]:
-            known = layer_state(state, path)
+            layer = layer_state(state, path)
             U = _Split(
-                *(torch.as_tensor(known[part].values).to(A.train) for part in _Split._fields)
+                *(torch.as_tensor(layer[part].values).to(A.train) for part in _Split._fields)
             )
             encoder = self._encoder(A.train, U.train)
             codes = encoder.predict(A.test)
@@ -236,11 +236,11 @@ class EncoderDynamics(FromExtractor):
         kl = data.comparison.sel(metric="kl").median("layer")
         words = []
         at = reference_index(data)
-        own = None if at is None else kl.isel(step=at)
-        if own is not None and np.isfinite(own.values).all():
+        kl_at = None if at is None else kl.isel(step=at)
+        if kl_at is not None and np.isfinite(kl_at.values).all():
             words.append(
-                f"At the reference step the encoder leaves a KL of {_number(own[0])} nats to the "
-                f"extractor that it was trained on, and {_number(own[1])} to one fitted on the "
+                f"At the reference step the encoder leaves a KL of {_number(kl_at[0])} nats to the "
+                f"extractor that it was trained on, and {_number(kl_at[1])} to one fitted on the "
                 "test rows: the second is what matching two fits costs, not a change of the model."
             )
         first = kl.sel(codes="train-fitted").dropna("step")
@@ -260,9 +260,9 @@ class EncoderDynamics(FromExtractor):
         values = [reading[need] for need in self._of_rows()]
         if self.test_on is not None:
             return {path: _Split(A, values[1][path]) for path, A in values[0].items()}
-        held = torch.from_numpy(self._held_out(reading))
+        is_test = torch.from_numpy(self._held_out(reading))
         return {
-            path: _Split(A[~held.to(A.device)], A[held.to(A.device)])
+            path: _Split(A[~is_test.to(A.device)], A[is_test.to(A.device)])
             for path, A in values[0].items()
         }
 
@@ -270,9 +270,9 @@ class EncoderDynamics(FromExtractor):
         """Return which texts the train and the test rows come from."""
         units = [reading.units(need) for need in self._of_rows()]
         if self.test_on is not None:
-            return _Split(*(Units(each) for each in units))
-        held = self._held_out(reading)
-        return _Split(Units(units[0][~held]), Units(units[0][held]))
+            return _Split(*(Units(rows) for rows in units))
+        is_test = self._held_out(reading)
+        return _Split(Units(units[0][~is_test]), Units(units[0][is_test]))
 
     def _held_out(self, reading: Reading) -> np.ndarray:
         """Return which rows (n,) are held out: the last ones, or those of the last units."""
@@ -294,9 +294,9 @@ class EncoderDynamics(FromExtractor):
         rng = np.random.default_rng([self.random_state, 2])
         resampled, shuffled, errors = [], [], []
         for _ in range(_DRAWS):
-            rows, held = (torch.from_numpy(part.resampled(rng)) for part in units)
+            rows, tests = (torch.from_numpy(part.resampled(rng)) for part in units)
             encoder = self._encoder(A.train[rows], U.train[rows])
-            resampled.append(self._compared(encoder.predict(A.test[held]), U.test[:, held]))
+            resampled.append(self._compared(encoder.predict(A.test[tests]), U.test[:, tests]))
             order = torch.from_numpy(rng.permutation(len(U.train)))
             encoder = self._encoder(A.train, U.train[order])
             shuffled.append(self._compared(encoder.predict(A.test), U.test))
@@ -316,11 +316,11 @@ class EncoderDynamics(FromExtractor):
 
     def _compared(self, codes: torch.Tensor, references: torch.Tensor) -> xr.DataArray:
         """Return the comparison (metric, codes) with either kind of reference codes."""
-        found = [
-            dynamics.compare_logits(codes, each, temperature=self.temperature)
-            for each in references
+        changes = [
+            dynamics.compare_logits(codes, reference, temperature=self.temperature)
+            for reference in references
         ]
-        table = [[getattr(each, metric) for each in found] for metric in _METRICS]
+        table = [[getattr(comparison, metric) for comparison in changes] for metric in _METRICS]
         coords = {"metric": list(_METRICS), "codes": list(_CODES)}
         return xr.DataArray(table, dims=("metric", "codes"), coords=coords)
 

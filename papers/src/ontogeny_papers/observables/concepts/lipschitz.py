@@ -176,10 +176,10 @@ class Lipschitz(FromExtractor, ConceptSeries):
                 f"{self.name} needs a node of concepts; {self.of!r} is of kind {of.kind!r}."
             )
         for name in _SHARED:
-            own, other = getattr(self, name), getattr(of, name)
-            if own != other:
+            mine, other = getattr(self, name), getattr(of, name)
+            if mine != other:
                 raise ArgumentError(
-                    f"{name} of {self.name} must be that of {self.of}, {other!r}; got {own!r}."
+                    f"{name} of {self.name} must be that of {self.of}, {other!r}; got {mine!r}."
                 )
         check_choice(f"distance of {self.name}", self.distance, of.distances)
 
@@ -189,10 +189,10 @@ class Lipschitz(FromExtractor, ConceptSeries):
 
     def prepare(self, run: Run) -> xr.Dataset:
         """Keep the reference's parameters and dictionaries."""
-        own, _, borrowed = self.needs()
+        activations, _, borrowed = self.needs()
         reading = run.reading(run.reference_step)
         state = by_layer(
-            reading[own], lambda _, A: {"dictionary": dictionary_array(self._dictionary(A))}
+            reading[activations], lambda _, A: {"dictionary": dictionary_array(self._dictionary(A))}
         )
         parameters = _flat(reading[borrowed].model).cpu().numpy()
         return state.assign(parameters=("parameter", parameters))
@@ -201,8 +201,8 @@ class Lipschitz(FromExtractor, ConceptSeries):
         """Return distances at this step, and at noise steps the local constants."""
         if state is None:
             raise ArgumentError(f"{self.name} needs the state that prepare() returns; got None.")
-        own, reference, borrowed = self.needs()
-        there, units = reading[reference], Units(reading.units(own))
+        activations, reference, borrowed = self.needs()
+        there, units = reading[reference], Units(reading.units(activations))
         theta = _flat(reading[borrowed].model)
         theta_ref = torch.as_tensor(state.parameters.values).to(theta)
         # Where nothing differs from the reference there is no direction towards it.
@@ -216,13 +216,13 @@ class Lipschitz(FromExtractor, ConceptSeries):
                 "activation_norm": float(A.double().norm()),
             }
             if reading.noise:
-                result |= _named("layer", local[path], (), away)
-                known = layer_state(state, path).dictionary.values[: A.shape[1]]
+                result |= _prefixed("layer", local[path], (), away)
+                dictionary = layer_state(state, path).dictionary.values[: A.shape[1]]
                 moved = bool((A_ref != A).any())
-                result |= self._extractor(A, A_ref, torch.as_tensor(known).to(A), moved)
+                result |= self._extractor(A, A_ref, torch.as_tensor(dictionary).to(A), moved)
             return result
 
-        return by_layer(reading[own], one).assign(
+        return by_layer(reading[activations], one).assign(
             parameter_distance=float((theta.double() - theta_ref.double()).norm()),
             parameter_norm=float(theta.double().norm()),
         )
@@ -297,11 +297,11 @@ class Lipschitz(FromExtractor, ConceptSeries):
         rng = np.random.default_rng([self.random_state, 3])
         ways = [torch.from_numpy(rng.standard_normal(A.shape)) for _ in range(_RANDOM)]
         ways += [A_ref.double() - A.double()] if away else []
-        found = dynamics.local_constants(
+        constants = dynamics.local_constants(
             dictionary, A.double(), ways, relative_radius=self.relative_radius
         )
-        table = np.stack(list(found.values()))
-        result = _named("extractor", table, ("matching",), away)
+        table = np.stack(list(constants.values()))
+        result = _prefixed("extractor", table, ("matching",), away)
         if away:
             order = torch.from_numpy(rng.permutation(len(A)))
             permuted = A_ref + (A - A_ref)[order]
@@ -328,7 +328,7 @@ def _apart(A: torch.Tensor, A_ref: torch.Tensor, units: Units) -> Measured:
     return Measured(apart, stderr=error)
 
 
-def _named(what: str, table: np.ndarray, dims: tuple[str, ...], away: bool) -> dict[str, Any]:
+def _prefixed(what: str, table: np.ndarray, dims: tuple[str, ...], away: bool) -> dict[str, Any]:
     """Return the constants of random directions and, off the reference, of that towards it."""
     constants = xr.DataArray(table, dims=(*dims, "draw"))
     if dims:

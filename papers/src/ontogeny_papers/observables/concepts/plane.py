@@ -172,7 +172,7 @@ def _lengths(data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
     squares = np.square(np.diff(at, axis=2)).sum(axis=0).mean(axis=-1)
     beside = np.full((2, *at.shape[1:3]), np.nan)
     beside[0, :, 1:], beside[1, :, :-1] = squares, squares
-    known = np.isfinite(beside)
-    total = np.where(known, beside, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    moves = np.sqrt(np.where(known.any(axis=0), total, np.nan))
+    is_finite = np.isfinite(beside)
+    total = np.where(is_finite, beside, 0.0).sum(axis=0) / np.maximum(is_finite.sum(axis=0), 1)
+    moves = np.sqrt(np.where(is_finite.any(axis=0), total, np.nan))
     return moves, np.sqrt(np.square(refit - at).sum(axis=0).mean(axis=-1))

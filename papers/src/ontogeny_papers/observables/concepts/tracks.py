@@ -103,9 +103,9 @@ class ConceptTracks(ConceptSeries):
     def observe(self, reading: SeriesReading, state: xr.Dataset | None) -> xr.Dataset:
         """Return the tracks, their events, and the lines of the reference step's concepts."""
         steps, _, W, reference = finished_dictionaries(reading)
-        found = self._tracks(W, steps=steps)
-        kept = found[["track", "cosine", "parent", "heir", "threshold"]]
-        return kept.assign(_events(found)).assign(_lines(found.track.values, W, reference))
+        tracked = self._tracks(W, steps=steps)
+        columns = tracked[["track", "cosine", "parent", "heir", "threshold"]]
+        return columns.assign(_events(tracked)).assign(_lines(tracked.track.values, W, reference))
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add what refitting alone loses, and the numbers of the table."""
@@ -188,13 +188,13 @@ class ConceptTracks(ConceptSeries):
         return words
 
     def _tracks(self, W: np.ndarray, **options: Any) -> xr.Dataset:
-        own = {name: getattr(self, name) for name in ("threshold", "level", "random_state")}
-        return tracks(W, **own, **options)
+        settings = {name: getattr(self, name) for name in ("threshold", "level", "random_state")}
+        return tracks(W, **settings, **options)
 
 
-def _events(found: xr.Dataset) -> dict[str, tuple[str, np.ndarray]]:
+def _events(tracked: xr.Dataset) -> dict[str, tuple[str, np.ndarray]]:
     """Return counts (step) of what begins at a step and what ended on the way to it."""
-    began, ended = found.start.values[1:], found.end.values[:-1]
+    began, ended = tracked.start.values[1:], tracked.end.values[:-1]
     counts = {
         name: ((began if word in ("birth", "split") else ended) == word).sum(axis=1)
         for word, name in _EVENTS.items()
@@ -238,8 +238,8 @@ def _refits(data: xr.Dataset, node: xr.Dataset) -> dict[str, xr.DataArray]:
 def _found_again(pair: xr.Dataset, limit: float) -> float:
     names = ("dictionary", "refit_dictionary")
     stack = [pair[name].transpose("feature", "concept").values for name in names]
-    found = tracks(np.stack(stack).astype(np.float64), threshold=limit)
-    return float((found.start[1] == "continued").mean())
+    tracked = tracks(np.stack(stack).astype(np.float64), threshold=limit)
+    return float((tracked.start[1] == "continued").mean())
 
 
 def _if_refits(share: xr.DataArray, data: xr.Dataset) -> xr.DataArray:
@@ -259,8 +259,8 @@ def _if_refits(share: xr.DataArray, data: xr.Dataset) -> xr.DataArray:
 
 def _totals(data: xr.Dataset) -> dict[str, xr.DataArray]:
     """Return the numbers of the table, one a layer."""
-    known = data.continued.notnull().any("step")
-    totals = {f"all_{n}": data[n].sum("step").where(known) for n in _EVENTS.values()}
+    has_value = data.continued.notnull().any("step")
+    totals = {f"all_{n}": data[n].sum("step").where(has_value) for n in _EVENTS.values()}
     totals["followed_first"] = data.followed.isel(step=0, drop=True)
     totals["first_similarity"] = data.similarity.isel(step=0, drop=True).median("line")
     totals["chance_similarity"] = data.threshold.median("step")

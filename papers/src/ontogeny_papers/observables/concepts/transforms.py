@@ -161,11 +161,11 @@ class TransformDynamics(ConceptSeries):
         U_ref, U = (_table(sides.sel(side=s), "step", ...) for s in ("reference", "here"))
         W_ref = W[int(np.argmax(steps == reading.reference_step))]
         order = align(np.broadcast_to(W_ref, W.shape), W, under="signed-permutation").transform
-        found = {
+        maps = {
             "as returned": self._transforms(W, U, W_ref, U_ref),
             "matched": self._transforms(W @ order, U @ order, W_ref, U_ref),
         }
-        return _described(steps, found)
+        return _described(steps, maps)
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add what refits at one and the same step give; leave out errors that are 0 by design."""
@@ -209,9 +209,9 @@ class TransformDynamics(ConceptSeries):
             )
         if "velocity_refit_high" in data:
             one = data.sel(matching="matched")
-            known = one.velocity.notnull() & one.velocity_refit_high.notnull()
-            if known.any():
-                above = (one.velocity > one.velocity_refit_high).where(known)
+            is_judged = one.velocity.notnull() & one.velocity_refit_high.notnull()
+            if is_judged.any():
+                above = (one.velocity > one.velocity_refit_high).where(is_judged)
                 words.append(
                     "From checkpoint to checkpoint the matched transform moves more than "
                     f"refitting does in {float(above.mean()):.0%} of layers and steps."
@@ -232,11 +232,11 @@ class TransformDynamics(ConceptSeries):
         ]
 
 
-def _described(steps: np.ndarray, found: Mapping[str, list[Transform]]) -> xr.Dataset:
+def _described(steps: np.ndarray, maps: Mapping[str, list[Transform]]) -> xr.Dataset:
     """Return all that is stored of the transforms as returned and matched."""
-    matched = found["matched"]
+    matched = maps["matched"]
     paths = [
-        dynamics.transform_path(steps, np.stack([t.matrix for t in found[name]]))
+        dynamics.transform_path(steps, np.stack([t.matrix for t in maps[name]]))
         for name in MATCHINGS
     ]
     result: dict[str, Any] = {
@@ -245,8 +245,8 @@ def _described(steps: np.ndarray, found: Mapping[str, list[Transform]]) -> xr.Da
     }
     for side in ("codes", "dictionary"):
         size = np.array([getattr(t, f"{side}_norm") for t in matched])
-        left = [[getattr(getattr(t, how), side) for t in found[of]] for of, how in _MAPS.values()]
-        result[f"{side}_error"] = (("mapping", "step"), left / np.where(size > 0, size, 1.0))
+        error = [[getattr(getattr(t, how), side) for t in maps[of]] for of, how in _MAPS.values()]
+        result[f"{side}_error"] = (("mapping", "step"), error / np.where(size > 0, size, 1.0))
     for name, attribute in _NUMBERS.items():
         result[name] = ("step", np.array([float(getattr(t, attribute)) for t in matched]))
     shares = [[t.shares[name] for t in matched] for name in SHARES]

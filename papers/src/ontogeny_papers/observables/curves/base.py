@@ -105,11 +105,11 @@ class OfCurve(Observable):
             If the other node has no such variable, or it is no number at every step.
         """
         jointly = getattr(self, "jointly", "")
-        found = curves_of(nodes[self.of], self.of, self.variable, self.select, jointly=jointly)
-        found.attrs.update(long_name=self.variable.replace("_", " "))
-        there = found.notnull().any([dim for dim in found.dims if dim != "layer"]).values
+        curves = curves_of(nodes[self.of], self.of, self.variable, self.select, jointly=jointly)
+        curves.attrs.update(long_name=self.variable.replace("_", " "))
+        there = curves.notnull().any([dim for dim in curves.dims if dim != "layer"]).values
         status = np.where(there, "done", f"missing: {self.of} has no value").astype(object)
-        return xr.Dataset({"curve": found, "status": ("layer", status)}, attrs=data.attrs)
+        return xr.Dataset({"curve": curves, "status": ("layer", status)}, attrs=data.attrs)
 
     def tabulated(self, data: xr.Dataset) -> np.ndarray:
         """Return the curves (steps, layers, ...), NaN outside the chosen steps."""
@@ -147,10 +147,10 @@ def curves_of(
     ['model']
     """
     if variable not in node:
-        known = [str(each) for each, found in node.data_vars.items() if _is_series(found)]
+        names = [str(label) for label, series in node.data_vars.items() if _is_series(series)]
         raise ArgumentError(
             f"{name!r} has no variable {variable!r}; along the steps it has "
-            f"{', '.join(known) or 'none'}.{suggestion(variable, known)}"
+            f"{', '.join(names) or 'none'}.{suggestion(variable, names)}"
         )
     values = node[variable]
     if not _is_series(values):
@@ -166,8 +166,8 @@ def curves_of(
         raise ArgumentError(
             f"jointly must be a dimension of {variable!r}; got {jointly!r}, it has {values.dims}."
         )
-    kept = ("step", "layer", jointly) if jointly else ("step", "layer")
-    values = chosen(values, select, kept).transpose(*kept).reset_coords(drop=True)
+    dims = ("step", "layer", jointly) if jointly else ("step", "layer")
+    values = chosen(values, select, dims).transpose(*dims).reset_coords(drop=True)
     return values.astype(np.float64)
 
 
@@ -179,7 +179,7 @@ _PREFERRED = {"distance": "procrustes", "alignment": "rotation removed"}
 
 
 def chosen(
-    values: xr.DataArray, select: Mapping[str, Any], kept: Sequence[str] = ("step", "layer")
+    values: xr.DataArray, select: Mapping[str, Any], dims: Sequence[str] = ("step", "layer")
 ) -> xr.DataArray:
     """Return `values` at one label of each dimension but those that are kept.
 
@@ -196,19 +196,19 @@ def chosen(
     (array([2.]), array([1.]))
     """
     for name in select:
-        if name not in values.dims or name in kept:
-            free = [str(dim) for dim in values.dims if dim not in kept]
+        if name not in values.dims or name in dims:
+            free = [str(dim) for dim in values.dims if dim not in dims]
             raise ArgumentError(
                 f"select names {name!r}; the further dimensions of {values.name!r} are {free}."
             )
-    for dim in [str(d) for d in values.dims if d not in kept]:
+    for dim in [str(d) for d in values.dims if d not in dims]:
         labels = list(values[dim].values)
-        wanted = select.get(dim, _PREFERRED.get(dim, labels[0]))
-        if wanted not in labels:
+        label = select.get(dim, _PREFERRED.get(dim, labels[0]))
+        if label not in labels:
             if dim in select:
-                raise ArgumentError(f"select[{dim!r}] must be one of {labels}; got {wanted!r}.")
-            wanted = labels[0]
-        values = values.isel({dim: labels.index(wanted)}, drop=True)
+                raise ArgumentError(f"select[{dim!r}] must be one of {labels}; got {label!r}.")
+            label = labels[0]
+        values = values.isel({dim: labels.index(label)}, drop=True)
     return values
 
 
@@ -240,10 +240,10 @@ def floor_of(
         return np.full(len(layers), np.nan)
     error = chosen(node[name], {k: v for k, v in select.items() if k in node[name].dims})
     squares = error**2
-    found = Z * (2 * (squares.mean("step") if "step" in squares.dims else squares)) ** 0.5
-    if "layer" not in found.dims:
-        return np.full(len(layers), float(found))
-    return np.asarray(found.reindex(layer=list(layers)).values, dtype=np.float64)
+    floor = Z * (2 * (squares.mean("step") if "step" in squares.dims else squares)) ** 0.5
+    if "layer" not in floor.dims:
+        return np.full(len(layers), float(floor))
+    return np.asarray(floor.reindex(layer=list(layers)).values, dtype=np.float64)
 
 
 def short(step: float) -> str:

@@ -101,20 +101,20 @@ class Fits(OfCurve):
             "criterion": self.criterion,
             "reference_index": curve_reference(data, curves),
         }
-        found = [compare_fits(data.step.values, y, self.offset, **options) for y in curves.T]
-        models = list(found[0].fits)
-        shapes = [[each.fits[m] for m in models] for each in found]
+        results = [compare_fits(data.step.values, y, self.offset, **options) for y in curves.T]
+        models = list(results[0].fits)
+        shapes = [[r.fits[m] for m in models] for r in results]
         over = ("layer", "model")
-        data = data.assign(along("layer", [_row(each) for each in found]))
+        data = data.assign(along("layer", [_row(r) for r in results]))
         data = data.assign_coords(model=models).assign(
-            weight=(over, [[each.weights[m] for m in models] for each in found]),
+            weight=(over, [[r.weights[m] for m in models] for r in results]),
             r2_of=(over, [[fit.r2 for fit in fits] for fits in shapes]),
             fitted=((*over, "step"), np.array([[fit.fitted for fit in fits] for fits in shapes])),
-            verdict=("layer", np.array([each.verdict for each in found], dtype=object)),
+            verdict=("layer", np.array([r.verdict for r in results], dtype=object)),
         )
         data["fitted"] = data.fitted.transpose("model", "step", "layer")
         data.weight.attrs.update(long_name=f"weight by {self.criterion}", units="1")
-        return data, _words(self.of, found)
+        return data, _words(self.of, results)
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
         """Return the curves with their exponentials, and the weights of the shapes."""
@@ -139,8 +139,8 @@ class Fits(OfCurve):
         ]
 
 
-def _row(found: FitComparison) -> dict[str, Any]:
-    fit = found.fits["exponential"]
+def _row(result: FitComparison) -> dict[str, Any]:
+    fit = result.fits["exponential"]
     decays = fit.determined and fit.rate < 0
     return {
         **{
@@ -149,44 +149,44 @@ def _row(found: FitComparison) -> dict[str, Any]:
         **{f"{name}_stderr": fit.stderr[name] for name in ("rate", "amplitude", "offset")},
         "half_time": np.log(2) / -fit.rate if decays else np.nan,
         "half_time_stderr": np.log(2) * fit.stderr["rate"] / fit.rate**2 if decays else np.nan,
-        "exponential": float(found.exponential),
-        "ruled_out": float(found.ruled_out),
-        "exponential_weight": found.evidence["exponential"],
-        "best": found.best,
-        "remaining": in_words(found.remaining) if found.remaining else "",
+        "exponential": float(result.exponential),
+        "ruled_out": float(result.ruled_out),
+        "exponential_weight": result.evidence["exponential"],
+        "best": result.best,
+        "remaining": in_words(result.remaining) if result.remaining else "",
     }
 
 
-def _words(of: str, found: list[FitComparison]) -> list[str]:
-    fitted = [each for each in found if each.best]
+def _words(of: str, results: list[FitComparison]) -> list[str]:
+    fitted = [r for r in results if r.best]
     count = len(fitted)
     if not count:
-        return [f"No curve of {of} could be judged: {found[0].reason}."]
+        return [f"No curve of {of} could be judged: {results[0].reason}."]
     words = []
-    if count < len(found):
-        left = next(each.reason for each in found if not each.best)
-        words.append(f"{len(found) - count} of {len(found)} curves were not judged: {left}.")
-    spans = sorted(np.log(2) / -each.fits["exponential"].rate for each in found if each.exponential)
+    if count < len(results):
+        reason = next(r.reason for r in results if not r.best)
+        words.append(f"{len(results) - count} of {len(results)} curves were not judged: {reason}.")
+    spans = sorted(np.log(2) / -r.fits["exponential"].rate for r in results if r.exponential)
     halves = " to ".join(f"{span:,.0f}" for span in (spans[:1] + spans[1:][-1:]))
     words.append(
         f"Exponential: {len(spans) or 'none'} of {count} curve{'s' * (count > 1)} of {of} (weight "
         "of at least 0.9 among materially different shapes, falling, residuals without order)"
         + (f"; time to halve: {halves} steps." if spans else ".")
     )
-    others = [each for each in fitted if not each.exponential]
-    ruled = [each for each in others if each.ruled_out]
+    others = [r for r in fitted if not r.exponential]
+    ruled = [r for r in others if r.ruled_out]
     if ruled:
         words.append(
             f"Not exponential: {len(ruled)} of {count}; at least nine times as likely: "
             f"{_counted(ruled)}."
         )
-    left_open = [each for each in others if not each.ruled_out and each.remaining]
+    left_open = [r for r in others if not r.ruled_out and r.remaining]
     if left_open:
         words.append(
             f"An exponential is not distinguished in {len(left_open)} of {count} from: "
             f"{_counted(left_open)}."
         )
-    strange = sum(each.fits[each.best].residual_p < 0.05 for each in fitted)
+    strange = sum(r.fits[r.best].residual_p < 0.05 for r in fitted)
     if strange:
         words.append(
             f"In {strange} of {count} curves even the best shape leaves residuals with a "
@@ -195,7 +195,7 @@ def _words(of: str, found: list[FitComparison]) -> list[str]:
     return words
 
 
-def _counted(found: list[FitComparison]) -> str:
+def _counted(results: list[FitComparison]) -> str:
     """Return the shapes that remain, with the number of curves for which they do."""
-    names = [name for each in found for name in each.remaining]
+    names = [name for r in results for name in r.remaining]
     return ", ".join(f"{IN_WORDS[name]} {n}" for name, n in Counter(names).most_common())

@@ -159,7 +159,7 @@ class LearningDynamics(OfCurve):
         name = f"{self.variable}_control"
         if name not in node:
             return []
-        found, reference = [], curve_reference(data, self.tabulated(data))
+        verdicts, reference = [], curve_reference(data, self.tabulated(data))
         for run in node[name].run.values:
             of_run = node.assign({self.variable: node[name].sel(run=run, drop=True)})
             curve = curves_of(of_run, self.of, self.variable, self.select)
@@ -167,8 +167,8 @@ class LearningDynamics(OfCurve):
             table = self.tabulated(data.assign(curve=curve))
             enough = np.isfinite(table).sum(axis=0) > FEWEST_VALUES
             usable = np.where(enough, noise, np.nan)
-            found.append(_judged(data.step.values, table, usable, reference))
-        return found
+            verdicts.append(_judged(data.step.values, table, usable, reference))
+        return verdicts
 
 
 _VERDICT = ("progressed", "since", "bound", "bound_step", "late_bound", "converged", "quiet_since")
@@ -186,21 +186,21 @@ def _judged(
     ]
 
 
-def _row(verdict: LearningProgress | None, found: Recurrence) -> dict[str, Any]:
+def _row(verdict: LearningProgress | None, fit: Recurrence) -> dict[str, Any]:
     return {
         **{name: np.nan if verdict is None else float(getattr(verdict, name)) for name in _VERDICT},
-        **{name: getattr(found, name) for name in _MAP},
-        "map_noise": found.noise,
-        "map_every": found.every[1] if found.even else np.nan,
+        **{name: getattr(fit, name) for name in _MAP},
+        "map_noise": fit.noise,
+        "map_every": fit.every[1] if fit.even else np.nan,
     }
 
 
 def _words(of: str, verdicts: list[LearningProgress | None]) -> list[str]:
-    known = [verdict for verdict in verdicts if verdict is not None]
-    words = _progress(of, known) if known else []
-    if len(known) < len(verdicts):
+    judged = [verdict for verdict in verdicts if verdict is not None]
+    words = _progress(of, judged) if judged else []
+    if len(judged) < len(verdicts):
         words.append(
-            f"The noise of {of} was not measured in {len(verdicts) - len(known)} of "
+            f"The noise of {of} was not measured in {len(verdicts) - len(judged)} of "
             f"{len(verdicts)} layers, of which nothing is said; give noise= to judge them."
         )
     return words
@@ -236,7 +236,7 @@ def _progress(of: str, verdicts: list[LearningProgress]) -> list[str]:
     )
     if progressed:
         since = sorted(v.since for v in progressed)
-        ends = list(dict.fromkeys(short(each) for each in (since[0], since[-1])))
+        ends = list(dict.fromkeys(short(step) for step in (since[0], since[-1])))
         plural = "s" if len(ends) > 1 else ""
         text += f": below the first value from step{plural} {' to '.join(ends)} on"
     words = [f"{text}."]

@@ -129,9 +129,9 @@ class Regimes(OfCurve):
         }
         joint = regimes(steps, curves.reshape(len(steps), -1), **options)
         single = [regimes(steps, curves[:, i], **options) for i in range(curves.shape[1])]
-        p = holm([found.p_value for found in single])
-        kept = (p <= self.level) & [found.boundary is not None for found in single]
-        rows = [_row(found, bool(keep)) for found, keep in zip(single, kept, strict=True)]
+        p = holm([search.p_value for search in single])
+        is_shown = (p <= self.level) & [search.boundary is not None for search in single]
+        rows = [_row(search, bool(keep)) for search, keep in zip(single, is_shown, strict=True)]
         dims = data.curve.dims
         shared = {f"joint_{name}": value for name, value in _row(joint).items()}
         data = data.assign(along("layer", rows)).assign(shared)
@@ -146,7 +146,7 @@ class Regimes(OfCurve):
         )
         if self.jointly:
             data = data.assign(residual_size=(data.residual**2).mean(self.jointly) ** 0.5)
-        return data, _words(self.of, joint, int(kept.sum()), int(np.isfinite(p).sum()))
+        return data, _words(self.of, joint, int(is_shown.sum()), int(np.isfinite(p).sum()))
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
         """Return the curves and the noise around their trends, with the boundaries."""
@@ -190,25 +190,25 @@ _NUMBERS = (
 )
 
 
-def _row(found: Found, keep: bool = True) -> dict[str, float]:
+def _row(search: Found, keep: bool = True) -> dict[str, float]:
     """Return the boundary in numbers; NaN without one, or where it is not kept."""
     nothing = float("nan")
     row = dict.fromkeys(_NUMBERS, nothing)
-    if found.boundary is None or found.interval is None or not keep:
-        if found.regimes:
-            row["noise_before"] = _size(found.regimes[0].noise)
+    if search.boundary is None or search.interval is None or not keep:
+        if search.regimes:
+            row["noise_before"] = _size(search.regimes[0].noise)
         return row
-    place = found.boundaries.index(found.boundary)
-    sides = (found.regimes[place], found.regimes[place + 1])
+    place = search.boundaries.index(search.boundary)
+    sides = (search.regimes[place], search.regimes[place + 1])
     before, after = (_size(side.noise) for side in sides)
-    low, high = found.noise_ratio_interval
-    ratio = (found.noise_ratio, low, high)
-    if found.smooth not in sides or found.noisy not in sides:  # of three: not what is beside it
+    low, high = search.noise_ratio_interval
+    ratio = (search.noise_ratio, low, high)
+    if search.smooth not in sides or search.noisy not in sides:  # of three: not what is beside it
         ratio = (after / before, nothing, nothing)
     elif after < before:
-        ratio = (1 / found.noise_ratio, 1 / high, 1 / low)
-    others = [b for b in found.boundaries if b != found.boundary]
-    values = (found.boundary, *found.interval, *(others or [nothing])[:1], before, after, *ratio)
+        ratio = (1 / search.noise_ratio, 1 / high, 1 / low)
+    others = [b for b in search.boundaries if b != search.boundary]
+    values = (search.boundary, *search.interval, *(others or [nothing])[:1], before, after, *ratio)
     return dict(zip(_NUMBERS, values, strict=True))
 
 

@@ -131,7 +131,7 @@ class Signals(OfCurve):
     ) -> tuple[xr.Dataset, list[str]]:
         """Add the other curves, standardised ones, and comparisons."""
         data, first, second = self._comparable(self._with_other(data, nodes[self.against]))
-        found = compare_signals(
+        result = compare_signals(
             first,
             second,
             data.step.values,
@@ -139,26 +139,26 @@ class Signals(OfCurve):
             n_draws=self.n_draws,
             random_state=self.random_state,
         )
-        shown = np.stack([standardise(first), standardise(second)])
+        signals = np.stack([standardise(first), standardise(second)])
         names = [self.of, self.against]
-        numbers = {name: getattr(found, name) for table in self.tables for name in table.names()}
+        numbers = {name: getattr(result, name) for table in self.tables for name in table.names()}
         numbers |= {name: holm(numbers[name]) for name in ("pearson_p", "spearman_p")}
         data = data.assign({name: ("layer", values) for name, values in numbers.items()})
         data = data.assign_coords(signal=names).assign(
-            standardised=(("signal", "step", "layer"), shown),
-            averaged=(("signal", "step"), _mean(shown)),
-            rolling_standardised=(("signal", "step", "layer"), _rolling(shown, self.half_window)),
-            standardised_of=_on_an_axis(shown[0], self.of),
-            standardised_against=_on_an_axis(shown[1], self.against),
-            reason=("layer", np.asarray(found.reason, dtype=object)),
-            mean_pearson=float(np.mean(np.abs(found.pearson))),
-            mean_rolling_pearson=float(np.mean(np.abs(found.rolling_pearson))),
-            joint_pearson=found.joint_pearson,
-            joint_p=found.joint_p,
-            joint_structure_p=found.joint_structure_p,
-            structure_p=("layer", np.asarray(found.structure_p)),
+            standardised=(("signal", "step", "layer"), signals),
+            averaged=(("signal", "step"), _mean(signals)),
+            rolling_standardised=(("signal", "step", "layer"), _rolling(signals, self.half_window)),
+            standardised_of=_on_an_axis(signals[0], self.of),
+            standardised_against=_on_an_axis(signals[1], self.against),
+            reason=("layer", np.asarray(result.reason, dtype=object)),
+            mean_pearson=float(np.mean(np.abs(result.pearson))),
+            mean_rolling_pearson=float(np.mean(np.abs(result.rolling_pearson))),
+            joint_pearson=result.joint_pearson,
+            joint_p=result.joint_p,
+            joint_structure_p=result.joint_structure_p,
+            structure_p=("layer", np.asarray(result.structure_p)),
         )
-        return data, _words(names, data, found)
+        return data, _words(names, data, result)
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
         """Return the standardised curves, their rolling means, one against the other, averages."""
@@ -246,23 +246,23 @@ def _on_an_axis(values: np.ndarray, node: str) -> xr.Variable:
     return xr.Variable(("step", "layer"), values, {"long_name": f"{node}, standardised"})
 
 
-def _rolling(shown: np.ndarray, half_window: int) -> np.ndarray:
+def _rolling(signals: np.ndarray, half_window: int) -> np.ndarray:
     """Return rolling means (signal, step, layer) over the steps that are there, NaN at others."""
-    means = np.full(shown.shape, np.nan)
-    for layer in range(shown.shape[2]):  # both signals have the same gaps
-        there = ~np.isnan(shown[0, :, layer])
-        means[:, there, layer] = rolling_mean(shown[:, there, layer], half_window)
+    means = np.full(signals.shape, np.nan)
+    for layer in range(signals.shape[2]):  # both signals have the same gaps
+        there = ~np.isnan(signals[0, :, layer])
+        means[:, there, layer] = rolling_mean(signals[:, there, layer], half_window)
     return means
 
 
-def _mean(shown: np.ndarray) -> np.ndarray:
+def _mean(signals: np.ndarray) -> np.ndarray:
     """Return the mean over layers, NaN where all are."""
-    there = ~np.isnan(shown)
+    there = ~np.isnan(signals)
     count = there.sum(axis=-1)
-    return np.where(there, shown, 0.0).sum(axis=-1) / np.where(count > 0, count, np.nan)
+    return np.where(there, signals, 0.0).sum(axis=-1) / np.where(count > 0, count, np.nan)
 
 
-def _words(names: list[str], data: xr.Dataset, found: SignalComparison) -> list[str]:
+def _words(names: list[str], data: xr.Dataset, result: SignalComparison) -> list[str]:
     count = data.sizes["layer"]
     raw = float(data.mean_pearson)
     tested = int(np.isfinite(data.pearson_p).sum())
@@ -283,14 +283,14 @@ def _words(names: list[str], data: xr.Dataset, found: SignalComparison) -> list[
         words.append(
             f"Around the trends they are related in {related} of {tested} judged layers (Holm)."
         )
-    if np.isfinite(found.joint_p):
-        verdict = "more" if found.joint_p <= 0.05 else "no more"
+    if np.isfinite(result.joint_p):
+        verdict = "more" if result.joint_p <= 0.05 else "no more"
         words.append(
-            f"Over all layers the fluctuations correlate with r = {found.joint_pearson:.2f} "
-            f"(p = {found.joint_p:.3f}): {verdict} than the trends explain. A run that moved as "
+            f"Over all layers the fluctuations correlate with r = {result.joint_pearson:.2f} "
+            f"(p = {result.joint_p:.3f}): {verdict} than the trends explain. A run that moved as "
             "far and learned nothing may look the same."
         )
-    elif np.isfinite(found.joint_structure_p):
+    elif np.isfinite(result.joint_structure_p):
         words.append(
             "That all layers together follow one schedule cannot be ruled out: no verdict."
         )

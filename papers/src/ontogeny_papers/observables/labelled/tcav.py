@@ -158,9 +158,9 @@ class TCAV(LabelledConcepts):
         self, reading: Reading, rows: LabelledRows, pool: str
     ) -> tuple[np.ndarray, RandomConcepts]:
         """Return the rows with the concept that find its direction, and draws of all layers."""
-        own, others = rows.train[rows.positive[rows.train]], self._activations(pool)
-        return own, RandomConcepts.of_units(
-            rows.units(own),
+        mine, others = rows.train[rows.positive[rows.train]], self._activations(pool)
+        return mine, RandomConcepts.of_units(
+            rows.units(mine),
             Units(reading.units(others)),
             self.n_random,
             random_state=self.random_state,
@@ -182,16 +182,16 @@ class TCAV(LabelledConcepts):
         values = [reading[self._activations(on)] for on in self.sets]
         pools = [reading[self._activations(pool)] for pool in self.pools]
         borrowed = [reading[self._gradients(on)] for on in self.sets]
-        rows = [self._rows(each.inputs) for each in borrowed]
-        drawn = [self._drawn(reading, *each) for each in zip(rows, self.pools, strict=False)]
+        rows = [self._rows(labelled.inputs) for labelled in borrowed]
+        pairs = [self._drawn(reading, *of_pool) for of_pool in zip(rows, self.pools, strict=False)]
         fits: dict[str, list[ConceptDirection]] = {}
         failed: dict[str, Exception] = {}
         for path in values[0]:
             try:
-                found = [self._fit(v[path], r) for v, r in zip(values, rows, strict=True)]
+                concepts = [self._fit(v[path], r) for v, r in zip(values, rows, strict=True)]
                 for i, pool in enumerate(pools):
-                    found[i] = self._against(found[i], values[i][path], pool[path], *drawn[i])
-                fits[path] = found
+                    concepts[i] = self._against(concepts[i], values[i][path], pool[path], *pairs[i])
+                fits[path] = concepts
             except (ValueError, ArithmeticError) as error:
                 failed[path] = error
         target = Target(
@@ -199,25 +199,25 @@ class TCAV(LabelledConcepts):
         )
         scores = [
             concept_scores(
-                each.model,
-                each.inputs,
+                source.model,
+                source.inputs,
                 labelled,
                 {path: fit[i] for path, fit in fits.items()},
                 target=target,
                 along=ALONG_OF[self.tokens],
                 evaluate=self.evaluate,
-                settings=each.settings,
+                settings=source.settings,
             )
-            for i, (each, labelled) in enumerate(zip(borrowed, rows, strict=True))
+            for i, (source, labelled) in enumerate(zip(borrowed, rows, strict=True))
             if fits
         ]
 
         def one(path: str, _: Any) -> Mapping[str, Any]:
             if path in failed:
                 raise failed[path]
-            for each in scores:
-                check_influence(path, each[path])
-            pieces = [_plain(each[path]) for each in scores]
+            for of_concept in scores:
+                check_influence(path, of_concept[path])
+            pieces = [_plain(of_concept[path]) for of_concept in scores]
             for piece, fit in zip(pieces, fits[path], strict=True):
                 piece["accuracy"] = fit.accuracy
                 if fit.against is not None:
@@ -225,7 +225,7 @@ class TCAV(LabelledConcepts):
             return self._stacked(pieces)
 
         data = by_layer(values[0], one).assign_coords(concept=self.concepts)
-        units = [each.units(evaluated(each, self.evaluate)) for each in rows]
+        units = [split.units(evaluated(split, self.evaluate)) for split in rows]
         return data.assign(text_units(units))
 
     @property
@@ -309,13 +309,13 @@ class TCAV(LabelledConcepts):
         return extend(data, tables, left_out)
 
     def _against(
-        self, found: ConceptDirection, A: Any, pool: Any, chosen: np.ndarray, drawn: RandomConcepts
+        self, concept: ConceptDirection, A: Any, pool: Any, rows: np.ndarray, pairs: RandomConcepts
     ) -> ConceptDirection:
         """Add the directions of the concept, and of random concepts, against random texts."""
-        own = np.asarray(A, dtype=np.float64)[chosen]
+        examples = np.asarray(A, dtype=np.float64)[rows]
         others = np.asarray(pool, dtype=np.float64)
-        directions = drawn.directions(own, others, self._cav())
-        return replace(found, against=directions, against_texts=len(drawn.own))
+        directions = pairs.directions(examples, others, self._cav())
+        return replace(concept, against=directions, against_texts=len(pairs.own))
 
 
 def _judged_derivative(data: xr.Dataset, value: str, random: str, prefix: str) -> xr.Dataset:

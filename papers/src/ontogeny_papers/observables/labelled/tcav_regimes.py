@@ -82,15 +82,15 @@ def _compared(
 ) -> tuple[xr.Dataset | None, dict[str, list[str]]]:
     """Return the table of the layers that can be compared, NaN in others, and those by reason."""
     steps = scores.step.values
-    kept: list[str] = []
+    layers: list[str] = []
     reasons: dict[str, list[str]] = {}
     for layer in map(str, scores.layer.values):
         try:
             regime_table(scores.sel(layer=[layer]), steps, early, late)
-            kept.append(layer)
+            layers.append(layer)
         except ArgumentError as error:
             reasons.setdefault(str(error), []).append(layer)
-    if not kept:
+    if not layers:
         return None, reasons
-    table = regime_table(scores.sel(layer=kept), steps, early, late)
+    table = regime_table(scores.sel(layer=layers), steps, early, late)
     return table.reindex(layer=np.array(scores.layer.values, dtype=str)), reasons

@@ -113,16 +113,16 @@ class ReadoutAccuracy(Observable):
         values = [reading[need] for need in self.needs()]
         whole = [answers(value) for value in values]
         counts = np.array([len(correct) for correct, _ in whole])
-        share = np.array([int(each.sum()) for each, _ in whole]) / counts
+        share = np.array([int(is_right.sum()) for is_right, _ in whole]) / counts
         of_row = [Units(value.inputs.groups) for value in values]
         counted = np.array(
-            [u.effective_count(each) for u, (each, _) in zip(of_row, whole, strict=True)]
+            [u.effective_count(is_right) for u, (is_right, _) in zip(of_row, whole, strict=True)]
         )
         low, high = wilson_interval(share * counted, counted)
         majority = ("set", np.array([majority_share(v.inputs.labels) for v in values]))
         # A share of 0 or 1 has an error too: an eighth of an answer is added to its variance.
         error = np.sqrt((share * (1 - share) + 0.125 / counted) / counted)
-        found: dict[str, Any] = {
+        variables: dict[str, Any] = {
             "accuracy": Measured(
                 ("set", share), stderr=("set", error), nulls={"majority": majority}
             ),
@@ -134,12 +134,12 @@ class ReadoutAccuracy(Observable):
         if self.cut:
             cut = [[answers(value, k)[0].mean() for value in values] for k in self.cut]
             shares = (("kept", "set"), np.array(cut))
-            found["cut_accuracy"] = Measured(shares, nulls={"majority": majority})
+            variables["cut_accuracy"] = Measured(shares, nulls={"majority": majority})
         coords = {
             "set": list(self.on) or ["inputs"],
             **({"kept": list(self.cut)} if self.cut else {}),
         }
-        return dataset(found).assign_coords(coords)
+        return dataset(variables).assign_coords(coords)
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
         """Return the accuracies as a map, in which forgetting shows."""

@@ -42,8 +42,8 @@ def correlations(
     Examples
     --------
     >>> codes = np.arange(40.0)[:, None]
-    >>> found = correlations(codes, codes, 100, np.random.default_rng(0))
-    >>> bool(found.of_latent[0] > found.limit)
+    >>> matches = correlations(codes, codes, 100, np.random.default_rng(0))
+    >>> bool(matches.of_latent[0] > matches.limit)
     True
     """
     return Correlations(

@@ -186,8 +186,8 @@ class SaeProbe(Observable):
         before = np.cumsum(sizes) - sizes / 2 < len(units.place) // 2
         fitted = np.isin(units.place, order[before])
         halves = np.flatnonzero(fitted), np.flatnonzero(~fitted)
-        found = [self._of_variant(value, site, halves, variant) for variant in self.variants]
-        data = xr.concat(found, dim="variant", data_vars="all").assign_coords(
+        variants = [self._of_variant(value, site, halves, variant) for variant in self.variants]
+        data = xr.concat(variants, dim="variant", data_vars="all").assign_coords(
             variant=list(self.variants)
         )
         return data.assign(
@@ -212,20 +212,20 @@ class SaeProbe(Observable):
         energy *= np.square(sae.components_).sum(1)
         active = np.flatnonzero(energy > 0)
         size = min(self.removed, len(active))
-        chosen = _chosen(count, place, energy, size)
+        latents_of = _latents(count, place, energy, size)
         whole = answers(value)[0].astype(float)
-        right = {name: site.without(sae, latents) for name, latents in chosen.items()}
+        right = {name: site.without(sae, latents) for name, latents in latents_of.items()}
         right["reconstruction"] = site.without(sae, None)
         draws = [site.without(sae, rng.choice(active, size, False)) for _ in range(self.n_draws)]
         right["random"] = np.mean(draws, axis=0)
         drops = np.stack([(whole - right[name])[measured] for name in ABLATIONS])
-        by_chance = [(whole - each)[measured].mean() for each in draws]
+        by_chance = [(whole - accuracy)[measured].mean() for accuracy in draws]
         lost = drops.mean(1)
         error = mean_stderr(*Units(value.inputs.groups[measured]).means(drops))
         test = np.asarray(sae.transform(states[measured]))
-        left = states[measured] - np.asarray(sae.inverse_transform(test))
+        residual = states[measured] - np.asarray(sae.inverse_transform(test))
         centred = states[measured] - states[measured].mean(0)
-        found = {
+        variables = {
             "accuracy_lost": Measured(
                 ("ablation", lost),
                 stderr=("ablation", error),
@@ -236,11 +236,11 @@ class SaeProbe(Observable):
             "count_null": count.limit,
             "position_correlation": ("place", np.abs(place.observed).max(0)),
             "position_null": place.limit,
-            "variance_explained": 1 - float(np.square(left).sum() / np.square(centred).sum()),
+            "variance_explained": 1 - float(np.square(residual).sum() / np.square(centred).sum()),
             "active_per_text": float((test > 0).sum(1).mean()),
             "active_latents": len(active),
         }
-        return dataset(found).assign_coords(
+        return dataset(variables).assign_coords(
             ablation=list(ABLATIONS),
             latent=np.arange(self.n_latents),
             place=np.arange(marked.shape[1]),
@@ -264,20 +264,20 @@ class SaeProbe(Observable):
         return _statements(data)
 
 
-def _chosen(
+def _latents(
     count: Correlations, place: Correlations, energy: np.ndarray, size: int
 ) -> dict[str, np.ndarray]:
     """Return the latents of each targeted ablation, chosen on the fitting half."""
     scores = {"count": count.of_latent, "position": place.of_latent, "largest": energy}
-    chosen = {name: np.argsort(-each, kind="stable")[:size] for name, each in scores.items()}
-    return {**chosen, "matched": _nearest(energy, chosen["count"])}
+    latents = {name: np.argsort(-score, kind="stable")[:size] for name, score in scores.items()}
+    return {**latents, "matched": _nearest(energy, latents["count"])}
 
 
-def _nearest(energy: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+def _nearest(energy: np.ndarray, latents: np.ndarray) -> np.ndarray:
     """Return for each chosen latent another of the nearest energy, each once."""
-    free = [int(i) for i in np.flatnonzero(energy > 0) if i not in set(chosen.tolist())]
+    free = [int(i) for i in np.flatnonzero(energy > 0) if i not in set(latents.tolist())]
     matched = []
-    for latent in chosen:
+    for latent in latents:
         if not free:
             break
         best = min(free, key=lambda other: abs(np.log(energy[other] / max(energy[latent], 1e-300))))
@@ -291,15 +291,15 @@ def _statements(data: xr.Dataset) -> list[str]:
     if not len(there):
         return []
     last = data.isel(step=int(there[-1]))
-    found = []
+    sentences = []
     for variant in data.variant.values:
         one = last.sel(variant=variant)
         drop = {str(n): float(one.accuracy_lost.sel(ablation=n)) for n in ABLATIONS}
-        found.append(
+        sentences.append(
             f"{variant}: {int(one.latents_above_null)} latents correlate with the number of "
             f"markers beyond chance at step {int(last.step):,}; removing the strongest costs "
             f"{100 * drop['count']:.1f} points of accuracy, the same number of random ones "
             f"{100 * drop['random']:.1f}, of equal energy {100 * drop['matched']:.1f}, the largest "
             f"{100 * drop['largest']:.1f}."
         )
-    return found
+    return sentences

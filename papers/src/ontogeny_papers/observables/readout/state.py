@@ -36,7 +36,7 @@ class ReadoutState:
     def states(self) -> np.ndarray:
         """Return the state of each text, (n, m) float64."""
         inputs = self.value.inputs
-        found: dict[int, Tensor] = {}
+        state_of: dict[int, Tensor] = {}
         for batch in inputs.batches(_BATCH):
             seen: list[Tensor] = []
 
@@ -47,19 +47,19 @@ class ReadoutState:
                 forward(self.value.model, batch)
             state = seen[0][torch.arange(len(batch.rows)), torch.from_numpy(batch.last)]
             state = state.double().cpu()
-            found.update(zip(batch.rows.tolist(), state, strict=True))
-        return torch.stack([found[row] for row in range(len(inputs))]).numpy()
+            state_of.update(zip(batch.rows.tolist(), state, strict=True))
+        return torch.stack([state_of[row] for row in range(len(inputs))]).numpy()
 
     def without(self, sae: SAE, latents: np.ndarray | None) -> np.ndarray:
         """Return which texts are answered correctly without `latents`; None: decoded alone."""
 
         def edit(states: Tensor) -> Tensor:
-            given = states.detach().double().cpu().numpy()
-            codes = np.asarray(sae.transform(given))
+            array = states.detach().double().cpu().numpy()
+            codes = np.asarray(sae.transform(array))
             if latents is None:
                 edited = np.asarray(sae.inverse_transform(codes))
             else:
-                edited = given - codes[:, latents] @ sae.components_[latents]
+                edited = array - codes[:, latents] @ sae.components_[latents]
             return torch.as_tensor(edited, dtype=states.dtype, device=states.device)
 
         with _Edited(self._module, edit, self.value.inputs):

@@ -119,31 +119,31 @@ def sentences(data: xr.Dataset) -> list[str]:
 def _overlap_sentences(data: xr.Dataset) -> list[str]:
     if "logits" not in data["of"].values:
         return []
-    own = data.sel(of="logits")
-    known = own.k.values[np.isfinite(own.overlap).any(["step", "matrix"]).values]
-    if not len(known):
+    logits = data.sel(of="logits")
+    sizes = logits.k.values[np.isfinite(logits.overlap).any(["step", "matrix"]).values]
+    if not len(sizes):
         return ["The logits are the same for all words at every step: they have no directions."]
-    k = int(max(n for n in known if n <= 5))
-    own = own.sel(k=k)
-    there = np.flatnonzero(np.isfinite(own.overlap).any("matrix").values)
-    found = []
-    for i in dict.fromkeys((_early(own, there), there[-1])):
-        at = own.isel(step=int(i))
+    k = int(max(n for n in sizes if n <= 5))
+    logits = logits.sel(k=k)
+    there = np.flatnonzero(np.isfinite(logits.overlap).any("matrix").values)
+    lines = []
+    for i in dict.fromkeys((_early(logits, there), there[-1])):
+        at = logits.isel(step=int(i))
         best = str(at.matrix.values[int(np.argmax(at.overlap.values))])
         S = at.sel(matrix="S")
-        found.append(
+        lines.append(
             f"At step {int(at.step):,} the first {k} directions of the logits overlap by "
             f"{float(S.overlap):.2f} with S̃ (shuffled {float(S.overlap_shuffled_low):.2f} to "
             f"{float(S.overlap_shuffled_high):.2f}, chance {float(S.chance):.3f}), most with "
             f"{best} ({float(at.overlap.max()):.2f})."
         )
-    return found
+    return lines
 
 
-def _early(own: xr.Dataset, there: np.ndarray) -> int:
+def _early(overlaps: xr.Dataset, there: np.ndarray) -> int:
     """Return the step at which any matrix has most overlap in the first half of the checkpoints."""
     half = there[: max(len(there) // 2, 1)]
-    best = own.overlap.isel(step=half).max("matrix")
+    best = overlaps.overlap.isel(step=half).max("matrix")
     return int(half[int(np.argmax(best.values))])
 
 

@@ -184,8 +184,8 @@ class WordSemantics(Observable):
         of = xr.Variable("of", list(overlaps))
         null = zip(state.null_U.values, state.null_V.values, strict=True)
         dims = ("matrix", "concept")
-        found = xr.concat(list(overlaps.values()), dim=of, join="outer")
-        return found.assign(
+        data = xr.concat(list(overlaps.values()), dim=of, join="outer")
+        return data.assign(
             projection=(dims, _projections(L, state.U.values, state.V.values)),
             null_projection=(("draw", *dims), np.stack([_projections(L, U, V) for U, V in null])),
             logit_norm=float(np.linalg.norm(L - L.mean(axis=0))),
@@ -217,13 +217,13 @@ def _constant_over_steps(data: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
 
 def _embeddings(model: nn.Module, word_ids: np.ndarray) -> dict[str, np.ndarray]:
     """Return the rows of the decoder and of the input embedding that stand for the words."""
-    found = {}
+    embeddings = {}
     for name, method in (("decoder", "get_output_embeddings"), ("input", "get_input_embeddings")):
         give = getattr(model, method, None)
         weight = getattr(give() if callable(give) else None, "weight", None)
         if weight is not None and weight.ndim == 2 and weight.shape[0] > word_ids.max():
-            found[name] = weight.detach().float().cpu().numpy()[word_ids]
-    return found
+            embeddings[name] = weight.detach().float().cpu().numpy()[word_ids]
+    return embeddings
 
 
 def _overlaps(matrix: np.ndarray, state: xr.Dataset) -> xr.Dataset:

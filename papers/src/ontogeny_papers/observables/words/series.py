@@ -56,8 +56,8 @@ def order_of_learning(data: xr.Dataset, random_state: int) -> xr.Dataset:
     learned_at = _learned_at(steps, data.projection, change.where(change > noise))
     null_at = _learned_at(steps, data.null_projection, null_change.where(null_change > noise))
     tops = [top for top in TOPS if top < concepts] + [concepts]
-    found = _orders(data.sigma, learned_at, tops, random_state)
-    order = found["order"].where(found.learned >= FEWEST)
+    orders = _orders(data.sigma, learned_at, tops, random_state)
+    order = orders["order"].where(orders.learned >= FEWEST)
     # A shuffled corpus none of whose concepts is learned has no order: a correlation of 0.
     null = _orders(data.null_sigma, null_at, tops, random_state)["order"].fillna(0.0)
     low, high = (q.drop_vars("quantile") for q in null.quantile([0.025, 0.975], "draw"))
@@ -68,8 +68,8 @@ def order_of_learning(data: xr.Dataset, random_state: int) -> xr.Dataset:
         agreement=_agreement(data.projection, data.sigma),
         null_agreement=_agreement(data.null_projection, data.null_sigma),
         order=order,
-        order_p=found["p_value"],
-        learned=found["learned"],
+        order_p=orders["p_value"],
+        learned=orders["learned"],
         order_low=low,
         order_high=high,
         sigma_share=data.sigma / data.sigma.max("concept"),
@@ -97,11 +97,11 @@ def followed(data: xr.Dataset) -> xr.Dataset:
     data = _assigned(data, "leading_projection", first.projection, floor, "leading", names)
     if "logits" not in data["of"].values:
         return data
-    own = data.sel(of="logits", matrix=ROWS_OF)
-    own = own.isel(k=np.flatnonzero(np.isfinite(own.overlap).any("step")))
-    names = [f"logits · overlap, k = {k}" for k in own.k.values]
-    floor = prediction_width(_since_first(own.null_overlap))
-    return _assigned(data, "logits_overlap", own.overlap, floor, "direction", names)
+    logits = data.sel(of="logits", matrix=ROWS_OF)
+    logits = logits.isel(k=np.flatnonzero(np.isfinite(logits.overlap).any("step")))
+    names = [f"logits · overlap, k = {k}" for k in logits.k.values]
+    floor = prediction_width(_since_first(logits.null_overlap))
+    return _assigned(data, "logits_overlap", logits.overlap, floor, "direction", names)
 
 
 def _assigned(
@@ -137,15 +137,15 @@ def _learned_at(steps: np.ndarray, series: xr.DataArray, change: xr.DataArray) -
     """Return from when on each series stays above half of its last value; NaN where `change` is."""
     ordered = series.transpose(..., "step")
     last = ordered.isel(step=_ends(ordered)[1])
-    found = first_crossing(steps, ordered.values, last.values / 2, lasting=True)
-    return last.copy(data=found).drop_vars("step").where(np.isfinite(change))
+    crossing = first_crossing(steps, ordered.values, last.values / 2, lasting=True)
+    return last.copy(data=crossing).drop_vars("step").where(np.isfinite(change))
 
 
 def _orders(
     sigma: xr.DataArray, learned_at: xr.DataArray, tops: list[int], random_state: int
 ) -> xr.Dataset:
     sigma, learned_at = sigma.transpose(..., "concept"), learned_at.transpose(..., "concept")
-    found = np.empty((3, *sigma.shape[:-1], len(tops)))
+    orders = np.empty((3, *sigma.shape[:-1], len(tops)))
     for index in np.ndindex(sigma.shape[:-1]):
         for i, top in enumerate(tops):
             order = learning_order(
@@ -154,20 +154,20 @@ def _orders(
                 n_draws=1999,
                 random_state=random_state,
             )
-            found[(slice(None), *index, i)] = order.spearman, order.p_value, order.learned
+            orders[(slice(None), *index, i)] = order.spearman, order.p_value, order.learned
     dims = [*sigma.dims[:-1], "top"]
     coords = {d: sigma[d] for d in sigma.dims[:-1] if d in sigma.coords} | {"top": tops}
     names = ("order", "p_value", "learned")
-    return xr.Dataset({n: (dims, v) for n, v in zip(names, found, strict=True)}, coords=coords)
+    return xr.Dataset({n: (dims, v) for n, v in zip(names, orders, strict=True)}, coords=coords)
 
 
 def _agreement(series: xr.DataArray, sigma: xr.DataArray) -> xr.DataArray:
     """Return Spearman's correlation over concepts at every step; NaN where nothing varies."""
     series, sigma = xr.broadcast(series, sigma)
     series, sigma = series.transpose(..., "concept"), sigma.transpose(..., "concept")
-    found = np.full(series.shape[:-1], np.nan)
-    for index in np.ndindex(found.shape):
+    correlation = np.full(series.shape[:-1], np.nan)
+    for index in np.ndindex(correlation.shape):
         values = series.values[index]
         if np.isfinite(values).all() and np.ptp(values) > 0 and np.ptp(sigma.values[index]) > 0:
-            found[index] = spearmanr(values, sigma.values[index]).statistic
-    return series.isel(concept=0, drop=True).copy(data=found)
+            correlation[index] = spearmanr(values, sigma.values[index]).statistic
+    return series.isel(concept=0, drop=True).copy(data=correlation)

@@ -69,11 +69,11 @@ def printed_update(
 
 def measure_adamw(size: AdamWSize, materials: Materials) -> Findings:
     """Return how far apart the three are, and what they make of the loss."""
-    kept, heldout = split_texts(texts_of(materials), 0.05)
-    tokenizer = train_tokenizer(kept, vocab_size=size.vocab_size)
+    training, heldout = split_texts(texts_of(materials), 0.05)
+    tokenizer = train_tokenizer(training, vocab_size=size.vocab_size)
     task, unseen = (
         masked_language_modelling(texts, tokenizer, length=32, tokens_per_step=512)
-        for texts in (kept, heldout)
+        for texts in (training, heldout)
     )
     model = partial(demo_model, tokenizer, layers=1, width=size.width)
     runs = materials.of_seeds(
@@ -146,8 +146,8 @@ def _by_printed_rule(
     matrices_only: bool = False,
 ) -> list[Tensor]:  # fmt: skip
     """Return the weights after every update of Algorithm 1."""
-    own = copy.deepcopy(model)
-    parameters = list(own.parameters())
+    net = copy.deepcopy(model)
+    parameters = list(net.parameters())
     state = [Moments(torch.zeros_like(p), torch.zeros_like(p)) for p in parameters]
 
     def step(t: int) -> None:
@@ -156,18 +156,18 @@ def _by_printed_rule(
         with torch.no_grad():
             for i, p in enumerate(parameters):
                 if p.grad is not None:
-                    left = decay if p.ndim >= 2 or not matrices_only else 0.0
-                    state[i] = printed_update(p, p.grad, state[i], t, rates[t - 1], betas, left)
+                    rate = decay if p.ndim >= 2 or not matrices_only else 0.0
+                    state[i] = printed_update(p, p.grad, state[i], t, rates[t - 1], betas, rate)
 
-    return list(_trained(own, batches, step))
+    return list(_trained(net, batches, step))
 
 
 def _by_optimizer(
     model: nn.Module, batches: Sequence[MaskedBatch], kind: Callable[..., torch.optim.Optimizer]
 ) -> list[Tensor]:
-    own = copy.deepcopy(model)
-    optimizer = kind(own.parameters(), lr=_RATE, betas=_BETAS, eps=_EPSILON, weight_decay=_DECAY)
-    return list(_trained(own, batches, lambda t: optimizer.step()))
+    net = copy.deepcopy(model)
+    optimizer = kind(net.parameters(), lr=_RATE, betas=_BETAS, eps=_EPSILON, weight_decay=_DECAY)
+    return list(_trained(net, batches, lambda t: optimizer.step()))
 
 
 def _trained(
@@ -182,9 +182,9 @@ def _trained(
 
 def _by_loop(model: nn.Module, batches: Sequence[MaskedBatch]) -> list[Tensor]:
     """Return the weights after every update of `ontogeny.training.train` as it is used."""
-    own, weights = copy.deepcopy(model), []
+    net, weights = copy.deepcopy(model), []
     train(
-        own,
+        net,
         batches,
         _loss,
         len(batches),
@@ -208,12 +208,12 @@ def _rates(model: nn.Module, steps: int) -> list[float]:
 def _turned(start: Tensor, weights: Sequence[Tensor], seed: int) -> list[Tensor]:
     """Return a run that moves as far at every update, in random directions."""
     draw = torch.Generator().manual_seed(seed + 1)
-    found, before = [start], start
+    directions, before = [start], start
     for after in weights:
         direction = torch.randn(start.shape, generator=draw, dtype=start.dtype)
-        found.append(found[-1] + direction * ((after - before).norm() / direction.norm()))
+        directions.append(directions[-1] + direction * ((after - before).norm() / direction.norm()))
         before = after
-    return found[1:]
+    return directions[1:]
 
 
 def _flat(model: nn.Module) -> Tensor:
@@ -222,9 +222,9 @@ def _flat(model: nn.Module) -> Tensor:
 
 @torch.no_grad()
 def _loss_at(model: nn.Module, weights: Tensor, batch: MaskedBatch) -> float:
-    own = copy.deepcopy(model)
-    nn.utils.vector_to_parameters(weights, own.parameters())
-    return float(_loss(own, batch))
+    shifted = copy.deepcopy(model)
+    nn.utils.vector_to_parameters(weights, shifted.parameters())
+    return float(_loss(shifted, batch))
 
 
 @torch.no_grad()
@@ -295,7 +295,7 @@ def _updates_view(runs: Sequence[xr.Dataset]) -> xr.Dataset:
         "apart_loop": "printed, with all that the loop adds, against the loop",
         "apart_without": "printed at the loop's rates against the loop",
     }
-    found = {
+    updates = {
         label: [
             xr.Dataset({"apart": ("step", run[name].values)}, {"step": run["update"].values + 1})
             for run in runs
@@ -309,7 +309,7 @@ def _updates_view(runs: Sequence[xr.Dataset]) -> xr.Dataset:
         care="A distance of rounding errors grows with the updates, since training amplifies it.",
         source="Bernas 2025, Algorithm 1",
     )
-    return mean_of_seeds(found, [quantity], section, role="motion")
+    return mean_of_seeds(updates, [quantity], section, role="motion")
 
 
 def _loss_view(runs: Sequence[xr.Dataset]) -> xr.Dataset:
@@ -318,7 +318,7 @@ def _loss_view(runs: Sequence[xr.Dataset]) -> xr.Dataset:
         "pytorch": "PyTorch's AdamW",
         "turned": "random directions",
     }
-    found = {
+    losses = {
         label: [
             xr.Dataset(
                 {"loss": ("step", run[f"loss_{name}"].values)},
@@ -335,7 +335,7 @@ def _loss_view(runs: Sequence[xr.Dataset]) -> xr.Dataset:
         source="Bernas 2025, eq. (MLM)",
     )
     quantity = Quantity("loss", "masked cross-entropy", "nats per token")
-    return mean_of_seeds(found, [quantity], section, role="motion")
+    return mean_of_seeds(losses, [quantity], section, role="motion")
 
 
 RECIPES = (

@@ -46,34 +46,34 @@ def of_other_seeds(
 
 def _mean(x: xr.DataArray, y: xr.DataArray, correlate: Correlate) -> float:
     x, y = xr.align(x, y, join="inner")
-    found = []
+    correlations = []
     for layer in range(x.sizes["layer"]):
         one, other = (np.asarray(v.isel(layer=layer).values, dtype=np.float64) for v in (x, y))
         there = np.isfinite(one) & np.isfinite(other)
         varies = there.sum() > 2 and np.ptp(one[there]) > 0 and np.ptp(other[there]) > 0
-        found.append(abs(correlate(one[there], other[there])) if varies else np.nan)
-    return float(np.mean(found))
+        correlations.append(abs(correlate(one[there], other[there])) if varies else np.nan)
+    return float(np.mean(correlations))
 
 
-def in_common(own: np.ndarray, other: np.ndarray) -> tuple[bool | None, str]:
+def in_common(values: np.ndarray, other: np.ndarray) -> tuple[bool | None, str]:
     """Return whether |r| is high where other seeds' is not, and what is said of the latter.
 
     Parameters
     ----------
-    own
+    values
         Of each seed, (seeds,) or (seeds, curves).
     other
         Of curves of different seeds, of any shape; empty where there is one seed.
     """
-    known = other.size > 0 and bool(np.isfinite(other).all())
+    is_finite = other.size > 0 and bool(np.isfinite(other).all())
     words = (
         f"one seed's curve with another seed's: {other.mean():.2f}, {other.max():.2f} at most"
-        if known
+        if is_finite
         else "one run alone has no other seed beside it"
     )
-    if not np.isfinite(own).all():
+    if not np.isfinite(values).all():
         return None, words
-    if (own >= HIGH).all():
-        apart = known and other.mean() < HIGH and other.max() < own.min()
+    if (values >= HIGH).all():
+        apart = is_finite and other.mean() < HIGH and other.max() < values.min()
         return (True if apart else None), words
-    return (False if (own < HIGH).any(axis=tuple(range(1, own.ndim))).all() else None), words
+    return (False if (values < HIGH).any(axis=tuple(range(1, values.ndim))).all() else None), words

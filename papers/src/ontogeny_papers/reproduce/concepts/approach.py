@@ -27,7 +27,7 @@ def falls(nodes: Sequence[xr.Dataset]) -> Verdict:
     Distances to the last step fall in a run that learned nothing as well, where that is so.
     """
     returned, turned = ([_progressed(node, way) for node in nodes] for way in _WAYS)
-    share = np.array([found.mean() for found in returned])
+    share = np.array([is_returned.mean() for is_returned in returned])
     holds = _mostly(share == 1, share < 0.5, share)
     controls = np.concatenate([_controls_fell(node) for node in nodes])
     fell = controls.size > 0 and controls.mean() > 0.5
@@ -56,23 +56,23 @@ def _total(shares: np.ndarray, counts: Sequence[int]) -> str:
     return f"{np.sum(shares * np.asarray(counts)):.0f} of {sum(counts)}"
 
 
-def _count(found: Sequence[np.ndarray]) -> str:
-    fell = np.concatenate([one.ravel() for one in found])
-    known = fell[np.isfinite(fell)]
-    return f"{int(known.sum())} of {known.size}"
+def _count(values: Sequence[np.ndarray]) -> str:
+    fell = np.concatenate([one.ravel() for one in values])
+    finite = fell[np.isfinite(fell)]
+    return f"{int(finite.sum())} of {finite.size}"
 
 
 def _progressed(node: xr.Dataset, alignment: str) -> np.ndarray:
     """Return whether each curve (distance, layer) fell for good; NaN where noise is unknown."""
-    found = []
+    progress = []
     for distance in node.distance.values:
         select = {"distance": distance, "alignment": alignment}
         floors = floor_of(node, "relative_distance", select, node.layer.values.tolist())
         curves = node.relative_distance.sel(select).transpose("layer", "step").values
-        found.append(
+        progress.append(
             [_fell(node, curve, floor) for curve, floor in zip(curves, floors, strict=True)]
         )
-    return np.array(found)
+    return np.array(progress)
 
 
 def _fell(node: xr.Dataset, curve: np.ndarray, floor: float) -> float:
@@ -152,8 +152,8 @@ def _refit_noise(node: xr.Dataset, alignment: str) -> float:
     if "relative_distance_stderr" not in node:
         return float("nan")
     distance = "frobenius" if alignment == "as returned" else "procrustes"
-    found = node.relative_distance_stderr.sel(distance=distance, alignment=alignment)
-    return float(np.exp(np.log(found.where(found > 0)).mean()))
+    error = node.relative_distance_stderr.sel(distance=distance, alignment=alignment)
+    return float(np.exp(np.log(error.where(error > 0)).mean()))
 
 
 def regime_words(node: xr.Dataset) -> str:
@@ -161,8 +161,8 @@ def regime_words(node: xr.Dataset) -> str:
     if np.isfinite(node.joint_boundary):
         ratio, low, high = (float(node[f"joint_noise_ratio{end}"]) for end in ("", "_low", "_high"))
         start, stop = (float(node[f"joint_boundary_{end}"]) for end in ("low", "high"))
-        known = np.isfinite([low, high]).all()
-        interval = f"({low:.2g}–{high:.2g})" if known else "(interval unknown)"
+        is_finite = np.isfinite([low, high]).all()
+        interval = f"({low:.2g}–{high:.2g})" if is_finite else "(interval unknown)"
         return (
             f"boundary at step {float(node.joint_boundary):,.0f} ({start:,.0f}–{stop:,.0f}), noise "
             f"behind it {ratio:.2g} times that before {interval}"
@@ -229,10 +229,10 @@ def smoother(
     nodes, regimes
         Concepts of each seed, and regimes with residuals around the trend, by extractor.
     """
-    rough = {key: each(found, _late_roughness) for key, found in regimes.items()}
+    rough = {key: each(members, _late_roughness) for key, members in regimes.items()}
     refit = {
-        key: np.array([_refit_noise(node, "as returned") for node in found])
-        for key, found in nodes.items()
+        key: np.array([_refit_noise(node, "as returned") for node in members])
+        for key, members in nodes.items()
     }
     others = [key for key in rough if key != name]
     apart = [_twice_as_rough(rough[key], rough[name]) for key in others]

@@ -119,12 +119,12 @@ class ConceptRecipe(TrainedRecipe):
         A recorded run that kept none is studied on the text that is given, or on Python's own
         documentation, of which nobody knows whether it was trained on it.
         """
-        kept = None if trajectory.path is None else recorded_texts(trajectory.path)
-        given = materials.text is not None and materials.sources
-        texts = texts_of(materials) if given or kept is None else kept
+        recorded = None if trajectory.path is None else recorded_texts(trajectory.path)
+        has_text = materials.text is not None and materials.sources
+        texts = texts_of(materials) if has_text or recorded is None else recorded
         places = np.linspace(0, len(texts) - 1, min(size.texts, len(texts))).astype(int)
-        chosen = [texts[i] for i in places]
-        return {"texts": Inputs.from_texts(chosen, trajectory.tokenizer(), size.max_length)}
+        chosen_texts = [texts[i] for i in places]
+        return {"texts": Inputs.from_texts(chosen_texts, trajectory.tokenizer(), size.max_length)}
 
 
 def of_sources(size: ConceptSize) -> ConceptSize:

@@ -51,7 +51,7 @@ def objectives(
     plus, minus = (np.abs(M) + M) / 2, (np.abs(M) - M) / 2
     if strict:
         H = H / (H.sum(axis=1, keepdims=True) + _EPSILON)
-    found = [_objective(A, U, H)]
+    values = [_objective(A, U, H)]
     for _ in range(iterations):
         UH = U @ H
         up, down = plus @ H.T + UH @ (minus @ H.T), minus @ H.T + UH @ (plus @ H.T)
@@ -63,8 +63,8 @@ def objectives(
             size = H.sum(axis=1, keepdims=True) + _EPSILON
             H = H / size
             U = U if rule == "printed" else U * size.T
-        found.append(_objective(A, U, H))
-    return np.array(found, dtype=np.float64) / (0.5 * float(np.square(A).sum()))
+        values.append(_objective(A, U, H))
+    return np.array(values, dtype=np.float64) / (0.5 * float(np.square(A).sum()))
 
 
 def _objective(A: np.ndarray, U: np.ndarray, H: np.ndarray) -> float:
@@ -109,21 +109,21 @@ class ConvexRecipe(ConceptRecipe):
 def _planted(seed: int) -> dict[str, np.ndarray]:
     """Return signed and non-negative data with and without concepts."""
     rng = np.random.default_rng(seed)
-    found: dict[str, np.ndarray] = {}
+    cases: dict[str, np.ndarray] = {}
     for n, m, r in _PLANTED:
         noise = rng.standard_normal((n, m))
         concepts = rng.laplace(size=(n, r)) @ rng.standard_normal((r, m)) + 0.1 * noise
-        found |= {
+        cases |= {
             f"planted, noise {n} × {m}": noise,
             f"planted, concepts {n} × {m}": concepts,
             f"non-negative, concepts {n} × {m}": np.abs(concepts),
         }
-    return found
+    return cases
 
 
 def _measured(data: Mapping[str, np.ndarray], seed: int) -> xr.Dataset:
     """Return the objectives (case, strict, rule, step) in single precision; NaN from overflow."""
-    found = np.full((len(data), 2, len(_RULES), _ITERATIONS + 1), np.nan)
+    values = np.full((len(data), 2, len(_RULES), _ITERATIONS + 1), np.nan)
     for i, A in enumerate(data.values()):
         rng = np.random.default_rng([seed, i])
         r = 4 if A.shape[1] < 32 else 8
@@ -132,12 +132,12 @@ def _measured(data: Mapping[str, np.ndarray], seed: int) -> xr.Dataset:
             for k, rule in enumerate(_RULES):
                 with np.errstate(all="ignore"):  # overflow is what is looked for
                     single, codes, weights = (x.astype(np.float32) for x in (A, *start))
-                    found[i, strict, k] = objectives(
+                    values[i, strict, k] = objectives(
                         single, codes, weights, rule, bool(strict), _ITERATIONS
                     )
-    found[~np.isfinite(found)] = np.nan
+    values[~np.isfinite(values)] = np.nan
     return xr.Dataset(
-        {"objective": (("case", "strict", "rule", "step"), found)},
+        {"objective": (("case", "strict", "rule", "step"), values)},
         coords={
             "case": list(data),
             "strict": ["scale free", "strictly convex"],
@@ -162,7 +162,7 @@ def judge(runs: Sequence[xr.Dataset]) -> list[Verdict]:
     real = [_cases(run, "run") for run in runs]
     of_run = _count(real, "printed", _rises)
     overflows = unanimous(broken["printed"] > 0)
-    left = {
+    medians = {
         rule: short(end) if np.isfinite(end).all() else "overflow in half of the fits or more"
         for rule, end in ends.items()
     }
@@ -185,8 +185,8 @@ def judge(runs: Sequence[xr.Dataset]) -> list[Verdict]:
         Verdict(
             "(not claimed) the corrected rule never raises the objective and ends lower",
             unanimous((rises["corrected"] == 0) & (ends["corrected"] < ends["printed"])),
-            f"unexplained share of the squares in the end: {left['corrected']}",
-            f"printed: {left['printed']} (medians over the fits of signed data)",
+            f"unexplained share of the squares in the end: {medians['corrected']}",
+            f"printed: {medians['printed']} (medians over the fits of signed data)",
         ),
     ]
 
@@ -233,7 +233,7 @@ def _view(runs: Sequence[xr.Dataset]) -> xr.Dataset:
             part = _cases(run, start)
             yield part.objective.sel(rule=rule, strict="scale free", drop=True).median("case")
 
-    found = {
+    values = {
         rule: [
             xr.Dataset(
                 {"objective": xr.concat(one(run, rule), xr.Variable("data", list(kinds.values())))}
@@ -250,7 +250,7 @@ def _view(runs: Sequence[xr.Dataset]) -> xr.Dataset:
         source="Bernas 2025, sec. 8.6.1, Algorithm 5",
     )
     quantity = Quantity("objective", "objective, share of ‖A‖²/2", facet="data", y_scale="log")
-    data = mean_of_seeds(found, [quantity], section, role="motion")
+    data = mean_of_seeds(values, [quantity], section, role="motion")
     data.step.attrs.update(long_name="iteration")
     return data
 

@@ -41,9 +41,9 @@ _PAIRS = {"columnwise": _RETURNED, "optimal": "matched"}
 """Each correlation beside the Frobenius distance of the same concepts in the same order."""
 
 
-def three_kinds(found: Found) -> Sequence[Verdict]:
+def three_kinds(results: Found) -> Sequence[Verdict]:
     """Judge column-wise, internal and optimal correlations of three extractors."""
-    one = only_runs(found)
+    one = only_runs(results)
     verdicts = [
         _like_distances(title, one[f"concepts-{key}"], correlation, alignment)
         for key, title in _THREE.items()
@@ -68,14 +68,14 @@ def _like_distances(
         _before_last(node, "relative_distance", distance="frobenius").sel(alignment=alignment)
         for node in nodes
     ]
-    own = agreement(correlations, distances, _rank)
-    holds, beside = in_common(own, of_other_seeds(correlations, distances, _rank))
+    rho = agreement(correlations, distances, _rank)
+    holds, beside = in_common(rho, of_other_seeds(correlations, distances, _rank))
     first, last = (_end(nodes, correlation, place) for place in (0, -1))
     turned = _end(nodes, correlation, -1, "_control")
     return Verdict(
         f"{title}: 1 − r, {correlation}, behaves like the distance",
         holds,
-        f"rank correlation with the Frobenius distance {short(own)} over the checkpoints; r from "
+        f"rank correlation with the Frobenius distance {short(rho)} over the checkpoints; r from "
         f"{short(first)} to {short(last)} at the last checkpoint before the reference",
         f"{beside}; r at that end in turned runs, read at few checkpoints, {short(turned)}; of "
         f"refits {null_words(nodes, correlation, 'refit')}, by chance "
@@ -105,12 +105,12 @@ def _end(nodes: Sequence[xr.Dataset], correlation: str, place: int, of: str = ""
 def null_words(nodes: Sequence[xr.Dataset], correlation: str, null: str) -> str:
     """Return r of refits or by chance, mean ± SD over the seeds, or ``"unknown"``."""
     name = f"correlation_to_reference_{null}"
-    known = [
+    finite = [
         node[name].sel(correlation=correlation, alignment=_RETURNED)
         for node in nodes
         if name in node
     ]
-    return short(np.array([float(values.mean()) for values in known])) if known else "unknown"
+    return short(np.array([float(values.mean()) for values in finite])) if finite else "unknown"
 
 
 def _internal(nodes: dict[str, Sequence[xr.Dataset]]) -> Verdict:
@@ -142,11 +142,11 @@ def _rise(node: xr.Dataset, name: str) -> float:
 _WEIGHED = {"convex-nmf": "convex NMF", "kmeans": "k-means", "ica": "ICA"}
 
 
-def weighted(found: Found) -> Sequence[Verdict]:
+def weighted(results: Found) -> Sequence[Verdict]:
     """Judge weighted correlations of three extractors, at each size."""
     verdicts = []
-    for label in found["concepts-ica"]:
-        of = {name: runs[label] for name, runs in found.items()}
+    for label in results["concepts-ica"]:
+        of = {name: runs[label] for name, runs in results.items()}
         verdicts += [
             _like_distances(f"{label}, {title}", of[f"concepts-{key}"], "weighted", "matched")
             for key, title in _WEIGHED.items()
@@ -159,13 +159,13 @@ def _separates(label: str, of: dict[str, Sequence[xr.Dataset]]) -> Verdict:
     """Judge whether the weighted correlation shows a boundary where the distance shows less."""
     here, there = of[_WEIGHTED.name], of["concepts-ica-regimes"]
     nodes = of["concepts-ica"]
-    found = approach.two_regimes(nodes, here, _RETURNED)
+    verdict = approach.two_regimes(nodes, here, _RETURNED)
     ratios = [each(runs, lambda node: node.joint_noise_ratio) for runs in (here, there)]
     clearer = np.isnan(ratios[1]) | (ratios[0] > ratios[1])
     return Verdict(
         f"{label}: the weighted correlation of ICA separates the two regimes more clearly",
-        found.holds if clearer.all() else None,
-        found.measured,
+        verdict.holds if clearer.all() else None,
+        verdict.measured,
         "Frobenius distance, as returned: " + "; ".join(map(approach.regime_words, there)),
     )
 

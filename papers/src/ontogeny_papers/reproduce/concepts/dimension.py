@@ -30,16 +30,16 @@ _QUICK = ("ica", "svd", "kmeans")  # dictionary learning takes as long as all of
 _MORE = 3  # times as many concepts as elsewhere: two neighbours of a few points say nothing
 
 
-def judge(found: Found) -> Sequence[Verdict]:
+def judge(results: Found) -> Sequence[Verdict]:
     """Judge Table 3 on the checkpoints' own dimensions, which do not depend on their agreement."""
-    extractors = [name for name in _TITLES if f"{_label(name)}-dimension" in found]
+    extractors = [name for name in _TITLES if f"{_label(name)}-dimension" in results]
     return [
         *(
-            _falls(the_runs(found, f"{_label(name)}-dimension"), _TITLES[name])
+            _falls(the_runs(results, f"{_label(name)}-dimension"), _TITLES[name])
             for name in extractors
         ),
-        _averages_agree(found, extractors),
-        _of_spectrum(the_runs(found, _label("svd"))),
+        _averages_agree(results, extractors),
+        _of_spectrum(the_runs(results, _label("svd"))),
         _of_orthonormal(),
     ]
 
@@ -59,30 +59,30 @@ def _falls(runs: Sequence[xr.Dataset], title: str) -> Verdict:
     )
     change = np.concatenate([run.checkpoint_change.values for run in runs])
     p = np.concatenate([run.p_change.values for run in runs])
-    known = np.isfinite(p)
-    lower = int(((p < LEVEL) & (change < 0) & known).sum())
-    enough, chance = more_often(lower, int(known.sum()), LEVEL / 2) if known.any() else (False, 1.0)
+    mask = np.isfinite(p)
+    lower = int(((p < LEVEL) & (change < 0) & mask).sum())
+    enough, chance = more_often(lower, int(mask.sum()), LEVEL / 2) if mask.any() else (False, 1.0)
     null = np.concatenate([np.atleast_1d(run.step_dimension_null.mean("draw")) for run in runs])
     holds: bool | None = None
-    if known.any() and (late >= early).all():
+    if mask.any() and (late >= early).all():
         holds = False
     falling = int((late < early).sum())
     claimed = "(not claimed) " if title == "k-means" else ""  # where the report has a rise
     steps = np.mean(
         [run.step_dimension.median("layer", skipna=False).values[[0, -1]] for run in runs], axis=0
     )
-    own = (
+    bend = (
         f"checkpoint by checkpoint {short(early)} and {short(late)}, from {steps[0]:.0f} at the "
-        f"first to {steps[1]:.0f} at the last step; lower in {lower} of {int(known.sum())} layers "
+        f"first to {steps[1]:.0f} at the last step; lower in {lower} of {int(mask.sum())} layers "
         f"and seeds (p < {LEVEL} each), on average in {falling} of {len(runs)} seeds"
-        if known.any()
+        if mask.any()
         else f"from {steps[0]:.0f} at the first to {steps[1]:.0f} at the last step; undefined: the "
         "concepts of a checkpoint are orthogonal"
     )
     return Verdict(
         f"{claimed}{title}: the dimension falls from the first half of the steps to the second",
         holds,
-        own,
+        bend,
         f"isotropic points {np.nanmean(null):.0f}; as many layers by chance p = {chance:.2g}, "
         f"as many seeds p = {more_often(falling, len(runs), 0.5)[1]:.2g}; a fall within the "
         "first quarter of the steps hardly changes the mean of either half, and would be missed"
@@ -94,12 +94,12 @@ def _falls(runs: Sequence[xr.Dataset], title: str) -> Verdict:
     )
 
 
-def _averages_agree(found: Found, extractors: Sequence[str]) -> Verdict:
+def _averages_agree(results: Found, extractors: Sequence[str]) -> Verdict:
     """Judge whether it matters how the dictionaries of a regime are averaged."""
     signs: list[bool | None] = []
     words = []
     for name in extractors:
-        runs = the_runs(found, f"{_label(name)}-dimension")
+        runs = the_runs(results, f"{_label(name)}-dimension")
         parts = []
         for how, title in _AVERAGES.items():
             early, late = (
@@ -127,7 +127,7 @@ def _averages_agree(found: Found, extractors: Sequence[str]) -> Verdict:
 def _of_spectrum(runs: Sequence[xr.Dataset]) -> Verdict:
     """Compare the dimension of an SVD dictionary with that of random directions as long."""
     rng = np.random.default_rng(0)
-    apart, own = [], []
+    apart, shares = [], []
     for run in runs:
         for layer in run.layer.values:
             one = (
@@ -142,11 +142,11 @@ def _of_spectrum(runs: Sequence[xr.Dataset]) -> Verdict:
                 warnings.simplefilter("ignore", geometry.SpectrumOnlyWarning)  # it is the point
                 a, b = (geometry.two_nn((Q * sizes_).T, n_draws=0).value for Q in (U, random))
             apart.append(abs(a - b) / a)
-            own.append(a)
+            shares.append(a)
     return Verdict(
         "the dimension of one step's SVD concepts describes a manifold",
         if_finite(min(apart) > 0.01, apart),
-        f"{np.median(own):.0f} at the last step (median of layers and seeds)",
+        f"{np.median(shares):.0f} at the last step (median of layers and seeds)",
         f"random directions of the same lengths give the same: relative difference at most "
         f"{max(apart):.0e}; it is a function of the singular values alone",
     )
@@ -156,22 +156,22 @@ def _of_orthonormal() -> Verdict:
     """State what two_nn makes of a PCA dictionary, whose columns are orthonormal."""
     W = np.linalg.qr(np.random.default_rng(0).standard_normal((64, 24)))[0]
     try:
-        value, said = geometry.two_nn(W.T, n_draws=0).value, ""
+        value, reason = geometry.two_nn(W.T, n_draws=0).value, ""
     except ArgumentError as error:
-        value, said = np.nan, str(error)
+        value, reason = np.nan, str(error)
     return Verdict(
         "(not claimed) PCA concepts have a dimension by TwoNN",
         bool(np.isfinite(value)),
-        f"refused: {said}" if said else f"{value:.1f}",
+        f"refused: {reason}" if reason else f"{value:.1f}",
         "24 orthonormal directions, of which all are equally far from each other",
     )
 
 
 def _observables(n: int, m: int) -> tuple[Observable, ...]:
-    chosen = _TITLES if n > 8 else _QUICK
+    names = _TITLES if n > 8 else _QUICK
     return tuple(
         observable
-        for name in chosen
+        for name in names
         for observable in (
             Concepts(name, _MORE * n, max_tokens=m, label=_label(name)),
             IntrinsicDimension(_label(name)),

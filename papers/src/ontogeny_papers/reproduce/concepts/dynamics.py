@@ -27,9 +27,9 @@ _BESIDE = {"ica": "ICA", "sparse-pca": "sparse PCA"}
 """What the report compares convex NMF with."""
 
 
-def judge(extractor: str, found: Found) -> Sequence[Verdict]:
+def judge(extractor: str, results: Found) -> Sequence[Verdict]:
     """Judge the curves of one extractor."""
-    one, name = only_runs(found), f"concepts-{extractor}"
+    one, name = only_runs(results), f"concepts-{extractor}"
     nodes = one[name]
     return [
         approach.falls(nodes),
@@ -42,12 +42,12 @@ def judge(extractor: str, found: Found) -> Sequence[Verdict]:
     ]
 
 
-def judge_beside(extractor: str, found: Found) -> Sequence[Verdict]:
+def judge_beside(extractor: str, results: Found) -> Sequence[Verdict]:
     """Judge the curves of one extractor, and whether they are smoother than those of others."""
-    one, every = only_runs(found), {extractor: "convex NMF", **_BESIDE}
+    one, every = only_runs(results), {extractor: "convex NMF", **_BESIDE}
     nodes = {title: one[f"concepts-{key}"] for key, title in every.items()}
     regimes = {title: one[f"concepts-{key}-regimes"] for key, title in every.items()}
-    return [*judge(extractor, found), approach.smoother(every[extractor], nodes, regimes)]
+    return [*judge(extractor, results), approach.smoother(every[extractor], nodes, regimes)]
 
 
 def observables(extractor: str, n_concepts: int, max_tokens: int) -> tuple[Observable, ...]:
@@ -63,8 +63,8 @@ def observables(extractor: str, n_concepts: int, max_tokens: int) -> tuple[Obser
 
 
 def _beside(n_concepts: int, max_tokens: int) -> tuple[Observable, ...]:
-    others = [concepts(each, n_concepts, max_tokens) for each in _BESIDE]
-    return (*others, *(noise_of(each.name) for each in others))
+    others = [concepts(extractor, n_concepts, max_tokens) for extractor in _BESIDE]
+    return (*others, *(noise_of(other.name) for other in others))
 
 
 _CLAIM = (

@@ -20,13 +20,16 @@ _MARGIN = 1.1  # by which one path must be longer than another to count as rough
 _METRICS = ("cross_entropy", "mse", "kl", "correlation")
 
 
-def judge(found: Found) -> Sequence[Verdict]:
+def judge(results: Found) -> Sequence[Verdict]:
     """Judge Figure 9: the curves converge early, smoothly, and the noisy regime is gone.
 
     A distance to the end of a run falls in a turned control too, and measures that are blind to
     changes of basis are smoother than those that are not: neither says anything of the concepts.
     """
-    encoders, concepts = the_runs(found, "encoder-dynamics-ica"), the_runs(found, "concepts-ica")
+    encoders, concepts = (
+        the_runs(results, "encoder-dynamics-ica"),
+        the_runs(results, "concepts-ica"),
+    )
     return [
         _converges(encoders),
         _early(encoders),
@@ -92,9 +95,9 @@ def _early(encoders: Sequence[xr.Dataset]) -> Verdict:
     known_controls = np.isfinite([_ends(curve) for curve in controls]).all()
     holds = unanimous(done > 0.5, done)
     half = np.concatenate([_half_steps(run) for run in encoders])
-    known = half[np.isfinite(half)]
+    finite = half[np.isfinite(half)]
     last = float(encoders[0].step[-1])
-    when = f"at step {np.median(known):,.0f} of {last:,.0f}" if len(known) else "never"
+    when = f"at step {np.median(finite):,.0f} of {last:,.0f}" if len(finite) else "never"
     return Verdict(
         "the structure of the concepts has converged in the first regime",
         None if holds and (not known_controls or (control > 0.5).any()) else holds,
@@ -116,19 +119,19 @@ def _smoother(
     encoders: Sequence[xr.Dataset], concepts: Sequence[xr.Dataset], since: float, claim: str
 ) -> Verdict:
     """Compare path lengths with those of dictionaries as returned, and without their freedoms."""
-    own = path_lengths(_compared(encoders, "kl"), since)
+    kl = path_lengths(_compared(encoders, "kl"), since)
     plain, free = (
         path_lengths([_distance(run, kind) for run in concepts], since)
         for kind in ("frobenius", "procrustes")
     )
-    holds = unanimous(plain > _MARGIN * own, own, plain)
-    as_smooth = bool((free <= _MARGIN * own).any())
+    holds = unanimous(plain > _MARGIN * kl, kl, plain)
+    as_smooth = bool((free <= _MARGIN * kl).any())
     unknown = not np.isfinite(free).all()
     part = "in the second half of the steps" if since else "over the whole run"
     return Verdict(
         claim,
         None if holds and (as_smooth or unknown) else holds,
-        f"length of the path for its net change, {part}: KL {spread(own, 2)}, Frobenius distance "
+        f"length of the path for its net change, {part}: KL {spread(kl, 2)}, Frobenius distance "
         f"of the dictionaries {spread(plain, 2)}",
         f"Procrustes distance of the same dictionaries {spread(free, 2)}"
         + (": an invariant distance is as smooth without encoders" if as_smooth else "")
@@ -147,7 +150,7 @@ def _second_extractor(encoders: Sequence[xr.Dataset]) -> Verdict:
         run.comparison.sel(metric="kl").median("layer").isel(step=i)
         for run, i in zip(encoders, at, strict=True)
     ]
-    own, other = (
+    mine, other = (
         np.array([float(one.sel(codes=codes)) for one in kl])
         for codes in ("train-fitted", "test-fitted")
     )
@@ -157,7 +160,7 @@ def _second_extractor(encoders: Sequence[xr.Dataset]) -> Verdict:
         "(not claimed) fitting the test codes anew, as Algorithm 3 does, costs nothing",
         unanimous(share < 0.1, share),
         f"at the last step itself KL is {short(other)} nats with an extractor fitted on the test "
-        f"rows, {short(own)} with that of the train rows",
+        f"rows, {short(mine)} with that of the train rows",
         f"the whole range of the curve is {short(first)} nats; less than a tenth of it counts",
     )
 

@@ -45,6 +45,6 @@ def shape_of(name: str) -> Fits:
     return Fits(name, "distance_to_reference", select=AS_RETURNED, first=EVEN, offset=False)
 
 
-def only_runs(found: Found) -> dict[str, Sequence[xr.Dataset]]:
+def only_runs(results: Found) -> dict[str, Sequence[xr.Dataset]]:
     """Return the nodes of each seed by node, of the one run that a recipe compares with none."""
-    return {name: next(iter(runs.values())) for name, runs in found.items()}
+    return {name: next(iter(runs.values())) for name, runs in results.items()}

@@ -81,28 +81,28 @@ class LabelledRecipe(ConceptRecipe):
         self, run: MaskedRun, trajectory: Trajectory, size: LabelledSize, materials: Materials
     ) -> dict[str, Inputs]:
         """Return both sets; sentences of one text count as one document."""
-        kept = None if trajectory.path is None else recorded_texts(trajectory.path)
-        given = materials.text is not None and materials.sources
-        texts = texts_of(materials) if given or kept is None else kept
+        recorded = None if trajectory.path is None else recorded_texts(trajectory.path)
+        has_text = materials.text is not None and materials.sources
+        texts = texts_of(materials) if has_text or recorded is None else recorded
         topic, semantic = of_topic(texts, size.sentences, 0)
         materials.progress.note(f"the topic is {topic!r}")
-        found = zip(_CONCEPTS, (semantic, of_word_order(texts, size.sentences, 0)), strict=True)
+        sources = zip(_CONCEPTS, (semantic, of_word_order(texts, size.sentences, 0)), strict=True)
         return {
             name: Inputs.from_texts(
-                each.texts,
+                labelled.texts,
                 trajectory.tokenizer(),
                 size.max_length,
-                labels=each.labels,
-                documents=each.documents,
+                labels=labelled.labels,
+                documents=labelled.documents,
                 source=f"{name} sentences",
             )
-            for name, each in found
+            for name, labelled in sources
         }
 
 
-def judge(found: Found) -> Sequence[Verdict]:
+def judge(results: Found) -> Sequence[Verdict]:
     """Judge Figure 10 and Table 2 beside shuffled labels; recompute what Table 2 prints."""
-    scores, readable = the_runs(found, "tcav"), the_runs(found, "cav")
+    scores, readable = the_runs(results, "tcav"), the_runs(results, "cav")
     return [
         *(_readable(readable, name) for name in _CONCEPTS),
         _matters(scores, readable),
@@ -116,8 +116,8 @@ def judge(found: Found) -> Sequence[Verdict]:
 
 def _readable(runs: Sequence[xr.Dataset], name: str) -> Verdict:
     """State whether a concept is learned: readable in the end, more so than at first."""
-    own = [run.accuracy.sel(concept=name).dropna("step", how="all") for run in runs]
-    first, last = (np.array([float(a.isel(step=i).max()) for a in own]) for i in (0, -1))
+    accuracies = [run.accuracy.sel(concept=name).dropna("step", how="all") for run in runs]
+    first, last = (np.array([float(a.isel(step=i).max()) for a in accuracies]) for i in (0, -1))
     p = np.array([float(run.p_corrected.sel(concept=name).isel(step=-1).min()) for run in runs])
     before = np.array([float(run.p_corrected.sel(concept=name).isel(step=0).min()) for run in runs])
     control = _control_ends(runs, name)
@@ -256,13 +256,13 @@ def _printed_sums() -> Verdict:
         right += [abs(a - b) <= r for a, b, r in zip(sums, printed, limits, strict=True)]
         parts.append(f"{name} {sums[0]:+.3f} and {sums[1]:+.3f}")
         reach.append(limits)
-    said = [f"{name} {a:+.3f} and {b:+.3f}" for name, (a, b) in _PRINTED_SUMS.items()]
+    texts = [f"{name} {a:+.3f} and {b:+.3f}" for name, (a, b) in _PRINTED_SUMS.items()]
     plain, aware = np.max(reach, axis=0)
     return Verdict(
         "the sums of Table 2 follow from its cells",
         all(right),
         f"ΣΔ and ΣωΔ of the printed cells: {', '.join(parts)}",
-        f"printed: {', '.join(said)}; rounding of the cells can move them by at most {plain:.3f} "
+        f"printed: {', '.join(texts)}; rounding of the cells can move them by at most {plain:.3f} "
         f"and {aware:.3f}",
     )
 
@@ -283,9 +283,9 @@ def _listed(values: np.ndarray, digits: int = 2) -> str:
 
 
 def _sized(size: ConceptSize, sentences: int, checkpoints: int | None) -> LabelledSize:
-    own = {field.name: getattr(size, field.name) for field in dataclasses.fields(size)}
+    fields = {field.name: getattr(size, field.name) for field in dataclasses.fields(size)}
     return LabelledSize(
-        **{**own, "max_length": 32, "checkpoints": checkpoints}, sentences=sentences
+        **{**fields, "max_length": 32, "checkpoints": checkpoints}, sentences=sentences
     )
 
 

@@ -34,13 +34,13 @@ def sentences(texts: Sequence[str]) -> list[tuple[int, list[str]]]:
     >>> sentences(["Too short. The cat sat on the old mat."])
     [(0, ['The', 'cat', 'sat', 'on', 'the', 'old', 'mat.'])]
     """
-    found = []
+    words_of = []
     for i, text in enumerate(texts):
         for sentence in _SENTENCE.split(text):
             words = sentence.split()
             if _SHORT <= len(words) <= _LONG:
-                found.append((i, words))
-    return found
+                words_of.append((i, words))
+    return words_of
 
 
 def topic_word(texts: Sequence[str]) -> str:
@@ -73,12 +73,12 @@ def of_topic(texts: Sequence[str], count: int, random_state: int) -> tuple[str, 
     """
     topic = topic_word(texts)
     with_it = [topic in _words(text) for text in texts]
-    kept = []
+    examples = []
     for i, words in sentences(texts):
         others = [word for word in words if topic not in _words(word)]
         if len(others) >= _SHORT:
-            kept.append((" ".join(others), int(with_it[i]), i))
-    return topic, _balanced(kept, count, random_state)
+            examples.append((" ".join(others), int(with_it[i]), i))
+    return topic, _balanced(examples, count, random_state)
 
 
 def of_word_order(texts: Sequence[str], count: int, random_state: int) -> Labelled:
@@ -87,7 +87,7 @@ def of_word_order(texts: Sequence[str], count: int, random_state: int) -> Labell
     Of each sentence either itself (1) or what is swapped (0) is taken.
     """
     rng = np.random.default_rng(random_state)
-    kept = []
+    examples = []
     for i, words in sentences(texts):
         label, words = int(rng.integers(2)), list(words)
         a, b = sorted(rng.choice(len(words), 2, replace=False))
@@ -95,22 +95,22 @@ def of_word_order(texts: Sequence[str], count: int, random_state: int) -> Labell
             continue
         if not label:
             words[a], words[b] = words[b], words[a]
-        kept.append((" ".join(words), label, i))
-    return _balanced(kept, count, random_state)
+        examples.append((" ".join(words), label, i))
+    return _balanced(examples, count, random_state)
 
 
 def _balanced(rows: Sequence[tuple[str, int, int]], count: int, random_state: int) -> Labelled:
     order = np.random.default_rng([random_state, 1]).permutation(len(rows))
-    chosen: list[tuple[str, int, int]] = []
+    examples: list[tuple[str, int, int]] = []
     for label in (0, 1):
-        own = [rows[i] for i in order if rows[i][1] == label]
-        if len(own) < 2:
+        members = [rows[i] for i in order if rows[i][1] == label]
+        if len(members) < 2:
             raise ArgumentError(
                 f"texts must hold at least two sentences of {_SHORT} to {_LONG} words with each "
-                f"label; of label {label} there are {len(own)}."
+                f"label; of label {label} there are {len(members)}."
             )
-        chosen += own[: count // 2]
-    texts, labels, documents = zip(*chosen, strict=True)
+        examples += members[: count // 2]
+    texts, labels, documents = zip(*examples, strict=True)
     return Labelled(list(texts), list(labels), list(documents))
 
 

@@ -20,11 +20,11 @@ _NAME = "concepts-ica"
 _FACTOR = 2.0
 
 
-def judge(found: Found) -> Sequence[Verdict]:
+def judge(results: Found) -> Sequence[Verdict]:
     """Judge whether ICA concepts of two sizes behave alike, and which layers are irregular."""
-    of = found[_NAME]
-    regimes = found[f"{_NAME}-regimes"]
-    alike = [_same_pace(of), _same_answers(found)] if len(of) > 1 else [_NO_SECOND]
+    of = results[_NAME]
+    regimes = results[f"{_NAME}-regimes"]
+    alike = [_same_pace(of), _same_answers(results)] if len(of) > 1 else [_NO_SECOND]
     return [*alike, *(_middle(label, runs) for label, runs in regimes.items())]
 
 
@@ -70,22 +70,22 @@ def _alike(shares: dict[str, np.ndarray]) -> bool | None:
     return bool(close.all()) if close.all() or not close.any() else None
 
 
-def _same_answers(found: Found) -> Verdict:
+def _same_answers(results: Found) -> Verdict:
     """Judge whether the claims on Figure 2 get the same answers at both sizes."""
     answers = {}
-    for label, nodes in found[_NAME].items():
-        regimes, fits = (found[f"{_NAME}-{kind}"][label] for kind in ("regimes", "fits"))
+    for label, nodes in results[_NAME].items():
+        regimes, fits = (results[f"{_NAME}-{kind}"][label] for kind in ("regimes", "fits"))
         answers[label] = [
             approach.further(nodes),
             approach.two_regimes(nodes, regimes, "as returned"),
             approach.exponential(fits),
         ]
     pairs = list(zip(*answers.values(), strict=True))
-    known = [pair for pair in pairs if all(verdict.holds is not None for verdict in pair)]
-    same = [pair[0].holds == pair[1].holds for pair in known]
+    judged = [pair for pair in pairs if all(verdict.holds is not None for verdict in pair)]
+    same = [pair[0].holds == pair[1].holds for pair in judged]
     return Verdict(
         "the larger model behaves like the smaller one",
-        all(same) if len(known) == len(pairs) else False if False in same else None,
+        all(same) if len(judged) == len(pairs) else False if False in same else None,
         "; ".join(
             f"{label}: fall further than turned runs: {one.answer}, regimes: {two.answer}, "
             f"exponential: {three.answer}"
@@ -105,10 +105,10 @@ def _middle(label: str, regimes: Sequence[xr.Dataset]) -> Verdict:
     )
     chance = max(depth - 2, 0) / depth
     more, p = more_often(int(count), len(rough), chance) if chance else (False, float("nan"))
-    known = bool(np.isfinite(np.concatenate(rough)).all())
+    has_all = bool(np.isfinite(np.concatenate(rough)).all())
     return Verdict(
         f"{label}: irregular layers are in the middle",
-        None if not known else True if more else False if count == 0 and len(rough) > 4 else None,
+        None if not has_all else True if more else False if count == 0 and len(rough) > 4 else None,
         f"the roughest of {depth} layers is neither the first nor the last in {count} of "
         f"{len(rough)} seeds (layers {', '.join(str(place) for place in places)}, the first is 0)",
         f"by chance in a share of {chance:.2g} (as many or more p = {p:.2g})"

@@ -22,9 +22,9 @@ _FOUND_AGAIN = 0.9
 _MORE = 0.2  # of the latents
 
 
-def sparse_autoencoder(found: Found) -> Sequence[Verdict]:
+def sparse_autoencoder(results: Found) -> Sequence[Verdict]:
     """Judge how many latents are found again, by another seed and over training."""
-    one = only_runs(found)
+    one = only_runs(results)
     sae, ica = one["concepts-sae"], one["concepts-ica"]
     again, others = (each(nodes, _found_by_other_seed) for nodes in (sae, ica))
     half, chance = each(sae, _found_at_half), null_words(sae, "optimal", "chance")

@@ -22,9 +22,9 @@ _CONSTANT = 2.0
 _MATCHED = {"distance": "procrustes", "alignment": "matched"}
 
 
-def judge(found: Found) -> Sequence[Verdict]:
+def judge(results: Found) -> Sequence[Verdict]:
     """Judge the ratios along the run, what size alone explains, and local constants."""
-    one = only_runs(found)
+    one = only_runs(results)
     nodes = {title: one[f"concepts-{key}-lipschitz"] for key, title in _TITLES.items()}
     first = next(iter(nodes.values()))
     return [
@@ -88,8 +88,8 @@ def _read(ratio: xr.DataArray) -> xr.DataArray:
 
 
 def _times(ratio: xr.DataArray) -> float:
-    known = _read(ratio)
-    return float((known.max("step") / known.min("step")).median())
+    values = _read(ratio)
+    return float((values.max("step") / values.min("step")).median())
 
 
 def _first(ratio: xr.DataArray) -> float:
@@ -126,15 +126,15 @@ def _times_permuted(node: xr.Dataset) -> float:
 
 def _local(nodes: dict[str, Sequence[xr.Dataset]], of: dict[str, Sequence[xr.Dataset]]) -> Verdict:
     """Judge whether convex NMF has the smaller local constant, each in units of its norms."""
-    found = {title: _relative_constants(runs, of[title]) for title, runs in nodes.items()}
-    convex, ica = found["convex NMF"], found["ICA"]
+    ratios = {title: _relative_constants(runs, of[title]) for title, runs in nodes.items()}
+    convex, ica = ratios["convex NMF"], ratios["ICA"]
     with np.errstate(divide="ignore", invalid="ignore"):
         smaller = exceeds(np.log(ica), np.log(convex), np.log(_CONSTANT))
     return Verdict(
         "convex NMF is the more Lipschitz-continuous extractor in practice",
         smaller,
         "relative change of the dictionary per relative change of the activations, in random "
-        "directions: " + ", ".join(f"{title} {short(values)}" for title, values in found.items()),
+        "directions: " + ", ".join(f"{title} {short(values)}" for title, values in ratios.items()),
         "a lower bound, at activations moved by 0.1 %; a factor of two counts; about the solvers, "
         "in runs that learn nothing as well",
     )
@@ -142,20 +142,20 @@ def _local(nodes: dict[str, Sequence[xr.Dataset]], of: dict[str, Sequence[xr.Dat
 
 def _relative_constants(nodes: Sequence[xr.Dataset], of: Sequence[xr.Dataset]) -> np.ndarray:
     """Return the relative change of the dictionary per relative change of activations, (seeds,)."""
-    found = []
+    ratios = []
     for node, concepts_ in zip(nodes, of, strict=True):
         if "extractor_random" not in node:
             return np.full(len(nodes), np.nan)
         constant = node.extractor_random.sel(matching="as returned").max("draw")
-        found.append(float((constant * node.activation_norm / concepts_.norm).median()))
-    return np.array(found)
+        ratios.append(float((constant * node.activation_norm / concepts_.norm).median()))
+    return np.array(ratios)
 
 
 def _observables(n_concepts: int, max_tokens: int) -> tuple[Observable, ...]:
     of = {key: concepts(key, n_concepts, max_tokens) for key in _TITLES}
     return (
         *of.values(),
-        *(Lipschitz(each.name, key, n_concepts, max_tokens=max_tokens) for key, each in of.items()),
+        *(Lipschitz(e.name, key, n_concepts, max_tokens=max_tokens) for key, e in of.items()),
     )
 
 

@@ -10,9 +10,9 @@ import xarray as xr
 Runs = Sequence[xr.Dataset]
 
 
-def the_runs(found: Mapping[str, Mapping[str, Runs]], name: str) -> Runs:
+def the_runs(results: Mapping[str, Mapping[str, Runs]], name: str) -> Runs:
     """Return the seeds of a node where nothing is compared."""
-    return next(iter(found[name].values()))
+    return next(iter(results[name].values()))
 
 
 def path_lengths(curves: Sequence[xr.DataArray], since: float = 0.0) -> np.ndarray:

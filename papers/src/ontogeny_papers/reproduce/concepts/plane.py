@@ -22,22 +22,22 @@ _DRAWS = 3
 _MARGIN = 0.05  # of the variance by which a path must be less straight to count as curved
 
 
-def judge(found: Found) -> Sequence[Verdict]:
+def judge(results: Found) -> Sequence[Verdict]:
     """Judge Figure 11: the plane's share, moves against refits, and the curvature of the paths."""
-    verdicts = [_in_plane(found)]
+    verdicts = [_in_plane(results)]
     for extractor, title in _EXTRACTORS.items():
-        runs = the_runs(found, f"concepts-{extractor}")
+        runs = the_runs(results, f"concepts-{extractor}")
         verdicts += [_beyond_refits(runs, title), _curved(runs, title)]
     return verdicts
 
 
-def _in_plane(found: Found) -> Verdict:
+def _in_plane(results: Found) -> Verdict:
     """State how much of the concepts' variance the plane holds, as a picture of it must."""
     shares = {
         title: np.array(
             [
                 float(run.explained_variance.sum("axis", min_count=2).mean())
-                for run in the_runs(found, f"concepts-{extractor}-plane")
+                for run in the_runs(results, f"concepts-{extractor}-plane")
             ]
         )
         for extractor, title in _EXTRACTORS.items()
@@ -72,25 +72,25 @@ def _moves(run: xr.Dataset) -> tuple[float, float]:
     moves, refits = [], []
     for W, refit in _tables(run):
         size = np.linalg.norm(W, axis=(1, 2))
-        own = np.linalg.norm(np.diff(W, axis=0), axis=(1, 2)) / size[1:]
+        steps_of = np.linalg.norm(np.diff(W, axis=0), axis=(1, 2)) / size[1:]
         other = np.linalg.norm(refit - W, axis=(1, 2)) / size
         there = np.isfinite(other[1:]) & (other[1:] > 0)
-        moves.append(np.median(own[there]) if there.any() else np.nan)
+        moves.append(np.median(steps_of[there]) if there.any() else np.nan)
         refits.append(np.median(other[1:][there]) if there.any() else np.nan)
     return float(np.median(moves)), float(np.median(refits))
 
 
 def _curved(runs: Sequence[xr.Dataset], title: str) -> Verdict:
     """Compare the straightness of concepts' paths with a noisy line and with a random walk."""
-    found = np.array([_straightness(run, seed) for seed, run in enumerate(runs)])
-    own, line, walk = found.T
-    curved = own < line - _MARGIN
-    as_walks = bool((own < walk + _MARGIN).any())
+    values = np.array([_straightness(run, seed) for seed, run in enumerate(runs)])
+    share, line, walk = values.T
+    curved = share < line - _MARGIN
+    as_walks = bool((share < walk + _MARGIN).any())
     holds = True if curved.all() else None if curved.any() else False
     return Verdict(
         f"{title}: learning goes along a nonlinear manifold",
-        None if holds and as_walks else if_finite(holds, found) if holds is not None else None,
-        f"one direction holds {short(own)} of the squared movement of a concept",
+        None if holds and as_walks else if_finite(holds, values) if holds is not None else None,
+        f"one direction holds {short(share)} of the squared movement of a concept",
         f"a straight line with the noise of refits {short(line)}; a random walk of the same steps "
         f"{short(walk)}"
         + ("; paths that bend as a walk does, or more, tell of no manifold" if as_walks else ""),
@@ -100,13 +100,13 @@ def _curved(runs: Sequence[xr.Dataset], title: str) -> Verdict:
 def _straightness(run: xr.Dataset, seed: int) -> tuple[float, float, float]:
     """Return the share of one direction: of the paths, of noisy lines, of random walks."""
     rng = np.random.default_rng(seed)
-    own, line, walk = [], [], []
+    shares, line, walk = [], [], []
     for W, refit in _tables(run):
-        own.append(_share_of_one(W))
+        shares.append(_share_of_one(W))
         noise = _noise(W, refit)
         line += [_share_of_one(_straight(W) + _scattered(noise, W, rng)) for _ in range(_DRAWS)]
         walk += [_share_of_one(_walked(W, rng)) for _ in range(_DRAWS)]
-    return float(np.median(own)), float(np.median(line)), float(np.median(walk))
+    return float(np.median(shares)), float(np.median(line)), float(np.median(walk))
 
 
 def _share_of_one(W: np.ndarray) -> float:
@@ -127,10 +127,10 @@ def _straight(W: np.ndarray) -> np.ndarray:
 def _noise(W: np.ndarray, refit: np.ndarray) -> np.ndarray:
     """Return the standard deviation of one entry at each step, from refits where there are some."""
     apart = np.sqrt(np.square(refit - W).mean(axis=(1, 2)) / 2)  # of two fits, each with noise
-    known = np.flatnonzero(np.isfinite(apart))
-    if not len(known):
+    places = np.flatnonzero(np.isfinite(apart))
+    if not len(places):
         return np.full(len(W), np.nan)
-    return np.interp(np.arange(len(W)), known, apart[known])
+    return np.interp(np.arange(len(W)), places, apart[places])
 
 
 def _scattered(noise: np.ndarray, W: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -147,7 +147,7 @@ def _walked(W: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def _tables(run: xr.Dataset) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return each layer's dictionaries and refits (step, feature, concept), matched to the last."""
-    found = []
+    tables = []
     for layer in run.layer.values:
         one = run.sel(layer=layer).dropna("feature", how="all", subset=["dictionary"])
         W = one.dictionary.transpose("step", "feature", "concept").values.astype(np.float64)
@@ -162,8 +162,8 @@ def _tables(run: xr.Dataset) -> list[tuple[np.ndarray, np.ndarray]]:
         W = _aligned(reference, W)
         if again.any():
             refit[again] = _aligned(reference, refit[again])
-        found.append((W, refit))
-    return found
+        tables.append((W, refit))
+    return tables
 
 
 def _aligned(reference: np.ndarray, W: np.ndarray) -> np.ndarray:

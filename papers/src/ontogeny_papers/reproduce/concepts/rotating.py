@@ -43,11 +43,11 @@ class RotatingSize:
 
 def measure_rotating(size: RotatingSize, materials: Materials) -> Findings:
     """Return distances of dictionaries and errors of encoders in three planted runs."""
-    found = {
+    runs_of = {
         label: materials.of_seeds(kind, label, size.seeds, partial(_measured, kind, size))
         for kind, label in _RUNS.items()
     }
-    return Findings(judge(found), {"planted": _view(found)})
+    return Findings(judge(runs_of), {"planted": _view(runs_of)})
 
 
 def planted_factors(kind: str, size: RotatingSize, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -63,9 +63,9 @@ def planted_factors(kind: str, size: RotatingSize, seed: int) -> tuple[np.ndarra
     W = rng.standard_normal((size.features, size.concepts)) / np.sqrt(size.features)
     planes = rng.standard_normal((size.features, size.features))
     skew = (planes - planes.T) / np.linalg.norm(planes - planes.T, ord=2)
-    left = np.linspace(1.0, 0.0, size.steps)  # of the way to the last step
-    turns = [expm(0.5 * np.pi * share * skew) for share in left]
-    angle = 0.5 * np.pi * left[:, None, None]
+    remaining = np.linspace(1.0, 0.0, size.steps)  # of the way to the last step
+    turns = [expm(0.5 * np.pi * share * skew) for share in remaining]
+    angle = 0.5 * np.pi * remaining[:, None, None]
     codes = (
         np.cos(angle) * U + np.sin(angle) * other
         if kind == "recode"
@@ -100,13 +100,13 @@ def _measured(kind: str, size: RotatingSize, seed: int) -> xr.Dataset:
 def _encoder_error(A: np.ndarray, codes: np.ndarray, train: np.ndarray) -> float:
     """Return what an encoder of other rows leaves of the last step's codes, relative."""
     encoder = dynamics.fit_encoder(torch.as_tensor(A[train]), torch.as_tensor(codes[train]))
-    left = np.asarray(encoder.predict(torch.as_tensor(A[~train]))) - codes[~train]
-    return float(np.linalg.norm(left) / np.linalg.norm(codes[~train]))
+    residual = np.asarray(encoder.predict(torch.as_tensor(A[~train]))) - codes[~train]
+    return float(np.linalg.norm(residual) / np.linalg.norm(codes[~train]))
 
 
-def judge(found: dict[str, list[xr.Dataset]]) -> Sequence[Verdict]:
+def judge(runs_of: dict[str, list[xr.Dataset]]) -> Sequence[Verdict]:
     """Judge whether each comparison sees what was planted, and only that."""
-    turn, recode, nothing = (found[label] for label in _RUNS.values())
+    turn, recode, nothing = (runs_of[label] for label in _RUNS.values())
 
     def first(runs: Sequence[xr.Dataset], name: str) -> np.ndarray:
         return np.array([float(run[name][0]) for run in runs])
@@ -140,7 +140,7 @@ def judge(found: dict[str, list[xr.Dataset]]) -> Sequence[Verdict]:
     ]
 
 
-def _view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
+def _view(runs_of: dict[str, list[xr.Dataset]]) -> xr.Dataset:
     quantities = (
         Quantity("directions", "distance of the dictionaries, relative"),
         Quantity("encoded", "what an encoder leaves of the last step's codes, relative"),
@@ -153,7 +153,7 @@ def _view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
         null="A run in which both stay, with the same noise on its activations.",
         source="Bernas 2025, sec. 6.1, Fig. 8",
     )
-    return mean_of_seeds(found, quantities, section, role="motion")
+    return mean_of_seeds(runs_of, quantities, section, role="motion")
 
 
 RECIPES = (

@@ -72,14 +72,14 @@ class CountOfRises:
             (in_windows(run.score.sel(concept=concepts)), in_windows(run.random_score))
             for run in runs
         ]
-        pairs = [(change(own), change(null)) for own, null in tables if own and null]
+        pairs = [(change(scores), change(null)) for scores, null in tables if scores and null]
         draws = min(run.sizes["draw"] for run in runs)
         null = np.zeros(draws, dtype=int)
         for _, shuffled in pairs:
             above = (shuffled.sel(concept=concepts) > 0).isel(draw=slice(draws))
             null += above.sum([d for d in above.dims if d != "draw"]).values
-        own = sum(int((x > 0).sum()) for x, _ in pairs)
-        return cls(own, sum(int(x.notnull().sum()) for x, _ in pairs), null)
+        rises = sum(int((x > 0).sum()) for x, _ in pairs)
+        return cls(rises, sum(int(x.notnull().sum()) for x, _ in pairs), null)
 
     @property
     def holds(self) -> bool | None:
@@ -88,7 +88,7 @@ class CountOfRises:
         Examples
         --------
         >>> null = np.arange(5, 14).repeat(3)
-        >>> [CountOfRises(own, 18, null).holds for own in (18, 11, 4)]
+        >>> [CountOfRises(count, 18, null).holds for count in (18, 11, 4)]
         [True, None, False]
         """
         more, fewer = (

@@ -21,9 +21,9 @@ from .sizes import sizes
 _NEAR_ONE = 0.9
 
 
-def judge(found: Found) -> Sequence[Verdict]:
+def judge(results: Found) -> Sequence[Verdict]:
     """Judge how well exponentials fit, and whether other shapes fit as well."""
-    one = only_runs(found)
+    one = only_runs(results)
     fits = {"activation decay": one["activation-decay-fits"]}
     fits |= {f"{title} distance": one[f"concepts-{key}-fits"] for key, title in SIGNALS.items()}
     r2 = {what: each(nodes, lambda node: node.r2.mean()) for what, nodes in fits.items()}
@@ -54,7 +54,7 @@ def _observables(n_concepts: int, max_tokens: int) -> tuple[Observable, ...]:
         ActivationDecay(max_tokens=max_tokens),
         *of,
         Fits("activation-decay", "distance", first=EVEN, offset=False),
-        *(shape_of(each.name) for each in of),
+        *(shape_of(extractor.name) for extractor in of),
     )
 
 

@@ -32,25 +32,25 @@ def _pearson(x: np.ndarray, y: np.ndarray) -> float:
 # ---- Figure 6 -----------------------------------------------------------------------------------
 
 
-def overlay(found: Found) -> Sequence[Verdict]:
+def overlay(results: Found) -> Sequence[Verdict]:
     """Judge whether concepts follow activations, in their trends and beyond them."""
-    one = only_runs(found)
+    one = only_runs(results)
     signals = {title: one[f"concepts-{key}-signals"] for key, title in SIGNALS.items()}
     return [_trends(signals), *(_beyond(title, nodes) for title, nodes in signals.items())]
 
 
 def _trends(signals: dict[str, Sequence[xr.Dataset]]) -> Verdict:
-    own, other = {}, []
+    correlation, other = {}, []
     for title, nodes in signals.items():
         rolling = [node.rolling_standardised for node in nodes]
         curves, decays = ([x.isel(signal=i, drop=True) for x in rolling] for i in (0, 1))
-        own[title] = agreement(curves, decays, _pearson)
+        correlation[title] = agreement(curves, decays, _pearson)
         other.append(of_other_seeds(curves, decays, _pearson))
-    holds, beside = in_common(np.column_stack(list(own.values())), np.concatenate(other))
+    holds, beside = in_common(np.column_stack(list(correlation.values())), np.concatenate(other))
     return Verdict(
         "the rolling means of concept distances and activation decay correlate, mean |r| above 0.8",
         holds,
-        ", ".join(f"{title} {short(values)}" for title, values in own.items()),
+        ", ".join(f"{title} {short(values)}" for title, values in correlation.items()),
         f"{beside}; any two decays have a high one",
     )
 
@@ -74,9 +74,9 @@ def _beyond(title: str, nodes: Sequence[xr.Dataset]) -> Verdict:
 # ---- Figure 7 -----------------------------------------------------------------------------------
 
 
-def layers(found: Found) -> Sequence[Verdict]:
+def layers(results: Found) -> Sequence[Verdict]:
     """Judge irregular layers: where they are, and whether concepts and activations share them."""
-    one = only_runs(found)
+    one = only_runs(results)
     activations = one[f"{_DECAY}-regimes"]
     rough = {key: one[f"concepts-{key}-regimes"] for key in SIGNALS}
     return [
@@ -98,8 +98,8 @@ def roughness(regimes: xr.Dataset) -> np.ndarray:
 
 def _same_layer(concepts: Sequence[xr.Dataset], activations: Sequence[xr.Dataset]) -> Verdict:
     table = [[roughness(node) for node in nodes] for nodes in (concepts, activations)]
-    known = bool(np.isfinite(np.array(table)).all())
-    if not known:
+    is_finite = bool(np.isfinite(np.array(table)).all())
+    if not is_finite:
         return Verdict(_SAME, None, "the noise of a layer is unknown", "no null")
     places = np.array(table).argmax(axis=2)
     count, trials = int((places[0] == places[1]).sum()), places.shape[1]
@@ -138,8 +138,8 @@ def _separates(rough: dict[str, Sequence[xr.Dataset]], nodes: Sequence[xr.Datase
 
 
 def _over_layers(regimes: xr.Dataset) -> float:
-    found = roughness(regimes)
-    return float(found.max() / found.min()) if found.min() > 0 else float("nan")
+    values = roughness(regimes)
+    return float(values.max() / values.min()) if values.min() > 0 else float("nan")
 
 
 def _refits_over_layers(node: xr.Dataset) -> float:
@@ -153,7 +153,7 @@ def _warped(nodes: Sequence[xr.Dataset]) -> Verdict:
     information = np.concatenate(
         [(node.mutual_information > node.mutual_information_surrogates).values for node in nodes]
     )
-    counts = [int(found.sum()) for found in (nearer, information)]
+    counts = [int(is_lower.sum()) for is_lower in (nearer, information)]
     tests = [more_often(count, len(nearer), 0.5) for count in counts]
     holds = True if all(more for more, _ in tests) else None
     means = [
@@ -182,13 +182,13 @@ def _observables(n_concepts: int, max_tokens: int) -> tuple[Observable, ...]:
         ActivationDecay(max_tokens=max_tokens),
         *(
             Signals(
-                each.name,
+                fit.name,
                 "distance_to_reference",
                 select=AS_RETURNED,
                 against=_DECAY,
                 against_variable="distance",
             )
-            for each in fits
+            for fit in fits
         ),
     )
 

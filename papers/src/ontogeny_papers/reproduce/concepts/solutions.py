@@ -126,7 +126,7 @@ def kept(name: str, fit: Fit, R: np.ndarray) -> bool:
     return _ASKS[name](other) and abs(after - before) <= _SAME * abs(before)
 
 
-def _drawn(relation: str, r: int, rng: np.random.Generator) -> np.ndarray:
+def _draw(relation: str, r: int, rng: np.random.Generator) -> np.ndarray:
     """Return a map of the relation other than the identity."""
     if relation == "permutation":
         return np.roll(np.eye(r), 1 + rng.integers(r - 1), 0)
@@ -158,7 +158,7 @@ def _measured(seed: int) -> xr.Dataset:
         if not _ASKS[name](fit):
             raise ArithmeticError(f"the fit of {name} does not meet its own constraints")
         for k, relation in enumerate(RELATIONS):
-            maps = [_drawn(relation, _CONCEPTS, rng) for _ in range(_DRAWS)]
+            maps = [_draw(relation, _CONCEPTS, rng) for _ in range(_DRAWS)]
             shares[i, k] = np.mean([kept(name, fit, R) for R in maps])
     return xr.Dataset(
         {
@@ -200,7 +200,7 @@ def _repeated(rng: np.random.Generator) -> float:
     U = np.linalg.qr(rng.standard_normal((_ROWS, _CONCEPTS)))[0]
     W = np.linalg.qr(rng.standard_normal((_FEATURES, _CONCEPTS)))[0]
     fit = Fit(U, W, U @ W.T)
-    maps = [_drawn("rotation", _CONCEPTS, rng) for _ in range(_DRAWS)]
+    maps = [_draw("rotation", _CONCEPTS, rng) for _ in range(_DRAWS)]
     return float(np.mean([kept("svd", fit, R) for R in maps]))
 
 
@@ -261,9 +261,9 @@ def _keeps(runs: Sequence[xr.Dataset], name: str) -> list[set[str]]:
 def _row(
     runs: Sequence[xr.Dataset], claim: str, names: Sequence[str], printed: set[str]
 ) -> Verdict:
-    found = {name: _keeps(runs, name) for name in names}
+    keeps = {name: _keeps(runs, name) for name in names}
     repeated = np.array([float(run.repeated) for run in runs])
-    right = [all(found[name][i] == printed for name in names) for i in range(len(runs))]
+    right = [all(keeps[name][i] == printed for name in names) for i in range(len(runs))]
     if "svd" in names:
         right = [fits and all_ == 1 for fits, all_ in zip(right, repeated, strict=True)]
     extra = (
@@ -274,7 +274,7 @@ def _row(
     return Verdict(
         claim,
         unanimous(right),
-        "; ".join(f"{name} keeps {_listed(found[name])}" for name in names) + extra,
+        "; ".join(f"{name} keeps {_listed(keeps[name])}" for name in names) + extra,
         f"{_DRAWS} random maps of each kind and seed must all leave constraints and objective",
     )
 
@@ -307,8 +307,8 @@ def _stated(runs: Sequence[xr.Dataset]) -> Verdict:
         name
         for name in _ASKS
         if "," not in name
-        for found in _keeps(runs, name)
-        if found - {"rotation", "mixture"} != _said(name)
+        for kept_by in _keeps(runs, name)
+        if kept_by - {"rotation", "mixture"} != _claim(name)
     ]
     return Verdict(
         "(not claimed) the library's own table of equivalences is right",
@@ -319,7 +319,7 @@ def _stated(runs: Sequence[xr.Dataset]) -> Verdict:
     )
 
 
-def _said(name: str) -> set[str]:
+def _claim(name: str) -> set[str]:
     rules = concepts.structure(name)
     scaled = rules.scaling == "positive" and name != "convex-nmf"  # strict by default
     stated = {"permutation": rules.permutation, "scaling": scaled, "sign": rules.sign}

@@ -21,9 +21,9 @@ from .sizes import sizes
 _LATE = 0.75  # of the training, from where on velocities count as late
 
 
-def judge(found: Found) -> Sequence[Verdict]:
+def judge(results: Found) -> Sequence[Verdict]:
     """Judge Figure 12: what T carries, its cumulative change and its late velocity."""
-    runs = the_runs(found, "concepts-ica-transforms")
+    runs = the_runs(results, "concepts-ica-transforms")
     return [_carries(runs), _printed_inverse(), _spikes(runs), _cumulative(runs), _velocity(runs)]
 
 
@@ -78,21 +78,21 @@ def _spikes(runs: Sequence[xr.Dataset]) -> Verdict:
 
 
 def _rank_correlation(run: xr.Dataset, mapping: str) -> float:
-    found = []
+    correlations = []
     for layer in run.layer.values:
         one = run.sel(layer=layer)
         error, condition = one.codes_error.sel(mapping=mapping).values, one.condition.values
-        known = np.isfinite(error) & np.isfinite(condition)
-        found.append(
-            spearmanr(error[known], condition[known]).statistic if known.sum() > 2 else np.nan
+        mask = np.isfinite(error) & np.isfinite(condition)
+        correlations.append(
+            spearmanr(error[mask], condition[mask]).statistic if mask.sum() > 2 else np.nan
         )
-    return float(np.median(found))
+    return float(np.median(correlations))
 
 
 def _cumulative(runs: Sequence[xr.Dataset]) -> Verdict:
     """State how the cumulative change goes; that a sum of lengths is smooth shows nothing."""
     done = [run.normalised.sel(matching="matched") for run in runs]
-    half = np.array([_median(each.interp(step=0.5 * float(each.step[-1]))) for each in done])
+    half = np.array([_median(path.interp(step=0.5 * float(path.step[-1]))) for path in done])
     refits = np.array(
         [
             _median(run.normalised_refit_high.sel(matching="matched").isel(step=-1))
@@ -136,8 +136,8 @@ def _within_refits(run: xr.Dataset, first: float, last: float) -> float:
     one = run.sel(matching="matched")
     end = float(run.step[-1])
     one = one.sel(step=(one.step > first * end) & (one.step <= last * end))
-    known = one.velocity.notnull() & one.velocity_refit_high.notnull()
-    return float((one.velocity <= one.velocity_refit_high).where(known).mean())
+    is_judged = one.velocity.notnull() & one.velocity_refit_high.notnull()
+    return float((one.velocity <= one.velocity_refit_high).where(is_judged).mean())
 
 
 def _median(values: xr.DataArray) -> float:

@@ -38,18 +38,18 @@ class SwitchRecipe(MarkerRecipe):
         return super().adapted(observable, run, size)
 
 
-def judge(found: Found) -> list[Verdict]:
+def judge(results: Found) -> list[Verdict]:
     """Judge what a switch from m = 1 to larger m takes away, when, and in which layer.
 
     There are two stages of equal length, so that the switch is at the checkpoint in the middle.
     """
-    accuracy = found["readout-accuracy"]
+    accuracy = results["readout-accuracy"]
     switched, mixed = accuracy[_SWITCH], accuracy[_MIXED]
     labels = switched[0].set.values
     switch = _switch(switched[0])
     before = each(switched, lambda run: run.accuracy.sel(set=_FIRST, step=switch))
     after = last_of(switched, "accuracy")
-    kept, new = after[:, 0], after[:, -1]
+    last, new = after[:, 0], after[:, -1]
     mixed_kept = last_of(mixed, "accuracy")
     majority = each(switched, lambda run: run.accuracy_majority.sel(set=_FIRST).isel(step=-1))
     control = each(switched, lambda run: run.accuracy_control.sel(set=_FIRST).isel(step=-1))
@@ -60,10 +60,10 @@ def judge(found: Found) -> list[Verdict]:
     return [
         Verdict(
             "after the switch the first task is forgotten; in mixed training it stays",
-            unanimous((before - kept > _LOST) & (mixed_kept[:, 0] > _LEARNED), kept)
+            unanimous((before - last > _LOST) & (mixed_kept[:, 0] > _LEARNED), last)
             if learned
             else None,
-            f"accuracy on {_FIRST} {short(before)} at the switch and {short(kept)} in the end; "
+            f"accuracy on {_FIRST} {short(before)} at the switch and {short(last)} in the end; "
             f"the new task {short(new)}",
             f"mixed {named(labels, mixed_kept, 2)}; most frequent label {short(majority)}; turned "
             f"runs {short(control.ravel())}; {_LOST:g} counts as forgotten",
@@ -75,22 +75,22 @@ def judge(found: Found) -> list[Verdict]:
             f"checkpoints every {spacing:,.0f} steps: by chance in one of {spread_by_chance} "
             f"intervals, in every seed with p = {spread_by_chance ** -len(falls):.2g}",
         ),
-        _layers(found, switch),
+        _layers(results, switch),
     ]
 
 
-def _layers(found: Found, switch: int) -> Verdict:
+def _layers(results: Found, switch: int) -> Verdict:
     """Judge whether the first layer keeps more of its arrangement than the last one."""
-    runs = found["step-similarity"]
-    kept = each(runs[_SWITCH], lambda run: _since(run.between, switch))
+    runs = results["step-similarity"]
+    similarity = each(runs[_SWITCH], lambda run: _since(run.between, switch))
     shuffled = each(runs[_SWITCH], lambda run: _since(run.between_shuffled, switch))
     mixed = each(runs[_MIXED], lambda run: _since(run.between, switch))
     layers = runs[_SWITCH][0].layer.values
     return Verdict(
         "early layers keep more than late ones",
-        exceeds(kept[:, 0], kept[:, -1], _LESS),
+        exceeds(similarity[:, 0], similarity[:, -1], _LESS),
         f"CKA of the answers' states on {_FIRST} between the switch and the end: "
-        f"{named(layers, kept, 2)}",
+        f"{named(layers, similarity, 2)}",
         f"tokens out of order {named(layers, shuffled, 2)}; mixed training over the same steps "
         f"{named(layers, mixed, 2)}; {_LESS:g} counts",
     )

@@ -66,10 +66,10 @@ class Formation:
         ArgumentError
             If a node has no such row.
         """
-        found = [_row(run, row) for run in runs]
+        rows = [_row(run, row) for run in runs]
 
         def each(name: str) -> np.ndarray:
-            return np.stack([np.asarray(one[name].values, dtype=np.float64) for one in found])
+            return np.stack([np.asarray(one[name].values, dtype=np.float64) for one in rows])
 
         return cls(
             each("half_step"),
@@ -112,9 +112,9 @@ class Formation:
         steps, to overlap in every seed.
         """
         ends = (self.low, self.high, other.low, other.high)
-        known = bool(np.isfinite(np.stack(ends)).all())
+        is_finite = bool(np.isfinite(np.stack(ends)).all())
         measured = f"{self.steps} against {other.steps}"
-        if not known:
+        if not is_finite:
             return Compared(None, measured, float("nan"))
         meet = (self.low <= other.high) & (other.low <= self.high)
         holds = True if meet.all() else None if meet.any() else False

@@ -35,13 +35,13 @@ _LATENTS = 10
 """Of the joint dictionary: two for each of five frequencies, as in the paper's models."""
 
 
-def judge(found: Found) -> Sequence[Verdict]:
+def judge(results: Found) -> Sequence[Verdict]:
     """Judge when the held-out pairs are answered, and what the embedding does meanwhile."""
-    accuracy = found["readout-accuracy"]
+    accuracy = results["readout-accuracy"]
     trained = Formation.of(accuracy[_DECAY], "trained · accuracy")
     held_out = Formation.of(accuracy[_DECAY], "held out · accuracy")
     without = last_of(accuracy[_NONE], "accuracy")
-    nodes = found["embedding-frequencies"][_DECAY]
+    nodes = results["embedding-frequencies"][_DECAY]
     frequencies = Formation.of(nodes, "· frequencies")
     permuted = each(nodes, lambda run: run.frequencies_permuted_low.isel(step=-1).min())
     together = frequencies.coincides(held_out)
@@ -84,8 +84,8 @@ def judge(found: Found) -> Sequence[Verdict]:
             f"{joined(begun)}",
             f"more than {_BEFORE:g} counts; turned runs have no such change (above)",
         ),
-        _of_concepts(found, held_out),
-        *_of_updates(found, trained, held_out),
+        _of_concepts(results, held_out),
+        *_of_updates(results, trained, held_out),
     ]
 
 
@@ -100,13 +100,13 @@ def _begun(accuracy: Sequence[xr.Dataset], frequencies: Sequence[xr.Dataset]) ->
     return np.array(shares)
 
 
-def _of_concepts(found: Found, held_out: Formation) -> Verdict:
+def _of_concepts(results: Found, held_out: Formation) -> Verdict:
     """Return whether the joint dictionary of the embedding finds its frequencies one by one."""
-    frequencies = found["embedding-frequencies"][_DECAY]
+    frequencies = results["embedding-frequencies"][_DECAY]
     numbers = 2 * frequencies[0].sizes["frequency"] + 1
     waves = [
         Waves.of(node, other.power.isel(layer=0, step=-1).values, numbers)
-        for node, other in zip(found["vocabulary-concepts"][_DECAY], frequencies, strict=True)
+        for node, other in zip(results["vocabulary-concepts"][_DECAY], frequencies, strict=True)
     ]
     shares = np.array([one.share for one in waves])
     beyond = np.array([one.beyond_chance for one in waves])
@@ -125,12 +125,12 @@ def _of_concepts(found: Found, held_out: Formation) -> Verdict:
     )
 
 
-def _of_updates(found: Found, trained: Formation, held_out: Formation) -> list[Verdict]:
+def _of_updates(results: Found, trained: Formation, held_out: Formation) -> list[Verdict]:
     """Return what the variance rank and the commutators do, of which the paper says nothing."""
-    ranks = found["weight-rank"]
+    ranks = results["weight-rank"]
     below, tested, p = below_random_order(ranks[_DECAY])
     defects = [
-        run.defect_over_pairs.sel(statistic="median") for run in found["commutators"][_DECAY]
+        run.defect_over_pairs.sel(statistic="median") for run in results["commutators"][_DECAY]
     ]
     peaks = np.array([float(defect.step[int(defect.argmax("step"))]) for defect in defects])
     between = (peaks >= trained.low) & (peaks <= held_out.high)

@@ -20,9 +20,9 @@ _LESS = 0.5  # nats
 _TWO, _ONE = "two layers", "one layer"
 
 
-def judge(found: Found) -> Sequence[Verdict]:
+def judge(results: Found) -> Sequence[Verdict]:
     """Judge what forms, where, and whether it forms when the in-context-learning score falls."""
-    heads, score = found["attention-heads"], found["in-context-learning"]
+    heads, score = results["attention-heads"], results["in-context-learning"]
     induction = Formation.of(heads[_TWO], "· induction head")
     previous = Formation.of(heads[_TWO], "layers.0.self_attn · previous-token head")
     learning = Formation.of(score[_TWO], "in-context learning")
@@ -33,7 +33,7 @@ def judge(found: Found) -> Sequence[Verdict]:
         heads[_TWO], lambda run: run.strongest_score_unrepeated.isel(step=-1).max("layer")
     )[:, -1]
     short_context = each(score[_TWO], lambda run: run.score_short.isel(step=-1))
-    other = each(found["in-context-unrepeated"][_TWO], lambda run: run.score.isel(step=-1))
+    other = each(results["in-context-unrepeated"][_TWO], lambda run: run.score.isel(step=-1))
     return [
         Verdict(
             "an induction head forms in the second of two layers",

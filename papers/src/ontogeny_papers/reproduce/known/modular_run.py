@@ -101,11 +101,11 @@ class ModularRun(SeededRun):
         """Return texts (n, 3) and answers (n,) of the trained or of the held-out pairs."""
         n = self.modulus
         first, second = np.triu_indices(n)
-        kept = np.zeros((n, n), dtype=bool)
+        is_drawn = np.zeros((n, n), dtype=bool)
         order = np.random.default_rng([_SPLIT, self.split]).permutation(len(first))
-        chosen = order[: round(self.share * len(first))]
-        kept[first[chosen], second[chosen]] = True
-        first, second = np.nonzero((kept | kept.T) == trained)
+        pairs = order[: round(self.share * len(first))]
+        is_drawn[first[pairs], second[pairs]] = True
+        first, second = np.nonzero((is_drawn | is_drawn.T) == trained)
         ids = np.stack([first, second, np.full(len(first), n)], axis=1)
         return torch.from_numpy(ids), torch.from_numpy((first + second) % n)
 

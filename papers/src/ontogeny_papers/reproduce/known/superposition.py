@@ -50,8 +50,8 @@ def best_phase(sparsity: float, importance: float) -> int:
 def judge_of(five: SuperpositionRun, two: SuperpositionRun) -> Callable[[Found], list[Verdict]]:
     """Return the judge of two runs, whose names say sparsity and importance."""
 
-    def judge(found: Found) -> list[Verdict]:
-        nodes = found["feature-geometry"]
+    def judge(results: Found) -> list[Verdict]:
+        nodes = results["feature-geometry"]
         return [*_geometry(nodes[_FIVE], five), *_phase_diagram(nodes[_TWO], two)]
 
     return judge
@@ -116,7 +116,7 @@ def _phase_diagram(runs: Sequence[xr.Dataset], run: SuperpositionRun) -> list[Ve
             for norms in one.feature_norm_control.transpose("run", "layer", "feature").values
         ]
     )
-    agree = np.concatenate([found == expected for found in phases])
+    agree = np.concatenate([phase == expected for phase in phases])
     commonest = float(np.bincount(expected).max() / len(expected))
     more, p = more_often(int(agree.sum()), len(agree), commonest)
     counts = ", ".join(

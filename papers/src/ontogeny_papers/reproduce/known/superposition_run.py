@@ -42,12 +42,12 @@ class ToyModels(nn.Module):
         super().__init__()
         self.maps = nn.ModuleDict({name: nn.Linear(features, hidden, bias=False) for name in names})
         self.bias = nn.Parameter(torch.zeros(len(names), features))
-        for each in self.maps.values():
-            nn.init.xavier_normal_(each.get_parameter("weight"))
+        for layer in self.maps.values():
+            nn.init.xavier_normal_(layer.get_parameter("weight"))
 
     def forward(self, x: Tensor) -> Tensor:
         """Return what every model makes of its features, (models, texts, n) of as many."""
-        W = torch.stack([cast(nn.Linear, each).weight for each in self.maps.values()])
+        W = torch.stack([cast(nn.Linear, layer).weight for layer in self.maps.values()])
         hidden = torch.einsum("kbn,kmn->kbm", x, W)
         return (torch.einsum("kbm,kmn->kbn", hidden, W) + self.bias[:, None]).relu()
 
@@ -94,9 +94,9 @@ class SuperpositionRun(SeededRun):
     def __post_init__(self) -> None:
         for name in ("features", "hidden", "steps", "batch_size"):
             check_whole(name, getattr(self, name))
-        if not all(0 <= each < 1 for each in self.sparsities):
+        if not all(0 <= sparsity < 1 for sparsity in self.sparsities):
             raise ArgumentError(f"sparsities must lie in [0, 1); got {self.sparsities}.")
-        if not all(each > 0 for each in self.importances):
+        if not all(importance > 0 for importance in self.importances):
             raise ArgumentError(f"importances must be positive; got {self.importances}.")
         if len(set(self.names)) < len(self.names) or not self.names:
             raise ArgumentError("sparsities and importances must differ by a hundredth.")

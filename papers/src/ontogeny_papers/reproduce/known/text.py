@@ -22,10 +22,10 @@ _LEFT = 0.1
 """Nats by which the distance to n-grams must rise again to count as left."""
 
 
-def judge(found: Found) -> list[Verdict]:
+def judge(results: Found) -> list[Verdict]:
     """Judge in which order a model comes closest to n-grams, and when context helps."""
-    nodes = found["ngram-agreement"][_RUN]
-    score = found["in-context-learning"][_RUN]
+    nodes = results["ngram-agreement"][_RUN]
+    score = results["in-context-learning"][_RUN]
     uni, bi, tri = (_Closest(nodes, name) for name in ("unigrams", "bigrams", "trigrams"))
     context = Formation.of(score, "in-context learning")
     short_context = each(score, lambda run: run.score_short.isel(step=-1))

@@ -134,8 +134,8 @@ def _streams(characters: int, vocab_size: int) -> tuple[np.ndarray, np.ndarray]:
     parts = split_texts(texts, 0.1)
     # Whole passages are encoded and crops are cut from them: none is too long for the tokenizer.
     tokenizer = train_tokenizer(parts[0], vocab_size, max_length=characters)
-    found = [
+    streams = [
         np.concatenate([tokenizer(text, add_special_tokens=False).input_ids for text in part])
         for part in parts
     ]
-    return found[0].astype(np.int64), found[1].astype(np.int64)
+    return streams[0].astype(np.int64), streams[1].astype(np.int64)

@@ -85,10 +85,10 @@ class Waves:
         one = concepts.isel(block=0)
         codes = one.codes.sel(token=np.arange(numbers)).transpose("token", "concept").values
         readable = one.readability.transpose("step", "concept").values >= _READABLE
-        kept = readable.any(axis=0) & (codes.std(axis=0) > 0)
+        mask = readable.any(axis=0) & (codes.std(axis=0) > 0)
         rng = np.random.default_rng(0)
-        shares, frequencies = wave_shares(codes[:, kept]) if kept.any() else (np.zeros(0),) * 2
-        permuted = wave_shares(rng.permutation(codes[:, kept]))[0] if kept.any() else np.nan
+        shares, frequencies = wave_shares(codes[:, mask]) if mask.any() else (np.zeros(0),) * 2
+        permuted = wave_shares(rng.permutation(codes[:, mask]))[0] if mask.any() else np.nan
         there = readable.sum(axis=1)
         enough = np.flatnonzero(there >= max(there.max() / 2, 1))
         return cls(
@@ -110,8 +110,8 @@ class Waves:
         if not len(self.shares):
             return False
         rng = np.random.default_rng(1)
-        drawn = rng.choice(self.random, size=(_DRAWS, len(self.shares)))
-        return bool(self.share > np.quantile(np.median(drawn, axis=1), _UNUSUAL))
+        samples = rng.choice(self.random, size=(_DRAWS, len(self.shares)))
+        return bool(self.share > np.quantile(np.median(samples, axis=1), _UNUSUAL))
 
 
 def random_directions(

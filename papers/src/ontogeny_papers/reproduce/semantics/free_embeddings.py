@@ -41,8 +41,8 @@ def measure_free_embeddings(size: FreeSize, materials: Materials) -> Findings:
     d = min(size.concepts, len(S) - 1)
     note = materials.progress.note
     note("free embeddings, square loss, aligned start")
-    kept = materials.pieces.kept
-    aligned = kept("aligned", partial(semantics.train_ufm, S_centred, d, records=100))
+    piece = materials.pieces.kept
+    aligned = piece("aligned", partial(semantics.train_ufm, S_centred, d, records=100))
     options: dict[str, Any] = {"init": "random", "step_size": 0.05, "records": 100}
     started = materials.of_seeds(
         "random",
@@ -52,7 +52,7 @@ def measure_free_embeddings(size: FreeSize, materials: Materials) -> Findings:
     )
     note("free embeddings, cross-entropy")
     slower: dict[str, Any] = {"P": P, "step_size": 0.2, "integrator": "euler"}
-    entropy = kept(
+    entropy = piece(
         "cross-entropy",
         lambda: semantics.train_ufm(S_centred, len(S), "cross_entropy", "random", **slower),
     )
@@ -61,7 +61,7 @@ def measure_free_embeddings(size: FreeSize, materials: Materials) -> Findings:
         _of_closed_form(aligned),
         *_of_random_starts(started),
         *_of_cross_entropy(entropy, len(S)),
-        _of_proxy(kept("maximum-margin", partial(_proxy, size.controls))),
+        _of_proxy(piece("maximum-margin", partial(_proxy, size.controls))),
     ]
     nodes = {
         "aligned start": ufm_view(aligned, "Free embeddings, square loss, aligned start"),
@@ -156,11 +156,11 @@ def _proxy(controls: int) -> xr.Dataset:
 
 
 def _of_proxy(proxy: xr.Dataset) -> Verdict:
-    found, others = float(proxy.cosine), proxy.random.values
+    cosine, others = float(proxy.cosine), proxy.random.values
     return Verdict(
         "S̃ stands for L^mm, where training ends",
-        found >= _ALIGNED,
-        f"cosine {found:.4f} on the support of the organisms",
+        cosine >= _ALIGNED,
+        f"cosine {cosine:.4f} on the support of the organisms",
         f"supports with the same set sizes and random words {np.mean(others):.2f} ± "
         f"{np.std(others):.2f}",
     )

@@ -49,19 +49,19 @@ def measure_imbalance(size: ImbalanceSize, materials: Materials) -> Findings:
     """Return when each kind of concept is learned, by free embeddings and by a network."""
     step = semantics.step_imbalance(size.classes, size.ratio)
     materials.progress.note(f"free embeddings: {size.classes} classes, ratio {size.ratio}")
-    kept = materials.pieces.kept
-    flow = {rule: kept(f"flow-{rule}", partial(_flow, step, rule)) for rule in _RULES}
-    found: dict[str, list[xr.Dataset]] = {}
+    piece = materials.pieces.kept
+    flow = {rule: piece(f"flow-{rule}", partial(_flow, step, rule)) for rule in _RULES}
+    nodes: dict[str, list[xr.Dataset]] = {}
     for i, (label, (majorities, minorities, uneven)) in enumerate(_DIGITS.items()):
         ratio = size.ratio if uneven else 1
-        found[label] = materials.of_seeds(
+        nodes[label] = materials.of_seeds(
             f"digits-{i}",
             f"digits, {label}",
             size.seeds,
             partial(_digits, majorities, minorities, ratio, size),
         )
-    verdicts = [_of_factors(step), *_of_flow(flow), *_of_digits(found)]
-    return Findings(verdicts, {"free-embeddings": _flow_view(flow), "digits": _digit_view(found)})
+    verdicts = [_of_factors(step), *_of_flow(flow), *_of_digits(nodes)]
+    return Findings(verdicts, {"free-embeddings": _flow_view(flow), "digits": _digit_view(nodes)})
 
 
 # ---- free embeddings ----------------------------------------------------------------------------
@@ -119,7 +119,7 @@ def _of_flow(flow: dict[str, xr.Dataset]) -> list[Verdict]:
 
 def _flow_view(flow: dict[str, xr.Dataset]) -> xr.Dataset:
     data = xr.concat(
-        [each.interp(time=flow["none"].time) for each in flow.values()],
+        [dataset.interp(time=flow["none"].time) for dataset in flow.values()],
         dim=xr.Variable("weights", list(_RULES.values())),
     )
     data.learned.attrs.update(long_name="share of the singular value reached", units="1")
@@ -147,9 +147,9 @@ def _digits(
 ) -> xr.Dataset:  # fmt: skip
     """Return how well each question is answered along one training, and since when for good."""
     # The same number of images in all, so that only their shares differ.
-    each = round(size.per_majority * (1 + 1 / size.ratio) / (1 + 1 / ratio))
+    per_majority = round(size.per_majority * (1 + 1 / size.ratio) / (1 + 1 / ratio))
     data = tasks.imbalanced_digits(
-        majorities, minorities, per_majority=each, ratio=ratio, random_state=seed
+        majorities, minorities, per_majority=per_majority, ratio=ratio, random_state=seed
     )
     labels, few_images = data.labels, data.labels >= 2
 
@@ -176,13 +176,13 @@ def _digits(
     return run[["right"]].assign(since=("question", since))
 
 
-def _balanced(said: np.ndarray, true: np.ndarray, asked: np.ndarray) -> float:
+def _balanced(answers: np.ndarray, true: np.ndarray, asked: np.ndarray) -> float:
     """Return the mean of the shares of right answers of the two sides: 0.5 by chance."""
-    return float(np.mean([said[asked & true].mean(), 1 - said[asked & ~true].mean()]))
+    return float(np.mean([answers[asked & true].mean(), 1 - answers[asked & ~true].mean()]))
 
 
-def _of_digits(found: dict[str, list[xr.Dataset]]) -> list[Verdict]:
-    since = {label: np.array([one.since for one in runs]) for label, runs in found.items()}
+def _of_digits(nodes: dict[str, list[xr.Dataset]]) -> list[Verdict]:
+    since = {label: np.array([one.since for one in runs]) for label, runs in nodes.items()}
     *uneven, even = since
     many, between, few, many_images, few_images = np.nan_to_num(
         np.concatenate([since[label] for label in uneven]).T, nan=np.inf
@@ -212,16 +212,16 @@ def _of_digits(found: dict[str, list[xr.Dataset]]) -> list[Verdict]:
     ]
 
 
-def _steps(since: np.ndarray, chosen: slice) -> str:
+def _steps(since: np.ndarray, part: slice) -> str:
     """Return the range over seeds of the steps of the chosen questions."""
-    known = [column[np.isfinite(column)] for column in since.T]
+    finite = [column[np.isfinite(column)] for column in since.T]
     return ", ".join(
         f"{question} {c.min():.0f} to {c.max():.0f}" if len(c) else f"{question} never"
-        for question, c in zip(_QUESTIONS[chosen], known[chosen], strict=True)
+        for question, c in zip(_QUESTIONS[part], finite[part], strict=True)
     )
 
 
-def _digit_view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
+def _digit_view(nodes: dict[str, list[xr.Dataset]]) -> xr.Dataset:
     figure = Curves(
         "right", "Which question is answered when", value="right", series="question", facet="run",
         bands=[Band("chance", "chance", "chance")],
@@ -235,7 +235,7 @@ def _digit_view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
         care="Some digits are harder than others: compare with the equal classes.",
     )
     taken = {
-        label: [one[["right"]].assign(chance=0.5) for one in runs] for label, runs in found.items()
+        label: [one[["right"]].assign(chance=0.5) for one in runs] for label, runs in nodes.items()
     }
     right = Quantity("right", "share of right answers", figure=False)
     return mean_of_seeds(taken, [right], section, figures=[figure])

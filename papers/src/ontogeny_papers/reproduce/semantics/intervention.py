@@ -100,14 +100,14 @@ def measure_intervention(size: InterventionSize, materials: Materials) -> Findin
     compared = semantics.compare_order(
         order, plain[0].step, np.stack([run.share.transpose("step", ...).values for run in plain])
     )
-    changed = {k: _changed(experiment, materials, k) for k in _chosen(order, size)}
+    changed = {k: _changed(experiment, materials, k) for k in _concepts(order, size)}
     effects = _effects(plain, changed)
     verdicts = [_of_order(compared), *_of_effects(effects)]
     nodes = {"order": _order_node(order, compared), "intervention": _curves_node(plain, changed)}
     return Findings(verdicts, nodes | {"effects": _effects_node(effects)})
 
 
-def _chosen(order: semantics.PredictedOrder, size: InterventionSize) -> list[int]:
+def _concepts(order: semantics.PredictedOrder, size: InterventionSize) -> list[int]:
     """Return numbers of concepts, evenly spaced; the first, word frequency, is left out."""
     k = len(order.rates)
     return sorted({int(i) for i in np.linspace(2, (k + 2) // 2, size.advanced).round()})
@@ -146,8 +146,8 @@ def octaves_gained(run: xr.Dataset, plain: xr.Dataset) -> np.ndarray:
     """
     log_step = np.log2(np.maximum(run.step.values, 1))
     shares = [
-        each.share.isel(corpus=0).transpose("concept", "step").clip(0, 1).values
-        for each in (run, plain)
+        data.share.isel(corpus=0).transpose("concept", "step").clip(0, 1).values
+        for data in (run, plain)
     ]
     area: np.ndarray = np.trapezoid(shares[0] - shares[1], log_step, axis=1)
     return area
@@ -170,7 +170,7 @@ def _effects(
     dims = ("concept", "weights", "seed")
     names = ("gained", "others", "cost", "ratio")
     return xr.Dataset(
-        {name: (dims, each.reshape(shape)) for name, each in zip(names, columns, strict=True)},
+        {name: (dims, column.reshape(shape)) for name, column in zip(names, columns, strict=True)},
         coords={"concept": list(changed), "weights": [_ADVANCED, _INVERTED, _RANDOM]},
     )
 
@@ -178,16 +178,16 @@ def _effects(
 # ---- verdicts -----------------------------------------------------------------------------------
 
 
-def _of_order(found: semantics.OrderComparison) -> Verdict:
-    low, high = found.interval
-    lower, upper = found.shuffled_interval
+def _of_order(result: semantics.OrderComparison) -> Verdict:
+    low, high = result.interval
+    lower, upper = result.shuffled_interval
     return Verdict(
         "running text: concepts are learned in the order of the singular values of P diag(π)",
-        bool(found.spearman > upper and found.p_value <= LEVEL),
-        f"rank correlation {found.spearman:.2f} ({low:.2f} to {high:.2f}), "
-        f"{found.learned_at.shape[1]} concepts, {len(found.of_seed)} seeds",
+        bool(result.spearman > upper and result.p_value <= LEVEL),
+        f"rank correlation {result.spearman:.2f} ({low:.2f} to {high:.2f}), "
+        f"{result.learned_at.shape[1]} concepts, {len(result.of_seed)} seeds",
         f"shuffled next words' concepts, 95 %: {lower:.2f} to {upper:.2f}; random orders "
-        f"p = {found.p_value:.1g}",
+        f"p = {result.p_value:.1g}",
     )
 
 
@@ -196,7 +196,7 @@ def _of_effects(effects: xr.Dataset) -> list[Verdict]:
         effects.sel(weights=kind) for kind in (_ADVANCED, _INVERTED, _RANDOM)
     )
     beside = f"random weights of the same spread {_spread(random.gained)}"
-    sooner, later = (each.gained - random.gained for each in (advanced, inverted))
+    sooner, later = (effect.gained - random.gained for effect in (advanced, inverted))
     predicted, gained = (effects[name].values.ravel() for name in ("ratio", "gained"))
     rank = pearsonr(rankdata(predicted), rankdata(gained), alternative="greater")
     slope = float(linregress(np.log2(predicted), gained).slope)
@@ -233,11 +233,11 @@ def _of_effects(effects: xr.Dataset) -> list[Verdict]:
 
 def _mean_interval(values: xr.DataArray) -> tuple[float, float, float]:
     """Return mean and 95 % interval (Student's t) over pairs of a concept and a seed."""
-    each = values.values.ravel()
-    mean = float(each.mean())
-    if len(each) < 2:
+    array = values.values.ravel()
+    mean = float(array.mean())
+    if len(array) < 2:
         return mean, -np.inf, np.inf
-    width = float(student.ppf(0.975, len(each) - 1) * each.std(ddof=1) / np.sqrt(len(each)))
+    width = float(student.ppf(0.975, len(array) - 1) * array.std(ddof=1) / np.sqrt(len(array)))
     return mean, mean - width, mean + width
 
 
@@ -254,8 +254,8 @@ def _range(values: xr.DataArray) -> str:
 # ---- nodes --------------------------------------------------------------------------------------
 
 
-def _order_node(order: semantics.PredictedOrder, found: semantics.OrderComparison) -> xr.Dataset:
-    learned = np.median(np.where(np.isnan(found.learned_at), np.inf, found.learned_at), axis=0)
+def _order_node(order: semantics.PredictedOrder, result: semantics.OrderComparison) -> xr.Dataset:
+    learned = np.median(np.where(np.isnan(result.learned_at), np.inf, result.learned_at), axis=0)
     rate, rank = order.rate_interval, order.rank_interval
     data = xr.Dataset(
         {
@@ -288,7 +288,7 @@ def _order_node(order: semantics.PredictedOrder, found: semantics.OrderCompariso
         care=f"Intervals are over {order.units:,} resampled {order.unit}. Concepts that the "
         "median seed does not learn have no step.",
     )
-    return attach(data, section, [table], [f"Predicted against measured: {found}."])
+    return attach(data, section, [table], [f"Predicted against measured: {result}."])
 
 
 def _curves_node(
@@ -297,11 +297,11 @@ def _curves_node(
     kinds = ("no weights", _ADVANCED, _INVERTED, _RANDOM)
 
     def of_seed(concept: int, seed: int) -> xr.Dataset:
-        runs = [plain[seed], *(each[seed] for each in changed[concept].values())]
+        runs = [plain[seed], *(by_seed[seed] for by_seed in changed[concept].values())]
         shares = [run.share.isel(corpus=0, concept=concept - 1) for run in runs]
         return xr.Dataset({"share": xr.concat(shares, xr.Variable("weights", list(kinds)))})
 
-    found = {
+    runs_of = {
         f"concept {concept}": [of_seed(concept, seed) for seed in range(len(plain))]
         for concept in changed
     }
@@ -310,7 +310,7 @@ def _curves_node(
         "Learned share of the chosen concept",
         value="share",
         series="weights",
-        facet="run" if len(found) > 1 else None,
+        facet="run" if len(runs_of) > 1 else None,
     )
     section = Section(
         "Intervention",
@@ -320,7 +320,7 @@ def _curves_node(
         "contexts that are about as frequent.",
     )
     share = Quantity("share", "learned share of the concept", figure=False)
-    return mean_of_seeds(found, [share], section, figures=[figure])
+    return mean_of_seeds(runs_of, [share], section, figures=[figure])
 
 
 def _effects_node(effects: xr.Dataset) -> xr.Dataset:

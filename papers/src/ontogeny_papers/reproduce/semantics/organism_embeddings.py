@@ -18,19 +18,19 @@ _STATES = ("untrained", "trained")
 _SAME = 0.9  # cosine of the two representations of a concept, which the theory makes equal
 
 
-def judge_embeddings(geometry: Geometry, found: Mapping[str, list[xr.Dataset]]) -> list[Verdict]:
+def judge_embeddings(geometry: Geometry, runs_of: Mapping[str, list[xr.Dataset]]) -> list[Verdict]:
     """Judge where trained networks put words and contexts.
 
     Parameters
     ----------
     geometry
         The organisms.
-    found
+    runs_of
         By label: of each seed ``W(state, subject, width)`` and ``H(state, width, attribute)`` of
         the untrained and the trained network. Those with the cross-entropy are judged for
         clusters and axes, all for the two representations of a concept.
     """
-    entropy = [run for label, runs in found.items() if label.startswith("Adam") for run in runs]
+    entropy = [run for label, runs in runs_of.items() if label.startswith("Adam") for run in runs]
     kinds, kingdom = geometry.kinds, geometry.distinctions[0]
     both = np.r_[kingdom.words, kingdom.contexts]
     fine = np.stack(list(kinds.values())).argmax(0)
@@ -47,7 +47,7 @@ def judge_embeddings(geometry: Geometry, found: Mapping[str, list[xr.Dataset]]) 
         ),
         *_of_axes(geometry, entropy),
     ]  # fmt: skip
-    return verdicts + [_of_same(geometry.basis, label, runs) for label, runs in found.items()]
+    return verdicts + [_of_same(geometry.basis, label, runs) for label, runs in runs_of.items()]
 
 
 def _embeddings(run: xr.Dataset, state: str) -> tuple[np.ndarray, np.ndarray]:
@@ -124,8 +124,8 @@ def _along(geometry: Geometry, basis: ConceptBasis, W: np.ndarray, H: np.ndarray
     """Return how well the first two concepts part the two distinctions in an embedding."""
     of_words, of_contexts = basis.representations(W, H)
     words, contexts = W @ of_contexts, H.T @ of_words
-    each = enumerate(geometry.distinctions)
-    return float(np.mean([d.separation(words[:, k], contexts[:, k]) for k, d in each]))
+    distinctions = enumerate(geometry.distinctions)
+    return float(np.mean([d.separation(words[:, k], contexts[:, k]) for k, d in distinctions]))
 
 
 def _of_same(basis: ConceptBasis, label: str, runs: Sequence[xr.Dataset]) -> Verdict:
@@ -208,11 +208,11 @@ def _placed(dim: str, places: np.ndarray, names: list[str], kinds: list[str]) ->
     return xr.Dataset({**axes, f"{dim}_name": (dim, names), f"{dim}_kind": (dim, kinds)})
 
 
-def _components(vectors: np.ndarray, k: int, shown: np.ndarray | None = None) -> np.ndarray:
-    """Return rows of `shown` in the first k principal components of `vectors`."""
+def _components(vectors: np.ndarray, k: int, points: np.ndarray | None = None) -> np.ndarray:
+    """Return rows of `points` in the first k principal components of `vectors`."""
     mean = vectors.mean(0)
     axes = np.linalg.svd(vectors - mean, full_matrices=False)[2][:k]
-    return np.asarray(((vectors if shown is None else shown) - mean) @ axes.T)
+    return np.asarray(((vectors if points is None else points) - mean) @ axes.T)
 
 
 def contrast(vectors: np.ndarray, classes: np.ndarray) -> float:

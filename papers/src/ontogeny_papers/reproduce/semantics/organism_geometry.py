@@ -38,9 +38,9 @@ class Distinction:
 
     def right_signs(self, u: np.ndarray, v: np.ndarray) -> int:
         """Return how many words and contexts have the sign of their class, either way round."""
-        truth, found = np.r_[self.words, self.contexts], np.r_[u, v]
-        right = int((truth * found > 0).sum())
-        return max(right, int((truth * found < 0).sum()))
+        truth, loadings = np.r_[self.words, self.contexts], np.r_[u, v]
+        right = int((truth * loadings > 0).sum())
+        return max(right, int((truth * loadings < 0).sum()))
 
     def separation(self, words: np.ndarray, contexts: np.ndarray) -> float:
         """Return how well scores of words and contexts part the classes: 0.5 by chance, 1 wholly.
@@ -120,7 +120,7 @@ def judge_concepts(geometry: Geometry) -> list[Verdict]:
     """Judge what the first concepts distinguish, and whether orthants refine classes."""
     shuffled, basis = geometry.shuffled(), geometry.basis
     names = ("plants from animals", "mammals from other animals")
-    found = [
+    verdicts = [
         _of_signs(k, name, distinction, basis, shuffled)
         for k, (name, distinction) in enumerate(zip(names, geometry.distinctions, strict=True))
     ]
@@ -133,7 +133,7 @@ def judge_concepts(geometry: Geometry) -> list[Verdict]:
         f"shuffled next words {np.mean(nulls[0]):.1f} of 3 (p = {p_value(nulls[0], mine):.2g}); "
         f"rotated axes {np.mean(nulls[1]):.1f} of 3 (p = {p_value(nulls[1], mine):.2g})",
     )
-    return [*found, refined]
+    return [*verdicts, refined]
 
 
 def _of_signs(

@@ -50,7 +50,7 @@ def measure_organisms(size: OrganismSize, materials: Materials) -> Findings:
     """Return what a small transformer learns of a built-in hierarchy, and in which order."""
     world = tasks.organism_world()
     basis = semantics.svd_concepts(world.S, 6)
-    named = ConceptBasis(
+    readable_basis = ConceptBasis(
         basis.U,
         basis.sigma,
         basis.V,
@@ -58,25 +58,25 @@ def measure_organisms(size: OrganismSize, materials: Materials) -> Findings:
         tuple(tuple(c.split()) for c in world.contexts),
         basis.source,
     )
-    found: dict[str, list[xr.Dataset]] = {}
+    runs_of: dict[str, list[xr.Dataset]] = {}
     for label, (loss, rate) in _RUNS.items():
-        found[label] = materials.of_seeds(
+        runs_of[label] = materials.of_seeds(
             f"{loss}-{rate:g}",
             f"transformer, {label}",
             size.seeds,
             partial(_run, world, basis, loss, rate, size),
         )
-    first, geometry = found[next(iter(_RUNS))][0], Geometry(world, basis, size.n_draws)
-    shown = np.unique(np.geomspace(1, size.epochs, 7).round().astype(int))
-    confusion = first[["confusion", "exact", "superset"]].sel(step=[0, *shown])
+    first, geometry = runs_of[next(iter(_RUNS))][0], Geometry(world, basis, size.n_draws)
+    steps = np.unique(np.geomspace(1, size.epochs, 7).round().astype(int))
+    confusion = first[["confusion", "exact", "superset"]].sel(step=[0, *steps])
     nodes = {
-        "learning": _view(found),
+        "learning": _view(runs_of),
         "confusion": confusion_view(confusion, care="One seed; the largest sets come for free."),
         "embeddings": embeddings_view(geometry, first),
-        "concepts": concepts_view(named),
-        "refinement": tree_view(semantics.refinement_tree(named, 3)),
+        "concepts": concepts_view(readable_basis),
+        "refinement": tree_view(semantics.refinement_tree(readable_basis, 3)),
     }
-    verdicts = [*judge_concepts(geometry), *judge_embeddings(geometry, found), *_of_runs(found)]
+    verdicts = [*judge_concepts(geometry), *judge_embeddings(geometry, runs_of), *_of_runs(runs_of)]
     return Findings(verdicts, nodes)
 
 
@@ -96,9 +96,9 @@ def _run(
         model, task, epochs, at=range(epochs + 1), learning_rate=rate, random_state=seed
     )
     logits = data.logits.values
-    found = semantics.support_confusion(logits, world.S, loss=loss, words=world.subjects)
-    found = found.assign_coords(step=data.step)
-    found = found.assign(exact=found.exact.astype(float), superset=found.superset.astype(float))
+    table = semantics.support_confusion(logits, world.S, loss=loss, words=world.subjects)
+    table = table.assign_coords(step=data.step)
+    table = table.assign(exact=table.exact.astype(float), superset=table.superset.astype(float))
     assert basis.V is not None  # of a support matrix
     along = np.einsum("vk,tvm,mk->kt", basis.U, logits, basis.V)
     sigma = basis.sigma.copy()
@@ -106,15 +106,15 @@ def _run(
         along[plane], sigma[plane] = along[plane].mean(axis=0), sigma[plane].mean()
     last = np.where(along[:, -1] > 0, along[:, -1], np.nan)
     learned = semantics.first_crossing(data.step, along, last / 2, lasting=True)
-    found = found.assign(learned=("concept", learned), sigma=("concept", sigma))
+    table = table.assign(learned=("concept", learned), sigma=("concept", sigma))
     embedded = xr.concat([untrained, _embeddings(model, task)], dim="state")
-    found = found.merge(embedded.assign_coords(state=["untrained", "trained"]))
+    table = table.merge(embedded.assign_coords(state=["untrained", "trained"]))
     if loss == "cross_entropy":
         test = semantics.coarse_before_fine(
             data.step.values, logits, world.S, n_draws=size.n_draws
         )  # the same random classes for all seeds, which are tested together
-        found = found.assign(advantage=test.advantage, null=("draw", test.null))
-    return found
+        table = table.assign(advantage=test.advantage, null=("draw", test.null))
+    return table
 
 
 def _embeddings(model: nn.Module, task: training.ContextTask) -> xr.Dataset:
@@ -125,8 +125,8 @@ def _embeddings(model: nn.Module, task: training.ContextTask) -> xr.Dataset:
     )
 
 
-def _of_runs(found: dict[str, list[xr.Dataset]]) -> list[Verdict]:
-    fast, slow, square = found.values()
+def _of_runs(runs_of: dict[str, list[xr.Dataset]]) -> list[Verdict]:
+    fast, slow, square = runs_of.values()
     both = {"1e-3": fast, "1e-4": slow}
     advantage = {rate: np.array([float(r.advantage) for r in runs]) for rate, runs in both.items()}
     null = {rate: np.mean([r.null for r in runs], axis=0) for rate, runs in both.items()}
@@ -201,17 +201,17 @@ def _order(sigma: np.ndarray, learned: np.ndarray) -> tuple[np.ndarray, float]:
 
 def _epochs(runs: list[xr.Dataset], name: str) -> str:
     since = [float(semantics.first_crossing(r.step, r[name], 1.0, lasting=True)) for r in runs]
-    known = [s for s in since if np.isfinite(s)]
-    return f"{min(known):.0f} to {max(known):.0f}" if len(known) == len(since) else "never"
+    finite = [s for s in since if np.isfinite(s)]
+    return f"{min(finite):.0f} to {max(finite):.0f}" if len(finite) == len(since) else "never"
 
 
-def _view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
+def _view(runs_of: dict[str, list[xr.Dataset]]) -> xr.Dataset:
     share = "share of the contexts"
     quantities = (
         Quantity("exact", share, heading="the very set is predicted"),
         Quantity("superset", share, heading="that set or a larger one is predicted"),
     )
-    taken = {label: [r[["exact", "superset"]] for r in runs] for label, runs in found.items()}
+    taken = {label: [r[["exact", "superset"]] for r in runs] for label, runs in runs_of.items()}
     section = Section(
         "Learning the organisms",
         "A transformer of two layers learns which organisms can follow 13 attributes: under the "

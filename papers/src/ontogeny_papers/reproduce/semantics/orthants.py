@@ -101,26 +101,26 @@ def _clusters(basis: ConceptBasis, p: int, normalised: bool = False) -> list[sem
 
 def _scores(basis: ConceptBasis, labels: dict[str, str], size: OrthantSize) -> xr.Dataset:
     """Return the agreement of each grouping with word classes, beside its nulls."""
-    found = orthant_scores(basis, labels, size.depths, size.n_draws)
+    scores = orthant_scores(basis, labels, size.depths, size.n_draws)
     for p in size.depths[1:]:
         for name, normalised in ((_KMEANS, False), (_UNIT, True)):
             clusters = _clusters(basis, p, normalised)
             score = semantics.coherence(clusters, labels, n_permutations=size.n_draws).ami
-            found[name.format(p)] = score
+            scores[name.format(p)] = score
     draws: dict[str, Any] = {"n_permutations": size.n_draws, "n_rotations": 0}
     poles = [semantics.orthant_coherence(basis, labels, [d], **draws).ami for d in range(size.dims)]
-    return as_dataset({**found, _SINGLE: max(poles, key=lambda score: score.value)})
+    return as_dataset({**scores, _SINGLE: max(poles, key=lambda score: score.value)})
 
 
 def _lift(support: Support, basis: ConceptBasis, size: OrthantSize) -> xr.Dataset:
-    found = semantics.signature_lift(
+    lift = semantics.signature_lift(
         support, basis, size.dims, n_permutations=size.n_draws, n_rotations=size.n_draws
     )
     return xr.Dataset(
         {
-            "by_distance": ("distance", found.by_distance),
-            "permuted": (("draw", "distance"), found.permuted),
-            "rotated": (("draw", "distance"), found.rotated),
+            "by_distance": ("distance", lift.by_distance),
+            "permuted": (("draw", "distance"), lift.permuted),
+            "rotated": (("draw", "distance"), lift.rotated),
         }
     )
 
@@ -167,10 +167,10 @@ def _of_lift(data: xr.Dataset) -> Verdict:
 def _of_frequency(support: Support, basis: ConceptBasis) -> Verdict:
     """Judge what nobody claims but every list of words depends on."""
     allowed = np.asarray(support.S.sum(axis=1)).ravel()
-    found = abs(float(np.corrcoef(basis.U[:, 0], allowed)[0, 1]))
+    correlation = abs(float(np.corrcoef(basis.U[:, 0], allowed)[0, 1]))
     return Verdict(
         "(not claimed) the first concept is more than word frequency",
-        found < 0.5,
-        f"|correlation| of u₁ with how many contexts allow a word {found:.2f}",
+        correlation < 0.5,
+        f"|correlation| of u₁ with how many contexts allow a word {correlation:.2f}",
         "0.5 or less would say so",
     )

@@ -94,23 +94,23 @@ def measure_pretrained(size: PretrainedSize, materials: Materials) -> Findings:
         "word may be pieces of one, as “strugg” is: they take part in the concepts, and no "
         "piece is scored, as only words of the classes are.",
     )
-    shown = next(iter(runs.values()))
-    return Findings(_verdicts(list(scores.values()), size), {"groupings": view, **shown})
+    first = next(iter(runs.values()))
+    return Findings(_verdicts(list(scores.values()), size), {"groupings": view, **first})
 
 
 def _measured(name: str, read: Callable[[], Embedded], size: PretrainedSize) -> dict[str, Any]:
     """Return the scores of one model's orthants, and the words of each orthant."""
-    found: dict[str, semantics.Score] = {}
+    all_scores: dict[str, semantics.Score] = {}
     nodes = {}
     for state, (W, words) in read().items():
         basis = semantics.embedding_concepts(W, k=max(size.dims), words=words)
         labels = known_classes(words, name)
         scores = orthant_scores(basis, labels, size.dims, size.n_draws)
-        found |= {f"{grouping}, {state}": score for grouping, score in scores.items()}
+        all_scores |= {f"{grouping}, {state}": score for grouping, score in scores.items()}
     for p in size.dims:  # of the trained model, which comes last
         title = f"Orthants of {p} concepts: {name}"
         nodes[f"orthants-{p}"] = orthants_view(semantics.orthants(basis, p), title=title)
-    return {"scores": as_dataset(found), **nodes}
+    return {"scores": as_dataset(all_scores), **nodes}
 
 
 def _verdicts(runs: list[xr.Dataset], size: PretrainedSize) -> list[Verdict]:
@@ -174,13 +174,13 @@ def recorded_embeddings(source: str) -> Embedded:
     of = "input" if model.get_output_embeddings() is None else "decoder"
     keep = _words_of(tokenizer)
     both = {"untrained": untrained_like(model), "trained": model}
-    found = {
-        state: capture.word_embeddings(each, tokenizer, of=of, keep=keep)
-        for state, each in both.items()
+    embeddings = {
+        state: capture.word_embeddings(state_model, tokenizer, of=of, keep=keep)
+        for state, state_model in both.items()
     }
     return {
-        state: (each.W, tuple(word.lstrip("".join(_MARKS)) for word in each.words))
-        for state, each in found.items()
+        state: (embedding.W, tuple(word.lstrip("".join(_MARKS)) for word in embedding.words))
+        for state, embedding in embeddings.items()
     }
 
 
@@ -212,14 +212,14 @@ def _trained(seed: int, size: PretrainedSize, materials: Materials) -> Embedded:
     """Train a small causal language model on the text's most frequent words."""
     stream = materials.words
     counts = np.bincount(stream.ids[stream.ids >= 0], minlength=len(stream.words))
-    chosen = np.argsort(-counts, kind="stable")[: size.vocab_size]
-    ids = training.rows_of(stream.ids, chosen, len(stream.words))
-    task = training.RunningTask(ids, np.array([[0]]), len(chosen), length=_LENGTH)
-    model = training.context_model(len(chosen) + 1, _LENGTH, width=size.width, random_state=seed)
-    words = tuple(stream.words[i] for i in chosen)
+    word_rows = np.argsort(-counts, kind="stable")[: size.vocab_size]
+    ids = training.rows_of(stream.ids, word_rows, len(stream.words))
+    task = training.RunningTask(ids, np.array([[0]]), len(word_rows), length=_LENGTH)
+    model = training.context_model(len(word_rows) + 1, _LENGTH, width=size.width, random_state=seed)
+    words = tuple(stream.words[i] for i in word_rows)
 
     def embeddings() -> tuple[np.ndarray, tuple[str, ...]]:
-        return capture.word_embeddings(model).W[: len(chosen)].copy(), words
+        return capture.word_embeddings(model).W[: len(word_rows)].copy(), words
 
     untrained = embeddings()
     optimizer = torch.optim.Adam(model.parameters(), lr=_LEARNING_RATE)

@@ -67,13 +67,13 @@ def measure_transformer(size: TransformerSize, materials: Materials) -> Findings
     """Return when a transformer learns each concept of a text, by loss and seed."""
     support = materials.support(size.vocab_size, size.n_contexts)
     corpus = _corpus(support, size)
-    found = {
+    runs_of = {
         label: materials.of_seeds(
             loss, f"transformer, {label}", size.seeds, partial(_run, corpus, loss, size)
         )
         for loss, label in _LOSSES.items()
     }
-    square, entropy = found.values()
+    square, entropy = runs_of.values()
     verdicts = [
         _of_order("square loss: larger singular values are learned first", square),
         _of_order("cross-entropy: larger singular values are learned first", entropy),
@@ -81,16 +81,16 @@ def measure_transformer(size: TransformerSize, materials: Materials) -> Findings
         _of_end("cross-entropy: the logits end in the directions of S̃", entropy, corpus),
         _of_start(entropy),
     ]
-    return Findings(verdicts, {"order": _order_view(found), "directions": _overlap_view(found)})
+    return Findings(verdicts, {"order": _order_view(runs_of), "directions": _overlap_view(runs_of)})
 
 
 def _corpus(support: Support, size: TransformerSize) -> _Corpus:
     k = min(size.concepts, min(support.shape) - 1)
     shuffled = [semantics.shuffled_next_words(support, i) for i in range(size.shuffles)]
-    bases = [semantics.svd_concepts(each, k) for each in (support, *shuffled)]
+    bases = [semantics.svd_concepts(matrix, k) for matrix in (support, *shuffled)]
     common = min(basis.k for basis in bases)  # shuffling a small text leaves fewer concepts
     if common < k:
-        bases = [semantics.svd_concepts(each, common) for each in (support, *shuffled)]
+        bases = [semantics.svd_concepts(matrix, common) for matrix in (support, *shuffled)]
     probabilities = semantics.svd_concepts(support, _K, of="P")
     directions = {"S̃": bases[0].U, "centred P": probabilities.U}
     directions |= {f"shuffled {i}": b.U for i, b in enumerate(bases[1:], 1)}
@@ -121,8 +121,8 @@ def _run(corpus: _Corpus, loss: str, size: TransformerSize, seed: int) -> xr.Dat
     last = np.where(series[..., -1] > 0, series[..., -1], np.nan)
     learned = semantics.first_crossing(run.step, series, last / 2)
     order = [
-        semantics.learning_order(basis.sigma, each, n_draws=999, random_state=seed)
-        for basis, each in zip(corpus.bases, learned, strict=True)
+        semantics.learning_order(basis.sigma, learned_at, n_draws=999, random_state=seed)
+        for basis, learned_at in zip(corpus.bases, learned, strict=True)
     ]
     names = list(corpus.directions)
     overlap = run.overlap.assign_coords(matrix=names)
@@ -131,7 +131,7 @@ def _run(corpus: _Corpus, loss: str, size: TransformerSize, seed: int) -> xr.Dat
         {
             "learned": ("concept", learned[0]),
             "sigma": ("concept", corpus.bases[0].sigma),
-            "spearman": ("corpus", [each.spearman for each in order]),
+            "spearman": ("corpus", [comparison.spearman for comparison in order]),
             "p_value": order[0].p_value,
             "overlap": overlap.isel(matrix=slice(0, 2)),
             "shuffled_low": control.quantile(0.025, "matrix", skipna=False).drop_vars("quantile"),
@@ -187,7 +187,7 @@ def _of_start(runs: list[xr.Dataset]) -> Verdict:
     )
 
 
-def _order_view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
+def _order_view(runs_of: dict[str, list[xr.Dataset]]) -> xr.Dataset:
     quantities = (
         Quantity("sigma", "singular value", symbol="σₖ", figure=False),
         Quantity("learned", "step at which half is learned", "steps", figure=False),
@@ -205,11 +205,11 @@ def _order_view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
         care="Cross-entropy logits grow without end, so half of the last value depends on when "
         "one stops.",
     )
-    taken = {label: [r[["learned", "sigma"]] for r in runs] for label, runs in found.items()}
+    taken = {label: [r[["learned", "sigma"]] for r in runs] for label, runs in runs_of.items()}
     return mean_of_seeds(taken, quantities, section, figures=[figure])
 
 
-def _overlap_view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
+def _overlap_view(runs_of: dict[str, list[xr.Dataset]]) -> xr.Dataset:
     overlap = Quantity(
         "overlap", "overlap of the leading directions", symbol="‖UₖᵀQₖ‖²/k", figure=False
     )
@@ -226,5 +226,5 @@ def _overlap_view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
         care="Word frequency alone gives far more than chance.",
     )
     names = ["overlap", "shuffled_low", "shuffled_high"]
-    taken = {label: [run[names] for run in runs] for label, runs in found.items()}
+    taken = {label: [run[names] for run in runs] for label, runs in runs_of.items()}
     return mean_of_seeds(taken, [overlap], section, figures=[figure])

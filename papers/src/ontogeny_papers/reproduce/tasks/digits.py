@@ -87,10 +87,10 @@ def imbalanced_digits(
         raise ArgumentError(f"ratio must be at least 1; got {ratio!r}.")
     images, labels = load_digits(return_X_y=True)
     rng = np.random.default_rng(random_state)
-    wanted = [per_majority] * len(majorities)
-    wanted += [max(round(per_majority / ratio), 1)] * len(minorities)
+    counts = [per_majority] * len(majorities)
+    counts += [max(round(per_majority / ratio), 1)] * len(minorities)
     rows = []
-    for digit, count in zip(digits, wanted, strict=True):
+    for digit, count in zip(digits, counts, strict=True):
         there = np.flatnonzero(labels == digit)
         if count > len(there):
             raise ArgumentError(
@@ -99,10 +99,10 @@ def imbalanced_digits(
         rows.append(rng.permutation(there)[:count])
     names = [f"majority {i + 1}" for i in range(len(majorities))]
     names += [f"minority {i + 1}" for i in range(len(minorities))]
-    chosen = np.concatenate(rows)
+    places = np.concatenate(rows)
     return ImbalancedDigits(
-        (images[chosen].reshape(-1, 1, 8, 8) / 16).astype(np.float32),
-        np.repeat(np.arange(len(digits)), wanted),
+        (images[places].reshape(-1, 1, 8, 8) / 16).astype(np.float32),
+        np.repeat(np.arange(len(digits)), counts),
         tuple(names),
         tuple(int(d) for d in digits),
     )

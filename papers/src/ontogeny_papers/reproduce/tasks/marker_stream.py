@@ -68,17 +68,17 @@ class MarkerStream:
         self._stages = [markers for _, markers in curriculum] or [task.counts]
         self._ends = list(accumulate(steps for steps, _ in curriculum))[:-1]
         self._generator = torch.Generator(device)
-        self._held: tuple[tuple[int, int], MarkerBatch] | None = None
+        self._batch: tuple[tuple[int, int], MarkerBatch] | None = None
 
     def __call__(self, step: int) -> MarkerBatch:
         """Return the batch of update `step`, counted from 0."""
         stage = bisect_right(self._ends, step)
         within = step - (self._ends[stage - 1] if stage else 0)
         key = (stage, within // _BLOCK)
-        if self._held is None or self._held[0] != key:
+        if self._batch is None or self._batch[0] != key:
             words = np.random.SeedSequence([_TRAINING, self.random_state, *key]).generate_state(2)
             self._generator.manual_seed(int(words[0]) << 32 | int(words[1]))
             count = _BLOCK * self.batch_size
-            self._held = key, self.task.sample(count, self._generator, self._stages[stage])
+            self._batch = key, self.task.sample(count, self._generator, self._stages[stage])
         start = within % _BLOCK * self.batch_size
-        return MarkerBatch(*(each[start : start + self.batch_size] for each in self._held[1]))
+        return MarkerBatch(*(tensor[start : start + self.batch_size] for tensor in self._batch[1]))

@@ -147,11 +147,11 @@ class MarkerTask:
         values = np.arange(self.modulus)
         combine = np.add.outer if self.operation == "addition" else np.multiply.outer
         table = combine(values, values) % self.modulus
-        found = np.full(self.modulus, 1 / self.modulus)
+        distribution = np.full(self.modulus, 1 / self.modulus)
         for _ in range(m - 1):
-            joint = np.repeat(found[:, None] / self.modulus, self.modulus, axis=1)
-            found = np.bincount(table.ravel(), joint.ravel(), minlength=self.modulus)
-        return found
+            joint = np.repeat(distribution[:, None] / self.modulus, self.modulus, axis=1)
+            distribution = np.bincount(table.ravel(), joint.ravel(), minlength=self.modulus)
+        return distribution
 
     def majority_baseline(self, m: int) -> float:
         """Return the accuracy of always naming the most frequent label at m markers.
@@ -246,17 +246,17 @@ class MarkerTask:
         keys = torch.rand((len(count), places), generator=generator, device=count.device)
         beyond = torch.arange(places, device=count.device) >= (self.length - count)[:, None]
         order = keys.masked_fill_(beyond, 2.0).argsort(dim=1)[:, : counts[-1]]
-        chosen = torch.where(used, order, self.length).sort(dim=1).values
-        return chosen + torch.arange(counts[-1], device=count.device)
+        free_places = torch.where(used, order, self.length).sort(dim=1).values
+        return free_places + torch.arange(counts[-1], device=count.device)
 
     def _distract(self, n: int, generator: torch.Generator) -> Tensor:
         allowed = self.distractor_ids
-        drawn = torch.randint(
+        tokens = torch.randint(
             max(len(allowed), 1), (n, self.length + 1), generator=generator, device=generator.device
         )
         if self.distractors == "others":
-            return drawn.add_(allowed[0] if allowed else 0)
-        return torch.tensor(allowed, device=generator.device)[drawn]
+            return tokens.add_(allowed[0] if allowed else 0)
+        return torch.tensor(allowed, device=generator.device)[tokens]
 
     def _labels(self, values: Tensor, used: Tensor) -> Tensor:
         if self.operation == "addition":
@@ -288,11 +288,11 @@ _EVALUATION = 0x6D61726B
 
 
 def _counts(markers: int | Sequence[int]) -> tuple[int, ...]:
-    given = (markers,) if isinstance(markers, int | np.integer) else tuple(markers)
-    if not given:
+    counts = (markers,) if isinstance(markers, int | np.integer) else tuple(markers)
+    if not counts:
         raise ArgumentError("markers must name at least one number of markers; got none.")
-    for m in given:
+    for m in counts:
         check_whole("markers", m, 1)
-    if len(set(given)) < len(given):
-        raise ArgumentError(f"markers must differ from each other; got {given}.")
-    return tuple(sorted(int(m) for m in given))
+    if len(set(counts)) < len(counts):
+        raise ArgumentError(f"markers must differ from each other; got {counts}.")
+    return tuple(sorted(int(m) for m in counts))

@@ -81,13 +81,13 @@ class ContextTask:
 
     def sample(self, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
         """Draw a batch: ids (b, length), positions of the last words (b,), targets (b, V)."""
-        chosen = np.arange(len(self.ids))
+        rows = np.arange(len(self.ids))
         if self.batch_size is not None:
             one = int(torch.randint(len(self.ids), (1,), generator=generator))
             alike = self._of_length[int(self.lengths[one])]
             order = torch.randperm(len(alike), generator=generator)[: self.batch_size]
-            chosen = alike[order.numpy()]
-        return self.batch(chosen)
+            rows = alike[order.numpy()]
+        return self.batch(rows)
 
     def batch(self, contexts: np.ndarray) -> tuple[Tensor, Tensor, Tensor]:
         """Return the batch of chosen contexts."""
@@ -117,14 +117,14 @@ class ContextTask:
         self, read: Callable[[Tensor, Tensor], Tensor], model: nn.Module, batch_size: int
     ) -> np.ndarray:
         """Return what `read` gives of ids and last positions, one column a context."""
-        device, chosen, columns = device_of(model), [], []
+        device, batches, columns = device_of(model), [], []
         with quiet(model):
             for alike in self._of_length.values():
                 for start in range(0, len(alike), batch_size):
-                    chosen.append(alike[start : start + batch_size])
-                    ids, last, _ = self.batch(chosen[-1])
+                    batches.append(alike[start : start + batch_size])
+                    ids, last, _ = self.batch(batches[-1])
                     columns.append(read(ids.to(device), last.to(device)).float().cpu().numpy())
-        return np.concatenate(columns)[np.argsort(np.concatenate(chosen))].T
+        return np.concatenate(columns)[np.argsort(np.concatenate(batches))].T
 
 
 def context_model(
@@ -237,14 +237,14 @@ def record_logits(
     >>> record_logits(model, task, 4, at=[0, 2]).step.values
     array([0, 2, 4])
     """
-    wanted = sorted({int(s) for s in at} | {steps})
-    if wanted[0] < 0 or wanted[-1] > steps:
-        raise ArgumentError(f"at must lie in 0 to {steps}; got {wanted[0]} to {wanted[-1]}.")
+    at_steps = sorted({int(s) for s in at} | {steps})
+    if at_steps[0] < 0 or at_steps[-1] > steps:
+        raise ArgumentError(f"at must lie in 0 to {steps}; got {at_steps[0]} to {at_steps[-1]}.")
     keep = _as_logits if measure is None else measure
     pieces: list[xr.Dataset] = []
 
     def record(step: int, current: nn.Module) -> None:
-        if step in wanted:
+        if step in at_steps:
             pieces.append(keep(task.logits(current)))
 
     model.to(device)
@@ -259,7 +259,7 @@ def record_logits(
         device=device,
         clip=float("inf"),
     )
-    data = xr.concat(pieces, dim=xr.Variable("step", np.array(wanted)))
+    data = xr.concat(pieces, dim=xr.Variable("step", np.array(at_steps)))
     return data.assign(batch_loss=("update", log.loss)).assign_coords(update=log.step)
 
 

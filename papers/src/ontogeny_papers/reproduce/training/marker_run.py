@@ -167,18 +167,18 @@ def record_marker_runs(
     >>> [path.name for path in record_marker_runs(tempfile.mkdtemp(), tiny, seeds=[5])]
     ['seed-5']
     """
-    chosen = run or MarkerRun()
+    settings = run or MarkerRun()
     return train_seeds(
         folder,
-        lambda seed: chosen.model(),
-        lambda seed: chosen.batches(seed, device),
+        lambda seed: settings.model(),
+        lambda seed: settings.batches(seed, device),
         readout_loss,
-        chosen.steps,
+        settings.steps,
         seeds=seeds,
-        optimizer=chosen.optimizer,
+        optimizer=settings.optimizer,
         every=every,
         vectorise=vectorise,
         device=device,
-        settings={"run": asdict(chosen)},
+        settings={"run": asdict(settings)},
         progress=progress,
     )

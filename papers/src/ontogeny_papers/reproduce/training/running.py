@@ -40,7 +40,7 @@ class RunningTask:
     Examples
     --------
     >>> task = RunningTask(np.array([0, 1] * 9), np.array([[0], [1]]), 2, length=4, batch_size=3)
-    >>> [tuple(each.shape) for each in task.sample(torch.Generator())]
+    >>> [tuple(batch.shape) for batch in task.sample(torch.Generator())]
     [(3, 5), (3, 5)]
     """
 
@@ -66,10 +66,10 @@ class RunningTask:
 
     @cached_property
     def _stream(self) -> tuple[Tensor, Tensor]:
-        known = self.ids >= 0
+        is_word = self.ids >= 0
         weights = np.ones(len(self.ids)) if self.weights is None else self.weights
-        ids = torch.from_numpy(np.where(known, self.ids, self.words).astype(np.int64))
-        return ids, torch.from_numpy((weights * known).astype(np.float32))
+        ids = torch.from_numpy(np.where(is_word, self.ids, self.words).astype(np.int64))
+        return ids, torch.from_numpy((weights * is_word).astype(np.float32))
 
     def sample(self, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Draw a batch: words and weights, (batch_size, length + 1) each."""
@@ -88,9 +88,9 @@ class RunningTask:
         ids, weights = batch
         logits = model(input_ids=ids[:, :-1]).logits[..., : self.words]
         target, weight = ids[:, 1:], weights[:, 1:]
-        known = target < self.words
-        each = nn.functional.cross_entropy(logits[known], target[known], reduction="none")
-        return (each * weight[known]).sum() / known.sum()
+        is_word = target < self.words
+        losses = nn.functional.cross_entropy(logits[is_word], target[is_word], reduction="none")
+        return (losses * weight[is_word]).sum() / is_word.sum()
 
     @torch.no_grad()
     def text_loss(self, model: nn.Module) -> float:
@@ -99,9 +99,9 @@ class RunningTask:
         sums = torch.zeros(2, dtype=torch.float64)
         for part in starts.split(256):
             batch = self.crops(part)
-            known = int((batch[0][:, 1:] < self.words).sum())
-            if known:
-                sums += torch.tensor([float(self.loss(model, batch)) * known, known])
+            words = int((batch[0][:, 1:] < self.words).sum())
+            if words:
+                sums += torch.tensor([float(self.loss(model, batch)) * words, words])
         return float(sums[0] / sums[1])
 
     def logits(self, model: nn.Module) -> np.ndarray:
@@ -110,8 +110,8 @@ class RunningTask:
         return ContextTask(self.contexts, targets).logits(model)
 
 
-def rows_of(ids: np.ndarray, chosen: np.ndarray, words: int) -> np.ndarray:
-    """Return a text of `words` words (n,) as places in `chosen`, -1 for other and negative ids.
+def rows_of(ids: np.ndarray, ids_of: np.ndarray, words: int) -> np.ndarray:
+    """Return a text of `words` words (n,) as places in `ids_of`, -1 for other and negative ids.
 
     Examples
     --------
@@ -119,5 +119,5 @@ def rows_of(ids: np.ndarray, chosen: np.ndarray, words: int) -> np.ndarray:
     array([ 0, -1, -1,  1])
     """
     row = np.full(words + 1, -1)  # its last place is that of negative ids
-    row[chosen] = np.arange(len(chosen))
+    row[ids_of] = np.arange(len(ids_of))
     return row[np.maximum(ids, -1)]

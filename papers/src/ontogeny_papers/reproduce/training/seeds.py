@@ -106,12 +106,12 @@ def train_seeds(
     >>> [path.name for path in folders]
     ['seed-0', 'seed-1']
     """
-    place, chosen = Path(folder), _check_seeds(seeds)
+    place, seed_list = Path(folder), _check_seeds(seeds)
     how = optimizer or OptimizerSettings()
     together = torch.device(device).type == "cuda" if vectorise is None else vectorise
     recorded = every if isinstance(every, int) else [int(step) for step in every]
     _claim(place, {"steps": steps, "every": recorded, "optimizer": asdict(how), **(settings or {})})
-    groups = [chosen] if together else [[seed] for seed in chosen]
+    groups = [seed_list] if together else [[seed] for seed in seed_list]
     for index, group in enumerate(groups):
         waiting = [seed for seed in group if not (place / f"seed-{seed}" / _LOG).is_file()]
         if waiting:
@@ -122,7 +122,7 @@ def train_seeds(
                 [batches(seed) for seed in waiting],
                 _part(progress, index, len(groups)),
             )
-    return [place / f"seed-{seed}" for seed in chosen]
+    return [place / f"seed-{seed}" for seed in seed_list]
 
 
 _LOG = "training_log.json"
@@ -165,9 +165,9 @@ def _train_group(
     losses = list(before["losses"]) if before else []
 
     def batch_losses(module: nn.Module, batch: Any) -> Tensor:
-        each = module(batch)
-        losses.append(each.detach())
-        return each.sum()
+        loss = module(batch)
+        losses.append(loss.detach())
+        return loss.sum()
 
     def record(step: int, _: nn.Module) -> None:
         last = step == group.steps
@@ -198,8 +198,8 @@ def _train_group(
 def _stream(batches: Sequence[Callable[[int], Any]], start: int) -> Iterator[Any]:
     step = start
     while True:
-        each = [draw(step) for draw in batches]
-        yield pytree.tree_map(lambda *leaves: torch.stack(leaves), *each)
+        drawn = [draw(step) for draw in batches]
+        yield pytree.tree_map(lambda *leaves: torch.stack(leaves), *drawn)
         step += 1
 
 
@@ -229,8 +229,8 @@ def _restore(group: _Group) -> dict[str, Any] | None:
     if not group.state.is_file():
         return None
     try:
-        found = torch.load(group.state, map_location=group.device, weights_only=True)
-        return {name: found[name] for name in ("weights", "optimizer", "losses", "step")}
+        saved = torch.load(group.state, map_location=group.device, weights_only=True)
+        return {name: saved[name] for name in ("weights", "optimizer", "losses", "step")}
     except Exception as error:
         raise StoreError(
             f"{group.state} is damaged ({error}); delete it and the seeds' folders to start anew."
@@ -244,11 +244,11 @@ def _seeded(build: Callable[[int], nn.Module], seed: int) -> nn.Module:
 
 
 def _check_seeds(seeds: Sequence[int]) -> list[int]:
-    given = list(seeds) if isinstance(seeds, Iterable) else [seeds]
-    whole = all(isinstance(s, int | np.integer) and not isinstance(s, bool) for s in given)
-    if not given or not whole or len(set(given)) < len(given) or min(given) < 0:
-        raise ArgumentError(f"seeds must be different whole numbers from 0 on; got {given}.")
-    return [int(seed) for seed in given]
+    numbers = list(seeds) if isinstance(seeds, Iterable) else [seeds]
+    whole = all(isinstance(s, int | np.integer) and not isinstance(s, bool) for s in numbers)
+    if not numbers or not whole or len(set(numbers)) < len(numbers) or min(numbers) < 0:
+        raise ArgumentError(f"seeds must be different whole numbers from 0 on; got {numbers}.")
+    return [int(seed) for seed in numbers]
 
 
 def _claim(place: Path, settings: dict[str, Any]) -> None:

@@ -103,12 +103,12 @@ class StackedModels(nn.Module):
     def __init__(self, models: Sequence[nn.Module], loss: Loss) -> None:
         super().__init__()
         shapes = [{n: p.shape for n, p in m.named_parameters()} for m in models]
-        if not models or any(each != shapes[0] for each in shapes):
+        if not models or any(shape != shapes[0] for shape in shapes):
             raise ArgumentError("models must be at least one, all with the same parameters.")
-        named = [dict(m.named_parameters()) for m in models]
+        parameters = [dict(m.named_parameters()) for m in models]
         self._names = list(shapes[0])
         self.stacked = nn.ParameterList(
-            torch.stack([each[name].detach() for each in named]) for name in self._names
+            torch.stack([p[name].detach() for p in parameters]) for name in self._names
         )
         # In a tuple, so that the template's own parameters are none of this module's.
         self._template = (models[0],)
@@ -124,14 +124,14 @@ class StackedModels(nn.Module):
         return torch.vmap(self._of_one)(list(self.stacked), batch)
 
     def _of_one(self, parameters: list[Tensor], batch: Any) -> Tensor:
-        named = {f"model.{n}": p for n, p in zip(self._names, parameters, strict=True)}
-        return functional_call(self._loss[0], named, (batch,))
+        by_name = {f"model.{n}": p for n, p in zip(self._names, parameters, strict=True)}
+        return functional_call(self._loss[0], by_name, (batch,))
 
     def model(self, index: int) -> nn.Module:
         """Return the template module, holding the weights of one model until the next call."""
         template = self._template[0]
-        own = dict(template.named_parameters())
+        parameters = dict(template.named_parameters())
         with torch.no_grad():
             for name, stack in zip(self._names, self.stacked, strict=True):
-                own[name].copy_(stack[index])
+                parameters[name].copy_(stack[index])
         return template

@@ -16,7 +16,7 @@ STEP, LOWEST = 1 / 1.05, 1e-6  # levels of strengths: five per cent apart, down 
 CONCENTRATED = 0.4688  # no sum of Bernoulli trials has a value likelier than this / its deviation
 
 
-def permutation_bound(found: Confirmation) -> np.ndarray:
+def permutation_bound(half: Confirmation) -> np.ndarray:
     r"""Return (r,) an upper bound of the permutation p-value of what one half confirms.
 
     With the codes of the half permuted over its n tokens, the squared code on the k rows of the
@@ -36,14 +36,14 @@ def permutation_bound(found: Confirmation) -> np.ndarray:
     J.-B. Baillon, R. Cominetti and J. Vaisman, *A sharp uniform bound for the distribution of sums
     of Bernoulli trials*, Combinatorics, Probability and Computing 25, 2016.
     """
-    n, r = found.strength.shape
-    k = found.occurrences
-    largest = found.strength.max(axis=0)
+    n, r = half.strength.shape
+    k = half.occurrences
+    largest = half.strength.max(axis=0)
     possible = (largest > 0) & (k > 0) & (k < n)  # else every permutation gives the same sum
     if not possible.any():
         return np.ones(r)
-    k, strength = k[possible], found.strength[:, possible] / largest[possible]
-    s, tilted = found.carried[possible] / largest[possible], _Tilted.of(strength)
+    k, strength = k[possible], half.strength[:, possible] / largest[possible]
+    s, tilted = half.carried[possible] / largest[possible], _Tilted.of(strength)
     odds, slope = _minimised(tilted, k, s)
     value, _, _, variance, _, _ = tilted.at(odds, slope, k, s)
     likeliest = np.minimum(CONCENTRATED / np.sqrt(np.maximum(variance, 1e-12)), 1.0)

@@ -53,5 +53,5 @@ def concentration(
     values, rows = described(codes, inputs, sample)
     if not rows.has_tokens:
         return np.full(values.shape[1], np.nan)
-    found = confirmations(values, rows, random_state)
-    return np.asarray(np.mean([each.share for each in found], axis=0))
+    halves = confirmations(values, rows, random_state)
+    return np.asarray(np.mean([half.share for half in halves], axis=0))

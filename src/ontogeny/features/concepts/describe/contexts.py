@@ -59,10 +59,10 @@ def contexts(
     Examples
     --------
     >>> inputs = Inputs.from_tokens([[7, 8, 9], [8, 6]])
-    >>> found = contexts([[0], [2], [1], [4], [0]], inputs, inputs.sample(), 2, 1, 1)
-    >>> found.context_text.values.tolist(), found.context_place.values.tolist()
+    >>> result = contexts([[0], [2], [1], [4], [0]], inputs, inputs.sample(), 2, 1, 1)
+    >>> result.context_text.values.tolist(), result.context_place.values.tolist()
     ([[1, 0]], [[0, 1]])
-    >>> found.context_id.values.tolist(), found.context_code.values.tolist()
+    >>> result.context_id.values.tolist(), result.context_code.values.tolist()
     ([[[-1, 8, 6], [7, 8, 9]]], [[[-1.0, 1.0, 0.0], [0.0, 0.5, 0.25]]])
     """
     examples = check_whole("examples", examples)
@@ -70,12 +70,12 @@ def contexts(
     values, rows = described(codes, inputs, sample)
     peaks = strongest_rows(values, rows, examples)
     offsets = np.arange(-before, after + 1)
-    ids, shown = _around(values, rows, peaks, offsets)
+    ids, code = _around(values, rows, peaks, offsets)
     place = ("concept", "example", "place")
     return xr.Dataset(
         {
             "context_id": (place, ids),
-            "context_code": (place, shown),
+            "context_code": (place, code),
             "context_text": (place[:2], _of(rows.sample.text, peaks)),
             "context_place": (place[:2], _of(rows.sample.position, peaks)),
         },
@@ -100,10 +100,10 @@ def strongest_rows(values: np.ndarray, rows: Rows, count: int) -> np.ndarray:
     peak = sorted_values == np.repeat(largest, rows.units.sizes, axis=0)
     first = np.minimum.reduceat(np.where(peak, order[:, None], len(order)), starts)
     strongest = np.lexsort((first, -largest), axis=0)[:count]
-    found = np.take_along_axis(first, strongest, axis=0)
+    strongest_here = np.take_along_axis(first, strongest, axis=0)
     fires = np.take_along_axis(largest, strongest, axis=0) > 0
     missing = ((0, 0), (0, max(count - len(strongest), 0)))
-    return np.pad(np.where(fires, found, -1).T, missing, constant_values=-1)
+    return np.pad(np.where(fires, strongest_here, -1).T, missing, constant_values=-1)
 
 
 def _of(values: np.ndarray, rows: np.ndarray) -> np.ndarray:

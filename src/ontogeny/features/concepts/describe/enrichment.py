@@ -83,11 +83,11 @@ def _explained(
     values: np.ndarray, kinds: Kinds, units: Units, base: np.ndarray, error: np.ndarray
 ) -> np.ndarray:
     """Return (r,) the share of `error` that the means of each kind in other units take away."""
-    own = Kinds.of(kinds.place * units.count + units.place)  # a kind in a unit
-    kind = own.values // units.count
-    others = (kinds.counts()[kind] - own.counts())[own.place]
-    known = others > 0
-    sums = (kinds.sums(values)[kind] - own.sums(values))[own.place]
-    predicted = np.where(known[:, None], sums / np.where(known, others, 1)[:, None], base)
-    left = ((values - predicted) ** 2).sum(axis=0)
-    return np.where(error > 0, np.maximum(1 - left / np.where(error > 0, error, 1.0), 0.0), 0.0)
+    cells = Kinds.of(kinds.place * units.count + units.place)  # a kind in a unit
+    kind = cells.values // units.count
+    others = (kinds.counts()[kind] - cells.counts())[cells.place]
+    has_others = others > 0
+    sums = (kinds.sums(values)[kind] - cells.sums(values))[cells.place]
+    predicted = np.where(has_others[:, None], sums / np.where(has_others, others, 1)[:, None], base)
+    residual = ((values - predicted) ** 2).sum(axis=0)
+    return np.where(error > 0, np.maximum(1 - residual / np.where(error > 0, error, 1.0), 0.0), 0.0)

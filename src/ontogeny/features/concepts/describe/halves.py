@@ -50,11 +50,11 @@ def confirmations(values: np.ndarray, rows: Rows, random_state: int) -> list[Con
     )
     kinds, strength = Kinds.of(rows.ids()), squared(values)
     sums = [kinds.sums(strength, half) for half in halves]
-    found = []
+    pairs = []
     for first, second in ((0, 1), (1, 0)):
-        chosen = np.argsort(-sums[first], axis=0, kind="stable")[:CHOSEN]
-        fires = np.take_along_axis(sums[first], chosen, axis=0) > 0
-        carried = np.where(fires, np.take_along_axis(sums[second], chosen, axis=0), 0.0)
-        there = np.where(fires, kinds.counts(halves[second])[chosen], 0)
-        found.append(Confirmation(strength[halves[second]], carried.sum(axis=0), there.sum(axis=0)))
-    return found
+        strongest = np.argsort(-sums[first], axis=0, kind="stable")[:CHOSEN]
+        fires = np.take_along_axis(sums[first], strongest, axis=0) > 0
+        carried = np.where(fires, np.take_along_axis(sums[second], strongest, axis=0), 0.0)
+        there = np.where(fires, kinds.counts(halves[second])[strongest], 0)
+        pairs.append(Confirmation(strength[halves[second]], carried.sum(axis=0), there.sum(axis=0)))
+    return pairs

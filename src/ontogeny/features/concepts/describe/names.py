@@ -99,32 +99,32 @@ def names(
     >>> codes = np.isin(inputs.ids.reshape(-1, 1), [3, 4])
     >>> pieces = [f" word{i}" for i in range(50)]
     >>> pieces[3], pieces[4] = ",", " The"
-    >>> found = names(codes, inputs, inputs.sample(), untrained=[0.1] * 20, pieces=pieces)
-    >>> sorted(found.name.item().split(", ")), found.concentration.values
+    >>> result = names(codes, inputs, inputs.sample(), untrained=[0.1] * 20, pieces=pieces)
+    >>> sorted(result.name.item().split(", ")), result.concentration.values
     (['The', 'comma'], array([1.]))
     """
     values, rows = described(codes, inputs, sample)
     pieces = check_texts("pieces", pieces, "texts, one for each token id")
     limit = untrained_limit(untrained)
     if rows.has_tokens:
-        found = confirmations(values, rows, random_state)
-        share = np.mean([each.share for each in found], axis=0)
-        p = holm(np.minimum(sum(permutation_bound(each) for each in found), 1.0))
-        named = (share > limit) & (p <= ALPHA)  # False where there is no limit
+        halves = confirmations(values, rows, random_state)
+        share = np.mean([half.share for half in halves], axis=0)
+        p = holm(np.minimum(sum(permutation_bound(half) for half in halves), 1.0))
+        has_name = (share > limit) & (p <= ALPHA)  # False where there is no limit
     else:
         share, p, limit = np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan), np.nan
-        named = np.zeros(values.shape[1], dtype=bool)
+        has_name = np.zeros(values.shape[1], dtype=bool)
     kinds = Kinds.of(rows.ids())
     words = RowWords.of(inputs, sample, pieces)
-    written = joined_pieces(words, rows.ids(), pieces) if named.any() else pieces
+    written = joined_pieces(words, rows.ids(), pieces) if has_name.any() else pieces
     ids, shares = leading_tokens(kinds, kinds.sums(squared(values)), LOOKED_AT)
-    given = [
-        name_of(ids[j].tolist(), shares[j].tolist(), written) if named[j] else ""
-        for j in range(len(named))
+    chosen_names = [
+        name_of(ids[j].tolist(), shares[j].tolist(), written) if has_name[j] else ""
+        for j in range(len(has_name))
     ]
     return xr.Dataset(
         {
-            "name": ("concept", given),
+            "name": ("concept", chosen_names),
             "concentration": ("concept", share),
             "concentration_limit": ((), limit),
             "name_p": ("concept", p),
@@ -157,14 +157,14 @@ def upper_limit(values: ArrayLike) -> float:
     ArgumentError
         If the values are no list of numbers.
     """
-    found = np.asarray(values, dtype=np.float64)
-    if found.ndim != 1:
-        raise ArgumentError(f"untrained must be a list of numbers; got shape {found.shape}.")
-    found = np.sort(found[np.isfinite(found)])
-    if not len(found):
+    limits = np.asarray(values, dtype=np.float64)
+    if limits.ndim != 1:
+        raise ArgumentError(f"untrained must be a list of numbers; got shape {limits.shape}.")
+    limits = np.sort(limits[np.isfinite(limits)])
+    if not len(limits):
         return math.nan
-    k = math.ceil((1 - ALPHA) * (len(found) + 1) - 1e-9)
-    return float(found[min(k, len(found)) - 1])
+    k = math.ceil((1 - ALPHA) * (len(limits) + 1) - 1e-9)
+    return float(limits[min(k, len(limits)) - 1])
 
 
 def name_of(ids: Sequence[int], shares: Sequence[float], pieces: Sequence[str]) -> str:
@@ -182,7 +182,7 @@ def name_of(ids: Sequence[int], shares: Sequence[float], pieces: Sequence[str]) 
         words = in_words(pieces[i] if i < len(pieces) else str(i))
         form, before = merged.get(words.casefold(), (words, 0.0))
         merged[words.casefold()] = (form, before + share)
-    ranked = sorted(merged.values(), key=lambda found: -found[1])
+    ranked = sorted(merged.values(), key=lambda entry: -entry[1])
     return ", ".join(
         shown(form) for form, share in ranked[:CHOSEN] if share >= LEAST_OF_FIRST * ranked[0][1]
     )

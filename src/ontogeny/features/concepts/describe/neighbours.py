@@ -35,8 +35,8 @@ def neighbours(decoders: Array, n: int = 3) -> xr.Dataset:
 
     Examples
     --------
-    >>> found = neighbours(np.array([[1.0, 0], [-3, 0], [1, 1]]), 1)
-    >>> found.near.values.tolist(), found.near_cosine.values.round(2).tolist()
+    >>> near = neighbours(np.array([[1.0, 0], [-3, 0], [1, 1]]), 1)
+    >>> near.near.values.tolist(), near.near_cosine.values.round(2).tolist()
     ([[1], [0], [0]], [[-1.0], [-1.0], [0.71]])
     """
     n = check_whole("n", n)
@@ -62,8 +62,8 @@ def neighbours_of_gram(gram: Array, n: int = 3) -> xr.Dataset:
 
     Examples
     --------
-    >>> found = neighbours_of_gram(np.array([[1.0, -3, 1], [-3, 9, -3], [1, -3, 2]]), 1)
-    >>> found.near.values.tolist(), found.near_cosine.values.round(2).tolist()
+    >>> near = neighbours_of_gram(np.array([[1.0, -3, 1], [-3, 9, -3], [1, -3, 2]]), 1)
+    >>> near.near.values.tolist(), near.near_cosine.values.round(2).tolist()
     ([[1], [0], [0]], [[-1.0], [-1.0], [0.71]])
     """
     n = check_whole("n", n)
@@ -81,10 +81,10 @@ def _nearest(cosines: np.ndarray, there: np.ndarray, n: int) -> xr.Dataset:
     size = np.where(there[:, None] & there, np.abs(cosines).round(12), -1.0)
     np.fill_diagonal(size, -1.0)
     order = np.argsort(-size, axis=1, kind="stable")[:, :n]
-    known = np.take_along_axis(size, order, axis=1) >= 0
+    exists = np.take_along_axis(size, order, axis=1) >= 0
     missing = ((0, 0), (0, n - order.shape[1]))
-    near = np.pad(np.where(known, order, -1), missing, constant_values=-1)
-    cosine = np.where(known, np.take_along_axis(cosines, order, axis=1), 0.0)
+    near = np.pad(np.where(exists, order, -1), missing, constant_values=-1)
+    cosine = np.where(exists, np.take_along_axis(cosines, order, axis=1), 0.0)
     return xr.Dataset(
         {
             "near": (("concept", "neighbour"), near),

@@ -41,11 +41,11 @@ class RowWords:
         Examples
         --------
         >>> inputs = Inputs.from_tokens([[0, 1, 2, 3]])
-        >>> found = RowWords.of(inputs, inputs.sample(), [" Tim", "my", ",", "  "])
-        >>> found.words.tolist(), found.place.tolist()
+        >>> row_words = RowWords.of(inputs, inputs.sample(), [" Tim", "my", ",", "  "])
+        >>> row_words.words.tolist(), row_words.place.tolist()
         ([',', 'Timmy'], [1, 1, 0, -1])
         """
-        found = np.full(len(sample), "", dtype=object)
+        words_of_rows = np.full(len(sample), "", dtype=object)
         for text in np.unique(sample.text).tolist():
             rows = np.flatnonzero((sample.text == text) & (sample.position >= 0))
             written = written_tokens(inputs, text, pieces)
@@ -56,8 +56,8 @@ class RowWords:
                 start = ends[position] - len(written[position])
                 first = int(np.searchsorted(stops, start, side="right"))
                 if first < len(matches) and matches[first].start() < ends[position]:
-                    found[row] = matches[first].group()
-        words, place = np.unique(found.astype(str), return_inverse=True)
+                    words_of_rows[row] = matches[first].group()
+        words, place = np.unique(words_of_rows.astype(str), return_inverse=True)
         if len(words) and words[0] == "":
             words, place = words[1:], place - 1
         return cls(words, place)
@@ -88,27 +88,27 @@ def joined_pieces(rows: RowWords, ids: np.ndarray, pieces: Sequence[str]) -> lis
     >>> joined_pieces(words, inputs.ids.ravel(), pieces)
     ['Tim…', 'Timmy', ',', 'Times']
     """
-    found = list(pieces)
-    known = rows.place != NONE
-    for i in np.unique(ids[known & (ids >= 0) & (ids < len(pieces))]).tolist():
+    joined = list(pieces)
+    has_word = rows.place != NONE
+    for i in np.unique(ids[has_word & (ids >= 0) & (ids < len(pieces))]).tolist():
         piece = pieces[i].strip()
-        places, counts = np.unique(rows.place[known & (ids == i)], return_counts=True)
+        places, counts = np.unique(rows.place[has_word & (ids == i)], return_counts=True)
         word = str(rows.words[places[counts.argmax()]])
         if not piece.isalnum() or (len(places) == 1 and word == piece):
             continue
         if counts.max() >= ONE_WORD * counts.sum():
-            found[i] = word
+            joined[i] = word
         elif all(str(rows.words[place]).startswith(piece) for place in places):
-            found[i] = f"{piece}…"
+            joined[i] = f"{piece}…"
         else:
-            found[i] = f"…{piece}"
-    return found
+            joined[i] = f"…{piece}"
+    return joined
 
 
 def written_tokens(inputs: Inputs, text: int, pieces: Sequence[str]) -> list[str]:
     """Return how each token of a text is written, special ones not at all; ids a space apart."""
-    kept = inputs.mask[text]
+    mask = inputs.mask[text]
     return [
         "" if special else pieces[i] if i < len(pieces) and pieces[i] != str(i) else f" {i}"
-        for i, special in zip(inputs.ids[text][kept], inputs.special[text][kept], strict=True)
+        for i, special in zip(inputs.ids[text][mask], inputs.special[text][mask], strict=True)
     ]

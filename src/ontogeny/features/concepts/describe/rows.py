@@ -76,10 +76,10 @@ class Rows:
 
     @cached_property
     def _row_of(self) -> np.ndarray:
-        found = np.full(self.inputs.ids.shape, -1)
-        known = np.flatnonzero(self.sample.position >= 0)
-        found[self.sample.text[known], self.sample.position[known]] = known
-        return found
+        numbers = np.full(self.inputs.ids.shape, -1)
+        rows = np.flatnonzero(self.sample.position >= 0)
+        numbers[self.sample.text[rows], self.sample.position[rows]] = rows
+        return numbers
 
 
 def described(codes: Array, inputs: Inputs, sample: TokenSample) -> tuple[np.ndarray, Rows]:
@@ -157,6 +157,6 @@ class Kinds:
 
     def sums(self, values: np.ndarray, among: np.ndarray | None = None) -> np.ndarray:
         """Return (kinds, r) sums of values (n, r) over the rows of every kind."""
-        kept = np.arange(len(values)) if among is None else among
+        rows = np.arange(len(values)) if among is None else among
         shape = (len(self.values), len(values))
-        return sparse.csr_array((np.ones(len(kept)), (self.place[kept], kept)), shape) @ values
+        return sparse.csr_array((np.ones(len(rows)), (self.place[rows], rows)), shape) @ values

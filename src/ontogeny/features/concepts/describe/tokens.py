@@ -46,10 +46,10 @@ def strongest_tokens(
     Examples
     --------
     >>> inputs = Inputs.from_tokens([[7, 8, 7], [9, 7, 8]])
-    >>> found = strongest_tokens([[3], [0], [3], [1], [3], [0]], inputs, inputs.sample(), 2)
-    >>> found.token_id.values.tolist(), found.token_share.values.round(2).tolist()
+    >>> tokens = strongest_tokens([[3], [0], [3], [1], [3], [0]], inputs, inputs.sample(), 2)
+    >>> tokens.token_id.values.tolist(), tokens.token_share.values.round(2).tolist()
     ([[7, 9]], [[0.96, 0.04]])
-    >>> found.firing.values.round(2).tolist()
+    >>> tokens.firing.values.round(2).tolist()
     [0.67]
     """
     n_tokens = check_whole("n_tokens", n_tokens)

@@ -50,8 +50,8 @@ def layer_moves(first: np.ndarray, n_draws: int = 200, seed: int = 0) -> Moves:
         curve = values[np.isfinite(values)]
         if len(curve) < FEWEST:
             continue
-        drawn = rng.permuted(np.tile(curve, (n_draws, 1)), axis=1)
-        orders, third = np.concatenate([curve[None], drawn]), len(curve) // 3
+        permuted = rng.permuted(np.tile(curve, (n_draws, 1)), axis=1)
+        orders, third = np.concatenate([curve[None], permuted]), len(curve) // 3
         trend = np.abs(orders @ (np.arange(len(curve)) - (len(curve) - 1) / 2))
         p = (trend[None] >= trend[:, None] - 1e-9).mean(axis=1)  # of each order among all of them
         change = orders[:, -third:].mean(axis=1) - orders[:, :third].mean(axis=1)

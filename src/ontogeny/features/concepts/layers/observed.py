@@ -136,12 +136,15 @@ class ConceptLayers(OfActivations):
     def prepare(self, run: Run) -> xr.Dataset:
         """Fit codes that all layers share; checkpoints are read one at a time."""
         steps, need = np.asarray(run.steps if run.is_control else run.first_steps), self.activations
-        chosen = steps[fitted_steps(self.fit_steps, len(steps))].tolist()
+        to_fit = steps[fitted_steps(self.fit_steps, len(steps))].tolist()
         with ExitStack() as files:
-            kept, reading = read_together(run, chosen, need, files, named=False)
-            half, width = fixed_half(reading.units(need)), sum(v.width for v in kept.values())
+            activations, reading = read_together(run, to_fit, need, files, with_steps=False)
+            half, width = (
+                fixed_half(reading.units(need)),
+                sum(v.width for v in activations.values()),
+            )
             gathered = Gathered(len(half), width, 1)
-            for X in chain.from_iterable(layer.views() for layer in kept.values()):
+            for X in chain.from_iterable(layer.views() for layer in activations.values()):
                 gathered.add(X)
         seed = int(np.random.default_rng([self.random_state, 1]).integers(2**31))
         fits = fitted_codes(gathered, self.n_concepts, "ica", self.n_active, [seed], half)
@@ -164,16 +167,16 @@ class ConceptLayers(OfActivations):
             halves = Moments(standard(A)[0], half).readable(codes)
             return {"readability": (("text_half", "concept"), halves)}
 
-        found = by_layer(reading[self.activations], one)
-        shown = state.replicates.values > 0
-        if "readability" not in found or not shown.any():
-            return found
-        halves = found.readability.transpose("text_half", "layer", "concept").values[..., shown]
+        data = by_layer(reading[self.activations], one)
+        replicates = state.replicates.values > 0
+        if "readability" not in data or not replicates.any():
+            return data
+        halves = data.readability.transpose("text_half", "layer", "concept").values[..., replicates]
         mean = float(first_layers(halves.mean(axis=0), self.readable).mean())
         values, labels = first_layers(halves, self.readable).mean(axis=-1), ["half 1", "half 2"]
         both = xr.DataArray(values, {"refit": labels}, "refit")
-        found["readability"] = found.readability.mean("text_half")
-        return found.assign(dataset({"first_layer": Measured(mean, replicates=both)}))
+        data["readability"] = data.readability.mean("text_half")
+        return data.assign(dataset({"first_layer": Measured(mean, replicates=both)}))
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add the first layer of each concept at each step, and which concepts move."""
@@ -182,17 +185,17 @@ class ConceptLayers(OfActivations):
         readable = data.readability.transpose("step", "layer", "concept").values
         first = first_layers(np.nan_to_num(readable), self.readable)
         first = np.where(first < readable.shape[1], first, np.nan)
-        shown = np.flatnonzero((data.replicates.values > 0) & ~np.isnan(first).all(axis=0))
-        moves = layer_moves(first[:, shown], seed=self.random_state)
+        concepts = np.flatnonzero((data.replicates.values > 0) & ~np.isnan(first).all(axis=0))
+        moves = layer_moves(first[:, concepts], seed=self.random_state)
         numbers = [(moves.direction == -1).sum(), (moves.direction == 1).sum(), moves.chance]
         names = ("n_earlier", "n_later", "n_by_chance")
         data = data.assign({n: float(value) for n, value in zip(names, numbers, strict=True)})
-        if not len(shown):
+        if not len(concepts):
             return data
-        order = np.argsort(np.nanmean(first[:, shown], axis=0), kind="stable")
-        lines = [f"{j} · {data.concept_tokens.values[j]}" for j in shown[order]]
+        order = np.argsort(np.nanmean(first[:, concepts], axis=0), kind="stable")
+        lines = [f"{j} · {data.concept_tokens.values[j]}" for j in concepts[order]]
         return data.assign_coords({LINE: np.array(lines, dtype=object)}).assign(
-            line_first=((LINE, "step"), first.T[shown[order]]),
+            line_first=((LINE, "step"), first.T[concepts[order]]),
             line_moves=(LINE, moves.direction[order].astype(np.float64)),
         )
 

@@ -30,7 +30,7 @@ def beside(
     >>> beside(values, rows, ["comma", "comma"], [" a", " b", ","]).tolist()
     ['after a', 'after b']
     """
-    found = np.full(len(names), "", dtype=object)
+    neighbours = np.full(len(names), "", dtype=object)
     strength = squared(values)
     share = strength / np.maximum(strength.sum(axis=0), np.finfo(float).tiny)
     sides = [Kinds.of(rows.ids(offset)) for offset, *_ in _SIDES]
@@ -45,5 +45,5 @@ def beside(
                 _, word, edge = _SIDES[side]
                 i = int(sides[side].values[more[side].argmax()])
                 piece = pieces[i] if i < len(pieces) else str(i)
-                found[j] = edge if i == BEYOND else f"{word} {shown(in_words(piece))}"
-    return found
+                neighbours[j] = edge if i == BEYOND else f"{word} {shown(in_words(piece))}"
+    return neighbours

@@ -81,8 +81,8 @@ def word_coherence(
     >>> word_coherence(codes, inputs, inputs.sample(), pieces=pieces).round(0).tolist()
     [6.0, -1.0]
     """
-    values, _, known = _known(codes, inputs, sample, pieces, texts, random_state)
-    return known.judged(values, N_DRAWS).z
+    values, _, contexts = _word_contexts(codes, inputs, sample, pieces, texts, random_state)
+    return contexts.judged(values, N_DRAWS).z
 
 
 def class_names(
@@ -133,15 +133,15 @@ def class_names(
     >>> codes = np.stack([ids.ravel() < 8, ids.ravel() % 20 == 0], axis=1)  # one; a word of each
     >>> pieces = [f" w{i}" for i in range(120)]
     >>> limit = [0.5] * 20
-    >>> found = class_names(codes, inputs, inputs.sample(), untrained=limit, pieces=pieces)
-    >>> len(found.class_name.values[0].split(" · ")), found.class_name.values[1]
+    >>> labels = class_names(codes, inputs, inputs.sample(), untrained=limit, pieces=pieces)
+    >>> len(labels.class_name.values[0].split(" · ")), labels.class_name.values[1]
     (4, '')
     """
-    known = _known(codes, inputs, sample, pieces, texts, random_state)
-    return class_variables(*known, untrained)
+    contexts = _word_contexts(codes, inputs, sample, pieces, texts, random_state)
+    return class_variables(*contexts, untrained)
 
 
-def _known(
+def _word_contexts(
     codes: Array, inputs: Inputs, sample: TokenSample, pieces: Any, texts: Any, random_state: int
 ) -> tuple[np.ndarray, Rows, WordContexts]:
     """Return the codes turned to their strong side, their rows, and the words of these."""
@@ -152,19 +152,19 @@ def _known(
 
 
 def class_variables(
-    values: np.ndarray, rows: Rows, known: WordContexts, untrained: ArrayLike | None
+    values: np.ndarray, rows: Rows, contexts: WordContexts, untrained: ArrayLike | None
 ) -> xr.Dataset:
     """Return the same from codes that are turned to their strong side, and known words.
 
     No name is given without an untrained model.
     """
     r = values.shape[1]
-    found = known.judged(values, min(max(DRAWS_PER_CONCEPT * r, 2000), MOST_DRAWS))
+    judged = contexts.judged(values, min(max(DRAWS_PER_CONCEPT * r, 2000), MOST_DRAWS))
     limit = upper_limit([] if untrained is None else untrained)
-    z, p = found.z, holm(found.p)
+    z, p = judged.z, holm(judged.p)
     peaks = strongest_rows(values, rows, EXAMPLES)
     names = [
-        _name(known, found.chosen[j], known.place[peaks[j][peaks[j] >= 0]])
+        _name(contexts, judged.chosen[j], contexts.place[peaks[j][peaks[j] >= 0]])
         if z[j] > limit and p[j] <= ALPHA
         else ""
         for j in range(r)
@@ -180,7 +180,7 @@ def class_variables(
 
 
 def _name(
-    known: WordContexts, halves: Sequence[dict[int, tuple[float, float]]], peaks: np.ndarray
+    contexts: WordContexts, halves: Sequence[dict[int, tuple[float, float]]], peaks: np.ndarray
 ) -> str:
     """Return the most typical words; empty where fewer than three carry enough of the code.
 
@@ -192,19 +192,19 @@ def _name(
     forms: dict[str, tuple[float, str]] = {}
     for word in set().union(*halves):
         share, cosine = np.mean([half.get(word, (0.0, 0.0)) for half in halves], axis=0)
-        text = str(known.words[word])
+        text = str(contexts.words[word])
         key = text.casefold()
         level = min(share, _third(halves))
         scores[key] = scores.get(key, 0.0) + level * cosine * (1 + int((peaks == word).sum()))
         shares[key] = shares.get(key, 0.0) + share
         forms[key] = max(forms.get(key, (0.0, "")), (share, text))
     ranked = sorted(scores, key=lambda key: -scores[key])
-    chosen = [key for key in ranked if scores[key] > 0 and shares[key] >= LEAST_SHARE]
+    members = [key for key in ranked if scores[key] > 0 and shares[key] >= LEAST_SHARE]
     # A class is of words or of marks: the marks beside a few verbs are none of them.
-    chosen = [key for key in chosen if _is_word(key) == _is_word(chosen[0])][:MOST]
-    if len(chosen) < FEWEST:
+    members = [key for key in members if _is_word(key) == _is_word(members[0])][:MOST]
+    if len(members) < FEWEST:
         return ""
-    return BETWEEN.join(shown(in_words(forms[key][1])) for key in chosen)
+    return BETWEEN.join(shown(in_words(forms[key][1])) for key in members)
 
 
 def _is_word(text: str) -> bool:

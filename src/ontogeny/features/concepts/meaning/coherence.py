@@ -59,29 +59,29 @@ def coherence(
     >>> near /= np.linalg.norm(near, axis=1, keepdims=True)
     >>> carried = np.zeros((100, 2))
     >>> carried[:8, 0], carried[46:54, 1] = 1, 1  # a class, and half of each
-    >>> known = WordVectors(near, rng.permutation(100))
-    >>> found = coherence([carried] * 2, [known] * 2, 0, 200)
-    >>> found.z.round(0).tolist(), (found.p < 0.05).tolist()
+    >>> vectors = WordVectors(near, rng.permutation(100))
+    >>> result = coherence([carried] * 2, [vectors] * 2, 0, 200)
+    >>> result.z.round(0).tolist(), (result.p < 0.05).tolist()
     ([5.0, -1.0], [True, False])
     """
-    known = np.all([np.isfinite(each.vectors).all(axis=1) for each in vectors], axis=0)
-    pool = np.flatnonzero(known)
-    counts = np.sum([each.counts for each in vectors], axis=0)
+    has_vectors = np.all([np.isfinite(corpus.vectors).all(axis=1) for corpus in vectors], axis=0)
+    pool = np.flatnonzero(has_vectors)
+    counts = np.sum([corpus.counts for corpus in vectors], axis=0)
     pool = pool[np.argsort(counts[pool], kind="stable")]
-    units = [each.vectors[pool] for each in vectors]
+    units = [corpus.vectors[pool] for corpus in vectors]
     shares = [one[pool] / np.maximum(one.sum(axis=0), np.finfo(float).tiny) for one in carried]
     tops = [np.argsort(-share, axis=0, kind="stable")[:N_WORDS].T for share in shares]
     rng = np.random.default_rng([random_state, 5])
     r = shares[0].shape[1]
-    z, p, chosen = np.zeros((len(units), r)), np.ones(r), []
+    z, p, typical = np.zeros((len(units), r)), np.ones(r), []
     for j in range(r):
         words = [top[j][share[top[j], j] > 0] for top, share in zip(tops, shares, strict=True)]
-        given = [share[top, j] for top, share in zip(words, shares, strict=True)]
+        portions = [share[top, j] for top, share in zip(words, shares, strict=True)]
         if min(map(len, words)) > 1:
-            z[:, j], p[j] = _judged(words, given, units, rng, n_draws)
-        halves = zip(words, given, units, strict=True)
-        chosen.append(tuple(_typical(pool, *half) for half in halves))
-    return Coherence(z, p, tuple(chosen))
+            z[:, j], p[j] = _judged(words, portions, units, rng, n_draws)
+        halves = zip(words, portions, units, strict=True)
+        typical.append(tuple(_typical(pool, *half) for half in halves))
+    return Coherence(z, p, tuple(typical))
 
 
 def _judged(
@@ -100,8 +100,8 @@ def _judged(
     halves = list(zip(units, places, weights, strict=True))
     null = []
     for start in range(0, n_draws, BLOCK):
-        drawn = low + rng.integers(width, size=(min(BLOCK, n_draws - start), len(union)))
-        null.append([_mean_cosine(unit[drawn[:, at]], weight) for unit, at, weight in halves])
+        sample = low + rng.integers(width, size=(min(BLOCK, n_draws - start), len(union)))
+        null.append([_mean_cosine(unit[sample[:, at]], weight) for unit, at, weight in halves])
     draws = np.concatenate(null, axis=1)
     values = np.array([_mean_cosine(unit[union[at]], weight) for unit, at, weight in halves])
     mean, spread = draws.mean(axis=1), np.maximum(draws.std(axis=1), 1e-9)

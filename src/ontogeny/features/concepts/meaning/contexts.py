@@ -52,17 +52,17 @@ class WordContexts:
             If all rows come from one unit of texts.
         """
         check_units(rows.units)
-        found = RowWords.of(rows.inputs, rows.sample, pieces)
+        row_words = RowWords.of(rows.inputs, rows.sample, pieces)
         half, _ = stratified_split(
             np.zeros(len(rows), dtype=int), 0.5, random_state, groups=rows.units.of_row
         )
         first = np.zeros(len(rows), dtype=bool)
         first[half] = True
-        written = any(word.isalpha() for word in found.words)
+        written = any(word.isalpha() for word in row_words.words)
         halves = (first, ~first)
         corpora = [_corpus(rows, half, pieces, texts, written=written) for half in halves]
-        vectors = tuple(word_vectors(one, found.words.tolist()) for one, _ in corpora)
-        return cls(found.words, found.place, first, vectors, corpora[0][1], random_state)
+        vectors = tuple(word_vectors(one, row_words.words.tolist()) for one, _ in corpora)
+        return cls(row_words.words, row_words.place, first, vectors, corpora[0][1], random_state)
 
     def judged(self, values: np.ndarray, n_draws: int) -> Coherence:
         """Return how alike the words of codes (n, r) are: those of each half, by the other one."""
@@ -79,8 +79,8 @@ class WordContexts:
             "word_text": ("word", self.words.astype(object)),
             "word_of_token": ("token", self.place),
             "token_first": ("token", self.first),
-            "word_vector": (names, np.stack([each.vectors for each in self.vectors])),
-            "word_count": (names[:2], np.stack([each.counts for each in self.vectors])),
+            "word_vector": (names, np.stack([corpus.vectors for corpus in self.vectors])),
+            "word_count": (names[:2], np.stack([corpus.counts for corpus in self.vectors])),
             "word_source": ((), np.array(self.source, dtype=object)),
         }
 
@@ -102,22 +102,22 @@ class WordContexts:
 
 
 def _corpus(
-    rows: Rows, chosen: np.ndarray, pieces: Sequence[str], further: Sequence[str], *, written: bool
+    rows: Rows, members: np.ndarray, pieces: Sequence[str], further: Sequence[str], *, written: bool
 ) -> tuple[list[list[str]], str]:
-    """Return the texts without a unit of `chosen` rows and the further ones, and what they are.
+    """Return the texts without a unit of `members` rows and the further ones, and what they are.
 
     Where these are few, the default texts too; those that are not `written`, but ids, have nothing
     in common with them.
     """
     inputs = rows.inputs
-    units = np.unique(inputs.groups[rows.sample.text[chosen]])
-    left = np.flatnonzero(~np.isin(inputs.groups, units)).tolist()
-    found = [words_of(text) for text in [*(_text(inputs, i, pieces) for i in left), *further]]
-    count = sum(map(len, found))
+    units = np.unique(inputs.groups[rows.sample.text[members]])
+    others = np.flatnonzero(~np.isin(inputs.groups, units)).tolist()
+    texts = [words_of(text) for text in [*(_text(inputs, i, pieces) for i in others), *further]]
+    count = sum(map(len, texts))
     source = f"{count:,} words of {'texts of their own' if further else 'the other texts'}"
     if count < ENOUGH and written:
-        return [*found, *default_texts()], f"{source}, and as these are few {DEFAULT}"
-    return found, source
+        return [*texts, *default_texts()], f"{source}, and as these are few {DEFAULT}"
+    return texts, source
 
 
 def _text(inputs: Inputs, text: int, pieces: Sequence[str]) -> str:

@@ -34,9 +34,9 @@ def chosen_names(data: xr.Dataset) -> xr.Dataset:
     kinds = np.where(names != "", TOKEN, "").astype(object)
     for place in np.ndindex(names.shape):
         one = last.isel(dict(zip(dims, place, strict=True)))
-        given = {CLASS: _text(one, "class_name"), TOKEN: str(names[place])}
-        kind = next((k for k, name in given.items() if name and borne_out(one, name, k)), "")
-        names[place], kinds[place] = given.get(kind, ""), kind
+        texts = {CLASS: _text(one, "class_name"), TOKEN: str(names[place])}
+        kind = next((k for k, name in texts.items() if name and borne_out(one, name, k)), "")
+        names[place], kinds[place] = texts.get(kind, ""), kind
     if "name_beside" in data:
         names = _told_apart(names, data["name_beside"].transpose(*dims).values)
     return data.assign(name=(dims, names), name_kind=(dims, kinds))
@@ -74,13 +74,13 @@ def _peaks(ids: xr.DataArray, written: dict[int, str]) -> Iterator[set[str]]:
 
 def _told_apart(names: np.ndarray, beside: np.ndarray) -> np.ndarray:
     """Return names (layers, concepts), with what stands beside where several are equal."""
-    found = names.copy()
-    for i, own in enumerate(names):
-        counts = Counter(name for name in own if name)
-        for j, name in enumerate(own):
+    distinct = names.copy()
+    for i, row in enumerate(names):
+        counts = Counter(name for name in row if name)
+        for j, name in enumerate(row):
             if counts[name] > 1 and beside[i, j]:
-                found[i, j] = f"{name} {beside[i, j]}"
-    return found
+                distinct[i, j] = f"{name} {beside[i, j]}"
+    return distinct
 
 
 def _text(one: xr.Dataset, name: str) -> str:

@@ -45,20 +45,20 @@ def alike_at_step(
 ) -> Callable[[np.ndarray, xr.Dataset], dict[str, Any]]:
     """Return what gives the coherences of a layer from codes (n, r) and the layer of the state."""
     if state is None or "word_vector" not in state:
-        return lambda codes, known: {}
+        return lambda codes, layer: {}
     words = WordContexts.stored(state, random_state)
 
-    def alike(codes: np.ndarray, known: xr.Dataset) -> dict[str, Any]:
+    def alike(codes: np.ndarray, layer: xr.Dataset) -> dict[str, Any]:
         judged = words.judged(turned(codes), N_DRAWS)
-        replicating = known["replicates"].values > 0
-        found: dict[str, Any] = {"coherence_at_step": ("concept", judged.z.astype(np.float32))}
+        replicating = layer["replicates"].values > 0
+        variables: dict[str, Any] = {"coherence_at_step": ("concept", judged.z.astype(np.float32))}
         if not replicating.any():
-            return found
+            return variables
         untrained = np.zeros(0)
-        if "coherence_untrained" in known:
-            untrained = known["coherence_untrained"].values
+        if "coherence_untrained" in layer:
+            untrained = layer["coherence_untrained"].values
             untrained = untrained[np.isfinite(untrained)]  # NaN pads shorter layers
-        return found | {
+        return variables | {
             "meaning": Measured(
                 judged.z[replicating].mean(),
                 of_text=("text", judged.z),  # paired over steps: the same concepts

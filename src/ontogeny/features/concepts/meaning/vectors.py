@@ -42,15 +42,15 @@ def word_vectors(
     Examples
     --------
     >>> texts = [f"the {noun} {verb} now".split() for noun in "ab" for verb in "xyz"]
-    >>> found = word_vectors(texts, ["a", "b", "now", "none"], 2)
-    >>> (found.vectors @ found.vectors.T).round(2).tolist()[0][1]
+    >>> near = word_vectors(texts, ["a", "b", "now", "none"], 2)
+    >>> (near.vectors @ near.vectors.T).round(2).tolist()[0][1]
     1.0
     """
     streams = [list(text) for text in texts]
     types, flat = np.unique([w for text in streams for w in text] or [""], return_inverse=True)
     counts = np.bincount(flat, minlength=len(types))
-    known = dict(zip(types.tolist(), range(len(types)), strict=True))
-    place = np.array([known.get(word, -1) for word in words], dtype=int)
+    index = dict(zip(types.tolist(), range(len(types)), strict=True))
+    place = np.array([index.get(word, -1) for word in words], dtype=int)
     there = (place >= 0) & (counts[place] >= FEWEST)
     vectors = np.full((len(place), n_directions), np.nan, dtype=np.float32)
     last = np.cumsum([len(text) for text in streams]) - 1
@@ -79,7 +79,7 @@ def _reduced(matrix: sparse.csr_array, n_directions: int) -> np.ndarray:
         return np.zeros((matrix.shape[0], n_directions))
     # A start of its own, so that two runs give the same.
     left, size, _ = svds(matrix, k, v0=np.ones(min(matrix.shape)))
-    found = left * np.sqrt(np.maximum(size, 0.0))
-    length = np.linalg.norm(found, axis=1, keepdims=True)
-    unit = found / np.where(length > 0, length, 1.0)
+    vectors = left * np.sqrt(np.maximum(size, 0.0))
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit = vectors / np.where(length > 0, length, 1.0)
     return np.pad(unit, ((0, 0), (0, n_directions - k)))

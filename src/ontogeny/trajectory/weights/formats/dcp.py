@@ -49,15 +49,15 @@ def read(files: tuple[Path, ...]) -> PartsReader:
         index, paths = _index(read_plain(files[0]).state)
     except Exception:  # damaged pickles raise anything
         raise CheckpointError(f"{files[0]} is not an index of a distributed checkpoint.") from None
-    named = {place.relative_path for place in index.storage_data.values()}
-    absent = sorted(named - {path.name for path in files[1:]})
+    file_names = {place.relative_path for place in index.storage_data.values()}
+    absent = sorted(file_names - {path.name for path in files[1:]})
     if absent:
         raise CheckpointError(f"{folder} lacks {len(absent)} of its files: {few(absent)}.")
     parts = {}
-    for name, stored in _of_model(paths).items():
-        tensor: Any = index.state_dict_metadata[stored]
+    for name, key in _of_model(paths).items():
+        tensor: Any = index.state_dict_metadata[key]
         dtype = tensor.properties.dtype
-        parts[name] = Part(tuple(tensor.size), dtype, partial(_read, folder, index, stored))
+        parts[name] = Part(tuple(tensor.size), dtype, partial(_read, folder, index, key))
     return PartsReader(parts)
 
 
@@ -96,13 +96,13 @@ def _sizes(value: Any) -> torch.Size:
 
 def _of_model(paths: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
     """Return ``{name in the model: name in the index}``, without the optimiser's tensors."""
-    chosen = {name: path for name, path in paths.items() if not path[0].startswith(_BESIDE)}
+    inner = {name: path for name, path in paths.items() if not path[0].startswith(_BESIDE)}
     while True:
-        first = {path[0] for path in chosen.values() if len(path) > 1}
+        first = {path[0] for path in inner.values() if len(path) > 1}
         key = next((k for k in (*STATE_KEYS, "app") if k in first), None)
         if key is None:
-            return {unwrapped(".".join(path)): name for name, path in chosen.items()}
-        chosen = {n: path[1:] for n, path in chosen.items() if path[0] == key and len(path) > 1}
+            return {unwrapped(".".join(path)): name for name, path in inner.items()}
+        inner = {n: path[1:] for n, path in inner.items() if path[0] == key and len(path) > 1}
 
 
 def _read(folder: Path, index: Any, name: str) -> Tensor:

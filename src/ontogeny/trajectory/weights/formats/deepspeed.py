@@ -68,7 +68,7 @@ def read(files: tuple[Path, ...]) -> PartsReader:
     states = [read_pickle(path) for path in files if _order(path)[0] == "model"]
     optimisers = [read_pickle(path) for path in files if _order(path)[0] == "optim"]
     try:
-        parts = _parts(folder, states, [each["optimizer_state_dict"] for each in optimisers])
+        parts = _parts(folder, states, [part["optimizer_state_dict"] for part in optimisers])
     except (KeyError, TypeError, AttributeError, IndexError, ValueError):
         raise CheckpointError(
             f"{folder} is not laid out as ZeRO 1 to 3; run the zero_to_fp32.py beside it, and open "
@@ -78,8 +78,8 @@ def read(files: tuple[Path, ...]) -> PartsReader:
 
 
 def _parts(folder: Path, states: Sequence[Any], zero: Sequence[Any]) -> dict[str, Part]:
-    state, held = states[0], states[0]["module"] or {}
-    tensors = {name: v for name, v in held.items() if isinstance(v, Tensor)}
+    state, module = states[0], states[0]["module"] or {}
+    tensors = {name: v for name, v in module.items() if isinstance(v, Tensor)}
     if not zero or "zero_stage" not in zero[0]:
         if not tensors or not all(v.numel() for v in tensors.values()):
             raise CheckpointError(
@@ -99,7 +99,7 @@ def _parts(folder: Path, states: Sequence[Any], zero: Sequence[Any]) -> dict[str
     names = tensors if not third else set(state["buffer_names"]) & set(tensors)
     parts = {name: _part(tensors[name].shape, [tensors[name].reshape(-1)]) for name in names}
     for name, shape in (state.get("frozen_param_shapes") or {}).items():
-        fragments = [each["frozen_param_fragments"][name].reshape(-1) for each in states]
+        fragments = [part["frozen_param_fragments"][name].reshape(-1) for part in states]
         parts[name] = _part(shape, fragments, dtype=fragments[0].dtype)
     parts |= _cut(state, zero) if third else _flat(state, zero)
     shared = state["shared_params"].items()
@@ -110,7 +110,7 @@ def _flat(state: Any, zero: Sequence[Any]) -> dict[str, Part]:
     """Return parts of stages 1 and 2: a group of parameters is one vector in pieces."""
     parts, paddings = {}, zero[0].get("param_alignment_paddings")
     for i, shapes in enumerate(state["param_shapes"]):
-        pieces = [each["single_partition_of_fp32_groups"][i] for each in zero]
+        pieces = [part["single_partition_of_fp32_groups"][i] for part in zero]
         start = 0
         for j, (name, shape) in enumerate(shapes.items()):
             parts[name] = _part(shape, pieces, start)
@@ -122,7 +122,7 @@ def _flat(state: Any, zero: Sequence[Any]) -> dict[str, Part]:
 def _cut(state: Any, zero: Sequence[Any]) -> dict[str, Part]:
     """Return parts of stage 3: every parameter is cut into pieces of equal length."""
     parts, start = {}, 0
-    groups = [each["fp32_flat_groups"] for each in zero]
+    groups = [part["fp32_flat_groups"] for part in zero]
     for name, shape in (item for shapes in state["param_shapes"] for item in shapes.items()):
         length = math.ceil(math.prod(shape) / len(zero))
         ranks = [partial(_stretch, list(pieces), start, length) for pieces in groups]

@@ -70,17 +70,17 @@ def orthants_view(
     check_whole("top", top)
     check_type("support", support, Support, type(None))
     check_type("title", title, str)
-    kept = [o for o in groups if o.words]
-    if not kept:
+    orthants = [o for o in groups if o.words]
+    if not orthants:
         raise ArgumentError("groups must hold an orthant with words; none has any.")
-    names = [o.name for o in kept]
+    names = [o.name for o in orthants]
     data = xr.Dataset(coords={"orthant": names})
-    data = data.assign(_cloud("word", [(o.words, o.typicality) for o in kept], top))
-    sizes = [f"{_called(o)}, {len(o.contexts)} contexts" for o in kept]
+    data = data.assign(_cloud("word", [(o.words, o.typicality) for o in orthants], top))
+    sizes = [f"{_called(o)}, {len(o.contexts)} contexts" for o in orthants]
     data["heading"] = ("orthant", sizes)
     if support is not None:
-        data = data.assign(_seen(kept, support, data.sizes["rank"], top))
-    known = support is not None
+        data = data.assign(_contexts(orthants, support, data.sizes["rank"], top))
+    has_support = support is not None
     figures = [
         Words(
             "orthant-words",
@@ -89,13 +89,13 @@ def orthants_view(
             words="word",
             groups="orthant",
             heading="heading",
-            context="seen_after" if known else None,
+            context="seen_after" if has_support else None,
             caption="The most typical words; size is typicality, the sum of |uₖ| over the "
             "concepts. It ranks frequent words first.",
         )
     ]
-    if any(o.contexts for o in kept):
-        sides = [([" ".join(c) for c in o.contexts], o.context_typicality) for o in kept]
+    if any(o.contexts for o in orthants):
+        sides = [([" ".join(c) for c in o.contexts], o.context_typicality) for o in orthants]
         data = data.assign(_cloud("context", sides, top))
         figures.append(
             Words(
@@ -106,14 +106,14 @@ def orthants_view(
                 groups="orthant",
                 rank="context_rank",
                 heading="heading",
-                context="seen_before" if known else None,
+                context="seen_before" if has_support else None,
                 caption="The contexts whose signs are those of the words above: what comes before "
                 "them.",
             )
         )
     section = Section(
         title,
-        f"Words and contexts by the signs of their entries in {len(kept[0].dims)} concepts.",
+        f"Words and contexts by the signs of their entries in {len(orthants[0].dims)} concepts.",
         symbol="sign(u₁[z]), …, sign(uₚ[z])",
         care=_AXES,
         source=f"{SOURCE}, Def. 1",
@@ -121,7 +121,7 @@ def orthants_view(
     return attach(data, section, figures)
 
 
-def _seen(
+def _contexts(
     groups: Sequence[Orthant], support: Support, words: int, top: int
 ) -> dict[str, tuple[tuple[str, str], np.ndarray]]:
     """Return for every shown word what it follows most often, for every context what follows it."""
@@ -141,11 +141,11 @@ def _seen(
         [_most("before", columns, c, support.words) for c in o.context_index[:top].tolist()]
         for o in groups
     ]
-    found = {"seen_after": (("orthant", "rank"), _filled(after, words, ""))}
+    variables = {"seen_after": (("orthant", "rank"), _filled(after, words, ""))}
     if any(before):
         contexts = max(map(len, before))
-        found["seen_before"] = (("orthant", "context_rank"), _filled(before, contexts, ""))
-    return found
+        variables["seen_before"] = (("orthant", "context_rank"), _filled(before, contexts, ""))
+    return variables
 
 
 def _most(when: str, counts: Any, line: int, names: Sequence[Any]) -> str:
@@ -153,8 +153,8 @@ def _most(when: str, counts: Any, line: int, names: Sequence[Any]) -> str:
     part = slice(counts.indptr[line], counts.indptr[line + 1])
     partners, seen = counts.indices[part], counts.data[part]
     best = np.lexsort((partners, -seen))[:PARTNERS]
-    shown = (f"“{_readable(names[partners[i]])}” ({int(seen[i]):,})" for i in best.tolist())
-    return f"{when} {', '.join(shown)}" if len(best) else ""
+    words = (f"“{_readable(names[partners[i]])}” ({int(seen[i]):,})" for i in best.tolist())
+    return f"{when} {', '.join(words)}" if len(best) else ""
 
 
 def _readable(name: Any) -> str:
@@ -200,8 +200,8 @@ def clusters_view(
     if not clusters:
         raise ArgumentError("clusters must hold at least one Cluster.")
     data = xr.Dataset(coords={"cluster": np.arange(1, len(clusters) + 1)})
-    shown = [(c.words, 1.0 / (1.0 + c.distance)) for c in clusters]
-    texts, weights = _table(shown, top)
+    clouds = [(c.words, 1.0 / (1.0 + c.distance)) for c in clusters]
+    texts, weights = _table(clouds, top)
     words = {"long_name": "1 / (1 + distance from the centre)", "units": "1"}
     data["word"] = (("cluster", "rank"), texts)
     data["nearness"] = (("cluster", "rank"), weights, words)
@@ -252,11 +252,11 @@ def tree_view(tree: RefinementTree, top: int = 15) -> xr.Dataset:
     """
     check_type("tree", tree, RefinementTree)
     check_whole("top", top)
-    kept = [o for level in tree.levels for o in level if o.words]
-    data = xr.Dataset(coords={"orthant": [o.name for o in kept]})
-    data = data.assign(_cloud("word", [(o.words, o.typicality) for o in kept], top))
-    data["heading"] = ("orthant", [_called(o) for o in kept])
-    data["parent"] = ("orthant", [o.name[:-1] for o in kept])
+    orthants = [o for level in tree.levels for o in level if o.words]
+    data = xr.Dataset(coords={"orthant": [o.name for o in orthants]})
+    data = data.assign(_cloud("word", [(o.words, o.typicality) for o in orthants], top))
+    data["heading"] = ("orthant", [_called(o) for o in orthants])
+    data["parent"] = ("orthant", [o.name[:-1] for o in orthants])
     figure = Words(
         "refinement",
         "From one concept to several",
@@ -279,8 +279,8 @@ def tree_view(tree: RefinementTree, top: int = 15) -> xr.Dataset:
 def _called(orthant: Orthant) -> str:
     """Return what an orthant is called: its most typical words, its signs, how many words."""
     order = np.argsort(-np.asarray(orthant.typicality), kind="stable")[:NAMED_WORDS]
-    named = ", ".join(orthant.words[i] for i in order)
-    return f"{named} · signs {' '.join(orthant.name)} · {len(orthant.words)} words"
+    label = ", ".join(orthant.words[i] for i in order)
+    return f"{label} · signs {' '.join(orthant.name)} · {len(orthant.words)} words"
 
 
 def _cloud(

@@ -123,7 +123,7 @@ def space_view(
         raise ArgumentError(f"basis must have at least 3 concepts for a view; it has {basis.k}.")
     roots = np.sqrt(basis.sigma[:3])
     places, kinds, names = [], [], []
-    for kind, vectors, known in (
+    for kind, vectors, texts_of in (
         ("word", basis.U, basis.words), ("context", basis.V, basis.contexts),
     ):  # fmt: skip
         if vectors is None:
@@ -132,9 +132,9 @@ def space_view(
         rows = vectors[picked, :3] * roots
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
         places.append(rows / np.where(norms > 0, norms, 1.0) if normalised else rows)
-        texts = labels_of(known, picked)
+        texts = labels_of(texts_of, picked)
         names += [text if kind == "word" else f"{text} …" for text in texts]
-        raw = texts if known is None else [known[i] for i in picked]
+        raw = texts if texts_of is None else [texts_of[i] for i in picked]
         kinds += _kinds(raw, labels) if kind == "word" else [kind] * len(raw)
     xyz = np.concatenate(places)
     data = xr.Dataset(
@@ -158,10 +158,10 @@ def space_view(
     return attach(data, section, [figure])
 
 
-def _typical(vectors: np.ndarray, shown: int) -> np.ndarray:
+def _typical(vectors: np.ndarray, count: int) -> np.ndarray:
     """Return the rows with the largest entries, those of one signature side by side."""
     sizes = np.abs(vectors).sum(1)
-    picked = np.argsort(-sizes, kind="stable")[:shown]
+    picked = np.argsort(-sizes, kind="stable")[:count]
     codes = signatures(vectors[picked, : min(vectors.shape[1], 3)])
     return picked[np.lexsort((-sizes[picked], codes))]
 
@@ -169,5 +169,5 @@ def _typical(vectors: np.ndarray, shown: int) -> np.ndarray:
 def _kinds(words: Sequence[Any], labels: Mapping[str, str] | None) -> list[str]:
     """Return the class of each word if it is one of the most frequent classes, else "word"."""
     classes = [(labels or {}).get(word, "word") for word in words]
-    kept = {name for name, _ in Counter(c for c in classes if c != "word").most_common(CLASSES)}
-    return [name if name in kept else "word" for name in classes]
+    frequent = {name for name, _ in Counter(c for c in classes if c != "word").most_common(CLASSES)}
+    return [name if name in frequent else "word" for name in classes]

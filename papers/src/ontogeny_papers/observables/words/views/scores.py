@@ -54,11 +54,11 @@ def coherence_view(scores: Mapping[int, semantics.Coherence]) -> xr.Dataset:
     data = xr.Dataset(coords={"dims": rows})
     figures = []
     for name, title in _SCORES.items():
-        found = [getattr(score, name) for score in scores.values()]
-        if any(score is None for score in found):
+        values = [getattr(score, name) for score in scores.values()]
+        if any(score is None for score in values):
             continue
-        data[name] = ("dims", [s.value for s in found], {"long_name": title, "units": "1"})
-        draws = {null: [getattr(s, null) for s in found] for null in _NULLS}
+        data[name] = ("dims", [s.value for s in values], {"long_name": title, "units": "1"})
+        draws = {null: [getattr(s, null) for s in values] for null in _NULLS}
         data, bands = _with_bands(data, "dims", draws, f"{name}_")
         figures.append(
             NullComparison(name, title[0].upper() + title[1:], value=name, rows="dims", bands=bands,
@@ -81,8 +81,8 @@ def lift_view(lift: semantics.SignatureLift) -> xr.Dataset:
 
     Examples
     --------
-    >>> found = semantics.SignatureLift(np.array([3.0, 0.5]), np.ones((4, 2)), np.ones((4, 2)))
-    >>> lift_view(found).sizes["distance"]
+    >>> lift = semantics.SignatureLift(np.array([3.0, 0.5]), np.ones((4, 2)), np.ones((4, 2)))
+    >>> lift_view(lift).sizes["distance"]
     2
     """
     check_type("lift", lift, semantics.SignatureLift)
@@ -123,18 +123,18 @@ def _with_bands(
     """Add the ends of the 95 % band along `dim` of every null with draws; also return the bands."""
     bands = []
     for null, label in _NULLS.items():
-        if any(each is None or not len(each) for each in draws[null]):
+        if any(values is None or not len(values) for values in draws[null]):
             continue
         band = Band(f"{prefix}{null}_low", f"{prefix}{null}_high", label)
-        low, high = np.transpose([_ends(each) for each in draws[null]])
+        low, high = np.transpose([_ends(values) for values in draws[null]])
         data = data.assign({band.lower: (dim, low), band.upper: (dim, high)})
         bands.append(band)
     return data, bands
 
 
 def _ends(draws: np.ndarray) -> np.ndarray:
-    known = np.isfinite(draws).any()
-    return np.nanquantile(draws, [0.025, 0.975]) if known else np.full(2, np.nan)
+    has_draws = np.isfinite(draws).any()
+    return np.nanquantile(draws, [0.025, 0.975]) if has_draws else np.full(2, np.nan)
 
 
 def _sentence(p: int, score: semantics.Coherence) -> str:

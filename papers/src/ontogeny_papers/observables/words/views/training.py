@@ -84,21 +84,21 @@ def ufm_view(run: xr.Dataset, title: str = "Free embeddings") -> xr.Dataset:
 
 
 def _ufm_sentences(run: xr.Dataset) -> list[str]:
-    found = []
+    sentences = []
     if "theory" in run:
         error = float((abs(run.projection - run.theory) / run.sigma).max())
-        found.append(
+        sentences.append(
             f"The curves are within {100 * error:.2g} % of their limit of the closed form over the "
             "whole training."
         )
     if run.sizes["concept"] >= 3:
         order = semantics.learning_order(run.sigma.values, run.half_time.values)
         if np.isfinite(order.spearman):
-            found.append(
+            sentences.append(
                 f"Rank correlation of singular value and minus the half-time: {order.spearman:.2f} "
                 f"over {order.concepts} concepts."
             )
-    return found
+    return sentences
 
 
 def confusion_view(
@@ -123,8 +123,8 @@ def confusion_view(
     Examples
     --------
     >>> S = np.array([[1.0, 1], [1, 0]])
-    >>> found = semantics.support_confusion(np.zeros((3, 2, 2)), S)
-    >>> view = confusion_view(found.assign_coords(step=[0, 10, 20]))
+    >>> confusion = semantics.support_confusion(np.zeros((3, 2, 2)), S)
+    >>> view = confusion_view(confusion.assign_coords(step=[0, 10, 20]))
     >>> sorted(view.attrs)
     ['figures', 'role', 'section', 'statements']
     """
