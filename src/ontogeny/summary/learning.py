@@ -1,7 +1,8 @@
 """How likely a row of performance would be if nothing had been learned, and what would decide it.
 
 A quantity may bring a test of its own (``x_p_learned``, as the loss does by renamed words), which
-needs no control run. Of any other, the change has two kinds of noise: texts, and the luck of
+needs no control run; where its first step was trained (``x_trained_start``), nothing else judges
+it. Of any other, the change has two kinds of noise: texts, and the luck of
 motion, which control runs show. Motion that learns nothing has luck of both signs; what it harms on
 average says nothing for the run, so either the spread of the controls about zero or that about
 their mean is asked, each at half the level. Where a quantity names a line that it must beat, such
@@ -49,7 +50,10 @@ def learned_p_values(data: xr.Dataset, rows: xr.Dataset, floors: np.ndarray) -> 
     lead = rows["lead"].values
     variables = [data.get(f"{name}_p_learned") for name in rows["row_quantity"].values]
     p_of_quantity = np.array([np.nan if p is None or p.ndim else float(p) for p in variables])
-    p_values = np.where(np.isfinite(p_of_quantity), p_of_quantity, _by_luck(rows, floors))
+    starts = [data.get(f"{name}_trained_start", 0.0) for name in rows["row_quantity"].values]
+    trained = np.array([np.ndim(start) == 0 and float(start) > 0 for start in starts], dtype=bool)
+    own_test = np.isfinite(p_of_quantity) | trained
+    p_values = np.where(own_test, p_of_quantity, _by_luck(rows, floors))
     p_values = np.where(np.isnan(lead), p_values, np.maximum(p_values, norm.sf(lead)))
     return np.where(rows["can_learn"].values, p_values, np.nan)
 

@@ -68,7 +68,8 @@ def untrained_like(
 def with_exchanged_values(model: nn.Module, random_state: int = 0) -> nn.Module:
     """Return a copy of a model with the values of each parameter in random order.
 
-    What stands for an untrained model where none can be made: as large, and nothing learned.
+    What stands for an untrained model where none can be made: as large, and nothing learned but
+    what single values say. Statistics of batches are reset.
 
     Examples
     --------
@@ -83,6 +84,9 @@ def with_exchanged_values(model: nn.Module, random_state: int = 0) -> nn.Module:
     for parameter in fresh.parameters():
         order = torch.randperm(parameter.numel(), generator=generator).to(parameter.device)
         parameter.data = parameter.data.flatten()[order].view_as(parameter)
+    for module in fresh.modules():
+        if callable(reset := getattr(module, "reset_running_stats", None)):
+            reset()
     return fresh.eval().requires_grad_(False)
 
 

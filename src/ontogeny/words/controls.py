@@ -21,9 +21,8 @@ WHAT_THEY_DO = {
 """What control runs of each computed kind do; others are trained, on texts without sense."""
 
 TRAINED_START = (
-    "The first checkpoint is no initialisation: random motion harms what it knows, and training on "
-    "tokens without sense changes it as well, so that these control runs judge learning "
-    "and no other change."
+    "The first checkpoint is no initialisation, and random motion harms what it knows, so that "
+    "control runs made of motion judge no change but learning."
 )
 
 _TRAINED = "are trained in the same way on tokens without sense" + _NOT_LEARNED
@@ -46,7 +45,8 @@ def explained(content: Content, subject: str = "They") -> str:
 def began_trained(nodes: Iterable[xr.Dataset]) -> bool:
     """Return whether a run began trained, so that runs made of its motion judge no change.
 
-    The loss knows (``loss_trained_start``). Without one, controls are mirrored of no other run.
+    The loss knows (``loss_trained_start``), and the accuracy where it is so of it. Without a loss,
+    controls are mirrored of no other run.
 
     Examples
     --------
@@ -55,10 +55,16 @@ def began_trained(nodes: Iterable[xr.Dataset]) -> bool:
     """
     nodes = list(nodes)
     flags = [node["loss_trained_start"] for node in nodes if "loss_trained_start" in node]
-    if flags:
-        return any(bool(np.any(value)) for value in flags)
+    labels = [node.get("accuracy_trained_start", 0.0) for node in nodes]
+    if flags or any(bool(np.any(value)) for value in labels):
+        return any(bool(np.any(value)) for value in (*flags, *labels))
     runs = (str(run) for node in nodes if "run" in node.coords for run in node["run"].values)
     return any(_kind(run) == "mirrored" for run in runs)
+
+
+def made_of_motion(content: Content) -> bool:
+    """Return whether a study has control runs, and all move as the run does, untrained."""
+    return bool(content.controls) and all(_kind(run) in WHAT_THEY_DO for run in content.controls)
 
 
 def names_against_controls(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .content import Content
-from .controls import TRAINED_START, began_trained, explained
+from .controls import TRAINED_START, began_trained, explained, made_of_motion
 from .formats import control_runs, its, joined, mid_sentence, plural, sentence_start, step_text
 from .levels import VERDICTS, Levels
 from .order import order_sentence, ordered_rows, owner
@@ -121,7 +121,7 @@ def _headline(
     few = any(row.controls for row in fair)
     why = "too few control runs to compare with" if few else "no control was run"
     heading = f"{_counted(changed, fair, whole=not content.problems.lost)} changed; {why}"
-    if few and began_trained(node.dataset for node in content.nodes):
+    if few and made_of_motion(content) and began_trained(node.dataset for node in content.nodes):
         able = [row for row in fair if row.can_learn]
         heading = heading.replace(why, "control runs cannot judge a trained start")
         heading = f"{_not_learned(able)}; {mid_sentence(heading)}" if able else heading

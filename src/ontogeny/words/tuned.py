@@ -37,7 +37,7 @@ def of_tuned(content: Content) -> tuple[str, Sentence] | None:
     ]
     gained, lost = ([a for a in abilities if getattr(a, k)] for k in ("gained", "lost"))
     better = [_course(row) for node in others for row in node.rows if row.learned]
-    ups = [*_some(better, "numbers rose"), *_of("it gained", gained)]
+    ups = [*_some(better, "numbers got better"), *_of("it gained", gained)]
     downs = [*_of("it lost", lost), *_some(worse, "numbers got worse")]
     heading = sentence_start("; but ".join(filter(None, map(joined, (ups, downs)))))
     if not heading:
@@ -105,6 +105,6 @@ def _beside_the_base(
         for item in most
     ]
     if rest := len(abilities) - len(gained) - len(lost):
-        of = "any" if rest == len(abilities) else f"the other {rest:,}"
-        text.append(f"No change of {of} is surely more than chance, corrected over all.")
+        of = "any" if rest == len(abilities) else "the other" + f" {rest:,}" * (rest > 1)
+        text.append(f"No gain or loss of {of} is shown, corrected over all.")
     return Sentence(lead, " ".join(text))

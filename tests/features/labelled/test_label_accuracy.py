@@ -178,7 +178,6 @@ def test_what_was_learned_of_labels_is_seen_however_bad_controls_get():
     labels = np.arange(250) % 2
     constant, good = np.ones_like(labels), answers(labels, 0.75, rng)
     bad = [answers(labels, right, rng) for right in (0.5, 0.43, 0.33)]
-    assert ends(constant, good, labels).learned.all()
     assert ends(constant, good, labels, bad[:2]).learned.all()
     assert ends(constant, good, labels, bad).learned.all()
 
@@ -192,9 +191,18 @@ def test_answers_that_know_no_label_are_not_called_learned():
     assert not ends(first, chance[0], labels, chance[1:]).learned.any()
     # With many texts a lucky direction is beyond the noise of texts, and still luck.
     many = np.arange(5000) % 2
-    node = ends(np.ones_like(many), answers(many, 0.55, rng), many)
+    lucky = [answers(many, 0.5 + luck, rng) for luck in (0.05, -0.2, 0.2, 0.1)]
+    node = ends(np.ones_like(many), lucky[0], many, lucky[1:])
     assert float(node.accuracy_p_gain[-1]) == 0.001 and float(node.lead[0]) > 5
     assert not node.learned.any()
+
+
+def test_how_lucky_a_classifier_is_is_not_known_without_control_runs():
+    labels = np.arange(250) % 2
+    right = answers(labels, 0.9, np.random.default_rng(4))
+    node = ends(np.ones_like(labels), right, labels)
+    assert "accuracy_p_learned" not in node and not node.learned.any()
+    assert "two control runs or more would show" in " ".join(sentence(node))
 
 
 def test_a_classifier_that_knew_its_labels_is_judged_by_pairs_of_mirrored_runs():

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import t
 
-from ...summary.controls import BORROWED, NO_NULLS, kind_of
+from ...summary.controls import BORROWED, MOTION, NO_NULLS, kind_of
 from ...summary.learning import MIRRORED
 from ...summary.verdicts import LEVELS
 from ...words.formats import plural
@@ -43,6 +43,8 @@ def what_controls_decide(runs: Sequence[str], kinds: Sequence[str]) -> list[str]
             times = f"{t.isf(LEVELS.control, pairs):.1f} times their luck"
             start = f"of a trained start by {plural(pairs, 'mirrored pair')}, from {times} on"
         lines.append(f"learned: the loss by renamed words, without control runs, {start}")
+    if pairs and "loss" not in kinds and all(kind_of(run) in MOTION for run in nulls):
+        return [*lines, "beyond motion: not judged, as motion harms a trained start"]
     if len(nulls) < 2:
         return [*lines, f"beyond motion: not judged with {len(nulls)} control runs, take 3 or more"]
     here, there = ([f"{distance:.2g}" for distance in _distances(n)] for n in (len(nulls), MORE))
