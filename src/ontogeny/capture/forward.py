@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, cast
 
@@ -21,6 +22,10 @@ from ..trajectory.weights.streaming import device_of_parts
 from .families import longest_text
 
 _LONGEST_PREFIX = 256  # tokens
+_PADDING = ("_pad_to_window_size", "_pad_to_block_size", "_pad_to_mult_of_chunk_length")
+"""Methods of transformers models that pad texts on the right: what is longer is no prefix."""
+
+_pads: ContextVar[bool] = ContextVar("pads", default=False)
 
 
 class Enough(BaseException):
@@ -114,6 +119,7 @@ def run(model: nn.Module, batch: Batch, *, position_ids: bool = False) -> Any:
         If the model has a decoder that needs an input of its own.
     """
     device = device_of(model)
+    _pads.set(any(hasattr(type(m), name) for m in model.modules() for name in _PADDING))
 
     def tensor(array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(device)
@@ -170,7 +176,8 @@ def _no_decoder(model: nn.Module) -> Iterator[None]:
 def without_prefix(tensor: Any, shape: Sequence[int]) -> Any:
     """Return an output without the tokens that the model itself puts before every text.
 
-    Such as meta tokens, registers and soft prompts: it is longer than the text by a constant.
+    Such as meta tokens, registers and soft prompts. Of a model that pads every text to a multiple
+    of its window, the output is given back as it is, too long.
 
     Examples
     --------
@@ -179,7 +186,7 @@ def without_prefix(tensor: Any, shape: Sequence[int]) -> Any:
     """
     texts, tokens = shape
     whole = isinstance(tensor, Tensor) and tensor.ndim == 3 and tensor.shape[0] == texts
-    if not whole or not tokens < tensor.shape[1] <= tokens + _LONGEST_PREFIX:
+    if not whole or _pads.get() or not tokens < tensor.shape[1] <= tokens + _LONGEST_PREFIX:
         return tensor
     _say_prefix(tensor.shape[1] - tokens)
     return tensor[:, -tokens:]

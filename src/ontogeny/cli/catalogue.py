@@ -49,7 +49,7 @@ def place() -> Path:
 def _stamp() -> str:
     """Return what changes with whatever the catalogue is made of."""
     entries = entry_points(group="ontogeny.observables")
-    packages = {__package__.partition(".")[0], *(e.value.partition(".")[0] for e in entries)}
+    packages = {__package__.partition(".")[0], *(e.module.partition(".")[0] for e in entries)}
     files = sorted(file for name in packages for file in _files(name))
     digest = hashlib.sha256(repr(files).encode()).hexdigest()
     return json.dumps([__version__, sorted((e.name, e.value) for e in entries), digest])
@@ -58,7 +58,12 @@ def _stamp() -> str:
 def _files(package: str) -> Iterator[tuple[str, int, int]]:
     """Yield path, size and time of the modules of a package, which is not imported."""
     spec = importlib.util.find_spec(package)
-    for root in (spec.submodule_search_locations or ()) if spec else ():
-        for file in Path(root).rglob("*.py"):
-            stat = file.stat()
-            yield str(file), stat.st_size, stat.st_mtime_ns
+    if spec is None:
+        return
+    roots = spec.submodule_search_locations or ()
+    files = [file for root in roots for file in Path(root).rglob("*.py")]
+    if not files and spec.has_location and spec.origin:  # a module of one file
+        files = [Path(spec.origin)]
+    for file in files:
+        stat = file.stat()
+        yield str(file), stat.st_size, stat.st_mtime_ns

@@ -134,8 +134,9 @@ class Described(Sampled):
         begins = [row[i : i + 2] for row, i in zip(marks, self.mask.argmax(axis=1), strict=True)]
         if twice := sum(len(b) == 2 and b[0] == b[1] != -1 for b in begins):
             sentences.append(
-                f"{twice} texts begin with the same special token twice: is one of them written in "
-                "the texts, as by a chat template, and added by the tokenizer again?"
+                f"{twice} text{'s begin' if twice > 1 else ' begins'} with the same special token "
+                "twice: is one of them written in the texts, as by a chat template, and added by "
+                "the tokenizer again?"
             )
         read = int(self.mask.sum())
         if self.cut_tokens > read:

@@ -14,12 +14,11 @@ LEVEL = 0.05  # of the order of births
 def shared_heading(data: xr.Dataset) -> str:
     """Return in one line what all runs have, of the layer with the most of it."""
     runs = data.sizes["run"]
-    born = data.isel(layer=int(data.born_in_all.argmax("layer")))
-    if count := int(born.born_in_all):
-        order = ", in orders that agree" if float(born.order_p) <= LEVEL else ""
-        what = f"{plural(count, 'concept')} of {born.layer.item()}"
+    one = data.isel(layer=_by_births(data)[0])
+    if count := int(one.born_in_all):
+        order = ", in orders that agree" if float(one.order_p) <= LEVEL else ""
+        what = f"{plural(count, 'concept')} of {one.layer.item()}"
         return f"{what} {_were(count)} born in {runs} of {runs} runs{order}"
-    one = data.isel(layer=int(data.in_all.argmax("layer")))
     if not int(one.in_all):
         return f"No concept is shown to be in {runs} of {runs} runs"
     what = plural(int(one.in_all), "concept")
@@ -34,17 +33,24 @@ def shared_sentences(data: xr.Dataset) -> list[str]:
     data
         The node of shared concepts, with its counts over ``layer``.
     """
-    order = np.argsort(-data.born_in_all.values, kind="stable")
-    texts = [_of_layer(data.isel(layer=i), data.sizes["run"]) for i in order.tolist()]
+    texts = [_of_layer(data.isel(layer=i), data.sizes["run"]) for i in _by_births(data)]
     if not np.isfinite(data.in_all_control).any():
         texts.append("No control run was compared: what is shared from the start may be the words.")
     return texts
 
 
+def _by_births(data: xr.Dataset) -> list[int]:
+    """Return the layers by their births, of equals by what all runs have; most first."""
+    order: list[int] = np.lexsort((-data.in_all.values, -data.born_in_all.values)).tolist()
+    return order
+
+
 def _of_layer(one: xr.Dataset, runs: int) -> str:
     n = {name: int(one[name]) for name in COUNTS}
     some = f", {n['in_some']} in some of them" if runs > 2 else ""
-    chance, layer = float(one.by_chance), str(one.layer.item()).replace("layer ", "Layer ", 1)
+    chance, layer = float(one.by_chance), str(one.layer.item())
+    if layer.startswith(("layer ", "the layer ")):
+        layer = layer[0].upper() + layer[1:]
     text = (
         f"{layer}: {plural(n['in_all'], 'concept')} in {runs} of {runs} runs{some}, "
         f"{n['in_one']} in one alone; with each run's tokens in another order "
@@ -53,9 +59,10 @@ def _of_layer(one: xr.Dataset, runs: int) -> str:
     if n["from_start"]:
         text += f" {n['from_start']} {_were(n['from_start'])} there from the start in every run."
     if n["born_in_all"]:
+        meet = int(one.births_meet)
         text += (
-            f" {n['born_in_all']} {_were(n['born_in_all'])} born in every run, of which "
-            f"{int(one.births_meet)} have intervals that meet.{_order(one)}"
+            f" {n['born_in_all']} {_were(n['born_in_all'])} born in every run, of which {meet} "
+            f"{'has' if meet == 1 else 'have'} intervals that meet.{_order(one)}"
         )
     if np.isfinite(float(one.in_all_control)):
         text += (

@@ -69,8 +69,8 @@ def aligned_tokens(
     order = draw(TokenSample(np.arange(len(whole[0])), whole[0].text), max_tokens, random_state)
     samples = [TokenSample(part.text[order.text], part.position[order.text]) for part in whole]
     return samples, (
-        f"The tokenizers differ: tokens that end at the same characters of {left} of {longest} "
-        f"texts are compared, {len(whole[0]):,} places."
+        "The runs read other texts or other tokens of them: tokens that end at the same "
+        f"characters of {left} of {longest} texts are compared, {len(whole[0]):,} places."
     )
 
 

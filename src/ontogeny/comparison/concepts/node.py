@@ -95,7 +95,7 @@ def _fitted(
     for run in controls:
         of_controls[run.name] = run.read(progress)
     describing, fitted = Describing.of(runs[0]), {}
-    short = [f"layer {n}" if n[0].isdigit() else n for n in short_names(list(layers))]
+    short = [_layer_name(n) for n in short_names(list(layers))]
     for label, name in zip(layers, short, strict=True):
         doing = f"fitting the concepts of {label} over {len(runs)} runs"
         progress.note(doing)
@@ -103,6 +103,13 @@ def _fitted(
         control = of_layer(controls, of_controls, layers[label], None) if controls else None
         fitted[name] = (of_layer(runs, files, layers[label], describing), control)
     return node_of(fitted, [run.name for run in runs], f"{runs[0].note} {words}".strip())
+
+
+def _layer_name(short: str) -> str:
+    """Return what sentences call a layer, from its short name or relative depth."""
+    if not short[0].isdigit():
+        return short
+    return f"the layer at {short}" if " " in short else f"layer {short}"
 
 
 def node_of(

@@ -307,7 +307,7 @@ def fingerprint_of(runs: Sequence[RunViews]) -> dict[str, Any]:
     return dict(
         plain(
             {
-                "version": 2,
+                "version": 3,
                 "runs": {
                     f"{run.name} {run.part.name}": [
                         run.observable.arguments(),

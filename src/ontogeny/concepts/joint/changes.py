@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...errors import ArgumentError
 from .intervals import LEVEL
 from .lives import HALF, QUARTER, SECOND
 from .presence import Presence
@@ -31,7 +32,7 @@ class ConceptChanges:
         - ``"no concept"``: readable in neither, or not a latent that is asked about
     ratio, low, high
         (r,) strength in the second model by that in the first, and its 95 % interval over texts;
-        a million where the first writes nothing.
+        up to a million where the first writes nothing.
     cosine
         (r,) between the decoders of both models, with what noise takes off given back; NaN where
         a decoder is mostly noise, and of models of unequal width.
@@ -81,6 +82,11 @@ def concept_changes(
     n_draws, random_state
         Resamples of texts for the intervals.
 
+    Raises
+    ------
+    ArgumentError
+        If one of both holds several checkpoints.
+
     Examples
     --------
     >>> import numpy as np
@@ -94,6 +100,11 @@ def concept_changes(
     >>> sorted(concept_changes(there["base"], there["tuned"]).kind.tolist())
     ['kept', 'kept', 'lost', 'new']
     """
+    for name, there in (("first", first), ("second", second)):
+        if len(there.strength) != 1:
+            raise ArgumentError(
+                f"{name} must hold the latents at one checkpoint; it holds {len(there.strength)}."
+            )
     pair = np.concatenate([first.readable, second.readable])
     best = pair.max(axis=0)
     is_shown = best >= readable if concept is None else concept & (best >= readable - SECOND)

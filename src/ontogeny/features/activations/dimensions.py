@@ -128,14 +128,16 @@ class EffectiveDimensions(OfSampledActivations):
             )
             if count > 0:
                 text = (
-                    f"In {layer}, {count:,.0f} of the tokens have activations more than "
+                    f"In {layer}, {count:,.0f} of the tokens {'has' if count == 1 else 'have'} "
+                    "activations more than "
                     f"{OUTLYING:.0f} times as long as the median, as attention sinks do"
                 )
                 kept = (
                     f"; without them the participation ratio is {without:.3g} and not {ratio:.3g} "
                     '(outliers = "drop" leaves them out)'
                 )
-                yield text + (kept if self.outliers == "keep" else "; they are left out") + "."
+                dropped = f"; {'it is' if count == 1 else 'they are'} left out"
+                yield text + (kept if self.outliers == "keep" else dropped) + "."
 
 
 def _measures(A: torch.Tensor, units: Units) -> dict[str, Measured]:

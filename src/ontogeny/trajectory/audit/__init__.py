@@ -62,8 +62,21 @@ def audit(
 
 
 def early(checkpoints: Sequence[Checkpoint]) -> list[Finding]:
-    """Return what headers and a few matrices say, before anything is computed: several runs."""
-    return [*configuration(checkpoints), *restarts(checkpoints)]
+    """Return what headers and a few matrices say, before anything is computed: several runs.
+
+    Checkpoints that cannot be read are left out: the audit of the result says so.
+    """
+    readable = [c for c in checkpoints if _opens(c)]
+    return [*configuration(readable), *restarts(readable)]
+
+
+def _opens(checkpoint: Checkpoint) -> bool:
+    try:
+        checkpoint.configuration()
+        with checkpoint.open():
+            return True
+    except CheckpointError:
+        return False
 
 
 def _readable(checkpoints: Sequence[Checkpoint]) -> tuple[list[Checkpoint], list[Finding]]:

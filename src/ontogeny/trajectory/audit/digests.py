@@ -107,9 +107,9 @@ def remedy(runs: Sequence[Sequence[Checkpoint]]) -> str:
     if any(c.path is None or c.source is not None for c in rest) or not 0 < len(rest) <= _MOST:
         return ""
     options = " ".join(f"--exclude {shlex.quote(c.label)}" for c in rest)
-    return f"; if these are {len(runs)} runs, leave one out: {options}".replace(
-        " 2 runs", " two runs"
-    )
+    if len(runs) == 2:
+        return f"; if these are two runs, leave one out: {options}"
+    return f"; if these are {len(runs)} runs, keep only the longest: {options}"
 
 
 def _by_signature(checkpoints: Sequence[Checkpoint]) -> list[list[Checkpoint]]:

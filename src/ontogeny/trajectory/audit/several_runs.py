@@ -24,7 +24,8 @@ def restarts(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
     """Yield every step whose weights are not related to those of the step before.
 
     Matrices of unrelated initialisations do not correlate, in whatever way they were drawn; those
-    of one run do, from any checkpoint to the next. Two checkpoints are enough to tell.
+    of one run do, as long as weight decay has left something of the checkpoint before. Two
+    checkpoints are enough to tell.
     """
     runs: list[list[Checkpoint]] = []
     samples: list[_Sample] = []
@@ -41,7 +42,7 @@ def restarts(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
         if place[before] != place[after]:
             text = (
                 f"the weights of step {after} have nothing in common with those of step {before}: "
-                f"another run{remedy(runs)}"
+                f"much weight decay in between, or another run{remedy(runs)}"
             )
             yield Finding("restart", "suspected", (after,), text)
 

@@ -169,8 +169,10 @@ class ConceptLayers(OfActivations):
 
         data = by_layer(reading[self.activations], one)
         replicates = state.replicates.values > 0
-        if "readability" not in data or not replicates.any():
+        if "readability" not in data:
             return data
+        if not replicates.any():
+            return data.assign(readability=data.readability.mean("text_half"))
         halves = data.readability.transpose("text_half", "layer", "concept").values[..., replicates]
         mean = float(first_layers(halves.mean(axis=0), self.readable).mean())
         values, labels = first_layers(halves, self.readable).mean(axis=-1), ["half 1", "half 2"]
@@ -209,10 +211,11 @@ class ConceptLayers(OfActivations):
         if "line_first" not in data:
             return []
         first, n = data.line_first.mean("step").values, data.sizes["layer"]
+        always = int((data.line_first == 0).all("step").sum())  # NaN where it is not readable
         text = (
             f"{plural(len(first), 'concept')} can be read in some of {plural(n, 'layer')}: "
-            f"{int((first == 0).sum())} from the first layer on at every step, half of them by "
-            f"layer {float(np.median(first)):.0f} (counted from 0)."
+            f"{always} from the first layer on at every step, half of them by layer "
+            f"{float(np.median(first)):.0f} (counted from 0)."
         )
         if data.sizes["step"] < FEWEST:
             return [text]
