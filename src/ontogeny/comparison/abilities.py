@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from ..dynamics import holm
 from ..features.abilities.changes import GroupChange, group_changes
 from ..words.abilities import Ability, abilities_of
 from ..words.content import read_content
-from ..words.formats import joined, plural, step_text
+from ..words.formats import joined, plain_text, plural, step_text
 from .sources import Run
+
+Courses = Mapping[tuple[str, str], Ability]
+"""The groups of a run by node and name: two nodes may have a group of one name."""
 
 _NAMED = 4
 """Groups that a sentence names."""
@@ -17,10 +22,10 @@ _NAMED = 4
 def ability_words(runs: Sequence[Run]) -> list[str]:
     """Return what the runs can do: of two what the second gained and lost, of more their order.
 
-    Gains and losses are those of the last steps, paired over examples and corrected over the groups
-    of a node. An order of groups is said only where intervals are apart in every run.
+    Gains and losses are those of the last steps, paired over examples and corrected over all
+    groups. An order of groups is said only where intervals are apart in every run.
     """
-    courses = [{a.name: a for a in abilities_of(read_content(run.tree).nodes)} for run in runs]
+    courses = [_course(run) for run in runs]
     names = [name for name in courses[0] if all(name in course for course in courses)]
     if not names:
         return []
@@ -28,21 +33,38 @@ def ability_words(runs: Sequence[Run]) -> list[str]:
     return [*words, *_order(names, courses)]
 
 
-def _between(runs: Sequence[Run], courses: Sequence[dict[str, Ability]]) -> list[str]:
+def _course(run: Run) -> Courses:
+    """Return the groups of a run by node and name."""
+    nodes = read_content(run.tree).nodes
+    paths = {node.id: node.path.strip("/") for node in nodes}
+    return {(paths[each.node], each.name): each for each in abilities_of(nodes)}
+
+
+def _between(runs: Sequence[Run], courses: Sequence[Courses]) -> list[str]:
     """Say which groups the second run does surely better than the first, and which worse."""
     keys = {"right", "p_chance"}  # gaps have a ``right`` of their own
     nodes = [name for name in runs[0].nodes if all(keys <= {*r.nodes.get(name, ())} for r in runs)]
     ends = [[run.nodes[name].isel(step=-1) for run in runs] for name in nodes]
-    changes = [change for pair in ends for change in group_changes(*pair)]
-    if not changes:
+    found = [
+        (change, *(course[node, plain_text(change.name)] for course in courses))
+        for node, pair in zip(nodes, ends, strict=True)
+        for change in group_changes(*pair)
+    ]
+    if not found:
         return []
+    corrected = holm([change.p_uncorrected for change, *_ in found]).tolist()
+    changes = [
+        (replace(change, p_value=p, above_before=a.above, above_after=b.above), a, b)
+        for (change, a, b), p in zip(found, corrected, strict=True)
+    ]
     one, two = (run.name for run in runs)
     over = f"corrected over {plural(len(changes), 'group')}"
+    was = f", above chance in {one} since"
     sentences = [
         f"{two} {verb} {len(some):,} against {one}, {over}: {'; '.join(some[:_NAMED])}."
         for verb, some in (
-            ("gained", [_words(change, courses[1]) for change in changes if change.gained]),
-            ("lost", [_words(change, courses[0]) for change in changes if change.lost]),
+            ("gained", [_words(c, after, ", since") for c, _, after in changes if c.gained]),
+            ("lost", [_words(c, before, was) for c, before, _ in changes if c.lost]),
         )
         if some
     ]
@@ -51,20 +73,19 @@ def _between(runs: Sequence[Run], courses: Sequence[dict[str, Ability]]) -> list
     ]
 
 
-def _words(change: GroupChange, course: dict[str, Ability]) -> str:
+def _words(change: GroupChange, able: Ability, since: str) -> str:
     """Say a change, and since which step the run that is able is."""
-    able = course[change.name]
-    since = f", since step {step_text(able.above_from)}" if able.above_from > 0 else ""
+    since = f"{since} step {step_text(able.above_from)}" if able.above_from > 0 else ""
     ends = f"{100 * change.before:.0f} to {100 * change.after:.0f} %"
-    return f"{_quoted([change.name])}, {ends}{since}"
+    return f"{able.quoted}, {ends}{since}"
 
 
-def _quoted(names: Sequence[str]) -> str:
+def _quoted(names: Sequence[tuple[str, str]]) -> str:
     more = [f"{len(names) - _NAMED:,} more"] * (len(names) > _NAMED)
-    return joined([*(f"“{name}”" for name in names[:_NAMED]), *more])
+    return joined([*(f"“{name}”" for _, name in names[:_NAMED]), *more])
 
 
-def _agreement(names: Sequence[str], courses: Sequence[dict[str, Ability]]) -> list[str]:
+def _agreement(names: Sequence[tuple[str, str]], courses: Sequence[Courses]) -> list[str]:
     """Say how many groups are above chance in all runs, in some, in none."""
     counts = [sum(course[name].above for course in courses) for name in names]
     some = [name for name, count in zip(names, counts, strict=True) if 0 < count < len(courses)]
@@ -73,7 +94,7 @@ def _agreement(names: Sequence[str], courses: Sequence[dict[str, Ability]]) -> l
     return [f"Of {plural(len(names), 'group')}, {every}, {counts.count(0):,} in none.{apart}"]
 
 
-def _order(names: Sequence[str], courses: Sequence[dict[str, Ability]]) -> list[str]:
+def _order(names: Sequence[tuple[str, str]], courses: Sequence[Courses]) -> list[str]:
     """Say which groups left chance before which in every run, where intervals are apart."""
     after = {
         first: [name for name in names if all(c[first].before(c[name]) for c in courses)]

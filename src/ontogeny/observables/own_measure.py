@@ -102,7 +102,7 @@ class OwnMeasure(Observable):
         with torch.no_grad():
             outcome = self.function(model, inputs)
         values = np.asarray(
-            outcome.cpu() if isinstance(outcome, torch.Tensor) else outcome, dtype=float
+            outcome.cpu().double() if isinstance(outcome, torch.Tensor) else outcome, dtype=float
         )
         if values.shape != (len(inputs),):
             raise ArgumentError(

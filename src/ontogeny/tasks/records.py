@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from ..errors import ArgumentError
 from .files import read_text
 
 TABLES = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
-GROUP_FIELDS = ("uid", "group", "paradigm", "category", "phenomenon", "subject")
+GROUP_FIELDS = ("group", "paradigm", "uid", "category", "phenomenon", "subject")
 _SHOWN = 3
 
 
@@ -112,8 +113,9 @@ def _of_lines(text: str) -> Iterator[tuple[int, Any]]:
             try:
                 row = json.loads(line)
             except json.JSONDecodeError as error:
-                row = f"it is not JSON ({error.msg})"
-            yield number, row if isinstance(row, dict | str) else "it is not an object"
+                yield number, f"it is not JSON ({error.msg})"
+                continue
+            yield number, row if isinstance(row, dict) else "it is not an object"
 
 
 def _of_list(path: Path, text: str) -> Iterator[tuple[int, Any]]:
@@ -126,12 +128,15 @@ def _of_list(path: Path, text: str) -> Iterator[tuple[int, Any]]:
 
 
 def _of_table(text: str, separator: str) -> Iterator[tuple[int, Any]]:
-    reader = csv.DictReader(text.split("\n"), delimiter=separator)
-    for row in reader:
-        if None in row or None in row.values():
-            yield reader.line_num, "it has another number of fields than the first row"
-        else:
-            yield reader.line_num, row
+    reader = csv.DictReader(io.StringIO(text), delimiter=separator)  # quotes may hold line ends
+    try:
+        for row in reader:
+            if None in row or None in row.values():
+                yield reader.line_num, "it has another number of fields than the first row"
+            else:
+                yield reader.line_num, row
+    except csv.Error as error:
+        yield reader.line_num, f"a quote that begins before it has no end ({error})"
 
 
 def digest_of(paths: Sequence[str]) -> str:
@@ -168,7 +173,7 @@ def named(fields: Iterable[str], names: Sequence[str]) -> str | None:
 def group_of(record: Mapping[str, Any], stem: str) -> str:
     """Return the group of a record: that of its field, else the name of its file."""
     field = named(record, GROUP_FIELDS)
-    value = "" if field is None else str(record[field]).strip()
+    value = "" if field is None or record[field] is None else str(record[field]).strip()
     return value or stem
 
 
@@ -191,7 +196,10 @@ def text_of(record: Mapping[str, Any], field: str | None, what: str) -> str:
 
 
 def read_examples(
-    records: Records, make: Callable[[Mapping[str, Any], str, str], Any], one: str = "example"
+    records: Records,
+    make: Callable[[Mapping[str, Any], str, str], Any],
+    one: str = "example",
+    stem: str = "",
 ) -> tuple[list[Any], list[str]]:
     """Return what `make` makes of the records of a file, and in a line each what it refuses.
 
@@ -207,7 +215,7 @@ def read_examples(
     for line, record in records.records:
         where = f"{records.name}, line {line}"
         try:
-            examples.append(make(record, Path(records.name).stem, where))
+            examples.append(make(record, stem or Path(records.name).stem, where))
         except ArgumentError as error:
             left_out.append(f"{where}: {error}")
     return examples, left_out

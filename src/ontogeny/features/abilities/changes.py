@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,10 +75,10 @@ def group_changes(before: xr.Dataset, after: xr.Dataset) -> list[GroupChange]:
     (True, 0.5, 1.0, 0.002)
     """
     ours, theirs = _of_groups(before), _of_groups(after)
-    names = [n for n in ours if n in theirs and np.array_equal(ours[n][1], theirs[n][1])]
+    names = [n for n in ours if n in theirs and _are_alike(ours[n][1:], theirs[n][1:])]
     rows = []
     for name in names:
-        (one, contrast), (two, _) = ours[name], theirs[name]
+        (one, contrast, _), (two, *_) = ours[name], theirs[name]
         change, level = two.mean() - one.mean(), float(before.accuracy_chance.sel(group=name))
         half = float(change_floor(two[None] - one, contrast)[0])
         ends = one.mean(), two.mean(), max(change - half, -1.0), min(change + half, 1.0)
@@ -93,14 +94,22 @@ def group_changes(before: xr.Dataset, after: xr.Dataset) -> list[GroupChange]:
     ]
 
 
-def _of_groups(node: xr.Dataset) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return for each group what is right, and which words each example sets against which."""
+def _are_alike(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray]) -> bool:
+    return all(map(np.array_equal, ours, theirs))
+
+
+def _of_groups(node: xr.Dataset) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Return for each group what is right, which words are set against which, and the texts."""
     (dim,) = node.right.dims
     right = node.right.values.astype(float)
     of_example = np.array([str(name) for name in node[f"group_of_{dim}"].values], dtype=object)
     contrast = node.contrast.values if "contrast" in node else np.arange(len(right))
     places = {str(name): of_example == str(name) for name in node.group.values}
     # Numbers of contrasts depend on the files: only what they have in common within a group counts.
+    shown = [node[name].values for name in ("prompt", "right_text", "wrong_text") if name in node]
+    texts = np.array([[str(text) for text in column] for column in shown], dtype=object)
+    texts = texts.reshape(len(shown), len(right))
     return {
-        n: (right[at], np.unique(contrast[at], return_inverse=True)[1]) for n, at in places.items()
+        n: (right[at], np.unique(contrast[at], return_inverse=True)[1], texts[..., at])
+        for n, at in places.items()
     }

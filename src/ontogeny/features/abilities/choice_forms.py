@@ -66,11 +66,11 @@ def choice_of(record: Mapping[str, Any], stem: str, where: str) -> Example:
 
 
 def _place(right: Any, answers: Sequence[str], labels: Sequence[Any]) -> int:
-    """Return which answer is right: by its text, its label, its letter, or counted from 0."""
+    """Return which answer is right: by its label, its text, its letter, or counted from 0."""
     value = str(right).strip()
     counted = range(len(answers))
-    first = () if type(right) is int else (answers, labels)
-    for names in (*first, counted, labels, _LETTERS):
+    first = () if type(right) is int else (answers,)
+    for names in (labels, *first, counted, _LETTERS):
         texts = [str(name).lower() for name in names][: len(answers)]
         if value.lower() in texts:
             return texts.index(value.lower())
@@ -121,7 +121,9 @@ def _piqa(record: Mapping[str, Any]) -> Any:
 
 def _plain(record: Mapping[str, Any]) -> Any:
     field, right = named(record, ANSWERS), named(record, RIGHT)
-    answers = [v for k, v in record.items() if _NUMBERED.fullmatch(k) and v]
+    answers = [v for k, v in record.items() if _NUMBERED.fullmatch(k)]
+    while answers and not answers[-1]:  # rows with fewer answers than columns
+        answers.pop()
     if right is None:
         raise ArgumentError("it has no field 'right'")
     prompt = text_of(record, named(record, PROMPT), "prompt")

@@ -87,7 +87,7 @@ class OfExamples(OfGroups):
 
     def arguments(self) -> dict[str, Any]:
         """Return the fields; of files their names, and a digest of what they hold."""
-        names = tuple(Path(path).name for path in self.examples)
+        names = tuple(_apart(self.examples, "name"))
         return {**super().arguments(), "examples": names, "content": digest_of(self.paths)}
 
     @property
@@ -103,9 +103,10 @@ class OfExamples(OfGroups):
     def read(self) -> tuple[list[Example], list[str]]:
         """Return the examples of all files, and in a line each what was left out and why."""
         examples, left_out = [], []
-        for path in self.paths:
+        paths = [*dict.fromkeys(self.paths)]  # examples that are read twice would count twice
+        for path, stem in zip(paths, _apart(paths, "stem"), strict=True):
             records = cached_records(path, digest_of([path]))
-            some, problems = read_examples(records, self.example_of, self.one)
+            some, problems = read_examples(records, self.example_of, self.one, stem)
             examples += some
             left_out += problems
         if not examples:
@@ -180,6 +181,16 @@ def commonest(groups: Sequence[str], answers: Sequence[str]) -> np.ndarray:
     for (group, _), number in Counter(zip(groups, answers, strict=True)).items():
         most[group] = max(number, most.get(group, 0))
     return np.array([most[group] / sizes[group] for group in groups])
+
+
+def _apart(paths: Sequence[str], part: str) -> list[str]:
+    """Return names or stems of files, with their folders where several have the same."""
+    places = [Path(path).expanduser().absolute() for path in paths]
+    names = [str(getattr(place, part)) for place in places]
+    return [
+        f"{place.parent.name}/{name}" if names.count(name) > 1 else name
+        for place, name in zip(places, names, strict=True)
+    ]
 
 
 def texts_of(values: Sequence[str]) -> np.ndarray:

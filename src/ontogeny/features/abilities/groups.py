@@ -70,7 +70,7 @@ def with_courses(
     courses, numbers = [], []
     for name in names:
         members = np.flatnonzero(of_example == name)
-        course = course_of(steps, right[:, members], contrast[members], chance[members])
+        course = course_of(steps, right[:, members], contrast[members], chance[members], len(names))
         courses.append(course)
         likes = math.nan
         if "turned_contrast" in data:

@@ -37,7 +37,7 @@ class Harness(OfGroups):
         Folders with task files, in the place of those of the package. Code that they name is run:
         read a stranger's before.
     metric
-        Which metric of a task; the first by default. Its values must lie between 0 and 1.
+        Which metric of a task; the first by default. Its values must be 0 or 1.
     limit
         How many examples of each task.
     on
@@ -111,8 +111,8 @@ class Harness(OfGroups):
         Raises
         ------
         ArgumentError
-            If there is no such task or metric, a task asks for something else, or a value is not
-            between 0 and 1.
+            If there is no such task or metric, a task asks for something else, or a value is
+            neither 0 nor 1.
         """
         library, model = harness_library(), _answering(answers)
         manager = _manager(self.folders)
@@ -133,8 +133,8 @@ class Harness(OfGroups):
         metric = self.metric or sample["metrics"][0]
         if metric not in sample["metrics"]:
             raise ArgumentError(f"metric must be one of {sample['metrics']}; got {metric!r}.")
-        if not np.isscalar(sample[metric]) or not 0 <= float(sample[metric]) <= 1:
-            raise ArgumentError(f"metric must be a share of what is right, and {metric!r} is none.")
+        if not np.isscalar(sample[metric]) or float(sample[metric]) not in (0, 1):
+            raise ArgumentError(f"metric must be 0 or 1 for each example, and {metric!r} is not.")
         return float(sample[metric])
 
     def prepare(self, run: Run) -> xr.Dataset:
@@ -147,7 +147,9 @@ class Harness(OfGroups):
         bad = {pair: why for pair, why in zip(asked, problems, strict=True) if why}
         why = [next((bad[p] for p in s["arguments"] if p in bad), "") for s in samples]
         groups, targets = [s["group"] for s in samples], [str(s["target"]) for s in samples]
-        numbers = np.array([len(s["arguments"]) for s in samples])
+        # Beside answers to a prompt a metric may ask for them without it (acc_mutual_info).
+        asked_of = [s["arguments"] for s in samples]
+        numbers = np.array([sum(bool(a[0]) for a in each) or len(each) for each in asked_of])
         chance = np.where(numbers > 1, 1 / numbers, commonest(groups, targets))
         state = {
             "group_of_example": ("example", texts_of(groups)),
@@ -211,7 +213,7 @@ def _answering(answers: Sequence[tuple[float, bool]]) -> Any:
         def loglikelihood(self, requests: Sequence[Any]) -> list[tuple[float, bool]]:
             first = len(self.asked)
             self.asked.extend(request.args for request in requests)
-            return list(answers[first : len(self.asked)]) or [(0.0, False)] * len(requests)
+            return list(answers[first : len(self.asked)]) or [(-1.0, False)] * len(requests)
 
         def generate_until(self, requests: Sequence[Any]) -> list[str]:
             raise ArgumentError(

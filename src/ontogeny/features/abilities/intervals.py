@@ -9,6 +9,7 @@ import numpy as np
 from ...dynamics import holm
 from ...dynamics.shares import wilson_interval
 from ...observables.crossing import crossing
+from ...observables.leads import leads_from
 
 Z = 1.959964
 LEVEL = 0.05
@@ -28,7 +29,8 @@ class GroupCourse:
     p_value
         Of the last step, against chance, uncorrected.
     above_from
-        Step from which on it is above chance with any such choice of examples; infinite if not.
+        Step from which on it is above chance with any such choice of examples, and by the test of
+        each step, corrected over groups; infinite if not.
     above_from_low
         Step before which it is not.
     """
@@ -42,7 +44,7 @@ class GroupCourse:
 
 
 def course_of(
-    steps: np.ndarray, right: np.ndarray, contrast: np.ndarray, chance: np.ndarray
+    steps: np.ndarray, right: np.ndarray, contrast: np.ndarray, chance: np.ndarray, groups: int = 1
 ) -> GroupCourse:
     """Return the course of a group.
 
@@ -60,6 +62,8 @@ def course_of(
         (n,) which words are set against which.
     chance
         (n,) the probability of each example to be right by chance.
+    groups
+        How many groups are asked, over which the step is corrected.
 
     Examples
     --------
@@ -74,10 +78,13 @@ def course_of(
     first = right[is_finite][:1] if is_finite.any() else right[:1]
     blocks = _blocks(1.0 - right, 1.0 - chance)
     cross = crossing(steps, *blocks)
-    last = right[is_finite][-1] if is_finite.any() else right[-1]
-    p_value = chance_p_value(last, contrast, float(chance.mean()))
+    p_values = np.array([chance_p_value(row, contrast, float(chance.mean())) for row in right])
+    # The sample that is luckiest among many groups would otherwise seem to leave chance first.
+    sure = np.where(is_finite, p_values * groups <= LEVEL / 2, np.nan)
+    since = float(np.nan_to_num(leads_from(steps, sure)[0], nan=np.inf))
+    p_value = float(p_values[is_finite][-1]) if is_finite.any() else float("nan")
     floor = change_floor(right - first, contrast)
-    return GroupCourse(low, high, floor, p_value, cross.high, cross.low)
+    return GroupCourse(low, high, floor, p_value, max(cross.high, since), cross.low)
 
 
 def effective_count(right: np.ndarray, contrast: np.ndarray) -> np.ndarray:

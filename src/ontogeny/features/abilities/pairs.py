@@ -12,6 +12,7 @@ import numpy as np
 from ...errors import ArgumentError
 from ...tasks.records import Example, group_of, named, text_of
 
+PROMPT = ("prompt", "question", "context")
 RIGHT = ("sentence_good", "right", "good", "correct", "grammatical", "acceptable")
 _MARKS = re.compile(r"\w+|[^\w\s]")  # words, and marks apart from them
 WRONG = ("sentence_bad", "wrong", "bad", "incorrect", "ungrammatical", "unacceptable")
@@ -36,8 +37,8 @@ def pair_of(record: Mapping[str, Any], stem: str, where: str, method: str) -> Ex
     record, stem, where
         The record, the name of its file, and its line.
     method
-        ``"sentence"``: whole texts; ``"prefix"``: BLiMP's prefix methods, one word after the same
-        prefix, or the same word after two.
+        ``"sentence"``: whole texts, or what follows a prompt; ``"prefix"``: BLiMP's prefix methods,
+        one word after the same prefix, or the same word after two.
 
     Raises
     ------
@@ -51,6 +52,9 @@ def pair_of(record: Mapping[str, Any], stem: str, where: str, method: str) -> Ex
     wrong = text_of(record, named(record, WRONG), "wrong")
     if right == wrong:
         raise ArgumentError("its texts are equal")
+    if (field := named(record, PROMPT)) is not None and record[field]:
+        prompt = text_of(record, field, "prompt")
+        return Example.after(prompt, [right.strip(), wrong.strip()], 0, group, where)
     return Example((right, wrong), ("", ""), 0, group, where)
 
 

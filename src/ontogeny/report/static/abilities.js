@@ -19,7 +19,7 @@ function startAbilities() {
 }
 
 // One of each group; those that stay so to the end come first, as others turn to and fro.
-function turnedAt({ steps, groups, texts, right }) {
+function turnedAt({ steps, groups, texts, right, of }) {
   const now = lastNotAbove(steps, DATA.steps[state.step]);
   if (now < 1) return [];
   return ["1", "0"].flatMap((to) => {
@@ -27,7 +27,7 @@ function turnedAt({ steps, groups, texts, right }) {
     const turned = texts.map((_, i) => i).filter((i) => right[now][i] === to && right[now - 1][i] === (to === "1" ? "0" : "1"));
     const inOrder = [...turned.filter(stays), ...turned.filter((i) => !stays(i))];
     const first = inOrder.filter((i, n) => inOrder.findIndex((j) => groups[j] === groups[i]) === n).slice(0, TURNED_SHOWN);
-    const count = `${formatStep(turned.length)} ${to === "1" ? "to right" : "to wrong"} since ${CLOCK} ${formatStep(steps[now - 1])}`;
+    const count = `${formatStep(turned.length)} ${to === "1" ? "to right" : "to wrong"} since ${CLOCK} ${formatStep(steps[now - 1])}${of > texts.length ? `, of ${formatStep(texts.length)} of ${formatStep(of)} examples` : ""}`;
     return turned.length ? [{ count, examples: first.map((i) => ({ group: groups[i], texts: texts[i] })) }] : [];
   });
 }

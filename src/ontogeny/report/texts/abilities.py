@@ -27,17 +27,21 @@ def turning(content: Content) -> list[dict[str, Any]]:
 
 def _turning(data: xr.Dataset) -> dict[str, Any]:
     (dim,) = (str(dim) for dim in data.right.dims if dim != "step")
-    data = data.isel({dim: slice(MOST)})
+    number = data.sizes[dim]
+    # Evenly over the file, in which groups stand one after the other.
+    places = np.unique(np.linspace(0, number - 1, min(number, MOST)).astype(int))
+    data = data.isel({dim: places})
     right = data.right.transpose("step", dim).values
     digits = np.select([right == 1, right == 0, right > 0], ["1", "0", "5"], " ")
     sides = [data[name].values for name in ("right_text", "wrong_text") if name in data]
     if not sides:
         answers = data.answer_text.values
-        places = data.right_answer.values.astype(int) if "right_answer" in data else slice(None)
-        sides = [data.prompt.values + " " + answers[places]]
+        answer = data.right_answer.values.astype(int) if "right_answer" in data else slice(None)
+        sides = [data.prompt.values + " " + answers[answer]]
     return {
         "steps": data.step.values.tolist(),
         "groups": [plain_text(name) for name in data[f"group_of_{dim}"].values],
         "texts": [[plain_text(text) for text in texts] for texts in zip(*sides, strict=True)],
         "right": ["".join(row) for row in digits],
+        "of": number,
     }
