@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -128,5 +129,7 @@ def _excluded(stream: WordStream, exclude: Iterable[str | int]) -> list[int]:
     names = {e for e in items if isinstance(e, str)}
     ids = [int(e) for e in items if not isinstance(e, str) and 0 <= e < HIGHEST_ID]
     if names:
-        ids += [i for i, word in enumerate(stream.words) if word in names]
+        # Of ids without names there may be 2**40, which are refused later.
+        words = islice(stream.words, HIGHEST_ID)
+        ids += [i for i, word in enumerate(words) if word in names]
     return ids
