@@ -24,7 +24,7 @@ from helpers.study_examples import developing, record
 from helpers.text_models import save_tokenizer, with_tokenizer
 from ontogeny.cli import catalogue
 from ontogeny.cli.commands import app
-from ontogeny.cli.listing import described
+from ontogeny.cli.descriptions import described
 from ontogeny.start import cost
 from ontogeny.study import read_study
 from ontogeny.tasks import bundled_texts, train_tokenizer
@@ -230,7 +230,7 @@ def test_what_there_is_is_said_without_libraries_until_a_file_changes(tmp_path, 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     catalogue.catalogue.cache_clear()
     expected = catalogue.catalogue()
-    assert expected == described() and catalogue.place().is_relative_to(tmp_path)
+    assert expected == described(catalogue.PACKAGES) and catalogue.place().is_relative_to(tmp_path)
     command = [sys.executable, "-c", SAID]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert said.endswith("joint-concepts\n\n[0, 0, 0, 0] []\n")

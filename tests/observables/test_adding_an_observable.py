@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 import ontogeny as og
 from helpers.study_examples import LAYERS, developing, tiny_inputs
+from ontogeny.cli.catalogue import catalogue
 from ontogeny.cli.commands import app
 from ontogeny.features import activations
 from ontogeny.observables import registry
@@ -65,10 +66,13 @@ def added(request, tmp_path, monkeypatch):
     else:
         monkeypatch.setattr(activations, "__path__", [*activations.__path__, str(tmp_path)])
         module = f"{activations.__name__}.token_norm"
-    registry.kinds.cache_clear()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # what is listed is kept there
+    for stored in (registry.kinds, catalogue):
+        stored.cache_clear()
     yield registry.kinds()[KIND]
     sys.modules.pop(module)
-    registry.kinds.cache_clear()
+    for stored in (registry.kinds, catalogue):
+        stored.cache_clear()
 
 
 def printed(*words):

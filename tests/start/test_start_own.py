@@ -174,7 +174,7 @@ def test_attention_that_gives_maps_is_found_and_logits_of_the_last_token_are_exp
     assert not propose(wishes(own, "model.py:attending"), own).shown.no_maps
     proposal = propose(wishes(own, "model.py:LastOnly"), own)
     assert "returns no logits" in proposal.shown.no_prediction
-    assert set(proposal.left_out) == {"loss", "predictions"}
+    assert set(proposal.left_out) == {"loss", "predictions", "minimal-pairs"}
 
 
 def test_a_bidirectional_model_is_told_from_a_causal_one():

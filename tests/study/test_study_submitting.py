@@ -90,7 +90,8 @@ def test_workers_that_never_begin_are_said_and_not_waited_for_without_a_word(
     class Beginning(Counting):
         def note(self, text):
             super().note(text)
-            for future, function, arguments in executor.calls:
+            while executor.calls:
+                future, function, arguments = executor.calls.pop()
                 future.set_result(function(*arguments))
 
     monkeypatch.setattr(mapping, "_PATIENCE", 0.0)

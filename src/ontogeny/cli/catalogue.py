@@ -20,6 +20,7 @@ from .._version import __version__
 
 Catalogue = Mapping[str, Mapping[str, tuple[str, str]]]
 """``{what: {name: (line, help)}}``: the line of a list, and what help says."""
+PACKAGES = {"observables": "observables", "extractors": "concepts", "distances": "distances"}
 
 
 @cache
@@ -31,9 +32,9 @@ def catalogue() -> Catalogue:
         if groups["stamp"] == stamp:
             return groups["content"]
     from ..store import write_whole
-    from .listing import described
+    from .descriptions import described
 
-    content = described()
+    content = described(PACKAGES)
     with contextlib.suppress(OSError):  # a machine without a place to write is slow, no more
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, json.dumps({"stamp": stamp, "content": content}).encode())

@@ -203,6 +203,8 @@ class ConceptLayers(OfActivations):
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Any]:
         """Return the first layer of each concept over the steps."""
+        if "line_first" not in data:  # no concept replicates
+            return []
         title, caption = "Where concepts are first readable", "A row a concept; 0: the first layer."
         return [Heatmap("first-layers", title, value="line_first", y=LINE, caption=caption)]
 
