@@ -37,7 +37,7 @@ def _course(run: Run) -> Courses:
     """Return the groups of a run by node and name."""
     nodes = read_content(run.tree).nodes
     paths = {node.id: node.path.strip("/") for node in nodes}
-    return {(paths[each.node], each.name): each for each in abilities_of(nodes)}
+    return {(paths[able.node], able.name): able for able in abilities_of(nodes)}
 
 
 def _between(runs: Sequence[Run], courses: Sequence[Courses]) -> list[str]:
@@ -45,17 +45,18 @@ def _between(runs: Sequence[Run], courses: Sequence[Courses]) -> list[str]:
     keys = {"right", "p_chance"}  # gaps have a ``right`` of their own
     nodes = [name for name in runs[0].nodes if all(keys <= {*r.nodes.get(name, ())} for r in runs)]
     ends = [[run.nodes[name].isel(step=-1) for run in runs] for name in nodes]
-    found = [
-        (change, *(course[node, plain_text(change.name)] for course in courses))
+    uncorrected = [
+        (change, courses[0][key], courses[1][key])
         for node, pair in zip(nodes, ends, strict=True)
         for change in group_changes(*pair)
+        for key in [(node, plain_text(change.name))]
     ]
-    if not found:
+    if not uncorrected:
         return []
-    corrected = holm([change.p_uncorrected for change, *_ in found]).tolist()
+    corrected = holm([change.p_uncorrected for change, *_ in uncorrected]).tolist()
     changes = [
         (replace(change, p_value=p, above_before=a.above, above_after=b.above), a, b)
-        for (change, a, b), p in zip(found, corrected, strict=True)
+        for (change, a, b), p in zip(uncorrected, corrected, strict=True)
     ]
     one, two = (run.name for run in runs)
     over = f"corrected over {plural(len(changes), 'group')}"

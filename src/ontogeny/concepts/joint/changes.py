@@ -100,11 +100,9 @@ def concept_changes(
     >>> sorted(concept_changes(there["base"], there["tuned"]).kind.tolist())
     ['kept', 'kept', 'lost', 'new']
     """
-    for name, there in (("first", first), ("second", second)):
-        if len(there.strength) != 1:
-            raise ArgumentError(
-                f"{name} must hold the latents at one checkpoint; it holds {len(there.strength)}."
-            )
+    for name, presence in (("first", first), ("second", second)):
+        if (n := len(presence.strength)) != 1:
+            raise ArgumentError(f"{name} must hold the latents at one checkpoint; it holds {n}.")
     pair = np.concatenate([first.readable, second.readable])
     best = pair.max(axis=0)
     is_shown = best >= readable if concept is None else concept & (best >= readable - SECOND)
