@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import xarray as xr
 
+from ..dynamics import holm
 from .content import Node
 from .formats import joined, plain_text, plural, step_text
 
@@ -74,10 +74,11 @@ def abilities_of(nodes: Sequence[Node]) -> list[Ability]:
         if has_abilities(node.dataset)
         for place in range(node.dataset.sizes["group"])
     ]
-    above = _level([float(group.p_chance) for _, group in pairs])
-    changed = _level([float(group.get("p_change", math.nan)) for _, group in pairs])
+    above = holm([float(group.p_chance) for _, group in pairs]) <= LEVEL
+    changed = holm([float(group.get("p_change", math.nan)) for _, group in pairs]) <= LEVEL
     some = [
-        _ability(*pair, *verdicts) for pair, *verdicts in zip(pairs, above, changed, strict=True)
+        _ability(*pair, *verdicts)
+        for pair, *verdicts in zip(pairs, above.tolist(), changed.tolist(), strict=True)
     ]
     return sorted(some, key=_order)
 
@@ -119,16 +120,6 @@ def _order_sentence(above: Sequence[Ability]) -> str:
     names = joined(later[:2] + [f"{len(later) - 2:,} more"] * (len(later) > 2))
     by = step_text(first.above_from)
     return f"{first.quoted} left chance by step {by}, before {names}." if later else ""
-
-
-def _level(p_values: Sequence[float]) -> list[bool]:
-    """Return which tests hold at `LEVEL` over all of them, by Holm's method; not those of NaN."""
-    values = np.array(p_values, dtype=float)
-    order = [place for place in np.argsort(values) if math.isfinite(values[place])]
-    passed = values[order] * np.arange(len(order), 0, -1) <= LEVEL
-    holds = np.zeros(len(values), dtype=bool)
-    holds[order] = np.logical_and.accumulate(passed)
-    return holds.tolist()
 
 
 def _order(ability: Ability) -> tuple[float, float]:

@@ -107,8 +107,12 @@ def plural(n: int, noun: str) -> str:
     --------
     >>> plural(1, "layer"), plural(1200, "layer")
     ('1 layer', '1,200 layers')
+    >>> plural(2, "ability"), plural(2, "key")
+    ('2 abilities', '2 keys')
     """
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+    if n != 1:
+        noun = re.sub(r"(?<=[^aeiou])y$", "ie", noun) + "s"
+    return f"{n:,} {noun}"
 
 
 def three_digits(value: float) -> str:

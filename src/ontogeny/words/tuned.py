@@ -97,7 +97,7 @@ def _beside_the_base(
             "texts of the base’s own training says how much of that it forgot.",
         )
     counts = f"{len(gained):,} gained and {len(lost):,} lost since the base"
-    lead = f"Of {plural(len(abilities), 'ability').replace('abilitys', 'abilities')}, {counts}."
+    lead = f"Of {plural(len(abilities), 'ability')}, {counts}."
     most = [*lost, *gained][:1]
     text = [
         f"{sentence_start(item.quoted)} went from {item.first:.0%} to {item.accuracy:.0%} of its "

@@ -51,10 +51,6 @@ class Answers(OfExamples):
     (' mat',)
     """
 
-    examples: tuple[str, ...]
-    on: str | None = None
-    objective: str = "auto"
-
     kind: ClassVar[str] = "answers"
     question: ClassVar[str] = "Does the model find the last word of a text, and since when?"
     form: ClassVar[str] = "texts whose last word is to be found"

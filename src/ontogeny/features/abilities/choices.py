@@ -50,10 +50,6 @@ class Choices(OfExamples):
     ('q.jsonl',)
     """
 
-    examples: tuple[str, ...]
-    on: str | None = None
-    objective: str = "auto"
-
     kind: ClassVar[str] = "choices"
     one: ClassVar[str] = "question"
     measured: ClassVar[str] = "score"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import abc
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -40,9 +42,9 @@ class OfGroups(OfPredictions):
     )
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_tokenizer")
 
+    @abc.abstractmethod
     def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
         """Return whether each example is right (step, n), and its probability by chance (n,)."""
-        raise NotImplementedError
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the cells with intervals, noise, and the steps from which groups are above chance.
@@ -65,16 +67,19 @@ class OfGroups(OfPredictions):
         return [*group_words(data, self.one), *filter(None, [said_of(left_out)])]
 
 
+@dataclass(frozen=True)
 class OfExamples(OfGroups):
-    """An observable of files of examples; its subclasses have these fields."""
+    """An observable of files of examples, which its subclasses explain."""
 
     examples: tuple[str, ...]
+    on: str | None = None
+    objective: str = "auto"
 
     file_arguments: ClassVar[tuple[str, ...]] = ("examples",)
 
+    @abc.abstractmethod
     def example_of(self, record: Mapping[str, Any], stem: str, where: str) -> Example:
         """Return the example of a record, or raise `ArgumentError` with why it is none."""
-        raise NotImplementedError
 
     def check(self) -> None:
         """Refuse files without an example; say what is left out of others."""
@@ -131,11 +136,11 @@ class OfExamples(OfGroups):
         left_out = left_out + problems
         return state.assign(left_out=("left_out", texts_of(left_out))) if left_out else state
 
+    @abc.abstractmethod
     def before_asking(
         self, examples: Sequence[Example], tokens: TokenTexts, counted: tuple[Any, int]
     ) -> dict[str, Any]:
         """Return further variables of the state; `counted` is what `ngram_scores` counts."""
-        raise NotImplementedError
 
 
 def accuracy(one: str, title: str, chance: str, ngrams: bool = True) -> Quantity:

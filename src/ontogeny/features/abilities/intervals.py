@@ -169,7 +169,7 @@ def above_chance(p_values: np.ndarray) -> np.ndarray:
     >>> above_chance(np.array([0.001, 0.03, 0.04]))
     array([ True, False, False])
     """
-    return np.nan_to_num(holm(p_values), nan=1.0) <= LEVEL
+    return holm(p_values) <= LEVEL
 
 
 def _blocks(losses: np.ndarray, line: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
