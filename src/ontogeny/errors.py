@@ -26,6 +26,7 @@ import numpy as np
 
 LARGEST_WHOLE = 2**63 - 1
 """The largest whole number of 64 bits: what arrays, results and study files can hold."""
+_LONG, _LISTED = 20, 5  # allowed names that are too many to list, and how many are named then
 
 __all__ = [
     "OntogenyError",
@@ -132,9 +133,10 @@ def check_choice(name: str, given: object, allowed: Iterable[str]) -> str:
     allowed = list(allowed)
     if isinstance(given, str) and given in allowed:
         return given
-    choices = ", ".join(repr(a) for a in allowed)
+    choices = ", ".join(repr(a) for a in allowed[: _LISTED if len(allowed) > _LONG else None])
+    more = f" and {len(allowed) - _LISTED} more" if len(allowed) > _LONG else ""
     raise ArgumentError(
-        f"{name} must be one of {choices}; got {given!r}.{suggestion(str(given), allowed)}"
+        f"{name} must be one of {choices}{more}; got {given!r}.{suggestion(str(given), allowed)}"
     )
 
 
