@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from array_api_compat import array_namespace, is_numpy_array, is_torch_array
+from numpy.typing import ArrayLike
 
 from .errors import ArgumentError, NonFiniteError
 
@@ -50,6 +51,22 @@ def namespace(*arrays: Array) -> Any:
     except TypeError:
         kinds = ", ".join(sorted({type(a).__name__ for a in arrays}))
         raise ArgumentError(f"arrays must all be NumPy or all be PyTorch; got {kinds}.") from None
+
+
+def numbers(name: str, values: ArrayLike) -> np.ndarray:
+    """Return values as a float64 array, or refuse what holds no numbers.
+
+    Examples
+    --------
+    >>> numbers("values", [1, 2])
+    array([1., 2.])
+    """
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"{name} must be an array of numbers; got {type(values).__name__}."
+        ) from None
 
 
 def on_host(array: Array) -> Array:

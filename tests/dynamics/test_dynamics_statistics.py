@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ontogeny.dynamics import holm, rolling_mean, step_order_test
-from ontogeny.dynamics.multiple import false_discovery
 from ontogeny.dynamics.order import smallest_p
 from ontogeny.errors import ArgumentError, NonFiniteError
+from ontogeny.multiple_tests import false_discovery
 
 
 def lagged_statistic(values: np.ndarray) -> float:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from ontogeny.dynamics.transforms import transform
 
 from .._exports import exported_names, exporter
+from ..multiple_tests import holm
 from .developments import development
 from .half_change import half_change_step
-from .multiple import holm
 from .order import step_order_test
 from .trend_tests import trend_test
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import check_whole
+from ..multiple_tests import holm
 from .half_change import half_change_interval, half_change_step
-from .multiple import holm
 from .order import PAGE, draws_for, smallest_p, step_order_test
 from .series import checked_steps, checked_values, floors, resolution
 from .trend_tests import trend_p_values

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..arrays import numbers
 from ..errors import ArgumentError, NonFiniteError, check_number, check_whole
-from .series import numbers
 
 FEWEST_STEPS = 6
 LARGEST_ENUMERATED = 8  # 8! = 40,320 orders

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..arrays import numbers
 from ..errors import ArgumentError, NonFiniteError, check_whole
 
 # Changes below this share of the values cannot be distinguished from float32 rounding.
@@ -54,22 +55,6 @@ def _broadcast(name: str, values: np.ndarray, shape: tuple[int, ...]) -> np.ndar
         raise ArgumentError(
             f"{name} must be one number, or one for each series {shape}"
             f"{' or each value' if name != 'scale' else ''}; its shape is {values.shape}."
-        ) from None
-
-
-def numbers(name: str, values: ArrayLike) -> np.ndarray:
-    """Return values as a float64 array, or refuse what holds no numbers.
-
-    Examples
-    --------
-    >>> numbers("values", [1, 2])
-    array([1., 2.])
-    """
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ArgumentError(
-            f"{name} must be an array of numbers; got {type(values).__name__}."
         ) from None
 
 

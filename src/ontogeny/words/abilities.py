@@ -9,7 +9,7 @@ from typing import Any
 
 import xarray as xr
 
-from ..dynamics import holm
+from ..multiple_tests import holm
 from .content import Node
 from .formats import joined, plain_text, plural, step_text
 

@@ -14,12 +14,12 @@ from torch import nn
 
 from ontogeny.capture.reading import read
 from ontogeny.capture.settings import ReadingSettings
-from ontogeny.dynamics.multiple import holm
 from ontogeny.errors import ArgumentError, check_choice, check_whole
 from ontogeny.features.labelled.cav import CAV
 from ontogeny.features.labelled.concept_directions import GRANULARITIES
 from ontogeny.features.labelled.permutation import permutation_test
 from ontogeny.inputs import Inputs, stratified_split
+from ontogeny.multiple_tests import holm
 from ontogeny.needs import Activations
 from ontogeny.units import Units
 

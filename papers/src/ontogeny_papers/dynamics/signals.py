@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
-from ontogeny.dynamics.series import RESOLUTION, checked_steps, checked_values, numbers
+from ontogeny.arrays import numbers
+from ontogeny.dynamics.series import RESOLUTION, checked_steps, checked_values
 from ontogeny.errors import ArgumentError
 
 from .mutual_information import mutual_information

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ontogeny.dynamics.series import checked_steps, checked_values, numbers
+from ontogeny.arrays import numbers
+from ontogeny.dynamics.series import checked_steps, checked_values
 from ontogeny.errors import ArgumentError, NonFiniteError
 
 FEWEST_FOR_A_TREND = 10

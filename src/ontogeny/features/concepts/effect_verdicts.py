@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ...dynamics.multiple import holm
 from ...figures import Column, Curves, Figure, Heatmap, Scatter, Table
+from ...multiple_tests import holm
 from ...quantities import Quantity
 from ...summary.bands import null_bands
 from ...summary.noise import with_noise

@@ -12,9 +12,9 @@ import numpy as np
 import xarray as xr
 
 from ... import geometry
-from ...dynamics.multiple import false_discovery
 from ...errors import ArgumentError
 from ...figures import Figure, Heatmap, Section
+from ...multiple_tests import false_discovery
 from ...needs import Need, Weights
 from ...observables.base import BlockReading, Observable
 from ...observables.catalogued import PresetEntry, Presets

@@ -11,9 +11,9 @@ import xarray as xr
 
 from ... import geometry
 from ...capture.blocks import kind_of_block
-from ...dynamics.multiple import false_discovery
 from ...errors import ArgumentError, check_number
 from ...figures import Figure, Section
+from ...multiple_tests import false_discovery
 from ...needs import Need, Weights
 from ...observables.base import BlockReading, Observable
 from ...observables.catalogued import PresetEntry, Presets

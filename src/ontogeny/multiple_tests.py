@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ArgumentError
-from .series import numbers
+from .arrays import numbers
+from .errors import ArgumentError
 
 
 def false_discovery(p_values: ArrayLike) -> np.ndarray:
