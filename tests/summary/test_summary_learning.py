@@ -320,7 +320,7 @@ def test_where_the_last_checkpoint_diverged_the_last_shared_step_is_judged_and_s
 
 @pytest.mark.parametrize("kind", ["mirrored", "turned"])
 def test_a_trained_start_better_than_all_its_controls_says_what_would_judge_it(kind):
-    node = trained_start(0.06, LUCKS[1], kind=kind)
+    node = trained_start(0.088, LUCKS[1], kind=kind)
     assert node.outside.all() and not node.learned.any()
     screen = first_screen(read_content(tree({"loss": node}, steps=(0, 9))))
     words = " ".join([screen.heading, *(f"{s.lead} {s.text}" for s in screen.sentences)])
@@ -331,9 +331,9 @@ def test_a_trained_start_better_than_all_its_controls_says_what_would_judge_it(k
 
 
 def test_mirrored_controls_that_would_decide_are_counted_in_pairs():
-    node = trained_start(0.06, LUCKS[1])
+    node = trained_start(0.088, LUCKS[1])
     needed = int(node.controls_needed[0])
     assert needed % 2 == 0 and needed > 6
     size = needed // 6 + 1
-    more = trained_start(0.06, np.tile(LUCKS[1], size), np.tile((3.0, 0.4, 7.0), size))
+    more = trained_start(0.088, np.tile(LUCKS[1], size), np.tile((3.0, 0.4, 7.0), size))
     assert more.learned.all()
