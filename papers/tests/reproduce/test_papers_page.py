@@ -32,6 +32,9 @@ def test_a_stored_finding_is_that_of_a_recipe(path):
     assert path.stem == one["recipe"] + ("-quick" if one["setting"] == "quick" else "")
     assert one["source"] == reproduce.recipe(one["recipe"]).source
     assert one["seeds"] >= 1
+    assert one["command"] == collector().command(
+        one["recipe"], one["setting"] == "quick", one["seeds"]
+    )
     claims = [verdict["claim"] for verdict in one["verdicts"]]
     assert claims and len(set(claims)) == len(claims)
     for verdict in one["verdicts"]:

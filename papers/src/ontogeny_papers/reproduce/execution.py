@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ontogeny.features.weights.orientation import Orientation
 from ontogeny.features.weights.rank import WeightRank
 from ontogeny.observables import Observable
 
@@ -17,6 +18,7 @@ from ..observables.readout.sae_probe import SaeProbe
 from . import attention_judges, comparison_judges, judges, update_judges
 from .evidence import Found
 from .marker_recipe import MarkerRecipe, Scale
+from .orientation import OrientationRecipe, layers_and_ranks
 from .tasks import MarkerTask
 from .training import MarkerRun, OptimizerSettings
 from .verdicts import Verdict
@@ -53,11 +55,12 @@ def _recipe(
     markers: tuple[int, ...] | None = None,
     seeds: int = 20,
     quick_texts: int = 512,
+    kind: type[MarkerRecipe] = MarkerRecipe,
 ) -> MarkerRecipe:
     """Return a recipe whose quick size has two seeds and cheaper forms of the observables."""
     whole, small = full or {"mixed": _FULL}, quick or {"mixed": _QUICK}
     cheaper = tuple(replace(o, **_CHEAPER.get(o.kind, {})) for o in observables)
-    return MarkerRecipe(
+    return kind(
         name,
         title,
         claim,
@@ -121,6 +124,19 @@ _ALL = (
         (_RANK, _ACCURACY),
         limits="26 snapshots of 500 steps; ranks grow with the number of snapshots, so compare at "
         "equal ones.",
+    ),
+    _recipe(
+        "execution-orientation",
+        "Directions of the weights' paths between seeds and layers",
+        "the dimension is the same across seeds, and the orientation of the subspace varies.",
+        "abstract, sec. 4.1",
+        layers_and_ranks,
+        (_RANK, Orientation()),
+        kind=OrientationRecipe,
+        seeds=5,
+        quick_texts=64,
+        limits="26 snapshots of 500 steps, two layers; hidden units have no order, so a turned "
+        "solution and another one look alike.",
     ),
     _recipe(
         "execution-figure-2",

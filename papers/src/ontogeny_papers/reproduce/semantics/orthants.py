@@ -31,6 +31,7 @@ from .groupings import (
 _KMEANS = "k-means on {} concepts"
 _UNIT = "k-means on {} concepts, rows of norm 1"
 _SINGLE = "best single concept"
+_ALONE = (2, 4, 6)  # concepts whose poles Fig. 14 shows, counted from 1
 
 
 @dataclass(frozen=True)
@@ -79,13 +80,19 @@ def measure_orthants(size: OrthantSize, materials: Materials) -> Findings:
 
 
 def _others(basis: ConceptBasis, support: Support, size: OrthantSize) -> dict[str, xr.Dataset]:
-    """Return the orthants of one concept less and more, and the clusters of unscaled rows."""
+    """Return orthants of one concept less and more, poles of single ones, and other clusters."""
     fewer, dims, more = size.depths
     nodes = {
         f"orthants-{p}": orthants_view(
             semantics.orthants(basis, p), support=support, title=f"Orthants of {p} concepts"
         )
         for p in (fewer, more)
+    }
+    nodes |= {
+        f"concept-{k}": orthants_view(
+            semantics.orthants(basis, [k - 1]), support=support, title=f"The poles of concept {k}"
+        )
+        for k in _ALONE
     }
     return nodes | {
         f"clusters-{p}": clusters_view(_clusters(basis, p), title=f"Clusters on {p} concepts")
