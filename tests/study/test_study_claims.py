@@ -88,6 +88,15 @@ def test_the_claim_of_another_machine_holds_until_it_is_not_touched_any_more(tmp
         assert ours
 
 
+def test_a_claim_from_before_a_clock_was_set_back_holds_up_nobody(tmp_path):
+    path = _elsewhere(tmp_path, "step 8")
+    for hours, is_ours in ((0.1, False), (24, True)):
+        ahead = time.time() + 3600 * hours
+        os.utime(path, (ahead, ahead))
+        with claimed(tmp_path, "step 8") as ours:
+            assert ours is is_ours
+
+
 def test_a_claim_that_was_never_written_holds_for_a_moment(tmp_path):
     path = claim_path(tmp_path, "step 8")
     path.parent.mkdir()

@@ -80,7 +80,7 @@ def _digest_of(path: Path, stamp: tuple[int, ...]) -> str:
     if path.suffix == ".json":
         try:
             data = json.loads(content)
-        except ValueError:
+        except (ValueError, RecursionError):
             data = None
         if isinstance(data, dict):
             state = _STATE.get(path.name, set())

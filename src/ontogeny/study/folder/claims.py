@@ -26,6 +26,7 @@ from .layout import claim_path
 
 _BEAT = 20.0  # seconds between two touches
 _STALE = 120.0  # seconds without a touch; more than clocks of one cluster differ
+_AHEAD = -3600.0  # a touch so far in the future was made before a clock was set back
 _UNWRITTEN = 10.0  # seconds in which a claim that has been made is written
 _POLL = 0.2  # seconds
 
@@ -150,14 +151,14 @@ def _read(path: Path) -> dict[str, Any]:
         return {}
     try:
         return {**json.loads(text), "age": age}
-    except (ValueError, TypeError):  # just made, or its maker ended before it was written
+    except (ValueError, TypeError, RecursionError):  # just made, or its maker ended before it was written
         return {"age": age, "process": "?", "machine": "another machine"}
 
 
 def _alive(claim: dict[str, Any]) -> bool:
     if "writer" not in claim:
-        return bool(claim) and claim["age"] < _UNWRITTEN
-    return claim["age"] < _STALE and not is_gone(claim["writer"])
+        return bool(claim) and _AHEAD < claim["age"] < _UNWRITTEN
+    return _AHEAD < claim["age"] < _STALE and not is_gone(claim["writer"])
 
 
 def _remove_stale(path: Path) -> None:

@@ -44,7 +44,7 @@ def is_written(store: Path, content: str, *, chunks: bool) -> bool:
     try:
         check_files(store, chunks=chunks)
         return bool(json.loads((store / _NAME).read_bytes()).get("content") == content)
-    except (StoreError, OSError, ValueError):
+    except (StoreError, OSError, ValueError, RecursionError):
         return False
 
 
@@ -119,7 +119,7 @@ def _entries(store: Path) -> Mapping[str, Any]:
             f"{store} has no {_NAME}, so damage to it cannot be found; earlier versions "
             f"wrote none. {_mend(store)}"
         ) from None
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         whole = False
     if not whole:
         raise StoreError(f"{store} is damaged: {_NAME} is not as it was written. {_mend(store)}")
