@@ -15,7 +15,7 @@ from ..errors import ArgumentError, StoreError
 from ..study import open_study
 from ..study.folder.layout import comparison_path, result_path, settings_path
 from ..study.results.archive import ARCHIVE, pack
-from ..study.results.checksums import check_files
+from ..study.results.checksums import check_listed
 from ..study.results.foreign import check_foreign
 from ..trajectory.hub.repository import is_name
 from .card import card
@@ -125,13 +125,16 @@ def prepare(
     ArgumentError
         If `repo` or `study_file` is not what it must be.
     StoreError
-        If `folder` is no study, or its result is damaged.
+        If `folder` is no study, its result is damaged, or it holds links or files of others.
     """
     if not is_name(repo):
         raise ArgumentError(f"a data set on the Hub is named OWNER/NAME; got {repo!r}.")
     source = Path(folder)
     open_study(source)  # refuses what is no study
-    check_files(result_path(source), chunks=True)
+    for path in (*_beside(source), *result_path(source).rglob("*")):
+        if path.is_symlink():  # a stranger's study could publish files of yours by it
+            raise StoreError(f"{path} is a link; what is pushed must lie in the study's folder.")
+    check_listed(result_path(source))
     place = Path(tempfile.mkdtemp(prefix="ontogeny-push-"))
     try:
         listing = _put_together(source, place, repo, study_file, license_id, without_texts)
@@ -182,12 +185,16 @@ def _put_together(
     return listing
 
 
+def _beside(source: Path) -> tuple[Path, ...]:
+    return settings_path(source), comparison_path(source), source / "names.toml"
+
+
 def _small_files(
     source: Path, study_file: str | Path | None, without_texts: bool, replacements: dict[str, str]
 ) -> tuple[dict[str, str], list[str]]:
     """Return the text files beside a result by name, without paths, and what is to be said."""
     texts, notes = {}, []
-    for path in (settings_path(source), comparison_path(source), source / "names.toml"):
+    for path in _beside(source):
         if path.is_file():
             text = path.read_text(encoding="utf-8")
             texts[path.name] = in_strings(text, lambda t: shorten(t, replacements))

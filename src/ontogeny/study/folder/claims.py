@@ -29,6 +29,7 @@ _STALE = 120.0  # seconds without a touch; more than clocks of one cluster diffe
 _AHEAD = -3600.0  # a touch so far in the future was made before a clock was set back
 _UNWRITTEN = 10.0  # seconds in which a claim that has been made is written
 _POLL = 0.2  # seconds
+_NOBODY = {"process": "?", "machine": "another machine"}
 
 
 @contextmanager
@@ -150,9 +151,11 @@ def _read(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     try:
-        return {**json.loads(text), "age": age}
-    except (ValueError, TypeError, RecursionError):  # just made, or its maker ended before it was written
-        return {"age": age, "process": "?", "machine": "another machine"}
+        claim = {**_NOBODY, **json.loads(text), "age": age}
+    except (ValueError, TypeError, RecursionError):  # just made, or its maker has ended meanwhile
+        return {"age": age, **_NOBODY}
+    whole = isinstance(claim.get("writer"), str) and isinstance(claim.get("identity", {}), dict)
+    return claim if whole else {"age": age, **_NOBODY}
 
 
 def _alive(claim: dict[str, Any]) -> bool:

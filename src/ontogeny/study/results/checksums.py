@@ -101,6 +101,20 @@ def check_unchanged(store: Path, name: str, entry: Mapping[str, Any]) -> None:
         raise _damaged(store, name, fault, 1)
 
 
+def check_listed(store: Path) -> None:
+    """Check every file by the list of checksums, and that no other file is there.
+
+    Raises
+    ------
+    StoreError
+        If a file is missing, changed, or not in the list.
+    """
+    listed = check_files(store, chunks=True)
+    files = {p.relative_to(store).as_posix() for p in store.rglob("*") if p.is_file()}
+    if unlisted := sorted(files - set(listed) - {_NAME}):
+        raise StoreError(f"it holds a file that its list does not name: {unlisted[0]!r}.")
+
+
 def _damaged(store: Path, name: str, fault: str, count: int) -> StoreError:
     others = f" (of {count} files that are not as they were written)" if count > 1 else ""
     return StoreError(
@@ -111,6 +125,8 @@ def _damaged(store: Path, name: str, fault: str, count: int) -> StoreError:
 def _entries(store: Path) -> Mapping[str, Any]:
     path = store / _NAME
     try:
+        if not path.is_file():  # nor a pipe, which would never end
+            raise FileNotFoundError
         content = json.loads(path.read_bytes())
         entries = content["files"]
         whole = content["digest"] == _digest_of(entries)
