@@ -1,0 +1,125 @@
+"""How many of a dictionary's concepts another fit to the same activations finds again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import torch
+import xarray as xr
+
+from ...concepts.joint.intervals import found_again
+from ...quantities import Quantity
+from ...units import Units
+
+CHANGES = {
+    "rounding": "the other floating-point precision",
+    "order": "tokens in another order",
+    "seed": "another seed",
+    "half": "the other half of the texts",
+}
+SAME = 0.9
+"""Codes of one concept in two fits correlate at least so much; signs do not matter."""
+
+FOUND_AGAIN = Quantity(
+    "found_again",
+    "share of the concepts that another fit finds again",
+    optional=True,
+    minimum=0.0,
+    heading="concepts that another fit finds again",
+    caption=f"Share of the concepts whose codes correlate by {SAME:g} or more, whatever the sign, "
+    "with those of a concept of another fit, at the steps with a noise floor: in the other "
+    "floating-point precision, with the tokens in another order, from other seeds, and of two "
+    "disjoint halves of the texts, whose fits are compared with each other.",
+)
+
+Fit = Callable[[torch.Tensor], tuple[torch.Tensor, Callable[[torch.Tensor], torch.Tensor]]]
+
+
+def shares(codes: torch.Tensor, other: torch.Tensor) -> tuple[float, float]:
+    """Return the share of concepts in another fit's codes (n, r), and how alike the codes are.
+
+    Alike are codes whose correlation with the nearest other code of the same fit is high: its
+    median, whatever the sign. Concepts that are nowhere active do not count.
+
+    Examples
+    --------
+    >>> U = torch.eye(4)[:, :3]
+    >>> again, alike = shares(U, -U[:, [1, 2, 0]])
+    >>> again, round(alike, 2)
+    (1.0, 0.33)
+    """
+    first, second = (np.asarray(U.detach().cpu().double()) for U in (codes, other))
+    first = first[:, np.ptp(first, axis=0) > 0]
+    if not first.shape[1]:
+        return np.nan, np.nan
+    correlation, _ = found_again(first, np.hstack([second, -second]))
+    if first.shape[1] < 2:
+        return float((correlation >= SAME).mean()), np.nan
+    among = np.abs(np.corrcoef(first.T))
+    np.fill_diagonal(among, 0)
+    return float((correlation >= SAME).mean()), float(np.median(among.max(axis=0)))
+
+
+def replication(
+    A: torch.Tensor,
+    codes: torch.Tensor,
+    others: Mapping[str, torch.Tensor],
+    fit: Fit,
+    units: Units,
+    random_state: int,
+) -> dict[str, xr.DataArray]:
+    """Return what is found again, (change,), and how alike the codes are; NaN where not tried.
+
+    Parameters
+    ----------
+    A, codes
+        Activations (n, m) and the codes (n, r) of the fit.
+    others
+        Codes of further fits to the same rows, named as `noise.cold_starts` names them.
+    fit
+        From activations to codes, and to the function that gives the codes of others.
+    units
+        Which text each row comes from; halves are of whole texts.
+    random_state
+        Seed of the order and of the halves.
+    """
+    rng = np.random.default_rng([random_state, 2])
+    order = torch.from_numpy(rng.permutation(len(A))).to(A.device)
+    half = torch.from_numpy(rng.permutation(units.count)[units.place] % 2 == 0).to(A.device)
+    given: dict[str, list[tuple[torch.Tensor, torch.Tensor]]] = {
+        "rounding": [(codes, U) for name, U in others.items() if name.startswith("float")],
+        "order": [(codes[order], fit(A[order])[0])],
+        "seed": [(codes, U) for name, U in others.items() if name.startswith("seed")],
+        "half": [],
+    }
+    if min(int(half.sum()), int((~half).sum())) > codes.shape[1]:
+        one, other = (fit(A[rows])[1](A) for rows in (half, ~half))
+        given["half"] = [(one, other)]
+    again = [np.mean([shares(*p)[0] for p in pairs] or [np.nan]) for pairs in given.values()]
+    return {
+        "found_again": xr.DataArray(again, {"change": list(given)}, "change"),
+        "code_likeness": xr.DataArray(shares(codes, codes)[1]),
+    }
+
+
+def replication_words(data: xr.Dataset) -> list[str]:
+    """Return what is found again at the last step where it was tried, over all layers."""
+    if "found_again" not in data:
+        return []
+    tried = data.found_again.dropna("step", how="all")
+    if not tried.sizes["step"]:
+        return []
+    last = tried.isel(step=-1)
+    mean = last.mean([d for d in last.dims if d != "change"])
+    parts = [f"{float(v):.0%} with {CHANGES[str(v.change.item())]}" for v in mean if v == v]
+    sentences = [
+        f"At step {int(last.step):,} another fit finds {', '.join(parts)} of the concepts again."
+    ]
+    alike = float(data.code_likeness.sel(step=last.step).median())
+    if alike >= SAME:
+        sentences.append(
+            f"Its codes are nearly one number: each correlates by {alike:.2f} with another of the "
+            "same fit."
+        )
+    return sentences
