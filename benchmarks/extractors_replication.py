@@ -1,6 +1,6 @@
 """How many concepts of each extractor another fit to the same activations finds again.
 
-    env OMP_NUM_THREADS=1 python benchmarks/extractors_replication.py ACTIVATIONS.npz [--concepts 100]
+    env OMP_NUM_THREADS=1 python benchmarks/extractors_replication.py ACTIVATIONS.npz [--concepts N]
 
 The file holds activations ``A`` (n, m) of one layer, and ``text`` (n,), which text each comes from.
 Prints the shares that a study shows beside its noise floor: codes that correlate by 0.9, whatever
