@@ -206,7 +206,8 @@ class _Lines:
             run: xr.DataArray(life[:, places].T, {"step": steps}, (d, "step"))
             for run, (steps, life) in one.life.items()
         }
-        life = xr.concat(list(lives.values()), xr.DataArray(list(lives), dims="run", name="run"))
+        names = xr.DataArray(list(lives), dims="run", name="run")
+        life = xr.concat(list(lives.values()), names, join="outer")
         self.parts.append(xr.Dataset(values).assign({f"{d}_life": life}))
 
     def data(self) -> xr.Dataset:
