@@ -77,8 +77,8 @@ def test_the_sentence_is_of_the_last_step_with_a_noise_floor_and_says_one_number
     )
     first, second = replication_words(data)
     assert first == (
-        "At step 10 another fit finds 100% with the other floating-point precision, 50% with "
-        "tokens in another order, 4% with the other half of the texts of the concepts again."
+        "At step 10 another fit finds again, of the concepts: 100 % with the other floating-point "
+        "precision, 50 % with tokens in another order, 4 % with the other half of the texts."
     )
     assert "nearly one number: each correlates by 0.97" in second
     assert replication_words(data.isel(step=[2])) == [] and replication_words(xr.Dataset()) == []

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import torch
 import xarray as xr
+from torch import Tensor
 
 from ...concepts.joint.intervals import found_again
 from ...quantities import Quantity
@@ -33,10 +34,10 @@ FOUND_AGAIN = Quantity(
     "disjoint halves of the texts, whose fits are compared with each other.",
 )
 
-Fit = Callable[[torch.Tensor], tuple[torch.Tensor, Callable[[torch.Tensor], torch.Tensor]]]
+Fit = Callable[[Tensor], tuple[Tensor, Callable[[Tensor], Tensor]]]
 
 
-def shares(codes: torch.Tensor, other: torch.Tensor) -> tuple[float, float]:
+def shares(codes: Tensor, other: Tensor) -> tuple[float, float]:
     """Return the share of concepts in another fit's codes (n, r), and how alike the codes are.
 
     Alike are codes whose correlation with the nearest other code of the same fit is high: its
@@ -54,20 +55,13 @@ def shares(codes: torch.Tensor, other: torch.Tensor) -> tuple[float, float]:
     if not first.shape[1]:
         return np.nan, np.nan
     correlation, _ = found_again(first, np.hstack([second, -second]))
-    if first.shape[1] < 2:
-        return float((correlation >= SAME).mean()), np.nan
-    among = np.abs(np.corrcoef(first.T))
+    among = np.abs(np.atleast_2d(np.corrcoef(first.T)))
     np.fill_diagonal(among, 0)
     return float((correlation >= SAME).mean()), float(np.median(among.max(axis=0)))
 
 
 def replication(
-    A: torch.Tensor,
-    codes: torch.Tensor,
-    others: Mapping[str, torch.Tensor],
-    fit: Fit,
-    units: Units,
-    random_state: int,
+    A: Tensor, codes: Tensor, others: Mapping[str, Tensor], fit: Fit, units: Units, seed: int
 ) -> dict[str, xr.DataArray]:
     """Return what is found again, (change,), and how alike the codes are; NaN where not tried.
 
@@ -81,45 +75,39 @@ def replication(
         From activations to codes, and to the function that gives the codes of others.
     units
         Which text each row comes from; halves are of whole texts.
-    random_state
-        Seed of the order and of the halves.
+    seed
+        Of the order and of the halves.
     """
-    rng = np.random.default_rng([random_state, 2])
+    rng = np.random.default_rng([seed, 2])
     order = torch.from_numpy(rng.permutation(len(A))).to(A.device)
     half = torch.from_numpy(rng.permutation(units.count)[units.place] % 2 == 0).to(A.device)
-    given: dict[str, list[tuple[torch.Tensor, torch.Tensor]]] = {
+    pairs: dict[str, list[tuple[Tensor, ...]]] = {
         "rounding": [(codes, U) for name, U in others.items() if name.startswith("float")],
         "order": [(codes[order], fit(A[order])[0])],
         "seed": [(codes, U) for name, U in others.items() if name.startswith("seed")],
         "half": [],
     }
     if min(int(half.sum()), int((~half).sum())) > codes.shape[1]:
-        one, other = (fit(A[rows])[1](A) for rows in (half, ~half))
-        given["half"] = [(one, other)]
-    again = [np.mean([shares(*p)[0] for p in pairs] or [np.nan]) for pairs in given.values()]
+        pairs["half"] = [tuple(fit(A[rows])[1](A) for rows in (half, ~half))]
+    again = [np.mean([shares(*pair)[0] for pair in p] or [np.nan]) for p in pairs.values()]
     return {
-        "found_again": xr.DataArray(again, {"change": list(given)}, "change"),
+        "found_again": xr.DataArray(again, {"change": list(pairs)}, "change"),
         "code_likeness": xr.DataArray(shares(codes, codes)[1]),
     }
 
 
 def replication_words(data: xr.Dataset) -> list[str]:
     """Return what is found again at the last step where it was tried, over all layers."""
-    if "found_again" not in data:
-        return []
-    tried = data.found_again.dropna("step", how="all")
+    tried = data.get("found_again", xr.DataArray([], dims="step")).dropna("step", how="all")
     if not tried.sizes["step"]:
         return []
     last = tried.isel(step=-1)
-    mean = last.mean([d for d in last.dims if d != "change"])
-    parts = [f"{float(v):.0%} with {CHANGES[str(v.change.item())]}" for v in mean if v == v]
-    sentences = [
-        f"At step {int(last.step):,} another fit finds {', '.join(parts)} of the concepts again."
-    ]
+    mean = last.mean([dim for dim in last.dims if dim != "change"])
+    parts = [f"{100 * float(v):.0f} % with {CHANGES[v.change.item()]}" for v in mean if v == v]
+    words = f"At step {int(last.step):,} another fit finds again, of the concepts: "
     alike = float(data.code_likeness.sel(step=last.step).median())
-    if alike >= SAME:
-        sentences.append(
-            f"Its codes are nearly one number: each correlates by {alike:.2f} with another of the "
-            "same fit."
-        )
-    return sentences
+    return [
+        f"{words}{', '.join(parts)}.",
+        *[f"Its codes are nearly one number: each correlates by {alike:.2f} with another of them."]
+        * (alike >= SAME),
+    ]
