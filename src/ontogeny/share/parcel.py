@@ -131,9 +131,6 @@ def prepare(
         raise ArgumentError(f"a data set on the Hub is named OWNER/NAME; got {repo!r}.")
     source = Path(folder)
     open_study(source)  # refuses what is no study
-    for path in (*_beside(source), *result_path(source).rglob("*")):
-        if path.is_symlink():  # a stranger's study could publish files of yours by it
-            raise StoreError(f"{path} is a link; what is pushed must lie in the study's folder.")
     check_listed(result_path(source))
     place = Path(tempfile.mkdtemp(prefix="ontogeny-push-"))
     try:
@@ -185,17 +182,16 @@ def _put_together(
     return listing
 
 
-def _beside(source: Path) -> tuple[Path, ...]:
-    return settings_path(source), comparison_path(source), source / "names.toml"
-
-
 def _small_files(
     source: Path, study_file: str | Path | None, without_texts: bool, replacements: dict[str, str]
 ) -> tuple[dict[str, str], list[str]]:
     """Return the text files beside a result by name, without paths, and what is to be said."""
     texts, notes = {}, []
-    for path in _beside(source):
-        if path.is_file():
+    beside = [settings_path(source), comparison_path(source), source / "names.toml"]
+    for path in (*beside, *result_path(source).rglob("*")):
+        if path.is_symlink():  # by which a stranger's study would publish files of yours
+            raise StoreError(f"{path} is a link; what is pushed must lie in the study's folder.")
+        if path in beside and path.is_file():
             text = path.read_text(encoding="utf-8")
             texts[path.name] = in_strings(text, lambda t: shorten(t, replacements))
     toml = find_study_file(source, study_file)

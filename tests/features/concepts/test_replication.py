@@ -9,6 +9,7 @@ from ontogeny import concepts
 from ontogeny.features.concepts.replication import replication, replication_words, shares
 from ontogeny.units import Units
 
+CHANGES = ("rounding", "seed", "order of tokens", "half of texts")
 TEXTS = Units(np.repeat(np.arange(40), 20))
 
 
@@ -30,7 +31,7 @@ def planted(seed=0, size=6, noise=0.02):
 
 def test_planted_concepts_are_found_again_whatever_changes():
     found = measured(planted(), "ica", 6)
-    assert found["found_again"].change.values.tolist() == ["rounding", "order", "seed", "half"]
+    assert found["found_again"].change.values.tolist() == list(CHANGES)
     np.testing.assert_array_equal(found["found_again"], 1)
     assert float(found["code_likeness"]) < 0.3
 
@@ -40,7 +41,7 @@ def test_in_noise_rounding_alone_finds_the_same():
     noise = torch.randn(800, 16, generator=torch.Generator().manual_seed(1))
     found = measured(noise, "kmeans", 12)["found_again"]
     assert float(found.sel(change="rounding")) > 0.9
-    assert float(found.sel(change=["order", "seed", "half"]).max()) < 0.4
+    assert float(found.sel(change=list(CHANGES[1:])).max()) < 0.4
 
 
 def test_signs_and_concepts_that_are_never_active_do_not_count():
@@ -62,8 +63,8 @@ def test_too_few_rows_leave_halves_untried_and_no_seed_none():
         Units(np.arange(30)),
         0,
     )
-    assert np.isnan(found["found_again"].sel(change=["rounding", "seed", "half"])).all()
-    assert float(found["found_again"].sel(change="order")) == 1
+    assert np.isnan(found["found_again"].sel(change=["rounding", "seed", "half of texts"])).all()
+    assert float(found["found_again"].sel(change="order of tokens")) == 1
 
 
 def test_the_sentence_is_of_the_last_step_with_a_noise_floor_and_says_one_number():
@@ -73,12 +74,12 @@ def test_the_sentence_is_of_the_last_step_with_a_noise_floor_and_says_one_number
             "found_again": (("step", "layer", "change"), again),
             "code_likeness": (("step", "layer"), [[0.1], [0.97], [np.nan]]),
         },
-        {"step": [0, 10, 20], "change": ["rounding", "order", "seed", "half"]},
+        {"step": [0, 10, 20], "change": list(CHANGES)},
     )
     first, second = replication_words(data)
     assert first == (
-        "At step 10 another fit finds again, of the concepts: 100 % with the other floating-point "
-        "precision, 50 % with tokens in another order, 4 % with the other half of the texts."
+        "At step 10 a fit finds concepts again: 100 % with another rounding, 50 % with another "
+        "seed, 4 % with another half of texts."
     )
     assert "nearly one number: each correlates by 0.97" in second
     assert replication_words(data.isel(step=[2])) == [] and replication_words(xr.Dataset()) == []

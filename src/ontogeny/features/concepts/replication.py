@@ -13,12 +13,6 @@ from ...concepts.joint.intervals import found_again
 from ...quantities import Quantity
 from ...units import Units
 
-CHANGES = {
-    "rounding": "the other floating-point precision",
-    "order": "tokens in another order",
-    "seed": "another seed",
-    "half": "the other half of the texts",
-}
 SAME = 0.9
 """Codes of one concept in two fits correlate at least so much; signs do not matter."""
 
@@ -28,10 +22,9 @@ FOUND_AGAIN = Quantity(
     optional=True,
     minimum=0.0,
     heading="concepts that another fit finds again",
-    caption=f"Share of the concepts whose codes correlate by {SAME:g} or more, whatever the sign, "
-    "with those of a concept of another fit, at the steps with a noise floor: in the other "
-    "floating-point precision, with the tokens in another order, from other seeds, and of two "
-    "disjoint halves of the texts, whose fits are compared with each other.",
+    caption=f"Share whose codes correlate by {SAME:g} or more, whatever the sign, with those of a "
+    "concept of a fit in the other floating-point precision, from another seed, or with the tokens "
+    "in another order; and of fits to the two halves of the texts with each other.",
 )
 
 Fit = Callable[[Tensor], tuple[Tensor, Callable[[Tensor], Tensor]]]
@@ -82,13 +75,12 @@ def replication(
     order = torch.from_numpy(rng.permutation(len(A))).to(A.device)
     half = torch.from_numpy(rng.permutation(units.count)[units.place] % 2 == 0).to(A.device)
     pairs: dict[str, list[tuple[Tensor, ...]]] = {
-        "rounding": [(codes, U) for name, U in others.items() if name.startswith("float")],
-        "order": [(codes[order], fit(A[order])[0])],
-        "seed": [(codes, U) for name, U in others.items() if name.startswith("seed")],
-        "half": [],
+        change: [(codes, U) for name, U in others.items() if name.startswith(start)]
+        for change, start in (("rounding", "float"), ("seed", "seed"))
     }
-    if min(int(half.sum()), int((~half).sum())) > codes.shape[1]:
-        pairs["half"] = [tuple(fit(A[rows])[1](A) for rows in (half, ~half))]
+    pairs["order of tokens"] = [(codes[order], fit(A[order])[0])]
+    both = min(int(half.sum()), int((~half).sum())) > codes.shape[1]
+    pairs["half of texts"] = [tuple(fit(A[h])[1](A) for h in (half, ~half))] if both else []
     again = [np.mean([shares(*pair)[0] for pair in p] or [np.nan]) for p in pairs.values()]
     return {
         "found_again": xr.DataArray(again, {"change": list(pairs)}, "change"),
@@ -103,11 +95,8 @@ def replication_words(data: xr.Dataset) -> list[str]:
         return []
     last = tried.isel(step=-1)
     mean = last.mean([dim for dim in last.dims if dim != "change"])
-    parts = [f"{100 * float(v):.0f} % with {CHANGES[v.change.item()]}" for v in mean if v == v]
-    words = f"At step {int(last.step):,} another fit finds again, of the concepts: "
+    parts = [f"{100 * float(v):.0f} % with another {v.change.item()}" for v in mean if v == v]
+    found = f"At step {int(last.step):,} a fit finds concepts again: "
     alike = float(data.code_likeness.sel(step=last.step).median())
-    return [
-        f"{words}{', '.join(parts)}.",
-        *[f"Its codes are nearly one number: each correlates by {alike:.2f} with another of them."]
-        * (alike >= SAME),
-    ]
+    one = f"Its codes are nearly one number: each correlates by {alike:.2f} with another of them."
+    return [f"{found}{', '.join(parts)}.", *([one] if alike >= SAME else [])]

@@ -151,11 +151,11 @@ def _read(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     try:
-        claim = {**_NOBODY, **json.loads(text), "age": age}
+        claim = dict(json.loads(text))
     except (ValueError, TypeError, RecursionError):  # just made, or its maker has ended meanwhile
-        return {"age": age, **_NOBODY}
+        claim = {}
     whole = isinstance(claim.get("writer"), str) and isinstance(claim.get("identity", {}), dict)
-    return claim if whole else {"age": age, **_NOBODY}
+    return {**_NOBODY, **(claim if whole else {}), "age": age}
 
 
 def _alive(claim: dict[str, Any]) -> bool:

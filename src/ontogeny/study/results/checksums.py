@@ -125,8 +125,6 @@ def _damaged(store: Path, name: str, fault: str, count: int) -> StoreError:
 def _entries(store: Path) -> Mapping[str, Any]:
     path = store / _NAME
     try:
-        if not path.is_file():  # nor a pipe, which would never end
-            raise FileNotFoundError
         content = json.loads(path.read_bytes())
         entries = content["files"]
         whole = content["digest"] == _digest_of(entries)
