@@ -46,7 +46,7 @@ def shares(codes: Tensor, other: Tensor) -> tuple[float, float]:
     first, second = (np.asarray(U.detach().cpu().double()) for U in (codes, other))
     first = first[:, np.ptp(first, axis=0) > 0]
     if not first.shape[1]:
-        return np.nan, np.nan
+        return 0.0, 0.0
     correlation, _ = found_again(first, np.hstack([second, -second]))
     among = np.abs(np.atleast_2d(np.corrcoef(first.T)))
     np.fill_diagonal(among, 0)
@@ -56,7 +56,7 @@ def shares(codes: Tensor, other: Tensor) -> tuple[float, float]:
 def replication(
     A: Tensor, codes: Tensor, others: Mapping[str, Tensor], fit: Fit, units: Units, seed: int
 ) -> dict[str, xr.DataArray]:
-    """Return what is found again, (change,), and how alike the codes are; NaN where not tried.
+    """Return what is found again, (change,), of what is tried, and how alike the codes are.
 
     Parameters
     ----------
@@ -81,9 +81,11 @@ def replication(
     pairs["order of tokens"] = [(codes[order], fit(A[order])[0])]
     both = min(int(half.sum()), int((~half).sum())) > codes.shape[1]
     pairs["half of texts"] = [tuple(fit(A[h])[1](A) for h in (half, ~half))] if both else []
-    again = [np.mean([shares(*pair)[0] for pair in p] or [np.nan]) for p in pairs.values()]
+    again = {
+        c: np.mean([shares(*pair)[0] for pair in tried]) for c, tried in pairs.items() if tried
+    }
     return {
-        "found_again": xr.DataArray(again, {"change": list(pairs)}, "change"),
+        "found_again": xr.DataArray(list(again.values()), {"change": list(again)}, "change"),
         "code_likeness": xr.DataArray(shares(codes, codes)[1]),
     }
 
