@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import xarray as xr
+
 from .abilities import Ability, abilities_of, has_abilities
 from .content import Content, Node
 from .controls import began_trained
-from .formats import joined, plural, sentence_start
+from .formats import control_runs, joined, plural, sentence_start, value_range
 from .loss import Sentence
 from .order import owner
 from .row_words import direction, values_words
@@ -18,8 +20,8 @@ ENOUGH = 6
 """Mirrored control runs, which are three pairs."""
 
 
-def of_tuned(content: Content) -> tuple[str, Sentence] | None:
-    """Return the heading and a sentence on a run that began at a base; None of any other.
+def of_tuned(content: Content) -> tuple[str, Sequence[Sentence]] | None:
+    """Return the heading and sentences on a run that began at a base; None of any other.
 
     A loss on the texts of the study says how well the model predicts these, and forgetting shows in
     abilities of the base; where none was tested, that is said.
@@ -45,7 +47,45 @@ def of_tuned(content: Content) -> tuple[str, Sentence] | None:
         heading += unsure[0] if unsure else ""  # one that got worse is lost, and in the heading
     elif not downs and abilities:
         heading = f"{heading}; no ability is shown to be lost"
-    return heading + content.doubted, _beside_the_base(abilities, gained, lost)
+    sentences = [_beside_the_base(abilities, gained, lost), *_of_concepts(content.nodes)]
+    return heading + content.doubted, sentences
+
+
+def concept_counts(data: xr.Dataset) -> str:
+    """Say how many concepts are kept, turned, lost and new at the end, beside control runs.
+
+    Of a node with ``concepts_since(step, layer, change)``, over all its layers.
+    """
+    n = {str(one.change.item()): int(one) for one in _at_end(data.concepts_since).astype(int)}
+    parts = [f"{n[kind]:,} {kind}" for kind in n if n[kind] or kind in ("kept", "lost", "new")]
+    text = f"of {plural(sum(n.values()), 'concept')}, {joined(parts)} since the first checkpoint"
+    if "concepts_since_control" not in data:
+        return f"{text}; no control run was read"
+    ends = _at_end(data.concepts_since_control)
+    runs = [
+        f"{value_range(ends.sel(change=kind).values, '{:,.0f}'.format)} {kind}"
+        for kind in ("turned", "lost", "new")
+    ]
+    return f"{text}; in {control_runs(ends.sizes['run'])} {joined(runs)}"
+
+
+def _at_end(counts: xr.DataArray) -> xr.DataArray:
+    """Return counts over all layers at the last step at which they are known."""
+    return counts.dropna("step", how="all").isel(step=-1).sum("layer", min_count=1)
+
+
+def _of_concepts(nodes: Sequence[Node]) -> list[Sentence]:
+    """Return what became of the concepts of the base, with the names of what is new and lost."""
+    sentences = []
+    for data in (node.dataset for node in nodes if "concepts_since" in node.dataset):
+        names = [
+            f"{sentence_start(kind)}: {joined([f'“{name}”' for name in there[:_NAMED]])}."
+            for kind in ("new", "lost")
+            if "listed_kind" in data
+            and (there := data.listed_name.values[data.listed_kind.values == kind].tolist())
+        ]
+        sentences.append(Sentence(f"{sentence_start(concept_counts(data))}.", " ".join(names)))
+    return sentences
 
 
 def _worse(node: Node) -> list[Row]:
