@@ -111,8 +111,8 @@ def test_presets_list_their_observables_in_the_order_of_the_page():
     ]  # fmt: skip
     assert order["circuits"][-2:] == ["calibration", "similarity"]
     assert order["fine-tuning"] == [
-        "loss", "labels", "minimal-pairs", "predictions", "weight-change", "joint-concepts",
-        "activation-decay", "attention-entropy",
+        "loss", "labels", "minimal-pairs", "predictions", "weight-change", "concept-change",
+        "joint-concepts", "activation-decay", "attention-entropy",
     ]  # fmt: skip
     assert order["everything"][-2:] == ["logit-lens", "calibration"]
 

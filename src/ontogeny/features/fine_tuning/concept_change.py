@@ -171,11 +171,11 @@ class ConceptChange(OfActivations):
         for i, layer in enumerate(data.layer.values):
             there, changes = _presences(data.isel(layer=i)), None
             concept = joint.replicates.sel(layer=layer).values > 0
-            for step, presence in there.items():
-                first = next(iter(there.values()))
+            first = there.get(0)  # without it there is nothing to compare with
+            for step, presence in there.items() if first else ():
                 changes = concept_changes(first, presence, concept, readable=self.readable)
                 counts[step, i] = [changes.counts()[kind] for kind in _KINDS]
-            if changes is not None:
+            if first and changes:
                 ends = (first.strength[0], presence.strength[0], changes.cosine)
                 rows += _moved(joint.sel(layer=layer), str(layer), changes.kind, ends)
         if not np.isfinite(counts).any():
@@ -214,7 +214,9 @@ def _presences(one: xr.Dataset) -> dict[int, Presence]:
     there = {}
     for step in np.flatnonzero(one.strength.notnull().all("concept")).tolist():
         at = one.isel(step=[step]).dropna("feature")
-        parts = {n: at[n].transpose("step", *_DIMS.get(n, _EACH)).values for n in _PARTS}
+        parts = {
+            n: at[n].transpose("step", *_DIMS.get(n, _EACH)).values.astype(float) for n in _PARTS
+        }
         there[step] = Presence(**parts, explained=np.ones(1), whitened=np.zeros((1, 0, 0)))
     return there
 
