@@ -77,6 +77,10 @@ def test_every_preset_and_every_default_fits_every_family(name):
         tables |= {str(table): table for table in chosen}
     observables = [make(table["kind"], **_without_kind(table)) for table in tables.values()]
     by_name = {o.name: o for o in observables} | {kind: make(kind) for kind in DEFAULTS}
+    joint = by_name["joint-concepts"]  # of the preset with the most tokens
+    by_name["concept-change"] = dataclasses.replace(
+        by_name["concept-change"], max_tokens=joint.max_tokens
+    )
     for kind in ("concepts-ica", "concepts-svd"):  # with the default layers as well
         by_name[f"{kind}-d"] = og.observables.Concepts(
             kind[-3:], 8, max_tokens=200, label=f"{kind}-d"

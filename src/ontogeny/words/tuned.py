@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import xarray as xr
@@ -16,6 +17,7 @@ from .row_words import direction, values_words
 from .rows import Row
 
 _NAMED = 2
+_MOVED = ("new", "lost", "turned")
 ENOUGH = 6
 """Mirrored control runs, which are three pairs."""
 
@@ -47,45 +49,46 @@ def of_tuned(content: Content) -> tuple[str, Sequence[Sentence]] | None:
         heading += unsure[0] if unsure else ""  # one that got worse is lost, and in the heading
     elif not downs and abilities:
         heading = f"{heading}; no ability is shown to be lost"
-    sentences = [_beside_the_base(abilities, gained, lost), *_of_concepts(content.nodes)]
+    of_concepts = [
+        Sentence("Concepts:", concept_changes_text(node.dataset))
+        for node in content.nodes
+        if "concepts_since" in node.dataset
+    ]
+    sentences = [_beside_the_base(abilities, gained, lost), *of_concepts]
     return heading + content.doubted, sentences
 
 
-def concept_counts(data: xr.Dataset) -> str:
+def concept_changes_text(data: xr.Dataset) -> str:
     """Say how many concepts are kept, turned, lost and new at the end, beside control runs.
 
     Of a node with ``concepts_since(step, layer, change)``, over all its layers.
     """
-    n = {str(one.change.item()): int(one) for one in _at_end(data.concepts_since).astype(int)}
-    parts = [f"{n[kind]:,} {kind}" for kind in n if n[kind] or kind in ("kept", "lost", "new")]
-    text = f"of {plural(sum(n.values()), 'concept')}, {joined(parts)} since the first checkpoint"
-    if "concepts_since_control" not in data:
-        return f"{text}; no control run was read"
-    ends = _at_end(data.concepts_since_control)
-    runs = [
-        f"{value_range(ends.sel(change=kind).values, '{:,.0f}'.format)} {kind}"
-        for kind in ("turned", "lost", "new")
-    ]
-    return f"{text}; in {control_runs(ends.sizes['run'])} {joined(runs)}"
+    counts = {str(one.change.item()): one for one in _at_end(data.concepts_since)}
+    if not all(map(math.isfinite, counts.values())):
+        return "its concepts at the first or the last checkpoint are not known."
+    n = {kind: int(count) for kind, count in counts.items()}
+    of = f"of {plural(sum(n.values()), 'concept')}"
+    text = f"{of}, {joined([f'{n[kind]:,} {kind}' for kind in n])} since the first checkpoint"
+    if "concepts_since_control" in data:
+        ends = _at_end(data.concepts_since_control)
+        runs = (value_range(ends.sel(change=k).values, "{:,.0f}".format) + f" {k}" for k in _MOVED)
+        text += f" ({control_runs(ends.sizes['run'])}: {', '.join(runs)})"
+    for kind in (kind for kind in _MOVED if n[kind]):
+        names = data.called.values[data.change_kind.values == kind].tolist()
+        text += f". {sentence_start(kind)}: {joined(listed(names))}"
+    return f"{text}."
 
 
 def _at_end(counts: xr.DataArray) -> xr.DataArray:
-    """Return counts over all layers at the last step at which they are known."""
-    return counts.dropna("step", how="all").isel(step=-1).sum("layer", min_count=1)
+    """Return counts over all layers at the last step at which any of them is known."""
+    known = counts.notnull().any([dim for dim in counts.dims if dim != "step"])
+    return counts.isel(step=int(known.values.nonzero()[0].max(initial=0))).sum("layer", min_count=1)
 
 
-def _of_concepts(nodes: Sequence[Node]) -> list[Sentence]:
-    """Return what became of the concepts of the base, with the names of what is new and lost."""
-    sentences = []
-    for data in (node.dataset for node in nodes if "concepts_since" in node.dataset):
-        names = [
-            f"{sentence_start(kind)}: {joined([f'“{name}”' for name in there[:_NAMED]])}."
-            for kind in ("new", "lost")
-            if "listed_kind" in data
-            and (there := data.listed_name.values[data.listed_kind.values == kind].tolist())
-        ]
-        sentences.append(Sentence(f"{sentence_start(concept_counts(data))}.", " ".join(names)))
-    return sentences
+def listed(names: Sequence[str]) -> list[str]:
+    """Return names in quotation marks; of many the first, and how many more there are."""
+    more = len(names) - _NAMED
+    return [f"“{name}”" for name in names[:_NAMED]] + [f"{more:,} more"] * (more > 0)
 
 
 def _worse(node: Node) -> list[Row]:

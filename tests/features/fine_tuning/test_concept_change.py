@@ -7,7 +7,7 @@ import ontogeny as og
 from helpers.lookup_model import WIDTH, WORDS, LookupModel, lookup_texts
 from ontogeny.errors import ArgumentError
 from ontogeny.observables import ConceptChange, JointConcepts
-from ontogeny.words.tuned import concept_counts
+from ontogeny.words.tuned import concept_changes_text
 
 KEPT, TURNED, LOST, NEW = (3, 5), 7, 9, 12
 SHARED = {"layers": "out", "max_tokens": None, "readable": 0.5}
@@ -60,7 +60,7 @@ def test_planted_concepts_are_kept_turned_lost_and_new(node):
 
 def test_counts_are_said_beside_control_runs(node):
     tuned, data, _ = node
-    text = concept_counts(data)
+    text = concept_changes_text(data)
     ours = "2 kept, 1 turned, 1 lost and 1 new" if tuned else "4 kept, 0 lost and 0 new"
     assert text.endswith("; in the control run 0 turned, 0 lost and 0 new")
     assert f"{ours} since the first checkpoint" in text

@@ -15,41 +15,27 @@ from ...concepts.joint.changes import concept_changes
 from ...concepts.joint.presence import Decoder, Presence
 from ...concepts.joint.readout import CheckpointReadout, Moments
 from ...concepts.joint.snapshots import fixed_half, standardised, text_blocks
-from ...errors import ArgumentError, check_number
-from ...figures import Column, Figure, Section, Table
-from ...observables.arguments import check_node
-from ...observables.base import Observable, Reading, by_layer
+from ...errors import check_number
+from ...figures import Section
+from ...observables.base import Reading, by_layer
 from ...observables.catalogued import INNER_LAYERS, PresetEntry, Presets
 from ...observables.extractor_fits import layer_state
-from ...observables.of_activations import OfActivations
+from ...observables.of_joint_concepts import OfJointConcepts
 from ...observables.pieces import written
 from ...quantities import Quantity
-from ...words.formats import sentence_start
 from ...words.names import Names
-from ...words.tuned import concept_counts
+from ...words.tuned import concept_changes_text
 
 BLOCKS = 50  # of texts, that ratios of strengths are resampled over
 TOKENS = 4  # that stand for a concept without a name
-MOST = 30  # concepts of the list
-_SHARED = ("layers", "on", "tokens", "max_tokens", "random_state", "readable")
 _PARTS = ("decoders", "strength", "floor", "readable", "influence", "spread")
-_EACH = ("concept",)
 _DIMS = {"decoders": ("concept", "feature"), "influence": ("block", "concept")}
-_OVER = ("step", "layer", "change")
+_EACH = ("concept",)
 _KINDS = ("kept", "turned", "lost", "new", "unclear")
-_LISTED = ("new", "lost", "turned")
-_COLUMNS: Mapping[str, tuple[str, str, str]] = {
-    "listed_layer": ("module path", "", "layer"),
-    "listed_kind": ("what became of it", "", "since the first checkpoint"),
-    "listed_name": ("name, else the tokens that carry most of it", "", "concept"),
-    "listed_first": ("strength at the first checkpoint", "1", "strength, first"),
-    "listed_last": ("strength at the last checkpoint", "1", "last"),
-    "listed_cosine": ("cosine between what it writes at both", "1", "cosine"),
-}
 
 
 @dataclass(frozen=True)
-class ConceptChange(OfActivations):
+class ConceptChange(OfJointConcepts):
     """Which concepts are kept since the first checkpoint, turned, lost and new.
 
     The shared codes of `JointConcepts`, which all checkpoints of the run were fitted to together,
@@ -82,6 +68,7 @@ class ConceptChange(OfActivations):
     requires: ClassVar[str] = "a node joint-concepts"
     price: ClassVar[str] = "one regression for each layer and step"
     fewest_steps: ClassVar[int] = 3
+    shared: ClassVar[tuple[str, ...]] = (*OfJointConcepts.shared, "readable")
     presets: ClassVar[Presets] = (PresetEntry(("fine-tuning",), INNER_LAYERS, 45),)
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
@@ -97,8 +84,9 @@ class ConceptChange(OfActivations):
     )
     variables: ClassVar[Names] = {
         "change": ("what became of a concept", ""),
-        **{name: words[:2] for name, words in _COLUMNS.items()},
-        "listed": ("concepts that did not stay as they were", ""),
+        "change_kind": ("what became of a concept by the last checkpoint", ""),
+        "called": ("name, else the tokens that carry most of it", ""),
+        "turned_by": ("cosine between what it writes at the first and the last checkpoint", "1"),
     }
     section: ClassVar[Section] = Section(
         title="Concepts kept, turned, lost and new",
@@ -115,32 +103,7 @@ class ConceptChange(OfActivations):
     def check(self) -> None:
         """Refuse arguments out of range."""
         super().check()
-        check_node("of", self.of)
         check_number("readable", self.readable, 0, 1)
-
-    def check_nodes(self, observables: Mapping[str, Observable]) -> None:
-        """Refuse a node of other concepts, and codes of other tokens or layers."""
-        of = observables[self.of]
-        if of.kind != "joint-concepts":
-            raise ArgumentError(
-                f"{self.name} needs a node of joint concepts; {self.of!r} is of kind {of.kind!r}."
-            )
-        for name in _SHARED:
-            mine, other = getattr(self, name), getattr(of, name)
-            if mine != other:
-                raise ArgumentError(
-                    f"{name} of {self.name} must be that of {self.of}, {other!r}; got {mine!r}."
-                )
-
-    @property
-    def state_of(self) -> str:
-        """The node whose codes are used."""
-        return self.of
-
-    @property
-    def depends_on(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The node that says which latents are concepts, and what they are called."""
-        return (self.of,)
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return what every latent writes at one checkpoint, and how well it can be read."""
@@ -163,50 +126,31 @@ class ConceptChange(OfActivations):
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add what became of each concept at each step, and a list of what did not stay."""
-        joint = nodes[self.of]
+        joint, shape = nodes[self.of], [data.sizes[dim] for dim in ("layer", "concept")]
         if "decoders" not in data or "replicates" not in joint:
             return data
-        counts = np.full([data.sizes["step"], data.sizes["layer"], len(_KINDS)], np.nan)
-        rows: list[tuple[Any, ...]] = []
+        counts = np.full([data.sizes["step"], shape[0], len(_KINDS)], np.nan)
+        kind, cosine = np.full(shape, "", dtype=object), np.full(shape, np.nan)
         for i, layer in enumerate(data.layer.values):
-            there, changes = _presences(data.isel(layer=i)), None
-            concept = joint.replicates.sel(layer=layer).values > 0
-            first = there.get(0)  # without it there is nothing to compare with
-            for step, presence in there.items() if first else ():
-                changes = concept_changes(first, presence, concept, readable=self.readable)
-                counts[step, i] = [changes.counts()[kind] for kind in _KINDS]
-            if first and changes:
-                ends = (first.strength[0], presence.strength[0], changes.cosine)
-                rows += _moved(joint.sel(layer=layer), str(layer), changes.kind, ends)
-        if not np.isfinite(counts).any():
-            return data.drop_vars(_PARTS)
-        rows = sorted(rows, key=lambda row: (_LISTED.index(row[1]), -max(row[3:5])))[:MOST]
+            there = _presences(data.isel(layer=i))
+            asked = joint.replicates.sel(layer=layer).values > 0
+            for step, presence in there.items() if 0 in there else ():  # else nothing began it
+                changes = concept_changes(there[0], presence, asked, readable=self.readable)
+                counts[step, i] = [changes.counts()[name] for name in _KINDS]
+                kind[i], cosine[i] = changes.kind, changes.cosine
+        named = joint.reindex(layer=data.layer.values)
         return data.drop_vars(_PARTS).assign(
-            concepts_since=xr.DataArray(counts, {"change": list(_KINDS)}, _OVER),
-            **{
-                name: ("listed", np.array(column, dtype=object if i < 3 else float))
-                for i, (name, column) in enumerate(
-                    zip(_COLUMNS, zip(*rows, strict=True), strict=False)
-                )
-            },
+            concepts_since=(("step", "layer", "change"), counts),
+            change=list(_KINDS),
+            change_kind=(("layer", "concept"), kind),
+            called=(("layer", "concept"), _called(named, shape)),
+            turned_by=(("layer", "concept"), cosine),
         )
-
-    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
-        """Return the list of the concepts that did not stay as they were."""
-        if "listed_kind" not in data:
-            return ()
-        columns = [Column(name, head) for name, (_, _, head) in _COLUMNS.items()]
-        title = "Concepts that did not stay"
-        return [Table("changed-concepts", title, columns=columns, rows="listed")]
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return for each layer how many concepts are kept, turned, lost and new."""
-        if "concepts_since" not in data:
-            return []
-        layers = [data.sel(layer=[layer]) for layer in data.layer.values]
-        return [
-            f"{sentence_start(str(one.layer.item()))}: {concept_counts(one)}." for one in layers
-        ]
+        layers = data.layer.values if "concepts_since" in data else ()
+        return [f"{layer}: {concept_changes_text(data.sel(layer=[layer]))}" for layer in layers]
 
 
 def _presences(one: xr.Dataset) -> dict[int, Presence]:
@@ -221,21 +165,13 @@ def _presences(one: xr.Dataset) -> dict[int, Presence]:
     return there
 
 
-def _moved(
-    joint: xr.Dataset, layer: str, kinds: np.ndarray, numbers: Sequence[np.ndarray]
-) -> list[tuple[Any, ...]]:
-    """Return a row of the list for each concept of a layer that did not stay as it was."""
-    return [
-        (layer, str(kinds[j]), _called(joint, j), *(float(column[j]) for column in numbers))
-        for j in np.flatnonzero(np.isin(kinds, _LISTED)).tolist()
-    ]
-
-
-def _called(joint: xr.Dataset, concept: int) -> str:
-    """Return the name of a concept, else the tokens that carry most of it."""
-    name = str(joint["name"].values[concept]) if "name" in joint else ""
-    if name or "token_id" not in joint:
-        return name or f"C{concept}"
-    pieces = written(joint)
-    ids = joint.token_id.values[concept][:TOKENS].tolist()
-    return f"C{concept}: {', '.join(pieces.get(i, '').strip() for i in ids if i >= 0)}"
+def _called(joint: xr.Dataset, shape: Sequence[int]) -> np.ndarray:
+    """Return what concepts are called: by name, else number and tokens that carry most of it."""
+    called = np.empty(shape, dtype=object)
+    pieces = written(joint) if "token_id" in joint else {}
+    for place in np.ndindex(*shape):
+        ids = joint.token_id.values[place][:TOKENS].tolist() if pieces else []
+        tokens = ", ".join(pieces[i].strip() for i in ids if i in pieces)
+        name = str(joint["name"].values[place]) if pieces else ""
+        called[place] = name or f"C{place[1]}{f' ({tokens})' if tokens else ''}"
+    return called
