@@ -45,25 +45,23 @@ def test_planted_concepts_are_kept_turned_lost_and_new(node):
     assert counts.loc[0, ["turned", "lost", "new", "unclear"]].sum() == 0
     if not tuned:
         assert counts.loc[20].to_dict() == counts.loc[0].to_dict()
-        assert counts.loc[20, "kept"] == 4 and "listed_kind" not in data
+        assert counts.loc[20, "kept"] == 4
         return
     assert counts.loc[20].to_dict() == {"kept": 2, "turned": 1, "lost": 1, "new": 1, "unclear": 0}
-    listed = {
-        k: str(n) for k, n in zip(data.listed_kind.values, data.listed_name.values, strict=True)
-    }
-    assert listed.keys() == {"new", "lost", "turned"}
+    kinds, called = data.change_kind.values[0], data.called.values[0]
     for kind, word in (("new", NEW), ("lost", LOST), ("turned", TURNED)):
-        assert listed[kind].split(": ")[-1].split(", ")[0] == str(word)
-    cosine = data.listed_cosine.values[data.listed_kind.values == "turned"]
-    assert abs(float(cosine[0])) < 0.2
+        (name,) = called[kinds == kind]
+        assert name == str(word) or name.partition("(")[2].split(",")[0].rstrip(")") == str(word)
+    assert abs(float(data.turned_by.values[0][kinds == "turned"][0])) < 0.2
 
 
 def test_counts_are_said_beside_control_runs(node):
     tuned, data, _ = node
     text = concept_changes_text(data)
-    ours = "2 kept, 1 turned, 1 lost and 1 new" if tuned else "4 kept, 0 lost and 0 new"
-    assert text.endswith("; in the control run 0 turned, 0 lost and 0 new")
-    assert f"{ours} since the first checkpoint" in text
+    ours = "2 kept, 1 turned, 1 lost, 1 new" if tuned else "4 kept, 0 turned, 0 lost, 0 new"
+    assert f"{ours} and 0 unclear since the first checkpoint" in text
+    assert "(the control run: 0 new, 0 lost, 0 turned)" in text
+    assert (". New: “" in text) == (". Lost: “" in text) == tuned
 
 
 @pytest.mark.parametrize(
