@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import xarray as xr
@@ -63,12 +62,13 @@ def concept_changes_text(data: xr.Dataset) -> str:
 
     Of a node with ``concepts_since(step, layer, change)``, over all its layers.
     """
-    counts = {str(one.change.item()): one for one in _at_end(data.concepts_since)}
-    if not all(map(math.isfinite, counts.values())):
-        return "its concepts at the first or the last checkpoint are not known."
-    n = {kind: int(count) for kind, count in counts.items()}
+    known = data.concepts_since.dropna("step", how="all")
+    if known.sizes["step"] < 2:
+        return "its concepts at two checkpoints are not known."
+    n = {str(one.change.item()): int(one) for one in _at_end(known)}
     of = f"of {plural(sum(n.values()), 'concept')}"
-    text = f"{of}, {joined([f'{n[kind]:,} {kind}' for kind in n])} since the first checkpoint"
+    since = f"since step {int(known.step[0]):,}"
+    text = f"{of}, {joined([f'{n[kind]:,} {kind}' for kind in n])} {since}"
     if "concepts_since_control" in data:
         ends = _at_end(data.concepts_since_control)
         runs = (value_range(ends.sel(change=k).values, "{:,.0f}".format) + f" {k}" for k in _MOVED)
@@ -81,8 +81,7 @@ def concept_changes_text(data: xr.Dataset) -> str:
 
 def _at_end(counts: xr.DataArray) -> xr.DataArray:
     """Return counts over all layers at the last step at which any of them is known."""
-    known = counts.notnull().any([dim for dim in counts.dims if dim != "step"])
-    return counts.isel(step=int(known.values.nonzero()[0].max(initial=0))).sum("layer", min_count=1)
+    return counts.dropna("step", how="all").isel(step=-1).sum("layer", min_count=1)
 
 
 def listed(names: Sequence[str]) -> list[str]:

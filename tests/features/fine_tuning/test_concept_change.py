@@ -59,7 +59,7 @@ def test_counts_are_said_beside_control_runs(node):
     tuned, data, _ = node
     text = concept_changes_text(data)
     ours = "2 kept, 1 turned, 1 lost, 1 new" if tuned else "4 kept, 0 turned, 0 lost, 0 new"
-    assert f"{ours} and 0 unclear since the first checkpoint" in text
+    assert f"{ours} and 0 unclear since step 0" in text
     assert "(the control run: 0 new, 0 lost, 0 turned)" in text
     assert (". New: “" in text) == (". Lost: “" in text) == tuned
 

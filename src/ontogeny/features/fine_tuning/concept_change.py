@@ -134,8 +134,10 @@ class ConceptChange(OfJointConcepts):
         for i, layer in enumerate(data.layer.values):
             there = _presences(data.isel(layer=i))
             asked = joint.replicates.sel(layer=layer).values > 0
-            for step, presence in there.items() if 0 in there else ():  # else nothing began it
-                changes = concept_changes(there[0], presence, asked, readable=self.readable)
+            for step, presence in there.items():
+                changes = concept_changes(
+                    there[min(there)], presence, asked, readable=self.readable
+                )
                 counts[step, i] = [changes.counts()[name] for name in _KINDS]
                 kind[i], cosine[i] = changes.kind, changes.cosine
         named = joint.reindex(layer=data.layer.values)
