@@ -69,13 +69,13 @@ def concept_changes_text(data: xr.Dataset) -> str:
     of = f"of {plural(sum(n.values()), 'concept')}"
     since = f"since step {int(known.step[0]):,}"
     text = f"{of}, {joined([f'{n[kind]:,} {kind}' for kind in n])} {since}"
-    if "concepts_since_control" in data:
+    if "concepts_since_control" in data and data.concepts_since_control.notnull().any():
         ends = _at_end(data.concepts_since_control)
         runs = (value_range(ends.sel(change=k).values, "{:,.0f}".format) + f" {k}" for k in _MOVED)
         text += f" ({control_runs(ends.sizes['run'])}: {', '.join(runs)})"
     for kind in (kind for kind in _MOVED if n[kind]):
         names = data.called.values[data.change_kind.values == kind].tolist()
-        text += f". {sentence_start(kind)}: {joined(listed(names))}"
+        text += f". {sentence_start(kind)}: {joined(_quoted(names))}"
     return f"{text}."
 
 
@@ -84,10 +84,10 @@ def _at_end(counts: xr.DataArray) -> xr.DataArray:
     return counts.dropna("step", how="all").isel(step=-1).sum("layer", min_count=1)
 
 
-def listed(names: Sequence[str]) -> list[str]:
+def _quoted(names: Sequence[str], what: str = "") -> list[str]:
     """Return names in quotation marks; of many the first, and how many more there are."""
     more = len(names) - _NAMED
-    return [f"“{name}”" for name in names[:_NAMED]] + [f"{more:,} more"] * (more > 0)
+    return [f"“{name}”" for name in names[:_NAMED]] + [f"{more:,} more{what}"] * (more > 0)
 
 
 def _worse(node: Node) -> list[Row]:
@@ -123,9 +123,7 @@ def _some(clauses: Sequence[str], many: str) -> list[str]:
 def _of(verb: str, abilities: Sequence[Ability]) -> list[str]:
     if not abilities:
         return []
-    names = [ability.quoted for ability in abilities[:_NAMED]]
-    more = len(abilities) - _NAMED
-    return [f"{verb} {joined([*names, *([f'{more:,} more abilities'] if more > 0 else [])])}"]
+    return [f"{verb} {joined(_quoted([ability.name for ability in abilities], ' abilities'))}"]
 
 
 def _beside_the_base(
