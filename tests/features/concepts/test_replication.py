@@ -64,7 +64,7 @@ def test_too_few_rows_leave_halves_untried_and_no_seed_none():
         0,
     )
     assert found["found_again"].change.values.tolist() == ["order of tokens"]
-    assert float(found["found_again"]) == 1
+    assert found["found_again"].item() == 1
 
 
 def test_the_sentence_is_of_the_last_step_with_a_noise_floor_and_says_one_number():

@@ -81,9 +81,7 @@ def replication(
     pairs["order of tokens"] = [(codes[order], fit(A[order])[0])]
     both = min(int(half.sum()), int((~half).sum())) > codes.shape[1]
     pairs["half of texts"] = [tuple(fit(A[h])[1](A) for h in (half, ~half))] if both else []
-    again = {
-        c: np.mean([shares(*pair)[0] for pair in tried]) for c, tried in pairs.items() if tried
-    }
+    again = {c: np.mean([shares(*pair)[0] for pair in p]) for c, p in pairs.items() if p}
     return {
         "found_again": xr.DataArray(list(again.values()), {"change": list(again)}, "change"),
         "code_likeness": xr.DataArray(shares(codes, codes)[1]),
