@@ -174,6 +174,8 @@ def test_sentences_say_what_is_shown_and_no_more():
     (text,) = shared_sentences(node)
     assert "1 concept in 2 of 2 runs, 1 in one alone" in text and "1 is shared" in text
     assert "Too few to say" in text and "In the control runs 6 are in all" in text
+    earlier = node.drop_vars(["kept", "unclear", "turned", "lost", "new"])
+    assert shared_sentences(earlier) == [text]  # of a comparison that an earlier version wrote
     node = node_of({"layer 1": (concepts([[10], [9]], [[True], [False]]), None)}, ["r0", "r1"])
     assert shared_heading(node) == "No concept is shown to be in 2 of 2 runs"
 
