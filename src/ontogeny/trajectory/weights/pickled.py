@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -120,7 +119,7 @@ def read_pickle(path: Path) -> Any:
     CheckpointError
         If the file is damaged, or no file of torch.
     """
-    _announce_pickle(path.parent)
+    _announce_pickle(path)
     is_zip = _is_zip(path)
     try:
         return torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip)
@@ -203,8 +202,14 @@ def _is_zip(path: Path) -> bool:
         return file.read(4) == b"PK\x03\x04"
 
 
-@functools.lru_cache(maxsize=4096)
-def _announce_pickle(folder: Path) -> None:
-    logger.warning(
-        "weights in %s are pickled; tensors and numbers are read, no code in them runs.", folder
-    )
+_announced: list[Path] = []
+
+
+def _announce_pickle(path: Path) -> None:
+    """Say it once: a run has a hundred such files, each in a folder of its own perhaps."""
+    if not _announced:
+        _announced.append(path)
+        logger.warning(
+            "weights such as %s are pickled; tensors and numbers are read, no code in them runs.",
+            path,
+        )
