@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import multiprocessing
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -206,8 +207,8 @@ _announced: list[Path] = []
 
 
 def _announce_pickle(path: Path) -> None:
-    """Say it once: a run has a hundred such files, each in a folder of its own perhaps."""
-    if not _announced:
+    """Say it once: a run has a hundred such files, and several processes read them."""
+    if not _announced and multiprocessing.parent_process() is None:
         _announced.append(path)
         logger.warning(
             "weights such as %s are pickled; tensors and numbers are read, no code in them runs.",
