@@ -16,8 +16,6 @@ from ontogeny.study.folder.layout import cell_path
 
 STEPS, MIDDLE, REFERENCE = (0, 1, 2, 4, 8), 1, 4
 FEW = {"layers": LAYERS, "max_tokens": 40}
-ONE = {"layers": LAYERS.replace("*", "1"), "max_tokens": 40}
-"""For what is fitted to each layer by itself."""
 BLOCKS = "*.1.self_attn.q_proj.weight"
 OBSERVABLES = {
     each.name: each
@@ -25,9 +23,9 @@ OBSERVABLES = {
         og.observables.Loss(),
         og.observables.Predictions(),
         og.observables.TokenLosses(),
-        og.observables.ActivationDecay(**ONE),
-        og.observables.ActivationPath(**ONE),
-        og.observables.EffectiveDimensions(**ONE),
+        og.observables.ActivationDecay(**FEW),
+        og.observables.ActivationPath(**FEW),
+        og.observables.EffectiveDimensions(**FEW),
         og.observables.Similarity(**FEW),
         og.observables.LayerSimilarity(**FEW),
         og.observables.StepSimilarity(**FEW),
@@ -40,16 +38,16 @@ OBSERVABLES = {
         og.observables.NgramAgreement(orders=(1,)),
         og.observables.LogitLens(),
         og.observables.Calibration(),
-        og.observables.Concepts("pca", n_concepts=4, **ONE),
+        og.observables.Concepts("pca", n_concepts=4, **FEW),
         og.observables.ConceptDistances("concepts-pca"),
         og.observables.ConceptPlane("concepts-pca"),
         og.observables.ConceptTracks("concepts-pca"),
         og.observables.TransformDynamics("concepts-pca"),
-        og.observables.Lipschitz("concepts-pca", "pca", n_concepts=4, **ONE),
-        og.observables.EncoderDynamics(n_concepts=4, **ONE),
-        og.observables.JointConcepts(n_concepts=6, n_active=1, fit_steps=3, **ONE),
+        og.observables.Lipschitz("concepts-pca", "pca", n_concepts=4, **FEW),
+        og.observables.EncoderDynamics(n_concepts=4, **FEW),
+        og.observables.JointConcepts(n_concepts=6, n_active=1, fit_steps=3, **FEW),
         og.observables.ConceptLayers(n_concepts=6, n_active=1, fit_steps=3, **FEW),
-        og.observables.ConceptEffects(n_removed=1, n_draws=3, **ONE),
+        og.observables.ConceptEffects(n_removed=1, n_draws=3, **FEW),
         og.observables.WordSemantics(n_concepts=5, n_draws=3),
         og.observables.TextStatistics(depth=2, n_draws=3),
         og.observables.WeightRank(BLOCKS, n_draws=4),

@@ -16,12 +16,10 @@ from ontogeny.words.names import named
 from ontogeny_papers.reproduce.tasks import MarkerTask
 from ontogeny_papers.reproduce.training import MarkerRun, record_marker_runs
 
-STEPS = (0, 1, 2, 4, 8, 16, 32, 48)
+STEPS = (0, 1, 2, 4, 8, 12, 16, 24, 32, 40, 48)
 # Kinds that the other runs below measure.
 OF_OTHER_RUNS = {"readout-attention", "word-semantics", *of_other_runs()}
-ONE = LAYERS.replace("*", "1")
-"""For what is measured of each layer by itself; others need two."""
-SMALL = {"n_concepts": 6, "layers": ONE, "max_tokens": 80}
+SMALL = {"n_concepts": 6, "layers": LAYERS, "max_tokens": 80}
 
 
 def labelled():
@@ -42,8 +40,8 @@ def of_a_language_model(folder):
         obs.Loss("plain"),
         obs.Predictions(n_gaps=3, on="plain"),
         obs.TokenLosses(2, on="plain"),
-        obs.ActivationDecay(ONE, on="plain"),
-        obs.ActivationPath(ONE, on="plain", coordinates=4),
+        obs.ActivationDecay(LAYERS, on="plain"),
+        obs.ActivationPath(LAYERS, on="plain", coordinates=4),
         obs.AttentionEntropy(on="plain"),
         obs.AttentionHeads(on="plain", n_sequences=4),
         obs.CopyingHeads(on="plain"),
@@ -51,7 +49,7 @@ def of_a_language_model(folder):
         obs.LogitLens(on="plain"),
         obs.TextStatistics(depth=2, n_draws=3, loss="loss", on="plain"),
         obs.Calibration(on="plain"),
-        obs.EffectiveDimensions(ONE, on="plain"),
+        obs.EffectiveDimensions(LAYERS, on="plain"),
         obs.Similarity(LAYERS, on="plain"),
         obs.LayerSimilarity(LAYERS, on="plain"),
         obs.StepSimilarity(LAYERS, on="plain", max_tokens=40),
@@ -62,24 +60,24 @@ def of_a_language_model(folder):
         obs.ConceptPlane("concepts-ica"),
         obs.ConceptTracks("concepts-ica"),
         obs.JointConcepts(**SMALL, n_active=2, fit_steps=4, on="plain"),
-        obs.ConceptLayers(**SMALL | {"layers": LAYERS}, n_active=2, on="plain"),
+        obs.ConceptLayers(**SMALL, n_active=2, on="plain"),
         obs.ConceptEffects(
-            layers=ONE, max_tokens=80, on="plain", n_removed=2, n_draws=3, tokens="all"
+            layers=LAYERS, max_tokens=80, on="plain", n_removed=2, n_draws=3, tokens="all"
         ),
         obs.IntrinsicDimension("concepts-ica", n_draws=2, averages=("aligned",)),
         obs.Lipschitz("concepts-ica", "ica", **SMALL, on="plain"),
         obs.TransformDynamics("concepts-ica"),
         obs.EncoderDynamics("ica", **SMALL, on="plain"),
-        obs.WeightNorms("model.layers.1.mlp.*.weight"),
+        obs.WeightNorms("model.layers.*.mlp.*.weight"),
         obs.EmbeddingFrequencies(),
         obs.FeatureGeometry("embed"),
-        obs.WeightRank("model.layers.1.mlp.*.weight", n_draws=4),
+        obs.WeightRank("model.layers.*.mlp.*.weight", n_draws=4),
         obs.VocabularyConcepts(n_concepts=6, n_active=2, on="plain"),
-        obs.Orientation("model.layers.1.mlp.*.weight", n_draws=10),
+        obs.Orientation("model.layers.*.mlp.*.weight", n_draws=10),
         obs.Commutators(on="plain", **pairs),
         obs.Projection(blocks="model.layers.0.mlp.*.weight", k=1, on="plain", **pairs),
-        obs.ConceptDirections(ONE, **of_texts),
-        obs.TCAV(ONE, **of_texts, target="masked", early=(0, 4), late=(8, 48), random="plain"),
+        obs.ConceptDirections(LAYERS, **of_texts),
+        obs.TCAV(LAYERS, **of_texts, target="masked", early=(0, 4), late=(8, 48), random="plain"),
         obs.Regimes("activation-path", "path", jointly="coordinate", n_draws=19),
         obs.Regimes("activation-decay", "distance", n_draws=19),
         obs.Fits("activation-decay", "distance"),

@@ -251,7 +251,7 @@ def test_downloads_hold_the_data_and_open_as_pictures(page, tmp_path):
             with page.expect_download() as download:
                 page.click(f"{owner} [data-action={action}]")
             files[owner, action] = Path(download.value.path()).read_bytes()
-    report.write_figures(examples.developing_tree(), tmp_path, formats=[])
+    report.write_figures(examples.developing_tree(), tmp_path)
     for owner, name in (
         ("[id='concepts-ica/distance']", "concepts-ica-distance.csv"),
         ("#chart", "chart.csv"),

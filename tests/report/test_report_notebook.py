@@ -85,11 +85,7 @@ def test_the_data_are_those_of_the_files(result, tmp_path):
     assert len(chart) == len(result.chart().data)
 
 
-def test_pictures_are_those_of_the_files(tmp_path):
-    chosen = ("loss", "attention-entropy")
-    result = StudyResult(
-        examples.controlled_tree().filter(lambda n: n.parent is None or n.name in chosen)
-    )
+def test_pictures_are_those_of_the_files(result, tmp_path):
     og.report.write_figures(result, tmp_path / "all", formats=["svg", "png", "pdf"])
     for kind, start in SIGNATURES.items():
         own = result.figure("loss/loss").save(tmp_path / "new" / f"loss.{kind}")

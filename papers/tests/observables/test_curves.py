@@ -185,13 +185,13 @@ def test_a_study_carries_them_from_cells_to_the_page(tmp_path):
     observables = [
         og.observables.ActivationDecay(LAYERS),
         og.observables.Concepts("pca", n_concepts=3, layers=LAYERS, max_tokens=150),
-        Regimes("concepts-pca", n_draws=19),
+        Regimes("concepts-pca"),
         Fits("activation-decay", "relative"),
-        Signals("concepts-pca", n_draws=19),
+        Signals("concepts-pca"),
         LearningDynamics("concepts-pca", select={"distance": "frobenius"}),
     ]
     trajectory = og.Trajectory.from_models(developing(steps))
-    study = og.Study(trajectory, tiny_inputs(), observables, device="cpu", noise=1)
+    study = og.Study(trajectory, tiny_inputs(), observables, device="cpu")
     tree = study.run(tmp_path / "s")
     for observable in observables[2:]:
         found = tree[observable.name]
@@ -214,14 +214,14 @@ def test_the_loss_has_a_curve_without_layers(tmp_path):
     observables = [
         og.observables.Loss(),
         og.observables.ActivationDecay(LAYERS),
-        Regimes("loss", "loss", n_draws=19),
+        Regimes("loss", "loss"),
         Fits("loss", "loss"),
         LearningDynamics("loss", "loss"),
         Signals("activation-decay", "rotation_removed", against="loss", against_variable="loss"),
         Fits("loss", "los", label="misspelt"),
     ]
     trajectory = og.Trajectory.from_models(developing(steps))
-    study = og.Study(trajectory, tiny_inputs(), observables, device="cpu", noise=1)
+    study = og.Study(trajectory, tiny_inputs(), observables, device="cpu")
     tree = study.run(tmp_path / "s")
     loss = tree["loss"].loss.values
     for observable in observables[2:5]:
@@ -246,7 +246,6 @@ ATTENTION = """
 kind = "attention-entropy"
 [[observables]]
 kind = "regimes"
-n_draws = 19
 of = "attention-entropy"
 variable = "entropy"
 jointly = "head"
@@ -261,14 +260,12 @@ of = "attention-entropy"
 variable = "layer_entropy"
 [[observables]]
 kind = "weight-rank"
-n_draws = 4
 [[observables]]
 kind = "fits"
 of = "weight-rank"
 variable = "to_last"
 [[observables]]
 kind = "regimes"
-n_draws = 19
 of = "attention-entropy-learning-dynamics"
 variable = "change"
 """
@@ -278,7 +275,7 @@ def test_attention_weights_and_derived_curves_are_sources(tmp_path):
     steps = (0, *np.unique(np.geomspace(1, 1000, 17).round().astype(int)).tolist())
     observables = [make(**entry) for entry in tomllib.loads(ATTENTION)["observables"]]
     trajectory = og.Trajectory.from_models(developing(steps))
-    study = og.Study(trajectory, tiny_inputs(), observables, device="cpu", noise=1)
+    study = og.Study(trajectory, tiny_inputs(), observables, device="cpu")
     tree = study.run(tmp_path / "s")
     assert json.loads(tree.attrs["problems"]) == []
     of_heads = tree["attention-entropy"].entropy.transpose("step", "layer", "head")

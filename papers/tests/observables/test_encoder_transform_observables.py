@@ -142,7 +142,7 @@ def test_what_shuffled_codes_leave_on_the_train_rows_stands_under_the_error(made
 
 
 def test_an_encoder_does_not_see_a_rotation_and_the_matched_path_does(tmp_path):
-    tree = _run(rotating(STEPS), tmp_path / "s", noise=1)
+    tree = _run(rotating(STEPS), tmp_path / "s")
     node = tree["encoder-dynamics-ica"].to_dataset()
     kl = node.comparison.sel(metric="kl", codes="train-fitted")
     assert float(abs(kl - kl.sel(step=32)).max()) < 1e-4
