@@ -19,7 +19,7 @@ from ...figures import Figure
 from ...observables.base import Run
 from ...observables.of_predictions import OfPredictions
 from ...quantities import Quantity
-from ...tasks.records import Example, cached_records, digest_of, read_examples, some_of
+from ...tasks.records import Example, digest_of, read_examples, read_records, some_of
 from ...words.names import Names
 from .groups import GROUP_NAMES, group_figures, group_words, with_courses
 from .ngrams import ORDER
@@ -110,8 +110,10 @@ class OfExamples(OfGroups):
         examples, left_out = [], []
         paths = [*dict.fromkeys(self.paths)]  # examples that are read twice would count twice
         for path, stem in zip(paths, _apart(paths, "stem"), strict=True):
-            records = cached_records(path, digest_of([path]))
-            some, problems = read_examples(records, self.example_of, self.one, stem)
+            name = Path(path).name
+            some, problems = read_examples(
+                read_records(path), name, self.example_of, self.one, stem
+            )
             examples += some
             left_out += problems
         if not examples:
@@ -240,5 +242,5 @@ def _as_tokens(
     if not good:
         raise ArgumentError(f"none of the examples can be read: {said_of([*why.values()])}")
     if why:
-        tokens = tokens.some(np.flatnonzero(~np.isin(of_text, [*why])).tolist())
+        tokens = tokens.without(np.isin(of_text, [*why]))
     return good, tokens, [*why.values()]
