@@ -21,7 +21,7 @@ from ...observables.of_predictions import OfPredictions
 from ...quantities import Quantity
 from ...tasks.records import Example, digest_of, read_examples, read_records, some_of
 from ...words.names import Names
-from .groups import GROUP_NAMES, group_figures, group_words, with_courses
+from .groups import GROUP_NAMES, OVERALL, group_figures, group_words, with_courses
 from .ngrams import ORDER
 from .token_texts import TokenTexts, tokenised
 
@@ -145,15 +145,20 @@ class OfExamples(OfGroups):
         """Return further variables of the state; `counted` is what `ngram_scores` counts."""
 
 
-def accuracy(one: str, title: str, chance: str, ngrams: bool = True) -> Quantity:
-    """Return the share of examples that are right, as a quantity by groups."""
+def accuracy(one: str, title: str, chance: str, ngrams: bool = True) -> tuple[Quantity, Quantity]:
+    """Return the share of examples that are right, as quantities: by groups, and of all."""
     level = {"ngrams": f"{ORDER}-grams of the study's texts"} if ngrams else {}
     grey = f"what n-grams of the study's texts reach, and {chance}" if ngrams else chance
     over: dict[str, Any] = {"unit": f"{one}s", "shade": f"95 % over {one}s"}
     over |= {"nulls": {**level, "chance": chance}}
-    over |= {"heading": f"{one.capitalize()}s {title}", "rows": "{group}", "subject": None}
-    caption, title = f"Bars: 95 % over {one}s. Grey: {grey}.", f"share of {one}s {title}"
-    return Quantity("accuracy", title, **SHARE, caption=caption, **over)
+    over |= {"minimum": 0.0, "better": "higher", "subject": None}
+    over |= {"caption": f"Bars: 95 % over {one}s. Grey: {grey}."}
+    heading, title = f"{one.capitalize()}s {title}", f"share of {one}s {title}"
+    whole = {"rows": f"{one}s of all groups", "heading": f"{heading}, all groups", "optional": True}
+    return (
+        Quantity("accuracy", title, series="group", rows="{group}", heading=heading, **over),
+        Quantity(OVERALL, f"{title}, all groups", **whole, **over),
+    )
 
 
 def names_of(one: str) -> Names:

@@ -35,6 +35,9 @@ GROUP_NAMES = {
 }
 """What is said of each group, beside its accuracy."""
 
+OVERALL = "accuracy_overall"
+"""Over the examples of all groups: the chart folds groups that did not change into this row."""
+
 _NAMED = 3
 _CURVES = 6
 
@@ -84,6 +87,8 @@ def with_courses(
     data = data.assign(
         {**variables, **ends, "right": (("step", dim), right), "right_from": (dim, begin)}
     )
+    if len(names) > 1:
+        data = data.assign(_overall(data, right, course_of(steps, right, contrast, chance)))
     data = data.assign(_changes(data, right))
     after = np.where(data.above_chance.values, data.above_from.values, np.inf)
     last = -data.accuracy_last.values
@@ -129,6 +134,17 @@ def _ends(accuracy: np.ndarray, courses: Sequence[GroupCourse]) -> dict[str, Any
         "accuracy_last_low": ("group", np.array([c.low[last] for c in courses])),
         "accuracy_last_high": ("group", np.array([c.high[last] for c in courses])),
     }
+
+
+def _overall(data: xr.Dataset, right: np.ndarray, course: GroupCourse) -> dict[str, Any]:
+    """Return the accuracy over the examples of all groups, as a row of the chart."""
+    numbers = {"": right.mean(axis=1), "_low": course.low, "_high": course.high}
+    numbers |= {"_floor": course.floor}
+    variables: dict[str, Any] = {f"{OVERALL}{end}": ("step", v) for end, v in numbers.items()}
+    for null in ("chance", "ngrams", "control"):
+        if (of_group := data.get(f"accuracy_{null}")) is not None:
+            variables[f"{OVERALL}_{null}"] = of_group.weighted(data.examples).mean("group")
+    return variables
 
 
 def _changes(data: xr.Dataset, right: np.ndarray) -> dict[str, Any]:
