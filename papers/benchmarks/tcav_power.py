@@ -9,7 +9,7 @@ import numpy as np
 
 from ontogeny.concepts import CAV
 from ontogeny.dynamics import permutation_test
-from ontogeny.features.labelled.concept_directions import LabelledRows, fit_direction
+from ontogeny_papers.concepts.concept_directions import LabelledRows, fit_direction
 
 TEXTS, HELD, DRAWS, REPEATS = 120, 60, 99, 200
 SETTINGS = ((0, 0), (0, 2), (1, 0), (1, 0.5), (1, 1), (1, 2), (3, 2))

@@ -14,7 +14,7 @@ _NAMES = {
         directional_derivatives tcav tcav_against_random word_embeddings
     """,
     "concepts": """
-        Structure canonical_form structure
+        CAV Structure canonical_form structure
     """,
     "distances": """
         cka_of_grams concept_plane equivalence matching_level tracks
@@ -23,8 +23,8 @@ _NAMES = {
         Fit FitComparison LipschitzRatios SignalComparison average_dictionary compare_fits
         compare_logits compare_regimes compare_signals detrend dtw encode fit_encoder
         fit_exponential fit_power fit_stretched_exponential learning_progress lipschitz_ratios
-        local_constants match_codes mutual_information recurrence regime_table regimes
-        rolling_mean standardise transform_path
+        local_constants match_codes mutual_information permutation_test recurrence regime_table
+        regimes rolling_mean standardise transform_path
     """,
     "geometry": """
         SpectrumOnlyWarning block_matched_control dimension_change feature_dimensionality
@@ -32,7 +32,7 @@ _NAMES = {
         two_nn_calibrated two_nn_null
     """,
     "observables": """
-        ActivationPath Commutators ConceptDistances ConceptPlane ConceptTracks
+        ActivationPath Commutators ConceptDirections ConceptDistances ConceptPlane ConceptTracks
         EmbeddingFrequencies EncoderDynamics FeatureGeometry Fits IntrinsicDimension
         LayerSimilarity LearningCoefficient LearningDynamics Lipschitz Projection ReadoutAccuracy
         ReadoutAttention Regimes SaeProbe Signals StepSimilarity TCAV TransformDynamics
@@ -74,7 +74,8 @@ def kinds_of_papers() -> list[str]:
     True
     """
     classes = [name for name in of_papers("observables") if name[0].isupper()]
-    return [re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower() for name in classes]
+    kinds = (re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower() for name in classes)
+    return ["cav" if kind == "concept-directions" else kind for kind in kinds]
 
 
 def require_papers(what: str) -> None:

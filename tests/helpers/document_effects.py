@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ontogeny.concepts import CAV
-from ontogeny.features.labelled.concept_directions import LabelledRows, fit_direction
 from ontogeny.inputs import stratified_split
 from ontogeny.units import Units
 from ontogeny_papers.capture.random_concepts import RandomConcepts, _tested
+from ontogeny_papers.concepts.concept_directions import LabelledRows, fit_direction
 
 CAV_ = CAV(solver="mean-difference", intercept=True)
 

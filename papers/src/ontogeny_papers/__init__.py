@@ -18,7 +18,10 @@ PUBLIC = {
         "capture.targets": ["Target"],
         "capture.tcav": ["tcav"],
     },
-    "concepts": {"concepts.structure": ["Structure", "canonical_form", "structure"]},
+    "concepts": {
+        "concepts.cav": ["CAV"],
+        "concepts.structure": ["Structure", "canonical_form", "structure"],
+    },
     "distances": {
         "distances.equivalences": ["equivalence"],
         "distances.grams": ["cka_of_grams"],
@@ -36,6 +39,7 @@ PUBLIC = {
         "dynamics.lipschitz": ["LipschitzRatios", "lipschitz_ratios", "local_constants"],
         "dynamics.logits": ["compare_logits"],
         "dynamics.mutual_information": ["mutual_information"],
+        "dynamics.permutation": ["permutation_test"],
         "dynamics.progress": ["learning_progress"],
         "dynamics.recurrence": ["recurrence"],
         "dynamics.regime_table": ["compare_regimes", "regime_table"],
@@ -78,6 +82,7 @@ PUBLIC = {
         "observables.curves.regimes": ["Regimes"],
         "observables.curves.signals": ["Signals"],
         "observables.frequencies": ["EmbeddingFrequencies"],
+        "observables.labelled.directions": ["ConceptDirections"],
         "observables.labelled.tcav": ["TCAV"],
         "observables.learning_coefficient": ["LearningCoefficient"],
         "observables.orientation": ["orientation_across_runs"],

@@ -10,12 +10,12 @@ import ontogeny as og
 from helpers.study_examples import developing, record, tiny_inputs
 from ontogeny.capture import ReadingSettings, read
 from ontogeny.errors import ArgumentError
-from ontogeny.features.labelled.concept_directions import LabelledRows
-from ontogeny.features.labelled.directions import _passing, _readable
 from ontogeny.figures import Table
 from ontogeny.needs import Activations
 from ontogeny.observables import TCAV, ConceptDirections
 from ontogeny_papers.capture.random_concepts import random_draws
+from ontogeny_papers.concepts.concept_directions import LabelledRows
+from ontogeny_papers.observables.labelled.directions import _passing, _readable
 from ontogeny_papers.observables.labelled.tcav_figures import significant
 from ontogeny_papers.observables.labelled.tcav_regimes import regime_tables
 

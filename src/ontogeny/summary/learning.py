@@ -186,11 +186,14 @@ def not_improved(rows: xr.Dataset, floors: np.ndarray) -> np.ndarray:
 def controls_needed(rows: xr.Dataset, level: float) -> np.ndarray:
     """Return with how many control runs of the same spread each change would reach a level (rows,).
 
-    NaN where it has none to go by, or more than `MOST_CONTROLS` would be needed.
+    NaN where it has none to go by, or more than `MOST_CONTROLS` would be needed. Mirrored ones
+    count in pairs, by their luck alone.
     """
     needed = np.full(rows.sizes["row"], np.nan)
     if "run" not in rows.dims:
         return needed
+    if all(kind_of(str(run)) == MIRRORED for run in rows["run"].values):
+        return _pairs_needed(rows, level)
     changes = (rows["control_last"] - rows["control_first"]).transpose("row", "run").values
     change = rows["run_change"].transpose("row", "run").values
     sides = np.where(rows["can_learn"].values, 1, 2)
@@ -203,4 +206,17 @@ def controls_needed(rows: xr.Dataset, level: float) -> np.ndarray:
         p_values = 2 * t.sf(offset / np.sqrt(1 + 1 / counts), counts - 1) * sides[i]
         enough = counts[p_values <= level]
         needed[i] = enough[0] if len(enough) else np.nan
+    return needed
+
+
+def _pairs_needed(rows: xr.Dataset, level: float) -> np.ndarray:
+    """Return the same of mirrored control runs, twice as many as there are pairs."""
+    needed = np.full(rows.sizes["row"], np.nan)
+    luck = luck_of_pairs(gains_of_controls(rows).values)
+    counts = np.arange(luck.shape[1] + 1, MOST_CONTROLS // 2 + 1)
+    gains = (rows["better_sign"] * rows["run_change"]).transpose("row", "run").values
+    for i in np.flatnonzero(np.isfinite(gains).any(1) & (np.nan_to_num(luck) != 0).any(1)):
+        score = np.nanmean(gains[i]) / np.sqrt(np.nanmean(luck[i] ** 2))
+        enough = counts[t.sf(score, counts) <= level]
+        needed[i] = 2 * enough[0] if len(enough) else np.nan
     return needed

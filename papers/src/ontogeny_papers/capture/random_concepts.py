@@ -15,14 +15,14 @@ from torch import nn
 from ontogeny.capture.reading import read
 from ontogeny.capture.settings import ReadingSettings
 from ontogeny.errors import ArgumentError, check_choice, check_whole
-from ontogeny.features.labelled.cav import CAV
-from ontogeny.features.labelled.concept_directions import GRANULARITIES
-from ontogeny.features.labelled.permutation import permutation_test
 from ontogeny.inputs import Inputs, stratified_split
 from ontogeny.multiple_tests import holm
 from ontogeny.needs import Activations
 from ontogeny.units import Units
 
+from ..concepts.cav import CAV
+from ..concepts.concept_directions import GRANULARITIES
+from ..dynamics.permutation import permutation_test
 from .directional import directional_derivatives
 from .random_documents import document_draws
 from .targets import Target

@@ -13,17 +13,13 @@ from ontogeny.capture.reading import read
 from ontogeny.capture.settings import ReadingSettings
 from ontogeny.dynamics.shares import wilson_interval
 from ontogeny.errors import ArgumentError, check_choice
-from ontogeny.features.labelled.cav import CAV
-from ontogeny.features.labelled.concept_directions import (
-    ConceptDirection,
-    LabelledRows,
-    fit_direction,
-)
-from ontogeny.features.labelled.permutation import permutation_test
 from ontogeny.inputs import Inputs
 from ontogeny.needs import Activations
 from ontogeny.units import Units
 
+from ..concepts.cav import CAV
+from ..concepts.concept_directions import ConceptDirection, LabelledRows, fit_direction
+from ..dynamics.permutation import permutation_test
 from .directional import directional_derivatives
 from .targets import Target
 

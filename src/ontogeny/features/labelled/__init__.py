@@ -1,8 +1,4 @@
-"""Observables of labelled concepts: their directions, and their influence."""
+"""How often a classifier gives the right label."""
 
-PUBLIC = {
-    "concepts": {"cav": ["CAV"]},
-    "dynamics": {"permutation": ["permutation_test"]},
-    "observables": {"accuracy": ["LabelAccuracy"], "directions": ["ConceptDirections"]},
-}
+PUBLIC = {"observables": {"accuracy": ["LabelAccuracy"]}}
 """The names that it gives to public modules, and which of its own modules defines each."""

@@ -226,8 +226,8 @@ def _control_lead(content: Content, loss: LossStory | None) -> str:
         began = began_trained(node.dataset for node in content.nodes)
         if not row.controlled and not began:
             return "There are too few control runs to compare with."
-        if row.outside and not began:
-            return f"In every control run the loss did worse. {undecided(row)}".strip()
+        if row.outside:
+            return f"In every control run the loss did worse. {undecided(row, began)}".strip()
         return "The loss is not shown to do better than in control runs."
     compared = [row for row in counted_rows(content.rows) if row.controlled]
     if not compared:

@@ -10,15 +10,6 @@ import numpy as np
 import xarray as xr
 
 from ontogeny.errors import ArgumentError, check_choice, check_whole
-from ontogeny.features.labelled.base import (
-    JUDGED,
-    LabelledConcepts,
-    chance_band,
-    judged,
-    text_units,
-    texts_of,
-)
-from ontogeny.features.labelled.concept_directions import ConceptDirection, LabelledRows
 from ontogeny.figures import Figure, Section
 from ontogeny.figures.attachment import extend
 from ontogeny.needs import Gradients, Need
@@ -30,6 +21,8 @@ from ontogeny.words.names import Names
 from ...capture.random_concepts import RandomConcepts
 from ...capture.targets import OBJECTIVES, QUANTITIES, Target
 from ...capture.tcav import ALONG_OF, EVALUATED, check_influence, concept_scores, evaluated
+from ...concepts.concept_directions import ConceptDirection, LabelledRows
+from .base import JUDGED, LabelledConcepts, chance_band, judged, text_units, texts_of
 from .tcav_figures import section, significance_maps, significant
 from .tcav_regimes import regime_tables
 

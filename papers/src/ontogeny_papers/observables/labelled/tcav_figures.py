@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from ontogeny.features.labelled.base import LEVEL
 from ontogeny.figures import Figure, Heatmap, Section
+
+from .base import LEVEL
 
 
 def significant(data: xr.Dataset) -> list[str]:

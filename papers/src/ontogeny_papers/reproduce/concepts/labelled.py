@@ -12,10 +12,10 @@ import numpy as np
 import xarray as xr
 
 from ontogeny import dynamics
-from ontogeny.features.labelled.directions import ConceptDirections
 from ontogeny.inputs import Inputs
 from ontogeny.trajectory import Trajectory
 
+from ...observables.labelled.directions import ConceptDirections
 from ...observables.labelled.tcav import TCAV
 from ..evidence import LEVEL, Found, more_often, short, unanimous
 from ..recipe import Materials

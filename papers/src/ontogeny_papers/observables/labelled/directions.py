@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ...figures import Figure, Heatmap, Section
-from ...needs import InputSet, Need
-from ...observables.base import Reading, Run, by_layer
-from ...observables.catalogued import FIT
-from ...quantities import Quantity
-from ...words.names import Names
+from ontogeny.figures import Figure, Heatmap, Section
+from ontogeny.needs import InputSet, Need
+from ontogeny.observables.base import Reading, Run, by_layer
+from ontogeny.observables.catalogued import FIT
+from ontogeny.quantities import Quantity
+from ontogeny.words.names import Names
+
 from .base import JUDGED, LEVEL, LabelledConcepts, chance_band, judged, text_units, texts_of
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentError, check_choice
-from ...inputs import Inputs, stratified_split
-from ...inputs.splits import class_counts
-from ...units import Units
+from ontogeny.errors import ArgumentError, check_choice
+from ontogeny.inputs import Inputs, stratified_split
+from ontogeny.inputs.splits import class_counts
+from ontogeny.units import Units
+
 from .cav import CAV
 from .direction import Fits
 

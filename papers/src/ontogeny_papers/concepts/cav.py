@@ -15,9 +15,10 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, cross
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ...arrays import Array, to_numpy
-from ...errors import ArgumentError, check_choice, check_number, check_whole
-from ...units import Units
+from ontogeny.arrays import Array, to_numpy
+from ontogeny.errors import ArgumentError, check_choice, check_number, check_whole
+from ontogeny.units import Units
+
 from .direction import Fits, adam, mean_differences
 from .logistic import RidgeLogistic
 

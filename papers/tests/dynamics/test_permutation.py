@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ontogeny.concepts import CAV
 from ontogeny.dynamics import permutation_test
 from ontogeny.errors import ArgumentError
-from ontogeny.features.labelled.concept_directions import LabelledRows, fit_direction
+from ontogeny_papers.concepts.concept_directions import LabelledRows, fit_direction
 
 
 @pytest.mark.parametrize(

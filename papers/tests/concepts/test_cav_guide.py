@@ -2,9 +2,9 @@
 
 import re
 
-from helpers.paths import GUIDES
+from helpers.paths import PAPERS_GUIDES
 
-GUIDE = GUIDES / "supervised-concepts.md"
+GUIDE = PAPERS_GUIDES / "supervised-concepts.md"
 
 
 def test_the_guide_runs(capsys):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...errors import ArgumentError, check_choice
+from ontogeny.errors import ArgumentError, check_choice
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,23 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ...errors import ArgumentError, check_choice, check_number, check_whole
-from ...inputs import Inputs
-from ...needs import Activations
-from ...observables.arguments import check_names
-from ...observables.base import Observable
-from ...quantities import Quantity
-from ...units import Units
-from ...words.names import Names
-from .cav import CAV, SOLVERS
-from .concept_directions import GRANULARITIES, ConceptDirection, LabelledRows, fit_direction
-from .permutation import permutation_test
+from ontogeny.errors import ArgumentError, check_choice, check_number, check_whole
+from ontogeny.inputs import Inputs
+from ontogeny.needs import Activations
+from ontogeny.observables.arguments import check_names
+from ontogeny.observables.base import Observable
+from ontogeny.quantities import Quantity
+from ontogeny.units import Units
+from ontogeny.words.names import Names
+
+from ...concepts.cav import CAV, SOLVERS
+from ...concepts.concept_directions import (
+    GRANULARITIES,
+    ConceptDirection,
+    LabelledRows,
+    fit_direction,
+)
+from ...dynamics.permutation import permutation_test
 
 LEVEL = 0.05
 JUDGED: Names = {
