@@ -96,14 +96,9 @@ def _lines(path: Path) -> Iterator[str]:
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file):
-                if not number and b"\0" in line:
-                    break
                 yield line.decode("utf-8" if number else "utf-8-sig")
-            else:
-                return
-    except (OSError, UnicodeDecodeError):
-        pass
-    yield from read_text(path, "utf-8").split("\n")  # knows other encodings, or says what is wrong
+    except (OSError, UnicodeDecodeError):  # it knows other encodings, or says what is wrong
+        yield from read_text(path, "utf-8").split("\n")
 
 
 def _of_lines(lines: Iterable[str]) -> Rows:
@@ -149,9 +144,7 @@ def digest_of(paths: Sequence[str]) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for path in paths:
         try:
-            with Path(path).expanduser().open("rb") as file:
-                for part in iter(lambda file=file: file.read(1 << 20), b""):
-                    digest.update(part)
+            digest.update(Path(path).expanduser().read_bytes())
         except OSError as error:
             raise ArgumentError(
                 f"examples must be files that can be read; {str(path)!r}: {error.strerror}."

@@ -83,15 +83,12 @@ def with_courses(
             likes = liking(contrast[members], data.turned_contrast.values[members])
         level = math.nan if ngrams is None else float(ngrams.values[members].mean())
         numbers.append((len(members), likes, level, float(chance[members].mean())))
-    variables = _variables(courses, np.array(numbers, dtype=float), steps)
-    ends = _ends(data.accuracy.transpose("step", "group").values, courses)
+    data = data.assign(_variables(courses, np.array(numbers, dtype=float), steps))
     leads = np.where(np.isfinite(right), right == 1.0, np.nan)
     begin = leads_from(steps, leads)[0]
-    data = data.assign(
-        {**variables, **ends, "right": (("step", dim), right), "right_from": (dim, begin)}
-    )
+    data = data.assign({**_ends(data), "right": (("step", dim), right), "right_from": (dim, begin)})
     if len(names) > 1:
-        data = data.assign(_overall(data, right, course_of(steps, right, contrast, chance)))
+        data = data.assign(_overall(data, course_of(steps, right, contrast, chance)))
     data = data.assign(_changes(data, right))
     data = data.assign(_learned(data))
     after = np.where(data.above_chance.values, data.above_from.values, np.inf)
@@ -128,27 +125,26 @@ def _variables(
     return variables
 
 
-def _ends(accuracy: np.ndarray, courses: Sequence[GroupCourse]) -> dict[str, Any]:
+def _ends(data: xr.Dataset) -> dict[str, Any]:
     """Return the accuracy at the first and the last step that was measured."""
-    complete = np.flatnonzero(np.isfinite(accuracy).all(axis=1))
+    complete = np.flatnonzero(np.isfinite(data.accuracy.transpose("step", "group")).all("group"))
     first, last = (complete[0], complete[-1]) if len(complete) else (0, -1)
+    ends = {"first": ("", first), "last": ("", last)}
+    ends |= {f"last_{end}": (f"_{end}", last) for end in ("low", "high")}
     return {
-        "accuracy_first": ("group", accuracy[first]),
-        "accuracy_last": ("group", accuracy[last]),
-        "accuracy_last_low": ("group", np.array([c.low[last] for c in courses])),
-        "accuracy_last_high": ("group", np.array([c.high[last] for c in courses])),
+        f"accuracy_{name}": ("group", data[f"accuracy{of}"].isel(step=int(place)).values)
+        for name, (of, place) in ends.items()
     }
 
 
-def _overall(data: xr.Dataset, right: np.ndarray, course: GroupCourse) -> dict[str, Any]:
+def _overall(data: xr.Dataset, course: GroupCourse) -> dict[str, Any]:
     """Return the accuracy over the examples of all groups, as a row of the chart."""
-    numbers = {"": right.mean(axis=1), "_low": course.low, "_high": course.high}
-    numbers |= {"_floor": course.floor}
-    variables: dict[str, Any] = {f"{OVERALL}{end}": ("step", v) for end, v in numbers.items()}
-    for null in ("chance", "ngrams", "control"):
-        if (of_group := data.get(f"accuracy_{null}")) is not None:
-            variables[f"{OVERALL}_{null}"] = of_group.weighted(data.examples).mean("group")
-    return variables
+    noise = {end: ("step", getattr(course, end)) for end in ("low", "high", "floor")}
+    means = {"", "_chance", "_ngrams", "_control"} & {str(n).removeprefix("accuracy") for n in data}
+    mean = data.weighted(data.examples).mean("group")
+    return {f"{OVERALL}_{end}": values for end, values in noise.items()} | {
+        f"{OVERALL}{of}": mean[f"accuracy{of}"] for of in means
+    }
 
 
 def _changes(data: xr.Dataset, right: np.ndarray) -> dict[str, Any]:
