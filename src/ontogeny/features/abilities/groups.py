@@ -140,10 +140,10 @@ def _ends(data: xr.Dataset) -> dict[str, Any]:
 def _overall(data: xr.Dataset, course: GroupCourse) -> dict[str, Any]:
     """Return the accuracy over the examples of all groups, as a row of the chart."""
     noise = {end: ("step", getattr(course, end)) for end in ("low", "high", "floor")}
-    means = {"", "_chance", "_ngrams", "_control"} & {str(n).removeprefix("accuracy") for n in data}
-    mean = data.weighted(data.examples).mean("group")
+    names = [n for of in ("", "_chance", "_ngrams", "_control") if (n := f"accuracy{of}") in data]
+    means = data[names].weighted(data.examples).mean("group")
     return {f"{OVERALL}_{end}": values for end, values in noise.items()} | {
-        f"{OVERALL}{of}": mean[f"accuracy{of}"] for of in means
+        name.replace("accuracy", OVERALL): means[name] for name in names
     }
 
 
