@@ -4,11 +4,12 @@ import json
 
 import numpy as np
 import pytest
+import torch
 import xarray as xr
 
 import ontogeny as og
 from helpers.command import call
-from helpers.word_tables import PRIVATE, SHARED, WORDS, models_of
+from helpers.word_tables import PRIVATE, SHARED, WIDTH, WORDS, Table, models_of, rows_of_run
 from ontogeny.comparison.concepts import fitting, price_of_concepts, studies_of, views
 from ontogeny.comparison.concepts.fitting import LayerConcepts, order_agreement
 from ontogeny.comparison.concepts.node import node_of
@@ -95,6 +96,36 @@ def test_what_was_stopped_goes_on_and_what_is_done_is_not_read_again(studied, mo
     again = og.compare(folders, concepts=studies, progress=False)
     assert len(reads) == 10
     xr.testing.assert_identical(first[views.FOLDER].to_dataset(), again[views.FOLDER].to_dataset())
+
+
+def test_a_tuned_run_says_what_it_made_of_its_base(studied, texts, tmp_path):
+    folders, studies = studied
+    rows, rng = rows_of_run(0)[-1], np.random.default_rng(9)
+    later = rows.copy()
+    later[0:2] = 0  # the first class is lost
+    later[2:4] = 3 * rng.normal(size=WIDTH)  # the second is written elsewhere
+    later[30:32] = 3 * rng.normal(size=WIDTH)  # two words that were alike with others
+    tables = {0: rows, 5: later, 10: later}
+    models = {step: Table(torch.tensor(r, dtype=torch.float32)) for step, r in tables.items()}
+    observables = studies["seed 0"].observables
+    tuned = og.Study(og.Trajectory.from_models(models), texts, observables, device="cpu", noise=0)
+    tuned.run(tmp_path / "tuned", progress=False)
+    both = og.compare(
+        {"base": folders["seed 0"], "tuned": tmp_path / "tuned"},
+        concepts={"base": studies["seed 0"], "tuned": tuned},
+        progress=False,
+    )
+    node = both[views.FOLDER].to_dataset()
+    counts = {kind: int(node[kind][0]) for kind in ("kept", "unclear", "turned", "lost", "new")}
+    classes = SHARED + PRIVATE
+    assert counts == {"kept": classes - 2, "unclear": 0, "turned": 1, "lost": 1, "new": 1}
+    heading = json.loads(both.attrs["headline"])["heading"]
+    assert heading == "tuned kept 7 of 9 concepts of base in layer, turned 1, lost 1 and got 1 new"
+    lost = node.changed_concept_label.values[node.changed_concept_kind.values == "lost"]
+    assert {name.split()[0] for name in lost} <= {"0", "1"}
+    assert "tuned starts from base at step 80." in json.loads(node.attrs["statements"])
+    page = og.report.write(both, tmp_path / "page.html").read_text()
+    assert "What tuned made of the concepts of base" in page
 
 
 def concepts(births, present=None, chance=0.0):

@@ -8,6 +8,7 @@ import torch
 import xarray as xr
 from torch import nn
 
+from helpers.concept_trees import tree
 from ontogeny.capture.loss import LossCollector
 from ontogeny.capture.reading import read
 from ontogeny.capture.renaming import DRAWS, Calibration, RenamedWords, renamings
@@ -16,10 +17,12 @@ from ontogeny.figures import Section
 from ontogeny.inputs import Inputs
 from ontogeny.needs import Losses
 from ontogeny.quantities import Quantity
+from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.summary import with_verdicts
 from ontogeny.summary.controls import with_controls
 from ontogeny.summary.learning import controls_needed
 from ontogeny.summary.summarise import summarise
+from ontogeny.words.content import read_content
 
 ACCURACY = Quantity(
     "accuracy",
@@ -262,39 +265,75 @@ def test_a_newton_step_finds_the_best_temperature():
     assert -log_p.gather(1, target[:, None]).mean() - best.mean() > 0.003
 
 
-def test_a_trained_start_is_judged_by_its_gain_at_the_best_temperature():
+def trained_start(gain, luck, harm=(3.0, 0.4, 7.0), *, kind="mirrored", diverged=False):
+    """A run that begins trained beside pairs of controls; a diverged end is finite in none."""
     rng = np.random.default_rng(0)
     start = 2.0 + rng.normal(0, 0.3, 40)
-
-    def judged(gain, luck, harm=(3.0, 0.4, 7.0)):
-        of_text = np.stack([start, start - gain + rng.normal(0, 0.005, 40)])
-        renamed = np.stack([9 + rng.normal(0, 0.1, DRAWS + 1) for _ in range(2)])
-        renamed[:, 0] = of_text.mean(1)
-        data = {
-            "loss": ("step", of_text.mean(1)),
-            "loss_of_text": (("step", "text"), of_text),
-            "loss_calibrated": ("step", of_text.mean(1)),
-            "loss_calibrated_of_text": (("step", "text"), of_text),
-            "loss_weights": (("step", "text"), np.ones_like(of_text)),
-            "loss_uniform": ("step", [7.0, 7.0]),
-            "loss_renamed": (("step", "renaming"), renamed),
-        }
-        ends = np.repeat(harm, 2) + np.array([*luck]) * 1.0 + 2.0
-        beside = {
-            f"mirrored {k}": xr.Dataset(
-                {name: ("step", [2.0, end]) for name in ("loss", "loss_calibrated")},
-                {"step": [0, 9]},
-            )
-            for k, end in enumerate(ends)
-        }
-        loss = Loss()
-        node = with_controls(
-            xr.Dataset(data, {"step": [0, 9]}), beside, loss.quantities, loss.compared
+    of_text = np.stack([start, start - gain + rng.normal(0, 0.005, 40)])
+    renamed = np.stack([9 + rng.normal(0, 0.1, DRAWS + 1) for _ in range(2)])
+    renamed[:, 0] = of_text.mean(1)
+    steps = [0, 9]
+    if diverged:  # and a step before it at which no control was read
+        steps = [0, 9, 12, 15]
+        late, nothing = of_text[1] - 0.5 * gain, np.full(40, np.nan)
+        of_text = np.stack([*of_text, late, nothing])
+        renamed = np.stack([*renamed, renamed[1], np.full(DRAWS + 1, np.nan)])
+    data = {
+        "loss": ("step", of_text.mean(1)),
+        "loss_of_text": (("step", "text"), of_text),
+        "loss_calibrated": ("step", of_text.mean(1)),
+        "loss_calibrated_of_text": (("step", "text"), of_text),
+        "loss_weights": (("step", "text"), np.ones_like(of_text)),
+        "loss_uniform": ("step", np.full(len(steps), 7.0)),
+        "loss_renamed": (("step", "renaming"), renamed),
+    }
+    ends = np.repeat(harm, 2) + np.array([*luck]) * 1.0 + 2.0
+    beside = {
+        f"{kind} {k}": xr.Dataset(
+            {name: ("step", [2.0, end]) for name in ("loss", "loss_calibrated")}, {"step": [0, 9]}
         )
-        return with_verdicts({"loss": loss.summarise(node, {})}, {"loss": loss.quantities})["loss"]
+        for k, end in enumerate(ends)
+    }
+    loss = Loss()
+    node = with_controls(xr.Dataset(data, {"step": steps}), beside, loss.quantities, loss.compared)
+    return with_verdicts({"loss": loss.summarise(node, {})}, {"loss": loss.quantities})["loss"]
 
-    small, large = (np.array([1, -1, -1, 1, 0.5, -0.5]) * size for size in (0.001, 0.05))
-    node = judged(0.02, small)
+
+LUCKS = [np.array([1, -1, -1, 1, 0.5, -0.5]) * size for size in (0.001, 0.05)]
+
+
+def test_a_trained_start_is_judged_by_its_gain_at_the_best_temperature():
+    small, large = LUCKS
+    node = trained_start(0.02, small)
     assert node.loss_trained_start == 1 and node.loss_p_learned < 0.01 and node.learned.all()
     assert "judged by the gain at the best temperature" in node.attrs["statements"]
-    assert not judged(0.02, large).learned.any() and not judged(-0.02, small).learned.any()
+    assert not trained_start(0.02, large).learned.any()
+    assert not trained_start(-0.02, small).learned.any()
+
+
+def test_where_the_last_checkpoint_diverged_the_last_shared_step_is_judged_and_said():
+    node = trained_start(0.02, LUCKS[0], diverged=True)
+    assert node.learned.all() and node.loss_judged_at == 9
+    assert "at step 9, the last one with a finite loss in all of them" in node.attrs["statements"]
+    assert not trained_start(0.02, LUCKS[1], diverged=True).learned.any()
+
+
+@pytest.mark.parametrize("kind", ["mirrored", "turned"])
+def test_a_trained_start_better_than_all_its_controls_says_what_would_judge_it(kind):
+    node = trained_start(0.088, LUCKS[1], kind=kind)
+    assert node.outside.all() and not node.learned.any()
+    screen = first_screen(read_content(tree({"loss": node}, steps=(0, 9))))
+    words = " ".join([screen.heading, *(f"{s.lead} {s.text}" for s in screen.sentences)])
+    assert "not shown to do better" not in words and "every control run the loss did worse" in words
+    pairs = "--set controls.kind=mirrored --set controls.count=6"
+    assert (pairs in words) == (kind == "turned")
+    assert ("this spread would: --set controls.count=" in words) == (kind == "mirrored"), words
+
+
+def test_mirrored_controls_that_would_decide_are_counted_in_pairs():
+    node = trained_start(0.088, LUCKS[1])
+    needed = int(node.controls_needed[0])
+    assert needed % 2 == 0 and needed > 6
+    size = needed // 6 + 1
+    more = trained_start(0.088, np.tile(LUCKS[1], size), np.tile((3.0, 0.4, 7.0), size))
+    assert more.learned.all()

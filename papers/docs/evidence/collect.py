@@ -41,18 +41,28 @@ def found_in(folder: Path) -> dict[str, Any]:
         *(verdict[each].values.tolist() for each in ("claim", "answer", "measured", "beside")),
         strict=True,
     )
+    quick, seeds = folder.name.endswith("-quick"), _seeds(settings)
     return {
         "recipe": name,
+        "command": command(name, quick, seeds),
         "source": reproduce.recipe(name).source,
         "title": result.attrs["title"],
-        "setting": "quick" if folder.name.endswith("-quick") else "full",
-        "seeds": _seeds(settings),
+        "setting": "quick" if quick else "full",
+        "seeds": seeds,
         "runs": [Path(run).name for run in settings.get("sources", [])],
         "ontogeny": og.__version__,
         "verdicts": [
             dict(zip(("claim", "verdict", "measured", "beside"), row, strict=True)) for row in rows
         ],
     }
+
+
+def command(name: str, quick: bool, seeds: int) -> str:
+    """Return the command that computes these findings again."""
+    recipe = reproduce.recipe(name)
+    usual = getattr(recipe.quick if quick else recipe.full, "seeds", (0,))
+    of_seeds = f" --seeds {seeds}" if len(usual) != seeds else ""
+    return f"ontogeny reproduce {name}{' --quick' * quick}{of_seeds}"
 
 
 def _seeds(settings: dict[str, Any]) -> int:

@@ -25,6 +25,11 @@ TRAINED_START = (
     "control runs made of motion judge no change but learning."
 )
 
+PAIRS = (
+    "whether it learned can be judged by pairs of mirrored control runs: "
+    "--set controls.kind=mirrored --set controls.count=6"
+)
+
 _TRAINED = "are trained in the same way on tokens without sense" + _NOT_LEARNED
 
 
@@ -86,6 +91,11 @@ def names_against_controls(
     if n_names > concepts * max(shares, default=0.0):
         return more
     return f"{more}, but no larger share of the concepts that can be read"
+
+
+def in_pairs(names: Iterable[str]) -> bool:
+    """Return whether all these control runs are pairs of a motion and the same one backwards."""
+    return all(_kind(name) == "mirrored" for name in names)
 
 
 def _kind(name: str) -> str:

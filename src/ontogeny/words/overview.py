@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .content import Content
-from .controls import TRAINED_START, began_trained, explained, made_of_motion
+from .controls import PAIRS, TRAINED_START, began_trained, explained, in_pairs, made_of_motion
 from .formats import control_runs, its, joined, mid_sentence, plural, sentence_start, step_text
 from .levels import VERDICTS, Levels
 from .order import order_sentence, ordered_rows, owner
@@ -118,14 +118,15 @@ def _headline(
         return _learned_alone(fair)
     if not changed:
         return "No change above chance and noise", _nothing(fair), ()
-    few = any(row.controls for row in fair)
+    few, what = any(row.controls for row in fair), ""
     why = "too few control runs to compare with" if few else "no control was run"
     heading = f"{_counted(changed, fair, whole=not content.problems.lost)} changed; {why}"
     if few and made_of_motion(content) and began_trained(node.dataset for node in content.nodes):
         able = [row for row in fair if row.can_learn]
         heading = heading.replace(why, "control runs cannot judge a trained start")
         heading = f"{_not_learned(able)}; {mid_sentence(heading)}" if able else heading
-    lead = _sentences(UNCONTROLLED, order_sentence(fair), _settled(changed))
+        what = undecided(able[0], trained=True) if able else ""
+    lead = _sentences(UNCONTROLLED, what, order_sentence(fair), _settled(changed))
     return heading, lead, ordered_rows(fair)
 
 
@@ -179,10 +180,15 @@ def _not_learned(able: Sequence[Row]) -> str:
     return "Not shown whether anything was learned"
 
 
-def undecided(row: Row) -> str:
-    """Say of a row on the better side of every control run what would decide; else nothing."""
+def undecided(row: Row, trained: bool = False) -> str:
+    """Say of a row on the better side of every control run what would decide; else nothing.
+
+    `trained` is whether the run began trained.
+    """
     if not row.outside or row.beyond:
         return ""
+    if trained and not in_pairs(control.name for control in row.controls):
+        return f"Any motion harms a trained start; {PAIRS}."
     count = len(row.controls)
     few = f"{plural(count, 'control run')} cannot decide whether that is more than motion gives"
     if math.isfinite(row.controls_needed):
@@ -342,7 +348,7 @@ def _tests(fair: Sequence[Row], levels: Levels) -> list[str]:
     if not alone:
         return [f"{words}."]
     if not any(row.controls for row in fair):
-        return [f"{words}.", f"{alone:,} of them changed by renamed words alone, not by its order."]
+        return [f"{words}.", f"{alone:,} of them changed by renaming alone, not by its order."]
     rest = "by their difference from the control runs alone, not by their order in time"
     return [f"{words}.", f"{alone:,} of them changed {rest}."]
 

@@ -19,6 +19,7 @@ import xarray as xr
 from ...summary.controls import NO_NULLS, kind_of
 from ...summary.learning import MIRRORED, luck_of_pairs, p_by_luck
 from ...units import Units
+from ...words.controls import PAIRS
 
 DRAWS = 999
 LEVEL = 0.01
@@ -60,7 +61,10 @@ def with_exchanged_labels(data: xr.Dataset) -> xr.Dataset:
     complete = np.flatnonzero(np.isfinite(shares).all(axis=1))
     if not len(complete):
         return data
-    first, last = complete[[0, -1]]
+    beside = _of_controls(data)
+    # A last checkpoint without finite answers has none in control runs that were not read before.
+    shared = complete[np.isfinite(beside.values).all(axis=0)[complete]]
+    first, last = (shared if len(shared) > 1 else complete)[[0, -1]]
     gains = shares - shares[first]
     p_gain = np.where(
         np.isfinite(shares[:, 0]), (gains >= gains[:, :1] - 1e-9).mean(axis=1), np.nan
@@ -71,7 +75,7 @@ def with_exchanged_labels(data: xr.Dataset) -> xr.Dataset:
         "accuracy_trained_start": float(trained),
     }
     if first != last:
-        beside = _of_controls(data, data.step.values[[first, last]])
+        beside = beside.isel(step=[first, last])
         if not trained:
             luck = beside.isel(step=-1).values.ravel()
             luck = luck[np.isfinite(luck)]
@@ -97,13 +101,13 @@ def _beyond_luck(shares: np.ndarray, luck: np.ndarray) -> float:
     return max(float(p_by_luck(excess, texts, one[None])[0]) for one in several)
 
 
-def _of_controls(data: xr.Dataset, ends: np.ndarray) -> xr.DataArray:
-    """Return the excess (run, step) of control runs that learn nothing at both ends of the run."""
+def _of_controls(data: xr.Dataset) -> xr.DataArray:
+    """Return the excess (run, step) of control runs that learn nothing."""
     beside = data.get("accuracy_excess_control")
     if beside is None:
-        return xr.DataArray(np.empty((0, 2)), {"run": [], "step": ends}, ("run", "step"))
+        return data["accuracy_excess"].expand_dims(run=0).assign_coords(run=[])
     nulls = [kind_of(str(run)) not in NO_NULLS for run in beside["run"].values]
-    return beside.isel(run=nulls).transpose("run", "step").sel(step=ends)
+    return beside.isel(run=nulls).transpose("run", "step")
 
 
 def sentence(data: xr.Dataset) -> list[str]:
@@ -117,10 +121,7 @@ def sentence(data: xr.Dataset) -> list[str]:
     if float(data["accuracy_trained_start"]):
         more = "the first step knows these labels already"
         if "accuracy_p_learned" not in data and data.sizes["step"] > 1:
-            more += (
-                ", and what was learned since needs pairs of mirrored control runs: "
-                "--set controls.kind=mirrored --set controls.count=6"
-            )
+            more += f", and {PAIRS}"
         return [f"{words}; {more}."]
     if data["accuracy_p_gain"].notnull().sum() < 2:
         return [f"{words}."]

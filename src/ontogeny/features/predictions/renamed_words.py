@@ -16,6 +16,7 @@ from ...observables.crossing import crossing
 from ...summary.controls import kind_of
 from ...summary.learning import MIRRORED, luck_of_pairs, p_by_luck
 from ...summary.noise import mean_stderr
+from ...words.controls import PAIRS
 
 LEVEL = 0.01
 """By which steps are dated; the verdict of the row is corrected over the page."""
@@ -23,10 +24,6 @@ LEVEL = 0.01
 _BEGAN_TRAINED = (
     "The first checkpoint knows these words: it is no initialisation. Any motion harms it, so that "
     "no change is compared with motion"
-)
-_PAIRS = (
-    "whether it learned can be judged by pairs of mirrored control runs: "
-    "--set controls.kind=mirrored --set controls.count=6"
 )
 _JUDGED = (
     "the gain at the best temperature of each checkpoint, over texts and against what mirrored "
@@ -40,6 +37,7 @@ VARIABLES = {
     "loss_p_known": ("share of renamings that cost as little", "1"),
     "loss_p_learned": ("p-value of what was learned of the words", "1"),
     "loss_trained_start": ("1 where the first step knows the words already", "1"),
+    "loss_judged_at": ("last step that run and control runs share, where it is judged", "steps"),
     "loss_learned_from": ("step from which on more was learned than renamings gain", "steps"),
 }
 
@@ -67,12 +65,8 @@ def with_renamed_words(data: xr.Dataset) -> xr.Dataset:
         "loss_p_gain": ("step", p_gain),
         "loss_trained_start": float(began_trained),
     }
-    if (
-        len(complete) > 1
-        and began_trained
-        and (p := _calibrated_gain(data, complete[[0, -1]])) is not None
-    ):
-        variables["loss_p_learned"] = p
+    if began_trained:
+        variables |= _judged_by_pairs(data)
     elif len(complete) > 1 and not began_trained:
         learned = (p_gain <= LEVEL) & (gains[:, 0] > 0) & below
         last = complete[-1]
@@ -84,20 +78,29 @@ def with_renamed_words(data: xr.Dataset) -> xr.Dataset:
     return data.assign(variables)
 
 
-def _calibrated_gain(data: xr.Dataset, ends: np.ndarray) -> float | None:
-    """Return how likely the gain is by the choice of texts and the luck of motion, as one p."""
+def _judged_by_pairs(data: xr.Dataset) -> dict[str, float]:
+    """Return how likely the gain is by the choice of texts and the luck of motion, as one p.
+
+    It is asked at the last step that is finite in the run and in all mirrored control runs: one
+    diverged checkpoint at the end must not make what came before unknown.
+    """
     beside = data.get("loss_calibrated_control")
     kinds = [] if beside is None else [kind_of(str(run)) for run in beside["run"].values]
     if beside is None or MIRRORED not in kinds:
-        return None
-    ends = data.step.values[ends]
-    controls = beside.isel(run=np.array(kinds) == MIRRORED).transpose("run", "step").sel(step=ends)
-    luck = luck_of_pairs(-controls.diff("step").values.T)
+        return {}
+    controls = beside.isel(run=np.array(kinds) == MIRRORED).transpose("run", "step")
+    finite = np.isfinite(data["loss_calibrated"].values) & np.isfinite(controls.values).all(axis=0)
+    shared = data.step.values[finite]
+    if len(shared) < 2:
+        return {}
+    ends = shared[[0, -1]]
+    luck = luck_of_pairs(-controls.sel(step=ends).diff("step").values.T)
     gain, of_text = (data[f"loss_calibrated{end}"].sel(step=ends) for end in ("", "_of_text"))
     change = of_text.transpose("step", "text").values
     weights = data["loss_weights"].transpose("step", "text").max("step").fillna(0.0).values
     error = np.atleast_1d(mean_stderr(change[0] - change[1], weights))
-    return float(p_by_luck(-gain.diff("step").values, error**2, luck)[0])
+    p_value = float(p_by_luck(-gain.diff("step").values, error**2, luck)[0])
+    return {"loss_p_learned": p_value, "loss_judged_at": float(ends[1])}
 
 
 def _share(values: np.ndarray) -> np.ndarray:
@@ -120,6 +123,14 @@ def _surely_below_blind(data: xr.Dataset) -> np.ndarray:
     )
 
 
+def _where(data: xr.Dataset) -> str:
+    """Say at which step a gain is judged, where that is not the last one."""
+    at = float(data.get("loss_judged_at", np.inf))
+    if at >= data.step.values[-1]:
+        return ""
+    return f", at step {at:,.0f}, the last one with a finite loss in all of them"
+
+
 def sentence(data: xr.Dataset) -> list[str]:
     """Say what the renamings show: that the model knows the words, learned them, or neither."""
     if "loss_p_gain" not in data or "step" not in data["loss_p_gain"].dims:
@@ -132,10 +143,10 @@ def sentence(data: xr.Dataset) -> list[str]:
         knows = "It knows these words" if float(last["loss_p_known"]) <= LEVEL else ""
         words = [". ".join(filter(None, [knows, cost])) + "."]
         if float(data["loss_trained_start"]) and data.sizes["step"] > 1:
-            words.append(f"{_BEGAN_TRAINED}; {_PAIRS}.")
+            words.append(f"{_BEGAN_TRAINED}; {PAIRS}.")
         return words
     if float(data["loss_trained_start"]):
-        return [f"{_BEGAN_TRAINED}. Whether it learned is judged by {_JUDGED}."]
+        return [f"{_BEGAN_TRAINED}. Whether it learned is judged by {_JUDGED}{_where(data)}."]
     since, p = float(data["loss_learned_from"]), float(last["loss_p_gain"])
     if np.isfinite(since):
         return [f"{cost}; from step {since:,.0f} on the gain is more than renamings have."]

@@ -39,7 +39,7 @@ def judge(results: Found) -> Sequence[Verdict]:
 def _constant(title: str, nodes: Sequence[xr.Dataset], select: dict[str, str]) -> Verdict:
     name = "concepts_per_activations"
     return _steady(
-        f"{title}: concept distance per activation distance stays the same "
+        f"(not claimed) {title}: concept distance per activation distance stays the same "
         f"({select['distance'].capitalize()}, {select['alignment']})",
         [node[name].sel(select) for node in nodes],
         [
@@ -52,7 +52,7 @@ def _constant(title: str, nodes: Sequence[xr.Dataset], select: dict[str, str]) -
 def _parameters(nodes: Sequence[xr.Dataset]) -> Verdict:
     name = "activations_per_parameters"
     return _steady(
-        "activation distance per parameter distance stays the same",
+        "(not claimed) activation distance per parameter distance stays the same",
         [node[name] for node in nodes],
         [node.get(f"{name}_control") for node in nodes],
     )
@@ -63,7 +63,8 @@ def _steady(
 ) -> Verdict:
     """Judge whether a ratio is constant over the steps before the reference, and not in controls.
 
-    Any finite series is bounded, so that a bound alone says nothing.
+    Any finite series is bounded, so that a bound alone says nothing. The report claims a bound, and
+    says that it does not imply the same behaviour.
     """
     times, first, last = (np.array([f(ratio) for ratio in ratios]) for f in (_times, _first, _last))
     controls = np.array([np.nan if one is None else _times(one) for one in turned])

@@ -29,7 +29,7 @@ def sizes(
     """
     return (
         ConceptSize({RUN: _FULL}, (0, 1, 2, 3, 4), observables(20, 3000)),
-        ConceptSize({RUN: _QUICK}, (0, 1), observables(8, 600), texts=60, control_steps=4),
+        ConceptSize({RUN: _QUICK}, (0, 1, 2), observables(8, 600), texts=60, control_steps=4),
     )
 
 

@@ -97,13 +97,21 @@ def _judged(
     weights = [_levelled(share) for share in shares]
     width = min(2 * NEAREST + 1, len(units[0]))
     low = np.clip(union - NEAREST, 0, len(units[0]) - width)
-    halves = list(zip(units, places, weights, strict=True))
+    candidates = low[:, None] + np.arange(width)
+    tables = [
+        _pairs(unit[candidates[at]], w) for unit, at, w in zip(units, places, weights, strict=True)
+    ]
     null = []
     for start in range(0, n_draws, BLOCK):
-        sample = low + rng.integers(width, size=(min(BLOCK, n_draws - start), len(union)))
-        null.append([_mean_cosine(unit[sample[:, at]], weight) for unit, at, weight in halves])
+        sample = rng.integers(width, size=(min(BLOCK, n_draws - start), len(union)))
+        null.append(
+            [_looked_up(table, sample[:, at]) for table, at in zip(tables, places, strict=True)]
+        )
     draws = np.concatenate(null, axis=1)
-    values = np.array([_mean_cosine(unit[union[at]], weight) for unit, at, weight in halves])
+    place_of = (union - low)[None, :]
+    values = np.array(
+        [_looked_up(table, place_of[:, at])[0] for table, at in zip(tables, places, strict=True)]
+    )
     mean, spread = draws.mean(axis=1), np.maximum(draws.std(axis=1), 1e-9)
     z, drawn_z = (values - mean) / spread, (draws - mean[:, None]) / spread[:, None]
     # Rounding must not part equal sums.
@@ -115,11 +123,30 @@ def _levelled(share: np.ndarray) -> np.ndarray:
     return np.minimum(share, share[min(LEVELLED, len(share)) - 1])
 
 
-def _mean_cosine(unit: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return the weighted mean cosine of the pairs of unit vectors (..., words, d)."""
-    summed = np.einsum("...kd,k->...d", unit, weight)
-    pairs = (summed**2).sum(axis=-1) - (weight**2).sum()
-    return np.asarray(pairs / (weight.sum() ** 2 - (weight**2).sum()))
+def _pairs(unit: np.ndarray, weight: np.ndarray) -> list[tuple[int, int, np.ndarray]]:
+    """Return i, j and the weighted cosines of the candidates (k, width, d) of every two words.
+
+    Draws choose among the same few candidates, so that looking cosines up is some ten times faster
+    than adding vectors up in every draw.
+    """
+    first, second = np.triu_indices(len(weight), 1)
+    portions = weight[first] * weight[second]
+    portions /= portions.sum()
+    exact = unit.astype(np.float64)
+    return [
+        (i, j, portion * (exact[i] @ exact[j].T))
+        for i, j, portion in zip(first, second, portions, strict=True)
+    ]
+
+
+def _looked_up(pairs: list[tuple[int, int, np.ndarray]], sample: np.ndarray) -> np.ndarray:
+    """Return the weighted mean cosine of the pairs of the candidates (draws, k) that are drawn."""
+    # One index into a table laid flat is three times as fast as two.
+    columns = np.ascontiguousarray(sample.T)
+    total = np.zeros(len(sample))
+    for i, j, cosine in pairs:
+        total += cosine.ravel().take(columns[i] * len(cosine) + columns[j])
+    return total
 
 
 def _typical(

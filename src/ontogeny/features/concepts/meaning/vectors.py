@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 from scipy.sparse.linalg import svds
 
@@ -46,8 +48,15 @@ def word_vectors(
     >>> (near.vectors @ near.vectors.T).round(2).tolist()[0][1]
     1.0
     """
-    streams = [list(text) for text in texts]
-    types, flat = np.unique([w for text in streams for w in text] or [""], return_inverse=True)
+    return _vectors(tuple(map(tuple, texts)), tuple(words), n_directions)
+
+
+@lru_cache(maxsize=4)  # both halves of two samples: a run and its controls ask for the same
+def _vectors(
+    streams: tuple[tuple[str, ...], ...], words: tuple[str, ...], n_directions: int
+) -> WordVectors:
+    words_of_all = np.array([word for text in streams for word in text] or [""], dtype=object)
+    flat, types = pd.factorize(words_of_all, sort=True)
     counts = np.bincount(flat, minlength=len(types))
     index = dict(zip(types.tolist(), range(len(types)), strict=True))
     place = np.array([index.get(word, -1) for word in words], dtype=int)
