@@ -64,7 +64,7 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
     title = heading(content, loss, concepts)
     if tuned := of_tuned(content):
         title, of_base = tuned
-        sentences = (of_base, *sentences)
+        sentences = (*of_base, *sentences)
     return _in_units(FirstScreen(title, sentences, numbers, loss, concepts), content.token_unit)
 
 
