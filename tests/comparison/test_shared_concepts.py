@@ -1,18 +1,22 @@
 """Concepts over the runs of a comparison: what they share, resumed, priced, and on the page."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 import xarray as xr
+from transformers import GPT2Config, GPT2LMHeadModel
 
 import ontogeny as og
 from helpers.command import call
-from helpers.word_tables import PRIVATE, SHARED, WORDS, models_of
+from helpers.word_tables import PRIVATE, SHARED, WIDTH, WORDS, Table, models_of, rows_of_run
 from ontogeny.comparison.concepts import fitting, price_of_concepts, studies_of, views
 from ontogeny.comparison.concepts.fitting import LayerConcepts, order_agreement
 from ontogeny.comparison.concepts.node import node_of
 from ontogeny.errors import ArgumentError
+from ontogeny.study.cells.cache import DigestCache
 from ontogeny.words.shared_concepts import shared_heading, shared_sentences
 
 
@@ -97,6 +101,57 @@ def test_what_was_stopped_goes_on_and_what_is_done_is_not_read_again(studied, mo
     xr.testing.assert_identical(first[views.FOLDER].to_dataset(), again[views.FOLDER].to_dataset())
 
 
+def test_a_tuned_run_says_what_it_made_of_its_base(studied, texts, tmp_path):
+    folders, studies = studied
+    rows, rng = rows_of_run(0)[-1], np.random.default_rng(9)
+    later = rows.copy()
+    later[0:2] = 0  # the first class is lost
+    later[2:4] = 3 * rng.normal(size=WIDTH)  # the second is written elsewhere
+    later[30:32] = 3 * rng.normal(size=WIDTH)  # two words that were alike with others
+    tables = {0: rows, 5: later, 10: later}
+    models = {step: Table(torch.tensor(r, dtype=torch.float32)) for step, r in tables.items()}
+    observables = studies["seed 0"].observables
+    tuned = og.Study(og.Trajectory.from_models(models), texts, observables, device="cpu", noise=0)
+    tuned.run(tmp_path / "tuned", progress=False)
+    both = og.compare(
+        {"base": folders["seed 0"], "tuned": tmp_path / "tuned"},
+        concepts={"base": studies["seed 0"], "tuned": tuned},
+        progress=False,
+    )
+    node = both[views.FOLDER].to_dataset()
+    counts = {kind: int(node[kind][0]) for kind in ("kept", "unclear", "turned", "lost", "new")}
+    classes = SHARED + PRIVATE
+    assert counts == {"kept": classes - 2, "unclear": 0, "turned": 1, "lost": 1, "new": 1}
+    heading = json.loads(both.attrs["headline"])["heading"]
+    assert heading == "tuned kept 7 of 9 concepts of base in layer, turned 1, lost 1 and got 1 new"
+    lost = node.changed_concept_label.values[node.changed_concept_kind.values == "lost"]
+    assert {name.split()[0] for name in lost} <= {"0", "1"}
+    assert "tuned starts from base at step 80." in json.loads(node.attrs["statements"])
+    page = og.report.write(both, tmp_path / "page.html").read_text()
+    assert "What tuned made of the concepts of base" in page
+
+
+def test_a_run_begins_at_the_step_of_its_base_that_it_was_given(tmp_path):
+    model = GPT2LMHeadModel(GPT2Config(n_layer=1, n_embd=8, n_head=2, vocab_size=9, n_positions=4))
+    for name in ("base/checkpoint-3", "base/checkpoint-7", "run/checkpoint-2"):
+        torch.nn.init.normal_(model.lm_head.weight)
+        model.save_pretrained(tmp_path / name)
+    whole = DigestCache(None).whole
+    runs = {
+        "base": og.Trajectory.from_folder(tmp_path / "base"),
+        "tuned": og.Trajectory.from_folder(
+            tmp_path / "run", base=tmp_path / "base" / "checkpoint-7"
+        ),
+    }
+    digests = {name: {int(c.step): whole(c) for c in run} for name, run in runs.items()}
+    graph = SimpleNamespace(digests=SimpleNamespace(whole=whole))
+    parts = {name: SimpleNamespace(trajectory=run, graph=graph) for name, run in runs.items()}
+    base, tuned = (SimpleNamespace(name=n, part=parts[n], digests=digests[n]) for n in runs)
+    assert views.began_at([base, tuned], digests) == 7
+    assert views.began_at([tuned, base], digests) is None
+    assert views.began_at([base, tuned, base], digests) is None
+
+
 def concepts(births, present=None, chance=0.0):
     births = np.asarray(births, dtype=float)
     present = np.ones(births.shape, bool) if present is None else np.asarray(present)
@@ -119,6 +174,8 @@ def test_sentences_say_what_is_shown_and_no_more():
     (text,) = shared_sentences(node)
     assert "1 concept in 2 of 2 runs, 1 in one alone" in text and "1 is shared" in text
     assert "Too few to say" in text and "In the control runs 6 are in all" in text
+    earlier = node.drop_vars(["kept", "unclear", "turned", "lost", "new"])
+    assert shared_sentences(earlier) == [text]  # of a comparison that an earlier version wrote
     node = node_of({"layer 1": (concepts([[10], [9]], [[True], [False]]), None)}, ["r0", "r1"])
     assert shared_heading(node) == "No concept is shown to be in 2 of 2 runs"
 

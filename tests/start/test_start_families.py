@@ -21,6 +21,8 @@ DEFAULTS = ("activation-decay", "activation-path", "effective-dimensions", "simi
             "attention-entropy", "weight-rank")  # fmt: skip
 
 CAUSAL_ONLY = {kind for kind, cls in kinds().items() if "no_order" in cls.obstacles}
+UNFIT = {"no_labels", "no_tokenizer", "no_english"}
+"""None of the families' models is a classifier or reads English."""
 NO_COPYING = ("bert", "roberta", "modernbert", "t5")
 
 
@@ -62,11 +64,12 @@ def test_every_preset_and_every_default_fits_every_family(name):
         chosen, left_out = fitted(preset, shown, 4)
         circuits = preset in (PRESETS["circuits"], PRESETS["everything"])
         copied = circuits or preset == PRESETS["one-model"]
-        labels = left_out.pop("labels", "")  # none of these is a classifier
-        assert bool(labels) == (preset == PRESETS["fine-tuning"])
-        assert bool(left_out.pop("minimal-pairs", "")) == (
-            preset.name not in ("weights", "circuits")
-        )
+        unfit = {
+            kind
+            for kind, entry in entries_of(preset)
+            if UNFIT & {*kinds()[kind].obstacles, *entry.obstacles}
+        }
+        assert unfit == {kind for kind in unfit if left_out.pop(kind, "")}
         copying = left_out.pop("copying-heads", "")
         assert bool(copying) == (copied and name in NO_COPYING), copying
         chosen_kinds = {kind for kind, _ in entries_of(preset)}
@@ -77,6 +80,10 @@ def test_every_preset_and_every_default_fits_every_family(name):
         tables |= {str(table): table for table in chosen}
     observables = [make(table["kind"], **_without_kind(table)) for table in tables.values()]
     by_name = {o.name: o for o in observables} | {kind: make(kind) for kind in DEFAULTS}
+    joint = by_name["joint-concepts"]  # of the preset with the most tokens
+    by_name["concept-change"] = dataclasses.replace(
+        by_name["concept-change"], max_tokens=joint.max_tokens
+    )
     for kind in ("concepts-ica", "concepts-svd"):  # with the default layers as well
         by_name[f"{kind}-d"] = og.observables.Concepts(
             kind[-3:], 8, max_tokens=200, label=f"{kind}-d"
@@ -111,8 +118,8 @@ def test_presets_list_their_observables_in_the_order_of_the_page():
     ]  # fmt: skip
     assert order["circuits"][-2:] == ["calibration", "similarity"]
     assert order["fine-tuning"] == [
-        "loss", "labels", "minimal-pairs", "predictions", "weight-change", "joint-concepts",
-        "activation-decay", "attention-entropy",
+        "loss", "labels", "minimal-pairs", "predictions", "weight-change", "concept-change",
+        "joint-concepts", "activation-decay", "attention-entropy",
     ]  # fmt: skip
     assert order["everything"][-2:] == ["logit-lens", "calibration"]
 

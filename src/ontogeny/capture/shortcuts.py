@@ -38,7 +38,9 @@ def activations(
     layers
         Patterns over module paths (see :mod:`ontogeny.capture.layers`), or short names such as
         ``"attn"`` and ``"layers[3].resid_pre"`` in known families. A transformer block's path
-        (``"model.layers.3"``) gives the residual stream after it.
+        (``"model.layers.3"``) gives the residual stream after it. Of a module that is called
+        several times, name the call (``"layer@0"``): the pass ends where the deepest layer is first
+        called. A study refuses such a module without a call.
     tokens
         ``"all"``, ``"mean"``, ``"last"``, ``"cls"`` or ``"masked"`` (see `needs.Activations`).
     max_tokens
@@ -53,7 +55,8 @@ def activations(
     LayerMatchError
         If a pattern matches no module.
     ArgumentError
-        If a module does not give (texts, tokens, features), or is called twice or never.
+        If a module does not give (texts, tokens, features), is never called, or is called again
+        before the pass ends.
     NonFiniteError
         If a layer gives NaN or infinity.
 

@@ -8,13 +8,16 @@ import xarray as xr
 from .formats import p_value, plural
 
 COUNTS = ("in_all", "in_some", "in_one", "born_in_all", "from_start")
+CHANGES = ("kept", "unclear", "turned", "lost", "new")
 LEVEL = 0.05  # of the order of births
 
 
 def shared_heading(data: xr.Dataset) -> str:
     """Return in one line what all runs have, of the layer with the most of it."""
-    runs = data.sizes["run"]
+    data, runs = _complete(data), data.sizes["run"]
     one = data.isel(layer=_by_births(data)[0])
+    if np.isfinite(one.kept):
+        return _changes(one, data.run.values)
     if count := int(one.born_in_all):
         order = ", in orders that agree" if float(one.order_p) <= LEVEL else ""
         what = f"{plural(count, 'concept')} of {one.layer.item()}"
@@ -33,20 +36,39 @@ def shared_sentences(data: xr.Dataset) -> list[str]:
     data
         The node of shared concepts, with its counts over ``layer``.
     """
-    texts = [_of_layer(data.isel(layer=i), data.sizes["run"]) for i in _by_births(data)]
+    data = _complete(data)
+    texts = [_of_layer(data.isel(layer=i), data.run.values) for i in _by_births(data)]
     if not np.isfinite(data.in_all_control).any():
         texts.append("No control run was compared: what is shared from the start may be the words.")
     return texts
 
 
+def _complete(data: xr.Dataset) -> xr.Dataset:
+    """Return the node with counts of changes, which comparisons of earlier versions lack."""
+    unknown = xr.full_like(data.in_all, np.nan)
+    return data.assign({kind: data.get(kind, unknown) for kind in CHANGES})
+
+
 def _by_births(data: xr.Dataset) -> list[int]:
-    """Return the layers by their births, of equals by what all runs have; most first."""
-    order: list[int] = np.lexsort((-data.in_all.values, -data.born_in_all.values)).tolist()
+    """Return the layers by changes of a tuned run, births, and what all have; most first."""
+    changed = np.nan_to_num(data.turned + data.lost + data.new)
+    keys = (-data.in_all.values, -data.born_in_all.values, -changed)
+    order: list[int] = np.lexsort(keys).tolist()
     return order
 
 
-def _of_layer(one: xr.Dataset, runs: int) -> str:
-    n = {name: int(one[name]) for name in COUNTS}
+def _changes(one: xr.Dataset, names: np.ndarray) -> str:
+    """Say what a tuned run made of the concepts of its base in one layer."""
+    n = {name: int(one[name]) for name in CHANGES}
+    of_base = n["kept"] + n["turned"] + n["lost"]
+    words = [f"turned {n['turned']}"] * (n["turned"] > 0) + [f"lost {n['lost']}"]
+    text = f"{names[1]} kept {n['kept']} of {plural(of_base, 'concept')} of {names[0]}"
+    text = f"{text} in {one.layer.item()}, {', '.join(words)} and got {n['new']} new"
+    return text + f"; {n['unclear']} {_were(n['unclear'])} unclear" * (n["unclear"] > 0)
+
+
+def _of_layer(one: xr.Dataset, names: np.ndarray) -> str:
+    n, runs = {name: int(one[name]) for name in COUNTS}, len(names)
     some = f", {n['in_some']} in some of them" if runs > 2 else ""
     chance, layer = float(one.by_chance), str(one.layer.item())
     if layer.startswith(("layer ", "the layer ")):
@@ -56,6 +78,8 @@ def _of_layer(one: xr.Dataset, runs: int) -> str:
         f"{n['in_one']} in one alone; with each run's tokens in another order "
         f"{chance:.0f} {'is' if chance == 1 else 'are'} shared."
     )
+    if np.isfinite(one.kept):
+        text = f"{_changes(one, names)}. {text}"
     if n["from_start"]:
         text += f" {n['from_start']} {_were(n['from_start'])} there from the start in every run."
     if n["born_in_all"]:

@@ -13,7 +13,7 @@ import xarray as xr
 from scipy.stats import rankdata
 
 from ...atlas.words import visible
-from ...concepts import JointDictionary
+from ...concepts import JointDictionary, concept_changes
 from ...concepts.joint.snapshots import fitted_steps
 from ...features.concepts.describer import Describer, Texts
 from ...inputs.pieces import pieces_of, pieces_of_texts
@@ -42,8 +42,9 @@ class LayerConcepts:
         (c,) name, or the tokens that carry most of the code.
     chance
         How many concepts several runs share where their tokens are in other orders.
-    control
-        The same layer of the control runs, None where they are not compared.
+    change
+        (c,) by ``kind``, ``ratio``, ``ratio_low``, ``ratio_high`` and ``cosine``: what the second
+        run made of the concepts of the first; None unless it was trained from it.
     """
 
     present: np.ndarray
@@ -53,7 +54,7 @@ class LayerConcepts:
     life: dict[str, tuple[np.ndarray, np.ndarray]]
     label: list[str]
     chance: float = np.nan
-    control: LayerConcepts | None = None
+    change: dict[str, np.ndarray] | None = None
 
     @property
     def everywhere(self) -> np.ndarray:
@@ -118,10 +119,12 @@ def of_layer(
     files: Mapping[str, Mapping[int, Path]],
     paths: Sequence[str],
     words: Describing | None,
+    start: int | None = None,
 ) -> LayerConcepts:
     """Return the concepts of one layer of all runs; `paths` are what it is called in each.
 
-    With `words`, concepts get labels, and the fit to tokens in other orders is made as well.
+    With `words`, concepts get labels, and the fit to tokens in other orders is made as well, and
+    what a second run changed that began at the step `start` of the first.
     """
     made, first = _dictionary(runs[0]), runs[0]
     X: dict[str, Any] = {
@@ -148,7 +151,32 @@ def of_layer(
         return LayerConcepts(present, birth, low, high, life, [])
     chance = _chance(made, X, first.units)
     label = words.labels(joint.codes_[:, concepts], X[first.name][0], int(steps[first.name][0]))
-    return LayerConcepts(present, birth, low, high, life, label, chance)
+    change = _change(joint, concepts, start)
+    return LayerConcepts(present, birth, low, high, life, label, chance, change)
+
+
+def _change(
+    joint: JointDictionary, concepts: np.ndarray, start: int | None
+) -> dict[str, np.ndarray] | None:
+    """Return what the second of two runs made of concepts of the first, if it comes from it.
+
+    It began at the step `start`; where that is not known, it comes from the first if the last
+    checkpoints of both write concepts in the same directions: another seed has another basis.
+    """
+    if len(joint.runs_) != 2:
+        return None
+    base, tuned = (joint.presence_[name] for name in joint.runs_)
+    steps = joint.steps_[joint.runs_[0]].tolist()
+    first = base.at(-1 if start is None else steps.index(start))
+    asked = np.isin(np.arange(len(joint.replicates_)), concepts)
+    of_all = concept_changes(first, tuned.at(-1), asked, readable=joint.readable)
+    if start is None and not of_all.common_basis:
+        return None
+    # Where the first writes almost nothing, a ratio to it is a number of noise.
+    ends = {"ratio": of_all.ratio, "ratio_low": of_all.low, "ratio_high": of_all.high}
+    ends = {name: np.where(of_all.kind == "new", np.nan, value) for name, value in ends.items()}
+    values = {"kind": of_all.kind, **ends, "cosine": of_all.cosine}
+    return {name: value[concepts] for name, value in values.items()}
 
 
 @dataclass(frozen=True)

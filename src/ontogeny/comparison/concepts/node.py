@@ -17,9 +17,9 @@ from ...store import Cell, read_cell, write_cell
 from ...study import Progress, Study
 from ...words.formats import with_interval
 from ...words.labels import short_names
-from ...words.shared_concepts import COUNTS, shared_sentences
+from ...words.shared_concepts import CHANGES, COUNTS, shared_sentences
 from .fitting import START, Describing, LayerConcepts, of_layer
-from .views import RunViews, cell_of, fingerprint_of, matched_layers, price, views_of
+from .views import RunViews, began_at, cell_of, fingerprint_of, matched_layers, price, views_of
 
 NODE = "shared-concepts"
 
@@ -94,15 +94,18 @@ def _fitted(
         files[run.name] = run.read(progress)
     for run in controls:
         of_controls[run.name] = run.read(progress)
-    describing, fitted = Describing.of(runs[0]), {}
+    describing, fitted, start = Describing.of(runs[0]), {}, began_at(runs, files)
     short = [_layer_name(n) for n in short_names(list(layers))]
     for label, name in zip(layers, short, strict=True):
         doing = f"fitting the concepts of {label} over {len(runs)} runs"
         progress.note(doing)
         activity.now(doing)
         control = of_layer(controls, of_controls, layers[label], None) if controls else None
-        fitted[name] = (of_layer(runs, files, layers[label], describing), control)
-    return node_of(fitted, [run.name for run in runs], f"{runs[0].note} {words}".strip())
+        fitted[name] = (of_layer(runs, files, layers[label], describing, start), control)
+    names = [run.name for run in runs]
+    if start is not None:
+        words = f"{words} {names[1]} starts from {names[0]} at step {start:,}.".strip()
+    return node_of(fitted, names, f"{runs[0].note} {words}".strip())
 
 
 def _layer_name(short: str) -> str:
@@ -122,12 +125,17 @@ def node_of(
         xr.Dataset(_counts(layers_of_runs))
     )
     shared, partial = _Lines("concept", runs), _Lines("partly_shared", runs)
+    changed = _Lines("changed_concept", runs)
     for layer, (one, _) in layers_of_runs.items():
         middle = np.median(np.where(one.birth >= 0, one.birth, np.inf), axis=0)
         order = np.lexsort((-one.present.sum(axis=0), middle))
         shared.add(layer, one, [i for i in order if one.everywhere[i] and not one.from_start[i]])
         partial.add(layer, one, [i for i in order if not one.everywhere[i]])
-    data = data.merge(shared.data()).merge(partial.data())
+        if one.change is not None:
+            kinds = {kind: i for i, kind in enumerate(reversed(CHANGES))}
+            rank = [kinds.get(kind, -1) for kind in one.change["kind"]]
+            changed.add(layer, one, [i for i in np.argsort(rank, kind="stable") if rank[i] >= 0])
+    data = data.merge(shared.data()).merge(partial.data()).merge(changed.data())
     if "concept" in data.dims:
         born = (data.concept_birth >= 0).all("run").values
         if born.any():
@@ -156,6 +164,10 @@ def _counts(fits: Mapping[str, tuple[LayerConcepts, LayerConcepts | None]]) -> d
                 "order_correlation": order,
                 "order_p": p,
                 "by_chance": one.chance,
+                **{
+                    kind: np.nan if one.change is None else (one.change["kind"] == kind).sum()
+                    for kind in CHANGES
+                },
                 "in_all_control": np.nan if control is None else control.everywhere.sum(),
                 "born_in_all_control": np.nan if control is None else control.born_everywhere.sum(),
             }
@@ -188,11 +200,14 @@ class _Lines:
         for k in range(len(self.runs)):
             texts = [_birth_text(one, k, i) for i in chosen]
             values[f"{d}_in_{k}"] = (d, np.array(texts, dtype=object))
+        for name, of_each in (one.change or {}).items():
+            values[f"{d}_{name}"] = (d, of_each[places])
         lives = {
             run: xr.DataArray(life[:, places].T, {"step": steps}, (d, "step"))
             for run, (steps, life) in one.life.items()
         }
-        life = xr.concat(list(lives.values()), xr.DataArray(list(lives), dims="run", name="run"))
+        names = xr.DataArray(list(lives), dims="run", name="run")
+        life = xr.concat(list(lives.values()), names, join="outer")
         self.parts.append(xr.Dataset(values).assign({f"{d}_life": life}))
 
     def data(self) -> xr.Dataset:
@@ -236,6 +251,9 @@ def _with_names(data: xr.Dataset) -> xr.Dataset:
         "by_chance": "shared with tokens in other orders",
         "in_all_control": "in all control runs",
         "born_in_all_control": "born in every control run",
+        **{kind: kind for kind in CHANGES},
+        "changed_concept_cosine": "cosine of its directions in both runs",
+        "changed_concept_ratio": "strength in the second run by that in the first",
         "birth": "step of the birth",
         "concept_life": "strength as a share of its peak",
     }
@@ -286,10 +304,17 @@ def _figures(data: xr.Dataset, runs: Sequence[str]) -> list[Figure]:
         "in_all_control",
         "born_in_all_control",
     ]
-    names = [n for n in [*COUNTS, *more] if bool(data[n].notnull().any())]
+    names = [n for n in [*CHANGES, *COUNTS, *more] if bool(data[n].notnull().any())]
     figures.append(
         Table("shared-counts", "What runs share", rows="layer", columns=[Column(n) for n in names])
     )
+    if "changed_concept" in data.dims:
+        d = "changed_concept"
+        ends = f"{d}_ratio_low", f"{d}_ratio_high"
+        ratio = Column(f"{d}_ratio", "strength by that in the first", interval=ends)
+        columns = [Column(f"{d}_kind", "change"), ratio, Column(f"{d}_cosine", "cosine")]
+        title = f"What {runs[1]} made of the concepts of {runs[0]}"
+        figures.insert(0, Table("concept-changes", title, rows=d, columns=columns))
     for dim, title in (("concept", "In all runs"), ("partly_shared", "In some runs")):
         if dim in data.dims:
             columns = [Column(f"{dim}_runs", "runs")]

@@ -302,12 +302,23 @@ def matched_layers(runs: Sequence[RunViews]) -> tuple[dict[str, list[str]], str]
     return dict(zip(match.labels, paths, strict=True)), match.words
 
 
+def began_at(runs: Sequence[RunViews], files: Mapping[str, Mapping[int, Path]]) -> int | None:
+    """Return the step of the first of two runs at whose weights the second begins, if it does."""
+    if len(runs) != 2:
+        return None
+    base, tuned = runs
+    whole, first = tuned.part.graph.digests.whole, next(iter(tuned.part.trajectory))
+    # The weights of a base that is given, or adapted, are part of what its step 0 is made of.
+    begun = {whole(first), whole(first.sources[0])}
+    return max((step for step in files[base.name] if base.digests[step] in begun), default=None)
+
+
 def fingerprint_of(runs: Sequence[RunViews]) -> dict[str, Any]:
     """Return what a fit over runs depends on; joint concepts say how it is fitted."""
     return dict(
         plain(
             {
-                "version": 3,
+                "version": 4,
                 "runs": {
                     f"{run.name} {run.part.name}": [
                         run.observable.arguments(),

@@ -53,6 +53,11 @@ class Presence:
         """Return several runs of checkpoints as one."""
         return cls(*(np.concatenate([getattr(p, f) for p in parts]) for f in cls.__annotations__))
 
+    def at(self, index: int) -> Presence:
+        """Return one of the checkpoints, by its index; -1 is the last."""
+        parts = (getattr(self, f) for f in type(self).__annotations__)
+        return type(self)(*(part[index : index + 1 or None] for part in parts))
+
 
 class Decoder:
     """Least squares on codes (n, r) that stay the same, prepared once for all checkpoints.
