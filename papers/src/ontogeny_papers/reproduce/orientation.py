@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from ..observables.orientation import orientation_across_runs
-from .evidence import LEVEL, each, more_often, spread, unanimous
+from .evidence import LEVEL, Found, each, more_often, spread, unanimous
 from .marker_recipe import MarkerRecipe
 from .ranks import MORE, by_kind
 from .recipe import Findings, Materials
@@ -40,7 +40,7 @@ class OrientationRecipe(MarkerRecipe):
         return Findings(verdicts, nodes, findings.attributes)
 
 
-def layers_and_ranks(results: dict[str, dict[str, list[xr.Dataset]]]) -> list[Verdict]:
+def layers_and_ranks(results: Found) -> list[Verdict]:
     """Judge the same dimension over seeds and layers, and directions that layers share."""
     (ranks,) = results["weight-rank"].values()
     (directions,) = results["orientation"].values()

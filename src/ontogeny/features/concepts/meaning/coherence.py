@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -129,14 +130,11 @@ def _pairs(unit: np.ndarray, weight: np.ndarray) -> list[tuple[int, int, np.ndar
     Draws choose among the same few candidates, so that looking cosines up is some ten times faster
     than adding vectors up in every draw.
     """
-    first, second = np.triu_indices(len(weight), 1)
-    portions = weight[first] * weight[second]
-    portions /= portions.sum()
     exact = unit.astype(np.float64)
-    return [
-        (i, j, portion * (exact[i] @ exact[j].T))
-        for i, j, portion in zip(first, second, portions, strict=True)
-    ]
+    portions = np.triu(np.outer(weight, weight), 1)
+    portions /= portions.sum()
+    pairs = itertools.combinations(range(len(weight)), 2)
+    return [(i, j, portions[i, j] * (exact[i] @ exact[j].T)) for i, j in pairs]
 
 
 def _looked_up(pairs: list[tuple[int, int, np.ndarray]], sample: np.ndarray) -> np.ndarray:
