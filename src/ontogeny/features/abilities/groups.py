@@ -41,7 +41,6 @@ GROUP_NAMES = {
 OVERALL = "accuracy_overall"
 """Over the examples of all groups: the chart folds groups that did not change into this row."""
 
-ENDS = ("last", "first")
 _NAMED = 3
 _CURVES = 6
 
@@ -175,18 +174,21 @@ def _learned(data: xr.Dataset) -> dict[str, Any]:
     null = np.array([kind_of(str(run)) not in NO_NULLS for run in runs], dtype=bool)
     if "p_change" not in data or "accuracy_control" not in data or null.sum() < 2:
         return {}
-    excess, before = ((data[f"accuracy_{end}"] - data.accuracy_chance).values for end in ENDS)
+    excess, rose = (
+        data.accuracy_last - data.accuracy_chance,
+        data.accuracy_last > data.accuracy_first,
+    )
     # Who liked one of two words is right in half of all pairs: the sign test of two contrasts shows
     # no gain, but there was nothing above chance.
     low = data.accuracy_low.dropna("step", how="all").isel(step=0)
-    nothing = (low <= data.accuracy_chance).values & (excess > before)
-    gain = np.where(nothing, 0.0, np.where(excess > before, data.p_change.values / 2, 1.0))
+    nothing = (low <= data.accuracy_chance).values & rose.values
+    gain = np.where(nothing, 0.0, np.where(rose, data.p_change.values / 2, 1.0))
     ends = data.accuracy_control.isel(run=null).dropna("step", how="all").isel(step=-1)
     luck = (ends - data.accuracy_chance).transpose("group", "run").values
     texts = ((data.accuracy_last_high - data.accuracy_last_low).values / (2 * Z)) ** 2
     of_group, of_all = (luck**2).mean(axis=1, keepdims=True), max((luck**2).mean(), 1e-9)
     spread = np.sqrt(np.fmax(of_group / of_all, 1.0)) * luck.ravel()
-    p_values = [data.p_chance.values, gain, p_by_luck(excess, texts, spread)]
+    p_values = [data.p_chance.values, gain, p_by_luck(excess.values, texts, spread)]
     return {"accuracy_p_learned": ("group", np.fmax.reduce(p_values))}
 
 
