@@ -174,10 +174,8 @@ def _learned(data: xr.Dataset) -> dict[str, Any]:
     null = np.array([kind_of(str(run)) not in NO_NULLS for run in runs], dtype=bool)
     if "p_change" not in data or "accuracy_control" not in data or null.sum() < 2:
         return {}
-    excess, rose = (
-        data.accuracy_last - data.accuracy_chance,
-        data.accuracy_last > data.accuracy_first,
-    )
+    excess = data.accuracy_last - data.accuracy_chance
+    rose = data.accuracy_last > data.accuracy_first
     # Who liked one of two words is right in half of all pairs: the sign test of two contrasts shows
     # no gain, but there was nothing above chance.
     low = data.accuracy_low.dropna("step", how="all").isel(step=0)
