@@ -1,7 +1,7 @@
 """How likely a row of performance would be if nothing had been learned, and what would decide it.
 
-A quantity may bring a test of its own (``x_p_learned``, as the loss does by renamed words, and
-groups of examples by chance), which needs no control run; where its first step was trained
+A quantity may bring a test of its own (``x_p_learned``), as the loss does by renamed words, which
+needs no control run, and groups of examples by chance; where its first step was trained
 (``x_trained_start``), nothing else judges it. Of any other, the change has two kinds of noise:
 texts, and the luck of motion, which control runs show. Motion that learns nothing has luck of both
 signs; what it harms on average says nothing for the run, so either the spread of the controls about

@@ -14,8 +14,6 @@ from ...words.rows import Row
 
 MAX_ROWS = 60
 """Rows that the chart shows before it thins layers."""
-FEW = 3
-"""So many rows that did not change stand in the chart even where another sums them up."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ def folded(rows: Sequence[Row], keep: Collection[int] = ()) -> set[int]:
         and not any(one.changed for one in (row, *(run.row for run in row.runs)))
         and i not in keep
     }
-    return hidden if len(hidden) > FEW else set()
+    return hidden if len(hidden) > 3 else set()
 
 
 def arrange(
