@@ -272,7 +272,7 @@ def test_every_concept_curve_stands_over_what_refitting_gives(trajectory, tmp_pa
     figures = json.loads(node.attrs["figures"])
     assert {f["kind"] for f in figures} == {"curves"}
     assert {"frobenius", "procrustes", "reconstruction-error"} <= {f["id"] for f in figures}
-    for figure in figures:
+    for figure in (f for f in figures if f["id"] != "found-again"):  # refits themselves
         assert "refitting alone" in [band["label"] for band in figure["bands"]], figure["name"]
         for band in figure["bands"]:
             assert (node[band["lower"]] <= node[band["upper"]]).all()
