@@ -1,6 +1,7 @@
 """Planted trajectories: what develops is found, what does not is not called development."""
 
 import json
+from functools import cache
 
 import numpy as np
 import pytest
@@ -43,16 +44,23 @@ def test_a_developing_run_moves_and_its_distances_alone_are_no_verdict(tmp_path)
     assert decay.only_memory.all() and "correlated between checkpoints" in decay.attrs["statements"]
 
 
+@pytest.fixture(scope="module")
+def without_development(tmp_path_factory):
+    """Return a function that gives the study of models in which nothing develops, made once."""
+    folder = tmp_path_factory.mktemp("without")
+    return cache(lambda plant: _study(plant(MANY), folder / plant.__name__))
+
+
 @pytest.mark.parametrize("plant", [jittering, rotating])
-def test_jitter_and_rotation_are_no_development(tmp_path, plant):
-    tree = _study(plant(MANY), tmp_path / "s")
+def test_jitter_and_rotation_are_no_development(without_development, plant):
+    tree = without_development(plant)
     rows = _rows(tree)
     assert not [label for label, (role, dev) in rows.items() if dev and role != "motion"]
     assert "no change above noise and chance" in json.loads(tree["concepts-ica"].statements)[0]
 
 
-def test_rotation_moves_the_raw_distance_but_not_the_aligned_one(tmp_path):
-    tree = _study(rotating(MANY), tmp_path / "s")
+def test_rotation_moves_the_raw_distance_but_not_the_aligned_one(without_development):
+    tree = without_development(rotating)
     decay = tree["activation-decay"]
     assert float(decay.relative.sel(step=0).min()) > 0.3
     assert float(decay.rotation_removed.max()) < 1e-5

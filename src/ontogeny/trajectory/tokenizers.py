@@ -87,7 +87,7 @@ def _digest_of_content(name: str, content: bytes) -> str:
     if name.endswith(".json"):
         try:
             data = json.loads(content)
-        except ValueError:
+        except (ValueError, RecursionError):
             data = None
         if isinstance(data, dict):
             state = _STATE.get(name, set())
