@@ -14,6 +14,7 @@ from scipy.stats import rankdata
 
 from ...atlas.words import visible
 from ...concepts import JointDictionary, concept_changes
+from ...concepts.joint.changes import TURNED
 from ...concepts.joint.snapshots import fitted_steps
 from ...features.concepts.describer import Describer, Texts
 from ...inputs.pieces import pieces_of, pieces_of_texts
@@ -175,7 +176,10 @@ def _change(
     # Where the first writes almost nothing, a ratio to it is a number of noise.
     ends = {"ratio": of_all.ratio, "ratio_low": of_all.low, "ratio_high": of_all.high}
     ends = {name: np.where(of_all.kind == "new", np.nan, value) for name, value in ends.items()}
-    values = {"kind": of_all.kind, **ends, "cosine": of_all.cosine}
+    kind = of_all.kind
+    if start is not None:  # then the basis is common, also where most concepts have turned
+        kind = np.where((kind == "kept") & (of_all.cosine < TURNED), "turned", kind)
+    values = {"kind": kind, **ends, "cosine": of_all.cosine}
     return {name: value[concepts] for name, value in values.items()}
 
 
