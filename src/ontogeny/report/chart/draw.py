@@ -162,17 +162,25 @@ def _notices(content: Content, groups: Sequence[RowGroup]) -> tuple[str, ...]:
 
 
 def draw_track(
-    canvas: Canvas, track: Track, levels: Mapping[str, float] = MappingProxyType({})
+    canvas: Canvas,
+    track: Track,
+    levels: Mapping[str, float] = MappingProxyType({}),
+    others: Sequence[Sequence[float]] = (),
 ) -> None:
-    """Draw the loss as a thin line with its first and last value, over lines at named levels."""
+    """Draw the loss as a thin line with its ends, over lines at named levels and `others`."""
     layout, top, height = canvas.layout, canvas.y + 16, 44.0
     good = np.flatnonzero(np.isfinite(track.values))
     finite = [level for level in levels.values() if math.isfinite(level)]
-    low, high = (float(end([*track.values[good], *finite])) for end in (min, max))
+    beside = [np.asarray(other, float) for other in others]
+    known = [value for other in beside for value in other[np.isfinite(other)]]
+    low, high = (float(end([*track.values[good], *finite, *known])) for end in (min, max))
     ys = top + height * (high - track.values) / ((high - low) or 1.0)
 
     def curve() -> None:
         xs = canvas.x(canvas.scale.positions(track.steps))
+        for other in beside:
+            heights = top + height * (high - other) / ((high - low) or 1.0)
+            canvas.lines("control-whisker", _stretches(xs, heights))
         canvas.lines("curve", _stretches(xs, ys))
 
     for words, level in levels.items():
