@@ -92,12 +92,13 @@ def _of_headline(content: Content, introduced: bool) -> Overview:
     headline = content.headline
     counts: dict[str, Any] = {name: int(headline.get(name) or 0) for name in (*VERDICTS, "judged")}
     word = "learned" if content.controls else "changed"
-    counted = f"{counts[word]} of {counts['judged']} rows of the chart {word} in every run"
+    counted = f"{word.title()} in every run: {counts[word]} of {plural(counts['judged'], 'row')}"
     return Overview(
         counted if introduced else str(headline.get("heading") or ""),
         str(headline.get("lead") or ""),
         tuple(map(str, headline.get("details") or ())),
         **counts,
+        named=tuple(row for row in content.rows if row.learned)[:1],
     )
 
 
