@@ -79,7 +79,7 @@ def shortened(heading: str, sentences: Sequence[Sentence]) -> tuple[Sentence, ..
 
     Examples
     --------
-    >>> long = Sentence("It learned.", "Half of it by step 5. " + "word " * 120 + "more.")
+    >>> long = Sentence("It learned.", "Half of it by step 5. Then" + " more" * 120 + ".")
     >>> shortened("It learned", [long])[0].text
     'Half of it by step 5.'
     """
