@@ -23,7 +23,7 @@ def cells(request):
 def test_all_are_pages_of_the_site_and_named_in_the_guide():
     index = (ROOT / "docs" / "index.md").read_text("utf-8")
     guide = (ROOT / "docs" / "guides" / "notebooks.md").read_text("utf-8")
-    assert len(NOTEBOOKS) == 3
+    assert len(NOTEBOOKS) == 4
     for path in NOTEBOOKS:
         assert f"notebooks/{path.stem}\n" in index and f"../notebooks/{path.name}" in guide
 
@@ -55,7 +55,12 @@ def test_they_begin_with_a_heading_and_explain_what_they_do(cells):
 def test_the_documentation_brings_what_they_import():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     docs = {line.split(">")[0] for line in extras["optional-dependencies"]["docs"]}
-    assert {"accelerate", "matplotlib", "myst-nb"} <= docs  # of the Trainer, of pictures, of pages
+    assert {
+        "accelerate",
+        "matplotlib",
+        "myst-nb",
+        "peft",
+    } <= docs  # of the Trainer, of pictures, of pages
 
 
 def test_a_broken_cell_fails_the_documentation():

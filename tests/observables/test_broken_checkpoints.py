@@ -46,6 +46,7 @@ OBSERVABLES = {
         og.observables.Lipschitz("concepts-pca", "pca", n_concepts=4, **FEW),
         og.observables.EncoderDynamics(n_concepts=4, **FEW),
         og.observables.JointConcepts(n_concepts=6, n_active=1, fit_steps=3, **FEW),
+        og.observables.ConceptChange(**FEW),
         og.observables.ConceptLayers(n_concepts=6, n_active=1, fit_steps=3, **FEW),
         og.observables.ConceptEffects(n_removed=1, n_draws=3, **FEW),
         og.observables.WordSemantics(n_concepts=5, n_draws=3),
@@ -76,6 +77,7 @@ OF_REFERENCE = {"encoder-dynamics-ica"} | {
 }
 OF_OTHERS = {
     "joint-concepts",
+    "concept-change",
     "concept-layers",
     "concept-effects",
     "word-semantics",

@@ -307,6 +307,7 @@ RULES_OF = {
         "keep_codes": flag,
     },
 }
+RULES_OF["concept-change"] = {"of": node, "readable": number(lambda v: 0 <= v <= 1)}
 RULES_OF["concept-effects"] = {
     "of": node,
     "objective": among("auto", "causal", "masked"),

@@ -63,6 +63,7 @@ def of_a_language_model(folder):
         obs.ConceptPlane("concepts-ica"),
         obs.ConceptTracks("concepts-ica"),
         obs.JointConcepts(**SMALL, n_active=2, fit_steps=4, on="plain"),
+        obs.ConceptChange(layers=LAYERS, max_tokens=80, on="plain"),
         obs.ConceptLayers(**SMALL, n_active=2, on="plain"),
         obs.ConceptEffects(
             layers=LAYERS, max_tokens=80, on="plain", n_removed=2, n_draws=3, tokens="all"

@@ -1,5 +1,6 @@
 """No two sentences of the first screen and the overview contradict each other."""
 
+import json
 import re
 
 import numpy as np
@@ -133,6 +134,18 @@ def test_labels_and_pairs_are_called_what_they_are():
     assert "loss was not measured" not in labels
     pairs = words_of(KINDS["pairs"]())
     assert "The agreement rose from" in pairs and "No control" not in pairs and " text" not in pairs
+
+
+@pytest.mark.parametrize(("unit", "said"), [("character", "character"), ("token", "token")])
+def test_a_token_that_is_no_word_is_not_called_one(unit, said):
+    result = learned()
+    result.attrs["inputs"] = json.dumps([{"name": "text", "token_unit": unit}])
+    content = read_content(result)
+    words = words_of(result) + " ".join(
+        [*(n.words for n in first_screen(content).numbers), *content.nodes[0].statements]
+    )
+    assert f"It learned {said} frequencies first" in words
+    assert f"better than {said} frequencies" in words and "word frequencies" not in words
 
 
 def test_one_checkpoint_has_no_course():

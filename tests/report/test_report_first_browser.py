@@ -1,6 +1,7 @@
 """The first screen and the atlas in a browser: one step axis, contexts that follow, links, room."""
 
 import itertools
+import json
 
 import numpy as np
 import pytest
@@ -343,6 +344,32 @@ def test_no_two_labels_of_the_picture_overlap(visit):
                 across = min(a[1], b[1]) - max(a[0], b[0])
                 down = min(a[3], b[3]) - max(a[2], b[2])
                 assert not (across > 3 and down > 4), (width, a[4], b[4])
+
+
+def characters():
+    result = made.tree({"loss": made.loss_story()})
+    result.attrs["inputs"] = json.dumps([{"name": "text", "token_unit": "character"}])
+    return result
+
+
+def test_labels_of_lines_stand_in_the_picture_and_on_no_line(visit):
+    page = visit("characters", characters)
+    for width in (390, 700, 1000, 1200, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        settled(page)
+        bad = page.evaluate(
+            """() => {
+              const svg = document.querySelector("#life svg"), edge = svg.getBoundingClientRect();
+              const lines = [...svg.querySelectorAll(".reference, .run")]
+                .map((line) => line.getBoundingClientRect().right);
+              return [...svg.querySelectorAll("text:not(.head, .middle)")]
+                .map((t) => [t.getBoundingClientRect(), t.textContent])
+                .filter(([b]) => b.right > edge.right + 1 || lines.some((end) => end > b.left))
+                .map(([, words]) => words);
+            }"""
+        )
+        assert bad == [], width
+        assert "character frequencies" in page.text_content("#life")
 
 
 @pytest.mark.parametrize(("width", "height"), [(320, 640), (320, 256), (390, 844), (1024, 768)])

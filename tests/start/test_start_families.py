@@ -77,6 +77,10 @@ def test_every_preset_and_every_default_fits_every_family(name):
         tables |= {str(table): table for table in chosen}
     observables = [make(table["kind"], **_without_kind(table)) for table in tables.values()]
     by_name = {o.name: o for o in observables} | {kind: make(kind) for kind in DEFAULTS}
+    joint = by_name["joint-concepts"]  # of the preset with the most tokens
+    by_name["concept-change"] = dataclasses.replace(
+        by_name["concept-change"], max_tokens=joint.max_tokens
+    )
     for kind in ("concepts-ica", "concepts-svd"):  # with the default layers as well
         by_name[f"{kind}-d"] = og.observables.Concepts(
             kind[-3:], 8, max_tokens=200, label=f"{kind}-d"
@@ -111,8 +115,8 @@ def test_presets_list_their_observables_in_the_order_of_the_page():
     ]  # fmt: skip
     assert order["circuits"][-2:] == ["calibration", "similarity"]
     assert order["fine-tuning"] == [
-        "loss", "labels", "minimal-pairs", "predictions", "weight-change", "joint-concepts",
-        "activation-decay", "attention-entropy",
+        "loss", "labels", "minimal-pairs", "predictions", "weight-change", "concept-change",
+        "joint-concepts", "activation-decay", "attention-entropy",
     ]  # fmt: skip
     assert order["everything"][-2:] == ["logit-lens", "calibration"]
 

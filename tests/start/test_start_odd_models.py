@@ -139,6 +139,9 @@ MODELS = {
 }
 
 
+ALBERT_BLOCK = "albert.encoder.albert_layer_groups.0.albert_layers.0"
+
+
 def _studied(build, count: int = 3):
     models = {}
     for step in range(count):
@@ -177,6 +180,8 @@ def test_a_model_without_modules_is_refused_in_one_line():
         ("prefix tokens", ("blocks.0.mlp", "blocks.1.mlp"), "causal"),
         ("a mask too many", ("blocks.0.mlp", "blocks.1.mlp"), "causal"),
         ("the last token alone", ("blocks.0.mlp", "blocks.1.mlp"), "causal"),
+        ("shared blocks", ("blocks.0.mlp@0", "blocks.0.mlp@1", "blocks.0.mlp@2"), "causal"),
+        ("ALBERT", (f"{ALBERT_BLOCK}@0", f"{ALBERT_BLOCK}@1"), "masked"),
     ],
 )
 def test_layers_and_objectives_are_seen(name, layers, objective):
@@ -191,6 +196,38 @@ def test_one_block_is_studied_with_its_attention():
     with run[0].open() as reader:
         matrices = og.capture.match_blocks(reader, facts.blocks)
     assert {"block.attn.in_proj_weight", "block.attn.out_proj.weight"} <= set(matrices)
+
+
+def test_the_matrices_of_hybrid_models_are_all_studied():
+    linear = {"linear_num_value_heads": 2, "linear_num_key_heads": 2, "linear_key_head_dim": 4}
+    experts = {"num_experts": 2, "num_experts_per_tok": 1, "moe_intermediate_size": 8}
+    build = {
+        tf.Qwen3NextForCausalLM: tf.Qwen3NextConfig(
+            **(_SIZES | linear | experts),
+            linear_value_head_dim=4,
+            head_dim=4,
+            num_key_value_heads=2,
+            shared_expert_intermediate_size=8,
+            layer_types=["linear_attention", "full_attention"],
+        ),
+        tf.GraniteMoeHybridForCausalLM: tf.GraniteMoeHybridConfig(
+            **_SIZES,
+            num_key_value_heads=2,
+            layer_types=["mamba", "attention"],
+            **{"mamba_n_heads": 4, "mamba_d_head": 4, "mamba_d_state": 4, "mamba_n_groups": 1},
+            num_local_experts=2,
+            num_experts_per_tok=1,
+            shared_intermediate_size=8,
+            pad_token_id=0,
+        ),
+    }
+    for kind, config in build.items():
+        run, texts = _studied(lambda kind=kind, config=config: kind(config), 1)
+        with run[0].open() as reader:
+            matrices = {name for name in reader.names() if len(reader.shape(name)) > 1}
+            studied = set(og.capture.match_blocks(reader, look(run[0], texts).blocks))
+        assert {name.split(".")[0] for name in matrices - studied} <= {"lm_head", "model"}
+        assert not any(".layers." in name for name in matrices - studied)
 
 
 def test_prefix_tokens_change_no_number_of_the_texts_and_are_said():

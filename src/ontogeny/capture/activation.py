@@ -66,7 +66,7 @@ class ActivationCollector(Collector):
         if path in self._taken:
             raise ArgumentError(
                 f"{path!r} is called more than once in one forward pass, so its activations are "
-                "not one matrix; choose a module that is called once."
+                f"not one matrix; choose one of its calls, such as '{path}@0'."
             )
         if path not in self._awaited:
             return

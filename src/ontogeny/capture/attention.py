@@ -14,7 +14,7 @@ from ..errors import NonFiniteError
 from ..inputs import Inputs, ShownTexts
 from ..inputs.batches import Batch
 from .activation import sampled_rows
-from .maps import MapCollector
+from .maps import MapCollector, by_call
 
 
 class AttentionCollector(MapCollector):
@@ -133,6 +133,7 @@ class AttentionCollector(MapCollector):
             If a map holds NaN.
         """
         tokens = self._ordinary.sum(axis=1)
+        self._entropy, self._mass = by_call(self._entropy), by_call(self._mass)
         layers = list(self._entropy)
         heads = max(len(values) for values in self._entropy.values())
         entropy = np.full((len(layers), heads, len(tokens)), np.nan)

@@ -132,6 +132,7 @@ _LLAMA = Family(
     resid_mid="post_attention_layernorm#in",
     attn="self_attn",
     attn_norm="input_layernorm",
+    attn_weights=("self_attn", "linear_attn"),  # hybrid models have both
 )
 _NORMS_AFTER = ("post_attention_layernorm", "post_feedforward_layernorm")
 _OLMO2 = replace(

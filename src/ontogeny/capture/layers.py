@@ -10,6 +10,7 @@ The language, one component between dots at a time:
 - ``-1`` is the last of the numbered siblings, ``[start:stop:step]`` a slice of them:
   ``layers.-1.mlp``, ``layers[-1].mlp``, ``layers[0:12:3].mlp``.
 - ``!pattern`` takes its matches away from those of the other patterns.
+- ``pattern@3`` is the fourth call of a module that several layers share, ``pattern@*`` each call.
 - ``pattern#in`` is the input of each module instead of its output, and ``pattern#q``, ``#k``,
   ``#v`` a part of a fused projection (see :mod:`ontogeny.capture.sites`).
 - In known families ``attn``, ``mlp``, ``resid``, ``q``, ``layers[2].mlp`` and others are short
@@ -33,13 +34,14 @@ from torch import Tensor, nn
 from ..errors import ArgumentError, LayerMatchError
 from ..inputs import Inputs
 from .aliases import Aliases, attention_aliases, site_aliases
+from .calls import calls_of
 from .forward import first_tensor, quiet, run
-from .sites import known_parts, module_of, split_label, watched
+from .sites import call_of, known_parts, module_of, split_label, watched
 
 _Parts: TypeAlias = Callable[[str], Sequence[str]]  # path -> suffixes that it may have, in order
 
 
-def match_layers(model: nn.Module, patterns: str | Sequence[str]) -> list[str]:
+def match_layers(model: nn.Module, patterns: str | Sequence[str], inputs: Any = None) -> list[str]:
     """Return the labels of the sites of `model` that match, in the model's order.
 
     The label of a module's output is the module's path; that of its input and of parts of a fused
@@ -51,6 +53,9 @@ def match_layers(model: nn.Module, patterns: str | Sequence[str]) -> list[str]:
         Any module; its own root path ``""`` never matches.
     patterns
         One pattern or several (see :mod:`ontogeny.capture.layers`).
+    inputs
+        The first text of these is run where a pattern asks for each call (``"layer@*"``); None
+        runs a text of four tokens.
 
     Raises
     ------
@@ -69,7 +74,7 @@ def match_layers(model: nn.Module, patterns: str | Sequence[str]) -> list[str]:
     ['layers.1#in']
     """
     parts = functools.partial(known_parts, model)
-    return _match_modules(model, patterns, site_aliases(model), parts)
+    return _match_modules(model, patterns, site_aliases(model), parts, inputs)
 
 
 def match_attention(model: nn.Module, patterns: str | Sequence[str]) -> list[str]:
@@ -90,11 +95,19 @@ def _whole(path: str) -> tuple[str, ...]:
 
 
 def _match_modules(
-    model: nn.Module, patterns: str | Sequence[str], aliases: Aliases, parts: _Parts
+    model: nn.Module,
+    patterns: str | Sequence[str],
+    aliases: Aliases,
+    parts: _Parts,
+    inputs: Any = None,
 ) -> list[str]:
     paths = [path for path, _ in model.named_modules() if path]
     kind = f"module of {type(model).__name__}"
-    return match_paths(paths, patterns, "layers", kind, aliases, parts)
+
+    def calls(path: str) -> int:
+        return calls_of(model, inputs)[path]
+
+    return match_paths(paths, patterns, "layers", kind, aliases, parts, calls)
 
 
 def match_paths(
@@ -104,11 +117,12 @@ def match_paths(
     kind: str,
     aliases: Aliases | None = None,
     parts: _Parts = _whole,
+    calls: Callable[[str], int] = lambda path: 1,
 ) -> list[str]:
     """Return those of `paths` that match, in their order; `argument` and `kind` name things.
 
     `aliases` are the short names, and `parts` gives the suffixes that a path may have, in the order
-    in which they are listed; ``""`` is the whole.
+    in which they are listed; ``""`` is the whole. `calls` says how often a path is called.
 
     Raises
     ------
@@ -125,16 +139,38 @@ def match_paths(
     aliases = aliases or Aliases()
     selection: set[str] = set()
     for pattern in patterns:
-        text = pattern.removeprefix("!")
-        matches = search.labels(text, aliases)
+        text, call = _without_call(pattern.removeprefix("!"))
+        matches = _at_calls(search.labels(text, aliases), call, calls)
         if not matches:
             raise LayerMatchError(_no_match(pattern, paths, argument, kind) + aliases.hint(text))
         selection = selection - matches if pattern.startswith("!") else selection | matches
     if not selection:
         raise LayerMatchError(f"{argument}={list(patterns)} leaves no {kind} after the exclusions.")
-    modules = {split_label(label)[0] for label in selection}
-    labels = (_label(p, part) for p in paths if p in modules for part in search.parts(p))
-    return [label for label in labels if label in selection]
+    order = {path: place for place, path in enumerate(paths)}
+
+    def place(label: str) -> tuple[int, int, int]:
+        path, part = split_label(label)
+        return order[path], call_of(label) or 0, list(search.parts(path)).index(part)
+
+    return sorted(selection, key=place)
+
+
+def _without_call(pattern: str) -> tuple[str, str]:
+    """Return a pattern without ``@3`` or ``@*``, and which calls that means."""
+    text, hash_, part = pattern.partition("#")
+    text, _, call = text.partition("@")
+    return text + hash_ + part, call
+
+
+def _at_calls(labels: set[str], call: str, calls: Callable[[str], int]) -> set[str]:
+    """Return the labels of chosen calls of modules."""
+    if not call:
+        return labels
+    selection = set()
+    for path, part in map(split_label, labels):
+        numbers = range(calls(path)) if call == "*" else [int(call)] if call.isdecimal() else []
+        selection |= {_label(f"{path}@{number}", part) for number in numbers}
+    return selection
 
 
 class _Search:
@@ -291,7 +327,7 @@ def list_layers(
     >>> list_layers(model, "1")
     [LayerInfo(path='1', kind='Linear', shape=(1, 4, 3))]
     """
-    labels = match_layers(model, pattern)
+    labels = match_layers(model, pattern, inputs)
     shapes: dict[str, tuple[int, ...]] = {}
 
     def note(path: str, output: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -12,6 +12,9 @@ from torch import Tensor
 from ..errors import LayerMatchError
 from ..inputs.batches import Batch
 from .collect import Collector
+from .sites import split_label
+
+Value = TypeVar("Value")
 
 _ROW_SUM_TOLERANCE = 0.05  # a row of 2,000 bfloat16 weights misses 1 by up to about 0.02
 
@@ -46,7 +49,9 @@ class MapCollector(Collector):
         if not self._queries.any():
             self._awaited: set[str] | None = set()
         else:
-            self._awaited = set(self._known) if self._batches else None
+            # The first calls of shared modules are none to stop after.
+            repeated = any("@" in path for path in self._known)
+            self._awaited = set(self._known) if self._batches and not repeated else None
         return self._awaited
 
     def take(self, path: str, output: Any) -> None:
@@ -56,8 +61,8 @@ class MapCollector(Collector):
         weights = attention_map(output, self._queries)
         if weights is None or weights is self._last:  # a parent hands its child's map on
             return
-        if path in self._taken:
-            raise LayerMatchError(f"{path!r} gives attention weights twice in one forward pass.")
+        call = sum(split_label(taken)[0] == path for taken in self._taken)
+        path = f"{path}@{call}" if call else path  # of a module that several layers share
         self._taken.add(path)
         self._known.add(path)
         self._last = weights
@@ -83,6 +88,17 @@ class MapCollector(Collector):
                 "kernel, and return (output, weights)."
             )
         self._batches += 1
+
+
+def by_call(values: dict[str, Value]) -> dict[str, Value]:
+    """Name the first call of a module that gave several maps, as the others are named.
+
+    Examples
+    --------
+    >>> by_call({"a": 0, "b": 1, "b@1": 2})
+    {'a': 0, 'b@0': 1, 'b@1': 2}
+    """
+    return {f"{path}@0" if f"{path}@1" in values else path: v for path, v in values.items()}
 
 
 def attention_map(output: Any, queries: Tensor) -> Tensor | None:

@@ -21,11 +21,14 @@ _TEXTS = 16  # of a batch, by default
 
 
 def next_tokens(inputs: Inputs) -> np.ndarray:
-    """Return (n, L) bool: the ordinary tokens that have a token before them to predict them."""
+    """Return (n, L) bool: the ordinary tokens that have a token before them to predict them.
+
+    Of conversations those of the answers alone.
+    """
     positions = inputs.ordinary.copy()
     positions[:, 0] = False
     positions[:, 1:] &= inputs.mask[:, :-1]
-    return positions
+    return positions if inputs.answers is None else positions & inputs.answers
 
 
 class PredictionCollector(Collector):

@@ -71,7 +71,7 @@ class ModelSource:
 
     def layers(self, patterns: Sequence[str]) -> tuple[str, ...]:
         """Return the labels of the modules that patterns match."""
-        return tuple(match_layers(self.model, patterns))
+        return tuple(match_layers(self.model, patterns, self.inputs))
 
     def pass_key(
         self,

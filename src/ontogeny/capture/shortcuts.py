@@ -12,9 +12,11 @@ from torch import Tensor, nn
 from ..errors import check_iterable
 from ..inputs import Inputs
 from ..needs import Activations, Attention, Losses
+from .calls import calls_of, check_call
 from .forward import device_of
 from .reading import read
 from .settings import ReadingSettings
+from .sites import module_of
 
 
 def activations(
@@ -65,7 +67,10 @@ def activations(
     """
     need = Activations(_patterns(layers), None, tokens, max_tokens, random_state)
     settings = ReadingSettings(batch_size, str(device_of(model) if device is None else device))
-    return read(model, [need], {"inputs": Inputs.coerce(inputs)}, settings)[need]
+    values = read(model, [need], {"inputs": Inputs.coerce(inputs)}, settings)[need]
+    for label in values:  # the pass was stopped at the first call of the last one
+        check_call(label, calls_of(model, inputs)[module_of(label)])
+    return values
 
 
 def attention_entropy(

@@ -1,13 +1,15 @@
 """Sites: what is read at a module, named by its path.
 
 ``PATH`` is the module's output, ``PATH#in`` its first input, and ``PATH#q``, ``PATH#k``, ``PATH#v``
-are the parts of a fused query-key-value output in a family that has one. These labels name layers
-in results and are themselves accepted as patterns.
+are the parts of a fused query-key-value output in a family that has one. Of a module that is called
+several times, as shared blocks are, ``PATH@0`` and ``PATH@0#in`` are of its first call. These
+labels name layers in results and are themselves accepted as patterns.
 """
 
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
@@ -29,11 +31,23 @@ def split_label(label: str) -> tuple[str, str]:
 
     Examples
     --------
-    >>> split_label("h.0.attn.c_attn#q"), split_label("h.0")
+    >>> split_label("h.0.attn.c_attn#q"), split_label("h.0@3")
     (('h.0.attn.c_attn', 'q'), ('h.0', ''))
     """
     path, _, part = label.partition("#")
-    return path, part
+    return path.partition("@")[0], part
+
+
+def call_of(label: str) -> int | None:
+    """Return which call of its module a site's label names, None where it names none.
+
+    Examples
+    --------
+    >>> call_of("layer@3#in"), call_of("layer")
+    (3, None)
+    """
+    number = label.partition("#")[0].partition("@")[2]
+    return int(number) if number else None
 
 
 def module_of(label: str) -> str:
@@ -104,18 +118,33 @@ def _hooked(
     on_input: Callable[..., Any],
     on_output: Callable[..., Any],
 ) -> Iterator[None]:
+    calls: Counter[str] = Counter()  # of this forward pass
     with ExitStack() as stack:
+        stack.callback(model.register_forward_pre_hook(lambda *_: calls.clear()).remove)
         for label in labels:
             path, part = split_label(label)
             module = model.get_submodule(path)
             if part == INPUT:
-                before = functools.partial(on_input, label, function)
+                before = _at_call(label, calls, functools.partial(on_input, label, function))
                 handle = module.register_forward_pre_hook(before, with_kwargs=True)
             else:
-                after = functools.partial(on_output, label, function)
+                after = _at_call(label, calls, functools.partial(on_output, label, function))
                 handle = module.register_forward_hook(after)
             stack.callback(handle.remove)
         yield
+
+
+def _at_call(label: str, calls: Counter[str], hook: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the hook for the one call that a label names, or for all where it names none."""
+    call = call_of(label)
+    if call is None:
+        return hook
+
+    def gated(*args: Any) -> Any:
+        calls[label] += 1
+        return hook(*args) if calls[label] == call + 1 else None
+
+    return gated
 
 
 def _change_input(

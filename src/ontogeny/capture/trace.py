@@ -11,10 +11,11 @@ from torch import nn
 
 from ..errors import LayerMatchError
 from ..inputs import Inputs
+from .calls import check_call
 from .forward import eager_attention, quiet, run
 from .layers import match_attention
 from .maps import attention_map
-from .sites import INPUT, split_label, watched
+from .sites import INPUT, call_of, split_label, watched
 
 
 class Trace:
@@ -28,8 +29,8 @@ class Trace:
 
     def __init__(self, model: nn.Module, inputs: Inputs, eager: bool, position_ids: bool) -> None:
         self._model = model
-        self._starts: dict[str, int] = {}
-        self._ends: dict[str, int] = {}
+        self._starts: dict[str, list[int]] = {}
+        self._ends: dict[str, list[int]] = {}
         self._maps: dict[str, int] = {}
         batch = inputs.subset([0]).batches(1)[0]
         self._queries = torch.ones(batch.ids.shape, dtype=torch.bool)
@@ -48,17 +49,17 @@ class Trace:
     def _starter(self, path: str) -> Any:
         def started(_module: nn.Module, _args: Any) -> None:
             self._clock += 1
-            self._starts.setdefault(path, self._clock)
+            self._starts.setdefault(path, []).append(self._clock)
 
         return started
 
     def _ended(self, path: str, output: Any) -> None:
         self._clock += 1
-        self._ends.setdefault(path, self._clock)
+        self._ends.setdefault(path, []).append(self._clock)
         weights = attention_map(output, self._queries)
         if weights is not None and weights is not self._last_map:  # not a child's, handed on
             self._last_map = weights
-            self._maps.setdefault(path, self._clock)
+            self._maps[path] = self._clock  # of the last call
 
     @property
     def end(self) -> int:
@@ -66,7 +67,14 @@ class Trace:
         return self._clock
 
     def end_of(self, labels: Sequence[str]) -> int:
-        """Return the time at which a pass is stopped that waits for these sites."""
+        """Return the time at which a pass is stopped that waits for these sites.
+
+        Raises
+        ------
+        ArgumentError
+            If the module of one is called more than once and it does not say which call is meant,
+            or says one that there is not.
+        """
         return max(self._time_of(label) for label in labels)
 
     def end_of_maps(self, patterns: str | Sequence[str]) -> int:
@@ -80,9 +88,12 @@ class Trace:
 
     def _time_of(self, label: str) -> int:
         path, part = split_label(label)
-        if part == INPUT:  # its module has not started yet
-            return self._starts.get(path, self._clock + 1) - 1
-        return self._ends.get(path, self._clock)
+        count = len(self._starts.get(path, ()))
+        check_call(label, count)
+        if not count:
+            return self._clock
+        times = self._starts if part == INPUT else self._ends
+        return times[path][call_of(label) or 0] - (part == INPUT)  # its module has not started yet
 
     def names(self, end: int) -> set[str]:
         """Return the stored tensors of the modules that started by `end`."""
@@ -98,7 +109,7 @@ class Trace:
         """Return when a module started, or the nearest of its parents that was called."""
         while path and path not in self._starts:
             path = path.rpartition(".")[0]
-        return self._starts.get(path, 0)
+        return self._starts.get(path, [0])[0]
 
     def _with_ties(self, names: set[str]) -> set[str]:
         tensors = dict(self._model.named_parameters(remove_duplicate=False))

@@ -187,6 +187,31 @@ class Described(Sampled):
             fields["vocabulary"] = self.vocab_size
         return fields
 
+    @property
+    def token_unit(self) -> str:
+        """What a token is: a character or a word, or a token where it may be neither.
+
+        The first 20 texts tell. A token that goes on in the middle of a word is no word.
+
+        Examples
+        --------
+        >>> from ontogeny import Inputs
+        >>> Inputs.from_tokens([[5, 6, 7]]).token_unit
+        'token'
+        """
+        if self.spans is None or self.texts is None:
+            return "token"
+        rows = zip(self.texts[:FEWEST], self.spans, self.ordinary, strict=False)
+        written = [
+            (text[max(start - 1, 0) : start], text[start:stop])
+            for text, spans, ordinary in rows
+            for start, stop in spans[ordinary].tolist()
+        ]
+        if all(len(token) <= 1 for _, token in written):
+            return "character"
+        inside = any(before.isalnum() and token[:1].isalnum() for before, token in written)
+        return "token" if inside else "word"
+
     def word(self, text: int, position: int) -> str | None:
         """Return the characters of the token at `position` of `text`, as they stand in the text.
 

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, check_choice
+from .conversations import Conversation, Ranges, at_answers, is_conversation, rendered
 from .groups import document_array
 from .layout import lay_out
 from .splits import label_array
 
 
 def tokenize(
-    texts: Iterable[str],
+    texts: Iterable[str | Conversation],
     tokenizer: Any,
     max_length: int,
     padding_side: str,
@@ -26,20 +27,26 @@ def tokenize(
     Padding is laid out here, so that the tokenizer's own padding settings do not matter.
     """
     check_choice("padding_side", padding_side, ("right", "left"))
-    texts = _check_texts(texts)
+    texts, answers = rendered(_check_texts(texts), tokenizer)
     if labels is not None and len(labels) != len(texts):
         raise ArgumentError(f"labels has {len(labels)} entries for {len(texts)} texts.")
     if documents is not None:
         documents = document_array(documents, len(texts))
     _check_length(tokenizer, max_length)
     full = [index for index, text in enumerate(texts) if text.strip()]
-    encoded = _encode([texts[i] for i in full], tokenizer, max_length) if full else []
-    filled = [(i, row) for i, row in zip(full, encoded, strict=True) if not row["special"].all()]
+    parts = None if answers is None else [answers[i] for i in full]
+    encoded = _encode([texts[i] for i in full], tokenizer, max_length, parts) if full else []
+    filled = [(i, row) for i, row in zip(full, encoded, strict=True) if row["answers"].any()]
     if not filled:
-        raise ArgumentError(f"no text is left: none of {len(texts)} holds an ordinary token.")
+        what = "an ordinary token"
+        if answers is not None:
+            what = f"an answer within its first max_length={max_length} tokens"
+        raise ArgumentError(f"no text is left: none of {len(texts)} holds {what}.")
     rows = [row for _, row in filled]
     pad = _pad_token_id(tokenizer)
-    spans = None
+    spans = of_answers = None
+    if answers is not None:
+        of_answers = lay_out([row["answers"] for row in rows], False, padding_side)
     if rows[0]["spans"] is not None:
         spans = lay_out([row["spans"] for row in rows], 0, padding_side)
     return {
@@ -47,6 +54,7 @@ def tokenize(
         "mask": lay_out([np.ones(len(row["ids"]), bool) for row in rows], False, padding_side),
         "special": lay_out([row["special"] for row in rows], True, padding_side),
         "spans": spans,
+        "answers": of_answers,
         "texts": tuple(texts[i] for i, _ in filled),
         "labels": None if labels is None else label_array(labels)[[i for i, _ in filled]],
         "documents": None if documents is None else documents[[i for i, _ in filled]],
@@ -60,14 +68,15 @@ def tokenize(
     }
 
 
-def _check_texts(texts: Iterable[str]) -> list[str]:
+def _check_texts(texts: Iterable[str | Conversation]) -> list[Any]:
     if isinstance(texts, str):
         raise ArgumentError("texts must be a list of strings; got one string.")
     texts = list(texts)
     for index, text in enumerate(texts):
-        if not isinstance(text, str):
+        if not isinstance(text, str) and not is_conversation(text):
             raise ArgumentError(
-                f"texts must hold strings; texts[{index}] is {type(text).__name__}."
+                "texts must hold strings, or lists of messages with role and content; "
+                f"texts[{index}] is {type(text).__name__}."
             )
     return texts
 
@@ -106,13 +115,16 @@ def _special_ids(tokenizer: Any) -> list[int]:
     return [i for i in tokenizer.all_special_ids if i != unknown or i in others]
 
 
-def _encode(texts: list[str], tokenizer: Any, max_length: int) -> list[dict[str, Any]]:
+def _encode(
+    texts: list[str], tokenizer: Any, max_length: int, answers: list[Ranges] | None
+) -> list[dict[str, Any]]:
     fast = bool(getattr(tokenizer, "is_fast", False))
     try:
         encoded = tokenizer(
             texts,
             truncation=True,
             max_length=max_length,
+            add_special_tokens=answers is None,
             padding=False,
             return_special_tokens_mask=True,
             return_offsets_mapping=fast,
@@ -135,10 +147,12 @@ def _encode(texts: list[str], tokenizer: Any, max_length: int) -> list[dict[str,
         else:
             whole = tokenizer(texts[index], truncation=False, verbose=False)
             cut = len(whole["input_ids"]) - len(ids)
+        special = added | np.isin(ids, special_ids)
         rows.append(
             {
                 "ids": np.array(ids, dtype=np.int64),
-                "special": added | np.isin(ids, special_ids),
+                "special": special,
+                "answers": ~special & at_answers(spans, answers and answers[index]),
                 "spans": spans,
                 "cut": cut,
             }

@@ -13,6 +13,7 @@ import numpy as np
 from ..arrays import is_array
 from ..errors import ArgumentError, check_choice
 from .batches import trimmed
+from .conversations import Conversation
 from .described import Described
 from .groups import document_array
 from .layout import check_layout, check_range, rectangle, repad, warn_of_padding
@@ -20,6 +21,7 @@ from .splits import label_array
 from .tokenize import tokenize
 
 log = logging.getLogger("ontogeny.inputs")
+_OF_TOKENS = ("ids", "mask", "special", "spans", "answers")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -39,8 +41,11 @@ class Inputs(Described):
         (n, L) bool, True at special tokens and padding: they are never sampled.
     spans
         (n, L, 2) first and last-plus-one character of each token, or None if unknown.
+    answers
+        (n, L) bool, True at the tokens that a loss is taken of, or None for all ordinary ones. Of
+        conversations these are the answers.
     texts
-        The n texts, or None if only tokens are known.
+        The n texts, or None if only tokens are known; conversations as the template writes them.
     labels
         (n,) one label per text, or None.
     documents
@@ -79,6 +84,7 @@ class Inputs(Described):
     mask: np.ndarray
     special: np.ndarray
     spans: np.ndarray | None = None
+    answers: np.ndarray | None = None
     texts: tuple[str, ...] | None = None
     labels: np.ndarray | None = None
     documents: np.ndarray | None = None
@@ -99,7 +105,7 @@ class Inputs(Described):
         check_range("token ids", self.ids, self.vocab_size)
         if self.mask_token_id is not None:
             check_range("mask_token_id", np.array(self.mask_token_id), self.vocab_size)
-        for name in ("spans", "texts", "labels"):
+        for name in ("spans", "answers", "texts", "labels"):
             value = getattr(self, name)
             if value is not None and len(value) != len(self.ids):
                 raise ArgumentError(f"{name} has {len(value)} entries for {len(self.ids)} texts.")
@@ -109,7 +115,7 @@ class Inputs(Described):
         object.__setattr__(self, "_fingerprint", self._digest())
 
     def _freeze(self) -> None:
-        for name in ("ids", "mask", "special", "spans", "labels", "documents"):
+        for name in (*_OF_TOKENS, "labels", "documents"):
             array = getattr(self, name)
             if array is not None and array.flags.writeable:
                 array = array.copy()  # the caller's own array stays writable
@@ -125,7 +131,7 @@ class Inputs(Described):
     @classmethod
     def from_texts(
         cls,
-        texts: Iterable[str],
+        texts: Iterable[str | Conversation],
         tokenizer: Any,
         max_length: int = 128,
         padding_side: str = "right",
@@ -140,6 +146,10 @@ class Inputs(Described):
         are cut at `max_length` tokens and counted. Without a padding token, texts are padded
         with the end token or 0, and the mask marks padding. Only a fast tokenizer gives spans.
         `documents` names the document that each text comes from, see `groups`.
+
+        A text may be a conversation, a list of messages ``{"role": ..., "content": ...}``: the
+        tokenizer's own chat template writes it, no further special tokens are added, and a loss is
+        taken of the answers (role ``"assistant"``) alone.
 
         Raises
         ------
@@ -239,7 +249,7 @@ class Inputs(Described):
             return self
         moved: dict[str, Any] = {
             name: repad(array, self.mask, side)
-            for name in ("ids", "mask", "special", "spans")
+            for name in _OF_TOKENS
             if (array := getattr(self, name)) is not None
         }
         return replace(self, padding_side=side, **moved)
@@ -257,7 +267,7 @@ class Inputs(Described):
         columns = trimmed(self.ids.shape[1], width, self.padding_side)
         fields: dict[str, Any] = {
             name: array[rows, columns]
-            for name in ("ids", "mask", "special", "spans")
+            for name in _OF_TOKENS
             if (array := getattr(self, name)) is not None
         }
         return replace(
@@ -283,6 +293,8 @@ class Inputs(Described):
         digest.update(repr((self.ids.shape, self.mask_token_id)).encode())
         for array in (self.ids, self.mask, self.special):
             digest.update(np.ascontiguousarray(array).tobytes())
+        if self.answers is not None:
+            digest.update(b"answers" + np.ascontiguousarray(self.answers).tobytes())
         if self.labels is not None:
             digest.update(repr(np.asarray(self.labels).tolist()).encode())
         if len(np.unique(self.groups)) < len(self):

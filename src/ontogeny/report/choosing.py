@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError, check_iterable, suggestion
-from ..words.labels import short_names
+from ..words.labels import depth_parts, short_names
 
 _SHOWN = 12
 
@@ -59,7 +58,7 @@ def _matching(paths: Sequence[str], layer: Any) -> list[str]:
     number = whole(layer)
     if number is not None:
         number = _from_the_end(paths, number)
-        matches = [p for p in paths if str(number) in p.partition("#")[0].split(".")]
+        matches = [p for p in paths if str(number) in depth_parts(p)]
     else:
         pairs = zip(paths, short, strict=True)
         matches = [p for p, name in pairs if str(layer) in (p, name)]
@@ -72,8 +71,8 @@ def _matching(paths: Sequence[str], layer: Any) -> list[str]:
 
 def _from_the_end(paths: Sequence[str], number: int) -> int:
     """Return the depth that a negative number means, or the number if it means none."""
-    matches = [re.search(r"(?:^|\.)(\d+)(?:\.|$)", path.partition("#")[0]) for path in paths]
-    depths = sorted({int(match[1]) for match in matches if match})
+    numbers = (next((p for p in depth_parts(path) if p.isdigit()), None) for path in paths)
+    depths = sorted({int(number) for number in numbers if number})
     return depths[number] if -len(depths) <= number < 0 else number
 
 

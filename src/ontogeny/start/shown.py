@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from .. import capture
+from ..capture.calls import calls_of
 from ..capture.causality import check_causal
 from ..capture.families import longest_text
 from ..capture.forward import quiet, run, without_prefix
@@ -49,6 +50,9 @@ def look(checkpoint: Checkpoint, inputs: Inputs) -> ModelFacts:
     few = _few(inputs, longest)
     family = capture.family_of(model)
     layers, every = _layers(model)
+    if family is None:
+        _first_run(model, layers, few)
+        layers, every = _shared(model, layers, every, few)
     sizes = [shape.shape for shape in _first_run(model, layers, few)]
     objective, n_names = _objective(model, few)
     return ModelFacts(
@@ -145,6 +149,23 @@ def _of_group(match: re.Match[str]) -> tuple[str, str]:
     return match["blocks"], f".{name}" if name else ""
 
 
+def _shared(
+    model: nn.Module, layers: tuple[str, ...], every: str, few: Inputs
+) -> tuple[tuple[str, ...], str]:
+    """Return the calls of layers that are shared; of the whole block where an MLP gives another."""
+    counts = calls_of(model, few)
+    if all(counts[path] < 2 for path in layers):
+        return layers, every
+    width, outer = (
+        capture.list_layers(model, path, few)[0].shape
+        for path in (layers[0], layers[0].rpartition(".")[0] or layers[0])
+    )
+    if width and outer and width[-1] != outer[-1]:  # ALBERT's `ffn` is half an MLP
+        layers = tuple(dict.fromkeys(path.rpartition(".")[0] for path in layers))
+        every = every.rpartition(".")[0]
+    return tuple(f"{path}@{call}" for path in layers for call in range(counts[path])), f"{every}@*"
+
+
 def _objective(model: nn.Module, inputs: Inputs) -> tuple[str, bool]:
     """Return what the model predicts, and whether its class's name says so."""
     try:
@@ -222,9 +243,15 @@ def _no_copying(model: nn.Module) -> str:
 
 
 def _blocks(checkpoint: Checkpoint, every: str) -> tuple[str, ...]:
-    block = re.sub(r"(\*|^\w+)\.[a-z_]+$", r"\1", every)
+    block = re.sub(r"(\*|^\w+)\.[a-z_]+$", r"\1", every.partition("@")[0])
     all_of = f"{block}.**.weight"  # and torch's own attention has an in_proj_weight
-    for patterns in (("attn", "mlp"), (all_of, f"{block}.**.*_weight"), (all_of,), ("**.weight",)):
+    more = (f"{block}.**.*_weight", f"{block}.**.experts.*")  # experts are parameters themselves
+    for patterns in (
+        ("attn", "mlp"),
+        *((all_of, other) for other in more),
+        (all_of,),
+        ("**.weight",),
+    ):
         if _matches(checkpoint, patterns):
             return patterns
     return ()

@@ -9,15 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError
+from ..inputs.conversations import is_conversation
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".tab", ".parquet")
+MESSAGES = "messages"
+"""Usual name of a column of conversations."""
 TEXT_NAMES = ("sentence", "text", "review", "content", "document", "phrase")
 """Usual names of a column of texts."""
 _SEEN = 200  # rows by which a column is judged
 
 
-def read_columns(path: Path, content: str, field: str | int | None) -> tuple[list[str], str]:
-    """Return the texts of a file and the name of their column, empty where values are texts.
+def read_columns(path: Path, content: str, field: str | int | None) -> tuple[list[Any], str]:
+    """Return texts or conversations of a file, and the name of their column, empty where none is.
 
     Parameters
     ----------
@@ -116,7 +119,7 @@ def _parquet(path: Path) -> dict[str, Any]:
     return {f"row {n}": row for n, row in enumerate(rows)}
 
 
-def _texts(path: Path, rows: Mapping[str, Any], field: str | int | None) -> tuple[list[str], str]:
+def _texts(path: Path, rows: Mapping[str, Any], field: str | int | None) -> tuple[list[Any], str]:
     objects = [row for row in rows.values() if isinstance(row, Mapping)]
     column = field
     if objects and column is None:
@@ -131,7 +134,7 @@ def _texts(path: Path, rows: Mapping[str, Any], field: str | int | None) -> tupl
                     'field of the texts: --set inputs.field=NAME, or field = "NAME" under [inputs].'
                 )
             value = row[column]
-        if value is not None and not isinstance(value, str):
+        if value is not None and not isinstance(value, str) and not is_conversation(value):
             raise ArgumentError(f"{path}, {where} must be a string; it is {_kind(value)}.")
         values.append(value or "")
     return values, str(column) if objects else ""
@@ -141,6 +144,8 @@ def _guessed(path: Path, rows: Sequence[Mapping[Any, Any]]) -> Any:
     """Return the column that holds texts: the one of a usual name, or the only one with words."""
     names = list(dict.fromkeys(name for row in rows[:_SEEN] for name in row))
     usual = [n for word in ("text", *TEXT_NAMES) for n in names if str(n).lower() == word]
+    if MESSAGES in names and _share(rows, MESSAGES, is_conversation) == 1:
+        return MESSAGES
     strings = [name for name in names if _share(rows, name, _is_text) == 1]
     worded = [name for name in strings if _share(rows, name, _has_words) > 1 / 2]
     for candidates in ([n for n in usual if n in strings][:1], worded, strings):

@@ -11,6 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ..errors import ArgumentError, check_choice
+from ..inputs.conversations import is_conversation
 from .columns import SUFFIXES, read_columns
 from .forms import UNITS, WORDS, cut, form_of
 from .labelled import LabelledTexts
@@ -110,7 +111,9 @@ def document_files(
         if path.suffix.lower() in SUFFIXES:
             texts, column = read_columns(path, content, field)
             forms.append(f"of the column {column!r}" if column else "one an entry")
-            grouped.append([text for text in texts if text.strip()])
+            if any(is_conversation(text) for text in texts):
+                forms[-1] = "conversations, whose answers are what is predicted"
+            grouped.append([text for text in texts if not isinstance(text, str) or text.strip()])
         else:
             articles = _WIKI_TITLE.split(content) if documents == "article" else [content]
             grouped += [cut(article, unit) for article in articles]

@@ -44,6 +44,9 @@ _STATE = {
         "max_length",
         "model_max_length",
         "stride",
+        "pad_to_multiple_of",
+        "pad_token_type_id",
+        "truncation_strategy",
     },
 }
 

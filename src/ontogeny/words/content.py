@@ -17,7 +17,7 @@ from ..figures import Curves, Figure
 from ..problems import Problems
 from ..problems.table import problems_of
 from ..trees import MergedResult, as_tree
-from .formats import plain_text, sentence_start
+from .formats import of_tokens, plain_text, sentence_start
 from .labels import LayerGroups, layer_groups, slug
 from .levels import Levels
 from .rows import Row, read_rows
@@ -105,6 +105,8 @@ class Content:
     problems: Problems = field(default_factory=Problems)
     levels: Levels = field(default_factory=Levels)
     reference_step: int | None = None
+    token_unit: str = ""
+    """What a token of the first texts is, a word where it is unknown."""
 
     @property
     def one_model(self) -> bool:
@@ -142,16 +144,19 @@ def read_content(result: MergedResult) -> Content:
         If `result` is no result, holds no node with steps, or an attribute is not JSON.
     """
     tree = as_tree(result)
-    nodes = _read_nodes(tree)
-    attrs = tree.attrs
+    stated = partial(attribute, tree.attrs, owner="the root")
+    inputs = [_mapping(texts) for texts in stated("inputs", [])]
+    unit = next((plain_text(texts["token_unit"]) for texts in inputs if "token_unit" in texts), "")
+    attrs = _in_units(tree.attrs, unit)
     stated = partial(attribute, attrs, owner="the root")
+    nodes = _read_nodes(tree, unit)
     return Content(
         title=plain_text(attrs.get("title") or "Untitled study"),
         created=plain_text(attrs.get("created", "")),
         version=plain_text(attrs.get("version", "")),
         steps=_all_steps(attrs, nodes),
         model=_mapping(stated("model", {})),
-        inputs=[_mapping(texts) for texts in stated("inputs", [])],
+        inputs=inputs,
         settings=stated("settings", {}),
         provenance=stated("provenance", {}),
         audited="findings" in attrs,
@@ -168,7 +173,13 @@ def read_content(result: MergedResult) -> Content:
         problems=problems_of(tree),
         levels=Levels.of(tree),
         reference_step=attrs.get("reference_step"),
+        token_unit=unit,
     )
+
+
+def _in_units(attrs: Mapping[Any, Any], unit: str) -> dict[Any, Any]:
+    """Return attributes whose texts say words only where tokens are words."""
+    return {k: of_tokens(v, unit) if isinstance(v, str) else v for k, v in attrs.items()}
 
 
 def attribute(attrs: Mapping[Any, Any], name: str, default: Any, owner: str) -> Any:
@@ -206,12 +217,14 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {"name": value}
 
 
-def _read_nodes(tree: xr.DataTree) -> list[Node]:
+def _read_nodes(tree: xr.DataTree, unit: str) -> list[Node]:
     nodes: list[Node] = []
     for child in tree.subtree:
         if child is not tree and (child.data_vars or "failed" in child.attrs):
             taken = [node.id for node in nodes]
-            nodes.append(_read_node(plain_text(child.path.strip("/")), child.to_dataset(), taken))
+            data = child.to_dataset()
+            data.attrs = _in_units(data.attrs, unit)
+            nodes.append(_read_node(plain_text(child.path.strip("/")), data, taken))
     if not nodes:
         raise ArgumentError("tree must hold at least one node with data; it holds none.")
     # A reopened store gives its nodes by alphabet: what a paper claims and the loss come first,

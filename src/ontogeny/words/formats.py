@@ -10,6 +10,25 @@ from collections.abc import Callable, Iterable, Sequence
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
 
 
+_WORDS = re.compile(
+    r"\b[Ww]ord(?= frequenc|s (?:as they are|consistently|renamed|themselves|occur)\b)"
+    r"|(?<=\bthese )word(?=s\b)|(?<=enamed )word(?=s\b)|(?<=\bthe )word(?=s already\b)"
+)
+
+
+def of_tokens(text: str, unit: str) -> str:
+    """Return a sentence on the words of texts in which a token is another unit.
+
+    Examples
+    --------
+    >>> of_tokens("It learned word frequencies; it knows these words.", "character")
+    'It learned character frequencies; it knows these characters.'
+    """
+    if unit in ("", "word"):
+        return text
+    return _WORDS.sub(lambda word: unit.capitalize() if word[0][0] == "W" else unit, text)
+
+
 def plain_text(value: object) -> str:
     """Return `value` as text that HTML, SVG and JSON can all carry; the rest becomes ``�``."""
     return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", str(value))

@@ -70,6 +70,8 @@ def short_names(paths: Sequence[str]) -> list[str]:
     ['0.mlp', '0.attn', '1.mlp']
     >>> short_names(["model.layers.3.mlp"]), short_names(["h.3.mlp.up.weight"])
     (['layer 3'], ['3.up'])
+    >>> short_names(["blocks.0.mlp@0", "blocks.0.mlp@1"])
+    ['layer 0', 'layer 1']
     >>> short_names(["svd", "ica"])
     ['svd', 'ica']
     >>> short_names(["SGD 0.001, as stated", "SGD 0.1"])
@@ -78,7 +80,7 @@ def short_names(paths: Sequence[str]) -> list[str]:
     unique = list(dict.fromkeys(paths))
     if any(" " in path for path in unique):  # names of runs and the like are no module paths
         return list(paths)
-    parts = [p.split(".") for p in unique]
+    parts = [re.split(r"[.@]", p) for p in unique]
     if len(unique) < 2:
         return [_alone(path) for path in paths]
     start = _shared(parts)
@@ -147,8 +149,20 @@ def layer_groups(paths: Iterable[str]) -> LayerGroups:
     return LayerGroups(labels, {path: places[name] for path, name in names.items()})
 
 
+def depth_parts(path: str) -> list[str]:
+    """Return the parts of a layer's label that may be its depth: of a shared module, the call.
+
+    Examples
+    --------
+    >>> depth_parts("layers.3#in"), depth_parts("blocks.0.mlp@2")
+    (['layers', '3'], ['2'])
+    """
+    path, _, call = path.partition("#")[0].partition("@")
+    return [call] if call else path.split(".")
+
+
 def _group_name(path: str) -> str:
-    parts = path.partition("#")[0].split(".")  # "layers.3#in" is at depth 3
+    parts = depth_parts(path)
     depth = next((p for p in parts if p.isascii() and p.isdigit()), None)
     if depth is not None:
         return str(int(depth))

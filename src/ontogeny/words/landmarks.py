@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 
 from .content import Content, Node
+from .formats import of_tokens
 from .row_words import direction
 from .rows import Row
 
@@ -171,7 +172,10 @@ def _outcome(row: Row | None, measured: int, tested: bool) -> str:
 
 def _lines(content: Content, node: Node, names: Mapping[str, str]) -> dict[str, Line]:
     """Return the lines of these names that the result has, in their order."""
-    lines = {name: _line(content, node.dataset, name, words) for name, words in names.items()}
+    lines = {
+        name: _line(content, node.dataset, name, of_tokens(words, content.token_unit))
+        for name, words in names.items()
+    }
     return {name: line for name, line in lines.items() if line is not None}
 
 

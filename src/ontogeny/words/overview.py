@@ -352,7 +352,7 @@ def _tests(fair: Sequence[Row], levels: Levels) -> list[str]:
     if not alone:
         return [f"{words}."]
     if not any(row.controls for row in fair):
-        return [f"{words}.", f"{alone:,} of them changed by renamed words alone, not by its order."]
+        return [f"{words}.", f"{alone:,} of them changed by renaming alone, not by its order."]
     rest = "by their difference from the control runs alone, not by their order in time"
     return [f"{words}.", f"{alone:,} of them changed {rest}."]
 

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import xarray as xr
+
 from .abilities import Ability, abilities_of, has_abilities
 from .content import Content, Node
 from .controls import began_trained
-from .formats import joined, plural, sentence_start
+from .formats import control_runs, joined, plural, sentence_start, value_range
 from .loss import Sentence
 from .order import owner
 from .row_words import direction, values_words
 from .rows import Row
 
 _NAMED = 2
+_MOVED = ("new", "lost", "turned")
 ENOUGH = 6
 """Mirrored control runs, which are three pairs."""
 
 
-def of_tuned(content: Content) -> tuple[str, Sentence] | None:
-    """Return the heading and a sentence on a run that began at a base; None of any other.
+def of_tuned(content: Content) -> tuple[str, Sequence[Sentence]] | None:
+    """Return the heading and sentences on a run that began at a base; None of any other.
 
     A loss on the texts of the study says how well the model predicts these, and forgetting shows in
     abilities of the base; where none was tested, that is said.
@@ -45,7 +48,46 @@ def of_tuned(content: Content) -> tuple[str, Sentence] | None:
         heading += unsure[0] if unsure else ""  # one that got worse is lost, and in the heading
     elif not downs and abilities:
         heading = f"{heading}; no ability is shown to be lost"
-    return heading + content.doubted, _beside_the_base(abilities, gained, lost)
+    of_concepts = [
+        Sentence("Concepts:", concept_changes_text(node.dataset))
+        for node in content.nodes
+        if "concepts_since" in node.dataset
+    ]
+    sentences = [_beside_the_base(abilities, gained, lost), *of_concepts]
+    return heading + content.doubted, sentences
+
+
+def concept_changes_text(data: xr.Dataset) -> str:
+    """Say how many concepts are kept, turned, lost and new at the end, beside control runs.
+
+    Of a node with ``concepts_since(step, layer, change)``, over all its layers.
+    """
+    known = data.concepts_since.dropna("step", how="all")
+    if known.sizes["step"] < 2:
+        return "its concepts at two checkpoints are not known."
+    n = {str(one.change.item()): int(one) for one in _at_end(known)}
+    of = f"of {plural(sum(n.values()), 'concept')}"
+    since = f"since step {int(known.step[0]):,}"
+    text = f"{of}, {joined([f'{n[kind]:,} {kind}' for kind in n])} {since}"
+    if "concepts_since_control" in data and data.concepts_since_control.notnull().any():
+        ends = _at_end(data.concepts_since_control)
+        runs = (value_range(ends.sel(change=k).values, "{:,.0f}".format) + f" {k}" for k in _MOVED)
+        text += f" ({control_runs(ends.sizes['run'])}: {', '.join(runs)})"
+    for kind in (kind for kind in _MOVED if n[kind]):
+        names = data.called.values[data.change_kind.values == kind].tolist()
+        text += f". {sentence_start(kind)}: {joined(_quoted(names))}"
+    return f"{text}."
+
+
+def _at_end(counts: xr.DataArray) -> xr.DataArray:
+    """Return counts over all layers at the last step at which any of them is known."""
+    return counts.dropna("step", how="all").isel(step=-1).sum("layer", min_count=1)
+
+
+def _quoted(names: Sequence[str], what: str = "") -> list[str]:
+    """Return names in quotation marks; of many the first, and how many more there are."""
+    more = len(names) - _NAMED
+    return [f"“{name}”" for name in names[:_NAMED]] + [f"{more:,} more{what}"] * (more > 0)
 
 
 def _worse(node: Node) -> list[Row]:
@@ -81,9 +123,7 @@ def _some(clauses: Sequence[str], many: str) -> list[str]:
 def _of(verb: str, abilities: Sequence[Ability]) -> list[str]:
     if not abilities:
         return []
-    names = [ability.quoted for ability in abilities[:_NAMED]]
-    more = len(abilities) - _NAMED
-    return [f"{verb} {joined([*names, *([f'{more:,} more abilities'] if more > 0 else [])])}"]
+    return [f"{verb} {joined(_quoted([ability.name for ability in abilities], ' abilities'))}"]
 
 
 def _beside_the_base(

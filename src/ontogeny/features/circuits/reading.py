@@ -13,7 +13,7 @@ from torch import Tensor
 from ...capture.collect import feed
 from ...capture.forward import eager_attention
 from ...capture.layers import match_attention
-from ...capture.maps import MapCollector
+from ...capture.maps import MapCollector, by_call
 from ...errors import ArgumentError, NonFiniteError, check_whole
 from ...inputs.batches import Batch
 from ...needs import Need, Source
@@ -165,12 +165,13 @@ class _HeadCollector(MapCollector):
         NonFiniteError
             If a map holds NaN.
         """
-        for path, values in self._scores.items():
+        by_layer = by_call(self._scores)
+        for path, values in by_layer.items():
             if not np.isfinite(values).all():
                 raise NonFiniteError(f"attention weights of {path!r} are not finite.")
         count, place = self._sequences.count, self._sequences.place
         share = self._reached.numpy() / self._reached.numpy().sum(axis=1, keepdims=True)
         equal = np.array(head_scores(share[place, place], self._sequences.period))
-        repeated = {path: values[..., :count] for path, values in self._scores.items()}
-        unrepeated = {path: values[..., count:] for path, values in self._scores.items()}
+        repeated = {path: values[..., :count] for path, values in by_layer.items()}
+        unrepeated = {path: values[..., count:] for path, values in by_layer.items()}
         return HeadReading(repeated, unrepeated, equal)

@@ -17,11 +17,10 @@ from ...inputs.sampling import TokenSample
 from ...needs import Gradients, Need
 from ...needs.base import MASK_FRACTION
 from ...needs.derived import Reference
-from ...observables.arguments import check_node
 from ...observables.base import Observable, Reading, by_layer
 from ...observables.catalogued import INNER_LAYERS, PREDICTED, PresetEntry, Presets
 from ...observables.extractor_fits import layer_state
-from ...observables.of_activations import OfActivations
+from ...observables.of_joint_concepts import OfJointConcepts
 from ...quantities import Measured
 from ...units import Units
 from ...words.names import Names
@@ -33,11 +32,10 @@ from .removal import LossAtTokens
 
 LOSSES = {"auto": None, "causal": "next-token", "masked": "masked"}
 TOKENS = ("all", "last", "cls", "masked")
-_SHARED = ("layers", "on", "tokens", "max_tokens", "random_state")
 
 
 @dataclass(frozen=True)
-class ConceptEffects(OfActivations):
+class ConceptEffects(OfJointConcepts):
     """By how much the loss rises without the part of each joint concept.
 
     A layer's output A is a sum over concepts, ``A = c + sum_j u_j d_j + rest``: the codes u of
@@ -135,7 +133,6 @@ class ConceptEffects(OfActivations):
     def check(self) -> None:
         """Refuse arguments out of range."""
         super().check()
-        check_node("of", self.of)
         check_choice("objective", self.objective, LOSSES)
         check_choice("tokens", self.tokens, TOKENS)
         check_number("mask_fraction", self.mask_fraction, 0, 1, above=True, below=True)
@@ -151,17 +148,9 @@ class ConceptEffects(OfActivations):
 
     def check_nodes(self, observables: Mapping[str, Observable]) -> None:
         """Refuse a node of other concepts, and codes of other tokens or layers."""
+        super().check_nodes(observables)
         of = observables[self.of]
-        if not isinstance(of, JointConcepts):
-            raise ArgumentError(
-                f"{self.name} needs a node of joint concepts; {self.of!r} is of kind {of.kind!r}."
-            )
-        for name in _SHARED:
-            mine, other = getattr(self, name), getattr(of, name)
-            if mine != other:
-                raise ArgumentError(
-                    f"{name} of {self.name} must be that of {self.of}, {other!r}; got {mine!r}."
-                )
+        assert isinstance(of, JointConcepts)
         if self.n_removed > of.n_concepts:
             raise ArgumentError(
                 f"n_removed must be at most the {of.n_concepts} latents of {self.of}; got "
@@ -172,16 +161,6 @@ class ConceptEffects(OfActivations):
                 f"n_draws must be less than the {of.n_concepts} latents of {self.of}; got "
                 f"{self.n_draws}."
             )
-
-    @property
-    def state_of(self) -> str:
-        """The node whose codes are used."""
-        return self.of
-
-    @property
-    def depends_on(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The node that says which latents are concepts."""
-        return (self.of,)
 
     def needs(self) -> Sequence[Need]:
         """Return the activations here and at the reference, and the model with its loss."""

@@ -2,6 +2,6 @@
 
 PUBLIC = {
     "geometry": {"increments": ["intruder_dimensions", "share_in_leading"]},
-    "observables": {"weight_change": ["WeightChange"]},
+    "observables": {"concept_change": ["ConceptChange"], "weight_change": ["WeightChange"]},
 }
 """The names that it gives to public modules, and which of its own modules defines each."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from ...words.abilities import abilities_of, ability_sentences
 from ...words.content import Content
 from ...words.controls import began_trained, explained, names_against_controls
-from ...words.formats import joined, plural, sentence_start, value_range
+from ...words.formats import joined, of_tokens, plural, sentence_start, value_range
 from ...words.landmarks import LossStory, read_loss
 from ...words.loss import (
     Sentence,
@@ -54,7 +54,7 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
     loss, concepts = read_loss(content), read_concepts(content)
     claims = any(node.role == "claims" for node in content.nodes)
     if content.one_model and not claims:
-        return _of_one_model(content, loss)
+        return _in_units(_of_one_model(content, loss), content.token_unit)
     if content.headline or claims or (loss is None and concepts is None):
         return None
     sentences: tuple[Sentence, ...] = (
@@ -68,8 +68,27 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
     title = heading(content, loss, concepts)
     if tuned := of_tuned(content):
         title, of_base = tuned
-        sentences = (of_base, *sentences)
-    return FirstScreen(title, shortened(title, sentences), numbers, loss, concepts)
+        sentences = (*of_base, *sentences)
+    return _in_units(
+        FirstScreen(title, shortened(title, sentences), numbers, loss, concepts), content.token_unit
+    )
+
+
+def _in_units(screen: FirstScreen | None, unit: str) -> FirstScreen | None:
+    """Return a screen that speaks of words only where tokens are words."""
+    if screen is None:
+        return None
+    sentences = [
+        replace(each, lead=of_tokens(each.lead, unit), text=of_tokens(each.text, unit))
+        for each in screen.sentences
+    ]
+    numbers = [replace(each, words=of_tokens(each.words, unit)) for each in screen.numbers]
+    return replace(
+        screen,
+        heading=of_tokens(screen.heading, unit),
+        sentences=tuple(sentences),
+        numbers=tuple(numbers),
+    )
 
 
 def shortened(heading: str, sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:

@@ -167,13 +167,15 @@ function drawLoss(svg, view, top, legend) {
   const [low, high] = extent([track.values, levels, ...first.runs, ...(first.control ?? [])], (v) => v !== null);
   const yOf = (value) => base + height * (high > low ? (high - value) / (high - low) : 0.5);
   const places = track.steps.map((step) => view.xOf(DATA.scales[state.scale].at[indexOfStep.get(step)]));
+  const labels = [...first.lines.map((line) => [line.text, line.level]), ...endLabels(track, first)];
+  const wide = Math.max(...labels.map(([text]) => textWidth(text, 12)));
+  const end = Math.max(places.at(-1) + 4, Math.min(view.to, view.width - wide - 9));
   for (const line of first.lines)
-    group.append(makeSvg("path", { class: "reference", d: `M${view.from} ${yOf(line.level)}H${view.to}` }));
+    group.append(makeSvg("path", { class: "reference", d: `M${view.from} ${yOf(line.level)}H${end}` }));
   if (first.control) group.append(makeSvg("path", { class: "control", d: bandPath(places, first.control, yOf) }));
   for (const curve of first.runs) group.append(makeSvg("path", { class: "each", d: linePath(places, curve, yOf) }));
   group.append(makeSvg("path", { class: "run", d: linePath(places, track.values, yOf) }));
-  const labels = [...first.lines.map((line) => [line.text, line.level]), ...endLabels(track, first)];
-  if (view.roomy) labelEnds(group, labels, yOf, view.to + 8, top + 16);
+  if (view.roomy && end + 8 + wide <= view.width) labelEnds(group, labels, yOf, end + 8, top + 16);
   else legend.push(...labels.map(([text]) => make("span", { textContent: text })));
   svg.append(head, group);
   group.addEventListener("pointermove", (event) => tellLoss(event, view));

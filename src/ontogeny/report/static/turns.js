@@ -8,7 +8,8 @@ function turnWords(picture) {
   if (!most) return "";
   const whose = capital([most.panel, most.label].filter(Boolean).join(", ") || "it");
   const since = `${most.low ? "rose" : "fell"} to ${formatNumber(most.last, most.digit)} by the last step`;
-  const also = others.length ? `; ${others.length} of ${turns.length - 1} other lines turn as well` : "";
+  const some = turns.length === 2 ? "the other line turns" : `${others.length} of ${turns.length - 1} other lines turn`;
+  const also = others.length ? `; ${some} as well` : "";
   return `${whose} was ${most.low ? "lowest" : "highest"}, ${formatNumber(most.value, most.digit)}, at step ${most.when}, and ${since}${also}.`;
 }
 

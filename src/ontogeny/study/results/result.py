@@ -96,6 +96,7 @@ def _attributes(
             "fingerprint": i.fingerprint,
             **_bundled(i),
             **i.source_of_tokens,
+            "token_unit": i.token_unit,
             **i.counts,
             **({"form": i.form} if i.form else {}),
             **({"warnings": i.warnings} if i.warnings else {}),

@@ -1,0 +1,94 @@
+"""Conversations as the tokenizer's own chat template writes them, and where their answers stand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..errors import ArgumentError
+
+Conversation: TypeAlias = Sequence[Mapping[str, Any]]
+Ranges: TypeAlias = list[tuple[int, int]]
+_ANSWERS = "assistant"
+
+
+def is_conversation(value: Any) -> bool:
+    """Return whether a value is a list of messages, each with a role and a text.
+
+    Examples
+    --------
+    >>> is_conversation([{"role": "user", "content": "Hello?"}]), is_conversation(["Hello?"])
+    (True, False)
+    """
+    if not isinstance(value, list) or not value:
+        return False
+    parts = [m.get(name) for m in value if isinstance(m, Mapping) for name in ("role", "content")]
+    return len(parts) == 2 * len(value) and all(isinstance(part, str) for part in parts)
+
+
+def rendered(texts: list[Any], tokenizer: Any) -> tuple[list[str], list[Ranges] | None]:
+    """Return texts, and of conversations the places of the characters of their answers.
+
+    Raises
+    ------
+    ArgumentError
+        If only some are conversations, the tokenizer has no template or tells no places, or its
+        template does not keep what it wrote when further messages follow.
+    """
+    chats = [not isinstance(text, str) for text in texts]
+    if not any(chats):
+        return texts, None
+    if not all(chats):
+        raise ArgumentError("texts must be conversations, or none of them; got some of each.")
+    if not getattr(tokenizer, "chat_template", None) or not getattr(tokenizer, "is_fast", False):
+        raise ArgumentError(
+            "the texts are conversations, and the tokenizer has no chat template, or tells no "
+            "places of characters; name one with --tokenizer."
+        )
+    pairs = [_of_one(text, tokenizer) for text in texts]
+    return [text for text, _ in pairs], [ranges for _, ranges in pairs]
+
+
+def _of_one(conversation: Conversation, tokenizer: Any) -> tuple[str, Ranges]:
+    messages = [dict(message) for message in conversation]
+    text, ranges = _written(tokenizer, messages), []
+    for place, message in enumerate(messages):
+        if message["role"] != _ANSWERS:
+            continue
+        # What stands before an answer is what the model is given to answer.
+        before = _written(tokenizer, messages[:place], add_generation_prompt=True) if place else ""
+        answer = message["content"].strip()
+        start = text.find(answer, len(before))
+        if not text.startswith(before) or start < 0:
+            raise ArgumentError(
+                "the tokenizer's chat template writes messages in another way once further ones "
+                f"follow; give conversations with one answer each. The answer is {answer[:40]!r}."
+            )
+        ranges.append((start, start + len(answer)))
+    return text, ranges
+
+
+def _written(tokenizer: Any, messages: list[dict[str, Any]], **options: Any) -> str:
+    try:
+        return str(tokenizer.apply_chat_template(messages, tokenize=False, **options))
+    except Exception as error:  # a template refuses roles that do not alternate, and the like
+        raise ArgumentError(
+            f"the tokenizer's chat template refuses a conversation: {error}"
+        ) from error
+
+
+def at_answers(spans: np.ndarray | None, ranges: Ranges | None) -> np.ndarray:
+    """Return (L,) True for the tokens of spans (L, 2) that lie in one of some ranges, or True.
+
+    Examples
+    --------
+    >>> at_answers(np.array([[0, 2], [2, 5], [5, 5]]), [(2, 6)]).tolist()
+    [False, True, False]
+    """
+    if spans is None or ranges is None:
+        return np.array(True)
+    first, last = spans[..., None, 0], spans[..., None, 1]
+    starts, ends = np.array(ranges, dtype=int).reshape(-1, 2).T
+    return ((first < ends) & (last > starts) & (last > first)).any(axis=-1)
