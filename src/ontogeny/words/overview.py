@@ -58,7 +58,7 @@ def overview(content: Content, introduced: bool = False) -> Overview:
     `introduced` is whether it has been said before what control runs are.
     """
     if content.headline:  # a comparison of runs says itself what they show together
-        return _of_headline(content, introduced)
+        return _of_headline(content)
     if content.one_model and not any(node.role == "claims" for node in content.nodes):
         lead = (
             "It has no time axis: each number below stands beside what chance gives, if measured."
@@ -87,14 +87,12 @@ def overview(content: Content, introduced: bool = False) -> Overview:
     )
 
 
-def _of_headline(content: Content, introduced: bool) -> Overview:
-    """Return the overview that a result brings along; a first screen has its heading already."""
+def _of_headline(content: Content) -> Overview:
+    """Return the overview that a result brings along."""
     headline = content.headline
     counts: dict[str, Any] = {name: int(headline.get(name) or 0) for name in (*VERDICTS, "judged")}
-    word = "learned" if content.controls else "changed"
-    counted = f"{word.title()} in every run: {counts[word]} of {plural(counts['judged'], 'row')}"
     return Overview(
-        counted if introduced else str(headline.get("heading") or ""),
+        str(headline.get("heading") or ""),
         str(headline.get("lead") or ""),
         tuple(map(str, headline.get("details") or ())),
         **counts,

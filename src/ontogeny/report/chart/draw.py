@@ -178,8 +178,8 @@ def draw_track(
     layout, top, height = canvas.layout, canvas.y + 16, 44.0
     good = np.flatnonzero(np.isfinite(track.values))
     finite = [level for level in levels.values() if math.isfinite(level)]
-    beside = [np.asarray(other, float) for other in others]
-    known = [value for other in beside for value in other[np.isfinite(other)]]
+    beside = np.reshape(np.array(others, float), (-1, len(track.values)))
+    known = beside[np.isfinite(beside)]
     low, high = (float(end([*track.values[good], *finite, *known])) for end in (min, max))
     ys = top + height * (high - track.values) / ((high - low) or 1.0)
 

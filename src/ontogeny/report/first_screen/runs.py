@@ -8,7 +8,7 @@ import numpy as np
 
 from ...words.content import Content
 from ...words.controls import explained
-from ...words.formats import number, of_tokens, plural, sentence_start, value_range
+from ...words.formats import number, of_tokens, plural, sentence_start
 from ...words.landmarks import LINES, LossStory, read_loss, track_node
 from ...words.loss import Sentence, control_loss
 from .numbers import Figure, audit_number
@@ -26,23 +26,12 @@ def first_of_runs(content: Content) -> FirstScreen | None:
         if lead.rstrip(".") != str(stated["heading"]).rstrip(".")
     ]
     if controls := explained(content):
-        went = sentence_start(control_loss(loss))
-        text = f"{controls} {f'{went}.' if went else ''}".strip()
+        text = f"{controls} {sentence_start(control_loss(loss))}".strip()
         sentences = [*sentences[:3], Sentence("Control runs show what motion alone does.", text)]
     heading = str(stated["heading"])
-    numbers = (*_numbers(content, loss), audit_number(content))
+    was = f"mean loss of {plural(len(run_curves(content)), 'run')}, was {number(loss.first, 0.1)}"
+    numbers = (Figure(number(loss.last, 0.1), was), audit_number(content))
     return FirstScreen(heading, shortened(heading, sentences[:4]), numbers, loss, None)
-
-
-def _numbers(content: Content, loss: LossStory) -> tuple[Figure, ...]:
-    """Return the mean loss with its range over the runs, and how many rows all runs learned."""
-    curves = run_curves(content)
-    ends = value_range([c[-1] for c in curves if math.isfinite(c[-1])], lambda v: number(v, 0.1))
-    lost = f"mean loss of {plural(len(curves), 'run')} ({ends}), was {number(loss.first, 0.1)}"
-    word = "learned" if content.controls else "changed"
-    rows = Figure(f"{content.headline[word]}/{content.headline['judged']}",
-                  f"rows of the chart {word} in every run")  # fmt: skip
-    return Figure(number(loss.last, 0.1), lost), rows
 
 
 def run_curves(content: Content) -> list[list[float]]:
