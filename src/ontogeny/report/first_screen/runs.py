@@ -26,7 +26,8 @@ def first_of_runs(content: Content) -> FirstScreen | None:
         if lead.rstrip(".") != str(stated["heading"]).rstrip(".")
     ]
     if controls := explained(content):
-        text = f"{controls} {sentence_start(control_loss(loss))}".strip()
+        went = control_loss(loss)
+        text = f"{controls} {sentence_start(went)}." if went else controls
         sentences = [*sentences[:3], Sentence("Control runs show what motion alone does.", text)]
     heading = str(stated["heading"])
     was = f"mean loss of {plural(len(run_curves(content)), 'run')}, was {number(loss.first, 0.1)}"

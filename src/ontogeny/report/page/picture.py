@@ -14,7 +14,7 @@ from ..chart.canvas import WIDE, Canvas
 from ..chart.draw import draw_axis, draw_clock, draw_track
 from ..colours import LEVELS
 from ..concepts.lives import Concept, Concepts, line_names
-from ..first_screen.runs import line_levels, run_curves
+from ..first_screen.runs import line_levels
 from ..first_screen.screen import FirstScreen
 
 _LAYOUT = replace(WIDE, name="first", width=860, left=190, right=150)
@@ -26,7 +26,7 @@ def first_picture(content: Content, first: FirstScreen) -> str:
     canvas = Canvas(_LAYOUT, content.steps)
     if first.loss is not None and content.track is not None:
         levels = line_levels(content, first.loss)
-        draw_track(canvas, content.track, levels, run_curves(content))
+        draw_track(canvas, content.track, levels)
     if first.concepts is not None:
         lines = first.concepts.lines
         for concept, name in zip(lines, line_names(lines), strict=True):
