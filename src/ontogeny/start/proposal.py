@@ -144,7 +144,8 @@ def propose(
     trajectory, inputs = make_sources(content, folder)
     before(trajectory)
     # Before anything is computed; the audit of the result says the same.
-    findings = [] if is_repository(wishes.source) else early_findings(list(trajectory))
+    hub = is_repository(wishes.source)
+    findings = [] if hub else early_findings(list(trajectory), run.catalogue, run.path)
     lines = [*run.lines(), *(f"audit: {finding.message}" for finding in findings)]
     if _begins_trained(trajectory, wishes.source) and not any("controls." in arg for arg in early):
         content["controls"] |= {"kind": MIRRORED, "count": 2 * preset.controls}
