@@ -15,13 +15,17 @@ from helpers.planted_runs import LAYERS, READ, STEPS, compared, controlled, curv
 from helpers.report_page import Page
 from ontogeny import figures, report
 from ontogeny.quantities import Quantity
+from ontogeny.report.first_screen.runs import first_of_runs, line_levels, run_curves
 from ontogeny.report.kinds import read_drawables
 from ontogeny.report.kinds.thinning import thinned
+from ontogeny.report.page.html import render_page
+from ontogeny.report.page.picture import first_picture
 from ontogeny.report.run_differences import difference_of
 from ontogeny.report.run_words import captions
 from ontogeny.summary.controls import with_controls
 from ontogeny.summary.summarise import summarise
 from ontogeny.words.content import read_content
+from ontogeny.words.landmarks import read_loss, track_node
 
 
 def drawable(tree):
@@ -231,3 +235,30 @@ def test_comparisons_have_one_figure_for_each_curve():
     specs = json.loads(tree["attention-entropy"].attrs["figures"])
     assert [spec["id"] for spec in specs] == ["entropy"]
     assert specs[0]["runs"] == "run" and specs[0]["series"] == "layer"
+
+
+def test_several_runs_begin_with_a_first_screen_over_all_their_losses():
+    tree = og.comparison.compare(seeds(3))
+    content = read_content(tree)
+    first = first_of_runs(content)
+    node = track_node(content)
+    assert first is not None and node is not None
+    assert first.heading == content.headline["heading"]
+    assert first.sentences[0].lead.rstrip(".") in content.headline["lead"]
+    assert run_curves(content) == node.dataset["loss"].transpose("run", "step").values.tolist()
+    page = Page(render_page(content))
+    sent = page.data["first"]
+    assert sent["of"] == "mean" and len(sent["runs"]) == 3
+    picture = first_picture(content, first)
+    assert picture.count('class="curve"') == 1
+
+
+def test_lines_under_the_loss_are_those_that_all_runs_share():
+    content = read_content(og.comparison.compare(seeds(2)))
+    node, loss = track_node(content), read_loss(content)
+    assert node is not None and loss is not None
+    data = node.dataset
+    data["loss_unigram"] = ("run", [5.5, 5.5])
+    data["loss_bigram"] = ("run", [4.5, 4.25])
+    levels = line_levels(content, loss)
+    assert levels["word frequencies"] == 5.5 and "bigrams" not in levels

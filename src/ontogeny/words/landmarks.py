@@ -119,7 +119,7 @@ class LossStory:
 
 def read_loss(content: Content) -> LossStory | None:
     """Return the story of the loss, none where it was not measured."""
-    node = _track_node(content)
+    node = track_node(content)
     if node is None or content.track is None:
         return None
     finite = np.isfinite(content.track.values)
@@ -220,13 +220,18 @@ def _number(data: xr.Dataset, name: str) -> float:
 
 def control_curve(content: Content) -> tuple[Sequence[float], Sequence[float]] | None:
     """Return the lower and upper ends of the control runs' loss at the steps of the loss."""
-    node = _track_node(content)
+    node = track_node(content)
     ends = [node.dataset.get(f"loss_control_{end}") for end in ("low", "high")] if node else []
+    outer = [v.min("run") if "low" in str(v.name) else v.max("run")
+             for v in ends if v is not None and v.dims == ("run", "step")]  # fmt: skip
     curves = [
-        v.values.astype(float).tolist() for v in ends if v is not None and v.dims == ("step",)
+        v.values.astype(float).tolist()
+        for v in outer or ends
+        if v is not None and v.dims == ("step",)
     ]
     return (curves[0], curves[1]) if len(curves) == 2 else None
 
 
-def _track_node(content: Content) -> Node | None:
+def track_node(content: Content) -> Node | None:
+    """Return the node of the loss."""
     return next((node for node in content.nodes if node.role == "track"), None)

@@ -8,7 +8,7 @@ can be learned. Without controls the page says so.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,7 +66,7 @@ def overview(content: Content, introduced: bool = False) -> Overview:
     `introduced` is whether it has been said before what control runs are.
     """
     if content.headline:  # a comparison of runs says itself what they show together
-        return _of_headline(content.headline)
+        return _of_headline(content)
     if content.one_model and not any(node.role == "claims" for node in content.nodes):
         lead = (
             "It has no time axis: each number below stands beside what chance gives, if measured."
@@ -95,14 +95,16 @@ def overview(content: Content, introduced: bool = False) -> Overview:
     )
 
 
-def _of_headline(headline: Mapping[str, Any]) -> Overview:
+def _of_headline(content: Content) -> Overview:
     """Return the overview that a result brings along."""
+    headline = content.headline
     counts: dict[str, Any] = {name: int(headline.get(name) or 0) for name in (*VERDICTS, "judged")}
     return Overview(
         str(headline.get("heading") or ""),
         str(headline.get("lead") or ""),
         tuple(map(str, headline.get("details") or ())),
         **counts,
+        named=tuple(row for row in content.rows if row.learned)[:1],
     )
 
 

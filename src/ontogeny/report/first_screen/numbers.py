@@ -32,7 +32,7 @@ def four_numbers(
         _loss_number(loss),
         _concepts_number(concepts),
         _passed_number(loss, "not yet" if running else "never"),
-        _audit_number(content),
+        audit_number(content),
     )
 
 
@@ -48,7 +48,7 @@ def numbers_of_one(content: Content, loss: LossStory | None) -> tuple[Figure, ..
             names = node.dataset["name"].values.ravel()
             of = int(np.isfinite(node.dataset["concentration"].values).sum())
             numbers.append(Figure(f"{sum(map(bool, names)):,}/{of:,}", f"named: {node.title}"))
-    return (*numbers, _audit_number(content))[:4]
+    return (*numbers, audit_number(content))[:4]
 
 
 def _loss_number(loss: LossStory | None) -> Figure:
@@ -91,7 +91,8 @@ def _passed_number(loss: LossStory | None, never: str) -> Figure:
     return Figure(words, _BETTER)
 
 
-def _audit_number(content: Content) -> Figure:
+def audit_number(content: Content) -> Figure:
+    """Return how many findings the audit had."""
     if not content.audited:
         return Figure("–", "no audit was made")
     count = len(content.findings)

@@ -8,6 +8,7 @@ from typing import Any
 from ...words.content import Content
 from ...words.formats import number
 from ...words.landmarks import control_curve
+from .runs import line_levels, run_curves
 from .screen import FirstScreen
 
 
@@ -15,15 +16,16 @@ def build_first(content: Content, first: FirstScreen) -> dict[str, Any]:
     """Return the arrays of the loss picture; the loss itself is the page's track."""
     loss = first.loss
     if loss is None or content.track is None:
-        return {"lines": [], "control": None}
-    lines: list[dict[str, Any]] = []
-    if math.isfinite(loss.uniform):
-        lines.append({"words": "blind guess", "level": loss.uniform})
-    lines += [{"words": line.words, "level": line.level} for line in loss.lines.values()]
-    for line in lines:
-        line["text"] = f"{line['words']} {number(line['level'], 0.1)}"
+        return {"lines": [], "control": None, "runs": []}
+    lines = [
+        {"words": words, "level": level, "text": f"{words} {number(level, 0.1)}"}
+        for words, level in line_levels(content, loss).items()
+    ]
     control = control_curve(content)
+    curves = run_curves(content)
     return {
+        "of": "mean" if curves else "run",
+        "runs": [[finite(v) for v in curve] for curve in curves],
         "lines": lines,
         "control": None if control is None else [[finite(v) for v in end] for end in control],
         "control_name": "control" if len(content.controls) == 1 else "controls",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ...words.abilities import abilities_of, ability_sentences
@@ -27,6 +29,8 @@ from ..concepts.nodes import asked_for, failure, fitted_apart, read_concepts
 from .numbers import Figure, four_numbers, numbers_of_one
 
 MOST_NAMES = 3
+MOST_WORDS = 110
+_END = re.compile(r"(?<=[\w)”%]\.) (?=[A-Z\d“])")
 NO_CONTROL = ("No control was run:", "changes below may be mere motion.")
 
 
@@ -65,7 +69,9 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
     if tuned := of_tuned(content):
         title, of_base = tuned
         sentences = (*of_base, *sentences)
-    return _in_units(FirstScreen(title, sentences, numbers, loss, concepts), content.token_unit)
+    return _in_units(
+        FirstScreen(title, shortened(title, sentences), numbers, loss, concepts), content.token_unit
+    )
 
 
 def _in_units(screen: FirstScreen | None, unit: str) -> FirstScreen | None:
@@ -83,6 +89,27 @@ def _in_units(screen: FirstScreen | None, unit: str) -> FirstScreen | None:
         sentences=tuple(sentences),
         numbers=tuple(numbers),
     )
+
+
+def shortened(heading: str, sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
+    """Leave out the last sentences of the longest texts, until a minute's reading remains.
+
+    The sections say what is left out here. The first sentence of a text stays.
+
+    Examples
+    --------
+    >>> long = Sentence("It learned.", "Half of it by step 5. Then" + " more" * 120 + ".")
+    >>> shortened("It learned", [long])[0].text
+    'Half of it by step 5.'
+    """
+    lines = list(sentences)
+    while len(" ".join([heading, *(f"{s.lead} {s.text}" for s in lines)]).split()) > MOST_WORDS:
+        parts = [_END.split(line.text) for line in lines]
+        longest = max(range(len(lines)), key=lambda i: (len(parts[i]) > 1) * len(lines[i].text))
+        if len(parts[longest]) < 2:
+            break
+        lines[longest] = replace(lines[longest], text=" ".join(parts[longest][:-1]))
+    return tuple(lines)
 
 
 def _of_one_model(content: Content, loss: LossStory | None) -> FirstScreen | None:

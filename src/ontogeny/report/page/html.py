@@ -26,6 +26,7 @@ from ..failures import old_reference, read_failures, section_failures
 from ..figures.drawable import Drawable
 from ..figures.tables import ROWS_SHOWN
 from ..first_screen.payload import build_first
+from ..first_screen.runs import first_of_runs
 from ..first_screen.screen import first_screen
 from ..kinds import kind_of, read_drawables
 from ..kinds.base import scripts
@@ -34,7 +35,7 @@ from ..style import STATIC, page_style, static_text
 from ..texts.abilities import turning
 from ..texts.cloze import read_cloze
 from ..texts.example import read_example
-from .live import Live
+from .live import LEFT_OUT, Live
 from .payload import build_payload, json_script
 from .picture import first_picture
 from .sections import fold_words, parts
@@ -59,9 +60,9 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
     drawings = {layout.name: draw_chart(content, layout) for layout in (WIDE, NARROW)}
     charts = {name: {"plot": list(d.plot)} for name, d in drawings.items()}
     plotly, script = _plotly(), _own_script()
-    first = first_screen(content, running=live is not None)
+    first = first_screen(content, running=live is not None) or first_of_runs(content)
     atlas = read_atlas(content, first.concepts if first else None)
-    cloze = read_cloze(content) if first else None
+    cloze = read_cloze(content) if first and not content.headline else None
     example = read_example(content, first.concepts if first else None)
     html = {
         "first": build_first(content, first) if first and not content.one_model else None,
@@ -77,6 +78,7 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
         content=content,
         studied=studied(content),
         live=live,
+        left_out=LEFT_OUT,
         first=first,
         picture=Markup(first_picture(content, first)) if first else "",
         atlas=atlas,
@@ -95,7 +97,7 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
         compared=[run.name for row in content.rows[:1] for run in row.runs],
         marks={node.id: mark(node) for node in content.nodes},
         parts={
-            node.id: parts(node, drawables, first is not None and first.loss is not None)
+            node.id: parts(node, drawables, bool(first and first.loss and not content.headline))
             for node in content.nodes
         },
         fold_words=fold_words,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...words.formats import step_text
 
-_LEFT_OUT = (
+LEFT_OUT = (
     "Until the training has ended, distances are measured to the first step, and noise floors and "
     "control runs are left out, so nothing here can be called learned."
 )
@@ -46,4 +46,4 @@ class Live:
                 "It is written again when checkpoints have landed, and refreshes itself every "
                 f"{self.every:g} s. "
             )
-        return written + again + _LEFT_OUT
+        return written + again

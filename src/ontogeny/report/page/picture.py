@@ -14,6 +14,7 @@ from ..chart.canvas import WIDE, Canvas
 from ..chart.draw import draw_axis, draw_clock, draw_track
 from ..colours import LEVELS
 from ..concepts.lives import Concept, Concepts, line_names
+from ..first_screen.runs import line_levels
 from ..first_screen.screen import FirstScreen
 
 _LAYOUT = replace(WIDE, name="first", width=860, left=190, right=150)
@@ -24,8 +25,7 @@ def first_picture(content: Content, first: FirstScreen) -> str:
     """Return the loss with its lines over the life lines of concepts."""
     canvas = Canvas(_LAYOUT, content.steps)
     if first.loss is not None and content.track is not None:
-        levels = {line.words: line.level for line in first.loss.lines.values()}
-        levels["blind guess"] = first.loss.uniform
+        levels = line_levels(content, first.loss)
         draw_track(canvas, content.track, levels)
     if first.concepts is not None:
         lines = first.concepts.lines

@@ -47,9 +47,9 @@ function oneStop(holder, buttons) {
     for (const button of buttons) button.tabIndex = button === chosen ? 0 : -1;
   };
   stopAt(buttons[0]);
-  holder.addEventListener("focusin", (event) => stopAt(event.target));
+  holder.addEventListener("focusin", (event) => buttons.includes(event.target) && stopAt(event.target));
   holder.addEventListener("keydown", (event) => {
-    if (!(event.key in turn) || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (!(event.key in turn) || !buttons.includes(event.target) || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     event.stopPropagation();
     const i = buttons.indexOf(event.target) + turn[event.key];

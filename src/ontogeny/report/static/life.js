@@ -164,7 +164,7 @@ function drawLoss(svg, view, top, legend) {
   head.append(makeSvg("tspan", {}, track.units));
   const [base, height] = [top + 24, LIFE.loss - 30];
   const levels = first.lines.map((line) => line.level);
-  const [low, high] = extent([track.values, levels, ...(first.control ?? [])], (v) => v !== null);
+  const [low, high] = extent([track.values, levels, ...first.runs, ...(first.control ?? [])], (v) => v !== null);
   const yOf = (value) => base + height * (high > low ? (high - value) / (high - low) : 0.5);
   const places = track.steps.map((step) => view.xOf(DATA.scales[state.scale].at[indexOfStep.get(step)]));
   const labels = [...first.lines.map((line) => [line.text, line.level]), ...endLabels(track, first)];
@@ -173,6 +173,7 @@ function drawLoss(svg, view, top, legend) {
   for (const line of first.lines)
     group.append(makeSvg("path", { class: "reference", d: `M${view.from} ${yOf(line.level)}H${end}` }));
   if (first.control) group.append(makeSvg("path", { class: "control", d: bandPath(places, first.control, yOf) }));
+  for (const curve of first.runs) group.append(makeSvg("path", { class: "each", d: linePath(places, curve, yOf) }));
   group.append(makeSvg("path", { class: "run", d: linePath(places, track.values, yOf) }));
   if (view.roomy && end + 8 + wide <= view.width) labelEnds(group, labels, yOf, end + 8, top + 16);
   else legend.push(...labels.map(([text]) => make("span", { textContent: text })));
@@ -187,7 +188,7 @@ function drawLoss(svg, view, top, legend) {
 // The last known value of the run, and of its controls.
 function endLabels(track, first) {
   const last = track.values.findLast((value) => value !== null);
-  const labels = [[`run ${formatNumber(last, 0.1)}`, last]];
+  const labels = [[`${DATA.first.of} ${formatNumber(last, 0.1)}`, last]];
   const ends = (first.control ?? []).map((side) => side.findLast((value) => value !== null));
   if (ends.length === 2 && ends.every(Number.isFinite)) {
     const [low, high] = ends.map((value) => formatNumber(value, 0.1));
@@ -209,7 +210,7 @@ function labelEnds(group, labels, yOf, x, top) {
   let above = top - 13;
   for (const [text, value] of labels.sort((a, b) => b[1] - a[1])) {
     above = Math.max(yOf(value), above + 13);
-    group.append(makeSvg("text", { class: text.startsWith("run ") ? "name" : "", x, y: above + 4 }, text));
+    group.append(makeSvg("text", { class: text.startsWith(`${DATA.first.of} `) ? "name" : "", x, y: above + 4 }, text));
   }
 }
 

@@ -52,7 +52,7 @@ function startPrint() {
   for (const svg of findAll("svg.chart")) svg.classList.toggle("short", svg.viewBox.baseVal.height < SHORT_CHART);
   addEventListener("beforeprint", () => {
     paper.printing = true;
-    closed = findAll("main .fold, .table-fold").filter((fold) => !fold.open);
+    closed = findAll(".fold, .table-fold").filter((fold) => !fold.open);
     for (const fold of closed) fold.open = true;
     for (const figure of figures.values()) {
       figure.element.classList.toggle("broad", figure.broad);
@@ -79,6 +79,7 @@ startExample();
 startDownloads();
 startRail();
 startTables();
+for (const line of findAll(".actions, table.sortable thead")) oneStop(line, findAll("button, summary", line));
 startPrint();
 startLinks();
 startRefresh();
