@@ -146,10 +146,11 @@ def propose(
     # Before anything is computed; the audit of the result says the same.
     findings = [] if is_repository(wishes.source) else early_findings(list(trajectory))
     lines = [*run.lines(), *(f"audit: {finding.message}" for finding in findings)]
-    if _begins_trained(trajectory, wishes.source):
-        pairs = {"kind": MIRRORED, "count": 2 * preset.controls}  # fewer of them stay mirrored
-        chosen = {arg.partition("=")[0].strip() for arg in early}
-        content["controls"] |= {k: v for k, v in pairs.items() if f"controls.{k}" not in chosen}
+    chosen = {arg.partition("=")[0].strip() for arg in early}
+    if _begins_trained(trajectory, wishes.source) and "controls.kind" not in chosen:
+        count = content["controls"]["count"]  # a number of them that was set stays
+        count = count if "controls.count" in chosen else 2 * preset.controls
+        content["controls"] |= {"kind": MIRRORED, "count": count}
     if len(trajectory) == 1:  # nothing moves that a control could follow
         content["controls"] = {"count": 0}
     activity.now("looking at the last checkpoint: its layers, losses and attention maps")
