@@ -118,9 +118,13 @@ class ConceptChange(OfJointConcepts):
             there = CheckpointReadout(Moments(X, half), decoder).presence
             arrays = {name: getattr(there, name)[0].astype(np.float32) for name in _PARTS}
             numbered = {"feature": np.arange(X.shape[1])}  # layers of several widths are stacked
-            return xr.Dataset(
-                {name: (_DIMS.get(name, _EACH), array) for name, array in arrays.items()}, numbered
-            )
+            dims = {name: _DIMS.get(name, _EACH) for name in _PARTS}
+            return {
+                name: xr.DataArray(
+                    arrays[name], numbered if "feature" in dims[name] else {}, dims[name]
+                )
+                for name in _PARTS
+            }
 
         return by_layer(reading[self.activations], one)
 
