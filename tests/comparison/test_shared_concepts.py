@@ -1,11 +1,13 @@
 """Concepts over the runs of a comparison: what they share, resumed, priced, and on the page."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 import xarray as xr
+from transformers import GPT2Config, GPT2LMHeadModel
 
 import ontogeny as og
 from helpers.command import call
@@ -14,6 +16,7 @@ from ontogeny.comparison.concepts import fitting, price_of_concepts, studies_of,
 from ontogeny.comparison.concepts.fitting import LayerConcepts, order_agreement
 from ontogeny.comparison.concepts.node import node_of
 from ontogeny.errors import ArgumentError
+from ontogeny.study.cells.cache import DigestCache
 from ontogeny.words.shared_concepts import shared_heading, shared_sentences
 
 
@@ -128,6 +131,27 @@ def test_a_tuned_run_says_what_it_made_of_its_base(studied, texts, tmp_path):
     assert "What tuned made of the concepts of base" in page
 
 
+def test_a_run_begins_at_the_step_of_its_base_that_it_was_given(tmp_path):
+    model = GPT2LMHeadModel(GPT2Config(n_layer=1, n_embd=8, n_head=2, vocab_size=9, n_positions=4))
+    for name in ("base/checkpoint-3", "base/checkpoint-7", "run/checkpoint-2"):
+        torch.nn.init.normal_(model.lm_head.weight)
+        model.save_pretrained(tmp_path / name)
+    whole = DigestCache(None).whole
+    runs = {
+        "base": og.Trajectory.from_folder(tmp_path / "base"),
+        "tuned": og.Trajectory.from_folder(
+            tmp_path / "run", base=tmp_path / "base" / "checkpoint-7"
+        ),
+    }
+    digests = {name: {int(c.step): whole(c) for c in run} for name, run in runs.items()}
+    graph = SimpleNamespace(digests=SimpleNamespace(whole=whole))
+    parts = {name: SimpleNamespace(trajectory=run, graph=graph) for name, run in runs.items()}
+    base, tuned = (SimpleNamespace(name=n, part=parts[n], digests=digests[n]) for n in runs)
+    assert views.began_at([base, tuned], digests) == 7
+    assert views.began_at([tuned, base], digests) is None
+    assert views.began_at([base, tuned, base], digests) is None
+
+
 def concepts(births, present=None, chance=0.0):
     births = np.asarray(births, dtype=float)
     present = np.ones(births.shape, bool) if present is None else np.asarray(present)
@@ -150,6 +174,8 @@ def test_sentences_say_what_is_shown_and_no_more():
     (text,) = shared_sentences(node)
     assert "1 concept in 2 of 2 runs, 1 in one alone" in text and "1 is shared" in text
     assert "Too few to say" in text and "In the control runs 6 are in all" in text
+    earlier = node.drop_vars(["kept", "unclear", "turned", "lost", "new"])
+    assert shared_sentences(earlier) == [text]  # of a comparison that an earlier version wrote
     node = node_of({"layer 1": (concepts([[10], [9]], [[True], [False]]), None)}, ["r0", "r1"])
     assert shared_heading(node) == "No concept is shown to be in 2 of 2 runs"
 

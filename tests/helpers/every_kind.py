@@ -24,6 +24,18 @@ def tryable():
     return [kind for kind in kinds() if set(required(kind)) <= set(NEEDED)]
 
 
+def with_obstacle(*names):
+    """Return the kinds that one of these reasons of `ModelFacts` rules out."""
+    return {kind for kind, cls in kinds().items() if {*names} & {*cls.obstacles}}
+
+
+def of_other_runs():
+    """Return the kinds that need labels, a tokenizer, an order or curves: tiny runs have none."""
+    needed = ("labels", "a classifier", "with curves")
+    named = {kind for kind, cls in kinds().items() if any(n in cls.requires for n in needed)}
+    return named | with_obstacle("no_labels", "no_tokenizer", "no_order")
+
+
 def others(known, **values):
     """Return an observable of every kind that is not among the `known`; `values` are its own."""
     given = {**NEEDED, **values}

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import ontogeny as og
-from helpers.every_kind import others
+from helpers.every_kind import of_other_runs, others
 from helpers.study_examples import LAYERS, developing, tiny_inputs
 from ontogeny.needs.derived import Reference
 from ontogeny.problems.problem import of_node
@@ -56,12 +56,9 @@ OBSERVABLES = {
         og.observables.VocabularyConcepts(n_concepts=4, n_active=1, fit_steps=3, nulls=0),
     )
 }
-# Kinds that need tasks, labelled texts or long curves, or are slow; others here read the same.
-ELSEWHERE = {
-    "commutators", "projection", "intrinsic-dimension", "readout-attention", "readout-accuracy",
-    "in-context-learning", "learning-coefficient", "sae-probe", "tcav", "cav", "fits",
-    "learning-dynamics", "regimes", "signals", "labels", "minimal-pairs",
-}  # fmt: skip
+# Kinds that need a task or are slow; others here read the same.
+ELSEWHERE = {"commutators", "projection", "intrinsic-dimension", "readout-attention"}
+ELSEWHERE |= of_other_runs()
 OBSERVABLES |= {
     each.name: each
     for each in others(

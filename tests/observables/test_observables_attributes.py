@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 import ontogeny as og
-from helpers.every_kind import others, tryable
+from helpers.every_kind import of_other_runs, others, tryable, with_obstacle
 from helpers.family_models import build
 from helpers.study_examples import LAYERS, ActivationNorm, developing, tiny_inputs
 from helpers.word_semantics_examples import corpus, learning
@@ -17,11 +17,8 @@ from ontogeny_papers.reproduce.tasks import MarkerTask
 from ontogeny_papers.reproduce.training import MarkerRun, record_marker_runs
 
 STEPS = (0, 1, 2, 4, 8, 12, 16, 24, 32, 40, 48)
-# Kinds that the other runs below measure, and one that is sampled by a package that is not here.
-OF_OTHER_RUNS = {
-    "in-context-learning", "readout-accuracy", "readout-attention", "sae-probe", "word-semantics",
-    "learning-coefficient", "labels", "minimal-pairs",
-}  # fmt: skip
+# Kinds that the other runs below measure.
+OF_OTHER_RUNS = {"readout-attention", "word-semantics", *of_other_runs()}
 SMALL = {"n_concepts": 6, "layers": LAYERS, "max_tokens": 80}
 
 
@@ -137,8 +134,8 @@ def results(tmp_path_factory):
     return found
 
 
-# Pairs are read with a tokenizer; their own tests name what they hold.
-HERE = sorted({*tryable()} - {"learning-coefficient", "minimal-pairs"})
+# What is read with a tokenizer or sampled by a package that is not here has tests of its own.
+HERE = sorted({*tryable()} - {"learning-coefficient"} - with_obstacle("no_tokenizer"))
 
 
 @pytest.mark.parametrize("kind", HERE)

@@ -9,7 +9,11 @@ import xarray as xr
 import ontogeny as og
 from ontogeny.features.abilities.changes import group_changes
 from ontogeny.features.abilities.groups import with_courses
+from ontogeny.observables import MinimalPairs
+from ontogeny.report.chart.draw import draw_chart
+from ontogeny.report.chart.groups import arrange
 from ontogeny.report.page.write import write
+from ontogeny.summary.summarise import summarise
 from ontogeny.words.abilities import abilities_of, ability_sentences
 from ontogeny.words.content import read_content
 
@@ -34,6 +38,7 @@ def node(courses, dim="pair", pairs=24, control=None, seed=0):
     if control is not None:
         values = np.full((2, 4, len(courses)), control)
         data["accuracy_control"] = (("run", "step", "group"), values)
+        data = data.assign_coords(run=["turned 0", "turned 1"])
     return with_courses(data, right, group, np.full(right.shape[1], 0.5), dim=dim)
 
 
@@ -181,3 +186,37 @@ def test_seeds_say_an_order_only_where_all_agree():
 def test_runs_that_left_out_other_pairs_are_compared():
     said = details({"one": run_of({"tense": [1] * 4}), "two": run_of({"tense": [1] * 4}, pairs=20)})
     assert not any("gained" in text or "lost" in text for text in said)
+
+
+def summarised(courses, seed=0, **options):
+    """Return a node as a study summarises it, with rows and verdicts."""
+    data = node(courses, seed=seed, **options)
+    return summarise(data, MinimalPairs.quantities, MinimalPairs.section)
+
+
+MANY = {"tense": [0.5, 0.5, 1, 1]} | {f"group {i}": [0.5, 0.46, 0.5, 0.54] for i in range(9)}
+
+
+def test_groups_that_did_not_change_are_one_row_of_the_chart(tmp_path):
+    data = summarised(MANY)
+    rows = content(pairs=data).rows
+    assert [row.label for row in rows if row.learned] == ["tense"]
+    shown = [row.label for group in arrange(rows) for row in group.rows]
+    assert sorted(shown) == ["pairs of all groups", "tense"]
+    drawing = draw_chart(content(pairs=data))
+    assert "9 groups that are not shown to have changed" in drawing.notices[0]
+    assert "group 3" not in drawing.svg
+    assert "group 3" in page_of(tmp_path, pairs=with_texts(data)).split('class="table-fold"')[1]
+    whole = data.right.mean("pair")
+    np.testing.assert_allclose(data.accuracy_overall, whole)
+    few = summarised({"tense": [0.5, 0.5, 1, 1], "plural": [0.5] * 4})
+    assert len([row for group in arrange(content(pairs=few).rows) for row in group.rows]) == 3
+
+
+def test_a_gain_that_motion_gives_as_well_is_not_learned():
+    def learned(control):
+        data = summarised({"tense": [0.5, 0.6, 0.9, 1.0]}, control=control)
+        return content(pairs=data).rows[0].learned
+
+    assert learned(None) and learned(0.5) and not learned(0.88)
+    assert not content(pairs=summarised({"tense": [1, 1, 1, 1]})).rows[0].learned  # it was there

@@ -148,6 +148,14 @@ def test_a_token_that_is_no_word_is_not_called_one(unit, said):
     assert f"better than {said} frequencies" in words and "word frequencies" not in words
 
 
+@pytest.mark.parametrize("controls", [("turned 0", "turned 1"), ("turned 0", "nothing")])
+def test_a_page_says_whether_a_control_was_trained(controls):
+    node = loss_story(learned=False, beyond=True, controls=(8.4, 8.7))
+    result = tree({"loss": node}, controls=controls)
+    stronger = "--set controls.folders.nothing=FOLDER" in words_of(result)
+    assert stronger == ("nothing" not in controls)
+
+
 def test_one_checkpoint_has_no_course():
     words = words_of(alone())
     assert words.startswith("One model") and "no time axis" in words

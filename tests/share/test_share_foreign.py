@@ -5,6 +5,7 @@ import json
 import shutil
 import struct
 import zipfile
+import zlib
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from helpers.hub_account import use_account
 from helpers.hub_uploads import Uploads
 from helpers.report_browser import Watched, browser
 from ontogeny.cli import main
-from ontogeny.errors import StoreError
+from ontogeny.errors import ArgumentError, StoreError
 from ontogeny.share.store import seal
 from ontogeny.study.results.archive import ARCHIVE, pack
 from ontogeny.study.results.checksums import write_checksums
@@ -135,6 +136,22 @@ def folder_of(store, tmp_path):
     (folder / "study.json").write_text('{"format": "ontogeny-study-1"}')
     shutil.copytree(store, folder / "result.zarr")
     return folder
+
+
+def test_a_packed_chunk_of_a_folder_that_is_larger_than_what_it_holds_is_refused(store, tmp_path):
+    place = store / "loss" / "loss"
+    edit(place / ".zarray", compressor={"id": "zlib", "level": 9})
+    (place / "0").write_bytes(zlib.compress(bytes(2**22), 9))
+    seal(store)
+    with pytest.raises(StoreError, match="bytes for 56"):
+        og.open_study(folder_of(store, tmp_path)).report(tmp_path / "page.html")
+
+
+def test_an_attribute_that_is_too_deep_is_said_by_name(store, tmp_path):
+    edit(store / "loss" / ".zattrs", figures="[" * 100_000)
+    seal(store)
+    with pytest.raises(ArgumentError, match="'figures' of node 'loss' must hold JSON"):
+        og.open_study(folder_of(store, tmp_path)).report(tmp_path / "page.html")
 
 
 def test_metadata_that_contradict_each_other_are_refused(hub, store, tmp_path):

@@ -189,6 +189,21 @@ def test_what_looks_private_is_listed_and_secrets_are_refused(study, hub, tmp_pa
     assert TOKEN not in out + err
 
 
+@pytest.mark.parametrize("place", ["names.toml", "result.zarr/loss/more", "result.zarr/more"])
+def test_a_link_in_a_study_publishes_nothing_that_it_leads_to(study, tmp_path, place):
+    copy, private = shutil.copytree(study, tmp_path / "study"), tmp_path / "private"
+    private.mkdir()
+    (private / "key").write_text("[a]\nsecret = 1\n", "utf-8")
+    (copy / place).symlink_to(private / "key" if "names" in place else private)
+    with pytest.raises(StoreError, match="is a link"):
+        og.share.prepare(copy, REPO)
+    (copy / place).unlink()
+    if "zarr" in place:
+        shutil.copy(private / "key", copy / place)
+        with pytest.raises(StoreError, match="does not name"):
+            og.share.prepare(copy, REPO)
+
+
 def test_without_texts_no_passage_and_no_token_leaves(study, hub):
     parcel = og.share.prepare(study, REPO, without_texts=True)
     parcel.push()

@@ -21,6 +21,8 @@ DEFAULTS = ("activation-decay", "activation-path", "effective-dimensions", "simi
             "attention-entropy", "weight-rank")  # fmt: skip
 
 CAUSAL_ONLY = {kind for kind, cls in kinds().items() if "no_order" in cls.obstacles}
+UNFIT = {"no_labels", "no_tokenizer", "no_english"}
+"""None of the families' models is a classifier or reads English."""
 NO_COPYING = ("bert", "roberta", "modernbert", "t5")
 
 
@@ -62,11 +64,12 @@ def test_every_preset_and_every_default_fits_every_family(name):
         chosen, left_out = fitted(preset, shown, 4)
         circuits = preset in (PRESETS["circuits"], PRESETS["everything"])
         copied = circuits or preset == PRESETS["one-model"]
-        labels = left_out.pop("labels", "")  # none of these is a classifier
-        assert bool(labels) == (preset == PRESETS["fine-tuning"])
-        assert bool(left_out.pop("minimal-pairs", "")) == (
-            preset.name not in ("weights", "circuits")
-        )
+        unfit = {
+            kind
+            for kind, entry in entries_of(preset)
+            if UNFIT & {*kinds()[kind].obstacles, *entry.obstacles}
+        }
+        assert unfit == {kind for kind in unfit if left_out.pop(kind, "")}
         copying = left_out.pop("copying-heads", "")
         assert bool(copying) == (copied and name in NO_COPYING), copying
         chosen_kinds = {kind for kind, _ in entries_of(preset)}

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 import pytest
 
 from ontogeny import machine
-from ontogeny.study.folder import claims
+from ontogeny.study.folder import claims, frozen
 from ontogeny.study.folder.claims import claimed, held, holder, sweep_claims
 from ontogeny.study.folder.layout import claim_path
 
@@ -86,6 +86,31 @@ def test_the_claim_of_another_machine_holds_until_it_is_not_touched_any_more(tmp
     os.utime(path, (long_ago, long_ago))
     with claimed(tmp_path, "step 8") as ours:
         assert ours
+
+
+@pytest.mark.parametrize(
+    "content", ['{"writer": 5}', '{"writer": "a-1", "identity": 5}', "[5]", "[" * 100_000]
+)
+def test_what_is_no_claim_holds_for_a_moment(tmp_path, content):
+    path = claim_path(tmp_path, "run-a")
+    path.parent.mkdir()
+    path.write_text(content)
+    with claimed(tmp_path, "run-a") as ours:
+        assert not ours
+    assert frozen.conflict(claims.claims_of(tmp_path, "run-")[0].get("identity", {}), {}) == []
+    a_while_ago = time.time() - 2 * claims._UNWRITTEN
+    os.utime(path, (a_while_ago, a_while_ago))
+    sweep_claims(tmp_path)
+    assert not path.exists()
+
+
+def test_a_claim_from_before_a_clock_was_set_back_holds_up_nobody(tmp_path):
+    path = _elsewhere(tmp_path, "step 8")
+    for hours, is_ours in ((0.1, False), (24, True)):
+        ahead = time.time() + 3600 * hours
+        os.utime(path, (ahead, ahead))
+        with claimed(tmp_path, "step 8") as ours:
+            assert ours is is_ours
 
 
 def test_a_claim_that_was_never_written_holds_for_a_moment(tmp_path):

@@ -8,7 +8,7 @@ from ontogeny.dynamics import holm
 from ontogeny.figures import Section
 from ontogeny.quantities import Quantity
 from ontogeny.summary import with_verdicts
-from ontogeny.summary.controls import with_controls
+from ontogeny.summary.controls import _predicted, with_controls
 from ontogeny.summary.summarise import summarise
 from ontogeny.summary.verdicts import judged
 from ontogeny.words.statements import statements
@@ -232,3 +232,17 @@ def test_mirrored_controls_of_a_run_without_a_loss_mean_a_trained_start():
     node = summarise(data, [NORM], Section("Node", "."))
     found = with_verdicts({"norms": node}, {"norms": [NORM]})["norms"]
     assert found.changed.all() and not found.beyond.any()
+
+
+def test_one_more_control_is_beyond_on_few_pages_of_three_controls():
+    rng, pages, rows = np.random.default_rng(0), 300, 24
+    sizes = np.geomspace(1, 6, 6)[:, None]  # layers differ in spread, and half of it is shared
+    false = 0
+    for _ in range(pages):
+        p_values = []
+        for _ in range(8):  # the change and the half-change step of four quantities
+            draws = (rng.normal(size=(1, 4)) + rng.normal(size=(6, 4))) * sizes
+            run = np.repeat(draws[:, :1], 3, axis=1)
+            p_values.append(_predicted(run, draws[:, 1:], np.array(["turned"] * 3)))
+        false += 2 * rows * np.min(p_values) <= 0.05
+    assert false <= 0.03 * pages

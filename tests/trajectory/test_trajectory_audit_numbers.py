@@ -298,3 +298,20 @@ def test_another_run_is_named_with_what_leaves_it_out(tmp_path, first, second, s
         options = pasted.split("--exclude ")[1:]
         rest = Trajectory.from_folder(tmp_path, nn.Module, exclude=[o.strip() for o in options])
         assert early(rest.checkpoints) == []
+
+
+def test_copies_are_seen_before_anything_is_computed(tmp_path):
+    states = [state for _, state in trained(0, (1, 2, 3))]
+    for step, which in ((1, 0), (2, 1), (3, 2), (4, 2), (5, 0)):
+        torch.save(states[which], tmp_path / f"step_{step}.pt")
+    torch.save(states[1], tmp_path / "best.pt")
+    torch.save(states[2], tmp_path / "final.pt")
+    torch.save({name: value + 1 for name, value in states[2].items()}, tmp_path / "ema.pt")
+    run = Trajectory.from_folder(tmp_path, nn.Module)
+    assert [f.message for f in early(run.checkpoints, run.catalogue, run.path)] == [
+        "steps 3 and 4 hold the same weights, byte for byte",
+        "steps 1 and 5 hold the same weights, byte for byte",
+        "best.pt, which was left out, holds the weights of step 2, byte for byte",
+        "final.pt, which was left out, holds the weights of step 4, byte for byte",
+    ]
+    assert early(run.select(steps=[1, 2, 3]).checkpoints) == []

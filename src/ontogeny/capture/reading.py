@@ -169,8 +169,21 @@ class ModelSource:
 
     def width(self, layers: Sequence[str]) -> int:
         """Return the number of features that layers give together for one token."""
-        shapes = [info.shape for info in list_layers(self.model, layers, self.inputs)]
-        return sum(int(shape[-1]) for shape in shapes if shape)
+        labels, shapes = self.layers(layers), self.shapes
+        if not shapes.keys() >= {*labels}:  # inputs, parts and calls
+            shapes = _shapes(self.model, labels, self.inputs)
+        return sum(int(shape[-1]) for label in labels if (shape := shapes[label]))
+
+    @cached_property
+    def shapes(self) -> dict[str, tuple[int, ...] | None]:
+        """The shapes that modules give for one text, by path; None for one that gives none."""
+        return _shapes(self.model, "**", self.inputs)
+
+
+def _shapes(
+    model: nn.Module, patterns: str | Sequence[str], inputs: Inputs
+) -> dict[str, tuple[int, ...] | None]:
+    return {info.path: info.shape for info in list_layers(model, patterns, inputs)}
 
 
 def read(

@@ -12,11 +12,9 @@ from torch import Tensor, nn
 from ..errors import check_iterable
 from ..inputs import Inputs
 from ..needs import Activations, Attention, Losses
-from .calls import calls_of, check_call
 from .forward import device_of
 from .reading import read
 from .settings import ReadingSettings
-from .sites import module_of
 
 
 def activations(
@@ -40,7 +38,9 @@ def activations(
     layers
         Patterns over module paths (see :mod:`ontogeny.capture.layers`), or short names such as
         ``"attn"`` and ``"layers[3].resid_pre"`` in known families. A transformer block's path
-        (``"model.layers.3"``) gives the residual stream after it.
+        (``"model.layers.3"``) gives the residual stream after it. Of a module that is called
+        several times, name the call (``"layer@0"``): the pass ends where the deepest layer is first
+        called. A study refuses such a module without a call.
     tokens
         ``"all"``, ``"mean"``, ``"last"``, ``"cls"`` or ``"masked"`` (see `needs.Activations`).
     max_tokens
@@ -55,7 +55,8 @@ def activations(
     LayerMatchError
         If a pattern matches no module.
     ArgumentError
-        If a module does not give (texts, tokens, features), or is called twice or never.
+        If a module does not give (texts, tokens, features), is never called, or is called again
+        before the pass ends.
     NonFiniteError
         If a layer gives NaN or infinity.
 
@@ -67,10 +68,7 @@ def activations(
     """
     need = Activations(_patterns(layers), None, tokens, max_tokens, random_state)
     settings = ReadingSettings(batch_size, str(device_of(model) if device is None else device))
-    values = read(model, [need], {"inputs": Inputs.coerce(inputs)}, settings)[need]
-    for label in values:  # the pass was stopped at the first call of the last one
-        check_call(label, calls_of(model, inputs)[module_of(label)])
-    return values
+    return read(model, [need], {"inputs": Inputs.coerce(inputs)}, settings)[need]
 
 
 def attention_entropy(

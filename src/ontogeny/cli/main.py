@@ -55,7 +55,7 @@ def _run(arguments: list[str]) -> int:
     except BrokenPipeError:  # the reader of a pipe has left, such as `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (OntogenyError, OSError) as error:
+    except (OntogenyError, OSError, RecursionError) as error:
         if debug:
             raise
         remedy = _REMEDIES.get(getattr(error, "errno", None) or 0, "")

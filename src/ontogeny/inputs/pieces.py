@@ -122,7 +122,7 @@ def _byte_level(suffix: str) -> Read:
 
     def read(token: str) -> str:
         word = token.removesuffix(suffix)
-        if any(character not in byte_of for character in word):
+        if not byte_of.keys() >= {*word}:
             return token
         text = bytes(byte_of[c] for c in word).decode("utf-8", "surrogateescape")
         return _LONE_BYTE.sub(_written_byte, text) + " " * (word != token)

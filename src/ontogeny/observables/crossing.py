@@ -81,14 +81,15 @@ def crossing(
     count = excess.shape[1]
     rng = np.random.default_rng(random_state)
     counts = rng.multinomial(count, np.full(count, 1 / count), size=_RESAMPLED)
-    first = np.array([_first_below(sums) for sums in counts @ excess.T])
+    first = _first_below(counts @ excess.T)
     after, before = np.append(steps, np.inf), np.append(steps[:1], steps)
     low = np.quantile(before[first], _TAIL, method="inverted_cdf")
     high = np.quantile(after[first], 1 - _TAIL, method="inverted_cdf")
-    return Crossing(float(after[_first_below(excess.sum(axis=1))]), float(low), float(high))
+    whole = _first_below(excess.sum(axis=1)[None])[0]
+    return Crossing(float(after[whole]), float(low), float(high))
 
 
-def _first_below(sums: np.ndarray) -> int:
-    """Return the first place from which on all sums are negative; their number if there is none."""
-    above = np.flatnonzero(sums >= 0)
-    return int(above[-1]) + 1 if len(above) else 0
+def _first_below(sums: np.ndarray) -> np.ndarray:
+    """Return for each row the first place from which on all sums are negative, or their number."""
+    above = sums >= 0
+    return np.where(above.any(axis=1), above.shape[1] - above[:, ::-1].argmax(axis=1), 0)

@@ -15,7 +15,7 @@ from ..errors import ArgumentError, StoreError
 from ..study import open_study
 from ..study.folder.layout import comparison_path, result_path, settings_path
 from ..study.results.archive import ARCHIVE, pack
-from ..study.results.checksums import check_files
+from ..study.results.checksums import check_listed
 from ..study.results.foreign import check_foreign
 from ..trajectory.hub.repository import is_name
 from .card import card
@@ -125,13 +125,13 @@ def prepare(
     ArgumentError
         If `repo` or `study_file` is not what it must be.
     StoreError
-        If `folder` is no study, or its result is damaged.
+        If `folder` is no study, its result is damaged, or it holds links or files of others.
     """
     if not is_name(repo):
         raise ArgumentError(f"a data set on the Hub is named OWNER/NAME; got {repo!r}.")
     source = Path(folder)
     open_study(source)  # refuses what is no study
-    check_files(result_path(source), chunks=True)
+    check_listed(result_path(source))
     place = Path(tempfile.mkdtemp(prefix="ontogeny-push-"))
     try:
         listing = _put_together(source, place, repo, study_file, license_id, without_texts)
@@ -187,8 +187,11 @@ def _small_files(
 ) -> tuple[dict[str, str], list[str]]:
     """Return the text files beside a result by name, without paths, and what is to be said."""
     texts, notes = {}, []
-    for path in (settings_path(source), comparison_path(source), source / "names.toml"):
-        if path.is_file():
+    beside = [settings_path(source), comparison_path(source), source / "names.toml"]
+    for path in (*beside, *result_path(source).rglob("*")):
+        if path.is_symlink():  # by which a stranger's study would publish files of yours
+            raise StoreError(f"{path} is a link; what is pushed must lie in the study's folder.")
+        if path in beside and path.is_file():
             text = path.read_text(encoding="utf-8")
             texts[path.name] = in_strings(text, lambda t: shorten(t, replacements))
     toml = find_study_file(source, study_file)

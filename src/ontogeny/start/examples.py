@@ -10,7 +10,7 @@ from ..errors import ArgumentError
 from ..observables import ModelFacts
 from ..observables.registry import kinds
 from ..own_code import is_own, load
-from ..tasks.records import Records, read_records
+from ..tasks.records import read_records
 from .presets import Preset, filled_entry
 from .source import beside
 
@@ -43,27 +43,37 @@ def examples_of(
             tables[path] = {"kind": f"{beside(file, folder)}:{name}"}
             notes.append(f"{path}: one number for each text")
             continue
-        records = read_records(path)
-        kind = _kind_of(records, path)
+        count, fields = _fields_of(path)
+        kind = _kind_of(fields, path)
         cls = kinds()[kind]
         if why := cls.ruled_out(model, cls.fewest_steps):
             raise ArgumentError(f"--abilities {path}: {cls.form} cannot be asked, because {why}.")
         (argument,) = cls.file_arguments
         table = tables.setdefault(kind, {"kind": kind, **filled_entry(cls, preset, model)})
         table.setdefault(argument, []).append(beside(path, folder))
-        notes.append(f"{path}: {len(records.records):,} {cls.form}, by {', '.join(records.fields)}")
+        notes.append(f"{path}: {count:,} {cls.form}, by {', '.join(fields)}")
     return list(tables.values()), notes
 
 
-def _kind_of(records: Records, path: str) -> str:
+def _fields_of(path: str) -> tuple[int, Sequence[str]]:
+    """Return the number of records of a file, and the fields of the first."""
+    count, fields, broken = 0, tuple[str, ...](), ""
+    for line, record in read_records(path):
+        if isinstance(record, dict):
+            count, fields = count + 1, fields or tuple(record)
+        else:
+            broken = broken or f": {Path(path).name}, line {line}: {record}"
+    if not count:
+        raise ArgumentError(f"--abilities {path} holds no example{broken}.")
+    return count, fields
+
+
+def _kind_of(fields: Sequence[str], path: str) -> str:
     asking = {kind: cls for kind, cls in kinds().items() if cls.form}
-    if not records.records:
-        why = f": {records.broken[0]}" if records.broken else ""
-        raise ArgumentError(f"--abilities {path} holds no example{why}.")
     for kind, cls in asking.items():
-        if cls.recognises(records.fields):
+        if cls.recognises(fields):
             return kind
     forms = "; ".join(f"{cls.form} ({cls.fields_of_form})" for cls in asking.values())
     raise ArgumentError(
-        f"--abilities {path} has the fields {', '.join(records.fields)}; allowed are {forms}."
+        f"--abilities {path} has the fields {', '.join(fields)}; allowed are {forms}."
     )

@@ -144,7 +144,8 @@ def propose(
     trajectory, inputs = make_sources(content, folder)
     before(trajectory)
     # Before anything is computed; the audit of the result says the same.
-    findings = [] if is_repository(wishes.source) else early_findings(list(trajectory))
+    hub = is_repository(wishes.source)
+    findings = [] if hub else early_findings(list(trajectory), run.catalogue, run.path)
     lines = [*run.lines(), *(f"audit: {finding.message}" for finding in findings)]
     chosen = {arg.partition("=")[0].strip() for arg in early}
     if _begins_trained(trajectory, wishes.source) and "controls.kind" not in chosen:

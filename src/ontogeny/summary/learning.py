@@ -1,12 +1,12 @@
 """How likely a row of performance would be if nothing had been learned, and what would decide it.
 
-A quantity may bring a test of its own (``x_p_learned``, as the loss does by renamed words), which
-needs no control run; where its first step was trained (``x_trained_start``), nothing else judges
-it. Of any other, the change has two kinds of noise: texts, and the luck of
-motion, which control runs show. Motion that learns nothing has luck of both signs; what it harms on
-average says nothing for the run, so either the spread of the controls about zero or that about
-their mean is asked, each at half the level. Where a quantity names a line that it must beat, such
-as the share of the most frequent label, its last value must do so as well.
+A quantity may bring a test of its own (``x_p_learned``, as the loss does by renamed words, and
+groups of examples by chance), which needs no control run; where its first step was trained
+(``x_trained_start``), nothing else judges it. Of any other, the change has two kinds of noise:
+texts, and the luck of motion, which control runs show. Motion that learns nothing has luck of both
+signs; what it harms on average says nothing for the run, so either the spread of the controls about
+zero or that about their mean is asked, each at half the level. Where a quantity names a line that
+it must beat, such as the share of the most frequent label, its last value must do so as well.
 """
 
 from __future__ import annotations
@@ -48,14 +48,23 @@ def learned_p_values(data: xr.Dataset, rows: xr.Dataset, floors: np.ndarray) -> 
         where fewer than two control runs of a kind show the luck of motion.
     """
     lead = rows["lead"].values
-    variables = [data.get(f"{name}_p_learned") for name in rows["row_quantity"].values]
-    p_of_quantity = np.array([np.nan if p is None or p.ndim else float(p) for p in variables])
+    p_of_quantity = _own_tests(data, rows["row_quantity"].values)
     starts = [data.get(f"{name}_trained_start", 0.0) for name in rows["row_quantity"].values]
     trained = np.array([np.ndim(start) == 0 and float(start) > 0 for start in starts], dtype=bool)
     own_test = np.isfinite(p_of_quantity) | trained
     p_values = np.where(own_test, p_of_quantity, _by_luck(rows, floors))
     p_values = np.where(np.isnan(lead), p_values, np.maximum(p_values, norm.sf(lead)))
     return np.where(rows["can_learn"].values, p_values, np.nan)
+
+
+def _own_tests(data: xr.Dataset, names: np.ndarray) -> np.ndarray:
+    """Return the p-value of the test that each row's quantity brings, one for all or for each."""
+    p_values = np.full(len(names), np.nan)
+    for name in set(names):
+        of_rows, p = names == name, data.get(f"{name}_p_learned")
+        if p is not None and "step" not in p.dims and p.size in (1, of_rows.sum()):
+            p_values[of_rows] = p.values.ravel()
+    return p_values
 
 
 def lead_over_null(data: xr.Dataset, quantity: Quantity, at: Mapping[str, Any]) -> float:

@@ -6,11 +6,11 @@ import csv
 import hashlib
 import io
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..errors import ArgumentError
 from .files import read_text
@@ -20,21 +20,11 @@ GROUP_FIELDS = ("group", "paradigm", "uid", "category", "phenomenon", "subject")
 _SHOWN = 3
 
 
-@dataclass(frozen=True)
-class Records:
-    """The records of one file: ``(line, fields)`` of each, and lines that hold none, with why."""
-
-    name: str
-    records: tuple[tuple[int, Mapping[str, Any]], ...]
-    broken: tuple[str, ...] = ()
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """Names of the fields of the first record."""
-        return tuple(self.records[0][1]) if self.records else ()
+Rows: TypeAlias = Iterator[tuple[int, Any]]
+"""The line of each record and its fields; in their place a text, why the line holds none."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Example:
     """One example with a right answer.
 
@@ -71,8 +61,8 @@ class Example:
         return cls(tuple(space + answer for answer in answers), (prompt,) * len(answers), *rest)
 
 
-def read_records(path: str | Path) -> Records:
-    r"""Read JSON lines, a JSON list, or a table whose first row names its columns.
+def read_records(path: str | Path) -> Rows:
+    r"""Read JSON lines, a JSON list, or a table whose first row names its columns, one by one.
 
     Raises
     ------
@@ -84,31 +74,35 @@ def read_records(path: str | Path) -> Records:
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "pairs.csv"
     >>> _ = file.write_text("right,wrong\nhe runs,he run\n")
-    >>> read_records(file).records
-    ((2, {'right': 'he runs', 'wrong': 'he run'}),)
+    >>> list(read_records(file))
+    [(2, {'right': 'he runs', 'wrong': 'he run'})]
     """
     path = Path(path).expanduser()
-    text = read_text(path, "utf-8")
-    if path.suffix.lower() in TABLES:
-        return _gathered(path, _of_table(text, TABLES[path.suffix.lower()]))
-    if path.suffix.lower() == ".json" and text.lstrip().startswith("["):
-        return _gathered(path, _of_list(path, text))
-    return _gathered(path, _of_lines(text))
-
-
-def _gathered(path: Path, rows: Iterable[tuple[int, Any]]) -> Records:
-    records, broken = [], []
+    suffix = path.suffix.lower()
+    if suffix in TABLES:
+        rows = _of_table(read_text(path, "utf-8"), TABLES[suffix])
+    elif suffix == ".json" and (text := read_text(path, "utf-8")).lstrip().startswith("["):
+        rows = _of_list(path, text)
+    else:
+        rows = _of_lines(_lines(path))
     for line, row in rows:
-        if isinstance(row, dict):
-            records.append((line, {str(name).strip(): value for name, value in row.items()}))
-        else:
-            broken.append(f"{path.name}, line {line}: {row}")
-    return Records(path.name, tuple(records), tuple(broken))
+        is_record = isinstance(row, dict)
+        yield line, {str(name).strip(): v for name, v in row.items()} if is_record else row
 
 
-def _of_lines(text: str) -> Iterator[tuple[int, Any]]:
+def _lines(path: Path) -> Iterator[str]:
+    """Give the lines of a file, one at a time: a million of examples need not fit into memory."""
     # Not splitlines(): JSON strings may hold the other line separators of Unicode.
-    for number, line in enumerate(text.split("\n"), 1):
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file):
+                yield line.decode("utf-8" if number else "utf-8-sig")
+    except (OSError, UnicodeDecodeError):  # it knows other encodings, or says what is wrong
+        yield from read_text(path, "utf-8").split("\n")
+
+
+def _of_lines(lines: Iterable[str]) -> Rows:
+    for number, line in enumerate(lines, 1):
         if line.strip():
             try:
                 row = json.loads(line)
@@ -118,7 +112,7 @@ def _of_lines(text: str) -> Iterator[tuple[int, Any]]:
             yield number, row if isinstance(row, dict) else "it is not an object"
 
 
-def _of_list(path: Path, text: str) -> Iterator[tuple[int, Any]]:
+def _of_list(path: Path, text: str) -> Rows:
     try:
         rows = json.loads(text)
     except json.JSONDecodeError as error:
@@ -127,7 +121,7 @@ def _of_list(path: Path, text: str) -> Iterator[tuple[int, Any]]:
         yield number, row if isinstance(row, dict) else "it is not an object"
 
 
-def _of_table(text: str, separator: str) -> Iterator[tuple[int, Any]]:
+def _of_table(text: str, separator: str) -> Rows:
     reader = csv.DictReader(io.StringIO(text), delimiter=separator)  # quotes may hold line ends
     try:
         for row in reader:
@@ -174,7 +168,7 @@ def group_of(record: Mapping[str, Any], stem: str) -> str:
     """Return the group of a record: that of its field, else the name of its file."""
     field = named(record, GROUP_FIELDS)
     value = "" if field is None or record[field] is None else str(record[field]).strip()
-    return value or stem
+    return sys.intern(value or stem)
 
 
 def text_of(record: Mapping[str, Any], field: str | None, what: str) -> str:
@@ -196,7 +190,8 @@ def text_of(record: Mapping[str, Any], field: str | None, what: str) -> str:
 
 
 def read_examples(
-    records: Records,
+    records: Rows | Iterable[tuple[int, Any]],
+    name: str,
     make: Callable[[Mapping[str, Any], str, str], Any],
     one: str = "example",
     stem: str = "",
@@ -205,19 +200,21 @@ def read_examples(
 
     Examples
     --------
-    >>> records = Records("a.csv", ((2, {"x": "1"}), (3, {})))
-    >>> read_examples(records, lambda record, stem, where: text_of(record, "x", "x"))
+    >>> records = [(2, {"x": "1"}), (3, {})]
+    >>> read_examples(records, "a.csv", lambda record, stem, where: text_of(record, "x", "x"))
     (['1'], ["a.csv, line 3: it has no field 'x'"])
     """
-    examples, left_out = [], list(records.broken)
-    if not records.records and not left_out:
-        left_out.append(f"{records.name} holds no {one}")
-    for line, record in records.records:
-        where = f"{records.name}, line {line}"
+    examples, left_out = [], []
+    for line, record in records:
+        where = f"{name}, line {line}"
         try:
-            examples.append(make(record, stem or Path(records.name).stem, where))
+            if not isinstance(record, dict):
+                raise ArgumentError(record)
+            examples.append(make(record, stem or Path(name).stem, where))
         except ArgumentError as error:
             left_out.append(f"{where}: {error}")
+    if not examples and not left_out:
+        left_out.append(f"{name} holds no {one}")
     return examples, left_out
 
 
@@ -231,9 +228,3 @@ def some_of(problems: Sequence[str]) -> str:
     """
     more = len(problems) - _SHOWN
     return "; ".join(problems[:_SHOWN]) + (f"; and {more:,} more" if more > 0 else "")
-
-
-@lru_cache(maxsize=4)
-def cached_records(path: str, _digest: str) -> Records:
-    """Return the records of a file whose content has a digest."""
-    return read_records(path)

@@ -96,7 +96,7 @@ def _recorded(run: Path) -> tuple[RunSettings, int, list[str]]:
         lines = (run / "heldout.jsonl").read_text(encoding="utf-8").split("\n")
         heldout = [json.loads(line) for line in lines if line]  # as they were, with their ends
         return RunSettings(**log["settings"]), int(log.get("random_state", 0)), heldout
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ArgumentError(
             f"run must be a folder that record_training_run wrote; {run} has no readable "
             f"training_log.json and heldout.jsonl ({error})."

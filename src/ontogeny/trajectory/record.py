@@ -28,7 +28,7 @@ def read_record(folder: Path) -> dict[str, Any] | None:
         {int(step): str(digest) for step, digest in record.get("digests", {}).items()}
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
         raise CheckpointError(f"{path} is not a recorder's note; delete or restore it.") from None
     return record
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from .selection import check_step
 Every: TypeAlias = str | int | Iterable[int] | Callable[[int], bool]
 
 _COUNT = 32  # at most, of a run of known length
+_LISTED = 10**7  # steps that are listed at most: a stranger's note may ask for any number
 _LAST_POWER, _EVEN = 512, 1000  # of a run of unknown length, as in the Pythia suite
 
 
@@ -75,8 +75,8 @@ class Schedule:
         return any(step in part for part in self._parts(step))
 
     def planned(self, last: int) -> tuple[int, ...] | None:
-        """Return the steps due up to `last`, or None where only a function knows them."""
-        if callable(self.every):
+        """Return the steps due up to `last`, or None where only a function or too many are."""
+        if callable(self.every) or any(len(part) > _LISTED for part in self._parts(last)):
             return None
         steps = {step for part in self._parts(last) for step in part}
         return tuple(sorted(step for step in steps if step <= last))
@@ -140,8 +140,10 @@ def _powers(last: int) -> list[int]:
 @functools.lru_cache(maxsize=64)
 def _spacing(total: int, count: int) -> int:
     """Return the smallest spacing with which 0, powers of two and even steps are few enough."""
-    for spacing in itertools.count(max(1, total // count)):
-        early = len(_powers(spacing - 1))
-        if 1 + early + math.ceil(total / spacing) <= count or total < count:
-            break
-    return spacing
+    if total < count:
+        return 1
+    for early in range(count - 1):  # powers of two below the spacing
+        spacing = max(math.ceil(total / (count - 1 - early)), (1 << early - 1) + 1 if early else 1)
+        if spacing <= 1 << early:
+            return spacing
+    return total  # of which there are more powers of two than `count`

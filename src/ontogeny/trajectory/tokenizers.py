@@ -79,14 +79,18 @@ def _stamp(path: Path) -> tuple[int, int, int, int]:
 
 @lru_cache(maxsize=4096)
 def _digest_of(path: Path, stamp: tuple[int, ...]) -> str:
-    content = path.read_bytes()
-    if path.suffix == ".json":
+    return _digest_of_content(path.name, path.read_bytes())
+
+
+@lru_cache(maxsize=32)  # most files of a run are copies: a large one is parsed once
+def _digest_of_content(name: str, content: bytes) -> str:
+    if name.endswith(".json"):
         try:
             data = json.loads(content)
-        except ValueError:
+        except (ValueError, RecursionError):
             data = None
         if isinstance(data, dict):
-            state = _STATE.get(path.name, set())
+            state = _STATE.get(name, set())
             fields = {key: value for key, value in data.items() if key not in state}
             content = json.dumps(fields, sort_keys=True).encode()
     return hashlib.blake2b(content, digest_size=16).hexdigest()

@@ -191,10 +191,10 @@ def attribute(attrs: Mapping[Any, Any], name: str, default: Any, owner: str) -> 
         return _plain(value)
     try:
         value = json.loads(value) if value else default
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise ArgumentError(
             f"attribute {name!r} of {owner} must hold JSON; it starts with {value[:40]!r} "
-            f"({error.msg})."
+            f"({getattr(error, 'msg', error)})."
         ) from None
     if default is not None and not isinstance(value, type(default)):
         raise ArgumentError(

@@ -25,6 +25,11 @@ TRAINED_START = (
     "control runs made of motion judge no change but learning."
 )
 
+NONE_TRAINED = (
+    "None was trained on tokens without sense, the stronger null of what lies beyond motion: "
+    "--set controls.folders.nothing=FOLDER adds one."
+)
+
 PAIRS = (
     "whether it learned can be judged by pairs of mirrored control runs: "
     "--set controls.kind=mirrored --set controls.count=6"

@@ -13,7 +13,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from .content import Content
-from .controls import PAIRS, TRAINED_START, began_trained, explained, in_pairs, made_of_motion
+from .controls import (
+    NONE_TRAINED,
+    PAIRS,
+    TRAINED_START,
+    began_trained,
+    explained,
+    in_pairs,
+    made_of_motion,
+)
 from .formats import control_runs, its, joined, mid_sentence, plural, sentence_start, step_text
 from .levels import VERDICTS, Levels
 from .order import order_sentence, ordered_rows, owner
@@ -381,6 +389,8 @@ def _controls(content: Content, introduced: bool) -> list[str]:
         sentences.append(explained(content, "Control runs" if count > 1 else "Such runs"))
     if began_trained(node.dataset for node in content.nodes):
         sentences.append(TRAINED_START)
+    elif made_of_motion(content) and any(row.beyond and not row.learned for row in content.rows):
+        sentences.append(NONE_TRAINED)
     without = sum(row.judgeable and not row.controlled for row in counted_rows(content.rows))
     if without:
         verb = "was" if without == 1 else "were"

@@ -14,7 +14,7 @@ LEVEL = 0.05  # of the order of births
 
 def shared_heading(data: xr.Dataset) -> str:
     """Return in one line what all runs have, of the layer with the most of it."""
-    runs = data.sizes["run"]
+    data, runs = _complete(data), data.sizes["run"]
     one = data.isel(layer=_by_births(data)[0])
     if np.isfinite(one.kept):
         return _changes(one, data.run.values)
@@ -36,10 +36,17 @@ def shared_sentences(data: xr.Dataset) -> list[str]:
     data
         The node of shared concepts, with its counts over ``layer``.
     """
+    data = _complete(data)
     texts = [_of_layer(data.isel(layer=i), data.run.values) for i in _by_births(data)]
     if not np.isfinite(data.in_all_control).any():
         texts.append("No control run was compared: what is shared from the start may be the words.")
     return texts
+
+
+def _complete(data: xr.Dataset) -> xr.Dataset:
+    """Return the node with counts of changes, which comparisons of earlier versions lack."""
+    unknown = xr.full_like(data.in_all, np.nan)
+    return data.assign({kind: data.get(kind, unknown) for kind in CHANGES})
 
 
 def _by_births(data: xr.Dataset) -> list[int]:

@@ -60,7 +60,7 @@ def folder(tmp_path, monkeypatch):
     return file.parent
 
 
-def test_a_local_task_gives_the_numbers_of_choices(folder, tmp_path):
+def test_a_local_task_gives_the_numbers_of_choices(folder, tmp_path, monkeypatch):
     tokenizer = train_tokenizer(["he is . we are . the cat sat on the mat"] * 9, 300)
     config = GPT2Config(n_layer=1, n_embd=8, n_head=2, vocab_size=len(tokenizer), n_positions=64,
                         bos_token_id=0, eos_token_id=0)  # fmt: skip
@@ -74,7 +74,11 @@ def test_a_local_task_gives_the_numbers_of_choices(folder, tmp_path):
         Harness("mine", (str(folder),), metric="acc_norm", limit=6, label="normalised"),
         Choices(str(folder / "mine.jsonl")),
     ]
+    manager, built = pytest.importorskip("lm_eval.tasks").TaskManager, []
+    load = manager.load
+    monkeypatch.setattr(manager, "load", lambda self, tasks: built.append(1) or load(self, tasks))
     result = og.Study(run, texts, asked, device="cpu").run(tmp_path / "study", progress=False)
+    assert len(built) == 1  # for both, and all steps
     assert not result.problems().lost, result.problems()
     theirs, ours = result["harness"], result["choices"]
     np.testing.assert_array_equal(theirs.right.values, ours.right.values)

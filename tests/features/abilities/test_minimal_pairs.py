@@ -17,13 +17,13 @@ from ontogeny.features.abilities.pairs import contrasts, liking, pair_of
 from ontogeny.features.abilities.token_texts import TokenTexts, tokenised
 from ontogeny.observables import MinimalPairs
 from ontogeny.tasks import train_tokenizer
-from ontogeny.tasks.records import Records, read_examples, read_records
+from ontogeny.tasks.records import read_examples, read_records
 
 MASK = 4
 
 
 def pairs_of(records, method):
-    return read_examples(records, partial(pair_of, method=method), "pair")
+    return read_examples(records, "a.jsonl", partial(pair_of, method=method), "pair")
 
 
 def token_texts(rows, widths):
@@ -119,7 +119,7 @@ def test_bundled_pairs_are_those_of_their_templates():
 
 def test_a_liking_for_one_word_is_worth_one_example_each_way():
     rows = [{"right": "he is", "wrong": "he are"}, {"right": "we are", "wrong": "we is"}] * 20
-    pairs, _ = pairs_of(Records("a.jsonl", tuple(enumerate(rows, 1))), "sentence")
+    pairs, _ = pairs_of(enumerate(rows, 1), "sentence")
     contrast, turned = contrasts(pairs)
     assert liking(contrast, turned) == 0.5
     likes_is = np.array([[1.0, 0.0] * 20])

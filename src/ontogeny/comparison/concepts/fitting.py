@@ -172,8 +172,10 @@ def _change(
     of_all = concept_changes(first, tuned.at(-1), asked, readable=joint.readable)
     if start is None and not of_all.common_basis:
         return None
-    ends = {"ratio_low": of_all.low, "ratio_high": of_all.high}
-    values = {"kind": of_all.kind, "ratio": of_all.ratio, **ends, "cosine": of_all.cosine}
+    # Where the first writes almost nothing, a ratio to it is a number of noise.
+    ends = {"ratio": of_all.ratio, "ratio_low": of_all.low, "ratio_high": of_all.high}
+    ends = {name: np.where(of_all.kind == "new", np.nan, value) for name, value in ends.items()}
+    values = {"kind": of_all.kind, **ends, "cosine": of_all.cosine}
     return {name: value[concepts] for name, value in values.items()}
 
 

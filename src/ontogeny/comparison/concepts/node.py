@@ -252,6 +252,7 @@ def _with_names(data: xr.Dataset) -> xr.Dataset:
         "in_all_control": "in all control runs",
         "born_in_all_control": "born in every control run",
         **{kind: kind for kind in CHANGES},
+        "changed_concept_cosine": "cosine of its directions in both runs",
         "changed_concept_ratio": "strength in the second run by that in the first",
         "birth": "step of the birth",
         "concept_life": "strength as a share of its peak",

@@ -306,9 +306,11 @@ def began_at(runs: Sequence[RunViews], files: Mapping[str, Mapping[int, Path]]) 
     """Return the step of the first of two runs at whose weights the second begins, if it does."""
     if len(runs) != 2:
         return None
-    base, tuned = ({step: run.digests[step] for step in files[run.name]} for run in runs)
-    same = (step for step, digest in base.items() if digest == next(iter(tuned.values())))
-    return max(same, default=None)
+    base, tuned = runs
+    whole, first = tuned.part.graph.digests.whole, next(iter(tuned.part.trajectory))
+    # The weights of a base that is given, or adapted, are part of what its step 0 is made of.
+    begun = {whole(first), whole(first.sources[0])}
+    return max((step for step in files[base.name] if base.digests[step] in begun), default=None)
 
 
 def fingerprint_of(runs: Sequence[RunViews]) -> dict[str, Any]:

@@ -56,8 +56,8 @@ class Answers(OfExamples):
     form: ClassVar[str] = "texts whose last word is to be found"
     fields_of_form: ClassVar[str] = "text, or prompt and answer"
     kept: ClassVar = ("group_of_example", "prompt", "answer_text", "commonest", "left_out")
-    quantities: ClassVar[tuple[Quantity, ...]] = (
-        accuracy("example", "whose answer is right", "the commonest answer", ngrams=False),
+    quantities: ClassVar[tuple[Quantity, ...]] = accuracy(
+        "example", "whose answer is right", "the commonest answer", ngrams=False
     )
     section: ClassVar[Section] = Section(
         title="Answers",

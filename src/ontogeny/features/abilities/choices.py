@@ -61,7 +61,7 @@ class Choices(OfExamples):
         *("characters", "right_ngrams", "left_out"),
     )
     quantities: ClassVar[tuple[Quantity, ...]] = (
-        accuracy("question", "whose right answer is likeliest", "one over the number of answers"),
+        *accuracy("question", "whose right answer is likeliest", "one over the number of answers"),
         Quantity(
             "accuracy_normalised",
             "share of questions whose right answer is likeliest for its length",

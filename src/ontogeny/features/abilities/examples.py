@@ -19,9 +19,9 @@ from ...figures import Figure
 from ...observables.base import Run
 from ...observables.of_predictions import OfPredictions
 from ...quantities import Quantity
-from ...tasks.records import Example, cached_records, digest_of, read_examples, some_of
+from ...tasks.records import Example, digest_of, read_examples, read_records, some_of
 from ...words.names import Names
-from .groups import GROUP_NAMES, group_figures, group_words, with_courses
+from .groups import GROUP_NAMES, OVERALL, group_figures, group_words, with_courses
 from .ngrams import ORDER
 from .token_texts import TokenTexts, tokenised
 
@@ -110,8 +110,10 @@ class OfExamples(OfGroups):
         examples, left_out = [], []
         paths = [*dict.fromkeys(self.paths)]  # examples that are read twice would count twice
         for path, stem in zip(paths, _apart(paths, "stem"), strict=True):
-            records = cached_records(path, digest_of([path]))
-            some, problems = read_examples(records, self.example_of, self.one, stem)
+            name = Path(path).name
+            some, problems = read_examples(
+                read_records(path), name, self.example_of, self.one, stem
+            )
             examples += some
             left_out += problems
         if not examples:
@@ -143,15 +145,20 @@ class OfExamples(OfGroups):
         """Return further variables of the state; `counted` is what `ngram_scores` counts."""
 
 
-def accuracy(one: str, title: str, chance: str, ngrams: bool = True) -> Quantity:
-    """Return the share of examples that are right, as a quantity by groups."""
+def accuracy(one: str, title: str, chance: str, ngrams: bool = True) -> tuple[Quantity, Quantity]:
+    """Return the share of examples that are right, as quantities: by groups, and of all."""
     level = {"ngrams": f"{ORDER}-grams of the study's texts"} if ngrams else {}
     grey = f"what n-grams of the study's texts reach, and {chance}" if ngrams else chance
     over: dict[str, Any] = {"unit": f"{one}s", "shade": f"95 % over {one}s"}
     over |= {"nulls": {**level, "chance": chance}}
-    over |= {"heading": f"{one.capitalize()}s {title}", "rows": "{group}", "subject": None}
-    caption, title = f"Bars: 95 % over {one}s. Grey: {grey}.", f"share of {one}s {title}"
-    return Quantity("accuracy", title, **SHARE, caption=caption, **over)
+    over |= {"minimum": 0.0, "better": "higher", "subject": None}
+    over |= {"caption": f"Bars: 95 % over {one}s. Grey: {grey}."}
+    heading, title = f"{one.capitalize()}s {title}", f"share of {one}s {title}"
+    whole = {"rows": f"{one}s of all groups", "heading": f"{heading}, all groups", "optional": True}
+    return (
+        Quantity("accuracy", title, series="group", rows="{group}", heading=heading, **over),
+        Quantity(OVERALL, f"{title}, all groups", **whole, **over),
+    )
 
 
 def names_of(one: str) -> Names:
@@ -240,5 +247,5 @@ def _as_tokens(
     if not good:
         raise ArgumentError(f"none of the examples can be read: {said_of([*why.values()])}")
     if why:
-        tokens = tokens.some(np.flatnonzero(~np.isin(of_text, [*why])).tolist())
+        tokens = tokens.without(np.isin(of_text, [*why]))
     return good, tokens, [*why.values()]

@@ -11,9 +11,11 @@ import xarray as xr
 
 from ...figures import Figure, Heatmap
 from ...observables.leads import leads_from
+from ...summary.controls import NO_NULLS, kind_of
+from ...summary.learning import p_by_luck
 from ...words.formats import joined
 from .changes import group_changes
-from .intervals import GroupCourse, above_chance, course_of
+from .intervals import GroupCourse, Z, above_chance, course_of
 from .pairs import liking
 
 GROUP_NAMES = {
@@ -29,11 +31,15 @@ GROUP_NAMES = {
     "change_low": ("change from first to last step, lower end", "1"),
     "change_high": ("change from first to last step, upper end", "1"),
     "p_change": ("p-value of no change, by the sign test of examples that turned", "1"),
+    "accuracy_p_learned": ("p-value of what was learned of the group", "1"),
     "right": ("whether the example is right", "1"),
     "above_from": ("step from which on it stays above chance", "steps"),
     "above_from_low": ("last step before which it is not above chance", "steps"),
 }
 """What is said of each group, beside its accuracy."""
+
+OVERALL = "accuracy_overall"
+"""Over the examples of all groups: the chart folds groups that did not change into this row."""
 
 _NAMED = 3
 _CURVES = 6
@@ -77,14 +83,14 @@ def with_courses(
             likes = liking(contrast[members], data.turned_contrast.values[members])
         level = math.nan if ngrams is None else float(ngrams.values[members].mean())
         numbers.append((len(members), likes, level, float(chance[members].mean())))
-    variables = _variables(courses, np.array(numbers, dtype=float), steps)
-    ends = _ends(data.accuracy.transpose("step", "group").values, courses)
+    data = data.assign(_variables(courses, np.array(numbers, dtype=float), steps))
     leads = np.where(np.isfinite(right), right == 1.0, np.nan)
     begin = leads_from(steps, leads)[0]
-    data = data.assign(
-        {**variables, **ends, "right": (("step", dim), right), "right_from": (dim, begin)}
-    )
+    data = data.assign({**_ends(data), "right": (("step", dim), right), "right_from": (dim, begin)})
+    if len(names) > 1:
+        data = data.assign(_overall(data, course_of(steps, right, contrast, chance)))
     data = data.assign(_changes(data, right))
+    data = data.assign(_learned(data))
     after = np.where(data.above_chance.values, data.above_from.values, np.inf)
     last = -data.accuracy_last.values
     return data.isel(group=np.lexsort((last, np.nan_to_num(after, nan=np.inf))))
@@ -119,15 +125,25 @@ def _variables(
     return variables
 
 
-def _ends(accuracy: np.ndarray, courses: Sequence[GroupCourse]) -> dict[str, Any]:
+def _ends(data: xr.Dataset) -> dict[str, Any]:
     """Return the accuracy at the first and the last step that was measured."""
-    complete = np.flatnonzero(np.isfinite(accuracy).all(axis=1))
+    complete = np.flatnonzero(np.isfinite(data.accuracy.transpose("step", "group")).all("group"))
     first, last = (complete[0], complete[-1]) if len(complete) else (0, -1)
+    ends = {"first": ("", first), "last": ("", last)}
+    ends |= {f"last_{end}": (f"_{end}", last) for end in ("low", "high")}
     return {
-        "accuracy_first": ("group", accuracy[first]),
-        "accuracy_last": ("group", accuracy[last]),
-        "accuracy_last_low": ("group", np.array([c.low[last] for c in courses])),
-        "accuracy_last_high": ("group", np.array([c.high[last] for c in courses])),
+        f"accuracy_{name}": ("group", data[f"accuracy{of}"].isel(step=int(place)).values)
+        for name, (of, place) in ends.items()
+    }
+
+
+def _overall(data: xr.Dataset, course: GroupCourse) -> dict[str, Any]:
+    """Return the accuracy over the examples of all groups, as a row of the chart."""
+    noise = {end: ("step", getattr(course, end)) for end in ("low", "high", "floor")}
+    names = [n for of in ("", "_chance", "_ngrams", "_control") if (n := f"accuracy{of}") in data]
+    means = data[names].weighted(data.examples).mean("group")
+    return {f"{OVERALL}_{end}": values for end, values in noise.items()} | {
+        name.replace("accuracy", OVERALL): means[name] for name in names
     }
 
 
@@ -145,6 +161,28 @@ def _changes(data: xr.Dataset, right: np.ndarray) -> dict[str, Any]:
         "above_chance_first": [c.above_before for c in changes],
     }
     return {name: ("group", np.array(values)) for name, values in numbers.items()}
+
+
+def _learned(data: xr.Dataset) -> dict[str, Any]:
+    """Return how likely each group ends so far above chance, and gained so much, by luck.
+
+    The luck of examples, which the tests of both know, and that of motion, which control runs show:
+    those of the group or those of all groups, whichever is larger. Without control runs there is
+    the first alone. What n-grams reach as well is learned, too: their level stands beside.
+    """
+    if "p_change" not in data:
+        return {}
+    gain = (data.accuracy_last - data.accuracy_first).values
+    p_values = np.fmax(data.p_chance.values, np.where(gain > 0, data.p_change.values / 2, 1.0))
+    if (beside := data.get("accuracy_control")) is not None:
+        null = [kind_of(str(run)) not in NO_NULLS for run in beside["run"].values]
+        ends = beside.isel(run=null).dropna("step", how="all").isel(step=-1)
+        luck = (ends - data.accuracy_chance).transpose("group", "run").values
+        excess = (data.accuracy_last - data.accuracy_chance).values
+        texts = ((data.accuracy_last_high - data.accuracy_last_low).values / (2 * Z)) ** 2
+        for runs in (luck, np.broadcast_to(luck.ravel(), (len(luck), luck.size))):
+            p_values = np.fmax(p_values, p_by_luck(excess, texts, runs))
+    return {"accuracy_p_learned": ("group", p_values)}
 
 
 def group_figures(data: xr.Dataset) -> list[Figure]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
@@ -71,8 +71,8 @@ class Harness(OfGroups):
         "chance",
         "left_out",
     )
-    quantities: ClassVar[tuple[Quantity, ...]] = (
-        accuracy("example", "that are right", "chance", ngrams=False),
+    quantities: ClassVar[tuple[Quantity, ...]] = accuracy(
+        "example", "that are right", "chance", ngrams=False
     )
     section: ClassVar[Section] = Section(
         title="Evaluation harness",
@@ -94,7 +94,7 @@ class Harness(OfGroups):
             if not Path(folder).is_dir():
                 raise ArgumentError(f"folders must name folders of task files; got {folder!r}.")
 
-    def files_read(self) -> Sequence[str | Path]:
+    def files_read(self) -> Sequence[Path]:
         """Return all files of its folders."""
         files = (path for folder in self.folders for path in Path(folder).rglob("*"))
         return sorted(path for path in files if path.is_file() and path.suffix != ".pyc")
@@ -115,7 +115,7 @@ class Harness(OfGroups):
             neither 0 nor 1.
         """
         library, model = harness_library(), _answering(answers)
-        manager = _manager(self.folders)
+        manager = _manager(self.folders, tuple(p.stat().st_mtime_ns for p in self.files_read()))
         if unknown := [task for task in self.tasks if not manager.match_tasks([task])]:
             raise ArgumentError(f"tasks must be tasks of the harness; got {unknown[0]!r}.")
         results = library.simple_evaluate(
@@ -198,9 +198,13 @@ def harness_library() -> Any:
 
 
 @lru_cache(maxsize=2)
-def _manager(folders: tuple[str, ...]) -> Any:
-    manager = import_module("lm_eval.tasks").TaskManager
-    return manager(include_path=list(folders) or None, include_defaults=not folders)
+def _manager(folders: tuple[str, ...], _changed: tuple[int, ...]) -> Any:
+    """Return the tasks of folders, each of which is built once and asked at every checkpoint."""
+    kind = import_module("lm_eval.tasks").TaskManager
+    manager = kind(include_path=list(folders) or None, include_defaults=not folders)
+    load = cache(lambda tasks: kind.load(manager, [*tasks]))
+    manager.load = lambda tasks: load(tuple(tasks))
+    return manager
 
 
 def _answering(answers: Sequence[tuple[float, bool]]) -> Any:

@@ -81,8 +81,8 @@ class MinimalPairs(OfExamples):
         *("group_of_pair", "right_text", "wrong_text", "contrast", "turned_contrast"),
         *("tokens_right", "tokens_wrong", "right_ngrams", "left_out"),
     )
-    quantities: ClassVar[tuple[Quantity, ...]] = (
-        accuracy("pair", "whose right text is likelier", "chance"),
+    quantities: ClassVar[tuple[Quantity, ...]] = accuracy(
+        "pair", "whose right text is likelier", "chance"
     )
     section: ClassVar[Section] = Section(
         title="Minimal pairs",

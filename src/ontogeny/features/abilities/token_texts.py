@@ -8,6 +8,7 @@ otherwise the end of a word would give its beginning away (Salazar et al. 2020; 
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -63,12 +64,11 @@ class TokenTexts:
         """Return where the tokens of a text stand."""
         return slice(int(self.start[text]), int(self.start[text + 1]))
 
-    def some(self, texts: Sequence[int]) -> TokenTexts:
-        """Return some of the texts."""
-        places = [self.of(text) for text in texts]
-        start = np.concatenate([[0], np.cumsum([place.stop - place.start for place in places])])
-        ids, width = (np.concatenate([a[p] for p in places]) for a in (self.ids, self.width))
-        return TokenTexts(ids, width, start, self.mask_token_id)
+    def without(self, texts: np.ndarray) -> TokenTexts:
+        """Return those that are not marked (n,)."""
+        lengths = np.diff(self.start)
+        stays, start = np.repeat(~texts, lengths), np.cumsum([0, *lengths[~texts]])
+        return TokenTexts(self.ids[stays], self.width[stays], start, self.mask_token_id)
 
     def variables(self) -> dict[str, Any]:
         """Return them as variables of a state."""
@@ -209,15 +209,16 @@ def tokenised(
     if any(before) and not getattr(tokenizer, "is_fast", False):
         raise ArgumentError("parts of texts have a score of their own with a fast tokenizer only.")
     most = min(longest or LONGEST, LONGEST)
-    ids, widths, problems = [], [], []
+    # One array each that grows: an array for every text takes four times their tokens.
+    ids, widths, start, problems = array("i"), array("h"), array("q", [0]), []
     for row in _rows(before, texts, tokenizer, masked, most):
         problem = _problem(row, most)
         problems.append(problem)
-        ids.append(np.zeros(1, np.int32) if problem else row[0].astype(np.int32))
-        widths.append(np.zeros(1, np.int16) if problem else row[1].astype(np.int16))
-    start = np.concatenate([[0], np.cumsum([len(row) for row in ids])]).astype(np.int64)
+        ids.extend([0] if problem else row[0].tolist())
+        widths.extend([0] if problem else row[1].tolist())
+        start.append(len(ids))
     mask_token = getattr(tokenizer, "mask_token_id", None)
-    return TokenTexts(np.concatenate(ids), np.concatenate(widths), start, mask_token), problems
+    return TokenTexts(*map(np.array, (ids, widths, start)), mask_token), problems
 
 
 _Row = tuple[np.ndarray, np.ndarray]

@@ -47,6 +47,7 @@ from .dictionaries_described import (
     with_untrained,
 )
 from .noise import ROTATION_REMOVED, Fitted, beside_refits, cold_starts, refit_transforms
+from .replication import FOUND_AGAIN, replication, replication_words
 
 _EXACT = ("svd", "pca")
 
@@ -158,6 +159,7 @@ class Concepts(FromExtractor):
         "refit_transform_distance": ("change of the transform by refitting", "1"),
         "refit_log_det": ("log-determinant of the transform of refits", "1"),
         "refit_condition": ("condition number of the transform of refits", "1"),
+        "code_likeness": ("median correlation of each code with the nearest of the same fit", "1"),
         "refit_share": ("share of the squared change by refitting", "1"),
         **DESCRIBED,
     }
@@ -244,6 +246,7 @@ class Concepts(FromExtractor):
                 caption="Mean |cosine| of every concept with its match among the others: how "
                 "redundant the dictionary is.",
             ),
+            FOUND_AGAIN,
             *([NAMED] if self._describer.active else ()),
         )
 
@@ -320,6 +323,7 @@ class Concepts(FromExtractor):
         fits = data.converged.values
         failed, count = int((fits == 0).sum()), int(np.isfinite(fits).sum())
         sentences = named_words(data) if is_one_model(data) else []
+        sentences += replication_words(data)
         return [*sentences, *([f"{failed} of {count} fits did not converge."] if failed else [])]
 
     @property
@@ -400,14 +404,21 @@ class Concepts(FromExtractor):
         seeded = "random_state" in self._estimator().get_params() and self.extractor not in _EXACT
         A = rotations.here
         others: dict[str, torch.Tensor] = {}
+        codes: dict[str, torch.Tensor] = {}
         errors = []
         for name, B, seed in cold_starts(A, self.random_state, seeded=seeded, units=units):
-            estimator, _, W = self._fit(B, seed=seed)
+            estimator, codes[name], W = self._fit(B, seed=seed)
             others[name] = on_host(W).to(A.dtype)
             errors.append(_relative_error(estimator, B))
         # One refit whole, as a control for what is made of the dictionaries themselves.
         refit = others.get("seed 1", next(iter(others.values())))
+
+        def fit(B: torch.Tensor) -> tuple[torch.Tensor, Any]:
+            estimator, U, _ = self._fit(B)
+            return U, estimator.transform
+
         return {
+            **replication(A, here.codes, codes, fit, units, self.random_state),
             **beside_refits(here, reference, others, self._compared, rotations, self.random_state),
             **refit_transforms(here.dictionary, reference.dictionary, others),
             "reconstruction_error_refit": ("refit", np.array(errors)),

@@ -10,6 +10,7 @@ from typing import IO
 import numpy as np
 import torch
 
+from ... import activity
 from ...arrays import to_numpy
 from ...concepts.joint.snapshots import standardised
 from ...concepts.joint.whitening import Gathered
@@ -108,4 +109,5 @@ def read_together(
             gathered[path].add(standard(A)[0])
     if last is None:
         raise unread
+    activity.now("fitting joint concepts")
     return gathered, last

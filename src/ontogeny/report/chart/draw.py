@@ -21,7 +21,7 @@ from ...words.labels import truncate
 from ...words.overview import overview
 from ..scales import KINDS, pick_ticks
 from .canvas import WIDE, Canvas, ChartLayout, Points, fitted
-from .groups import MAX_ROWS, RowGroup, arrange, named_in
+from .groups import MAX_ROWS, RowGroup, arrange, folded, named_in
 from .marks import draw_guides, has_marks
 from .rows import MAX_COLUMNS, draw_heading, draw_legend, draw_row, value_words
 
@@ -150,10 +150,17 @@ def _wrapped(canvas: Canvas, title: str, style: str) -> str:
 
 def _notices(content: Content, groups: Sequence[RowGroup]) -> tuple[str, ...]:
     notices = []
-    count = sum(len(group.rows) for group in groups)
-    if count < len(content.rows):
+    shown = {id(row) for group in groups for row in group.rows}
+    hidden = sum(id(content.rows[i]) not in shown for i in folded(content.rows))
+    if hidden:
         notices.append(
-            f"{plural(count, 'row')} of {len(content.rows):,} shown: above {MAX_ROWS}, layers are "
+            f"{hidden:,} groups that are not shown to have changed are summed up by that of all, "
+            "and stand in the table below."
+        )
+    count, of = len(shown), len(content.rows) - hidden
+    if count < of:
+        notices.append(
+            f"{plural(count, 'row')} of {of:,} shown: above {MAX_ROWS}, layers are "
             "thinned evenly within each quantity. The table below holds all."
         )
     if len(content.steps) > MAX_COLUMNS:

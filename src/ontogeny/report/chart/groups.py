@@ -14,6 +14,8 @@ from ...words.rows import Row
 
 MAX_ROWS = 60
 """Rows that the chart shows before it thins layers."""
+FEW = 3
+"""So many rows that did not change stand in the chart even where another sums them up."""
 
 
 @dataclass(frozen=True)
@@ -24,10 +26,26 @@ class RowGroup:
     rows: Sequence[Row]
 
 
+def folded(rows: Sequence[Row], keep: Collection[int] = ()) -> set[int]:
+    """Return the places of rows that did not change and that another row sums up.
+
+    The row ``x_overall`` of a section sums up its rows ``x``. Those at `keep` stay, and few.
+    """
+    sums = {(row.section, row.variable) for row in rows}
+    hidden = {
+        i
+        for i, row in enumerate(rows)
+        if (row.section, f"{row.variable}_overall") in sums
+        and not any(one.changed for one in (row, *(run.row for run in row.runs)))
+        and i not in keep
+    }
+    return hidden if len(hidden) > FEW else set()
+
+
 def arrange(
     rows: Sequence[Row], limit: int = MAX_ROWS, keep: Collection[int] = ()
 ) -> list[RowGroup]:
-    """Sort rows by half-change step into their groups; thin layers above `limit`.
+    """Sort rows by half-change step into their groups; fold some, and thin layers above `limit`.
 
     Rows are thinned within each quantity, evenly over its layers, so that every quantity stays;
     rows at the places `keep`, which sentences name, stay too.
@@ -57,11 +75,14 @@ def _moment(row: Row) -> float:
 
 
 def _thin(rows: Sequence[Row], limit: int, keep: Collection[int]) -> list[Row]:
-    if len(rows) <= limit:
-        return list(rows)
+    hidden = folded(rows, keep)
+    open_places = [i for i in range(len(rows)) if i not in hidden]
+    if len(open_places) <= limit:
+        return [rows[i] for i in open_places]
     quantities: dict[tuple[str, str, str], list[int]] = {}
-    for i, row in enumerate(rows):
-        quantities.setdefault((row.section, row.quantity, row.state), []).append(i)
+    for i in open_places:
+        key = rows[i].section, rows[i].quantity, rows[i].state
+        quantities.setdefault(key, []).append(i)
     picks: set[int] = set()
     for i, members in enumerate(sorted(quantities.values(), key=len)):
         share = max((limit - len(picks)) // (len(quantities) - i), 2)

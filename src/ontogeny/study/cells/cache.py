@@ -126,7 +126,7 @@ class DigestCache:
             try:
                 content = json.loads(path.read_text())
                 self._entries = content if isinstance(content, dict) else {}
-            except (OSError, ValueError):  # a damaged cache costs time, never a result
+            except (OSError, ValueError, RecursionError):  # damage costs time, never a result
                 pass
         self._noted = dict(self._entries)
 

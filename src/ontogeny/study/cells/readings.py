@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -289,7 +289,7 @@ class RunView:
         """Return how each token id is shown, by the tokenizer or else the texts of the need."""
         tokenizer = self.tokenizer()
         if tokenizer is not None:
-            return pieces_of(tokenizer)
+            return list(_pieces(tokenizer))
         return pieces_of_texts(self._job.inputs_of(need))
 
     def observed_dependencies(self) -> dict[str, Any]:
@@ -302,6 +302,11 @@ class RunView:
         if self._saw_steps:
             dependencies["steps"] = [int(s) for s in self._trajectory.steps]
         return dependencies
+
+
+@lru_cache(maxsize=1)  # of a large vocabulary it takes half a second, in each observable
+def _pieces(tokenizer: Any) -> list[str]:
+    return pieces_of(tokenizer)
 
 
 class ReadBlock:

@@ -7,11 +7,13 @@ to the process, and a thread that set its own would take those of the others awa
 
 from __future__ import annotations
 
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 _lock = threading.Lock()
@@ -37,19 +39,18 @@ def pinned(threads: int) -> Iterator[None]:
     """
     global _holders, _limits, _filters, _before
     import torch
-    from threadpoolctl import threadpool_limits
 
     with _lock:
         if _holders == 0:
             _before = torch.get_num_threads()
-            _limits = _briefly(lambda: threadpool_limits(limits=threads, user_api="blas"))
+            _limits = _briefly(lambda: _libraries().limit(limits=threads, user_api="blas"))
             _filters = warnings.catch_warnings()
             _filters.__enter__()
             warnings.filterwarnings("ignore", message=".*converge")
         _holders += 1
         torch.set_num_threads(threads)
     try:
-        with threadpool_limits(limits=threads, user_api="openmp"):
+        with _libraries().limit(limits=threads, user_api="openmp"):
             yield
     finally:
         with _lock:
@@ -58,6 +59,19 @@ def pinned(threads: int) -> Iterator[None]:
                 _filters.__exit__(None, None, None)
                 _briefly(_limits.restore_original_limits)
                 torch.set_num_threads(_before)
+
+
+def _libraries() -> Any:
+    """Return the control of all libraries with threads that are loaded by now."""
+    return _libraries_after(len(sys.modules))
+
+
+@lru_cache(maxsize=1)
+def _libraries_after(_modules: int) -> Any:
+    """Look libraries up once until more is imported; a look takes 2 ms, for every task."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def _briefly(function: Callable[[], Any]) -> Any:

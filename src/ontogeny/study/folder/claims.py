@@ -26,8 +26,10 @@ from .layout import claim_path
 
 _BEAT = 20.0  # seconds between two touches
 _STALE = 120.0  # seconds without a touch; more than clocks of one cluster differ
+_AHEAD = -3600.0  # a touch so far in the future was made before a clock was set back
 _UNWRITTEN = 10.0  # seconds in which a claim that has been made is written
 _POLL = 0.2  # seconds
+_NOBODY = {"process": "?", "machine": "another machine"}
 
 
 @contextmanager
@@ -149,15 +151,17 @@ def _read(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     try:
-        return {**json.loads(text), "age": age}
-    except (ValueError, TypeError):  # just made, or its maker ended before it was written
-        return {"age": age, "process": "?", "machine": "another machine"}
+        claim = dict(json.loads(text))
+    except (ValueError, TypeError, RecursionError):  # just made, or its maker has ended meanwhile
+        claim = {}
+    whole = isinstance(claim.get("writer"), str) and isinstance(claim.get("identity", {}), dict)
+    return {**_NOBODY, **(claim if whole else {}), "age": age}
 
 
 def _alive(claim: dict[str, Any]) -> bool:
     if "writer" not in claim:
-        return bool(claim) and claim["age"] < _UNWRITTEN
-    return claim["age"] < _STALE and not is_gone(claim["writer"])
+        return bool(claim) and _AHEAD < claim["age"] < _UNWRITTEN
+    return _AHEAD < claim["age"] < _STALE and not is_gone(claim["writer"])
 
 
 def _remove_stale(path: Path) -> None:

@@ -34,7 +34,7 @@ def frozen_settings(folder: Path | None) -> dict[str, Any]:
     StoreError
         If the file is damaged.
     """
-    if folder is None or not settings_path(folder).exists():
+    if folder is None or not settings_path(folder).is_file():
         return {}
     try:
         frozen = json.loads(settings_path(folder).read_text())

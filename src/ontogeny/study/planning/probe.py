@@ -185,9 +185,8 @@ def _pass_bytes(
     if next(source.model.children(), None) is None:  # nothing is inside that could be listed
         return 0
     head = head_path(source.model) if running.keys() <= layers.keys() else None
-    sites = [i for i in capture.list_layers(source.model, "**", source.inputs) if i.path != head]
-    shapes = [info.shape for info in sites if info.shape is not None and len(info.shape) > 2]
-    return 3 * 4 * max((math.prod(shape[2:]) for shape in shapes), default=0)
+    shapes = [shape for path, shape in source.shapes.items() if path != head and shape]
+    return 3 * 4 * max((math.prod(shape[2:]) for shape in shapes if len(shape) > 2), default=0)
 
 
 def _dtype_of(model: Any) -> str:

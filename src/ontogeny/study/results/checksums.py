@@ -44,7 +44,7 @@ def is_written(store: Path, content: str, *, chunks: bool) -> bool:
     try:
         check_files(store, chunks=chunks)
         return bool(json.loads((store / _NAME).read_bytes()).get("content") == content)
-    except (StoreError, OSError, ValueError):
+    except (StoreError, OSError, ValueError, RecursionError):
         return False
 
 
@@ -101,6 +101,20 @@ def check_unchanged(store: Path, name: str, entry: Mapping[str, Any]) -> None:
         raise _damaged(store, name, fault, 1)
 
 
+def check_listed(store: Path) -> None:
+    """Check every file by the list of checksums, and that no other file is there.
+
+    Raises
+    ------
+    StoreError
+        If a file is missing, changed, or not in the list.
+    """
+    listed = check_files(store, chunks=True)
+    files = {p.relative_to(store).as_posix() for p in store.rglob("*") if p.is_file()}
+    if unlisted := sorted(files - set(listed) - {_NAME}):
+        raise StoreError(f"it holds a file that its list does not name: {unlisted[0]!r}.")
+
+
 def _damaged(store: Path, name: str, fault: str, count: int) -> StoreError:
     others = f" (of {count} files that are not as they were written)" if count > 1 else ""
     return StoreError(
@@ -119,7 +133,7 @@ def _entries(store: Path) -> Mapping[str, Any]:
             f"{store} has no {_NAME}, so damage to it cannot be found; earlier versions "
             f"wrote none. {_mend(store)}"
         ) from None
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         whole = False
     if not whole:
         raise StoreError(f"{store} is damaged: {_NAME} is not as it was written. {_mend(store)}")

@@ -20,7 +20,7 @@ from ...trajectory.hub.client import hub_errors, is_offline, silent_bar
 from ...trajectory.hub.repository import is_name, is_repository
 from ..folder.layout import comparison_path, result_path, settings_path
 from .archive import ARCHIVE, unpack
-from .checksums import check_files
+from .checksums import check_files, check_listed
 from .foreign import LARGEST, check_foreign
 from .study_result import StudyResult
 
@@ -53,7 +53,7 @@ def open_study(folder: str | Path, *, revision: str | None = None) -> StudyResul
 
     folder = local_folder(folder, revision)
     settings = settings_path(folder)
-    if not settings.exists() and not comparison_path(folder).exists():
+    if not settings.is_file() and not comparison_path(folder).is_file():
         raise StoreError(f"{folder} is no study folder (it has no {settings.name}).")
     wait_for_result(folder)
     if not result_path(folder).is_dir():
@@ -158,7 +158,7 @@ def _unpack(snapshot: Path, names: list[str], folder: Path) -> None:
         store.mkdir(parents=True)
         unpack(snapshot / ARCHIVE, store)
         check_foreign(store)
-        _check_listed(store)
+        check_listed(store)
         for name in names:
             if name != ARCHIVE:
                 shutil.copyfile(snapshot / name, new / name)
@@ -168,14 +168,6 @@ def _unpack(snapshot: Path, names: list[str], folder: Path) -> None:
         except OSError:
             if not _is_whole(folder):  # else another process was faster
                 raise
-
-
-def _check_listed(store: Path) -> None:
-    """Check every file by the list of checksums, and that no other file is there."""
-    listed = check_files(store, chunks=True)
-    files = {p.relative_to(store).as_posix() for p in store.rglob("*") if p.is_file()}
-    if unlisted := sorted(files - set(listed) - {".checksums.json"}):
-        raise StoreError(f"it holds a file that its list does not name: {unlisted[0]!r}.")
 
 
 def _is_whole(folder: Path) -> bool:

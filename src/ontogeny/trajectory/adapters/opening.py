@@ -24,7 +24,7 @@ def adapter_steps(folder: Path, paths: Mapping[int, Path]) -> dict[int, Path]:
     try:
         state = json.loads((folder / "trainer_state.json").read_text(encoding="utf-8"))
         step = int(state["global_step"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, OverflowError):
         step = 1
     return {max(step, 1): folder}
 

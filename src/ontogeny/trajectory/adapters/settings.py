@@ -97,7 +97,7 @@ def read_settings(folder: Path) -> AdapterSettings:
     path = folder / SETTINGS
     try:
         table = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CheckpointError(f"{path} cannot be read: {error}.") from None
     if not isinstance(table, dict):
         raise CheckpointError(f"{path} must hold a JSON object.")

@@ -15,6 +15,7 @@ from ..checkpoint import Checkpoint
 from ..findings import Finding, Findings
 from ..hub.repository import list_files
 from ..opening import Catalogue
+from .copies import copies, without_a_step
 from .digests import configuration, identical, never_moving, non_finite, resolve, shards, tokenizer
 from .loss_values import losses
 from .missing_steps import holes, left_behind, missing
@@ -61,13 +62,27 @@ def audit(
     return Findings(findings)
 
 
-def early(checkpoints: Sequence[Checkpoint]) -> list[Finding]:
-    """Return what headers and a few matrices say, before anything is computed: several runs.
+def early(
+    checkpoints: Sequence[Checkpoint],
+    catalogue: Catalogue | None = None,
+    folder: Path | None = None,
+) -> list[Finding]:
+    """Return what is seen before anything is computed: several runs, and copies.
 
     Checkpoints that cannot be read are left out: the audit of the result says so.
+
+    Parameters
+    ----------
+    checkpoints
+        Those of the trajectory, increasing.
+    catalogue
+        What else is known of the run, in its `folder`; None looks at the checkpoints alone.
     """
     readable = [c for c in checkpoints if _opens(c)]
-    return [*configuration(readable), *restarts(readable)]
+    findings = [*configuration(readable), *restarts(readable), *copies(readable)]
+    if catalogue is not None and folder is not None:
+        findings += without_a_step(folder, catalogue, readable)
+    return findings
 
 
 def _opens(checkpoint: Checkpoint) -> bool:

@@ -66,7 +66,7 @@ def _training_log(folder: Path) -> list[tuple[Any, Any]]:
     try:
         log = json.loads((folder / "training_log.json").read_text(encoding="utf-8"))
         return list(zip(log["step"], log["loss"], strict=True))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return []
 
 

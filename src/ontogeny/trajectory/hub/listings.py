@@ -84,7 +84,7 @@ def _cached(place: Path) -> dict[str, HubFile] | None:
     try:
         content = json.loads(place.read_bytes())
         return {str(n): HubFile(int(f["size"]), str(f["digest"])) for n, f in content.items()}
-    except (OSError, ValueError, TypeError, LookupError, AttributeError):
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return None
 
 

@@ -55,7 +55,7 @@ def read_configuration(
             raw = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise CheckpointError(f"{path} is gone.") from None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise CheckpointError(f"{path} is not JSON: {error}.") from None
         if not isinstance(raw, dict):
             raise CheckpointError(f"{path} must hold a JSON object.")

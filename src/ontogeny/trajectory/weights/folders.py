@@ -125,7 +125,7 @@ def weight_map(index: Path) -> dict[str, str]:
         names = sorted(set(files.values()))
     except FileNotFoundError:
         raise CheckpointError(f"{index} is gone.") from None
-    except (ValueError, KeyError, AttributeError, TypeError):
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
         raise CheckpointError(f"{index} is not an index of weight files.") from None
     outside = [name for name in names if Path(name).name != name]
     if outside:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import logging
+import multiprocessing
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -120,7 +120,7 @@ def read_pickle(path: Path) -> Any:
     CheckpointError
         If the file is damaged, or no file of torch.
     """
-    _announce_pickle(path.parent)
+    _announce_pickle(path)
     is_zip = _is_zip(path)
     try:
         return torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip)
@@ -203,8 +203,14 @@ def _is_zip(path: Path) -> bool:
         return file.read(4) == b"PK\x03\x04"
 
 
-@functools.lru_cache(maxsize=4096)
-def _announce_pickle(folder: Path) -> None:
-    logger.warning(
-        "weights in %s are pickled; tensors and numbers are read, no code in them runs.", folder
-    )
+_announced: list[Path] = []
+
+
+def _announce_pickle(path: Path) -> None:
+    """Say it once: a run has a hundred such files, and several processes read them."""
+    if not _announced and multiprocessing.parent_process() is None:
+        _announced.append(path)
+        logger.warning(
+            "weights such as %s are pickled; tensors and numbers are read, no code in them runs.",
+            path,
+        )

@@ -13,6 +13,6 @@ def trainer_state(folder: Path) -> dict[str, Any]:
     """Return the Trainer's state in `folder`; empty if there is none that can be read."""
     try:
         state = json.loads((folder / TRAINER_STATE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return state if isinstance(state, dict) else {}

@@ -190,12 +190,15 @@ def load_pretrained(
         config: Any = cls.config_class.from_pretrained(folder) if like is None else like.config
         asked = config._attn_implementation
         kind = asked if asked in _OWN_ATTENTION else _OWN_ATTENTION[not cls._supports_sdpa]
+        layers, tensors = getattr(config, "num_hidden_layers", 0), reader.names()
+        if isinstance(layers, int) and layers > len(tensors):  # building millions takes for ever
+            raise ValueError(f"{layers:,} layers of {len(tensors):,} tensors")
         with quiet():
             module, report = cls.from_pretrained(
                 None,
                 config=config,
                 attn_implementation=kind,  # else the checkpoint chooses, also kernels of the Hub
-                state_dict={name: reader.get(name) for name in reader.names()},
+                state_dict={name: reader.get(name) for name in tensors},
                 dtype=dtype,
                 ignore_mismatched_sizes=True,  # they are in the report, by name
                 output_loading_info=True,
