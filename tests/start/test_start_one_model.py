@@ -157,6 +157,9 @@ def test_controls_of_a_run_that_begins_trained_are_mirrored(tmp_path, trained, k
     assert (controls["kind"], controls["count"]) == (kind, count)
     chosen = Wishes(str(tmp_path / "run"), **given, sets=["controls.kind=turned"])
     assert propose(chosen, tmp_path).content["controls"]["kind"] == "turned"
+    fewer = Wishes(str(tmp_path / "run"), **given, sets=["controls.count=2"])
+    controls = propose(fewer, tmp_path).content["controls"]
+    assert (controls["kind"], controls["count"]) == (kind, 2)
 
 
 class Scaled(nn.Module):

@@ -91,4 +91,4 @@ def at_answers(spans: np.ndarray | None, ranges: Ranges | None) -> np.ndarray:
         return np.array(True)
     first, last = spans[..., None, 0], spans[..., None, 1]
     starts, ends = np.array(ranges, dtype=int).reshape(-1, 2).T
-    return ((first < ends) & (last > starts) & (last > first)).any(axis=-1)
+    return np.any((first < ends) & (last > starts) & (last > first), axis=-1)

@@ -152,7 +152,7 @@ def _encode(
             {
                 "ids": np.array(ids, dtype=np.int64),
                 "special": special,
-                "answers": ~special & at_answers(spans, answers and answers[index]),
+                "answers": ~special & at_answers(spans, answers[index] if answers else None),
                 "spans": spans,
                 "cut": cut,
             }

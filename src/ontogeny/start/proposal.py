@@ -147,8 +147,11 @@ def propose(
     hub = is_repository(wishes.source)
     findings = [] if hub else early_findings(list(trajectory), run.catalogue, run.path)
     lines = [*run.lines(), *(f"audit: {finding.message}" for finding in findings)]
-    if _begins_trained(trajectory, wishes.source) and not any("controls." in arg for arg in early):
-        content["controls"] |= {"kind": MIRRORED, "count": 2 * preset.controls}
+    chosen = {arg.partition("=")[0].strip() for arg in early}
+    if _begins_trained(trajectory, wishes.source) and "controls.kind" not in chosen:
+        count = content["controls"]["count"]  # a number of them that was set stays
+        count = count if "controls.count" in chosen else 2 * preset.controls
+        content["controls"] |= {"kind": MIRRORED, "count": count}
     if len(trajectory) == 1:  # nothing moves that a control could follow
         content["controls"] = {"count": 0}
     activity.now("looking at the last checkpoint: its layers, losses and attention maps")

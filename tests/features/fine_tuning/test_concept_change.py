@@ -32,7 +32,7 @@ def planted(changes):
 def node(request, tmp_path_factory):
     joint = JointConcepts(n_concepts=8, n_active=1, fit_steps=3, **SHARED)
     study = og.Study(
-        planted(request.param), lookup_texts(), [joint, ConceptChange(**SHARED)], device="cpu",
+        planted(request.param), lookup_texts(), [ConceptChange(**SHARED), joint], device="cpu",
         noise=0, control_runs={"mirrored 0": planted(False)},
     )  # fmt: skip
     tree = study.run(tmp_path_factory.mktemp("changes") / "study")

@@ -92,7 +92,6 @@ class ConceptChange(OfJointConcepts):
         title="Concepts kept, turned, lost and new",
         definition="One dictionary over all checkpoints, the first of them included: what became "
         "of each of its concepts since the first checkpoint.",
-        symbol="X₀ ≈ U D₀, Xₜ ≈ U Dₜ",
         null="Control runs moved as far: what their motion makes of the concepts of the same first "
         "checkpoint. A run that changes nothing keeps them all.",
         care="A concept that is lost here cannot be read from this layer on these texts; another "
@@ -116,11 +115,11 @@ class ConceptChange(OfJointConcepts):
             X, _ = standardised(values, np.arange(len(values)))
             decoder = Decoder(layer_state(state, path)["codes"].values, block)
             there = CheckpointReadout(Moments(X, half), decoder).presence
-            arrays = {name: getattr(there, name)[0].astype(np.float32) for name in _PARTS}
-            numbered = {"feature": np.arange(X.shape[1])}  # layers of several widths are stacked
-            return xr.Dataset(
-                {name: (_DIMS.get(name, _EACH), array) for name, array in arrays.items()}, numbered
-            )
+            arrays = {
+                n: (_DIMS.get(n, _EACH), getattr(there, n)[0].astype(np.float32)) for n in _PARTS
+            }
+            # Features are numbered: layers of several widths are stacked.
+            return dict[Any, Any](xr.Dataset(arrays, {"feature": np.arange(X.shape[1])}))
 
         return by_layer(reading[self.activations], one)
 

@@ -140,15 +140,20 @@ def observed_of_controls(observables: Iterable[Observable]) -> tuple[Observable,
     Not the motion of weights, which controls share with the run, nor what follows from the curves
     of other observables.
     """
-    motionless: dict[str, Observable] = {}
-    for observable in observables:
-        of_steps = observable.needs() and not observable.over_blocks and observable.source is None
-        if not observable.quantities:
-            continue
-        others = {*observable.depends_on, *filter(None, [observable.state_of])}
-        if of_steps and observable.role != "motion" and others <= set(motionless):
-            motionless[observable.name] = observable
+    motionless = {
+        o.name: o
+        for o in observables
+        if o.quantities and o.role != "motion" and o.needs() and not (o.over_blocks or o.source)
+    }
+    # In whatever order they stand: one may come before the node that it depends on.
+    while lacking := [n for n, o in motionless.items() if not _read(o) <= set(motionless)]:
+        motionless = {name: o for name, o in motionless.items() if name not in lacking}
     return tuple(motionless.values())
+
+
+def _read(observable: Observable) -> set[str]:
+    """Return the names of the other nodes that an observable is computed from."""
+    return {*observable.depends_on, *filter(None, [observable.state_of])}
 
 
 def _by_name(value: Any) -> Mapping[str, Trajectory]:
