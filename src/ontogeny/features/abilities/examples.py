@@ -154,10 +154,10 @@ def accuracy(one: str, title: str, chance: str, ngrams: bool = True) -> tuple[Qu
     over |= {"minimum": 0.0, "better": "higher", "subject": None}
     over |= {"caption": f"Bars: 95 % over {one}s. Grey: {grey}."}
     heading, title = f"{one.capitalize()}s {title}", f"share of {one}s {title}"
-    whole = {"rows": f"{one}s of all groups", "heading": f"{heading}, all groups", "optional": True}
+    whole: dict[str, Any] = {"rows": f"{one}s of all groups", "heading": f"{heading}, all groups"}
     return (
         Quantity("accuracy", title, series="group", rows="{group}", heading=heading, **over),
-        Quantity(OVERALL, f"{title}, all groups", **whole, **over),
+        Quantity(OVERALL, f"{title}, all groups", optional=True, **whole, **over),
     )
 
 

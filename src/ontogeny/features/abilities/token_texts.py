@@ -218,7 +218,7 @@ def tokenised(
         widths.extend([0] if problem else row[1].tolist())
         start.append(len(ids))
     mask_token = getattr(tokenizer, "mask_token_id", None)
-    return TokenTexts(*map(np.array, (ids, widths, start)), mask_token), problems
+    return TokenTexts(np.array(ids), np.array(widths), np.array(start), mask_token), problems
 
 
 _Row = tuple[np.ndarray, np.ndarray]
