@@ -28,15 +28,16 @@ _NAMES = {
     """,
     "geometry": """
         SpectrumOnlyWarning block_matched_control dimension_change feature_dimensionality
-        random_subspace_control row_frequencies sampled_subspace_control two_nn two_nn_blocks
+        principal_angles principal_basis random_subspace_angles random_subspace_control
+        row_frequencies sampled_subspace_control subspace_overlap two_nn two_nn_blocks
         two_nn_calibrated two_nn_null
     """,
     "observables": """
         ActivationPath Commutators ConceptDirections ConceptDistances ConceptPlane ConceptTracks
         EmbeddingFrequencies EncoderDynamics FeatureGeometry Fits IntrinsicDimension
-        LayerSimilarity LearningCoefficient LearningDynamics Lipschitz Projection ReadoutAccuracy
-        ReadoutAttention Regimes SaeProbe Signals StepSimilarity TCAV TransformDynamics
-        WordSemantics orientation_across_runs semantics_page
+        LayerSimilarity LearningCoefficient LearningDynamics Lipschitz Orientation Projection
+        ReadoutAccuracy ReadoutAttention Regimes SaeProbe Signals StepSimilarity TCAV
+        TransformDynamics WordSemantics orientation_across_runs semantics_page
     """,
     "semantics": """
         Cluster CoarseToFine Coherence ContextWeights MaxMargin NeighbourVectors OrderComparison

@@ -66,6 +66,12 @@ PUBLIC = {
             "random_subspace_control",
             "sampled_subspace_control",
         ],
+        "geometry.subspaces": [
+            "principal_angles",
+            "principal_basis",
+            "random_subspace_angles",
+            "subspace_overlap",
+        ],
     },
     "observables": {
         "observables.activation_path": ["ActivationPath"],
@@ -85,6 +91,7 @@ PUBLIC = {
         "observables.labelled.directions": ["ConceptDirections"],
         "observables.labelled.tcav": ["TCAV"],
         "observables.learning_coefficient": ["LearningCoefficient"],
+        "observables.matrix_orientation": ["Orientation"],
         "observables.orientation": ["orientation_across_runs"],
         "observables.projection": ["Projection"],
         "observables.readout.accuracy": ["ReadoutAccuracy"],

@@ -11,7 +11,11 @@ import xarray as xr
 
 from ontogeny import capture, geometry
 from ontogeny.errors import ArgumentError, check_whole
-from ontogeny.features.weights.orientation import (
+from ontogeny.figures import attach
+from ontogeny.trajectory import Trajectory
+from ontogeny.words.names import named
+
+from .matrix_orientation import (
     Orientation,
     compared_bases,
     corrected_pairs,
@@ -19,9 +23,6 @@ from ontogeny.features.weights.orientation import (
     overlap_null,
     overlap_statements,
 )
-from ontogeny.figures import attach
-from ontogeny.trajectory import Trajectory
-from ontogeny.words.names import named
 
 
 def orientation_across_runs(

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ontogeny.features.weights.orientation import Orientation
 from ontogeny.features.weights.rank import WeightRank
 from ontogeny.observables import Observable
 
 from ..observables.commutators import Commutators
+from ..observables.matrix_orientation import Orientation
 from ..observables.projection import Projection
 from ..observables.readout.accuracy import ReadoutAccuracy
 from ..observables.readout.attention import ReadoutAttention

@@ -13,17 +13,7 @@ PUBLIC = {
             "walk_participation_ratio",
         ],
         "snapshots": ["gram"],
-        "subspaces": [
-            "principal_angles",
-            "principal_basis",
-            "random_subspace_angles",
-            "subspace_overlap",
-        ],
     },
-    "observables": {
-        "norms": ["WeightNorms"],
-        "orientation": ["Orientation"],
-        "rank": ["WeightRank"],
-    },
+    "observables": {"norms": ["WeightNorms"], "rank": ["WeightRank"]},
 }
 """The names that it gives to public modules, and which of its own modules defines each."""

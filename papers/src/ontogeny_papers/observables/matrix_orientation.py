@@ -11,16 +11,17 @@ from typing import ClassVar
 import numpy as np
 import xarray as xr
 
-from ... import geometry
-from ...errors import ArgumentError
-from ...figures import Figure, Heatmap, Section
-from ...multiple_tests import false_discovery
-from ...needs import Need, Weights
-from ...observables.base import BlockReading, Observable
-from ...observables.catalogued import PresetEntry, Presets
-from ...words.names import Names
-from .snapshots import SnapshotGram
-from .subspaces import principal_coefficients
+from ontogeny import geometry
+from ontogeny.errors import ArgumentError
+from ontogeny.features.weights.snapshots import SnapshotGram
+from ontogeny.figures import Figure, Heatmap, Section
+from ontogeny.multiple_tests import false_discovery
+from ontogeny.needs import Need, Weights
+from ontogeny.observables.base import BlockReading, Observable
+from ontogeny.observables.catalogued import PresetEntry, Presets
+from ontogeny.words.names import Names
+
+from ..geometry.subspaces import principal_coefficients
 
 _LARGEST = 2**25  # numbers of one basis
 

@@ -39,7 +39,7 @@ def test_components_far_below_the_first_are_orthonormal_to_it(noise):
 def test_slices_of_the_coordinates_change_nothing(monkeypatch):
     snapshots = path().astype(np.float32)
     whole = geometry.principal_basis(snapshots, k=4)
-    monkeypatch.setattr("ontogeny.features.weights.subspaces.CHUNK", 12 * 7)
+    monkeypatch.setattr("ontogeny_papers.geometry.subspaces.CHUNK", 12 * 7)
     np.testing.assert_allclose(geometry.principal_basis(snapshots, k=4), whole, rtol=1e-12)
 
 
