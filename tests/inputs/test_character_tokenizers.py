@@ -13,6 +13,7 @@ from ontogeny.errors import ArgumentError
 from ontogeny.inputs.character_tokenizers import character_tokenizer
 from ontogeny.inputs.pieces import pieces_of
 from ontogeny.inputs.token_files import read_tokens
+from ontogeny.trajectory.tokenizers import named_tokenizer
 
 LETTERS = {letter: i for i, letter in enumerate("\n abc")}
 
@@ -84,3 +85,11 @@ def test_large_vocabularies_and_chains_are_no_other_dtype(tmp_path):
     for low, high in [(0, 2), (0, 8), (0, 65_535), (5, 6)]:
         rng.integers(low, high, 4000).astype(np.uint16).tofile(path)
         assert len(read_tokens(path, max_length=8)) == 500
+
+
+def test_a_vocabulary_of_characters_in_a_run_is_its_tokenizer(tmp_path):
+    (tmp_path / "vocab.json").write_text(json.dumps({"a": 0, "b": 1}), encoding="utf-8")
+    assert named_tokenizer(tmp_path)("ba")["input_ids"] == [1, 0]
+    (tmp_path / "vocab.json").write_text(json.dumps({"word": 0}), encoding="utf-8")
+    with pytest.raises(ArgumentError, match="--tokenizer FILE:NAME"):
+        named_tokenizer(tmp_path)

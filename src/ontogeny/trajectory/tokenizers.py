@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import CheckpointError
+from ..inputs.character_tokenizers import CHARACTER_FILES, character_tokenizer
 from .checkpoint import Checkpoint
 from .hub.repository import list_files
 from .hub.revision import HubRevision
@@ -200,6 +201,8 @@ def _read(name: str | Path) -> Any:
     from transformers import AutoTokenizer
 
     local = isinstance(name, Path)
+    if isinstance(name, Path) and set(file_digests(name)) == {CHARACTER_FILES[1]}:
+        return character_tokenizer(name / CHARACTER_FILES[1])  # transformers would want merges
     try:
         return AutoTokenizer.from_pretrained(name, local_files_only=local, trust_remote_code=False)
     except Exception as error:  # any of transformers' reasons makes this tokenizer unreadable
