@@ -187,7 +187,7 @@ def controls_needed(rows: xr.Dataset, level: float) -> np.ndarray:
     """Return with how many control runs of the same spread each change would reach a level (rows,).
 
     NaN where it has none to go by, or more than `MOST_CONTROLS` would be needed. Mirrored ones
-    count in pairs, by their luck alone.
+    count in pairs, by their luck and the noise of texts, which no further pair makes less.
     """
     needed = np.full(rows.sizes["row"], np.nan)
     if "run" not in rows.dims:
@@ -215,8 +215,12 @@ def _pairs_needed(rows: xr.Dataset, level: float) -> np.ndarray:
     luck = luck_of_pairs(gains_of_controls(rows).values)
     counts = np.arange(luck.shape[1] + 1, MOST_CONTROLS // 2 + 1)
     gains = (rows["better_sign"] * rows["run_change"]).transpose("row", "run").values
+    floors = rows["change_floor"].values if "change_floor" in rows else np.zeros(len(gains))
+    texts = np.nan_to_num(floors / Z) ** 2
     for i in np.flatnonzero(np.isfinite(gains).any(1) & (np.nan_to_num(luck) != 0).any(1)):
-        score = np.nanmean(gains[i]) / np.sqrt(np.nanmean(luck[i] ** 2))
-        enough = counts[t.sf(score, counts) <= level]
+        squares = np.nanmean(luck[i] ** 2)
+        freedom = counts * (1 + texts[i] / squares) ** 2  # as in `p_by_luck`
+        score = np.nanmean(gains[i]) / np.sqrt(texts[i] + squares)
+        enough = counts[t.sf(score, freedom) <= level]
         needed[i] = 2 * enough[0] if len(enough) else np.nan
     return needed

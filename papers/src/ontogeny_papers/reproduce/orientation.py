@@ -59,7 +59,7 @@ def _varies(between: xr.Dataset) -> Verdict:
     count, tested = int((p_values < LEVEL).sum()), int(np.isfinite(p_values).sum())
     return Verdict(
         "the orientation of the subspace varies between seeds",
-        bool((overlap < _APART).all()) if np.isfinite(overlap).all() else None,
+        unanimous(overlap < _APART, overlap),
         f"mean squared cosine of the principal angles {overlap.mean():.2g}, at most "
         f"{overlap.max():.2g}, over {tested} pairs of seeds and matrices",
         f"random subspaces {float(between.chance.mean()):.2g}; above them {count} of {tested} at "

@@ -14,7 +14,6 @@ from scipy.stats import rankdata
 
 from ...atlas.words import visible
 from ...concepts import JointDictionary, concept_changes
-from ...concepts.joint.changes import TURNED
 from ...concepts.joint.snapshots import fitted_steps
 from ...features.concepts.describer import Describer, Texts
 from ...inputs.pieces import pieces_of, pieces_of_texts
@@ -170,16 +169,15 @@ def _change(
     steps = joint.steps_[joint.runs_[0]].tolist()
     first = base.at(-1 if start is None else steps.index(start))
     asked = np.isin(np.arange(len(joint.replicates_)), concepts)
-    of_all = concept_changes(first, tuned.at(-1), asked, readable=joint.readable)
+    # From a known start the basis is common, also where most concepts have turned.
+    known, readable = start is not None, joint.readable
+    of_all = concept_changes(first, tuned.at(-1), asked, readable=readable, common_basis=known)
     if start is None and not of_all.common_basis:
         return None
     # Where the first writes almost nothing, a ratio to it is a number of noise.
     ends = {"ratio": of_all.ratio, "ratio_low": of_all.low, "ratio_high": of_all.high}
     ends = {name: np.where(of_all.kind == "new", np.nan, value) for name, value in ends.items()}
-    kind = of_all.kind
-    if start is not None:  # then the basis is common, also where most concepts have turned
-        kind = np.where((kind == "kept") & (of_all.cosine < TURNED), "turned", kind)
-    values = {"kind": kind, **ends, "cosine": of_all.cosine}
+    values = {"kind": of_all.kind, **ends, "cosine": of_all.cosine}
     return {name: value[concepts] for name, value in values.items()}
 
 

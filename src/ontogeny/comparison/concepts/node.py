@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -95,16 +96,24 @@ def _fitted(
     for run in controls:
         of_controls[run.name] = run.read(progress)
     describing, fitted, start = Describing.of(runs[0]), {}, began_at(runs, files)
+    # A run made nothing of the concepts of one that was trained from it.
+    is_base_second = start is None and began_at(runs[::-1], files) is not None
     short = [_layer_name(n) for n in short_names(list(layers))]
     for label, name in zip(layers, short, strict=True):
         doing = f"fitting the concepts of {label} over {len(runs)} runs"
         progress.note(doing)
         activity.now(doing)
         control = of_layer(controls, of_controls, layers[label], None) if controls else None
-        fitted[name] = (of_layer(runs, files, layers[label], describing, start), control)
+        one = of_layer(runs, files, layers[label], describing, start)
+        fitted[name] = (replace(one, change=None) if is_base_second else one, control)
     names = [run.name for run in runs]
     if start is not None:
         words = f"{words} {names[1]} starts from {names[0]} at step {start:,}.".strip()
+    elif any(one.change is not None for one, _ in fitted.values()):
+        words = (
+            f"{words} Whether {names[1]} starts from {names[0]} is not known: no step of it holds "
+            f"the first weights of {names[1]}. The last checkpoints of both are compared."
+        ).strip()
     return node_of(fitted, names, f"{runs[0].note} {words}".strip())
 
 

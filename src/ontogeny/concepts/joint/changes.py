@@ -37,8 +37,8 @@ class ConceptChanges:
         (r,) between the decoders of both models, with what noise takes off given back; NaN where
         a decoder is mostly noise, and of models of unequal width.
     common_basis
-        Whether at least half of what both have points the same way. Else a direction says nothing,
-        and no concept is called turned: another seed has another basis.
+        Whether it is known, or at least half of what both have points the same way. Else a
+        direction says nothing, and no concept is called turned: another seed has another basis.
     """
 
     kind: np.ndarray
@@ -59,6 +59,7 @@ def concept_changes(
     concept: np.ndarray | None = None,
     *,
     readable: float = 0.6,
+    common_basis: bool = False,
     n_draws: int = 200,
     random_state: int = 0,
 ) -> ConceptChanges:
@@ -79,6 +80,9 @@ def concept_changes(
         readable in one of both.
     readable
         As in `JointDictionary`.
+    common_basis
+        Whether both are known to have a common basis, as two checkpoints of one run do; else it is
+        asked whether most of what both have points the same way.
     n_draws, random_state
         Resamples of texts for the intervals.
 
@@ -112,7 +116,7 @@ def concept_changes(
     new = there[1] & ~there[0] & (ratio > 1 / QUARTER) & (low > 1 / HALF)
     in_both, cosine = there.all(axis=0), _cosines(first, second)
     alike = cosine[is_shown & in_both & np.isfinite(cosine)]
-    common = bool(len(alike) and np.median(alike) >= TURNED)
+    common = common_basis or bool(len(alike) and np.median(alike) >= TURNED)
     kind = np.select(
         [~is_shown, in_both & common & (cosine < TURNED), in_both, lost, new],
         ["no concept", "turned", "kept", "lost", "new"],

@@ -181,13 +181,19 @@ def _learned(data: xr.Dataset) -> dict[str, Any]:
     low = data.accuracy_low.dropna("step", how="all").isel(step=0)
     nothing = (low <= data.accuracy_chance).values & rose.values
     gain = np.where(nothing, 0.0, np.where(rose, data.p_change.values / 2, 1.0))
-    ends = data.accuracy_control.isel(run=null).dropna("step", how="all").isel(step=-1)
-    luck = (ends - data.accuracy_chance).transpose("group", "run").values
+    ends = data.accuracy_control.isel(run=null).dropna("step", how="all")
+    if not ends.sizes["step"]:
+        return {}
+    luck = (ends.isel(step=-1) - data.accuracy_chance).transpose("group", "run").values
+    luck = luck[:, np.isfinite(luck).all(axis=0)]  # one that diverged shows no luck
+    if luck.shape[1] < 2:
+        return {}
     texts = ((data.accuracy_last_high - data.accuracy_last_low).values / (2 * Z)) ** 2
     of_group, of_all = (luck**2).mean(axis=1, keepdims=True), max((luck**2).mean(), 1e-9)
     spread = np.sqrt(np.fmax(of_group / of_all, 1.0)) * luck.ravel()
     p_values = [data.p_chance.values, gain, p_by_luck(excess.values, texts, spread)]
-    return {"accuracy_p_learned": ("group", np.fmax.reduce(p_values))}
+    # One example alone shows nothing.
+    return {"accuracy_p_learned": ("group", np.nan_to_num(np.maximum.reduce(p_values), nan=1.0))}
 
 
 def group_figures(data: xr.Dataset) -> list[Figure]:

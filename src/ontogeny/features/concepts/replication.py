@@ -78,7 +78,8 @@ def replication(
         change: [(codes, U) for name, U in others.items() if name.startswith(start)]
         for change, start in (("rounding", "float"), ("seed", "seed"))
     }
-    pairs["order of tokens"] = [(codes[order], fit(A[order])[0])]
+    # Codes of the fit are on the host, also where activations are on a device.
+    pairs["order of tokens"] = [(codes[order.to(codes.device)], fit(A[order])[0])]
     both = min(int(half.sum()), int((~half).sum())) > codes.shape[1]
     pairs["half of texts"] = [tuple(fit(A[h])[1](A) for h in (half, ~half))] if both else []
     again = {c: np.mean([shares(*pair)[0] for pair in p]) for c, p in pairs.items() if p}
@@ -98,5 +99,5 @@ def replication_words(data: xr.Dataset) -> list[str]:
     parts = [f"{100 * float(v):.0f} % with another {v.change.item()}" for v in mean if v == v]
     found = f"At step {int(last.step):,} a fit finds concepts again: "
     alike = float(data.code_likeness.sel(step=last.step).median())
-    one = f"Its codes are nearly one number: each correlates by {alike:.2f} with another of them."
+    one = f"Its codes repeat: half of them correlate by {alike:.2f} or more with another one."
     return [f"{found}{', '.join(parts)}.", *([one] if alike >= SAME else [])]

@@ -134,8 +134,13 @@ class ConceptChange(OfJointConcepts):
             there = _presences(data.isel(layer=i))
             asked = joint.replicates.sel(layer=layer).values > 0
             for step, presence in there.items():
+                # Checkpoints of one run have one basis, also where most concepts have turned.
                 changes = concept_changes(
-                    there[min(there)], presence, asked, readable=self.readable
+                    there[min(there)],
+                    presence,
+                    asked,
+                    readable=self.readable,
+                    common_basis=True,
                 )
                 counts[step, i] = [changes.counts()[name] for name in _KINDS]
                 kind[i], cosine[i] = changes.kind, changes.cosine
