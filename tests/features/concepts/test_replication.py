@@ -67,7 +67,7 @@ def test_too_few_rows_leave_halves_untried_and_no_seed_none():
     assert found["found_again"].item() == 1
 
 
-def test_the_sentence_is_of_the_last_step_with_a_noise_floor_and_says_one_number():
+def test_the_sentence_is_of_the_last_step_with_a_noise_floor_and_says_that_codes_repeat():
     again = [[[0.9, 0.5, 0.25, 0.1]], [[1, 0.5, np.nan, 0.04]], [[np.nan] * 4]]
     data = xr.Dataset(
         {
@@ -81,5 +81,5 @@ def test_the_sentence_is_of_the_last_step_with_a_noise_floor_and_says_one_number
         "At step 10 a fit finds concepts again: 100 % with another rounding, 50 % with another "
         "seed, 4 % with another half of texts."
     )
-    assert "nearly one number: each correlates by 0.97" in second
+    assert "codes repeat: half of them correlate by 0.97 or more" in second
     assert replication_words(data.isel(step=[2])) == [] and replication_words(xr.Dataset()) == []
