@@ -117,12 +117,13 @@ def match_paths(
     kind: str,
     aliases: Aliases | None = None,
     parts: _Parts = _whole,
-    calls: Callable[[str], int] = lambda path: 1,
+    calls: Callable[[str], int] | None = None,
 ) -> list[str]:
     """Return those of `paths` that match, in their order; `argument` and `kind` name things.
 
     `aliases` are the short names, and `parts` gives the suffixes that a path may have, in the order
-    in which they are listed; ``""`` is the whole. `calls` says how often a path is called.
+    in which they are listed; ``""`` is the whole. `calls` says how often a path is called; without
+    it, as of tensors, nothing matches a pattern that names a call.
 
     Raises
     ------
@@ -162,11 +163,13 @@ def _without_call(pattern: str) -> tuple[str, str]:
     return text + hash_ + part, call
 
 
-def _at_calls(labels: set[str], call: str, calls: Callable[[str], int]) -> set[str]:
+def _at_calls(labels: set[str], call: str, calls: Callable[[str], int] | None) -> set[str]:
     """Return the labels of chosen calls of modules."""
     if not call:
         return labels
-    selection = set()
+    selection: set[str] = set()
+    if calls is None:
+        return selection
     for path, part in map(split_label, labels):
         numbers = range(calls(path)) if call == "*" else [int(call)] if call.isdecimal() else []
         selection |= {_label(f"{path}@{number}", part) for number in numbers}

@@ -79,7 +79,7 @@ class Trace:
 
     def end_of_maps(self, patterns: str | Sequence[str]) -> int:
         """Return the time at which a pass is stopped that waits for attention maps."""
-        paths = match_attention(self._model, patterns)
+        paths = [split_label(path)[0] for path in match_attention(self._model, patterns)]
         if not any(path in self._maps for path in paths):
             raise LayerMatchError(
                 f"no module that matches {patterns!r} returned attention weights."

@@ -12,6 +12,7 @@ from ..errors import ArgumentError
 Conversation: TypeAlias = Sequence[Mapping[str, Any]]
 Ranges: TypeAlias = list[tuple[int, int]]
 _ANSWERS = "assistant"
+_DATE = "26 Jul 2024"  # templates of Llama write the date: the same texts every day
 
 
 def is_conversation(value: Any) -> bool:
@@ -45,7 +46,8 @@ def rendered(texts: list[Any], tokenizer: Any) -> tuple[list[str], list[Ranges] 
     if not getattr(tokenizer, "chat_template", None) or not getattr(tokenizer, "is_fast", False):
         raise ArgumentError(
             "the texts are conversations, and the tokenizer has no chat template, or tells no "
-            "places of characters; name one with --tokenizer."
+            "places of characters; name one with --tokenizer, or a column of texts with "
+            "--set inputs.field=NAME."
         )
     pairs = [_of_one(text, tokenizer) for text in texts]
     return [text for text, _ in pairs], [ranges for _, ranges in pairs]
@@ -72,7 +74,8 @@ def _of_one(conversation: Conversation, tokenizer: Any) -> tuple[str, Ranges]:
 
 def _written(tokenizer: Any, messages: list[dict[str, Any]], **options: Any) -> str:
     try:
-        return str(tokenizer.apply_chat_template(messages, tokenize=False, **options))
+        options |= {"tokenize": False, "date_string": _DATE}
+        return str(tokenizer.apply_chat_template(messages, **options))
     except Exception as error:  # a template refuses roles that do not alternate, and the like
         raise ArgumentError(
             f"the tokenizer's chat template refuses a conversation: {error}"

@@ -23,6 +23,7 @@ class Described(Sampled):
     """Tokenised texts, as pages and terminals speak of them."""
 
     spans: np.ndarray | None
+    answers: np.ndarray | None
     texts: tuple[str, ...] | None
     documents: np.ndarray | None
     vocab_size: int | None
@@ -111,7 +112,8 @@ class Described(Sampled):
         if self.truncated:
             parts.append(f"{self.truncated:,} cut at {int(self.lengths.max())}")
         if self.dropped:
-            parts.append(f"{self.dropped:,} without a token left out")
+            what = "a token" if self.answers is None else "a token of an answer before the cut"
+            parts.append(f"{self.dropped:,} without {what} left out")
         return ", ".join(part for part in parts if part)
 
     @property

@@ -188,13 +188,14 @@ def _small_files(
     """Return the text files beside a result by name, without paths, and what is to be said."""
     texts, notes = {}, []
     beside = [settings_path(source), comparison_path(source), source / "names.toml"]
-    for path in (*beside, *result_path(source).rglob("*")):
+    toml = find_study_file(source, study_file)
+    of_folder = [toml] if toml is not None and study_file is None else []
+    for path in (*beside, *of_folder, result_path(source), *result_path(source).rglob("*")):
         if path.is_symlink():  # by which a stranger's study would publish files of yours
-            raise StoreError(f"{path} is a link; what is pushed must lie in the study's folder.")
+            raise StoreError(f"{path} is a link; what is pushed must be no link.")
         if path in beside and path.is_file():
             text = path.read_text(encoding="utf-8")
             texts[path.name] = in_strings(text, lambda t: shorten(t, replacements))
-    toml = find_study_file(source, study_file)
     if toml is None:
         notes.append("No study file lies beside the folder; --study-file names one.")
     else:

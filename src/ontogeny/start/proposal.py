@@ -150,7 +150,7 @@ def propose(
     chosen = {arg.partition("=")[0].strip() for arg in early}
     if _begins_trained(trajectory, wishes.source) and "controls.kind" not in chosen:
         count = content["controls"]["count"]  # a number of them that was set stays
-        count = count if "controls.count" in chosen else 2 * preset.controls
+        count = _in_pairs(count) if "controls.count" in chosen else 2 * preset.controls
         content["controls"] |= {"kind": MIRRORED, "count": count}
     if len(trajectory) == 1:  # nothing moves that a control could follow
         content["controls"] = {"count": 0}
@@ -175,6 +175,11 @@ def propose(
     read = [line for texts in inputs.values() for line in (texts.sentence, *texts.warnings)]
     final = with_sets(content, late)
     return Proposal(wishes, preset, final, model, len(run), lines, left_out, read)
+
+
+def _in_pairs(count: Any) -> Any:
+    """Return the next even number; what is no number is refused where the study is made."""
+    return count + count % 2 if isinstance(count, int) else count
 
 
 def _begins_trained(run: Trajectory, source: str) -> bool:

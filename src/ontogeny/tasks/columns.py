@@ -64,7 +64,7 @@ def _json(path: Path, content: str) -> dict[str, Any]:
 def _parsed(where: str, content: str) -> Any:
     try:
         return json.loads(content)
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise ArgumentError(f"{where} is not JSON: {error}.") from None
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -27,14 +27,14 @@ _WIKI_TITLE = re.compile(r"^(?=[^\S\n]*=[^\S\n]*[^=\s].*=[^\S\n]*$)", re.MULTILI
 
 def text_files(
     paths: Paths, *, unit: str = "auto", field: str | int | None = None, encoding: str = "utf-8"
-) -> list[str]:
+) -> list[Any]:
     r"""Read texts from files, folders and globs, as they stand there.
 
     ``.json``, ``.jsonl``, ``.csv``, ``.tsv`` and ``.parquet`` hold a text in each row: a string, or
-    what stands in the column `field`. Every other file is plain text: its lines of the form
-    ``= Title =`` (the headings of WikiText) are dropped and the rest is cut into `unit`. Empty
-    texts are left out. The order is that of the paths, in a folder or glob by name; a file named
-    twice is read once.
+    what stands in the column `field`; a conversation is a list of messages. Every other file is
+    plain text: its lines of the form ``= Title =`` (the headings of WikiText) are dropped and the
+    rest is cut into `unit`. Empty texts are left out. The order is that of the paths, in a folder
+    or glob by name; a file named twice is read once.
 
     Parameters
     ----------
@@ -46,8 +46,9 @@ def text_files(
         ``"paragraph"`` (between blank lines), ``"document"`` (between marks such as
         ``<|endoftext|>``), ``"file"``; ``"auto"`` recognises which.
     field
-        The column of the texts by name, or by number from 0 where no row names them. None takes a
-        column of a usual name (``text``, ``sentence``, ``content``, ...), or the only one of words.
+        The column of the texts by name, or by number from 0 where no row names them. None takes
+        ``messages`` if it holds conversations, a column of a usual name (``text``, ``sentence``,
+        ``content``, ...), or the only one of words.
     encoding
         Of files without a byte-order mark, which goes before it and is dropped.
 

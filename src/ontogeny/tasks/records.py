@@ -93,12 +93,14 @@ def read_records(path: str | Path) -> Rows:
 def _lines(path: Path) -> Iterator[str]:
     """Give the lines of a file, one at a time: a million of examples need not fit into memory."""
     # Not splitlines(): JSON strings may hold the other line separators of Unicode.
+    given = 0
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file):
                 yield line.decode("utf-8" if number else "utf-8-sig")
+                given += 1
     except (OSError, UnicodeDecodeError):  # it knows other encodings, or says what is wrong
-        yield from read_text(path, "utf-8").split("\n")
+        yield from read_text(path, "utf-8").split("\n")[given:]
 
 
 def _of_lines(lines: Iterable[str]) -> Rows:
@@ -106,8 +108,8 @@ def _of_lines(lines: Iterable[str]) -> Rows:
         if line.strip():
             try:
                 row = json.loads(line)
-            except json.JSONDecodeError as error:
-                yield number, f"it is not JSON ({error.msg})"
+            except (json.JSONDecodeError, RecursionError) as error:
+                yield number, f"it is not JSON ({getattr(error, 'msg', error)})"
                 continue
             yield number, row if isinstance(row, dict) else "it is not an object"
 
@@ -115,7 +117,7 @@ def _of_lines(lines: Iterable[str]) -> Rows:
 def _of_list(path: Path, text: str) -> Rows:
     try:
         rows = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise ArgumentError(f"{path} is not JSON: {error}.") from None
     for number, row in enumerate(rows, 1):
         yield number, row if isinstance(row, dict) else "it is not an object"

@@ -183,7 +183,7 @@ class _Rows:
                 continue
             try:
                 row = json.loads(line)
-            except json.JSONDecodeError as error:
+            except (json.JSONDecodeError, RecursionError) as error:
                 self.bad(number, f"it is not JSON ({error})")
                 continue
             if not isinstance(row, dict):

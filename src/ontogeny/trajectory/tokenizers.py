@@ -53,6 +53,7 @@ _STATE = {
 
 _LOADED = 4  # tokenizers that a process keeps
 _loaded: dict[tuple[tuple[str, str], ...], Any] = {}
+_digests: dict[tuple[str, str], str] = {}  # of files by name, and a digest of all that they hold
 
 
 def file_digests(folder: Path) -> dict[str, str]:
@@ -80,10 +81,13 @@ def _stamp(path: Path) -> tuple[int, int, int, int]:
 
 @lru_cache(maxsize=4096)
 def _digest_of(path: Path, stamp: tuple[int, ...]) -> str:
-    return _digest_of_content(path.name, path.read_bytes())
+    content = path.read_bytes()
+    key = path.name, hashlib.blake2b(content, digest_size=16).hexdigest()
+    if key not in _digests:  # most files of a run are copies: a large one is parsed once
+        _digests[key] = _digest_of_content(path.name, content)
+    return _digests[key]
 
 
-@lru_cache(maxsize=32)  # most files of a run are copies: a large one is parsed once
 def _digest_of_content(name: str, content: bytes) -> str:
     if name.endswith(".json"):
         try:

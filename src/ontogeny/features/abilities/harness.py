@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -118,9 +119,9 @@ class Harness(OfGroups):
         manager = _manager(self.folders, tuple(p.stat().st_mtime_ns for p in self.files_read()))
         if unknown := [task for task in self.tasks if not manager.match_tasks([task])]:
             raise ArgumentError(f"tasks must be tasks of the harness; got {unknown[0]!r}.")
-        results = library.simple_evaluate(
-            model, tasks=[*self.tasks], limit=self.limit, bootstrap_iters=0, task_manager=manager
-        )
+        options = {"limit": self.limit, "bootstrap_iters": 0, "task_manager": manager}
+        with _one_at_a_time:
+            results = library.simple_evaluate(model, tasks=[*self.tasks], **options)
         samples = [
             {**sample, "group": task, "right": self._right(sample)}
             for task, of_task in results["samples"].items()
@@ -195,6 +196,9 @@ def harness_library() -> Any:
         raise MissingExtraError(
             "the harness needs the package lm-eval: pip install 'ontogeny[eval]'."
         ) from error
+
+
+_one_at_a_time = threading.Lock()  # tasks hold what they ask and are told until they are judged
 
 
 @lru_cache(maxsize=2)

@@ -41,10 +41,10 @@ def without_a_step(
             weights = find_weights(folder / name, catalogue.choice.key)
         except CheckpointError:
             continue
-        same = [c.step for c in checkpoints[::-1] if _same(weights, c.weights)]
-        if same:
-            text = f"{name}, which was left out, holds the weights of step {same[0]}, byte for byte"
-            yield Finding("identical", "certain", (same[0],), text)
+        step = next((c.step for c in checkpoints[::-1] if _same(weights, c.weights)), None)
+        if step is not None:
+            text = f"{name}, which was left out, holds the weights of step {step}, byte for byte"
+            yield Finding("identical", "certain", (step,), text)
 
 
 def _same(one: Weights, other: Weights) -> bool:
@@ -54,6 +54,7 @@ def _same(one: Weights, other: Weights) -> bool:
             names = sorted(first.names(), key=lambda name: torch.Size(first.shape(name)).numel())
             return set(names) == set(second.names()) and all(
                 first.shape(name) == second.shape(name)
+                and first.dtype(name) == second.dtype(name)
                 and torch.equal(first.get(name), second.get(name))
                 for name in names
             )
