@@ -147,7 +147,8 @@ def read_content(result: MergedResult) -> Content:
     stated = partial(attribute, tree.attrs, owner="the root")
     inputs = [_mapping(texts) for texts in stated("inputs", [])]
     unit = next((plain_text(texts["token_unit"]) for texts in inputs if "token_unit" in texts), "")
-    attrs = _in_units(tree.attrs, unit)
+    attrs = dict(tree.attrs)  # titles and names of users stay as they are
+    attrs |= _in_units({key: attrs[key] for key in ("headline",) if key in attrs}, unit)
     stated = partial(attribute, attrs, owner="the root")
     nodes = _read_nodes(tree, unit)
     return Content(

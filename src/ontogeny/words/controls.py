@@ -27,7 +27,7 @@ TRAINED_START = (
 
 NONE_TRAINED = (
     "None was trained on tokens without sense, the stronger null of what lies beyond motion: "
-    "--set controls.folders.nothing=FOLDER adds one."
+    "--set controls.folders.nothing=FOLDER adds one (a full path)."
 )
 
 PAIRS = (

@@ -199,7 +199,7 @@ def mid_sentence(text: str) -> str:
     ('loss on held-out text', 'ICA concepts')
     """
     first = text.split(" ")[0]
-    return text[:1].lower() + text[1:] if first[1:].islower() else text
+    return text[:1].lower() + text[1:] if first == "A" or first[1:].islower() else text
 
 
 def its(count: int) -> str:

@@ -136,11 +136,7 @@ class ConceptChange(OfJointConcepts):
             for step, presence in there.items():
                 # Checkpoints of one run have one basis, also where most concepts have turned.
                 changes = concept_changes(
-                    there[min(there)],
-                    presence,
-                    asked,
-                    readable=self.readable,
-                    common_basis=True,
+                    there[min(there)], presence, asked, readable=self.readable, common_basis=True
                 )
                 counts[step, i] = [changes.counts()[name] for name in _KINDS]
                 kind[i], cosine[i] = changes.kind, changes.cosine

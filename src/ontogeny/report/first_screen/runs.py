@@ -8,7 +8,7 @@ import numpy as np
 
 from ...words.content import Content
 from ...words.controls import explained
-from ...words.formats import number, of_tokens, plural, sentence_start
+from ...words.formats import number, of_tokens, plural, sentence_start, value_range
 from ...words.landmarks import LINES, LossStory, read_loss, track_node
 from ...words.loss import Sentence, control_loss
 from .numbers import Figure, audit_number
@@ -17,22 +17,32 @@ from .screen import FirstScreen, shortened
 
 def first_of_runs(content: Content) -> FirstScreen | None:
     """Return what several runs show together, over the losses of all of them."""
-    loss, stated = read_loss(content), content.headline
-    if not stated or loss is None or len(content.steps) < 2:
+    loss, stated, ends = read_loss(content), content.headline, _ends(content)
+    if not stated or loss is None or not ends or len(content.steps) < 2:
         return None
+    heading = str(stated["heading"])
+    of_heading = f"{heading.rstrip('.')}."  # what follows the heading's sentence stays
+    texts = (str(s).removeprefix(of_heading).strip() for s in (stated["lead"], *stated["details"]))
     sentences = [
         Sentence(f"{lead.rstrip('.')}.", text)
-        for lead, _, text in (str(s).partition(". ") for s in (stated["lead"], *stated["details"]))
-        if lead.rstrip(".") != str(stated["heading"]).rstrip(".")
+        for lead, _, text in (s.partition(". ") for s in texts if s)
     ]
     if controls := explained(content):
         went = control_loss(loss)
         text = f"{controls} {sentence_start(went)}." if went else controls
         sentences = [*sentences[:3], Sentence("Control runs show what motion alone does.", text)]
-    heading = str(stated["heading"])
-    was = f"mean loss of {plural(len(run_curves(content)), 'run')}, was {number(loss.first, 0.1)}"
-    numbers = (Figure(number(loss.last, 0.1), was), audit_number(content))
+    first, last = (
+        value_range(losses, lambda v: number(v, 0.1)) for losses in zip(*ends, strict=True)
+    )
+    was = f"loss of {plural(len(ends), 'run')}, was {first}"
+    numbers = (Figure(last, was), audit_number(content))
     return FirstScreen(heading, shortened(heading, sentences[:4]), numbers, loss, None)
+
+
+def _ends(content: Content) -> list[tuple[float, float]]:
+    """Return the first and the last loss of each run; their mean ends where the shortest does."""
+    curves = [[v for v in curve if math.isfinite(v)] for curve in run_curves(content)]
+    return [(curve[0], curve[-1]) for curve in curves if curve]
 
 
 def run_curves(content: Content) -> list[list[float]]:

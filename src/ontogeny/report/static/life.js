@@ -173,7 +173,11 @@ function drawLoss(svg, view, top, legend) {
   for (const line of first.lines)
     group.append(makeSvg("path", { class: "reference", d: `M${view.from} ${yOf(line.level)}H${end}` }));
   if (first.control) group.append(makeSvg("path", { class: "control", d: bandPath(places, first.control, yOf) }));
-  for (const curve of first.runs) group.append(makeSvg("path", { class: "each", d: linePath(places, curve, yOf) }));
+  for (const curve of first.runs) {
+    const known = range(curve.length).filter((i) => curve[i] !== null); // runs may have steps of their own
+    const d = linePath(known.map((i) => places[i]), known.map((i) => curve[i]), yOf);
+    group.append(makeSvg("path", { class: "each", d }));
+  }
   group.append(makeSvg("path", { class: "run", d: linePath(places, track.values, yOf) }));
   if (view.roomy && end + 8 + wide <= view.width) labelEnds(group, labels, yOf, end + 8, top + 16);
   else legend.push(...labels.map(([text]) => make("span", { textContent: text })));
