@@ -8,6 +8,7 @@ import xarray as xr
 
 from ontogeny.observables import (
     Commutators,
+    Orientation,
     Projection,
     ReadoutAccuracy,
     ReadoutAttention,
@@ -33,6 +34,7 @@ RUN = MarkerRun(task=TASK, layers=2, width=16, heads=2, steps=6, batch_size=8)
 STEPS = {"loss": "classification", "pairs": 2, "batch_size": 8}
 OBSERVABLES = (
     WeightRank(("q", "k", "v", "o"), n_draws=4),
+    Orientation(n_draws=20),
     ReadoutAccuracy(),
     ReadoutAttention(top=(1,)),
     Commutators(**STEPS),

@@ -26,7 +26,7 @@ TRAINED_START = (
 )
 
 NONE_TRAINED = (
-    "None was trained on tokens without sense, the stronger null of what lies beyond motion: "
+    "None was trained on tokens without sense, the stronger control of what lies beyond motion: "
     "--set controls.folders.nothing=FOLDER adds one (a full path)."
 )
 

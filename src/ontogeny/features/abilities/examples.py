@@ -109,6 +109,7 @@ class OfExamples(OfGroups):
         """Return the examples of all files, and in a line each what was left out and why."""
         examples, left_out = [], []
         paths = [*dict.fromkeys(self.paths)]  # examples that are read twice would count twice
+        digest_of(paths)  # which names the argument where one cannot be read
         for path, stem in zip(paths, _apart(paths, "stem"), strict=True):
             name = Path(path).name
             some, problems = read_examples(
