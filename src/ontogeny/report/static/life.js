@@ -179,7 +179,7 @@ function drawLoss(svg, view, top, legend) {
     group.append(makeSvg("path", { class: "each", d }));
   }
   group.append(makeSvg("path", { class: "run", d: linePath(places, track.values, yOf) }));
-  if (view.roomy && end + 8 + wide <= view.width) labelEnds(group, labels, yOf, end + 8, top + 16);
+  if (view.roomy && end + 8 + wide <= view.width) labelEnds(group, labels, yOf, end + 8, [top + 16, base + height - 4]);
   else legend.push(...labels.map(([text]) => make("span", { textContent: text })));
   svg.append(head, group);
   group.addEventListener("pointermove", (event) => tellLoss(event, view));
@@ -210,12 +210,15 @@ function lossWords() {
 }
 
 // Labels at the ends of their lines, moved apart where they would overlap.
-function labelEnds(group, labels, yOf, x, top) {
-  let above = top - 13;
-  for (const [text, value] of labels.sort((a, b) => b[1] - a[1])) {
-    above = Math.max(yOf(value), above + 13);
-    group.append(makeSvg("text", { class: text.startsWith(`${DATA.first.of} `) ? "name" : "", x, y: above + 4 }, text));
-  }
+function labelEnds(group, labels, yOf, x, [top, bottom]) {
+  labels.sort((a, b) => b[1] - a[1]);
+  let [above, below] = [top - 13, bottom + 13];
+  const heights = labels.map(([, value]) => (above = Math.max(yOf(value), above + 13)));
+  for (let i = labels.length - 1; i >= 0; i--) below = heights[i] = Math.min(heights[i], below - 13);
+  labels.forEach(([text], i) => {
+    const name = text.startsWith(`${DATA.first.of} `) ? "name" : "";
+    group.append(makeSvg("text", { class: name, x, y: heights[i] + 4 }, text));
+  });
 }
 
 function linePath(xs, numbers, yOf) {
