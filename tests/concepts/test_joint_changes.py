@@ -129,3 +129,19 @@ def test_a_concept_between_lost_and_kept_is_said_to_be_unclear(planted):
     third = replace(there, strength=there.strength / 3, readable=there.readable - 0.6)
     kinds = concept_changes(there, third).kind
     assert set(kinds.tolist()) == {"unclear", "no concept"}
+
+
+@pytest.mark.filterwarnings("error")
+def test_stored_presences_in_single_precision_give_the_same(planted):
+    _, X, found, changes = planted
+    there = [found.presence_[name] for name in X]
+    fields = type(there[0]).__annotations__
+    single = [
+        replace(one, **{f: getattr(one, f).astype(np.float32) for f in fields}) for one in there
+    ]
+    for presence in single:  # one that is written nowhere, without noise
+        presence.strength[0, 0] = presence.floor[0, 0] = 0
+    again = concept_changes(*single, found.replicates_)
+    assert again.kind[1:].tolist() == changes.kind[1:].tolist()
+    np.testing.assert_allclose(again.cosine[1:], changes.cosine[1:], rtol=1e-4, atol=1e-5)
+    assert np.isnan(again.cosine[0])

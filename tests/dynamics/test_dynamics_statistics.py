@@ -29,7 +29,7 @@ def test_few_steps_are_enumerated_exactly(count):
     values = np.random.default_rng(count).normal(size=count).cumsum()
     orders = [lagged_statistic(np.array(o)) for o in itertools.permutations(values)]
     expected = np.mean(np.array(orders) <= lagged_statistic(values) * (1 + 1e-9))
-    assert step_order_test(values) == pytest.approx(expected, abs=1e-12)
+    assert step_order_test(values) == pytest.approx(expected)  # one order more is 2e-4 at least
 
 
 def test_a_straight_line_and_its_reverse_are_the_two_smoothest_of_six():

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import CheckpointError
-from ..inputs.character_tokenizers import CHARACTER_FILES, character_tokenizer
+from ..inputs.character_tokenizers import character_tokenizer
 from .checkpoint import Checkpoint
 from .hub.repository import list_files
 from .hub.revision import HubRevision
@@ -205,8 +205,8 @@ def _read(name: str | Path) -> Any:
     from transformers import AutoTokenizer
 
     local = isinstance(name, Path)
-    if isinstance(name, Path) and set(file_digests(name)) == {CHARACTER_FILES[1]}:
-        return character_tokenizer(name / CHARACTER_FILES[1])  # transformers would want merges
+    if isinstance(name, Path) and set(file_digests(name)) == {"vocab.json"}:
+        return character_tokenizer(name / "vocab.json")  # transformers would want merges
     try:
         return AutoTokenizer.from_pretrained(name, local_files_only=local, trust_remote_code=False)
     except Exception as error:  # any of transformers' reasons makes this tokenizer unreadable

@@ -11,7 +11,6 @@ from typing import ClassVar
 import numpy as np
 import xarray as xr
 
-from ontogeny import geometry
 from ontogeny.errors import ArgumentError
 from ontogeny.features.weights.snapshots import SnapshotGram
 from ontogeny.figures import Figure, Heatmap, Section
@@ -21,7 +20,7 @@ from ontogeny.observables.base import BlockReading, Observable
 from ontogeny.observables.catalogued import PresetEntry, Presets
 from ontogeny.words.names import Names
 
-from ..geometry.subspaces import principal_coefficients
+from ..geometry.subspaces import principal_coefficients, random_subspace_angles, subspace_overlap
 
 _LARGEST = 2**25  # numbers of one basis
 
@@ -144,7 +143,7 @@ def overlap_null(n_draws: int, random_state: int) -> Null:
 
     @cache
     def drawn(r: int, s: int, dimension: int) -> np.ndarray:
-        angles = geometry.random_subspace_angles(r, s, dimension, n_draws, random_state)
+        angles = random_subspace_angles(r, s, dimension, n_draws, random_state)
         return np.mean(np.cos(angles) ** 2, axis=1)
 
     return drawn
@@ -162,7 +161,7 @@ def compared_bases(bases: Sequence[np.ndarray], null: Null) -> dict[str, np.ndar
         r, s = sorted((r, s))
         if not r or entries != others or entries < r + s:
             continue
-        overlap, chance = geometry.subspace_overlap(bases[i], bases[j]), null(r, s, entries)
+        overlap, chance = subspace_overlap(bases[i], bases[j]), null(r, s, entries)
         p_value = (1 + np.sum(chance >= overlap)) / (1 + len(chance))
         for name, value in zip(names, (overlap, s / entries, p_value), strict=True):
             tables[name][i, j] = tables[name][j, i] = value

@@ -9,12 +9,13 @@ from contextlib import ExitStack
 import numpy as np
 import xarray as xr
 
-from ontogeny import capture, geometry
+from ontogeny import capture
 from ontogeny.errors import ArgumentError, check_whole
 from ontogeny.figures import attach
 from ontogeny.trajectory import Trajectory
 from ontogeny.words.names import named
 
+from ..geometry.subspaces import principal_angles, principal_basis
 from .matrix_orientation import (
     Orientation,
     compared_bases,
@@ -77,7 +78,7 @@ def orientation_across_runs(
         matched = capture.match_blocks(reader, blocks)
     null, compared, angles = overlap_null(n_draws, random_state), [], []
     for block in matched:
-        bases = [geometry.principal_basis(_path(run, block), k) for run in runs.values()]
+        bases = [principal_basis(_path(run, block), k) for run in runs.values()]
         if len({len(basis) for basis in bases}) > 1:
             sizes = ", ".join(f"{n}: {len(basis)}" for n, basis in zip(names, bases, strict=True))
             raise ArgumentError(f"{block} has another number of entries in other runs: {sizes}.")
@@ -102,7 +103,7 @@ def _angles(bases: Sequence[np.ndarray], k: int) -> np.ndarray:
     angles = np.full((len(bases), len(bases), k), np.nan)
     for i, j in itertools.permutations(range(len(bases)), 2):
         if bases[i].shape[1] and bases[j].shape[1]:
-            between = geometry.principal_angles(bases[i], bases[j])
+            between = principal_angles(bases[i], bases[j])
             angles[i, j, : len(between)] = between
     return angles
 

@@ -22,6 +22,7 @@ from ontogeny.trajectory.weights import TensorReader
 from ontogeny.words.names import Names
 
 from ..geometry.projection import BlockEnergies
+from ..geometry.subspaces import principal_basis
 from ..updates.commutators import Commutator
 from ..updates.field import Vector, norm
 from ..updates.pairs import FEWEST as FEWEST_PAIRS
@@ -192,7 +193,7 @@ class Projection(Commutators):
             for name, last in zip(BASES, (end, len(gram)), strict=True):
                 basis = np.zeros((path.shape[1], 0))  # where nothing has moved yet
                 if last >= 2:
-                    basis = geometry.principal_basis(path, self.k, gram=gram, end=last)
+                    basis = principal_basis(path, self.k, gram=gram, end=last)
                 bases[name].append(basis)
         return bases
 

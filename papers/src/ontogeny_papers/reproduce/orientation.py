@@ -26,18 +26,16 @@ class OrientationRecipe(MarkerRecipe):
     def measured(self, size: Any, materials: Materials) -> Findings:
         """Train and study every seed, and compare the directions of each matrix between them."""
         findings = super().measured(size, materials)
-        verdicts, nodes = list(findings.verdicts), dict(findings.nodes)
-        for label, run in size.runs.items():
-            folder = self.runs_folder(label, run, size, materials)
-            folders = self.record(run, folder, size, materials)
-            paths = {
-                f"seed {seed}": self.opened(run, recorded)
-                for seed, recorded in zip(size.seeds, folders, strict=True)
-            }
-            between = orientation_across_runs(paths)
-            nodes["orientation-between-seeds"] = between
-            verdicts.insert(0, _varies(between))
-        return Findings(verdicts, nodes, findings.attributes)
+        ((label, run),) = size.runs.items()
+        folder = self.runs_folder(label, run, size, materials)
+        recorded = self.record(run, folder, size, materials)  # by now all are there
+        paths = {
+            f"seed {seed}": self.opened(run, path)
+            for seed, path in zip(size.seeds, recorded, strict=True)
+        }
+        between = orientation_across_runs(paths)
+        nodes = {**findings.nodes, "orientation-between-seeds": between}
+        return Findings([_varies(between), *findings.verdicts], nodes, findings.attributes)
 
 
 def layers_and_ranks(results: Found) -> list[Verdict]:

@@ -153,7 +153,8 @@ def _cosines(first: Presence, second: Presence) -> np.ndarray:
     inner = np.einsum("srm,srm->r", first.decoders, second.decoders, dtype=np.float64)
     square = 1.0
     for there in (first, second):
-        strength, floor = there.strength[0] ** 2, there.floor[0] ** 2
+        # Stored presences are float32, in which the smallest number below would be 0.
+        strength, floor = (x[0].astype(np.float64) ** 2 for x in (there.strength, there.floor))
         length = np.einsum("srm,srm->r", there.decoders, there.decoders, dtype=np.float64)
         # Noise lengthens a decoder, and takes as much off the cosine.
         share = np.where(strength > floor, strength / np.maximum(strength + floor, 1e-300), np.nan)

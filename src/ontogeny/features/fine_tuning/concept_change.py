@@ -160,9 +160,7 @@ def _presences(one: xr.Dataset) -> dict[int, Presence]:
     there = {}
     for step in np.flatnonzero(one.strength.notnull().all("concept")).tolist():
         at = one.isel(step=[step]).dropna("feature")
-        parts = {
-            n: at[n].transpose("step", *_DIMS.get(n, _EACH)).values.astype(float) for n in _PARTS
-        }
+        parts = {n: at[n].transpose("step", *_DIMS.get(n, _EACH)).values for n in _PARTS}
         there[step] = Presence(**parts, explained=np.ones(1), whitened=np.zeros((1, 0, 0)))
     return there
 
