@@ -130,6 +130,13 @@ def test_the_page_says_what_the_model_can_do_before_anything_else(tmp_path):
     assert "<runs>" not in page and "\\u003cruns\\u003e" in page  # examples of the slider
 
 
+def test_the_step_is_the_last_at_which_anything_was_right_or_wrong():
+    data = node({"a": [0.5, 0.5, 1, 1]})
+    data.accuracy[-1] = np.nan  # a last checkpoint of NaN
+    (text, *_) = ability_sentences(abilities_of(content(pairs=data).nodes), STEPS)
+    assert text == "At step 20, 1 of 1 group is above chance."
+
+
 def test_no_group_above_chance_is_said_plainly(tmp_path):
     section = section_of(page_of(tmp_path, pairs=with_texts(node({"tense": [0.5] * 4}))))
     assert "no group is shown to be above chance, corrected over 1 group" in section

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from ..multiple_tests import holm
@@ -27,13 +28,15 @@ LEVEL = 0.05
 class Ability:
     """One group at the end of a run; NaN where a number is not known.
 
-    ``gained`` and ``lost`` are of the first step against the last, paired over examples, and of a
-    group that is above chance afterwards or was before.
+    ``last_step`` is the last one at which its accuracy is known. ``gained`` and ``lost`` are of the
+    first step against the last, paired over examples, and of a group that is above chance
+    afterwards or was before.
     """
 
     name: str
     node: str
     controls: tuple[float, ...]
+    last_step: int
     above: bool
     gained: bool
     lost: bool
@@ -91,7 +94,9 @@ def ability_sentences(abilities: Sequence[Ability], steps: Sequence[int]) -> lis
     if not abilities:
         return []
     above = [ability for ability in abilities if ability.above]
-    where = f"At step {steps[-1]:,}," if len(steps) > 1 else "Here"
+    # Not the run's last step: that may hold NaN, and nothing is known of it.
+    last = max(ability.last_step for ability in abilities)
+    where = f"At step {last:,}," if len(steps) > 1 else "Here"
     if not above:
         leader = f"the best is {abilities[0].quoted}, {percent(abilities[0])}"
         over = f"corrected over {plural(len(abilities), 'group')}"
@@ -139,8 +144,10 @@ def _ability(node: Node, group: xr.Dataset, above: bool, changed: bool) -> Abili
         values["above_from"] = math.nan
     control = group.get("accuracy_control", xr.DataArray([[]], dims=("run", "step")))
     ends = control.dropna("step", how="any").isel(step=slice(-1, None)).values.ravel()
+    known = group.step.values[np.isfinite(group.accuracy.values)]
+    last_step = int(known[-1] if len(known) else group.step.values[-1])
     return Ability(
-        *(plain_text(group.group.item()), node.id, tuple(map(float, ends)), above),
+        *(plain_text(group.group.item()), node.id, tuple(map(float, ends)), last_step, above),
         *(changed and rose > 0 and above, changed and rose < 0 and lasting),
         **values,
     )

@@ -233,12 +233,13 @@ def _other_rows(content: Content, why: str) -> Sentence:
     controlled = [row for row in rows if row.controlled]
     counted, past = (controlled, "beyond") if controlled else (rows, "changed")
     some = sum(getattr(row, past) or row.learned for row in counted)
-    further = "1 further quantity" if len(counted) == 1 else f"{len(counted):,} further quantities"
-    ending = "changed beyond their motion" if controlled else "changed above chance and noise"
+    alone = len(counted) == 1
+    further = "1 further quantity" if alone else f"{len(counted):,} further quantities"
+    motion = f"changed beyond {'its' if alone else 'their'} motion"
+    ending = motion if controlled else "changed above chance and noise"
     lead = f"{some:,} of {further} {ending}."
     if not some:
-        verb = "is" if len(counted) == 1 else "are"
-        lead = f"{further} {verb} not shown to have {ending}."
+        lead = f"{further} {'is' if alone else 'are'} not shown to have {ending}."
     return Sentence(lead, f"{order_sentence(rows)} {why}".strip())
 
 
