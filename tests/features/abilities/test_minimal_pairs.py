@@ -95,7 +95,7 @@ def test_a_model_that_counts_positions_otherwise_reads_every_text_whole(make):
         for parameter in model.parameters():
             parameter.mul_(4)
     expected = _at_scored(Predictor(model, "causal"), texts, np.arange(len(texts)))
-    tree = tree_scores(model, texts, ranks=False)
+    tree = tree_scores(Predictor(model, "causal"), texts, ranks=False)
     assert tree is None or np.abs(tree[0] - expected[0]).max() > 0.01
     assert np.abs(texts.scores(Predictor(model, "causal")) - expected[0]).max() < 1e-4
 

@@ -21,7 +21,7 @@ from ...capture.predictor import Predictor
 from ...errors import ArgumentError
 from ...inputs import Inputs
 from ...inputs.tokenize import tokenize
-from .prefix_trees import refuse, tree_scores
+from .prefix_trees import refused, tree_scores
 
 LONGEST = 4096
 """Tokens that a text may have where the model sets no limit."""
@@ -112,16 +112,15 @@ class TokenTexts:
         return self._asked(predictor, ranks=True)
 
     def _asked(self, predictor: Predictor, ranks: bool) -> tuple[np.ndarray, np.ndarray]:
-        read = None if predictor.masked else tree_scores(predictor.model, self, ranks)
-        if read is not None:
+        if (read := tree_scores(predictor, self, ranks)) is not None:
             scores, largest, checked = read
-            expected, _ = _plain(predictor, self, checked, ranks=False)
-            if _equal(scores[checked], expected, predictor.model):
+            expected = _at_scored(predictor, self, checked)[0]
+            if (np.abs(scores[checked] - expected) <= _rounding(predictor.model, expected)).all():
                 return scores, largest
-            refuse(predictor.model)
+            refused.add(predictor.model)
         scores, largest = np.zeros(len(self)), np.zeros(len(self), dtype=np.int64)
         for texts in self._batches():
-            scores[texts], largest[texts] = _plain(predictor, self, texts, ranks)
+            scores[texts], largest[texts] = _at_scored(predictor, self, texts)
         return scores, largest
 
     def _batches(self) -> Iterator[np.ndarray]:
@@ -130,25 +129,10 @@ class TokenTexts:
             yield order[first : first + _AT_ONCE]
 
 
-def _equal(scores: np.ndarray, expected: np.ndarray, model: torch.nn.Module) -> bool:
-    """Return whether scores differ by no more than rounding does."""
+def _rounding(model: torch.nn.Module, scores: np.ndarray) -> np.ndarray:
+    """Return how far scores may be apart."""
     dtypes = {p.dtype for p in model.parameters() if p.is_floating_point()} or {torch.float32}
-    rounding = max(torch.finfo(dtype).eps for dtype in dtypes)
-    return bool((np.abs(scores - expected) <= 1e-4 + 4 * rounding * np.abs(expected)).all())
-
-
-def _plain(
-    predictor: Predictor, tokens: TokenTexts, texts: np.ndarray, ranks: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return score and largest rank of each text, each read whole."""
-    if predictor.masked or ranks:
-        return _at_scored(predictor, tokens, texts)
-
-    def of_token(_text: Any, _column: Any, token: Any, log_p: Any) -> dict[str, Any]:
-        return {"log_p": log_p.gather(1, token[:, None])[:, 0].double()}
-
-    sums = predictor.reduced(tokens.inputs(texts), of_token)
-    return np.bincount(sums["text"], sums["log_p"], len(texts)), np.zeros(len(texts), np.int64)
+    return 1e-4 + 4 * max(torch.finfo(dtype).eps for dtype in dtypes) * np.abs(scores)
 
 
 def _at_scored(
