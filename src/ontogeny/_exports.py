@@ -84,8 +84,8 @@ def homes(module: str) -> Mapping[str, str]:
 
     Examples
     --------
-    >>> homes("geometry")["gram"]
-    'ontogeny.features.weights.snapshots'
+    >>> homes("observables")["WeightNorms"]
+    'ontogeny.features.weights.norms'
     """
     packages = tuple(entry.value for entry in entry_points(group=GROUP))
     result: dict[str, str] = {}

@@ -53,7 +53,9 @@ class WeightChange(Observable):
     price: ClassVar[str] = "three decompositions for each matrix and step"
     fewest_steps: ClassVar[int] = 2
     obstacles: ClassVar[tuple[str, ...]] = ("no_matrices",)
-    presets: ClassVar[Presets] = (PresetEntry(("fine-tuning",), {"blocks": "$blocks"}, 30),)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("fine-tuning", "weights"), {"blocks": "$blocks"}, 30),
+    )
     role: ClassVar[str] = "motion"
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
