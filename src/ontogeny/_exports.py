@@ -46,7 +46,7 @@ def exported_names(module: str) -> list[str]:
     Examples
     --------
     >>> exported_names("geometry")[-1]
-    'walk_participation_ratio'
+    'share_in_leading'
     """
     return sorted(name for name, _ in _given(module, features()))
 

@@ -7,7 +7,7 @@ import pytest
 
 from ontogeny import geometry
 from ontogeny.errors import NonFiniteError
-from ontogeny.features.weights import leading, path
+from ontogeny_papers.geometry import leading, path
 from ontogeny_papers.geometry.path import variance_rank_from_gram
 from ontogeny_papers.geometry.snapshots import SnapshotGram
 

@@ -54,7 +54,7 @@ class WeightChange(Observable):
     fewest_steps: ClassVar[int] = 2
     obstacles: ClassVar[tuple[str, ...]] = ("no_matrices",)
     presets: ClassVar[Presets] = (
-        PresetEntry(("fine-tuning", "weights"), {"blocks": "$blocks"}, 30),
+        PresetEntry(("fine-tuning",), {"blocks": "$blocks"}, 30),
     )
     role: ClassVar[str] = "motion"
     quantities: ClassVar[tuple[Quantity, ...]] = (
