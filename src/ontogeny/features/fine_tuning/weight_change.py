@@ -53,9 +53,7 @@ class WeightChange(Observable):
     price: ClassVar[str] = "three decompositions for each matrix and step"
     fewest_steps: ClassVar[int] = 2
     obstacles: ClassVar[tuple[str, ...]] = ("no_matrices",)
-    presets: ClassVar[Presets] = (
-        PresetEntry(("fine-tuning",), {"blocks": "$blocks"}, 30),
-    )
+    presets: ClassVar[Presets] = (PresetEntry(("fine-tuning",), {"blocks": "$blocks"}, 30),)
     role: ClassVar[str] = "motion"
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
