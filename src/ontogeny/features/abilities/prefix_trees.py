@@ -122,7 +122,7 @@ def _read(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the log-probability of each token that has a score, and its rank if it is wanted."""
     ids, device = np.array([tree.ids]), device_of(model)
-    asked, row = np.unique(tree.node, return_inverse=True)
+    asked, inverse = np.unique(tree.node, return_inverse=True)
     logits.choose(Batch(asked[:1], slice(None), ids, ids >= 0), np.zeros_like(asked), asked)
     dtype = next((p.dtype for p in model.parameters() if p.is_floating_point()), torch.float32)
     bias = np.full((ids.size, ids.size), torch.finfo(dtype).min)
@@ -134,8 +134,8 @@ def _read(
         position_ids=torch.tensor([[len(path) - 1 for path in tree.path]], device=device),
         use_cache=False,
     )
+    row, tokens = torch.from_numpy(inverse), torch.tensor(tree.token)
     log_p, rank = np.zeros(len(row)), np.zeros(len(row), dtype=np.int64)
-    row, tokens = torch.from_numpy(row), torch.tensor(tree.token)
     for part, values in logits.parts(output):
         values, here = values.float(), ((row >= part.start) & (row < part.stop)).nonzero()[:, 0]
         norm = values.logsumexp(-1)
