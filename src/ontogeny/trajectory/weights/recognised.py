@@ -6,12 +6,18 @@ import re
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from ...errors import CheckpointError
 
 _NEOX = "layer files of GPT-NeoX; convert with its tools/ckpts/convert_neox_to_hf.py --input_dir"
 _BRIDGE = (
     "files of Megatron; export with Megatron Bridge, AutoBridge.from_hf_pretrained(MODEL)"
     ".export_ckpt"
+)
+_OTHERS = (
+    "weights of {0}; transformers 4 converts them: pip install 'transformers<5', then "
+    "AutoModel.from_pretrained({{!r}}, from_{1}=True).save_pretrained('OUT')"
 )
 _OF_NAMES = (  # of files in a folder, or one below
     (
@@ -25,6 +31,23 @@ _OF_NAMES = (  # of files in a folder, or one below
             "what each process of FSDP holds, without how it belongs together; train with "
             "fsdp_state_dict_type SHARDED_STATE_DICT or FULL_STATE_DICT"
         ),
+    ),
+    (r"flax_model(?:-\d+-of-\d+)?\.msgpack", _OTHERS.format("Flax", "flax")),
+    (r"tf_model(?:-\d+-of-\d+)?\.h5", _OTHERS.format("TensorFlow", "tf")),
+    (
+        r".+\.npz",
+        "arrays of NumPy; convert them: python -c 'import numpy, sys, torch; [torch.save({{k: "
+        'torch.from_numpy(v) for k, v in numpy.load(f).items()}}, f[:-4] + ".pt") for f in '
+        "sys.argv[1:]]' {}/*.npz",
+    ),
+    (
+        r".+\.pkl",
+        "pickles, which may run code; where you trust them, load them and save the tensors by "
+        "name with torch.save as .pt files",
+    ),
+    (
+        r"(?:optimizer|scheduler|scaler)\.(?:pt|bin)|rng_state.*\.pth",
+        "what an optimiser needs to go on ({0}), and no weights: give a folder with both",
     ),
 )
 _BEFORE = "give the checkpoints before quantisation"
@@ -63,6 +86,13 @@ def check_readable(label: object, reader: Any) -> None:
     for pattern, what in _OF_TENSORS:
         if any(map(pattern.search, names)):
             raise CheckpointError(f"{label} holds {what}.")
+    matrices = [name for name in names if len(reader.shape(name)) == 2]
+    whole = [name for name in matrices if reader.dtype(name) in (torch.int8, torch.uint8)]
+    if 2 * len(whole) > len(matrices):
+        raise CheckpointError(
+            f"{label} holds {len(whole)} of {len(matrices)} matrices as whole numbers of eight "
+            f"bits, without what scales them; {_BEFORE}."
+        )
     empty = [name for name in names if 0 in reader.shape(name)]
     if 2 * len(empty) > len(names):
         raise CheckpointError(

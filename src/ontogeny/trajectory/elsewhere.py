@@ -1,0 +1,59 @@
+"""Checkpoints that a folder does not hold itself: in folders below it, or in its history."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..errors import CheckpointError
+from .findings import some
+from .order import ordered
+from .order.names import read_name
+
+_DEPTH = 3  # run/seed1/checkpoints
+_MOST = 50  # folders of one folder that are looked into
+
+
+def checkpoints_below(folder: Path, depth: int = _DEPTH) -> list[Path]:
+    """Return the nearest folders below that hold checkpoints."""
+    inner = [path for path in sorted(folder.iterdir()) if path.is_dir() and path.name[0] != "."]
+    holding = [path for path in inner[:_MOST] if _holds(path)]
+    if holding or depth == 1:
+        return holding
+    return [below for path in inner[:_MOST] for below in checkpoints_below(path, depth - 1)]
+
+
+def _holds(folder: Path) -> bool:
+    try:
+        return bool(ordered(folder)[0])
+    except CheckpointError:  # their steps can be read in two ways
+        return True
+
+
+def elsewhere(folder: Path) -> list[tuple[str, str]]:
+    """Return ``(name, what to do)`` of checkpoints that opening a folder as one model leaves out.
+
+    A clone of a repository on the Hub may have them as branches or tags.
+    """
+    below = checkpoints_below(folder)
+    others = [(f"{path.relative_to(folder)}/", "name this folder") for path in below]
+    names = _revisions(folder / ".git")
+    if names:
+        beside = folder.with_name(f"{folder.name}-steps")
+        how = f"git -C {folder} worktree add {beside}/$r $r; done, then name {beside}"
+        words = f"for r in {' '.join(names)}; do {how}"
+        others.append((f"revisions {some(names)}", words))
+    return others
+
+
+def _revisions(git: Path) -> list[str]:
+    """Return the tags or branches of a clone whose names are those of steps, if there are two."""
+    packed = git / "packed-refs"
+    lines = packed.read_text(errors="replace").splitlines() if packed.is_file() else []
+    refs = {line.partition(" refs/")[2] for line in lines}
+    refs |= {str(p.relative_to(git / "refs")) for p in (git / "refs").rglob("*") if p.is_file()}
+    for kind in ("tags/", "remotes/origin/", "heads/"):
+        names = {ref.removeprefix(kind) for ref in refs if ref.startswith(kind)}
+        steps = {n: number.value for n in names if (number := read_name(n)) is not None}
+        if len(steps) > 1:
+            return sorted(steps, key=lambda name: steps[name] or 0)
+    return []
