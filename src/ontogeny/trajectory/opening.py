@@ -155,11 +155,11 @@ def _nothing(folder: Path, incomplete: list[tuple[int, str]]) -> CheckpointError
         return CheckpointError(
             f"{folder} holds {len(incomplete)} checkpoints but none is whole; step {step}: {why}"
         )
-    if (reason := unreadable(folder)) is not None:
-        return CheckpointError(f"{folder} {reason}.")
     if below := checkpoints_below(folder):
         names = some([str(path) for path in below])
         return CheckpointError(f"{folder} holds no checkpoints itself; name the folder: {names}.")
+    if (reason := unreadable(folder)) is not None:
+        return CheckpointError(f"{folder} {reason}.")
     return CheckpointError(
         f"{folder} holds no checkpoints; looked for folders named checkpoint-500, step500, "
         "step-500 or step_500 with model.safetensors or pytorch_model.bin inside, for files such "

@@ -36,18 +36,22 @@ _OF_NAMES = (  # of files in a folder, or one below
     (r"tf_model(?:-\d+-of-\d+)?\.h5", _OTHERS.format("TensorFlow", "tf")),
     (
         r".+\.npz",
-        "arrays of NumPy; convert them: python -c 'import numpy, sys, torch; [torch.save({{k: "
-        'torch.from_numpy(v) for k, v in numpy.load(f).items()}}, f[:-4] + ".pt") for f in '
-        "sys.argv[1:]]' {}/*.npz",
+        (
+            "arrays of NumPy; convert them: python -c 'import numpy, sys, torch; [torch.save({{k: "
+            'torch.from_numpy(v) for k, v in numpy.load(f).items()}}, f[:-4] + ".pt") for f in '
+            "sys.argv[1:]]' {}/*.npz"
+        ),
     ),
     (
-        r".+\.pkl",
-        "pickles, which may run code; where you trust them, load them and save the tensors by "
-        "name with torch.save as .pt files",
+        r"(?!meta\.).+\.pkl",
+        (
+            "pickles, which may run code; where you trust them, load them and save the tensors by "
+            "name with torch.save as .pt files"
+        ),
     ),
     (
         r"(?:optimizer|scheduler|scaler)\.(?:pt|bin)|rng_state.*\.pth",
-        "what an optimiser needs to go on ({0}), and no weights: give a folder with both",
+        "the state of an optimiser and no weights; give a folder that has both",
     ),
 )
 _BEFORE = "give the checkpoints before quantisation"
