@@ -34,26 +34,24 @@ def elsewhere(folder: Path) -> list[tuple[str, str]]:
 
     A clone of a repository on the Hub may have them as branches or tags.
     """
-    below = checkpoints_below(folder)
-    others = [(f"{path.relative_to(folder)}/", "name this folder") for path in below]
-    names = _revisions(folder / ".git")
+    others = [(f"{p.relative_to(folder)}/", "name this folder") for p in checkpoints_below(folder)]
+    kind, names = _revisions(folder / ".git")
     if names:
-        beside = folder.with_name(f"{folder.name}-steps")
-        how = f"git -C {folder} worktree add {beside}/$r $r; done, then name {beside}"
-        words = f"for r in {' '.join(names)}; do {how}"
-        others.append((f"revisions {some(names)}", words))
+        git, to = f"git -C {folder}", folder.with_name(f"{folder.name}-steps")
+        each = f"for r in $({git} for-each-ref --format='%(refname:lstrip=-1)' {kind})"
+        how = f"{each}; do {git} worktree add {to}/$r $r; done; then name {to}"
+        others.append((f"revisions {some(names)}", how))
     return others
 
 
-def _revisions(git: Path) -> list[str]:
+def _revisions(git: Path) -> tuple[str, list[str]]:
     """Return the tags or branches of a clone whose names are those of steps, if there are two."""
     packed = git / "packed-refs"
-    lines = packed.read_text(errors="replace").splitlines() if packed.is_file() else []
-    refs = {line.partition(" refs/")[2] for line in lines}
-    refs |= {str(p.relative_to(git / "refs")) for p in (git / "refs").rglob("*") if p.is_file()}
-    for kind in ("tags/", "remotes/origin/", "heads/"):
-        names = {ref.removeprefix(kind) for ref in refs if ref.startswith(kind)}
-        steps = {n: number.value for n in names if (number := read_name(n)) is not None}
+    words = packed.read_text(errors="replace").split() if packed.is_file() else []
+    refs = {*words, *(str(p.relative_to(git)) for p in git.glob("refs/**/*") if p.is_file())}
+    for kind in ("refs/tags/", "refs/remotes/origin/", "refs/heads/"):
+        names = sorted(ref.removeprefix(kind) for ref in refs if ref.startswith(kind))
+        steps = [(number.value or 0, n) for n in names if (number := read_name(n)) is not None]
         if len(steps) > 1:
-            return sorted(steps, key=lambda name: steps[name] or 0)
-    return []
+            return kind, [name for _, name in sorted(steps)]
+    return "", []

@@ -21,9 +21,7 @@ _STEP = re.compile(r"(?:checkpoint|step)[-_]?(\d+)")
 _NUMBERED = re.compile(r"(.*)-\d{5}-of-(\d{5})(\.\w+)")
 _SAFE_SUFFIX = ".safetensors"
 FILE_SUFFIXES = (".pt", ".pth", ".ckpt", _SAFE_SUFFIX, ".gguf")
-NOT_WEIGHTS = re.compile(
-    r"(?:optim|opt[-_.\d]|scheduler|rng_state|scaler|training_args|random_states).*"
-)
+NOT_WEIGHTS = re.compile(r"(?:opt(?:im|[-_.\d])|scheduler|rng_|scaler|training_args|random_).*")
 """Names of what is saved beside weights."""
 _FSDP = "pytorch_model_fsdp.bin"  # of accelerate, gathered
 

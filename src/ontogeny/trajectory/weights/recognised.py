@@ -15,10 +15,7 @@ _BRIDGE = (
     "files of Megatron; export with Megatron Bridge, AutoBridge.from_hf_pretrained(MODEL)"
     ".export_ckpt"
 )
-_OTHERS = (
-    "weights of {0}; transformers 4 converts them: pip install 'transformers<5', then "
-    "AutoModel.from_pretrained({{!r}}, from_{1}=True).save_pretrained('OUT')"
-)
+_OTHERS = "weights of Flax or TensorFlow; transformers 4 converts them, with from_flax or from_tf"
 _OF_NAMES = (  # of files in a folder, or one below
     (
         r"layer_\d+-model_\d+-model_states\.pt",
@@ -32,27 +29,9 @@ _OF_NAMES = (  # of files in a folder, or one below
             "fsdp_state_dict_type SHARDED_STATE_DICT or FULL_STATE_DICT"
         ),
     ),
-    (r"flax_model(?:-\d+-of-\d+)?\.msgpack", _OTHERS.format("Flax", "flax")),
-    (r"tf_model(?:-\d+-of-\d+)?\.h5", _OTHERS.format("TensorFlow", "tf")),
-    (
-        r".+\.npz",
-        (
-            "arrays of NumPy; convert them: python -c 'import numpy, sys, torch; [torch.save({{k: "
-            'torch.from_numpy(v) for k, v in numpy.load(f).items()}}, f[:-4] + ".pt") for f in '
-            "sys.argv[1:]]' {}/*.npz"
-        ),
-    ),
-    (
-        r"(?!meta\.).+\.pkl",
-        (
-            "pickles, which may run code; where you trust them, load them and save the tensors by "
-            "name with torch.save as .pt files"
-        ),
-    ),
-    (
-        r"(?:optimizer|scheduler|scaler)\.(?:pt|bin)|rng_state.*\.pth",
-        "the state of an optimiser and no weights; give a folder that has both",
-    ),
+    (r"(?:flax|tf)_model.*\.(?:msgpack|h5)", _OTHERS),
+    (r"(?!meta\.).+\.(?:npz|pkl)", "arrays or pickles; save them by name, as .pt with torch.save"),
+    (r"(?:optimizer|scheduler)\.(?:pt|bin)", "the state of an optimiser, and no weights"),
 )
 _BEFORE = "give the checkpoints before quantisation"
 _OF_TENSORS = (
