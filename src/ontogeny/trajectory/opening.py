@@ -99,6 +99,8 @@ def open_folder(
     paths, order = ordered(folder, choice)
     adapters = adapter_steps(folder, paths)
     if adapters:
+        if not paths:  # the folder is the adapter itself, and its file needs no step
+            order = Order()
         adapted, others = open_adapters(folder, adapters, start, model), _unnumbered(order)
         steps = tuple(checkpoint.step for checkpoint in adapted)
         return adapted, Catalogue(steps, noted=others, order=order, choice=choice)
@@ -112,7 +114,10 @@ def open_folder(
     if checkpoints and start is not None:
         checkpoints = [*with_base(tuple(checkpoints), start)]
     if not checkpoints and not incomplete and _is_model(folder):
-        return _one_model(step_of_folder(folder), folder, model, choice.key)
+        if start is None:
+            return _one_model(step_of_folder(folder), folder, model, choice.key)
+        one = _checkpoint(max(step_of_folder(folder), 1), folder, folder.parent, model, choice.key)
+        checkpoints, order = [*with_base((one,), start)], Order()
     if not checkpoints:
         raise _nothing(folder, incomplete)
     steps = tuple(checkpoint.step for checkpoint in checkpoints)

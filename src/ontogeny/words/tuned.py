@@ -16,7 +16,7 @@ from .row_words import direction, values_words
 from .rows import Row
 
 _NAMED = 2
-_MOVED = ("new", "lost", "turned")
+MOVED = ("new", "lost", "turned")
 ENOUGH = 6
 """Mirrored control runs, which are three pairs."""
 
@@ -62,21 +62,29 @@ def concept_changes_text(data: xr.Dataset) -> str:
 
     Of a node with ``concepts_since(step, layer, change)``, over all its layers.
     """
-    known = data.concepts_since.dropna("step", how="all")
-    if known.sizes["step"] < 2:
+    n = counts_at_end(data)
+    if not n:
         return "its concepts at two checkpoints are not known."
-    n = {str(one.change.item()): int(one) for one in _at_end(known)}
     of = f"of {plural(sum(n.values()), 'concept')}"
-    since = f"since step {int(known.step[0]):,}"
+    since = f"since step {int(data.concepts_since.dropna('step', how='all').step[0]):,}"
     text = f"{of}, {joined([f'{n[kind]:,} {kind}' for kind in n])} {since}"
     if "concepts_since_control" in data and data.concepts_since_control.notnull().any():
         ends = _at_end(data.concepts_since_control)
-        runs = (value_range(ends.sel(change=k).values, "{:,.0f}".format) + f" {k}" for k in _MOVED)
+        runs = (value_range(ends.sel(change=k).values, "{:,.0f}".format) + f" {k}" for k in MOVED)
         text += f" ({control_runs(ends.sizes['run'])}: {', '.join(runs)})"
-    for kind in (kind for kind in _MOVED if n[kind]):
+    for kind in (kind for kind in MOVED if n[kind]):
         names = data.called.values[data.change_kind.values == kind].tolist()
         text += f". {sentence_start(kind)}: {joined(_quoted(names))}"
     return f"{text}."
+
+
+def counts_at_end(data: xr.Dataset) -> dict[str, int]:
+    """Return how many concepts are kept, turned, lost, new and unclear at the end.
+
+    Nothing where they are not known at two checkpoints.
+    """
+    known = data.concepts_since.dropna("step", how="all")
+    return {str(n.change.item()): int(n) for n in _at_end(known)} if known.sizes["step"] > 1 else {}
 
 
 def _at_end(counts: xr.DataArray) -> xr.DataArray:
