@@ -91,19 +91,20 @@ def open_folder(
     """
     choice = choice or Choice()
     if folder.is_file():
-        return _one_model(step_of_file(folder, choice), folder, model, choice.key)
+        step, start = step_of_file(folder, choice), _start(base, model)
+        return _one_model(step, folder, model, choice.key, start)
     if not folder.is_dir():
         raise TooFewCheckpointsError(f"{folder} is neither a folder nor a file.")
-    start = None if base is None else find_base(base, model)
+    start = _start(base, model)
     checkpoints, incomplete = [], []
     paths, order = ordered(folder, choice)
     adapters = adapter_steps(folder, paths)
     if adapters:
-        if not paths:  # the folder is the adapter itself, and its file needs no step
-            order = Order()
-        adapted, others = open_adapters(folder, adapters, start, model), _unnumbered(order)
+        adapted = open_adapters(folder, adapters, start, model)
         steps = tuple(checkpoint.step for checkpoint in adapted)
-        return adapted, Catalogue(steps, noted=others, order=order, choice=choice)
+        # Where the folder is the adapter itself, its file needs no step.
+        rest = {"noted": _unnumbered(order), "order": order} if paths else {}
+        return adapted, Catalogue(steps, choice=choice, **rest)
     for step, path in paths.items():
         try:
             checkpoints.append(_checkpoint(step, path, folder, model, choice.key))
@@ -111,15 +112,12 @@ def open_folder(
             # Otherwise it was deleted meanwhile, as the Trainer does with old checkpoints.
             if path.exists():
                 incomplete.append((step, str(error)))
-    if checkpoints and start is not None:
-        checkpoints = [*with_base(tuple(checkpoints), start)]
     if not checkpoints and not incomplete and _is_model(folder):
-        if start is None:
-            return _one_model(step_of_folder(folder), folder, model, choice.key)
-        one = _checkpoint(max(step_of_folder(folder), 1), folder, folder.parent, model, choice.key)
-        checkpoints, order = [*with_base((one,), start)], Order()
+        return _one_model(step_of_folder(folder), folder, model, choice.key, start)
     if not checkpoints:
         raise _nothing(folder, incomplete)
+    if start is not None:
+        checkpoints = [*with_base(tuple(checkpoints), start)]
     steps = tuple(checkpoint.step for checkpoint in checkpoints)
     temporary = sorted(p.name for p in folder.iterdir() if LEFT_BEHIND.fullmatch(p.name))
     planned = planned_steps(read_record(folder), steps[-1])
@@ -127,6 +125,10 @@ def open_folder(
         steps, planned, tuple(incomplete), tuple(temporary), (), _unnumbered(order), order, choice
     )
     return tuple(checkpoints), catalogue
+
+
+def _start(base: str | Path | None, model: Template | None) -> Checkpoint | None:
+    return None if base is None else find_base(base, model)
 
 
 def _checkpoint(
@@ -176,9 +178,14 @@ def _is_model(folder: Path) -> bool:
     return True
 
 
-def _one_model(step: int, path: Path, model: Template | None, key: str | None) -> Opened:
-    """Return the one checkpoint that is this file or folder."""
-    return (_checkpoint(step, path, path.parent, model, key),), Catalogue((step,))
+def _one_model(
+    step: int, path: Path, model: Template | None, key: str | None, base: Checkpoint | None = None
+) -> Opened:
+    """Return the one checkpoint that is this file or folder, after its base where one is given."""
+    if base is None:
+        return (_checkpoint(step, path, path.parent, model, key),), Catalogue((step,))
+    both = with_base((_checkpoint(max(step, 1), path, path.parent, model, key),), base)
+    return both, Catalogue(tuple(checkpoint.step for checkpoint in both))
 
 
 def open_hub(

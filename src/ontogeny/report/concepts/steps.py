@@ -112,7 +112,7 @@ def _changes(content: Content, node: Node) -> dict[tuple[str, int], str]:
         if settings_of(content, other.path).get("of") == node.path and "called" in other.dataset:
             kinds = other.dataset["change_kind"].transpose("layer", "concept")
             return {
-                (str(layer), number): str(kind)
+                (str(layer), number): str(kind).replace("no concept", "not readable")
                 for layer, of_layer in zip(kinds["layer"].values, kinds.values, strict=True)
                 for number, kind in enumerate(of_layer)
             }
