@@ -10,7 +10,7 @@ from helpers.lookup_model import WIDTH, WORDS, LookupModel, lookup_texts
 from ontogeny.errors import ArgumentError
 from ontogeny.observables import ConceptChange, JointConcepts
 from ontogeny.report.concepts.atlas import read_atlas
-from ontogeny.report.first_screen import first_screen
+from ontogeny.report.first_screen.numbers import four_numbers
 from ontogeny.words.content import read_content
 from ontogeny.words.tuned import concept_changes_text
 
@@ -66,7 +66,7 @@ def pair(tmp_path_factory):
     joint = JointConcepts(n_concepts=8, n_active=1, **SHARED)
     study = og.Study(
         planted(True, (0, 1)), lookup_texts(), [ConceptChange(**SHARED), joint], device="cpu",
-        noise=0, control_runs={"mirrored 0": planted(False, (0, 1))},
+        noise=0, controls=2, control_kind="mirrored",
     )  # fmt: skip
     tree = study.run(tmp_path_factory.mktemp("pair") / "study")
     tree.attrs["trajectory"] = json.dumps({**json.loads(tree.attrs["trajectory"]), "base": True})
@@ -77,12 +77,12 @@ def test_a_base_and_one_model_are_enough(pair):
     data = {node.path: node.dataset for node in pair.nodes}["concept-change"]
     counts = data.concepts_since.sel(layer="out").to_pandas()
     assert counts.loc[1].to_dict() == {"kept": 2, "turned": 1, "lost": 1, "new": 1, "unclear": 0}
-    assert "(the control run: 0 new, 0 lost, 0 turned)" in concept_changes_text(data)
+    assert data.concepts_since_control.sizes["run"] == 2
+    assert " new, " in concept_changes_text(data).partition("(control runs: ")[2]
 
 
 def test_the_page_of_a_pair_says_what_became_of_concepts_and_no_lives(pair):
-    screen, atlas = first_screen(pair), read_atlas(pair, None)
-    value = screen.numbers[1]
+    value, atlas = four_numbers(pair, None, None)[1], read_atlas(pair, None)
     assert (value.value, value.words) == (
         "3",
         "of 5 concepts 1 new, 1 lost and 1 turned since the base",
