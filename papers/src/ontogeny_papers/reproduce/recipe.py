@@ -75,6 +75,11 @@ class Materials:
             return semantics.word_stream(tasks.python_documentation(), punctuation=False)
         return semantics.word_stream(self.text)
 
+    @property
+    def texts(self) -> list[str]:
+        """The texts that are given, or Python's own documentation."""
+        return tasks.python_documentation() if self.text is None else tasks.text_files(self.text)
+
     def support(self, vocab_size: int, n_contexts: int) -> Support:
         """Return the support matrix of the text, of contexts of 2 to 6 words."""
         self.progress.note(f"counting the contexts of {self.title}")
@@ -157,6 +162,10 @@ class Recipe(abc.ABC):
     def measured(self, size: Any, materials: Materials) -> Findings:
         """Return what is found at a size."""
 
+    def installed_sources(self) -> Sequence[str]:
+        """Return what is studied where no source is given; nothing where the recipe trains."""
+        return ()
+
     def run(
         self,
         folder: str | Path,
@@ -190,6 +199,7 @@ class Recipe(abc.ABC):
         place = Path(folder) / (f"{self.name}-quick" if quick else self.name)
         _check_own(place)
         path, progress = self._checked(text), progress or Silent()
+        sources = sources or self.installed_sources()
         size = self._sized(self.quick if quick else self.full, seeds, sources)
         settings = plain({"size": dataclasses.asdict(size), "text": self.digest(path)})
         if sources:

@@ -6,10 +6,12 @@ world of organisms, the digits are scikit-learn's.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..measured_recipe import MeasuredRecipe
 from ..recipe import Findings, Materials
+from .contexts import ContextsSize, installed_decoder, measure_contexts
 from .free_embeddings import FreeSize, measure_free_embeddings
 from .imbalance import ImbalanceSize, measure_imbalance
 from .intervention import InterventionSize, measure_intervention
@@ -28,6 +30,17 @@ class SemanticsRecipe(MeasuredRecipe):
     """The reproduction of one part of the paper on token semantics; most of them read a text."""
 
     reads_text: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextsRecipe(SemanticsRecipe):
+    """The contexts of pretrained decoders: of those that are given, or of an installed one."""
+
+    reads_runs: bool = True
+
+    def installed_sources(self) -> Sequence[str]:
+        """Return the decoder that a package brings."""
+        return (installed_decoder(),)
 
 
 _ALL = (
@@ -105,6 +118,17 @@ _ALL = (
         "recorded runs are given.",
         measure=measure_pretrained,
         reads_runs=True,
+    ),
+    ContextsRecipe(
+        "semantics-contexts",
+        "Contexts of a pretrained decoder",
+        "the singular vectors of a pretrained model's word embeddings give its contexts signs too: "
+        "contexts of the same signs are alike, and words of these signs follow them.",
+        f"{_PAPER}, sec. 5.2 and App. F.2",
+        ContextsSize(),
+        ContextsSize(200, n_draws=40),
+        "2,000 contexts hold few words of each class.",
+        measure=measure_contexts,
     ),
     SemanticsRecipe(
         "semantics-imbalance",
