@@ -66,6 +66,11 @@ class Materials:
         """What is measured, for people: recorded runs, or the text."""
         if self.sources:
             return ", ".join(names_of(self.sources))
+        return self.text_name
+
+    @property
+    def text_name(self) -> str:
+        """The text, for people."""
         return "Python's own documentation" if self.text is None else self.text.name
 
     @cached_property

@@ -97,8 +97,8 @@ def measure_contexts(size: ContextsSize, materials: Materials) -> Findings:
     ]
     view = groupings_view(
         xr.concat(rows, dim="grouping"),
-        "Orthants of the contexts of each model, trained and untrained, beside the class of the "
-        "last word of a context and of the word that follows.",
+        f"Orthants of contexts of {materials.text_name}, of models trained and untrained, beside "
+        "the class of the last word of a context and of the word that follows.",
         "A new model of the same kind and size stands for the untrained one. Contexts are not "
         "centred, word embeddings are. Contexts of one window share their beginnings, and "
         "randomly drawn groups do not know it.",
