@@ -81,7 +81,8 @@ def measure_adamw(size: AdamWSize, materials: Materials) -> Findings:
         size.seeds,
         lambda seed: _compared(model(random_state=seed).double(), task, unseen, size.steps, seed),
     )
-    return Findings(_verdicts(runs), {"updates": _updates_view(runs), "loss": _loss_view(runs)})
+    nodes = {"updates": _updates_view(runs), "loss": _loss_view(runs)}
+    return Findings(judge(runs), nodes, numbers=(runs,))
 
 
 def _compared(
@@ -245,7 +246,8 @@ def _objective(
 # ---- verdicts and curves ------------------------------------------------------------------------
 
 
-def _verdicts(runs: Sequence[xr.Dataset]) -> list[Verdict]:
+def judge(runs: Sequence[xr.Dataset]) -> list[Verdict]:
+    """Judge whether printed updates are those of PyTorch and of the loop, and what they learn."""
     steps = runs[0].sizes["update"]
 
     def last(name: str) -> np.ndarray:
@@ -348,5 +350,6 @@ RECIPES = (
         "long trainings, in which rounding errors grow.",
         reads_text=True,
         measure=measure_adamw,
+        judge=judge,
     ),
 )

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from ..measured_recipe import MeasuredRecipe
 from ..recipe import Findings, Materials
-from .contexts import ContextsSize, installed_decoder, measure_contexts
-from .free_embeddings import FreeSize, measure_free_embeddings
-from .imbalance import ImbalanceSize, measure_imbalance
+from .contexts import ContextsSize, installed_decoder, judge_contexts, measure_contexts
+from .free_embeddings import FreeSize, judge_free_embeddings, measure_free_embeddings
+from .imbalance import ImbalanceSize, judge_imbalance, measure_imbalance
 from .intervention import InterventionSize, measure_intervention
 from .organisms import OrganismSize, measure_organisms
-from .orthants import OrthantSize, measure_orthants
-from .pretrained import PretrainedSize, measure_pretrained
+from .orthants import OrthantSize, judge_orthants, measure_orthants
+from .pretrained import PretrainedSize, judge_pretrained, measure_pretrained
 from .transformer import TransformerSize, measure_transformer
 
 __all__ = ["RECIPES", "Findings", "Materials", "SemanticsRecipe"]
@@ -55,6 +55,7 @@ _ALL = (
         "small vocabularies hold few words of each class, and scores rise with the size of the "
         "text: compare texts at the full setting only.",
         measure=measure_orthants,
+        judge=judge_orthants,
         version=2,
     ),
     SemanticsRecipe(
@@ -67,6 +68,7 @@ _ALL = (
         FreeSize(100, 400, 20, (0, 1)),
         "how the small concepts of a large vocabulary are learned: 20 concepts of 100 words here.",
         measure=measure_free_embeddings,
+        judge=judge_free_embeddings,
     ),
     SemanticsRecipe(
         "semantics-transformer",
@@ -117,6 +119,7 @@ _ALL = (
         "a model of 400 words that was trained for seconds stands for a pretrained one, unless "
         "recorded runs are given.",
         measure=measure_pretrained,
+        judge=judge_pretrained,
         reads_runs=True,
     ),
     ContextsRecipe(
@@ -129,6 +132,7 @@ _ALL = (
         ContextsSize(200, n_draws=40),
         "2,000 contexts hold few words of each class.",
         measure=measure_contexts,
+        judge=judge_contexts,
     ),
     SemanticsRecipe(
         "semantics-imbalance",
@@ -140,6 +144,7 @@ _ALL = (
         ImbalanceSize(seeds=(0, 1)),
         "two seeds of each setting, so an order in all four runs comes by chance in 6 of 100.",
         measure=measure_imbalance,
+        judge=judge_imbalance,
         reads_text=False,
     ),
 )

@@ -104,7 +104,8 @@ def measure_contexts(size: ContextsSize, materials: Materials) -> Findings:
         "randomly drawn groups do not know it.",
     )
     first = next(iter(runs.values()))
-    return Findings(_verdicts(list(agreement.values()), lifts, size), {"groupings": view, **first})
+    numbers = (list(agreement.values()), lifts, list(size.dims))
+    return Findings(judge_contexts(*numbers), {"groupings": view, **first}, numbers=numbers)
 
 
 def _measured(
@@ -214,13 +215,14 @@ def _last(contexts: np.ndarray) -> np.ndarray:
 # ---- verdicts -----------------------------------------------------------------------------------
 
 
-def _verdicts(
-    agreement: Sequence[xr.Dataset], lifts: Sequence[xr.Dataset], size: ContextsSize
+def judge_contexts(
+    agreement: Sequence[xr.Dataset], lifts: Sequence[xr.Dataset], dims: Sequence[int]
 ) -> list[Verdict]:
+    """Judge lifts and agreement with word classes of p concepts, for each p, and their axes."""
     return [
-        *(_of_lift(p, lifts) for p in size.dims),
-        *(_of_classes(p, agreement) for p in size.dims),
-        of_rotation([_nearer_side(run, p) for p in size.dims for run in agreement]),
+        *(_of_lift(p, lifts) for p in dims),
+        *(_of_classes(p, agreement) for p in dims),
+        of_rotation([_nearer_side(run, p) for p in dims for run in agreement]),
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -95,7 +95,8 @@ def measure_pretrained(size: PretrainedSize, materials: Materials) -> Findings:
         "piece is scored, as only words of the classes are.",
     )
     first = next(iter(runs.values()))
-    return Findings(_verdicts(list(scores.values()), size), {"groupings": view, **first})
+    numbers = (list(scores.values()), list(size.dims))
+    return Findings(judge_pretrained(*numbers), {"groupings": view, **first}, numbers=numbers)
 
 
 def _measured(name: str, read: Callable[[], Embedded], size: PretrainedSize) -> dict[str, Any]:
@@ -113,17 +114,18 @@ def _measured(name: str, read: Callable[[], Embedded], size: PretrainedSize) -> 
     return {"scores": as_dataset(all_scores), **nodes}
 
 
-def _verdicts(runs: list[xr.Dataset], size: PretrainedSize) -> list[Verdict]:
+def judge_pretrained(runs: Sequence[xr.Dataset], dims: Sequence[int]) -> list[Verdict]:
+    """Judge orthants of the first p concepts, for each p of `dims`, and their axes."""
     scores = {
         p: {
             state: [score_of(run, f"orthants of {p} concepts, {state}") for run in runs]
             for state in _STATES
         }
-        for p in size.dims
+        for p in dims
     }
     return [
-        *(_of_depth(p, *scores[p].values()) for p in size.dims),
-        of_rotation([score for p in size.dims for score in scores[p]["trained"]]),
+        *(_of_depth(p, *scores[p].values()) for p in dims),
+        of_rotation([score for p in dims for score in scores[p]["trained"]]),
     ]
 
 
