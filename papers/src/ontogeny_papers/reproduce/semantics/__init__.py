@@ -18,7 +18,7 @@ from .intervention import InterventionSize, measure_intervention
 from .organisms import OrganismSize, measure_organisms
 from .orthants import OrthantSize, judge_orthants, measure_orthants
 from .pretrained import PretrainedSize, judge_pretrained, measure_pretrained
-from .transformer import TransformerSize, measure_transformer
+from .transformer import TransformerSize, judge_transformer, measure_transformer
 
 __all__ = ["RECIPES", "Findings", "Materials", "SemanticsRecipe"]
 
@@ -81,6 +81,7 @@ _ALL = (
         "small concepts are not learned in 600 steps, so only 30 are judged; a language model on "
         "running text is another matter (observable word-semantics).",
         measure=measure_transformer,
+        judge=judge_transformer,
     ),
     SemanticsRecipe(
         "semantics-intervention",
