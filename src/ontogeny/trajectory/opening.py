@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from ..errors import ArgumentError, CheckpointError, TooFewCheckpointsError
 from .adapters import adapter_steps, find_base, open_adapters, with_base
 from .checkpoint import Checkpoint
+from .elsewhere import checkpoints_below, elsewhere
 from .findings import Finding, some
 from .hub.names import Revisions, choose
 from .hub.remote_code import RemoteModel
@@ -134,14 +135,15 @@ def _start(base: str | Path | None, model: Template | None) -> Checkpoint | None
 def _checkpoint(
     step: int, path: Path, run: Path, model: Template | None, key: str | None
 ) -> Checkpoint:
-    """Return a checkpoint in the folder `run`, whose config.json counts where it has none.
+    """Return a checkpoint in the folder `run`; the nearest config.json counts.
 
     Neither FSDP's nor DeepSpeed's checkpoints have one; the Trainer's run does when it is done.
     """
     weights, home = find_weights(path, key), path
     weights.check()
     template = own_template(weights) if model is None else model
-    places = [place for place in (path, run) if (place / CONFIGURATION).is_file()]
+    around = (weights.files[0].parent, path, run, run.parent)
+    places = [place for place in around if (place / CONFIGURATION).is_file()]
     if template is None and places:
         home = places[0]
     return Checkpoint(step, path.name, home, weights, template)
@@ -160,6 +162,9 @@ def _nothing(folder: Path, incomplete: list[tuple[int, str]]) -> CheckpointError
         return CheckpointError(
             f"{folder} holds {len(incomplete)} checkpoints but none is whole; step {step}: {why}"
         )
+    if below := checkpoints_below(folder):
+        names = some([str(path) for path in below])
+        return CheckpointError(f"{folder} holds no checkpoints itself; name the folder: {names}.")
     if (reason := unreadable(folder)) is not None:
         return CheckpointError(f"{folder} {reason}.")
     return CheckpointError(
@@ -182,10 +187,12 @@ def _one_model(
     step: int, path: Path, model: Template | None, key: str | None, base: Checkpoint | None = None
 ) -> Opened:
     """Return the one checkpoint that is this file or folder, after its base where one is given."""
-    if base is None:
-        return (_checkpoint(step, path, path.parent, model, key),), Catalogue((step,))
-    both = with_base((_checkpoint(max(step, 1), path, path.parent, model, key),), base)
-    return both, Catalogue(tuple(checkpoint.step for checkpoint in both))
+    at = step if base is None else max(step, 1)
+    one = (_checkpoint(at, path, path.parent, model, key),)
+    others = tuple(elsewhere(path)) if path.is_dir() else ()
+    run = one if base is None else with_base(one, base)
+    order = Order({c.step: c.label for c in run}, left_out=others)
+    return run, Catalogue(tuple(order.names), order=order)
 
 
 def open_hub(
