@@ -60,8 +60,17 @@ def measure_imbalance(size: ImbalanceSize, materials: Materials) -> Findings:
             size.seeds,
             partial(_digits, majorities, minorities, ratio, size),
         )
-    verdicts = [_of_factors(step), *_of_flow(flow), *_of_digits(nodes)]
-    return Findings(verdicts, {"free-embeddings": _flow_view(flow), "digits": _digit_view(nodes)})
+    views = {"free-embeddings": _flow_view(flow), "digits": _digit_view(nodes)}
+    numbers = (size.classes, size.ratio, flow, nodes)
+    return Findings(judge_imbalance(*numbers), views, numbers=numbers)
+
+
+def judge_imbalance(
+    classes: int, ratio: int, flow: dict[str, xr.Dataset], nodes: dict[str, list[xr.Dataset]]
+) -> list[Verdict]:
+    """Judge singular values, the order of free embeddings, and that of digits."""
+    step = semantics.step_imbalance(classes, ratio)
+    return [_of_factors(step), *_of_flow(flow), *_of_digits(nodes)]
 
 
 # ---- free embeddings ----------------------------------------------------------------------------
