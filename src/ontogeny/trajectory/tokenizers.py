@@ -122,8 +122,6 @@ def changed_files(checkpoints: Iterable[Checkpoint]) -> list[tuple[int, int, lis
     the listings differ, to see whether what differs matters.
     """
     holders = [c.home for c in checkpoints if _has_tokenizer(c.home)]
-    # A loop that saves models alone leaves the tokenizer with the base.
-    holders = holders or [s for s in checkpoints[0].sources if _has_tokenizer(s)]
     changed = []
     for before, after in itertools.pairwise(holders):
         if _listed_alike(before, after):
