@@ -134,6 +134,8 @@ def propose(
     activity.now(f"opening {wishes.source}")
     run = open_source(wishes.source, choice=wishes.choice)
     preset = preset_named(_fitting_preset(wishes, run))
+    if not wishes.model:
+        _check_reads_texts(run)
     activity.now("reading texts and tokenizer")
     content: dict[str, Any] = {
         "trajectory": _trajectory(wishes, preset, run, folder),
@@ -175,6 +177,16 @@ def propose(
     read = [line for texts in inputs.values() for line in (texts.sentence, *texts.warnings)]
     final = with_sets(content, late)
     return Proposal(wishes, preset, final, model, len(run), lines, left_out, read)
+
+
+def _check_reads_texts(run: Trajectory) -> None:
+    """Refuse models of images and of sound, by the class that their configuration names."""
+    import transformers
+
+    for name in (run.checkpoints[-1].configuration() or {}).get("architectures") or ():
+        reads = getattr(getattr(transformers, name, None), "main_input_name", "input_ids")
+        if reads != "input_ids":
+            raise ArgumentError(f"{name} reads {reads}; only models that read texts are studied.")
 
 
 def _in_pairs(count: Any) -> Any:
