@@ -260,6 +260,8 @@ def test_code_that_comes_with_a_checkpoint_is_named_with_what_runs_it(tmp_path, 
         "architectures": ["M"],
     }
     (run / "config.json").write_text(json.dumps({**settings, "model_type": "mine", **ours}))
+    for name in ("c.py", "m.py"):
+        (run / name).write_text("raise SystemExit")
     with pytest.raises(
         CheckpointError, match="needs code that comes with it, which is not run"
     ) as no:

@@ -236,24 +236,24 @@ def _trajectory(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -
     if wishes.model:
         own_code.load(wishes.model)  # a wrong name is refused now
         table["model"] = _code(wishes.model, folder)
-    if tokenizer := wishes.tokenizer or str(_characters(wishes, run) or ""):
+    tokenizer = wishes.tokenizer or str(_characters(wishes, run) or "")
+    if tokenizer:
         table["tokenizer"] = _tokenizer(tokenizer, folder)
     tokens = any(Path(path).suffix in _TOKEN_FILES for path in wishes.texts)
-    if not tokens and not _has_tokenizer(wishes.tokenizer, run):
+    if not tokens and not _has_tokenizer(tokenizer, run):
         raise ArgumentError(
             f"{wishes.source} has no tokenizer to read texts with: give --tokenizer, a name on "
-            "the Hub or a folder, or token ids with --texts val.bin (or .npy)."
+            "the Hub, a folder or nanoGPT's meta.pkl, or token ids with --texts val.bin (or .npy)."
         )
     steps = _steps(wishes.steps, len(run), preset)
     return {**table, "select": steps} if steps else table
 
 
 def _characters(wishes: Wishes, run: Trajectory) -> Path | None:
-    """Return the file of a vocabulary of characters beside token ids, as nanoGPT writes them."""
-    tokens = [Path(path) for path in wishes.texts if Path(path).suffix in _TOKEN_FILES]
-    if wishes.tokenizer or not tokens or run.tokenizer() is not None:
+    """Return the file of a vocabulary of characters beside token ids or texts, as of nanoGPT."""
+    if wishes.tokenizer or not wishes.texts or run.tokenizer() is not None:
         return None
-    places = (tokens[0].expanduser().parent / name for name in CHARACTER_FILES)
+    places = (Path(wishes.texts[0]).expanduser().parent / name for name in CHARACTER_FILES)
     return next((place for place in places if place.is_file()), None)
 
 

@@ -88,12 +88,13 @@ def model_class(folder: Path) -> Any:
     try:
         return named_class(names[0])
     except CheckpointError:
-        made = [name for name in configuration.get("auto_map") or () if name != "AutoConfig"]
-        if not made:
+        code = (configuration.get("auto_map") or {}).items()
+        made = [kind for kind, place in code if (folder / f"{place.split('.')[0]}.py").is_file()]
+        if len(made) < 2:  # beside AutoConfig; of the Hub, code is not fetched
             raise
         raise CheckpointError(
             f"{folder} needs code that comes with it, which is not run; where you trust it, let a "
-            f"function of yours return transformers.{plain(made[0])}.from_pretrained("
+            f"function of yours return transformers.{plain(made[-1])}.from_pretrained("
             f"{str(folder)!r}, trust_remote_code=True), and {PASS_MODEL}."
         ) from None
 
