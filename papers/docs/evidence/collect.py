@@ -269,6 +269,8 @@ def _of_family(family: str, found: dict[str, dict[str, Any]]) -> list[dict[str, 
 def _row(one: dict[str, Any], verdict: dict[str, str], *, first: bool) -> str:
     file = f"{one['recipe']}{'-quick' if one['setting'] == 'quick' else ''}.json"
     seeds = f"{_seeds_in_words(one)} seed{'s' * (one['seeds'] != 1)}"
+    if (NUMBERS / file).exists():
+        seeds += f"; [numbers](evidence/numbers/{file})"
     cells = [
         f"[{_short_name(one)}](evidence/{file}) ({seeds})" if first else "",
         *(verdict[key].replace("|", "\\|") for key in ("claim", "verdict")),

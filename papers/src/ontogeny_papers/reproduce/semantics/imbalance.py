@@ -61,16 +61,16 @@ def measure_imbalance(size: ImbalanceSize, materials: Materials) -> Findings:
             partial(_digits, majorities, minorities, ratio, size),
         )
     views = {"free-embeddings": _flow_view(flow), "digits": _digit_view(nodes)}
-    numbers = (size.classes, size.ratio, flow, nodes)
+    error = np.abs(np.linalg.svd(step.S_centred)[1][: len(step.sigma)] - step.sigma).max()
+    numbers = (float(error), flow, nodes)
     return Findings(judge_imbalance(*numbers), views, numbers=numbers)
 
 
 def judge_imbalance(
-    classes: int, ratio: int, flow: dict[str, xr.Dataset], nodes: dict[str, list[xr.Dataset]]
+    error: float, flow: dict[str, xr.Dataset], nodes: dict[str, list[xr.Dataset]]
 ) -> list[Verdict]:
     """Judge singular values, the order of free embeddings, and that of digits."""
-    step = semantics.step_imbalance(classes, ratio)
-    return [_of_factors(step), *_of_flow(flow), *_of_digits(nodes)]
+    return [_of_factors(error), *_of_flow(flow), *_of_digits(nodes)]
 
 
 # ---- free embeddings ----------------------------------------------------------------------------
@@ -89,8 +89,7 @@ def _flow(step: semantics.StepImbalance, rule: str) -> xr.Dataset:
     return data.assign_coords(time=run.time / unit).sel(kind=list(_KINDS))
 
 
-def _of_factors(step: semantics.StepImbalance) -> Verdict:
-    error = float(np.abs(np.linalg.svd(step.S_centred)[1][: len(step.sigma)] - step.sigma).max())
+def _of_factors(error: float) -> Verdict:
     return Verdict(
         "singular values √R, √((R+1)/2) and 1",
         error < 1e-10,
