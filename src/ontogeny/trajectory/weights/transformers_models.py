@@ -89,7 +89,7 @@ def model_class(folder: Path) -> Any:
         return named_class(names[0])
     except CheckpointError:
         code = (configuration.get("auto_map") or {}).items()
-        made = [kind for kind, place in code if (folder / f"{place.split('.')[0]}.py").is_file()]
+        made = [kind for kind, place in code if (folder / f"{str(place).split('.')[0]}.py").is_file()]
         if len(made) < 2:  # beside AutoConfig; of the Hub, code is not fetched
             raise
         raise CheckpointError(
