@@ -88,8 +88,8 @@ def model_class(folder: Path) -> Any:
     try:
         return named_class(names[0])
     except CheckpointError:
-        code = (configuration.get("auto_map") or {}).items()
-        made = [kind for kind, place in code if (folder / f"{str(place).split('.')[0]}.py").is_file()]
+        code = {k: str(v).split(".")[0] for k, v in (configuration.get("auto_map") or {}).items()}
+        made = [kind for kind, name in code.items() if (folder / f"{name}.py").is_file()]
         if len(made) < 2:  # beside AutoConfig; of the Hub, code is not fetched
             raise
         raise CheckpointError(
