@@ -234,9 +234,7 @@ def _read_nodes(tree: xr.DataTree, unit: str) -> list[Node]:
     return sorted(nodes, key=lambda node: _PLACES.get(node.role, 1))
 
 
-def _read_node(
-    path: str, dataset: xr.Dataset, taken: Sequence[str], reference: int | None
-) -> Node:
+def _read_node(path: str, dataset: xr.Dataset, taken: Sequence[str], reference: int | None) -> Node:
     owner = f"node {path!r}"
     section = attribute(dataset.attrs, "section", {}, owner)
     # A node without a heading is called by its path: "concepts-ica" is "Concepts ica".

@@ -25,6 +25,7 @@ MISSING, HATCHED = -2, -1
 OVERSHOOT = 0.05
 """Share of the whole change beyond the first or the last value that a cell shows."""
 
+
 def draw_legend(canvas: Canvas, rows: Sequence[Row]) -> None:
     """Explain colour, hatch and marks of the cells, and the marks of the forest plot."""
     top, ends = canvas.y, []
