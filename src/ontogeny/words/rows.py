@@ -110,7 +110,8 @@ class Row:
     its own and no distance to a reference step, and ``within_null`` whether its last value lies
     within a null of the quantity. ``outside`` is whether it lies on one side of all its control
     runs, of performance on the better one, and ``not_improved`` whether performance is surely no
-    better than at first. ``measure`` says what its numbers are: their units, or a distance to what. In a comparison, ``runs`` holds the same row of every run.
+    better than at first. ``measure`` says what its numbers are: their units, or a distance to
+    what. In a comparison, ``runs`` holds the same row of every run.
     """
 
     label: str

@@ -27,9 +27,10 @@ class RowGroup:
 
     @property
     def summary(self) -> str:
-        """What stands instead of the rows: how many, of which quantities, half-way at which steps."""
+        """What stands instead of the rows: how many, of what, and when half-way."""
         names = dict.fromkeys(row.quantity for row in self.rows)
-        steps = [row.half_step for row in self.rows if row.changed and math.isfinite(row.half_step)]
+        halves = [row.half_step for row in self.rows if row.changed]
+        steps = list(filter(math.isfinite, halves))
         words = f"{plural(len(self.rows), 'row')}: {joined(list(names))}"
         return f"{words}; half-way at {value_range(steps, step_text)}" if steps else words
 

@@ -78,7 +78,7 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
     }
     return _template().render(
         content=content,
-        studied=studied(content),
+        studied=studied(content, brief=True),
         live=live,
         left_out=LEFT_OUT,
         first=first,

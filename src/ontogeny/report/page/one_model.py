@@ -17,8 +17,8 @@ from ..chart.canvas import NARROW, WIDE, Canvas, ChartLayout
 
 MOST_LAYERS = 8
 _LAYOUTS = (
-    replace(WIDE, width=860, left=270, right=70, label_characters=44),
-    replace(NARROW, left=170, right=44, label_characters=30),
+    replace(WIDE, width=860, row=20, left=200, right=70),
+    replace(NARROW, left=154, right=44, label_characters=28),
 )
 
 
@@ -50,7 +50,7 @@ def _levels(content: Content, loss: LossStory, data: xr.Dataset) -> list[Level]:
     lines += [Level(x.words, x.level, x.level, x.level) for x in loss.of_model.values()]
     if "loss_renamed" in data:  # the first renaming leaves every word as it is
         ends = np.quantile(data["loss_renamed"].values[0, 1:], (0.5, 0.025, 0.975))
-        lines.append(Level("same texts, words renamed", *map(float, ends)))
+        lines.append(Level("words renamed", *map(float, ends)))
     lines += [layer for node in content.nodes for layer in _of_layers(node.dataset)]
     lines.append(Level("this model", loss.last, low, high, "dot"))
     return sorted(lines, key=lambda level: -level.value)
@@ -62,9 +62,8 @@ def _of_layers(data: xr.Dataset) -> list[Level]:
         return []
     count = data.sizes["layer"]
     places = np.unique(np.linspace(0, count - 1, min(count, MOST_LAYERS)).round().astype(int))
-    ends = [
-        data.get(f"lens_loss{end}", data["lens_loss"]).values[0] for end in ("", "_low", "_high")
-    ]
+    own = data["lens_loss"]
+    ends = [data.get(f"lens_loss{end}", own).values[0] for end in ("", "_low", "_high")]
     names = [str(data["layer"].values[i]) for i in places]
     return [
         Level(f"read off after {name}", *(float(end[i]) for end in ends))
