@@ -21,7 +21,7 @@ from ...words.labels import truncate
 from ...words.overview import overview
 from ..scales import KINDS, pick_ticks
 from .canvas import WIDE, Canvas, ChartLayout, Points, fitted
-from .groups import MAX_ROWS, RowGroup, arrange, folded, named_in, without_news
+from .groups import MAX_ROWS, RowGroup, arrange, named_in, without_news
 from .marks import draw_guides, has_marks
 from .rows import MAX_COLUMNS, draw_heading, draw_legend, draw_row, end_words, value_words
 
@@ -154,13 +154,7 @@ def _notices(content: Content, groups: Sequence[RowGroup]) -> tuple[str, ...]:
     notices = []
     shown = {id(row) for group in groups for row in group.rows}
     lines = sum(len(group.rows) for group in groups if group.folded)
-    hidden = sum(id(content.rows[i]) not in shown for i in folded(content.rows))
-    if hidden:
-        notices.append(
-            f"{hidden:,} groups that are not shown to have changed are summed up by that of all, "
-            "and stand in the table below."
-        )
-    count, of = len(shown) - lines, len(content.rows) - hidden - lines
+    count, of = len(shown) - lines, len(content.rows) - lines
     if count < of:
         notices.append(
             f"{plural(count, 'row')} of {of:,} shown: above {MAX_ROWS}, layers are "

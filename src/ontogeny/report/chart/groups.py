@@ -48,26 +48,10 @@ def without_news(groups: Sequence[RowGroup]) -> list[RowGroup]:
     ]
 
 
-def folded(rows: Sequence[Row], keep: Collection[int] = ()) -> set[int]:
-    """Return the places of rows that did not change and that another row sums up.
-
-    The row ``x_overall`` of a section sums up its rows ``x``. Those at `keep` stay, and few.
-    """
-    sums = {(row.section, row.variable) for row in rows}
-    hidden = {
-        i
-        for i, row in enumerate(rows)
-        if (row.section, f"{row.variable}_overall") in sums
-        and not any(one.changed for one in (row, *(run.row for run in row.runs)))
-        and i not in keep
-    }
-    return hidden if len(hidden) > 3 else set()
-
-
 def arrange(
     rows: Sequence[Row], limit: int = MAX_ROWS, keep: Collection[int] = ()
 ) -> list[RowGroup]:
-    """Sort rows by half-change step into their groups; fold some, and thin layers above `limit`.
+    """Sort rows by half-change step into their groups, and thin layers above `limit`.
 
     Rows are thinned within each quantity, evenly over its layers, so that every quantity stays;
     rows at the places `keep`, which sentences name, stay too.
@@ -97,11 +81,9 @@ def _moment(row: Row) -> float:
 
 
 def _thin(rows: Sequence[Row], limit: int, keep: Collection[int]) -> list[Row]:
-    hidden = folded(rows, keep)
-    open_places = [i for i in range(len(rows)) if i not in hidden]
-    loud = [i for i in open_places if rows[i].state not in NO_NEWS]
-    quiet = set(open_places) - set(loud) if loud else set()  # one line stands for these
-    open_places = loud or open_places
+    loud = [i for i, row in enumerate(rows) if row.state not in NO_NEWS]
+    quiet = set(range(len(rows))) - set(loud) if loud else set()  # one line stands for these
+    open_places = loud or range(len(rows))
     if len(open_places) <= limit:
         return [rows[i] for i in sorted({*open_places, *quiet})]
     quantities: dict[tuple[str, str, str], list[int]] = {}
