@@ -69,6 +69,11 @@ class Predictor:
         self.masked = resolve_objective(model, objective) == "masked"
 
     @property
+    def model(self) -> nn.Module:
+        """The model that is asked."""
+        return self._model
+
+    @property
     def longest(self) -> int | None:
         """Tokens that a text may have; None if the model sets no limit."""
         return longest_text(getattr(self._model, "config", None))

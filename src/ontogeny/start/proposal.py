@@ -226,7 +226,8 @@ def _trajectory(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -
         table["model"] = _code(wishes.model, folder)
     if tokenizer := wishes.tokenizer or str(_characters(wishes, run) or ""):
         table["tokenizer"] = _tokenizer(tokenizer, folder)
-    if not wishes.texts and not _has_tokenizer(wishes.tokenizer, run):
+    tokens = any(Path(path).suffix in _TOKEN_FILES for path in wishes.texts)
+    if not tokens and not _has_tokenizer(wishes.tokenizer, run):
         raise ArgumentError(
             f"{wishes.source} has no tokenizer to read texts with: give --tokenizer, a name on "
             "the Hub or a folder, or token ids with --texts val.bin (or .npy)."

@@ -157,7 +157,7 @@ class Study:
         >>> import torch, ontogeny as og
         >>> run = og.Trajectory.from_models({s: torch.nn.Linear(2, 2) for s in (0, 5, 10)})
         >>> texts = og.Inputs.from_tokens([[1, 2]])
-        >>> study = og.Study(run, texts, [og.observables.WeightRank()])
+        >>> study = og.Study(run, texts, [og.observables.WeightChange()])
         >>> study.over(run.select(stop=5), noise=0).trajectory.steps
         array([0, 5])
         """

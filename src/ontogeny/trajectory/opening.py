@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from ..errors import ArgumentError, CheckpointError, TooFewCheckpointsError
 from .adapters import adapter_steps, find_base, open_adapters, with_base
 from .checkpoint import Checkpoint
+from .elsewhere import checkpoints_below, elsewhere
 from .findings import Finding, some
 from .hub.names import Revisions, choose
 from .hub.remote_code import RemoteModel
@@ -127,14 +128,15 @@ def open_folder(
 def _checkpoint(
     step: int, path: Path, run: Path, model: Template | None, key: str | None
 ) -> Checkpoint:
-    """Return a checkpoint in the folder `run`, whose config.json counts where it has none.
+    """Return a checkpoint in the folder `run`; the nearest config.json counts.
 
     Neither FSDP's nor DeepSpeed's checkpoints have one; the Trainer's run does when it is done.
     """
     weights, home = find_weights(path, key), path
     weights.check()
     template = own_template(weights) if model is None else model
-    places = [place for place in (path, run) if (place / CONFIGURATION).is_file()]
+    around = (weights.files[0].parent, path, run, run.parent)
+    places = [place for place in around if (place / CONFIGURATION).is_file()]
     if template is None and places:
         home = places[0]
     return Checkpoint(step, path.name, home, weights, template)
@@ -153,6 +155,9 @@ def _nothing(folder: Path, incomplete: list[tuple[int, str]]) -> CheckpointError
         return CheckpointError(
             f"{folder} holds {len(incomplete)} checkpoints but none is whole; step {step}: {why}"
         )
+    if below := checkpoints_below(folder):
+        names = some([str(path) for path in below])
+        return CheckpointError(f"{folder} holds no checkpoints itself; name the folder: {names}.")
     if (reason := unreadable(folder)) is not None:
         return CheckpointError(f"{folder} {reason}.")
     return CheckpointError(
@@ -173,7 +178,9 @@ def _is_model(folder: Path) -> bool:
 
 def _one_model(step: int, path: Path, model: Template | None, key: str | None) -> Opened:
     """Return the one checkpoint that is this file or folder."""
-    return (_checkpoint(step, path, path.parent, model, key),), Catalogue((step,))
+    checkpoint = _checkpoint(step, path, path.parent, model, key)
+    others = tuple(elsewhere(path)) if path.is_dir() else ()
+    return (checkpoint,), Catalogue((step,), order=Order({step: path.name}, left_out=others))
 
 
 def open_hub(
