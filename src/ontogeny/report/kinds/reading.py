@@ -38,8 +38,8 @@ def list_drawables(content: Content) -> list[Drawable]:
 
 def _maps(figure: Figure, data: xr.Dataset) -> Iterator[Heatmap]:
     """Give a heat map of layer by step beside lines of so many layers that none can be followed."""
-    lines = isinstance(figure, Curves) and (figure.x, figure.series) == ("step", "layer")
-    if lines and data.sizes.get("layer", 0) >= MANY_LAYERS:
+    lines = isinstance(figure, Curves) and figure.x == "step" and not figure.runs
+    if lines and figure.series == "layer" and data.sizes.get("layer", 0) >= MANY_LAYERS:
         title, value = f"{figure.title}, layer by step", figure.relative or figure.value
         same = {"value": value, "facet": figure.facet, "select": figure.select}
         yield Heatmap(f"{figure.id}-map", title, **same)
