@@ -38,9 +38,12 @@ def list_drawables(content: Content) -> list[Drawable]:
 
 def _maps(figure: Figure, data: xr.Dataset) -> Iterator[Heatmap]:
     """Give a heat map of layer by step beside lines of so many layers that none can be followed."""
-    lines = isinstance(figure, Curves) and figure.x == "step" and not figure.runs
-    if lines and figure.series == "layer" and data.sizes.get("layer", 0) >= MANY_LAYERS:
-        title, value = f"{figure.title}, layer by step", figure.relative or figure.value
+    lines = isinstance(figure, Curves) and (figure.x, figure.series) == ("step", "layer")
+    value = figure.relative or figure.value
+    if lines and value in data and data.sizes.get("layer", 0) >= MANY_LAYERS:
+        if set(data[value].dims) - {"step", "layer", figure.facet, *figure.select}:
+            return  # several runs
+        title = f"{figure.title}, layer by step"
         same = {"value": value, "facet": figure.facet, "select": figure.select}
         yield Heatmap(f"{figure.id}-map", title, **same)
 
