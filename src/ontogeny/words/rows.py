@@ -163,6 +163,11 @@ class Row:
         return self.last_value - self.first_value
 
     @property
+    def has_half(self) -> bool:
+        """Whether a half-change step is known; two checkpoints alone tell none."""
+        return len(self.steps) > 2 and math.isfinite(self.half_step)
+
+    @property
     def controlled(self) -> bool:
         """Whether it was compared with control runs: measured in them, and in enough of them."""
         return bool(self.controls) and (math.isfinite(self.p_control) or self.beyond)

@@ -171,7 +171,8 @@ def _appeared(content: Content, concepts: Concepts | None) -> Sentence:
         why = ""
         if asked_for(content):
             reason = failure(content)
-            why = "Concepts could not be computed" + (f": {reason.rstrip('.')}." if reason else ".")
+            what = "No lives" if reason.startswith("lives") else "Concepts could not be computed"
+            why = what + (f": {reason.rstrip('.')}." if reason else ".")
         return _other_rows(content, why)
     total = plural(len(concepts.every), "concept")
     if not concepts.every:
