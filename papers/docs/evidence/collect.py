@@ -169,6 +169,8 @@ def packed(value: Any, digits: int) -> Any:
         return {str(key): packed(inner, digits) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [packed(inner, digits) for inner in value]
+    if isinstance(value, np.ndarray):
+        return {"array": _rounded(value.tolist(), digits), "dtype": value.dtype.str}
     return _rounded(value.item() if isinstance(value, np.generic) else value, digits)
 
 
@@ -192,6 +194,8 @@ def unpacked(value: Any) -> Any:
             {name: arrays[name] for name in value["coords"]},
         )
         return data.assign_attrs(value["attrs"])
+    if isinstance(value, dict) and "array" in value:
+        return np.array(value["array"], dtype=value["dtype"])
     if isinstance(value, dict):
         return {key: unpacked(inner) for key, inner in value.items()}
     return [unpacked(inner) for inner in value] if isinstance(value, list) else value
@@ -265,6 +269,8 @@ def _of_family(family: str, found: dict[str, dict[str, Any]]) -> list[dict[str, 
 def _row(one: dict[str, Any], verdict: dict[str, str], *, first: bool) -> str:
     file = f"{one['recipe']}{'-quick' if one['setting'] == 'quick' else ''}.json"
     seeds = f"{_seeds_in_words(one)} seed{'s' * (one['seeds'] != 1)}"
+    if (NUMBERS / file).exists():
+        seeds += f"; [numbers](evidence/numbers/{file})"
     cells = [
         f"[{_short_name(one)}](evidence/{file}) ({seeds})" if first else "",
         *(verdict[key].replace("|", "\\|") for key in ("claim", "verdict")),

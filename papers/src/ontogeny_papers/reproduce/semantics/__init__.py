@@ -14,7 +14,7 @@ from ..recipe import Findings, Materials
 from .contexts import ContextsSize, installed_decoder, judge_contexts, measure_contexts
 from .free_embeddings import FreeSize, judge_free_embeddings, measure_free_embeddings
 from .imbalance import ImbalanceSize, judge_imbalance, measure_imbalance
-from .intervention import InterventionSize, measure_intervention
+from .intervention import InterventionSize, judge_intervention, measure_intervention
 from .organisms import OrganismSize, measure_organisms
 from .orthants import OrthantSize, judge_orthants, measure_orthants
 from .pretrained import PretrainedSize, judge_pretrained, measure_pretrained
@@ -94,6 +94,7 @@ _ALL = (
         "two concepts in two seeds say little about how far effects differ; the smallest concepts "
         "are hardly learned in 250 steps.",
         measure=measure_intervention,
+        judge=judge_intervention,
     ),
     SemanticsRecipe(
         "semantics-organisms",
