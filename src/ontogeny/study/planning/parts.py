@@ -104,7 +104,8 @@ class Parts:
         graph = Graph(trajectory, self.inputs, observables, settings, self.probe, digests, name)
         where = Path() if folder is None else folder.resolve()
         first = _first(trajectory)
-        job = Job(token, where, observables, self.inputs, settings, self.read, first)
+        studied = self.folder.resolve() if self.folder is not None and name else None
+        job = Job(token, where, observables, self.inputs, settings, self.read, first, studied)
         return RunPart(name, job, graph, self._plan(graph, folder), control)
 
     def _plan(self, graph: Graph, folder: Path | None) -> Plan:
