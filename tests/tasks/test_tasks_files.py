@@ -262,6 +262,6 @@ def test_archives_and_pages_are_no_texts(tmp_path, content, kind):
 def test_columns_may_be_apart_by_semicolons(tmp_path):
     path = tmp_path / "texts.csv"
     path.write_text('id;text\n1;"One; two"\n2;Three four\n')
-    assert text_files(path).texts == ("One; two", "Three four")
+    assert text_files(path) == ["One; two", "Three four"]
     path.write_text("id,text\n1,One; two\n")
-    assert text_files(path).texts == ("One; two",)
+    assert text_files(path) == ["One; two"]
