@@ -92,17 +92,20 @@ def open_folder(
     """
     choice = choice or Choice()
     if folder.is_file():
-        return _one_model(step_of_file(folder, choice), folder, model, choice.key)
+        step, start = step_of_file(folder, choice), _start(base, model)
+        return _one_model(step, folder, model, choice.key, start)
     if not folder.is_dir():
         raise TooFewCheckpointsError(f"{folder} is neither a folder nor a file.")
-    start = None if base is None else find_base(base, model)
+    start = _start(base, model)
     checkpoints, incomplete = [], []
     paths, order = ordered(folder, choice)
     adapters = adapter_steps(folder, paths)
     if adapters:
-        adapted, others = open_adapters(folder, adapters, start, model), _unnumbered(order)
+        adapted = open_adapters(folder, adapters, start, model)
         steps = tuple(checkpoint.step for checkpoint in adapted)
-        return adapted, Catalogue(steps, noted=others, order=order, choice=choice)
+        # Where the folder is the adapter itself, its file needs no step.
+        rest = {"noted": _unnumbered(order), "order": order} if paths else {}
+        return adapted, Catalogue(steps, choice=choice, **rest)
     for step, path in paths.items():
         try:
             checkpoints.append(_checkpoint(step, path, folder, model, choice.key))
@@ -110,12 +113,12 @@ def open_folder(
             # Otherwise it was deleted meanwhile, as the Trainer does with old checkpoints.
             if path.exists():
                 incomplete.append((step, str(error)))
-    if checkpoints and start is not None:
-        checkpoints = [*with_base(tuple(checkpoints), start)]
     if not checkpoints and not incomplete and _is_model(folder):
-        return _one_model(step_of_folder(folder), folder, model, choice.key)
+        return _one_model(step_of_folder(folder), folder, model, choice.key, start)
     if not checkpoints:
         raise _nothing(folder, incomplete)
+    if start is not None:
+        checkpoints = [*with_base(tuple(checkpoints), start)]
     steps = tuple(checkpoint.step for checkpoint in checkpoints)
     temporary = sorted(p.name for p in folder.iterdir() if LEFT_BEHIND.fullmatch(p.name))
     planned = planned_steps(read_record(folder), steps[-1])
@@ -123,6 +126,10 @@ def open_folder(
         steps, planned, tuple(incomplete), tuple(temporary), (), _unnumbered(order), order, choice
     )
     return tuple(checkpoints), catalogue
+
+
+def _start(base: str | Path | None, model: Template | None) -> Checkpoint | None:
+    return None if base is None else find_base(base, model)
 
 
 def _checkpoint(
@@ -176,11 +183,16 @@ def _is_model(folder: Path) -> bool:
     return True
 
 
-def _one_model(step: int, path: Path, model: Template | None, key: str | None) -> Opened:
-    """Return the one checkpoint that is this file or folder."""
-    checkpoint = _checkpoint(step, path, path.parent, model, key)
+def _one_model(
+    step: int, path: Path, model: Template | None, key: str | None, base: Checkpoint | None = None
+) -> Opened:
+    """Return the one checkpoint that is this file or folder, after its base where one is given."""
+    at = step if base is None else max(step, 1)
+    one = (_checkpoint(at, path, path.parent, model, key),)
     others = tuple(elsewhere(path)) if path.is_dir() else ()
-    return (checkpoint,), Catalogue((step,), order=Order({step: path.name}, left_out=others))
+    run = one if base is None else with_base(one, base)
+    order = Order({c.step: c.label for c in run}, left_out=others)
+    return run, Catalogue(tuple(order.names), order=order)
 
 
 def open_hub(

@@ -19,7 +19,6 @@ from ontogeny.study import Study, StudyResult
 from ontogeny.trajectory import Trajectory
 
 from .averages import average_node
-from .evidence import Found
 from .recipe import Findings, Materials, Recipe
 from .verdicts import Verdict
 
@@ -40,7 +39,7 @@ class TrainedRecipe(Recipe):
         Turned control runs in the study of each seed.
     """
 
-    judge: Callable[[Found], Sequence[Verdict]] | None = None
+    judge: Callable[..., Sequence[Verdict]] | None = None
     controls: int = 0
 
     @abc.abstractmethod
@@ -98,7 +97,8 @@ class TrainedRecipe(Recipe):
             )
             for observable in size.observables
         }
-        return Findings([] if self.judge is None else self.judge(results), nodes, attributes)
+        verdicts = [] if self.judge is None else self.judge(results)
+        return Findings(verdicts, nodes, attributes, (results,))
 
     def _study(
         self, label: str, seed: int, folder: Path, size: Any, materials: Materials

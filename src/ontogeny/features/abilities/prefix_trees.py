@@ -43,17 +43,6 @@ class Tree:
         self.ids, self.path = list[int](), list[list[int]]()
         self.text, self.node, self.token = list[int](), list[int](), list[int]()
 
-    def add(self, text: int, row: np.ndarray, scored: np.ndarray, path: list[int]) -> list[int]:
-        """Add a text whose first nodes are there already; return the nodes of all but its last."""
-        for token in row[len(path) : -1].tolist():
-            path = [*path, len(self.ids)]
-            self.path.append(path)
-            self.ids.append(token)
-        self.text += [text] * len(scored)
-        self.node += [path[place - 1] for place in scored]
-        self.token += row[scored].tolist()
-        return path
-
 
 def trees(tokens: Any) -> Iterator[Tree]:
     """Give the trees of `TokenTexts`; those of the same beginning stand in one where they fit.
@@ -73,13 +62,19 @@ def trees(tokens: Any) -> Iterator[Tree]:
         scored = np.flatnonzero(tokens.width[place])
         row = tokens.ids[place][: scored[-1] + 1]
         most = min(len(path), len(row) - 1)
-        differs = np.flatnonzero(row[:most] != before[:most])
-        shared = int(differs[0]) if len(differs) else most
+        shared = next((i for i in range(most) if row[i] != before[i]), most)
         limit = max(_MOST, 2 * len(row)) if 2 * shared > len(row) else _NODES
         if tree.ids and len(tree.ids) + len(row) - shared > limit:
             yield tree
             tree, shared = Tree(), 0
-        path, before = tree.add(text, row, scored, path[:shared]), row
+        path, before = path[:shared], row
+        for token in row[shared:-1].tolist():
+            path = [*path, len(tree.ids)]
+            tree.path.append(path)
+            tree.ids.append(token)
+        tree.text += [text] * len(scored)
+        tree.node += [path[place - 1] for place in scored]
+        tree.token += row[scored].tolist()
     yield tree
 
 
@@ -98,9 +93,8 @@ def tree_scores(predictor: Any, tokens: Any, ranks: bool) -> tuple[np.ndarray, .
         Whether ranks are wanted; else they are 0.
     """
     model = predictor.model
-    if predictor.masked or model in refused or not takes(model, "position_ids"):
-        return None
-    if tokens.ids.max() >= rows_of(model):
+    fits = takes(model, "position_ids") and tokens.ids.max() < rows_of(model)
+    if predictor.masked or model in refused or not fits:
         return None
     scores, rank = np.zeros(len(tokens)), np.zeros(len(tokens), dtype=np.int64)
     largest, checked, logits = 0, [int(np.argmax(np.diff(tokens.start)))], LogitRows.of(model, True)
