@@ -233,7 +233,17 @@ def test_names_of_one_form_whose_words_mark_steps_are_taken_without_a_choice(nam
     assert {step: name for step, (name, _) in chosen.names.items()} == steps
 
 
-@pytest.mark.parametrize("names", [["a_iter_1", "a_iter_2", "b_ep_1", "b_ep_2"], ["v1", "w2"]])
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["a_iter_1", "a_iter_2", "b_ep_1", "b_ep_2"],
+        ["v1", "w2"],
+        ["4bit", "8bit"],
+        ["3_0", "4_0"],
+        ["1b", "7b", "13b"],
+        ["2023", "2024"],
+    ],
+)
 def test_names_of_several_forms_are_not_taken_unasked(names):
     with pytest.raises(UnknownRevisionError, match="no revision of o/r matches"):
         choose({name: name for name in ["main", *names]}, None, None, False, "o/r")

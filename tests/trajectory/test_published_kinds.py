@@ -193,6 +193,12 @@ def test_old_archives_of_torch_are_weights_and_optimisers_are_none(tmp_path):
     assert torch.equal(run[20].model().bias, module.bias + 20)
 
 
+def test_models_of_opt_are_no_files_of_an_optimiser(tmp_path):
+    module = nn.Linear(2, 3)
+    written(module, tmp_path, "opt-125m-step{}.pt", lambda state: state)
+    assert Trajectory.from_folder(tmp_path, nn.Linear(2, 3)).steps.tolist() == [*STEPS]
+
+
 @pytest.mark.parametrize(
     ("files", "words"),
     [
@@ -202,6 +208,7 @@ def test_old_archives_of_torch_are_weights_and_optimisers_are_none(tmp_path):
         (["params_5.pkl"], "holds arrays or pickles"),
         (["meta.pkl", "train.bin"], "holds no checkpoints; looked for"),
         (["checkpoint-5/optimizer.pt", "checkpoint-5/scheduler.pt"], "the state of an optimiser"),
+        (["checkpoint-5/optimizer.bin", "checkpoint-5/random_states_0.pkl"], "of an optimiser"),
     ],
 )
 def test_what_cannot_be_read_is_named(tmp_path, files, words):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from ..errors import CheckpointError
@@ -37,8 +38,10 @@ def elsewhere(folder: Path) -> list[tuple[str, str]]:
     others = [(f"{p.relative_to(folder)}/", "name this folder") for p in checkpoints_below(folder)]
     kind, names = _revisions(folder / ".git")
     if names:
-        git, to = f"git -C {folder}", folder.with_name(f"{folder.name}-steps")
-        each = f"for r in $({git} for-each-ref --format='%(refname:lstrip=-1)' {kind})"
+        git = shlex.join(["git", "-C", str(folder)])
+        to = shlex.quote(str(folder.with_name(f"{folder.name}-steps")))
+        form = f"%(refname:lstrip={kind.count('/')})"
+        each = f"for r in $({git} for-each-ref --format='{form}' {kind})"
         how = f"{each}; do {git} worktree add {to}/$r $r; done; then name {to}"
         others.append((f"revisions {some(names)}", how))
     return others

@@ -137,7 +137,8 @@ def _of(verb: str, abilities: Sequence[Ability], steps: Sequence[int] = ()) -> l
     if not abilities:
         return []
     names = joined(_quoted([ability.name for ability in abilities], " abilities"))
-    since = min(ability.left_from for ability in abilities)
+    steps_left = [a.left_from for a in abilities if math.isfinite(a.left_from)]
+    since = min(steps_left, default=math.nan)
     if len(steps) > 2 and math.isfinite(since):
         names += f"{', the first' * (len(abilities) > 1)} by step {since:,.0f}"
     return [f"{verb} {names}"]
@@ -161,10 +162,12 @@ def _beside_the_base(
     text = [_course_of(item) for item in [*lost, *gained, *by_words][:1]]
     if by_words:
         names = joined(_quoted([item.name for item in by_words]))
+        has_liking = all(math.isfinite(item.liking) for item in by_words)
+        liking = ", and a liking for single words," if has_liking else ""
         text.insert(  # the first sentences stay where a screen is full
             0,
-            f"N-grams of the texts, and a liking for single words, answer {names} as well: that "
-            "shows no more than word frequencies.",
+            f"N-grams of the texts{liking} are not shown to answer {names} worse: that shows no "
+            "more than word frequencies.",
         )
     if rest := len(abilities) - len(gained) - len(lost) - len(by_words):
         of = "any" if rest == len(abilities) else "the other" + f" {rest:,}" * (rest > 1)

@@ -101,6 +101,28 @@ def test_a_model_that_counts_positions_otherwise_reads_every_text_whole(make):
     assert np.abs(texts.scores(Predictor(model, "causal")) - expected[0]).max() < 1e-4
 
 
+class Recurrent(torch.nn.Module):
+    """Takes positions and masks, and reads in the order of the row."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.embed, self.read = torch.nn.Embedding(64, 16), torch.nn.GRU(16, 16, batch_first=True)
+        self.head = torch.nn.Linear(16, 64)
+
+    def forward(self, input_ids, attention_mask=None, position_ids=None, use_cache=False):
+        return self.head(self.read(self.embed(input_ids))[0])
+
+
+def test_a_long_text_beside_short_ones_does_not_hide_what_a_model_ignores():
+    rows = np.random.default_rng(0).integers(2, 64, (8, 20)).tolist()
+    rows = [[1, *row] for row in rows] + [[1, *np.random.default_rng(1).integers(2, 64, 400)]]
+    texts = token_texts(rows, [[0, *[1] * (len(row) - 1)] for row in rows])
+    predictor = Predictor(Recurrent().eval(), "causal")
+    expected = _at_scored(predictor, texts, np.arange(len(texts)))[0]
+    assert np.abs(texts.scores(predictor) - expected).max() < 1e-3
+
+
 @pytest.mark.parametrize("family", ["bert", "eurobert"])
 def test_masked_scores_hide_the_rest_of_the_word(family):
     model, widths = build(family), [[0, 2, 1, 1], [0, 1], [0, 1, 1, 1], [0, *[1] * 14]]

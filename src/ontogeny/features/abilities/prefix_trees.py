@@ -108,8 +108,10 @@ def tree_scores(predictor: Any, tokens: Any, ranks: bool) -> tuple[np.ndarray, .
                 return None
             np.add.at(scores, tree.text, log_p)
             np.maximum.at(rank, tree.text, ahead)
-            if len(tree.ids) > largest:  # its last text is farthest from where its tree begins
-                largest, checked = len(tree.ids), [*checked[:1], tree.text[0], tree.text[-1]]
+            for text, node in zip(tree.text, tree.node, strict=True):
+                # Farthest from where its tree begins, of those with nodes of others before them.
+                if node > largest and node >= len(tree.path[node]):
+                    largest, checked = node, [*checked[:1], text]
     return None if np.isnan(scores).any() else (scores, rank, np.unique(checked))
 
 

@@ -18,7 +18,7 @@ from typing import TypeAlias
 from ...errors import ArgumentError, CheckpointError
 from ..findings import Finding, some
 from ..order import order_of
-from ..order.names import count
+from ..order.names import count, read_name
 from ..selection import check_step
 
 _NUMBER = r"\d+(?:\.\d+)?[kKmMbBtT]?"
@@ -173,6 +173,11 @@ def choose(
 _Number: TypeAlias = tuple[int, int | None]  # step and tokens
 
 
+def _has_word_for_steps(name: str) -> bool:
+    """Return whether a word in a name marks its step; a bare number may be a size or a version."""
+    return read_name(name) is not None and re.search("[A-Za-z]{2}", name) is not None
+
+
 class _Choice:
     """The names of a repository, and what was found while some of them were chosen."""
 
@@ -203,7 +208,8 @@ class _Choice:
             return list(numbered) or _USUAL[0]
         with suppress(CheckpointError):
             steps = {name: step for step, name in order_of(list(self.commits)).names.items()}
-            return steps.get if len(steps) > 1 else _USUAL[0]
+            if len(steps) > 1 and all(map(_has_word_for_steps, steps)):
+                return steps.get
         return _USUAL[0]
 
     def is_one_model(self) -> bool:

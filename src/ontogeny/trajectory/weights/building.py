@@ -108,7 +108,7 @@ def widest(reader: Reader) -> torch.dtype:
 
 
 def promoted(*dtypes: torch.dtype) -> torch.dtype:
-    """Return the dtype that holds all of these without loss: for eight bits that is bfloat16.
+    """Return the dtype that holds all of these without loss; float8 beside others is bfloat16.
 
     Examples
     --------
@@ -116,7 +116,9 @@ def promoted(*dtypes: torch.dtype) -> torch.dtype:
     (torch.float32, torch.float32)
     """
     if len(set(dtypes)) > 1:  # PyTorch has no common one of eight bits and others
-        dtypes = tuple(torch.bfloat16 if d.itemsize == 1 else d for d in dtypes)
+        dtypes = tuple(
+            torch.bfloat16 if d.is_floating_point and d.itemsize == 1 else d for d in dtypes
+        )
     return functools.reduce(torch.promote_types, dtypes)
 
 

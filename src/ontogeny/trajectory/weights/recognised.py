@@ -30,8 +30,11 @@ _OF_NAMES = (  # of files in a folder, or one below
         ),
     ),
     (r"(?:flax|tf)_model.*\.(?:msgpack|h5)", _OTHERS),
-    (r"(?!meta\.).+\.(?:npz|pkl)", "arrays or pickles; save them by name, as .pt with torch.save"),
     (r"(?:optimizer|scheduler)\.(?:pt|bin)", "the state of an optimiser, and no weights"),
+    (
+        r"(?!meta\.|random_state).+\.(?:npz|pkl)",
+        "arrays or pickles; save them by name, as .pt with torch.save",
+    ),
 )
 _BEFORE = "give the checkpoints before quantisation"
 _OF_TENSORS = (

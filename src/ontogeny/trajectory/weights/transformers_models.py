@@ -88,13 +88,17 @@ def model_class(folder: Path) -> Any:
     try:
         return named_class(names[0])
     except CheckpointError:
-        code = {k: str(v).split(".")[0] for k, v in (configuration.get("auto_map") or {}).items()}
+        given = configuration.get("auto_map")
+        of_kinds = given.items() if isinstance(given, Mapping) else ()
+        code = {kind: str(name).split(".")[0] for kind, name in of_kinds}
         made = [kind for kind, name in code.items() if (folder / f"{name}.py").is_file()]
         if len(made) < 2:  # beside AutoConfig; of the Hub, code is not fetched
             raise
+        usual = ("AutoModelForMaskedLM", "AutoModelForCausalLM")
+        best = next((kind for kind in usual if kind in made), made[-1])
         raise CheckpointError(
             f"{folder} needs code that comes with it, which is not run; where you trust it, let a "
-            f"function of yours return transformers.{plain(made[-1])}.from_pretrained("
+            f"function of yours return transformers.{plain(best)}.from_pretrained("
             f"{str(folder)!r}, trust_remote_code=True), and {PASS_MODEL}."
         ) from None
 

@@ -17,8 +17,8 @@ def without_wrapper(names: Collection[str], file_names: list[str]) -> dict[str, 
     """Return file names by the names in a module, which may be one part of what was saved.
 
     Lightning saves the module that a run's own class holds: names then begin with that part's, and
-    tensors of other parts, such as the weights of a loss, stand beside them. What torch.compile,
-    FSDP and peft put into names is taken away as well.
+    tensors of other parts, such as the weights of a loss, stand beside them. What torch.compile
+    and FSDP put into names is taken away as well.
 
     Raises
     ------
