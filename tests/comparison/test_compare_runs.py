@@ -11,6 +11,7 @@ from helpers.compared_runs import STEPS, fallen, run, seeds
 from ontogeny.comparison.clock import first_crossings
 from ontogeny.comparison.layers import match_layers
 from ontogeny.errors import ArgumentError
+from ontogeny.words.content import read_content
 from ontogeny.words.runs import correlations
 
 
@@ -130,6 +131,21 @@ def test_words_count_runs_and_name_their_steps():
     assert told(tree, "attention-entropy")[0] == (
         "Attention entropy: changed beyond its motion in all 3 layers in 3 of 3 runs."
     )
+
+
+def test_what_no_run_could_judge_is_said_once_and_is_not_called_unchanged():
+    few = {f"seed {i}": run(20, i, controls=True, steps=(0, 16, 256)) for i in range(2)}
+    tree = og.compare(few)
+    (line,) = og.comparison.summary_lines(tree)
+    words = "not judged, too few checkpoints or an unknown noise"
+    assert line == f"loss and attention entropy: {words}"
+    rows = [row for row in read_content(tree).rows if row.role != "motion"]
+    assert {row.state for row in rows} == {"few"}
+    for name in few:
+        node = few[name]["loss"].to_dataset()
+        few[name]["loss"].dataset = node.assign(noise_known=("row", [False]))
+    rows = read_content(og.compare(few)).rows
+    assert {row.state for row in rows if row.quantity == "loss"} == {"unmeasured"}
 
 
 def test_an_order_is_said_only_where_every_run_has_it():

@@ -33,7 +33,8 @@ def first_of_runs(content: Content) -> FirstScreen | None:
     if controls:
         went = control_loss(loss)
         text = f"{controls} {sentence_start(went)}." if went else controls
-        sentences = [*sentences[:count], Sentence("Control runs show what motion alone does.", text)]
+        motion = Sentence("Control runs show what motion alone does.", text)
+        sentences = [*sentences[:count], motion]
     first, last = (
         value_range(losses, lambda v: number(v, 0.1)) for losses in zip(*ends, strict=True)
     )
