@@ -90,7 +90,7 @@ def line(group: Group) -> str:
     'loss: learned in 3 of 3 runs'
     """
     total, count = group.rows.sizes["run"], group.rows.sizes["row"]
-    words = _strongest(group) or f"no change in any of {total} runs"
+    words = _strongest(group) or f"no change is shown in any of {total} runs"
     unknown = group.counts("present") - group.counts("judgeable")
     if unknown.any() and not group.counts("judgeable").any():
         return f"{group.name}: {UNJUDGED}"

@@ -197,7 +197,8 @@ class _Lines:
         if not chosen:
             return
         d, places = self.dim, np.array(chosen)
-        labels = [f"{layer} · {one.label[i] or f'concept {i}'}" for i in chosen]
+        short = layer.removeprefix("the layer at ")
+        labels = [f"{short} · {one.label[i] or f'concept {i}'}" for i in chosen]
         self.labels += labels
         values: dict[str, Any] = {
             f"{d}_layer": (d, np.array([layer] * len(chosen), dtype=object)),
