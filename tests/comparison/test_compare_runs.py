@@ -238,6 +238,19 @@ def with_settings(tree, **changes):
     return tree
 
 
+def test_layers_are_no_argument_that_differs_where_the_models_do():
+    def of_model(size, pattern):
+        observables = {"loss": {"kind": "loss", "layers": pattern}}
+        model = json.dumps({"class": "Model", "parameters": size})
+        return with_settings(run(20, size, model=model), observables=observables)
+
+    one = of_model(1, "transformer.h.*")
+    tree = og.compare({"one": one, "other": of_model(2, "model.layers.*")})
+    assert "transformer.h" not in tree.attrs["problems"]
+    with pytest.raises(ArgumentError, match="with different layers"):
+        og.compare({"one": one, "same": of_model(1, "model.layers.*")})
+
+
 def test_what_differs_is_refused_by_name_and_marked_where_allowed():
     def other(**entry):
         base = {"name": "text", "texts": 40, "tokens": 338}
@@ -253,7 +266,7 @@ def test_what_differs_is_refused_by_name_and_marked_where_allowed():
         "arguments": (
             with_settings(run(20, 1, inputs=one.attrs["inputs"]),
                           observables={"loss": {"kind": "loss", "objective": "masked"}}),
-            "'loss' was measured with a different objective",
+            "'loss' was measured with different objective",
         ),
         "settings": (
             with_settings(run(20, 1, inputs=one.attrs["inputs"]), dtype="bfloat16"),

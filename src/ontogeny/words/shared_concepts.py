@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import xarray as xr
 
 from .formats import p_value, plural
+from .labels import short_names
 
 COUNTS = ("in_all", "in_some", "in_one", "born_in_all", "from_start")
 CHANGES = ("kept", "unclear", "turned", "lost", "new")
@@ -19,7 +22,7 @@ def shared_heading(data: xr.Dataset) -> str:
     concepts is no result of training.
     """
     data, runs = _complete(data), data.sizes["run"]
-    one = data.isel(layer=_by_births(data)[0])
+    one = _named(data).isel(layer=_by_births(data)[0])
     if np.isfinite(one.kept):
         return _changes(one, data.run.values)
     count, of_controls = int(one.born_in_all), float(one.born_in_all_control)
@@ -39,7 +42,7 @@ def shared_sentences(data: xr.Dataset) -> list[str]:
         The node of shared concepts, with its counts over ``layer``.
     """
     data = _complete(data)
-    texts = [_of_layer(data.isel(layer=i), data.run.values) for i in _by_births(data)]
+    texts = [_of_layer(_named(data).isel(layer=i), data.run.values) for i in _by_births(data)]
     if not np.isfinite(data.in_all_control).any():
         texts.append("No control run was compared: what is shared from the start may be the words.")
     return texts
@@ -49,6 +52,23 @@ def _complete(data: xr.Dataset) -> xr.Dataset:
     """Return the node with counts of changes, which comparisons of earlier versions lack."""
     unknown = xr.full_like(data.in_all, np.nan)
     return data.assign({kind: data.get(kind, unknown) for kind in CHANGES})
+
+
+def layer_names(layers: Sequence[str]) -> list[str]:
+    """Return what sentences call layers, from their paths or relative depths.
+
+    Examples
+    --------
+    >>> layer_names(["h.1.mlp", "h.3.mlp"]), layer_names(["25 % of the depth"])
+    (['layer 1', 'layer 3'], ['the layer at 25 % of the depth'])
+    """
+    kinds = {True: "the layer at {}", False: "layer {}"}
+    short = short_names(list(layers))
+    return [kinds[" " in n].format(n) if n[:1].isdigit() else n for n in short]
+
+
+def _named(data: xr.Dataset) -> xr.Dataset:
+    return data.assign_coords(layer=layer_names(list(map(str, data.layer.values))))
 
 
 def _by_births(data: xr.Dataset) -> list[int]:
