@@ -95,8 +95,10 @@ def _said_once() -> Iterator[None]:
 
     texts = logging.getLogger("ontogeny.inputs")
     texts.addFilter(new)
-    yield
-    texts.removeFilter(new)
+    try:
+        yield
+    finally:
+        texts.removeFilter(new)
 
 
 @contextmanager
