@@ -25,7 +25,7 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from ontogeny import geometry, updates
 from ontogeny.features.weights.norms import block_values, parameter_blocks
-from ontogeny.features.weights.path import variance_rank_from_gram
+from ontogeny_papers.geometry.path import variance_rank_from_gram
 from ontogeny_papers.geometry.projection import BlockEnergies
 from ontogeny_papers.reproduce.tasks import MarkerTask
 from ontogeny_papers.reproduce.training import MarkerRun, readout_loss

@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from ontogeny import geometry
-from ontogeny.features.weights.path import variance_rank_from_gram
 from ontogeny.observables import WeightRank
+from ontogeny_papers.geometry.path import variance_rank_from_gram
 
 SHAPE = (128, 128)
 

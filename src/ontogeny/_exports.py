@@ -46,7 +46,7 @@ def exported_names(module: str) -> list[str]:
     Examples
     --------
     >>> exported_names("geometry")[-1]
-    'walk_participation_ratio'
+    'share_in_leading'
     """
     return sorted(name for name, _ in _given(module, features()))
 
@@ -84,8 +84,8 @@ def homes(module: str) -> Mapping[str, str]:
 
     Examples
     --------
-    >>> homes("geometry")["gram"]
-    'ontogeny.features.weights.snapshots'
+    >>> homes("observables")["WeightNorms"]
+    'ontogeny.features.weights.norms'
     """
     packages = tuple(entry.value for entry in entry_points(group=GROUP))
     result: dict[str, str] = {}

@@ -93,7 +93,7 @@ count = {controls}
 steps = {control_steps}
 
 [[observables]]
-kind = "weight-rank"
+kind = "weight-change"
 blocks = ["model.layers.*.self_attn.*.weight", "model.layers.*.mlp.*.weight"]
 """
 

@@ -14,7 +14,7 @@ from ontogeny.capture import activations, match_blocks, weight_block
 from ontogeny.capture.sites import part_index
 from ontogeny.errors import ArgumentError, LayerMatchError
 from ontogeny.features.weights.norms import parameter_blocks
-from ontogeny.features.weights.snapshots import SnapshotGram
+from ontogeny_papers.geometry.snapshots import SnapshotGram
 
 
 @pytest.fixture(scope="module", params=NAMES)

@@ -214,7 +214,11 @@ def test_problems_are_json(place, tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("number", "remedy"),
-    [(errno.ENOSPC, "what is finished is kept"), (errno.EMFILE, "ulimit -n 4096")],
+    [
+        (errno.ENOSPC, "what is finished is kept"),
+        (errno.EMFILE, "ulimit -n 4096"),
+        (errno.EEXIST, "File exists: /far/away. A folder is to be there: give another name."),
+    ],
 )
 def test_what_the_system_refuses_is_one_line_with_path_and_remedy(
     monkeypatch, capsys, number, remedy

@@ -27,6 +27,8 @@ from ontogeny.cli.commands import app
 from ontogeny.cli.descriptions import described
 from ontogeny.start import cost
 from ontogeny.study import read_study
+from ontogeny.study.cells.graph import ReferenceCell, StateCell, StepCell
+from ontogeny.study.file import make_study
 from ontogeny.tasks import bundled_texts, train_tokenizer
 
 STEPS = (0, 1, 2, 4, 8, 16)
@@ -88,6 +90,35 @@ def test_study_goes_from_a_folder_to_a_page_and_then_on_with_it(there, tmp_path,
     (tmp_path / "elsewhere").mkdir()
     code, _, err = call(capsys, "study", tmp_path / "elsewhere", "--output", folder)
     assert code == 1 and f"for {tmp_path / 'elsewhere'} give another --output" in err
+
+
+@pytest.mark.parametrize(("reference", "noise"), [("last", 2), ("first", 2), ("last", 9)])
+def test_what_the_estimate_computes_is_not_computed_again(
+    there, tmp_path, monkeypatch, reference, noise
+):
+    done = []
+    for kind in (StepCell, StateCell, ReferenceCell):
+        compute = kind.compute
+        monkeypatch.setattr(
+            kind,
+            "compute",
+            lambda cell, job, compute=compute: done.append(cell.place) or compute(cell, job),
+        )
+    content = {
+        "trajectory": {"folder": "run", "select": {"steps": [0, 4, 16]}},
+        "inputs": {"bundled": "english-and-python", "max_texts": 6, "max_length": 32},
+        "observables": [{"kind": "loss"}, {"kind": "similarity"}, {"kind": "predictions"}],
+        "options": {"reference": reference, "noise": noise},
+    }
+    begun = cost.estimate(content, Path(), 0)
+    assert begun.seconds > 0 and len(done) >= 5
+    begun.keep(tmp_path / "s")
+    result = make_study(content).run(tmp_path / "s", progress=False)
+    assert len(done) == len(set(done)) and not len(result.problems())
+    if noise == 2 and reference == "last":
+        alone = make_study(content).run(tmp_path / "alone", progress=False)
+        for node, cells in alone.tree.children.items():
+            assert cells.to_dataset().equals(result.tree[node].to_dataset())
 
 
 def test_several_runs_become_one_page_that_compares_them(there, tmp_path, capsys):
@@ -205,7 +236,9 @@ def test_a_shell_completes_commands_presets_and_kinds():
 
 def test_what_is_said_of_the_disk_counts_the_references_of_every_control_run(monkeypatch):
     """Of SmolLM2-135M, six checkpoints and three controls: 202 MB came, where 92 had been said."""
-    watch = SimpleNamespace(before=100.0, step=10.0, written_before=43_000_000, written=630_000)
+    watch = SimpleNamespace(
+        noisy=False, before=100.0, step=10.0, written_before=43_000_000, written=630_000
+    )
     monkeypatch.setattr(cost, "_one_checkpoint", lambda _: watch)
     monkeypatch.setattr(cost, "_all_blocks", lambda _: (0.0, ()))
     found = cost._timed(SimpleNamespace(device="cpu"), 0, 6, 18, 5, 4)

@@ -216,6 +216,18 @@ def test_few_checkpoints_have_no_course(losses):
     assert screen.numbers[0].value == "5.00"
 
 
+def test_a_loss_that_turns_says_where_with_an_interval_paired_over_texts():
+    rng, losses = np.random.default_rng(0), np.linspace(8.0, 5.0, len(made.STEPS))
+    losses[-5:] = [5.0, 5.001, 5.4, 5.5, 5.6]
+    data = made.loss_story(losses)
+    texts = rng.normal(0, 3, 60) + rng.normal(0, 0.1, (len(losses), 60))  # texts differ by far more
+    data["loss_of_text"] = (("step", "text"), losses[:, None] + texts)
+    text = first(made.tree({"loss": data})).sentences[0].text
+    low, high = made.STEPS[-5], made.STEPS[-4]
+    where = f"at step {low:,} ({low:,}–{high:,})"
+    assert text.startswith(f"Its loss was lowest, 5.000, {where}, and rose by 0.600 since."), text
+
+
 def test_failed_concepts_are_said_to_have_failed():
     failed = xr.Dataset(
         {"status": (("step", "layer"), np.full((12, 1), "failed: out of memory", dtype=object))},

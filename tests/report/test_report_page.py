@@ -193,7 +193,8 @@ def test_large_run_stays_under_the_budget():
     assert len(text.encode()) < 15e6
     assert tree["attention-entropy"].sizes == {"row": 32, "step": 154, "layer": 32, "head": 32}
     page = Page(text)
-    assert len(page.data["figures"]) == 7
+    maps = [f["id"] for f in page.data["figures"] if f["id"].endswith("-map")]
+    assert len(maps) == 4 and len(page.data["figures"]) == 7 + 4
 
 
 def test_thinning_keeps_the_ends_and_says_so():

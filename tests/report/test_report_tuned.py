@@ -1,6 +1,7 @@
 """The first screen of a fine-tuned run: what it gained and lost since its base, or what lacks."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import xarray as xr
 
 from helpers import concept_trees as made
 from ontogeny.report.first_screen.screen import first_screen
+from ontogeny.words.abilities import abilities_of
 from ontogeny.words.content import read_content
 
 
@@ -34,6 +36,7 @@ def abilities(first, last):
     }
     data = {"accuracy": (("step", "group"), accuracy)}
     data |= {name: ("group", values) for name, values in known.items()}
+    data |= {f"accuracy_{end}": data["accuracy"] for end in ("low", "high")}
     node = xr.Dataset(data, {"step": steps, "group": names})
     section = json.dumps({"title": "Pairs"})
     return node.assign_attrs(section=section, figures="[]", statements="[]", role="development")
@@ -47,14 +50,47 @@ def screen_of(nodes, based=True):
 
 def test_what_was_gained_and_lost_since_the_base_is_the_heading():
     first, last = (0.5, 0.9, 0.8), (0.9, 0.5, 0.8)
-    names = ("tense", "plural", "order")
+    names, since = ("tense", "plural", "order"), made.STEPS[1]
     groups = abilities(*(dict(zip(names, ends, strict=True)) for ends in (first, last)))
     screen = screen_of({"loss": made.loss_story(), "minimal-pairs": groups})
     assert screen.heading.startswith("The loss ") and "fell from" in screen.heading
-    assert screen.heading.endswith("and it gained “tense”; but it lost “plural”")
+    assert screen.heading.endswith(f"and it gained “tense”; but it lost “plural” by step {since}")
     first = screen.sentences[0]
     assert first.lead == "Of 3 abilities, 1 gained and 1 lost since the base."
-    assert first.text.startswith("“plural” went from 90% to 50% of its examples (change -50 to -30")
+    assert first.text.startswith(
+        "“plural” went from 90% to 50% of its examples (change -50 to -30 points); from step "
+        f"{since} on it is outside 90 to 90 %, its first interval."
+    )
+
+
+@pytest.mark.parametrize(
+    ("ngrams", "liking", "by_words"),
+    [(0.9, 1.0, True), (0.5, 1.0, False), (0.9, 0.5, False), (0.9, np.nan, True)],
+)
+def test_what_word_frequencies_answer_is_not_called_gained(ngrams, liking, by_words):
+    groups = abilities({"tense": 0.5}, {"tense": 0.9})
+    levels = {"accuracy_ngrams": ("group", [ngrams]), "liking": ("group", [liking])}
+    screen = screen_of({"loss": made.loss_story(), "minimal-pairs": groups.assign(levels)})
+    text = screen.sentences[0].text
+    assert ("it gained “tense”" in screen.heading) != by_words
+    assert ("it answers “tense” as n-grams of the texts do" in screen.heading) == by_words
+    assert ("shows no more than word frequencies" in text) == by_words
+    assert screen.sentences[0].lead.startswith(f"Of 1 ability, {0 if by_words else 1} gained")
+
+
+@pytest.mark.parametrize(
+    ("course", "since"),
+    [((9, 4, 9, 4, 3), 30), ((9, 9, 9, 9, 4), 40), ((9, 4, 4, 4, 4), 10), ((9, 9, 9, 9, 9), None)],
+)
+def test_an_ability_leaves_its_first_interval_for_good(course, since):
+    groups = abilities({"tense": 0.9}, {"tense": course[-1] / 10}).isel(step=slice(5))
+    steps, values = [0, 10, 20, 30, 40], np.array(course, dtype=float)[:, None] / 10
+    ends = {"accuracy": values, "accuracy_low": values - 0.05, "accuracy_high": values + 0.05}
+    groups = groups.assign({name: (("step", "group"), array) for name, array in ends.items()})
+    (ability,) = abilities_of(
+        [SimpleNamespace(dataset=groups.assign_coords(step=steps), id="pairs")]
+    )
+    assert ability.left_from == since if since else np.isnan(ability.left_from)
 
 
 def test_a_loss_that_got_worse_is_something_lost():

@@ -228,7 +228,7 @@ def test_marks_of_controls_stand_beside_every_half_change_mark():
     svg = report.chart_svg(examples.controlled_tree())
     rows = re.findall(r'<g class="row told".*?</g>', svg)
     marked = [row.count('class="control-dot"') for row in rows]
-    assert marked == [3] * 11 + [0] * 6  # the weights' own rows were not read in controls
+    assert marked == [3] * 11
     assert "of controls" in svg
     assert "control-dot" not in report.chart_svg(examples.developing_tree()).split("</style>")[1]
 

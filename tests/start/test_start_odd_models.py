@@ -220,6 +220,15 @@ def test_the_matrices_of_hybrid_models_are_all_studied():
             shared_intermediate_size=8,
             pad_token_id=0,
         ),
+        tf.JambaForCausalLM: tf.JambaConfig(
+            **_SIZES,
+            num_key_value_heads=2,
+            num_experts=2,
+            use_mamba_kernels=False,
+            **{"attn_layer_period": 2, "attn_layer_offset": 1, "expert_layer_period": 2},
+            **{"mamba_d_state": 4, "mamba_dt_rank": 4},
+            pad_token_id=0,
+        ),
     }
     for kind, config in build.items():
         run, texts = _studied(lambda kind=kind, config=config: kind(config), 1)

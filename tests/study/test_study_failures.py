@@ -16,7 +16,8 @@ from helpers.study_examples import LAYERS, ActivationNorm, Counting, developing,
 from ontogeny import needs
 from ontogeny.cli import main
 from ontogeny.errors import ArgumentError, StudyWarning
-from ontogeny.observables import Observable, by_layer
+from ontogeny.features.weights import norms
+from ontogeny.observables import Observable, WeightNorms, by_layer
 from ontogeny.study.planning import probe
 
 STEPS = (0, 1, 2, 4, 8, 16)
@@ -265,6 +266,12 @@ def test_what_lacks_texts_in_the_dry_run_alone_is_neither_refused_nor_said(
     progress = Counting()
     tree, said = said_by(study_of(trajectory, Picky(rows=rows)), tmp_path / "s", progress=progress)
     assert said == [] and progress.notes == [] and not tree.problems()
+
+
+def test_the_dry_run_reads_two_matrices(trajectory, monkeypatch):
+    shapes, measures = [], norms._measures
+    monkeypatch.setattr(norms, "_measures", lambda W: shapes.append(W.shape) or measures(W))
+    assert not study_of(trajectory, WeightNorms()).plan().refused and len(shapes) == 2
 
 
 def test_what_lacks_texts_in_the_whole_study_is_refused(trajectory):

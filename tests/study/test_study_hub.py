@@ -9,7 +9,7 @@ import subprocess
 import sys
 import warnings
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,7 +20,8 @@ import xarray as xr
 import ontogeny as og
 from helpers.deadly import Deadly, assert_lost
 from helpers.hub_counted import CountedHub, snapshots, suite
-from helpers.hub_models import REPO
+from helpers.hub_models import REPO, model_files, neox
+from helpers.hub_server import StandIn
 from helpers.hub_study import study
 from helpers.paths import environment, script
 from ontogeny import capture
@@ -286,3 +287,38 @@ def test_four_runs_in_one_folder_with_a_cache_each_share_the_downloads(hub, whol
     assert hub.downloads[first] == 2 and set(downloads) <= {1, 2} and downloads.count(2) <= 1
     _assert_same(_nodes(tmp_path / "s"), whole)
     assert snapshots(hub.cache) == []
+
+
+@pytest.mark.parametrize(("workers", "offline"), [(0, False), (4, False), (0, True)])
+def test_revisions_of_another_size_are_refused_by_name_for_any_workers(
+    tmp_path, monkeypatch, workers, offline
+):
+    model = neox(0)
+    revisions = {}
+    for step in (0, 10, 20, 30):
+        if step == 20:
+            model.resize_token_embeddings(48, mean_resizing=False)
+        revisions[f"step{step}"] = model_files(model, tmp_path / str(step))
+    inputs = og.Inputs.from_tokens([[1, 2, 3, 4]] * 4)
+
+    def opened(**options):
+        where = {"endpoint": server.url, "cache_dir": tmp_path / "cache"}
+        return og.Trajectory.from_hub("lab/grown", **where, **options)
+
+    def result(folder, run):
+        grown = og.Study(run, inputs, [og.observables.Loss()], controls=0, noise=0)
+        pool = ThreadPoolExecutor(workers) if workers else nullcontext()
+        with pytest.warns(og.errors.StudyWarning), pool as executor:
+            return grown.run(folder, executor, progress=False)
+
+    with StandIn({"lab/grown": revisions}) as server:
+        if offline:
+            for checkpoint in opened():
+                checkpoint.model()
+            monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+            server.faults = [("GET", 500)] * 100
+        there = result(tmp_path / "study", opened(local_files_only=offline))
+    status = there["loss"].status.values.tolist()
+    assert status[:2] == ["done", "done"]
+    expected = "another model than step0: vocab_size 40 -> 48"
+    assert [expected in each for each in status[2:]] == [True, True], status

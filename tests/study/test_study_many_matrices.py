@@ -111,3 +111,33 @@ def test_checkpoints_of_another_size_are_refused_by_name_for_any_workers(tmp_pat
     assert status[:2] == ["done", "done"]
     expected = "another model than checkpoint-0: vocab_size 40 -> 48"
     assert [expected in each for each in status[2:]] == [True, True], status
+
+
+class Grown(torch.nn.Module):
+    def __init__(self, vocab_size):
+        super().__init__()
+        self.words = torch.nn.Embedding(vocab_size, 8)
+        self.head = torch.nn.Linear(8, vocab_size)
+
+    def forward(self, ids):
+        return self.head(self.words(ids))
+
+
+@pytest.mark.parametrize("workers", [0, 4])
+def test_own_models_of_another_size_are_refused_by_name_for_any_workers(tmp_path, workers):
+    for step in STEPS:  # as nanoGPT keeps them: each file builds a model of its own size
+        size = 48 if step >= 20 else 40
+        content = {"model": Grown(size).state_dict(), "model_args": {"vocab_size": size}}
+        torch.save(content, tmp_path / f"ckpt_{step}.pt")
+    texts = og.Inputs.from_tokens([[1, 2, 3, 4]] * 4)
+    run = og.Trajectory.from_folder(tmp_path, Grown)
+    study = og.Study(run, texts, [of.Loss(objective="causal")], controls=0, noise=0)
+    pool = ThreadPoolExecutor(4) if workers else nullcontext()
+    with pytest.warns(og.errors.StudyWarning), pool as executor:
+        result = study.run(tmp_path / "study", executor, progress=False)
+    status = result["loss"].status.values.tolist()
+    assert status[:2] == ["done", "done"]
+    expected = (
+        "another model than ckpt_0.pt: head.bias [40] -> [48]; head.weight [40, 8] -> [48, 8]"
+    )
+    assert [expected in each for each in status[2:]] == [True] * (len(STEPS) - 2), status

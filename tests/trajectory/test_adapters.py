@@ -18,6 +18,7 @@ from transformers import (
 )
 
 import ontogeny as og
+from helpers.hub_models import tokenizer_files
 from ontogeny import Trajectory
 from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.start import Wishes, propose
@@ -194,6 +195,7 @@ def test_one_adapter_is_a_run_of_base_and_adapter(tmp_path):
     logits = write_run(tmp_path, *GPT2, CASES["gpt2"][1])
     run = Trajectory.from_folder(tmp_path / "run" / "checkpoint-5")
     assert_logits(run, {0: logits[0], 1: logits[5]})
+    assert run.lines() == ["2 checkpoints, steps 0 to 1"] and not list(run.audit())
 
 
 def test_a_base_is_named_where_the_adapter_names_another(tmp_path):
@@ -224,6 +226,27 @@ def test_a_full_fine_tuning_begins_at_its_base(tmp_path):
     assert torch.equal(start.transformer.wte.weight, base.transformer.wte.weight)
     assert torch.equal(start.score.weight, first.score.weight)
     assert run[0].label == "base base" and len(set(run.fingerprints().values())) == 3
+    one = Trajectory.from_folder(tmp_path / "run" / "checkpoint-8", base=tmp_path / "base")
+    assert list(one.steps) == [0, 8] and one.has_base
+    assert one.tokenizer() is None
+    for name, content in tokenizer_files().items():
+        (tmp_path / "base" / name).write_bytes(content)
+    one = Trajectory.from_folder(tmp_path / "run" / "checkpoint-8", base=tmp_path / "base")
+    assert one.tokenizer() is not None
+
+
+def test_a_base_is_not_suspected_of_being_no_initialisation(tmp_path):
+    model = GPT2LMHeadModel(GPT2[1])
+    for name, by in (("base", 1.0), ("tuned", 0.01)):
+        for parameter in model.parameters():
+            with torch.no_grad():
+                parameter.add_(by * torch.rand_like(parameter))
+        model.save_pretrained(tmp_path / name)
+    run = Trajectory.from_folder(tmp_path / "tuned", base=tmp_path / "base")
+    assert not list(run.audit())
+    start = Trajectory.from_folder(tmp_path / "base")[0].model()
+    as_run = Trajectory.from_models({0: start, 1: model})
+    assert [finding.kind for finding in as_run.audit()] == ["initialisation"]
 
 
 def test_controls_and_audit_of_adapters(tmp_path):

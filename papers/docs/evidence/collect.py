@@ -3,7 +3,9 @@
     python papers/docs/evidence/collect.py reproductions [more folders of recipes]
 
 Each folder is an ``--output`` of ``ontogeny reproduce``. The findings of a recipe become
-``papers/docs/evidence/NAME.json`` (``NAME-quick.json``). From all of them come the verdicts on
+``papers/docs/evidence/NAME.json`` (``NAME-quick.json``), and in ``papers/docs/evidence/numbers``
+stands what its judge was given, seed by seed with the draws of every null: only what the verdicts
+rest on, with as few digits as give the same sentences. From all of them come the verdicts on
 ``papers/docs/papers.md`` and, with their numbers and nulls, ``papers/docs/evidence/FAMILY.csv``: of
 a recipe that was run at its full size, that run, else the quick one. Without a folder the tables
 alone are written.
@@ -16,14 +18,22 @@ import csv
 import io
 import json
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import xarray as xr
 
 import ontogeny as og
 from ontogeny_papers import reproduce
 
 HERE = Path(__file__).parent
+NUMBERS = HERE / "numbers"
+MOST_WORDS = 25  # in a cell of a table
 PAGE = HERE.parent / "papers.md"
+_LARGEST = 150_000  # bytes of a file of numbers
 _TABLE = re.compile(r"(<!-- table of (\S+) -->\n).*?(<!-- end -->)", re.S)
 _ANSWERS = {"reproduces": "reproduce", "does not reproduce": "do not", "not shown": "are not shown"}
 FAMILIES = ("concepts", "execution", "semantics")
@@ -70,6 +80,130 @@ def _seeds(settings: dict[str, Any]) -> int:
     return len(settings.get("sources") or settings["size"].get("seeds") or (0,))
 
 
+# ---- the numbers that verdicts rest on ----------------------------------------------------------
+
+
+def numbers_in(folder: Path) -> list[Any] | None:
+    """Return what the judge of a recipe needs for the same sentences; None where that is too much.
+
+    The recipe reads what it has measured in the folder.
+    """
+    name, quick = folder.name.removesuffix("-quick"), folder.name.endswith("-quick")
+    recipe = reproduce.recipe(name)
+    settings = json.loads(og.open_study(folder).result.attrs["settings"])
+    sources, seeds = settings.get("sources", ()), settings["size"].get("seeds")
+    count = len(seeds) if seeds and not sources else None
+    size, materials, _ = recipe.prepared(folder.parent, quick, count, sources=sources)
+    numbers = recipe.measured(size, materials).numbers
+    judge = getattr(recipe, "judge", None)
+    return None if judge is None or not numbers else smallest(judge, list(numbers))
+
+
+def sentences(verdicts: Sequence[Any]) -> list[dict[str, str]]:
+    """Return verdicts as they are stored."""
+    return [
+        {"claim": v.claim, "verdict": v.answer, "measured": v.measured, "beside": v.beside}
+        for v in verdicts
+    ]
+
+
+def smallest(judge: Callable[..., Sequence[Any]], numbers: list[Any]) -> list[Any] | None:
+    """Return the numbers, packed, without variables and digits that change no sentence."""
+    wanted = sentences(judge(*numbers))
+
+    def same(trial: list[Any]) -> bool:
+        try:
+            return sentences(judge(*trial)) == wanted
+        except Exception:  # a judge fails in its own way where what it reads is missing
+            return False
+
+    for keep in _choices(numbers):
+        if same(trial := [_only(value, keep) for value in numbers]):
+            numbers = trial
+    for digits in (2, 3, 4, 5, 6, 8, 12, 17):
+        text = json.dumps(packed(numbers, digits))
+        if same(unpacked(json.loads(text))):
+            return json.loads(text) if len(text) <= _LARGEST else None
+    return None
+
+
+def _choices(numbers: list[Any]) -> Iterator[Callable[[str], bool]]:
+    """Yield what may be left out: one name of a variable or a node after the other."""
+    names = sorted({name for value in numbers for name in _names(value)})
+    for name in [*names, "attrs"]:
+        yield lambda other, name=name: other != name
+
+
+def _names(value: Any) -> Iterator[str]:
+    if isinstance(value, xr.Dataset):
+        yield from map(str, value.variables)
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield f"node {key}"
+            yield from _names(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _names(inner)
+
+
+def _only(value: Any, keep: Callable[[str], bool]) -> Any:
+    if isinstance(value, xr.Dataset):
+        data = value.drop_vars([name for name in value.variables if not keep(str(name))])
+        return data if keep("attrs") else data.drop_attrs()
+    if isinstance(value, Mapping):
+        return {k: _only(inner, keep) for k, inner in value.items() if keep(f"node {k}")}
+    return [_only(inner, keep) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def packed(value: Any, digits: int) -> Any:
+    """Return numbers as JSON takes them, with so many significant digits."""
+    if isinstance(value, xr.Dataset):
+        variables = {
+            str(name): [list(one.dims), one.dtype.str, _rounded(one.values.tolist(), digits),
+                        {k: v for k, v in one.attrs.items() if isinstance(v, str | int | float)}]
+            for name, one in value.variables.items()
+        }  # fmt: skip
+        attrs = {k: v for k, v in value.attrs.items() if isinstance(v, str | int | float)}
+        return {"variables": variables, "coords": list(map(str, value.coords)), "attrs": attrs}
+    if isinstance(value, Mapping):
+        return {str(key): packed(inner, digits) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [packed(inner, digits) for inner in value]
+    if isinstance(value, np.ndarray):
+        return {"array": _rounded(value.tolist(), digits), "dtype": value.dtype.str}
+    return _rounded(value.item() if isinstance(value, np.generic) else value, digits)
+
+
+def _rounded(value: Any, digits: int) -> Any:
+    if isinstance(value, list):
+        return [_rounded(inner, digits) for inner in value]
+    if not isinstance(value, float):
+        return value
+    return float(f"{value:.{digits}g}") if np.isfinite(value) else str(value)
+
+
+def unpacked(value: Any) -> Any:
+    """Return datasets, lists and dicts of what `packed` made."""
+    if isinstance(value, dict) and "variables" in value:
+        arrays = {
+            name: xr.Variable(dims, np.array(values, dtype=dtype), attrs)
+            for name, (dims, dtype, values, attrs) in value["variables"].items()
+        }
+        data = xr.Dataset(
+            {name: one for name, one in arrays.items() if name not in value["coords"]},
+            {name: arrays[name] for name in value["coords"]},
+        )
+        return data.assign_attrs(value["attrs"])
+    if isinstance(value, dict) and "array" in value:
+        return np.array(value["array"], dtype=value["dtype"])
+    if isinstance(value, dict):
+        return {key: unpacked(inner) for key, inner in value.items()}
+    return [unpacked(inner) for inner in value] if isinstance(value, list) else value
+
+
+# ---- the tables ---------------------------------------------------------------------------------
+
+
 def stored() -> dict[str, dict[str, Any]]:
     """Return the best stored finding of every recipe: at full size, else the quick one."""
     found = {path.stem: json.loads(path.read_text("utf-8")) for path in HERE.glob("*-*.json")}
@@ -93,15 +227,37 @@ def table(family: str, found: dict[str, dict[str, Any]]) -> str:
 
 
 def numbers(family: str, found: dict[str, dict[str, Any]]) -> str:
-    """Return the verdicts of a paper with their numbers and nulls, as CSV."""
+    """Return the verdicts of a paper with their numbers and nulls, as CSV.
+
+    What is too long for a cell goes on in the next row, in which the other cells are empty.
+    """
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow(_COLUMNS)
     for one in _of_family(family, found):
         for verdict in one["verdicts"]:
             cells = (verdict[key] for key in ("claim", "verdict", "measured", "beside"))
-            lines.writerow((_short_name(one), *cells, _seeds_in_words(one)))
+            row = (_short_name(one), *cells, _seeds_in_words(one))
+            lines.writerows(zip_longest(*map(parts, row), fillvalue=""))
     return text.getvalue()
+
+
+def parts(text: str, most: int = MOST_WORDS) -> list[str]:
+    """Return a text in parts of at most so many words, divided where a clause ends if one does.
+
+    Examples
+    --------
+    >>> parts("one two; three, four five", 3)
+    ['one two;', 'three, four five']
+    """
+    words, lines = text.split(), []
+    while len(words) > most:
+        ends = [i + 1 for i, word in enumerate(words[:most]) if word[-1] == ";"]
+        ends = ends or [i + 1 for i, word in enumerate(words[:most]) if word[-1] in ",:"]
+        cut = ends[-1] if ends else most
+        lines.append(" ".join(words[:cut]))
+        words = words[cut:]
+    return [*lines, " ".join(words)]
 
 
 def _of_family(family: str, found: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -113,6 +269,8 @@ def _of_family(family: str, found: dict[str, dict[str, Any]]) -> list[dict[str, 
 def _row(one: dict[str, Any], verdict: dict[str, str], *, first: bool) -> str:
     file = f"{one['recipe']}{'-quick' if one['setting'] == 'quick' else ''}.json"
     seeds = f"{_seeds_in_words(one)} seed{'s' * (one['seeds'] != 1)}"
+    if (NUMBERS / file).exists():
+        seeds += f"; [numbers](evidence/numbers/{file})"
     cells = [
         f"[{_short_name(one)}](evidence/{file}) ({seeds})" if first else "",
         *(verdict[key].replace("|", "\\|") for key in ("claim", "verdict")),
@@ -143,6 +301,9 @@ def main() -> None:
             if folder.name.removesuffix("-quick") in names and (folder / "report.html").exists():
                 text = json.dumps(found_in(folder), indent=1, ensure_ascii=False)
                 (HERE / f"{folder.name}.json").write_text(f"{text}\n", encoding="utf-8")
+                if (judged := numbers_in(folder)) is not None:
+                    text = json.dumps(judged, ensure_ascii=False, separators=(",", ":"))
+                    (NUMBERS / f"{folder.name}.json").write_text(f"{text}\n", encoding="utf-8")
     found = stored()
     PAGE.write_text(with_tables(PAGE.read_text("utf-8"), found), encoding="utf-8")
     for family in FAMILIES:

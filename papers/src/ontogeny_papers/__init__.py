@@ -52,6 +52,7 @@ PUBLIC = {
     },
     "geometry": {
         "geometry.dimension_change": ["dimension_change"],
+        "geometry.drift_nulls": ["lag_cosine_null", "line_noise_null"],
         "geometry.features": ["feature_dimensionality"],
         "geometry.fourier": ["row_frequencies"],
         "geometry.intrinsic": [
@@ -61,11 +62,21 @@ PUBLIC = {
             "two_nn_calibrated",
             "two_nn_null",
         ],
+        "geometry.nulls": ["early_energy_null", "random_walk_null", "shuffled_increments_null"],
+        "geometry.path": [
+            "early_energy",
+            "increment_participation_ratio",
+            "increment_variance_rank",
+            "net_drift_ratio",
+            "variance_rank",
+            "walk_participation_ratio",
+        ],
         "geometry.projection": [
             "block_matched_control",
             "random_subspace_control",
             "sampled_subspace_control",
         ],
+        "geometry.snapshots": ["gram"],
         "geometry.subspaces": [
             "principal_angles",
             "principal_basis",
@@ -99,6 +110,7 @@ PUBLIC = {
         "observables.readout.sae_probe": ["SaeProbe"],
         "observables.similarity_maps": ["LayerSimilarity", "StepSimilarity"],
         "observables.superposition": ["FeatureGeometry"],
+        "observables.weight_rank": ["WeightRank"],
         "observables.words.learning": ["WordSemantics"],
         "observables.words.views.page": ["semantics_page"],
     },

@@ -74,7 +74,7 @@ def shrunk(name):
     return replace(recipe, quick=replace(recipe.quick, **TINY[name]))
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", TINY)  # contexts of a decoder: test_semantics_contexts.py
 def test_every_recipe_writes_verdicts_with_their_controls(name, text, tmp_path):
     recipe = shrunk(name)
     page = recipe.run(tmp_path, quick=True, text=text if recipe.reads_text else None)

@@ -92,7 +92,7 @@ def test_a_piece_model_without_marks_takes_tokens_that_begin_a_word():
         def get_vocab(self):
             return {"june": 0, "##ly": 1, ".": 2}
 
-    keep = pretrained._words_of(Pieces())
+    keep = pretrained.words_of(Pieces())
     assert [keep(token) for token in ("june", "##ly", ".")] == [True, False, False]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 
 from ..errors import ArgumentError, NonFiniteError, check_choice
 from ..inputs import Inputs
-from .predicted import PredictionCollector
+from .predicted import Listener, PredictionCollector
 from .renaming import Calibration, RenamedWords
 
 
@@ -50,8 +51,9 @@ class LossCollector(PredictionCollector):
         inputs: Inputs,
         positions: np.ndarray | None = None,
         own: bool = False,
+        listeners: Sequence[Listener] = (),
     ) -> None:
-        super().__init__(model, inputs, positions)
+        super().__init__(model, inputs, positions, listeners)
         self._frequencies = (
             OwnFrequencies(inputs, self.positions, bool(self.shift)) if own else None
         )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -31,6 +31,13 @@ def next_tokens(inputs: Inputs) -> np.ndarray:
     return positions if inputs.answers is None else positions & inputs.answers
 
 
+class Listener(Protocol):
+    """Takes what it wants of the predictions of a pass."""
+
+    def add(self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor) -> None:
+        """Take what is wanted of (e, vocabulary) log-probabilities of the tokens `target`."""
+
+
 class PredictionCollector(Collector):
     """Hands the log-probabilities of predicted tokens to `add`, some rows at once.
 
@@ -47,11 +54,18 @@ class PredictionCollector(Collector):
         The texts.
     positions
         (n, L) bool: the tokens that a masked model predicts; None for the next token.
+    listeners
+        They are handed the same before `add`, and leave it as it is.
     """
 
     def __init__(
-        self, model: nn.Module, inputs: Inputs, positions: np.ndarray | None = None
+        self,
+        model: nn.Module,
+        inputs: Inputs,
+        positions: np.ndarray | None = None,
+        listeners: Sequence[Listener] = (),
     ) -> None:
+        self._listeners = listeners
         self.shift = 0
         if positions is None:
             check_causal(model, inputs)
@@ -67,12 +81,12 @@ class PredictionCollector(Collector):
             shortest = inputs.subset([int(np.argmin(inputs.lengths))])
             self._logits.learn(model, shortest.batches(1)[0])
 
-    @abstractmethod
     def add(self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor) -> None:
         """Take what is wanted of (e, vocabulary) log-probabilities of the tokens `target`.
 
         They stand at (text, column). `log_p` may be changed in place.
         """
+        return
 
     @property
     def objective(self) -> str:
@@ -103,8 +117,9 @@ class PredictionCollector(Collector):
         column = np.arange(self.positions.shape[1])[self._batch.columns][self._column]
         for rows, logits in self._logits.parts(output):
             self._check_size(logits.shape[-1])
-            target = self._target[rows].to(logits.device)
-            self.add(text[rows], column[rows], target, logits.float().log_softmax(-1))
+            target, log_p = self._target[rows].to(logits.device), logits.float().log_softmax(-1)
+            for listener in (*self._listeners, self):
+                listener.add(text[rows], column[rows], target, log_p)
 
     def _check_size(self, size: int) -> None:
         self.vocabulary = size

@@ -69,6 +69,11 @@ class Predictor:
         self.masked = resolve_objective(model, objective) == "masked"
 
     @property
+    def model(self) -> nn.Module:
+        """The model that is asked."""
+        return self._model
+
+    @property
     def longest(self) -> int | None:
         """Tokens that a text may have; None if the model sets no limit."""
         return longest_text(getattr(self._model, "config", None))
@@ -188,9 +193,10 @@ class Predictor:
         if self.masked:
             check_mask_token(inputs)
             ids, positions = laid_out.corrupt(MASK_FRACTION, random_state)
-        collector = _Reduced(self._model, laid_out, positions, function)
+        reduced = Reduced(type(self._model).__name__, function)
+        collector = PredictionCollector(self._model, laid_out, positions, [reduced])
         self._feed(laid_out, ids, collector)
-        return collector.result()
+        return reduced.numbers()
 
     def _feed(self, laid_out: Inputs, ids: np.ndarray | None, collector: Collector) -> None:
         """Run the model on texts."""
@@ -253,20 +259,25 @@ def _masked(inputs: Inputs, column: np.ndarray, width: np.ndarray) -> np.ndarray
     return np.where(gap, np.int64(inputs.mask_token_id), inputs.ids)
 
 
-class _Reduced(PredictionCollector):
-    """Gathers what a function makes of all predictions."""
+class Reduced(Collector):
+    """Gathers what a function makes of all predictions, as a listener in the pass of another.
 
-    def __init__(
-        self, model: nn.Module, inputs: Inputs, positions: np.ndarray | None, function: Reduction
-    ) -> None:
-        super().__init__(model, inputs, positions)
-        self._function = function
+    Parameters
+    ----------
+    name
+        The model's name in messages.
+    function
+        See `Predictor.reduced`.
+    """
+
+    def __init__(self, name: str, function: Reduction) -> None:
+        self._name, self._function = name, function
         self._pieces: list[dict[str, np.ndarray]] = []
 
     def add(self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor) -> None:
         """Note what the function gives."""
         if bool(torch.isnan(log_p).any()):
-            raise NonFiniteError(f"the logits of {self.name} are not finite at a predicted token.")
+            raise NonFiniteError(f"the logits of {self._name} are not finite at a predicted token.")
         numbers = self._function(text, column, target, log_p)
         plain = {
             name: value.cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
@@ -274,7 +285,18 @@ class _Reduced(PredictionCollector):
         }
         self._pieces.append({"text": text, "column": column, **plain})
 
-    def result(self) -> dict[str, np.ndarray]:
+    def start(self, batch: Batch) -> set[str] | None:
+        """Want nothing beside what the other wants."""
+        return set()
+
+    def finish(self, output: Any) -> None:
+        """Wait for the next predictions."""
+
+    def result(self) -> Any:
+        """Return what the function makes of all numbers, see `ontogeny.needs.Reduced`."""
+        return self._function.result(self.numbers())  # type: ignore[attr-defined]
+
+    def numbers(self) -> dict[str, np.ndarray]:
         """Return all numbers by name, ordered by text and column.
 
         Raises

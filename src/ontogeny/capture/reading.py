@@ -29,7 +29,8 @@ from .layer_readout import Readout, readouts, why_no_readout
 from .layers import list_layers, match_attention, match_layers
 from .logits import head_path
 from .loss import LossCollector, resolve_objective
-from .predictor import Predictor, check_mask_token
+from .predicted import Listener, PredictionCollector
+from .predictor import Predictor, Reduced, check_mask_token
 from .settings import ReadingSettings, input_set
 from .sites import module_of
 from .trace import Trace
@@ -111,9 +112,30 @@ class ModelSource:
         """Return what takes the loss of every text out of a pass: one for all needs of it."""
         return self._losses
 
+    def reduced_collector(self, function: Any) -> Collector:
+        """Return what listens to all predictions of a pass, by a function of the texts."""
+        masked = self.corrupted[1] is not None
+        reduced = Reduced(type(self.model).__name__, function.reduction(self.inputs, masked))
+        self.listeners.append(reduced)
+        return reduced
+
+    @cached_property
+    def listeners(self) -> list[Listener]:
+        """What listens to the predictions of the pass."""
+        return []
+
+    def feeders(self, collectors: Iterable[Collector]) -> list[Collector]:
+        """Return collectors, each once, with one that hands predictions on to those who listen."""
+        distinct = list(dict.fromkeys(collectors))
+        if self.listeners and not any(isinstance(c, LossCollector) for c in distinct):
+            model, positions = self.model, self.corrupted[1]
+            distinct.append(PredictionCollector(model, self.inputs, positions, self.listeners))
+        return distinct
+
     @cached_property
     def _losses(self) -> LossCollector:
-        return LossCollector(self.model, self.inputs, self.corrupted[1], own=True)
+        positions = self.corrupted[1]
+        return LossCollector(self.model, self.inputs, positions, True, self.listeners)
 
     @cached_property
     def corrupted(self) -> tuple[np.ndarray | None, np.ndarray | None]:
@@ -317,7 +339,7 @@ def _read_together(source: ModelSource, needs: Sequence[Need]) -> dict[Need, Any
         feed(
             model,
             inputs.batches(settings.batch_size, ids),
-            list(dict.fromkeys(collectors.values())),
+            source.feeders(collectors.values()),
             position_ids=settings.positions == "mask",
         )
     return {need: collector.result() for need, collector in collectors.items()}

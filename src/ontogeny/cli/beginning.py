@@ -84,6 +84,8 @@ def prepared(
         usual = folder == Path("studies", folder.name)
         where = [] if usual else ["--output", str(folder)]
         begun_study.write(shlex.join(["ontogeny", "run", str(begun_study.file), *where]))
+        if begun_study.cost.keep is not None:
+            begun_study.cost.keep(folder)
     return folders, workers
 
 

@@ -25,6 +25,8 @@ _LONG = {"study", "init", "plan", "run", "audit", "report", "compare"}
 _REMEDIES = {
     errno.ENOSPC: " The disk is full: what is finished is kept, and the same command goes on.",
     errno.EDQUOT: " The quota is used up: what is finished is kept, and the same command goes on.",
+    errno.EEXIST: " A folder is to be there: give another name.",
+    errno.ENOTDIR: " A folder is to be there: give another name.",
     errno.EMFILE: " Allow more open files: ulimit -n 4096.",
 }
 
@@ -60,7 +62,9 @@ def _run(arguments: list[str]) -> int:
         if debug:
             raise
         remedy = _REMEDIES.get(getattr(error, "errno", None) or 0, "")
-        sys.stderr.write(f"ontogeny: {' '.join(str(error).split())}{remedy}\n")
+        place = getattr(error, "filename", None)
+        text = str(error) if place is None else f"{error.strerror}: {place}."  # type: ignore[union-attr]
+        sys.stderr.write(f"ontogeny: {' '.join(text.split())}{remedy}\n")
         return 1
     except Exception as error:  # of click, which typer may bring along under another name
         if not hasattr(error, "exit_code") or not hasattr(error, "show"):

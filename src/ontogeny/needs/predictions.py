@@ -52,6 +52,36 @@ class Losses(Need):
 
 
 @dataclass(frozen=True)
+class Reduced(Need):
+    """What a function makes of the prediction of every token, in the passes that losses share.
+
+    ``function`` is a frozen value. Its ``reduction(inputs, masked)`` is a
+    `ontogeny.capture.predictor.Reduction` that has ``result(numbers)``: the need's value.
+    """
+
+    function: Any
+    on: str | None = None
+    objective: str = "auto"
+    random_state: int = 0
+
+    def pass_key(self, source: Source) -> Hashable:
+        """Return the key of the pass of losses."""
+        return self._losses.pass_key(source)
+
+    def collector(self, source: Source) -> Any:
+        """Return what listens to the predictions."""
+        return source.reduced_collector(self.function)
+
+    def tensors(self, source: Source) -> set[str]:
+        """Return the tensors of all modules that are called."""
+        return source.tensors_read()
+
+    @property
+    def _losses(self) -> Losses:
+        return Losses(self.on, self.objective, random_state=self.random_state)
+
+
+@dataclass(frozen=True)
 class Predictor(Need):
     """The model as something to be asked what it predicts: an `ontogeny.capture.Predictor`.
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import math
+import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -55,6 +57,8 @@ class Cost:
     studies: int = 1
     untimed: tuple[str, ...] = ()
     """Observables that are not in the time, as all checkpoints would be fetched for it."""
+    keep: Callable[[Path], None] | None = None
+    """Begins the study in a folder, with the cells of the checkpoint that was timed."""
 
     def lines(self, workers: int = 1) -> list[str]:
         """Return what is said before a study starts."""
@@ -121,13 +125,15 @@ def to_fetch(trajectory: Trajectory, bounded: bool = False) -> int:
 def estimate(content: Mapping[str, Any], folder: Path, fetched: int) -> Cost:
     """Return what a study costs, after computing one of its checkpoints into a temporary folder.
 
+    What was computed there is the study's, which `Cost.keep` puts into its folder.
+
     Raises
     ------
     OntogenyError
         If the study cannot be made. One whose checkpoint fails is estimated without a time: what is
         wrong is said when it is run.
     """
-    activity.now("computing one checkpoint, to say what all of them take")
+    activity.now("computing one checkpoint, which shows what all of them take")
     study = make_study(content, folder)
     steps = len(study.trajectory)
     controls = content.get("controls", {})
@@ -163,20 +169,36 @@ def _timed(study: Study, fetched: int, steps: int, of_controls: int, noise: int,
     except OntogenyError as error:
         why = str(error).split("\n")[0]
         return Cost(steps, fetched, 0, 0.0, 0.0, study.device, why)
-    per_checkpoint = steps + of_controls + noise * (_NOISE_COST - 1)
+    with_noise = 0 if watch.noisy else noise * (_NOISE_COST - 1)  # else they are in its time
+    per_checkpoint = steps + of_controls + with_noise
     seconds = _SUMMARIES * (runs * watch.before + watch.step * per_checkpoint + in_blocks)
     # References and states are cells alone; of SmolLM2's fine-tuning each run's take 43 MB.
     cells = _MERGED * watch.written * (steps + of_controls)
     stored_bytes = _PAGE + runs * watch.written_before + round(cells)
-    return Cost(steps, fetched, stored_bytes, seconds, watch.step, study.device, untimed=untimed)
+
+    def keep(place: Path) -> None:
+        study.begin(place, watch.folder)
+
+    numbers = (steps, fetched, stored_bytes, seconds, watch.step, study.device)
+    return Cost(*numbers, untimed=untimed, keep=keep)
 
 
 def _one_checkpoint(study: Study) -> _Watch:
-    """Return what the last checkpoint took, and how many bytes were written for it."""
-    here = [int(c.step) for c in study.trajectory if c.is_downloaded]
-    step = max(here, default=int(study.trajectory.steps[-1]))
-    one = study.trajectory.select(steps=[step])
-    return _watched(study.over(one, reference="last", noise=0, controls=0, control_runs=()))
+    """Return what one checkpoint took, and how many bytes were written for it.
+
+    It is computed as the study will, beside the same reference; without noise floors if there is
+    such a step.
+    """
+    settings, steps = study.examination.settings, [int(s) for s in study.trajectory.steps]
+    here = [int(c.step) for c in study.trajectory if c.is_downloaded] or steps[-1:]
+    bare = [step for step in here if step not in settings.noise_steps]
+    step = max(bare or here)
+    reference = settings.reference_step if settings.reference_step in here else step
+    of_step = study.trajectory.select(steps=sorted({step, reference}))
+    # An earlier reference is computed first: with noise floors (1: of the first step), as it will.
+    noise = int(reference < step) if bare and settings.noise_steps else 5 * (not bare)
+    timed = study.over(of_step, reference=reference, noise=noise, controls=0, control_runs=())
+    return _watched(timed, f"step {step}", noisy=not bare)
 
 
 def _all_blocks(study: Study) -> tuple[float, tuple[str, ...]]:
@@ -206,13 +228,12 @@ def _blocks_of(trajectory: Trajectory, observable: Observable) -> list[str]:
         return sorted(names, key=lambda name: math.prod(reader.shape(sizes[name])))
 
 
-def _watched(study: Study) -> _Watch:
-    """Return what the first task of a study took."""
+def _watched(study: Study, label: str = "", noisy: bool = False) -> _Watch:
+    """Return what a task of a study took; the first one that has cells, if none is named."""
     study.examination.spare()
-    with tempfile.TemporaryDirectory() as place:
-        watch = _Watch(Path(place) / "study")
-        with contextlib.suppress(_SeenError):
-            study.run(watch.folder, progress=watch, keep_going=True)
+    watch = _Watch(label, noisy)
+    with contextlib.suppress(_SeenError):
+        study.run(watch.folder, progress=watch, keep_going=True)
     return watch
 
 
@@ -221,21 +242,26 @@ class _SeenError(Exception):
 
 
 class _Watch(Silent):
-    """A progress that stops a run after its one checkpoint."""
+    """A progress that stops a run after its one checkpoint. Its folder goes with it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, label: str, noisy: bool) -> None:
+        place = tempfile.mkdtemp()
+        weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
+        self.folder, self.noisy = Path(place) / "study", noisy
         self.before = self.step = 0.0
-        self.written_before = self.written = 0
+        self.written_before = self.written = self._size = 0
+        self._label = label
 
     def advance(self, label: str, cells: int, seconds: float) -> None:
         """Note what a task took, and stop after the checkpoint."""
-        size = sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
-        if cells:
-            self.step, self.written = seconds, size - self.written_before
+        before = self._size
+        self._size = sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
+        if cells and self._label in ("", label):
+            self.step, self.written = seconds, self._size - before
             raise _SeenError
-        self.before += seconds
-        self.written_before = size
+        if not cells:
+            self.before += seconds
+            self.written_before = self._size
 
 
 def _span(seconds: float) -> str:

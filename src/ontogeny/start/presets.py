@@ -43,7 +43,7 @@ _ALL = (
         "quick", "what the model can do, and how far its layers have moved",
         steps=8, texts=80, tokens=1000, layers=2, controls=2, control_steps=4,
     ),
-    Preset("standard", "what the model can do, its concepts, its attention and its weights"),
+    Preset("standard", "what the model can do, its concepts and its attention"),
     Preset("weights", "in which directions the weights move"),
     Preset("circuits", "attention, and what concepts do to predictions"),
     Preset(

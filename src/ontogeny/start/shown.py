@@ -196,6 +196,8 @@ def _logits(model: nn.Module, inputs: Inputs) -> torch.Tensor | None:
 
 
 def _no_prediction(model: nn.Module, inputs: Inputs, objective: str) -> str:
+    if not objective and is_pretrained(model):
+        return f"{type(model).__name__} predicts no tokens"
     if not objective:
         return (
             f"{type(model).__name__} returns no logits of shape (texts, tokens, vocabulary); a "
@@ -244,17 +246,12 @@ def _no_copying(model: nn.Module) -> str:
 
 def _blocks(checkpoint: Checkpoint, every: str) -> tuple[str, ...]:
     block = re.sub(r"(\*|^\w+)\.[a-z_]+$", r"\1", every.partition("@")[0])
-    all_of = f"{block}.**.weight"  # and torch's own attention has an in_proj_weight
-    more = (f"{block}.**.*_weight", f"{block}.**.experts.*")  # experts are parameters themselves
-    for patterns in (
-        ("attn", "mlp"),
-        *((all_of, other) for other in more),
-        (all_of,),
-        ("**.weight",),
-    ):
-        if _matches(checkpoint, patterns):
-            return patterns
-    return ()
+    # torch's own attention has an in_proj_weight; experts are parameters themselves, and so are
+    # the rates of state-space blocks.
+    names = ("weight", "*_weight", "experts.*", "A_log")
+    inside = tuple(p for n in names if _matches(checkpoint, (p := f"{block}.**.{n}",)))
+    choices = ("attn", "mlp"), inside, ("**.weight",)
+    return next((c for c in choices if c and _matches(checkpoint, c)), ())
 
 
 def _matches(checkpoint: Checkpoint, patterns: tuple[str, ...]) -> bool:

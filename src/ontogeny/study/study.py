@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from .cells.readings import release_skeleton
 from .checks import check_observables, check_trajectory, named_inputs
 from .folder.controls import Controls
 from .folder.frozen import entered, frozen_settings, frozen_steps, identity
+from .folder.layout import settings_path
 from .folder.settings import (
     Settings,
     first_steps,
@@ -157,7 +159,7 @@ class Study:
         >>> import torch, ontogeny as og
         >>> run = og.Trajectory.from_models({s: torch.nn.Linear(2, 2) for s in (0, 5, 10)})
         >>> texts = og.Inputs.from_tokens([[1, 2]])
-        >>> study = og.Study(run, texts, [og.observables.WeightRank()])
+        >>> study = og.Study(run, texts, [og.observables.WeightChange()])
         >>> study.over(run.select(stop=5), noise=0).trajectory.steps
         array([0, 5])
         """
@@ -257,6 +259,15 @@ class Study:
         path, reporter = Path(folder), chosen_progress(progress)
         with entered(path, rereference, self._frozen, self._identity) as settings:
             return self._run(path, settings, executor, reporter, max_revisions, keep_going)
+
+    def begin(self, folder: Path, computed: Path) -> None:
+        """Begin in a new folder with what another one holds of a study of the same texts.
+
+        What is not of this study is computed again.
+        """
+        with entered(folder, False, self._frozen, self._identity):
+            other = shutil.ignore_patterns(settings_path(computed).name, ".*")
+            shutil.copytree(computed, folder, ignore=other, dirs_exist_ok=True)
 
     def parts(self, folder: str | Path) -> list[RunPart]:
         """Return the run and its control runs, as they are read in a folder."""

@@ -93,9 +93,9 @@ def watch(
     ...     _ = record(step, model)
     >>> def study():
     ...     run = og.Trajectory.from_folder(f"{where}/run", model=model)
-    ...     return og.Study(run, og.Inputs.from_tokens([[1, 2]]), [og.observables.WeightRank()])
+    ...     return og.Study(run, og.Inputs.from_tokens([[1, 2]]), [og.observables.WeightChange()])
     >>> result = og.study.watch(study, f"{where}/study", every=1)  # the training has ended
-    >>> result["weight-rank"].step.values
+    >>> result["weight-change"].step.values
     array([0, 1, 2])
     """
     check_number("every", every, 0, above=True)

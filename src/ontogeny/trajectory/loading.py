@@ -8,10 +8,8 @@ import torch
 from torch import nn
 
 from ..errors import ArgumentError
-from .order import ordered
 from .trajectory import Trajectory
-from .weights.building import Template, build, check_dtype, check_template
-from .weights.folders import find_weights
+from .weights.building import Template, check_dtype, check_template
 
 
 def load_model(
@@ -53,7 +51,5 @@ def load_model(
     folder = Path(source).expanduser().resolve()
     if not folder.exists():
         raise ArgumentError(f"{source} is neither a folder nor a file.")
-    if folder.is_dir() and ordered(folder)[0]:
-        trajectory = Trajectory.from_folder(folder, model)
-        return trajectory[int(trajectory.steps[-1])].model(device, dtype)
-    return build(folder.name, find_weights(folder), folder, model, dtype).to(device)
+    trajectory = Trajectory.from_folder(folder, model)
+    return trajectory[int(trajectory.steps[-1])].model(device, dtype)

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from ..errors import ArgumentError, CheckpointError, TooFewCheckpointsError
 from .adapters import adapter_steps, find_base, open_adapters, with_base
 from .checkpoint import Checkpoint
+from .elsewhere import checkpoints_below, elsewhere
 from .findings import Finding, some
 from .hub.names import Revisions, choose
 from .hub.remote_code import RemoteModel
@@ -91,17 +92,20 @@ def open_folder(
     """
     choice = choice or Choice()
     if folder.is_file():
-        return _one_model(step_of_file(folder, choice), folder, model, choice.key)
+        step, start = step_of_file(folder, choice), _start(base, model)
+        return _one_model(step, folder, model, choice.key, start)
     if not folder.is_dir():
         raise TooFewCheckpointsError(f"{folder} is neither a folder nor a file.")
-    start = None if base is None else find_base(base, model)
+    start = _start(base, model)
     checkpoints, incomplete = [], []
     paths, order = ordered(folder, choice)
     adapters = adapter_steps(folder, paths)
     if adapters:
-        adapted, others = open_adapters(folder, adapters, start, model), _unnumbered(order)
+        adapted = open_adapters(folder, adapters, start, model)
         steps = tuple(checkpoint.step for checkpoint in adapted)
-        return adapted, Catalogue(steps, noted=others, order=order, choice=choice)
+        # Where the folder is the adapter itself, its file needs no step.
+        rest = {"noted": _unnumbered(order), "order": order} if paths else {}
+        return adapted, Catalogue(steps, choice=choice, **rest)
     for step, path in paths.items():
         try:
             checkpoints.append(_checkpoint(step, path, folder, model, choice.key))
@@ -109,12 +113,12 @@ def open_folder(
             # Otherwise it was deleted meanwhile, as the Trainer does with old checkpoints.
             if path.exists():
                 incomplete.append((step, str(error)))
-    if checkpoints and start is not None:
-        checkpoints = [*with_base(tuple(checkpoints), start)]
     if not checkpoints and not incomplete and _is_model(folder):
-        return _one_model(step_of_folder(folder), folder, model, choice.key)
+        return _one_model(step_of_folder(folder), folder, model, choice.key, start)
     if not checkpoints:
         raise _nothing(folder, incomplete)
+    if start is not None:
+        checkpoints = [*with_base(tuple(checkpoints), start)]
     steps = tuple(checkpoint.step for checkpoint in checkpoints)
     temporary = sorted(p.name for p in folder.iterdir() if LEFT_BEHIND.fullmatch(p.name))
     planned = planned_steps(read_record(folder), steps[-1])
@@ -124,17 +128,22 @@ def open_folder(
     return tuple(checkpoints), catalogue
 
 
+def _start(base: str | Path | None, model: Template | None) -> Checkpoint | None:
+    return None if base is None else find_base(base, model)
+
+
 def _checkpoint(
     step: int, path: Path, run: Path, model: Template | None, key: str | None
 ) -> Checkpoint:
-    """Return a checkpoint in the folder `run`, whose config.json counts where it has none.
+    """Return a checkpoint in the folder `run`; the nearest config.json counts.
 
     Neither FSDP's nor DeepSpeed's checkpoints have one; the Trainer's run does when it is done.
     """
     weights, home = find_weights(path, key), path
     weights.check()
     template = own_template(weights) if model is None else model
-    places = [place for place in (path, run) if (place / CONFIGURATION).is_file()]
+    around = (weights.files[0].parent, path, run, run.parent)
+    places = [place for place in around if (place / CONFIGURATION).is_file()]
     if template is None and places:
         home = places[0]
     return Checkpoint(step, path.name, home, weights, template)
@@ -153,6 +162,9 @@ def _nothing(folder: Path, incomplete: list[tuple[int, str]]) -> CheckpointError
         return CheckpointError(
             f"{folder} holds {len(incomplete)} checkpoints but none is whole; step {step}: {why}"
         )
+    if below := checkpoints_below(folder):
+        names = some([str(path) for path in below])
+        return CheckpointError(f"{folder} holds no checkpoints itself; name the folder: {names}.")
     if (reason := unreadable(folder)) is not None:
         return CheckpointError(f"{folder} {reason}.")
     return CheckpointError(
@@ -171,9 +183,16 @@ def _is_model(folder: Path) -> bool:
     return True
 
 
-def _one_model(step: int, path: Path, model: Template | None, key: str | None) -> Opened:
-    """Return the one checkpoint that is this file or folder."""
-    return (_checkpoint(step, path, path.parent, model, key),), Catalogue((step,))
+def _one_model(
+    step: int, path: Path, model: Template | None, key: str | None, base: Checkpoint | None = None
+) -> Opened:
+    """Return the one checkpoint that is this file or folder, after its base where one is given."""
+    at = step if base is None else max(step, 1)
+    one = (_checkpoint(at, path, path.parent, model, key),)
+    others = tuple(elsewhere(path)) if path.is_dir() else ()
+    run = one if base is None else with_base(one, base)
+    order = Order({c.step: c.label for c in run}, left_out=others)
+    return run, Catalogue(tuple(order.names), order=order)
 
 
 def open_hub(

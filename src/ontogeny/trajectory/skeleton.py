@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import torch
 from torch import nn
 
 from ..errors import CheckpointError
 from .checkpoint import Checkpoint
+from .findings import some
 from .weights.building import agreeing, check_dtype, put
-from .weights.configuration import other_model
+from .weights.configuration import changes, other_model
 from .weights.files import state_tensors
 from .weights.names import NameMap, map_names
 from .weights.streaming import stream
@@ -24,12 +26,45 @@ class Checkpoints(Protocol):
     def __iter__(self) -> Iterator[Checkpoint]: ...
 
 
-def refuse_another(first: Checkpoint, checkpoint: Checkpoint) -> None:
-    """Raise CheckpointError where a configuration says that a checkpoint is another model."""
-    if changed := other_model(first.configuration(), checkpoint.configuration()):
-        raise CheckpointError(
-            f"{checkpoint.label} is another model than {first.label}: {'; '.join(changed)}."
-        )
+@dataclass(frozen=True)
+class Identity:
+    """What all checkpoints of a run have alike, whichever of them a process reads first.
+
+    Attributes
+    ----------
+    label
+        The checkpoint that it is of.
+    configuration
+        What defines the model, or None.
+    shapes
+        Of its tensors, where there is no configuration and they are on this machine.
+    """
+
+    label: str
+    configuration: dict[str, Any] | None
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, checkpoint: Checkpoint) -> Identity:
+        """Return that of a checkpoint."""
+        configuration = checkpoint.configuration()
+        known = configuration is not None or not checkpoint.is_downloaded
+        return cls(checkpoint.label, configuration, {} if known else _shapes(checkpoint))
+
+    def refuse(self, checkpoint: Checkpoint) -> None:
+        """Raise CheckpointError where a checkpoint is another model."""
+        if not (changed := other_model(self.configuration, checkpoint.configuration())):
+            after = _shapes(checkpoint) if self.shapes else {}
+            changed = changes(self.shapes, {n: after.get(n, s) for n, s in self.shapes.items()})
+        if changed:
+            raise CheckpointError(
+                f"{checkpoint.label} is another model than {self.label}: {some(changed, '; ')}."
+            )
+
+
+def _shapes(checkpoint: Checkpoint) -> dict[str, tuple[int, ...]]:
+    with checkpoint.open() as reader:
+        return {name: reader.shape(name) for name in reader.names()}
 
 
 class Skeleton:
@@ -68,7 +103,7 @@ class Skeleton:
         self._dtype = dtype
         self._module: nn.Module | None = None
         self._to_file: dict[str, str] = {}
-        self._loaded: Checkpoint | None = None
+        self._identity: Identity | None = None
         self._names: tuple[list[str], NameMap] | None = None
 
     def load(self, checkpoint: Checkpoint | int) -> nn.Module:
@@ -134,7 +169,7 @@ class Skeleton:
     def _first(self, checkpoint: Checkpoint) -> nn.Module:
         module = checkpoint.model(self._device, self._dtype)
         self._to_file = self._agreeing(module, checkpoint)
-        self._loaded = checkpoint
+        self._identity = Identity(checkpoint.label, checkpoint.configuration())
         return module
 
     def _agreeing(self, module: nn.Module, checkpoint: Checkpoint) -> dict[str, str]:
@@ -145,8 +180,8 @@ class Skeleton:
         return {name: file_name for name, file_name in to_file.items() if name in proven}
 
     def _swap(self, module: nn.Module, checkpoint: Checkpoint) -> None:
-        assert self._loaded is not None
-        refuse_another(self._loaded, checkpoint)
+        assert self._identity is not None
+        self._identity.refuse(checkpoint)
         with checkpoint.open() as reader:
             names = self._map(module, reader.names())
             if self._to_file.keys() >= state_tensors(module).keys() and not names.missing:

@@ -153,11 +153,15 @@ def load_tokenizer(root: Path | None, checkpoints: tuple[Checkpoint, ...]) -> An
     CheckpointError
         If the checkpoints hold different tokenizers, or the files cannot be read.
     """
-    if root is not None and file_digests(root):
-        return _read_once(root)
+    if root is not None and (place := _beside(root)) is not None:
+        return _read_once(place)
     list_files(c.home.source for c in checkpoints if c.home.source is not None)
     holders = [c.home for c in checkpoints if _has_tokenizer(c.home)]
+    # A loop that saves models alone leaves the tokenizer with the base.
+    holders = holders or [s for s in checkpoints[0].sources if _has_tokenizer(s)]
     if not holders:
+        if root is not None and (place := _beside(root.parent)) is not None:
+            return _read_once(place)
         template = checkpoints[-1].home.template
         return gguf.tokenizer(template.path) if isinstance(template, gguf.GGUFModel) else None
     _, step, names = next(iter(changed_files(holders)), (0, 0, []))
@@ -171,6 +175,11 @@ def load_tokenizer(root: Path | None, checkpoints: tuple[Checkpoint, ...]) -> An
     last.configuration()  # transformers reads the model type from it
     assert last.path is not None
     return _read_once(last.path)
+
+
+def _beside(root: Path) -> Path | None:
+    """Return a folder, or the one in it that is called so, where it holds a tokenizer."""
+    return next((place for place in (root, root / "tokenizer") if file_digests(place)), None)
 
 
 def _read_once(folder: Path) -> Any:

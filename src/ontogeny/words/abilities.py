@@ -30,7 +30,8 @@ class Ability:
 
     ``last_step`` is the last one at which its accuracy is known. ``gained`` and ``lost`` are of the
     first step against the last, paired over examples, and of a group that is above chance
-    afterwards or was before.
+    afterwards or was before. ``first_low`` and ``first_high`` are the interval at the first step;
+    from ``left_from`` on the accuracy stays outside of it, on the side on which it ends.
     """
 
     name: str
@@ -44,12 +45,23 @@ class Ability:
     low: float
     high: float
     first: float
+    first_low: float
+    first_high: float
+    left_from: float
     ngrams: float
     liking: float
     above_from: float
     above_from_low: float
     change_low: float
     change_high: float
+
+    @property
+    def by_words(self) -> bool:
+        """Whether it is not shown to be more than what n-grams and single words answer.
+
+        A liking for some words is no more than their frequency: texts in random order teach it.
+        """
+        return self.ngrams > self.low and not self.liking <= self.low
 
     @property
     def quoted(self) -> str:
@@ -143,11 +155,24 @@ def _ability(node: Node, group: xr.Dataset, above: bool, changed: bool) -> Abili
     if not above:
         values["above_from"] = math.nan
     control = group.get("accuracy_control", xr.DataArray([[]], dims=("run", "step")))
-    ends = control.dropna("step", how="any").isel(step=slice(-1, None)).values.ravel()
-    known = group.step.values[np.isfinite(group.accuracy.values)]
+    at_end = control.dropna("step", how="any").isel(step=slice(-1, None)).values.ravel()
+    course = group.accuracy.dropna("step")
+    known = course.step.values
+    ends = [float(group[n].sel(step=known[0])) if n in group and len(known) else math.nan
+            for n in ("accuracy_low", "accuracy_high")]  # fmt: skip
+    values |= {"first_low": ends[0], "first_high": ends[1]}
+    values["left_from"] = _left_from(course, *ends)
     last_step = int(known[-1] if len(known) else group.step.values[-1])
     return Ability(
-        *(plain_text(group.group.item()), node.id, tuple(map(float, ends)), last_step, above),
+        *(plain_text(group.group.item()), node.id, tuple(map(float, at_end)), last_step, above),
         *(changed and rose > 0 and above, changed and rose < 0 and lasting),
         **values,
     )
+
+
+def _left_from(course: xr.DataArray, low: float, high: float) -> float:
+    """Return the step from which on accuracies stay beyond an interval, on the side of the last."""
+    values = course.values.astype(float)
+    outside = values > high if len(values) and values[-1] > high else values < low
+    since = len(values) - int(np.cumprod(outside[::-1]).sum())
+    return float(course.step.values[since]) if since < len(values) else math.nan

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -220,20 +221,37 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 def _read_nodes(tree: xr.DataTree, unit: str) -> list[Node]:
     nodes: list[Node] = []
+    reference = tree.attrs.get("reference_step")
     for child in tree.subtree:
         if child is not tree and (child.data_vars or "failed" in child.attrs):
             taken = [node.id for node in nodes]
             data = child.to_dataset()
             data.attrs = _in_units(data.attrs, unit)
-            nodes.append(_read_node(plain_text(child.path.strip("/")), data, taken))
+            nodes.append(_read_node(plain_text(child.path.strip("/")), data, taken, reference))
     if not nodes:
         raise ArgumentError("tree must hold at least one node with data; it holds none.")
     # A reopened store gives its nodes by alphabet: what a paper claims and the loss come first,
     # weight change last.
+    titles = Counter(node.title for node in nodes)
+    nodes = [_with_name(node) if titles[node.title] > 1 else node for node in nodes]
     return sorted(nodes, key=lambda node: _PLACES.get(node.role, 1))
 
 
-def _read_node(path: str, dataset: xr.Dataset, taken: Sequence[str]) -> Node:
+def _with_name(node: Node) -> Node:
+    """Return a node of a title that others have too with its own name in title and rows."""
+    name = node.path.rpartition("/")[2]
+    if name.replace("-", " ") in node.title.lower():  # that of its kind, without a label
+        return node
+    rows = [
+        replace(
+            row, label=row.label and f"{row.label} ({name})", quantity=f"{row.quantity} ({name})"
+        )
+        for row in node.rows
+    ]
+    return replace(node, title=f"{node.title} ({name})", rows=rows)
+
+
+def _read_node(path: str, dataset: xr.Dataset, taken: Sequence[str], reference: int | None) -> Node:
     owner = f"node {path!r}"
     section = attribute(dataset.attrs, "section", {}, owner)
     # A node without a heading is called by its path: "concepts-ica" is "Concepts ica".
@@ -252,7 +270,9 @@ def _read_node(path: str, dataset: xr.Dataset, taken: Sequence[str]) -> Node:
         statements=attribute(dataset.attrs, "statements", [], owner),
         role=role,
         dataset=dataset,
-        rows=read_rows(dataset, title, name, role, _bands(figure for figure, _ in numbered))
+        rows=read_rows(
+            dataset, title, name, role, _bands(figure for figure, _ in numbered), reference
+        )
         or read_run_rows(dataset, title, name, role),
     )
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import xarray as xr
+from scipy.stats import norm
 
 from .content import Content, Node
 from .formats import of_tokens
@@ -84,9 +86,9 @@ class LossStory:
     - ``"still"``: no change above chance and noise
     - ``"unjudged"``: too few checkpoints, or an unknown noise
 
-    ``best`` is the lowest loss, at ``best_step``; ``rises`` whether the last one is higher by more
-    than its noise. ``lost_after`` is the last step with a finite loss, NaN unless later ones have
-    none.
+    ``best`` is the lowest loss, at ``best_step`` with its interval; ``rises`` whether the last one
+    is higher by more than its noise. ``lost_after`` is the last step with a finite loss, NaN unless
+    later ones have none.
     """
 
     title: str
@@ -101,6 +103,8 @@ class LossStory:
     row: Row | None
     best: float = math.nan
     best_step: float = math.nan
+    best_low: float = math.nan
+    best_high: float = math.nan
     rises: bool = False
     lost_after: float = math.nan
 
@@ -137,19 +141,37 @@ def read_loss(content: Content) -> LossStory | None:
         gains=_gains(data),
         outcome=_outcome(row, len(losses), math.isfinite(_number(data, "loss_p_learned"))),
         row=row,
-        best=float(losses.min()),
-        best_step=float(steps[losses.argmin()]),
-        rises=_rises(data, losses),
+        **_lowest(data, losses, steps),
         lost_after=math.nan if finite[-1] else float(steps[-1]),
     )
 
 
-def _rises(data: xr.Dataset, losses: np.ndarray) -> bool:
-    """Return whether the last loss is above the lowest by more than the noise of a difference."""
-    error, noise = data.get("loss_stderr"), 0.0
-    if error is not None and error.dims == ("step",) and bool(error.notnull().any()):
-        noise = 1.96 * math.sqrt(2) * float(error.dropna("step")[-1])
-    return bool(losses[-1] - losses.min() > max(noise, 0.02 * abs(losses.min())))
+def _lowest(data: xr.Dataset, losses: np.ndarray, steps: np.ndarray) -> dict[str, Any]:
+    """Return the lowest loss, its step with an interval, and whether the last one is higher.
+
+    Steps of the interval have a loss that is not surely above the lowest: paired over texts where
+    each has one of its own, at a level that allows for the choice among all steps.
+    """
+    at, noise = int(losses.argmin()), np.zeros(len(losses))
+    error, of_text = data.get("loss_stderr"), data.get("loss_of_text")
+    if of_text is not None and set(of_text.dims) == {"step", "text"}:
+        values = of_text.transpose("step", "text").sel(step=steps)
+        weights = data.get("loss_weights", xr.ones_like(of_text)).sel(step=steps)
+        share = (weights / weights.sum("text")).transpose("step", "text").values
+        change = values.values - values.values[at]
+        spread = share * (change - np.nansum(share * change, axis=1, keepdims=True))
+        noise = norm.isf(0.025 / len(losses)) * np.sqrt(np.nansum(spread**2, axis=1))
+    elif error is not None and error.dims == ("step",) and bool(error.notnull().any()):
+        noise += 1.96 * math.sqrt(2) * float(error.dropna("step")[-1])
+    apart = losses - losses[at] > noise
+    before, after = (steps[side][~apart[side]] for side in (slice(at + 1), slice(at, None)))
+    return {
+        "best": float(losses[at]),
+        "best_step": float(steps[at]),
+        "best_low": float(before[0]),
+        "best_high": float(after[-1]),
+        "rises": bool(apart[-1] and losses[-1] - losses[at] > 0.02 * abs(losses[at])),
+    }
 
 
 def _outcome(row: Row | None, measured: int, tested: bool) -> str:

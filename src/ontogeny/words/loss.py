@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from .formats import joined, number, plural, step_text, value_range
+from .formats import joined, number, plural, step_text, value_range, with_interval
 from .landmarks import Line, LossStory
 from .one_model import alike
 from .row_words import values_words
@@ -118,7 +118,8 @@ def ability(loss: LossStory | None, running: bool = False) -> Sentence:
         return Sentence("The loss was not measured,", "so what the model can predict is not known.")
     course = ""
     if loss.rises:
-        at = f"Its loss was lowest, {number(loss.best, 0.01)}, at step {step_text(loss.best_step)}"
+        step = with_interval(loss.best_step, loss.best_low, loss.best_high)
+        at = f"Its loss was lowest, {number(loss.best, 0.01)}, at step {step}"
         course = f"{at}, and rose by {number(loss.last - loss.best, 0.01)} since."
     if math.isfinite(loss.lost_after):
         lost = f"After step {step_text(loss.lost_after)} the loss was not measured or not finite."

@@ -90,8 +90,11 @@ def journey(row: Row) -> str:
 
 
 def half_words(row: Row) -> str:
-    """Return the half-change step with its interval, empty where there is none."""
-    if not (row.changed and math.isfinite(row.half_step)):
+    """Return the half-change step with its interval, empty where there is none.
+
+    Two checkpoints alone tell none.
+    """
+    if not (row.changed and row.has_half):
         return ""
     return with_interval(row.half_step, row.half_step_low, row.half_step_high)
 

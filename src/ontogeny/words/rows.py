@@ -110,7 +110,8 @@ class Row:
     its own and no distance to a reference step, and ``within_null`` whether its last value lies
     within a null of the quantity. ``outside`` is whether it lies on one side of all its control
     runs, of performance on the better one, and ``not_improved`` whether performance is surely no
-    better than at first. In a comparison, ``runs`` holds the same row of every run.
+    better than at first. ``measure`` says what its numbers are: their units, or a distance to
+    what. In a comparison, ``runs`` holds the same row of every run.
     """
 
     label: str
@@ -149,6 +150,7 @@ class Row:
     within_null: bool
     controls: tuple[ControlRow, ...]
     runs: tuple[RunRow, ...] = ()
+    measure: str = ""
 
     @property
     def name(self) -> str:
@@ -159,6 +161,11 @@ class Row:
     def change(self) -> float:
         """By how much it changed from its first to its last value."""
         return self.last_value - self.first_value
+
+    @property
+    def has_half(self) -> bool:
+        """Whether a half-change step is known; two checkpoints alone tell none."""
+        return len(self.steps) > 2 and math.isfinite(self.half_step)
 
     @property
     def controlled(self) -> bool:
@@ -208,7 +215,12 @@ Bands = Mapping[str, Sequence[tuple[str, str]]]
 
 
 def read_rows(
-    dataset: xr.Dataset, title: str, section: str, role: str, bands: Bands | None = None
+    dataset: xr.Dataset,
+    title: str,
+    section: str,
+    role: str,
+    bands: Bands | None = None,
+    reference: int | None = None,
 ) -> list[Row]:
     """Return the rows of one node, or none where it has no ``progress``."""
     if "progress" not in dataset or set(dataset["progress"].dims) != {"row", "step"}:
@@ -238,6 +250,7 @@ def read_rows(
             section=section,
             role=role,
             units=_units(data, names[i]),
+            measure=_measure(data, str(names[i]), fields["own_value"][i], reference),
             steps=data["step"].values.astype(int),
             progress=progress[i],
             distinct=distinct[i].astype(bool),
@@ -301,6 +314,16 @@ def _units(data: xr.Dataset, name: Any) -> str:
     """Return the units of the variable that a row follows, empty where it has none."""
     units = plain_text(data[name].attrs.get("units", "")) if name in data.variables else ""
     return "" if units == "1" else units
+
+
+def _measure(data: xr.Dataset, name: str, own_value: bool, reference: int | None) -> str:
+    """Return the units of a row, or to what its distance is."""
+    if own_value or name not in data.variables:
+        return _units(data, name)
+    title = str(data[name].attrs.get("long_name", ""))
+    kind = "similarity" if "similar" in title else "distance"
+    end = reference is None or "last step" in title
+    return f"{kind} to {'the last step' if end else f'step {reference:,}'}"
 
 
 def _within_null(data: xr.Dataset, name: str, layer: str, bands: Bands) -> bool:

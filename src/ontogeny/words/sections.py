@@ -93,8 +93,11 @@ def _place(text: str) -> int:
     return next((i for i, words in enumerate(first) if words in text), len(first))
 
 
-def studied(content: Content) -> str:
-    """Return in one line what was studied: model, steps, inputs, date, version."""
+def studied(content: Content, brief: bool = False) -> str:
+    """Return in one line what was studied: model, steps, inputs, date, version.
+
+    A `brief` line counts warnings of the texts, which the page has under it.
+    """
     model = plain_text(content.model.get("class") or content.model.get("name") or "")
     parameters = content.model.get("parameters")
     if isinstance(parameters, int | float):
@@ -107,11 +110,12 @@ def studied(content: Content) -> str:
         steps = f"one checkpoint, of {unit} {first:,}" if first else "one model"
     version = f"ontogeny {content.version}" if content.version else ""
     day = content.created.split("T")[0]
-    parts = [model, steps, *map(_input_line, content.inputs), day, version]
+    inputs = [_input_line(data, brief) for data in content.inputs]
+    parts = [model, steps, *inputs, day, version]
     return " · ".join(part for part in parts if part)
 
 
-def _input_line(data: Mapping[str, Any]) -> str:
+def _input_line(data: Mapping[str, Any], brief: bool) -> str:
     sizes = [
         plural(data[key], noun)
         for key, noun in (("texts", "text"), ("tokens", "token"))
@@ -120,6 +124,7 @@ def _input_line(data: Mapping[str, Any]) -> str:
     if isinstance(form := data.get("form"), str):
         sizes.insert(1, form)
     if isinstance(warnings := data.get("warnings"), list):
-        sizes += [f"warning: {warning}" for warning in warnings]
+        full = [f"warning: {warning}" for warning in warnings]
+        sizes += [plural(len(full), "warning")] if brief and full else full
     name = str(data.get("source") or data.get("name", ""))
     return plain_text(": ".join(filter(None, [name, ", ".join(sizes)])))

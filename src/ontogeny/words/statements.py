@@ -136,12 +136,14 @@ def _course(
     """Say in which direction rows went, from what to what, and when half of it was over."""
     rises = [row.last_value > row.first_value for row in changed]
     where = "" if len(rows) == 1 else f" in {_share(len(changed), rows, of=changed)}"
-    ends, half = _ends(changed, quantity), f"half of the change was over by {_half(changed)}"
+    ends, half = _ends(changed, quantity), ""
+    if any(row.has_half for row in changed):
+        half = f"; half of the change was over by {_half(changed)}"
     if len(set(rises)) == 1:
         verb = "rose" if rises[0] else "fell"
-        return f"{subject} {verb}{where} {ends}; {half}{_settled(changed, data)}."
+        return f"{subject} {verb}{where} {ends}{half}{_settled(changed, data)}."
     up, down = sum(rises), len(rises) - sum(rises)
-    return f"{subject} changed{where}: it rose in {up} and fell in {down}, {ends}; {half}."
+    return f"{subject} changed{where}: it rose in {up} and fell in {down}, {ends}{half}."
 
 
 def _half(rows: Sequence[Row]) -> str:

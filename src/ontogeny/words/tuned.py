@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import xarray as xr
@@ -16,7 +17,7 @@ from .row_words import direction, values_words
 from .rows import Row
 
 _NAMED = 2
-_MOVED = ("new", "lost", "turned")
+MOVED = ("new", "lost", "turned")
 ENOUGH = 6
 """Mirrored control runs, which are three pairs."""
 
@@ -39,9 +40,12 @@ def of_tuned(content: Content) -> tuple[str, Sequence[Sentence]] | None:
         if row.can_learn and row.changed and not row.learned
     ]
     gained, lost = ([a for a in abilities if getattr(a, k)] for k in ("gained", "lost"))
+    by_words = [ability for ability in gained if ability.by_words]
+    gained = [ability for ability in gained if not ability.by_words]
     better = [_course(row) for node in others for row in node.rows if row.learned]
     ups = [*_some(better, "numbers got better"), *_of("it gained", gained)]
-    downs = [*_of("it lost", lost), *_some(worse, "numbers got worse")]
+    ups += [f"{text} as n-grams of the texts do" for text in _of("it answers", by_words)]
+    downs = [*_of("it lost", lost, content.steps), *_some(worse, "numbers got worse")]
     heading = sentence_start("; but ".join(filter(None, map(joined, (ups, downs)))))
     if not heading:
         heading = f"Nothing is shown to be gained{' or lost' if abilities else ''} since the base"
@@ -53,7 +57,7 @@ def of_tuned(content: Content) -> tuple[str, Sequence[Sentence]] | None:
         for node in content.nodes
         if "concepts_since" in node.dataset
     ]
-    sentences = [_beside_the_base(abilities, gained, lost), *of_concepts]
+    sentences = [_beside_the_base(abilities, gained, lost, by_words), *of_concepts]
     return heading + content.doubted, sentences
 
 
@@ -62,21 +66,29 @@ def concept_changes_text(data: xr.Dataset) -> str:
 
     Of a node with ``concepts_since(step, layer, change)``, over all its layers.
     """
-    known = data.concepts_since.dropna("step", how="all")
-    if known.sizes["step"] < 2:
+    n = counts_at_end(data)
+    if not n:
         return "its concepts at two checkpoints are not known."
-    n = {str(one.change.item()): int(one) for one in _at_end(known)}
     of = f"of {plural(sum(n.values()), 'concept')}"
-    since = f"since step {int(known.step[0]):,}"
+    since = f"since step {int(data.concepts_since.dropna('step', how='all').step[0]):,}"
     text = f"{of}, {joined([f'{n[kind]:,} {kind}' for kind in n])} {since}"
     if "concepts_since_control" in data and data.concepts_since_control.notnull().any():
         ends = _at_end(data.concepts_since_control)
-        runs = (value_range(ends.sel(change=k).values, "{:,.0f}".format) + f" {k}" for k in _MOVED)
+        runs = (value_range(ends.sel(change=k).values, "{:,.0f}".format) + f" {k}" for k in MOVED)
         text += f" ({control_runs(ends.sizes['run'])}: {', '.join(runs)})"
-    for kind in (kind for kind in _MOVED if n[kind]):
+    for kind in (kind for kind in MOVED if n[kind]):
         names = data.called.values[data.change_kind.values == kind].tolist()
         text += f". {sentence_start(kind)}: {joined(_quoted(names))}"
     return f"{text}."
+
+
+def counts_at_end(data: xr.Dataset) -> dict[str, int]:
+    """Return how many concepts are kept, turned, lost, new and unclear at the end.
+
+    Nothing where they are not known at two checkpoints.
+    """
+    known = data.concepts_since.dropna("step", how="all")
+    return {str(n.change.item()): int(n) for n in _at_end(known)} if known.sizes["step"] > 1 else {}
 
 
 def _at_end(counts: xr.DataArray) -> xr.DataArray:
@@ -120,14 +132,22 @@ def _some(clauses: Sequence[str], many: str) -> list[str]:
     return list(clauses) if len(clauses) <= _NAMED else [f"{len(clauses):,} {many}"]
 
 
-def _of(verb: str, abilities: Sequence[Ability]) -> list[str]:
+def _of(verb: str, abilities: Sequence[Ability], steps: Sequence[int] = ()) -> list[str]:
+    """Say which abilities, and since when the first of them, where there are steps between."""
     if not abilities:
         return []
-    return [f"{verb} {joined(_quoted([ability.name for ability in abilities], ' abilities'))}"]
+    names = joined(_quoted([ability.name for ability in abilities], " abilities"))
+    since = min(ability.left_from for ability in abilities)
+    if len(steps) > 2 and math.isfinite(since):
+        names += f"{', the first' * (len(abilities) > 1)} by step {since:,.0f}"
+    return [f"{verb} {names}"]
 
 
 def _beside_the_base(
-    abilities: Sequence[Ability], gained: Sequence[Ability], lost: Sequence[Ability]
+    abilities: Sequence[Ability],
+    gained: Sequence[Ability],
+    lost: Sequence[Ability],
+    by_words: Sequence[Ability],
 ) -> Sentence:
     """Say what became of the abilities of the base, or what it takes to ask."""
     if not abilities:
@@ -138,13 +158,26 @@ def _beside_the_base(
         )
     counts = f"{len(gained):,} gained and {len(lost):,} lost since the base"
     lead = f"Of {plural(len(abilities), 'ability')}, {counts}."
-    most = [*lost, *gained][:1]
-    text = [
-        f"{sentence_start(item.quoted)} went from {item.first:.0%} to {item.accuracy:.0%} of its "
-        f"examples (change {100 * item.change_low:+.0f} to {100 * item.change_high:+.0f} points)."
-        for item in most
-    ]
-    if rest := len(abilities) - len(gained) - len(lost):
+    text = [_course_of(item) for item in [*lost, *gained, *by_words][:1]]
+    if by_words:
+        names = joined(_quoted([item.name for item in by_words]))
+        text.insert(  # the first sentences stay where a screen is full
+            0,
+            f"N-grams of the texts, and a liking for single words, answer {names} as well: that "
+            "shows no more than word frequencies.",
+        )
+    if rest := len(abilities) - len(gained) - len(lost) - len(by_words):
         of = "any" if rest == len(abilities) else "the other" + f" {rest:,}" * (rest > 1)
         text.append(f"No gain or loss of {of} is shown, corrected over all.")
     return Sentence(lead, " ".join(text))
+
+
+def _course_of(item: Ability) -> str:
+    """Say from where to where an ability went, and since when it is beyond its first interval."""
+    low, high = 100 * item.change_low, 100 * item.change_high
+    ends = f"went from {item.first:.0%} to {item.accuracy:.0%} of its examples"
+    text = f"{sentence_start(item.quoted)} {ends} (change {low:+.0f} to {high:+.0f} points)"
+    if math.isfinite(item.left_from):
+        interval = f"{100 * item.first_low:.0f} to {100 * item.first_high:.0f} %"
+        text += f"; from step {item.left_from:,.0f} on it is outside {interval}, its first interval"
+    return f"{text}."

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+import transformers
 
 import ontogeny as og
 from helpers import english_pairs
@@ -14,7 +15,8 @@ from ontogeny.capture.predictor import Predictor
 from ontogeny.errors import ArgumentError
 from ontogeny.features.abilities.intervals import above_chance, course_of, effective_count
 from ontogeny.features.abilities.pairs import contrasts, liking, pair_of
-from ontogeny.features.abilities.token_texts import TokenTexts, tokenised
+from ontogeny.features.abilities.prefix_trees import tree_scores
+from ontogeny.features.abilities.token_texts import TokenTexts, _at_scored, tokenised
 from ontogeny.observables import MinimalPairs
 from ontogeny.tasks import train_tokenizer
 from ontogeny.tasks.records import read_examples, read_records
@@ -46,6 +48,56 @@ def test_causal_scores_are_those_of_a_plain_loop(family):
             log_p = model(torch.tensor([row])).logits[0].log_softmax(-1)
         loop = sum(float(log_p[i - 1, row[i]]) for i in range(1, len(row)))
         assert score == pytest.approx(loop, abs=1e-4)
+
+
+def branches():
+    """Texts of which many begin alike, some over more than a tree of 256 nodes."""
+    rng = np.random.default_rng(0)
+    starts = [rng.integers(5, 60, rng.integers(1, 8)) for _ in range(40)]
+    ends = [rng.integers(5, 60, rng.integers(1, 12)) for _ in range(160)]
+    rows = [[1, *starts[n // 4].tolist(), *end.tolist()] for n, end in enumerate(ends)]
+    return token_texts(rows, [[0, 0, *[1] * (len(row) - 2)] for row in rows])
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama", "gemma2"])
+def test_beginnings_that_texts_share_are_read_once(family):
+    model, texts, nodes = build(family), branches(), []
+    expected = _at_scored(Predictor(model, "causal"), texts, np.arange(len(texts)))
+    model.register_forward_pre_hook(
+        lambda _, args, inputs: nodes.append(inputs["input_ids"].numel()), with_kwargs=True
+    )
+    scores, ranks = texts.scores_and_ranks(Predictor(model, "causal"))
+    assert np.abs(scores - expected[0]).max() < 1e-4 and (ranks == expected[1]).all()
+    assert sum(nodes) < 0.85 * len(texts.ids)
+
+
+def windowed():
+    config = transformers.MistralConfig(
+        vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, head_dim=8,
+        num_key_value_heads=2, intermediate_size=48, sliding_window=5,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    return transformers.MistralForCausalLM(config).eval()
+
+
+def alibi():
+    config = transformers.FalconConfig(
+        vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, alibi=True
+    )
+    torch.manual_seed(0)
+    return transformers.FalconForCausalLM(config).eval()
+
+
+@pytest.mark.parametrize("make", [windowed, alibi])
+def test_a_model_that_counts_positions_otherwise_reads_every_text_whole(make):
+    model, texts = make(), branches()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(4)
+    expected = _at_scored(Predictor(model, "causal"), texts, np.arange(len(texts)))
+    tree = tree_scores(Predictor(model, "causal"), texts, ranks=False)
+    assert tree is None or np.abs(tree[0] - expected[0]).max() > 0.01
+    assert np.abs(texts.scores(Predictor(model, "causal")) - expected[0]).max() < 1e-4
 
 
 @pytest.mark.parametrize("family", ["bert", "eurobert"])

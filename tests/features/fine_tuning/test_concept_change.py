@@ -1,5 +1,7 @@
 """Concepts kept, turned, lost and new since the base, against planted ones."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -7,17 +9,20 @@ import ontogeny as og
 from helpers.lookup_model import WIDTH, WORDS, LookupModel, lookup_texts
 from ontogeny.errors import ArgumentError
 from ontogeny.observables import ConceptChange, JointConcepts
+from ontogeny.report.concepts.atlas import read_atlas
+from ontogeny.report.first_screen.numbers import four_numbers
+from ontogeny.words.content import read_content
 from ontogeny.words.tuned import concept_changes_text
 
 KEPT, TURNED, LOST, NEW = (3, 5), 7, 9, 12
 SHARED = {"layers": "out", "max_tokens": None, "readable": 0.5}
 
 
-def planted(changes):
-    """A base that writes four words, and two further steps of which the last is another model."""
+def planted(changes, steps=(0, 10, 20)):
+    """A base that writes four words, and further steps, which are another model."""
     axes = np.eye(WIDTH)
     models = {}
-    for step in (0, 10, 20):
+    for step in steps:
         rows = np.zeros((WORDS, WIDTH))
         tuned = changes and step > 0
         places = {KEPT[0]: 0, KEPT[1]: 1, TURNED: 5 if tuned else 2}
@@ -53,6 +58,41 @@ def test_planted_concepts_are_kept_turned_lost_and_new(node):
         (name,) = called[kinds == kind]
         assert name == str(word) or name.partition("(")[2].split(",")[0].rstrip(")") == str(word)
     assert abs(float(data.turned_by.values[0][kinds == "turned"][0])) < 0.2
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    """A base and one model that was made of it, as a published adapter is."""
+    joint = JointConcepts(n_concepts=8, n_active=1, **SHARED)
+    study = og.Study(
+        planted(True, (0, 1)), lookup_texts(), [ConceptChange(**SHARED), joint], device="cpu",
+        noise=0, controls=2, control_kind="mirrored",
+    )  # fmt: skip
+    tree = study.run(tmp_path_factory.mktemp("pair") / "study")
+    tree.attrs["trajectory"] = json.dumps({**json.loads(tree.attrs["trajectory"]), "base": True})
+    return read_content(tree)
+
+
+def test_a_base_and_one_model_are_enough(pair):
+    data = {node.path: node.dataset for node in pair.nodes}["concept-change"]
+    counts = data.concepts_since.sel(layer="out").to_pandas()
+    assert counts.loc[1].to_dict() == {"kept": 2, "turned": 1, "lost": 1, "new": 1, "unclear": 0}
+    assert data.concepts_since_control.sizes["run"] == 2
+    assert " new, " in concept_changes_text(data).partition("(control runs: ")[2]
+
+
+def test_the_page_of_a_pair_says_what_became_of_concepts_and_no_lives(pair):
+    value, atlas = four_numbers(pair, None, None)[1], read_atlas(pair, None)
+    assert (value.value, value.words) == (
+        "3",
+        "of 5 concepts 1 new, 1 lost and 1 turned since the base",
+    )
+    kinds = {card["number"]: card["kind"] for card in atlas.payload["concepts"]}
+    assert sorted(kinds.values()) == ["kept", "kept", "lost", "new", "turned"]
+    assert atlas.payload["one_code"] and atlas.kinds == ("kept", "lost", "new", "turned")
+    (node,) = (node for node in pair.nodes if node.path == "joint-concepts")
+    assert "Lives of concepts take at least three checkpoints." in node.statements
+    assert not any("half" in text for each in pair.nodes for text in each.statements)
 
 
 def test_counts_are_said_beside_control_runs(node):

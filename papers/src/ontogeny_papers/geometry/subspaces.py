@@ -7,10 +7,11 @@ from scipy.linalg import eigh
 
 from ontogeny.arrays import Array, matrix, namespace, to_numpy
 from ontogeny.errors import ArgumentError, check_whole
-from ontogeny.features.weights.nulls import gaussian_factor
-from ontogeny.features.weights.snapshots import CHUNK, check_gram
-from ontogeny.features.weights.snapshots import gram as displacement_gram
 from ontogeny.geometry.rank import ROUNDING, centred
+
+from .nulls import gaussian_factor
+from .snapshots import CHUNK, check_gram
+from .snapshots import gram as displacement_gram
 
 
 def principal_angles(W: Array, V: Array) -> Array:

@@ -12,7 +12,6 @@ import numpy as np
 import xarray as xr
 
 from ontogeny.errors import ArgumentError
-from ontogeny.features.weights.snapshots import SnapshotGram
 from ontogeny.figures import Figure, Heatmap, Section
 from ontogeny.multiple_tests import false_discovery
 from ontogeny.needs import Need, Weights
@@ -20,6 +19,7 @@ from ontogeny.observables.base import BlockReading, Observable
 from ontogeny.observables.catalogued import PresetEntry, Presets
 from ontogeny.words.names import Names
 
+from ..geometry.snapshots import SnapshotGram
 from ..geometry.subspaces import principal_coefficients, random_subspace_angles, subspace_overlap
 
 _LARGEST = 2**25  # numbers of one basis

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ontogeny.features.weights.rank import WeightRank
 from ontogeny.observables import Observable
 
 from ..observables.commutators import Commutators
@@ -15,6 +14,7 @@ from ..observables.projection import Projection
 from ..observables.readout.accuracy import ReadoutAccuracy
 from ..observables.readout.attention import ReadoutAttention
 from ..observables.readout.sae_probe import SaeProbe
+from ..observables.weight_rank import WeightRank
 from . import attention_judges, comparison_judges, judges, update_judges
 from .evidence import Found
 from .marker_recipe import MarkerRecipe, Scale

@@ -66,6 +66,11 @@ class Materials:
         """What is measured, for people: recorded runs, or the text."""
         if self.sources:
             return ", ".join(names_of(self.sources))
+        return self.text_name
+
+    @property
+    def text_name(self) -> str:
+        """The text, for people."""
         return "Python's own documentation" if self.text is None else self.text.name
 
     @cached_property
@@ -74,6 +79,11 @@ class Materials:
         if self.text is None:
             return semantics.word_stream(tasks.python_documentation(), punctuation=False)
         return semantics.word_stream(self.text)
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts that are given, or Python's own documentation."""
+        return tasks.python_documentation() if self.text is None else tasks.text_files(self.text)
 
     def support(self, vocab_size: int, n_contexts: int) -> Support:
         """Return the support matrix of the text, of contexts of 2 to 6 words."""
@@ -103,11 +113,16 @@ class Materials:
 
 @dataclass(frozen=True)
 class Findings:
-    """What was measured: one verdict for each claim, nodes to draw, attributes of the result."""
+    """What was measured: one verdict for each claim, nodes to draw, attributes of the result.
+
+    `numbers` are the arguments of the recipe's judge, which gives the verdicts: datasets, lists and
+    dicts of them, and plain numbers. Empty where the judge needs more than numbers.
+    """
 
     verdicts: Sequence[Verdict]
     nodes: Mapping[str, xr.Dataset]
     attributes: Mapping[Any, Any] = dataclasses.field(default_factory=dict)
+    numbers: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -157,6 +172,10 @@ class Recipe(abc.ABC):
     def measured(self, size: Any, materials: Materials) -> Findings:
         """Return what is found at a size."""
 
+    def installed_sources(self) -> Sequence[str]:
+        """Return what is studied where no source is given; nothing where the recipe trains."""
+        return ()
+
     def run(
         self,
         folder: str | Path,
@@ -187,17 +206,10 @@ class Recipe(abc.ABC):
             If the folder holds something else, `seeds` is below 1 or the recipe has none, the text
             cannot be read or used, or a source is none or not for this recipe.
         """
-        place = Path(folder) / (f"{self.name}-quick" if quick else self.name)
-        _check_own(place)
-        path, progress = self._checked(text), progress or Silent()
-        size = self._sized(self.quick if quick else self.full, seeds, sources)
-        settings = plain({"size": dataclasses.asdict(size), "text": self.digest(path)})
-        if sources:
-            settings["sources"] = list(sources)
-        fingerprint = {"recipe": self.name, "version": self.version, **settings}
-        pieces = Pieces(place / "pieces", fingerprint, progress.note)
-        materials = Materials(path, progress, pieces, place, training, tuple(sources))
-        findings = self.measured(size, materials)
+        size, materials, settings = self.prepared(
+            folder, quick, seeds, text, sources, progress, training
+        )
+        findings, place = self.measured(size, materials), materials.folder
         attributes = {
             "steps": json.dumps(_steps(findings.nodes.values())),
             **provenance(),
@@ -215,6 +227,36 @@ class Recipe(abc.ABC):
                 verdict.attrs["setting"] = f"in a {_quick_words(size)}"
             nodes = {"verdict": verdict, **nodes}
         return _publish(place, self.name, nodes, attributes)
+
+    def prepared(
+        self,
+        folder: str | Path,
+        quick: bool = False,
+        seeds: int | None = None,
+        text: str | Path | None = None,
+        sources: Sequence[str] = (),
+        progress: Progress | None = None,
+        training: _Updates | None = None,
+    ) -> tuple[Any, Materials, dict[str, Any]]:
+        """Return size and materials of `measured`, and their settings; arguments as of `run`.
+
+        Raises
+        ------
+        ArgumentError
+            As `run`.
+        """
+        place = Path(folder) / (f"{self.name}-quick" if quick else self.name)
+        _check_own(place)
+        path, progress = self._checked(text), progress or Silent()
+        sources = sources or self.installed_sources()
+        size = self._sized(self.quick if quick else self.full, seeds, sources)
+        settings = plain({"size": dataclasses.asdict(size), "text": self.digest(path)})
+        if sources:
+            settings["sources"] = list(sources)
+        fingerprint = {"recipe": self.name, "version": self.version, **settings}
+        pieces = Pieces(place / "pieces", fingerprint, progress.note)
+        materials = Materials(path, progress, pieces, place, training, tuple(sources))
+        return size, materials, settings
 
     def _sized(self, size: Any, seeds: int | None, sources: Sequence[str]) -> Any:
         if sources:

@@ -98,7 +98,8 @@ class TrainedRecipe(Recipe):
             )
             for observable in size.observables
         }
-        return Findings([] if self.judge is None else self.judge(results), nodes, attributes)
+        verdicts = [] if self.judge is None else self.judge(results)
+        return Findings(verdicts, nodes, attributes, (results,))
 
     def _study(
         self, label: str, seed: int, folder: Path, size: Any, materials: Materials

@@ -38,7 +38,8 @@ class OfGroups(OfPredictions):
     measured: ClassVar[str] = "rank"
     """The variable of cells that is there where anything was measured."""
     price: ClassVar[str] = (
-        "one pass over the texts of the examples at each step; of a masked model one for each token"
+        "one pass over the texts of the examples at each step, where they begin alike once; of a "
+        "masked model one for each token"
     )
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_tokenizer")
 

@@ -107,7 +107,7 @@ class JointConcepts(OfActivations):
     kind: ClassVar[str] = "joint-concepts"
     question: ClassVar[str] = "Which concepts are there, what does each mean, and when is it born?"
     price: ClassVar[str] = "one fit for each layer over twelve steps, then one regression a step"
-    fewest_steps: ClassVar[int] = 3
+    fewest_steps: ClassVar[int] = 2
     presets: ClassVar[Presets] = (
         PresetEntry(
             ("standard", "circuits", "fine-tuning", "everything"),

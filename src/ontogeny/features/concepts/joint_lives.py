@@ -164,7 +164,10 @@ def _mean_share(shares: np.ndarray, concept: np.ndarray) -> np.ndarray:
 
 def sentences(data: xr.Dataset) -> list[str]:
     """Return one sentence a layer on its concepts, with births only where there are any."""
-    return list(_sentences(data)) if "n_concepts" in data else []
+    if "n_concepts" in data:
+        return list(_sentences(data))
+    few = "strength" in data and data.sizes["step"] < FEWEST
+    return ["Lives of concepts take at least three checkpoints."] * few
 
 
 def _sentences(data: xr.Dataset) -> Iterator[str]:

@@ -67,7 +67,7 @@ class ConceptChange(OfJointConcepts):
     question: ClassVar[str] = "Which concepts did a further training keep, turn, lose and make?"
     requires: ClassVar[str] = "a node joint-concepts"
     price: ClassVar[str] = "one regression for each layer and step"
-    fewest_steps: ClassVar[int] = 3
+    fewest_steps: ClassVar[int] = 2
     shared: ClassVar[tuple[str, ...]] = (*OfJointConcepts.shared, "readable")
     presets: ClassVar[Presets] = (PresetEntry(("fine-tuning",), INNER_LAYERS, 45),)
     quantities: ClassVar[tuple[Quantity, ...]] = (

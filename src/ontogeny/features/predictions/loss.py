@@ -298,7 +298,8 @@ def _gain_words(data: xr.Dataset) -> list[str]:
     """Say when half of each sure gain was there; a gain that is not sure is not said."""
     sentences = []
     for kind, words in GAINS.items():
-        if not np.isfinite(data.get(f"loss_half_{kind}_high", np.nan)):
+        is_sure = np.isfinite(data.get(f"loss_half_{kind}_high", np.nan))
+        if not is_sure or data.sizes["step"] < 3:  # two checkpoints alone tell no half
             continue
         step, low, high = (float(data[f"loss_half_{kind}{end}"]) for end in _ENDS)
         interval = "" if low == high else f" ({low:,.0f}–{high:,.0f})"

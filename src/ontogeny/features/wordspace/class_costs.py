@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
+import xarray as xr
 from torch import Tensor
 
 from ...inputs import Inputs
@@ -57,6 +58,11 @@ class ClassCosts:
                 share = np.take_along_axis(_coarser(shares, q), _own(mine[g], q)[:, None], axis=1)
                 costs[f"{g}_{q}"] = np.log(np.maximum(share[:, 0], _SMALLEST))
         return costs
+
+    def result(self, numbers: Mapping[str, np.ndarray]) -> xr.Dataset:
+        """Return ``information(grouping, depth, token)`` and the ``text`` of each token."""
+        information = (("grouping", "depth", "token"), self.information(numbers))
+        return xr.Dataset({"information": information, "text": ("token", numbers["text"])})
 
     def information(self, sums: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return log p(class | context) − log p̄(class) of tokens, (groupings, depth, tokens)."""

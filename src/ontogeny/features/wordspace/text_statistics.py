@@ -11,6 +11,8 @@ import xarray as xr
 
 from ...errors import ArgumentError, check_whole
 from ...figures import Band, Figure, NullComparison, Section
+from ...needs import Need
+from ...needs.predictions import Reduced
 from ...observables.arguments import check_node
 from ...observables.base import Observable, dataset
 from ...observables.catalogued import DISTRIBUTIONS, PREDICTED, PresetEntry, Presets
@@ -19,9 +21,7 @@ from ...observables.of_predictions import OfPredictions
 from ...quantities import Measured, Quantity
 from ...words.names import Names
 from ...words.one_model import is_one_model
-from .class_costs import ClassCosts, as_frequent, renamings
-from .concepts import signatures, svd_concepts
-from .contexts import corpus_support
+from .class_information import ClassInformation
 from .order import first_crossing
 
 _DEEPEST = 8
@@ -148,37 +148,31 @@ class TextStatistics(OfPredictions):
         if getattr(observables.get(self.loss), "kind", None) != "loss":
             raise ArgumentError(f"loss must name a node of kind 'loss'; {self.loss!r} is none.")
 
+    def needs(self) -> Sequence[Need]:
+        """Return the model to be asked, the texts, and the costs of classes."""
+        return [*super().needs(), self._information]
+
+    @property
+    def _information(self) -> Reduced:
+        function = ClassInformation(
+            self.depth, self.vocab_size, self.n_contexts, self.n_draws, self.random_state
+        )
+        return Reduced(function, self.on, self.objective, self.random_state)
+
     def prepare(self, run: Any) -> xr.Dataset:
         """Return the class of every word, in the texts and in the null."""
         reading = run.reading(run.reference_step)
-        model, inputs = (reading[need] for need in self.needs())
-        lengths = (2, 4) if model.masked else (1, 3)
-        corpus = corpus_support(inputs, model.masked, self.vocab_size, self.n_contexts, lengths)
-        basis = svd_concepts(corpus.support, self.depth)
-        often = np.maximum(np.asarray(corpus.support.counts.sum(axis=1)).ravel(), 0.5)
-        groups = as_frequent(often)
-        renamed = renamings(groups, self.n_draws, np.random.default_rng([self.random_state, 21]))
-        codes = signatures(basis.U)
-        alone = np.concatenate([group for group in groups if len(group) == 1] or [np.zeros(0, int)])
-        return xr.Dataset(
-            {
-                "word_id": ("word", np.asarray(corpus.support.word_ids, dtype=np.int64)),
-                "code": (("grouping", "word"), np.vstack([codes, codes[renamed]])),
-                "exchanged": 1 - often[alone].sum() / often.sum(),
-                "depths": basis.k,
-            }
-        )
+        model, inputs, _ = (reading[need] for need in self.needs())
+        return self._information.function.classes(inputs, model.masked)
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return the information about classes of every depth, of the texts and of the null."""
         assert state is not None
-        model, inputs = (reading[need] for need in self.needs())
-        classes = ClassCosts(state.word_id.values, state.code.values, int(state.depths), inputs)
-        sums = model.reduced(inputs, classes, self.random_state)
-        information = classes.information(sums)  # (grouping, depth, token)
+        _, inputs, costs = (reading[need] for need in self.needs())
+        information = costs.information.values  # (grouping, depth, token)
         random = (("depth", "draw"), information[1:].mean(axis=2).T)
         measured = Measured.over_tokens(
-            "depth", information[0], sums["text"], inputs.groups, {"random": random}
+            "depth", information[0], costs.text.values, inputs.groups, {"random": random}
         )
         data = dataset({"class_information": measured})
         labels = [f"depth {q}" for q in range(1, information.shape[1] + 1)]

@@ -39,28 +39,32 @@ class ChartLayout:
         return self.width - self.left - self.right
 
 
-WIDE = ChartLayout("wide", 1060, 320, 142, 17, 12, 30, legend_left=250)
+WIDE = ChartLayout("wide", 1060, 320, 142, 17, 12, 44, legend_left=0)
 NARROW = ChartLayout("narrow", 380, 132, 56, 16, 10.5, 21, legend_left=0)
 
 _WIDTHS = {"–": 0.56, **dict.fromkeys("0123456789", 0.64)}
 """Widths of characters in widths of the letter m, of the broadest usual font; others 0.42."""
 
 
-def fitted(layout: ChartLayout, numbers: Sequence[str]) -> ChartLayout:
-    """Return the form with room right of the axis for the longest of `numbers`.
+def fitted(layout: ChartLayout, numbers: Sequence[str], ends: Sequence[str] = ()) -> ChartLayout:
+    """Return the form with room right of the axis for the longest of `numbers`, behind `ends`.
 
     Examples
     --------
     >>> fitted(WIDE, ["43 (40–48)"]).right, fitted(WIDE, ["113,368 (111,024–115,998)"]).right
     (142, 192)
     """
-    widths = [sum(_WIDTHS.get(c, 0.42) for c in text) for text in numbers]
-    width = ARROW_ROOM + 0.92 * layout.font * max(widths, default=0.0)
+    widths = [
+        max((sum(_WIDTHS.get(c, 0.42) for c in text) for text in texts), default=0.0)
+        for texts in (numbers, ends)
+    ]
+    room = 2 * GAP * sum(width > 0 for width in widths)
+    width = room + 0.92 * layout.font * sum(widths)
     return replace(layout, right=max(layout.right, math.ceil(width)))
 
 
-ARROW_ROOM = 30
-"""Room right of the axis for the arrow of a row's direction."""
+GAP = 8
+"""Between the step axis and the values right of it."""
 
 
 @dataclass(frozen=True)

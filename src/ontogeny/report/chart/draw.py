@@ -21,9 +21,9 @@ from ...words.labels import truncate
 from ...words.overview import overview
 from ..scales import KINDS, pick_ticks
 from .canvas import WIDE, Canvas, ChartLayout, Points, fitted
-from .groups import MAX_ROWS, RowGroup, arrange, folded, named_in
+from .groups import MAX_ROWS, RowGroup, arrange, named_in, without_news
 from .marks import draw_guides, has_marks
-from .rows import MAX_COLUMNS, draw_heading, draw_legend, draw_row, value_words
+from .rows import MAX_COLUMNS, draw_heading, draw_legend, draw_row, end_words, value_words
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,10 @@ def lay_chart(
     groups = arrange(
         content.rows, keep=[order[id(row)] for row in (*overview(content).named, *rows_of_text)]
     )
-    rows = [row for group in groups for row in group.rows]
-    layout = fitted(layout, [value_words(row, layout) for row in rows])
+    groups = without_news(groups)
+    rows = [row for group in groups if not group.folded for row in group.rows]
+    words, ends = ([text(row, layout) for row in rows] for text in (value_words, end_words))
+    layout = fitted(layout, words, [*ends, "first → last value"] if any(ends) else ())
     canvas = Canvas(layout, content.steps, KINDS if links else KINDS[:1], views)
     if groups:
         draw_legend(canvas, rows)
@@ -83,7 +85,7 @@ def lay_chart(
     for group in groups:
         with _unspoken(canvas, links):
             draw_heading(canvas, group)
-        for row in group.rows:
+        for row in () if group.folded else group.rows:
             middles.append(canvas.y + layout.row / 2 - 1.25)
             draw_row(canvas, row, order[id(row)], links)
     guides = partial(draw_guides, canvas, middles, top, canvas.y)
@@ -151,13 +153,8 @@ def _wrapped(canvas: Canvas, title: str, style: str) -> str:
 def _notices(content: Content, groups: Sequence[RowGroup]) -> tuple[str, ...]:
     notices = []
     shown = {id(row) for group in groups for row in group.rows}
-    hidden = sum(id(content.rows[i]) not in shown for i in folded(content.rows))
-    if hidden:
-        notices.append(
-            f"{hidden:,} groups that are not shown to have changed are summed up by that of all, "
-            "and stand in the table below."
-        )
-    count, of = len(shown), len(content.rows) - hidden
+    lines = sum(len(group.rows) for group in groups if group.folded)
+    count, of = len(shown) - lines, len(content.rows) - lines
     if count < of:
         notices.append(
             f"{plural(count, 'row')} of {of:,} shown: above {MAX_ROWS}, layers are "

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...words.formats import joined, plural, step_text, value_range
 from ...words.row_words import HEADINGS
 from ...words.rows import Row
 
-MAX_ROWS = 60
+MAX_ROWS = 32
 """Rows that the chart shows before it thins layers."""
 
 
@@ -22,28 +23,35 @@ class RowGroup:
 
     title: str
     rows: Sequence[Row]
+    folded: bool = False
+
+    @property
+    def summary(self) -> str:
+        """What stands instead of the rows: how many, of what, and when half-way."""
+        names = dict.fromkeys(row.quantity for row in self.rows)
+        halves = [row.half_step for row in self.rows if row.changed]
+        steps = list(filter(math.isfinite, halves))
+        words = f"{plural(len(self.rows), 'row')}: {joined(list(names))}"
+        return f"{words}; half-way at {value_range(steps, step_text)}" if steps else words
 
 
-def folded(rows: Sequence[Row], keep: Collection[int] = ()) -> set[int]:
-    """Return the places of rows that did not change and that another row sums up.
+NO_NEWS = ("few", "unmeasured", "none", "motion")
+"""States of rows that say nothing of what the model does: in the chart one line stands for them."""
 
-    The row ``x_overall`` of a section sums up its rows ``x``. Those at `keep` stay, and few.
-    """
-    sums = {(row.section, row.variable) for row in rows}
-    hidden = {
-        i
-        for i, row in enumerate(rows)
-        if (row.section, f"{row.variable}_overall") in sums
-        and not any(one.changed for one in (row, *(run.row for run in row.runs)))
-        and i not in keep
-    }
-    return hidden if len(hidden) > 3 else set()
+
+def without_news(groups: Sequence[RowGroup]) -> list[RowGroup]:
+    """Fold groups of more than two rows that have no news, where other rows have some."""
+    quiet = [all(row.state in NO_NEWS for row in group.rows) for group in groups]
+    return [
+        replace(group, folded=len(group.rows) > 2 and still and not all(quiet))
+        for group, still in zip(groups, quiet, strict=True)
+    ]
 
 
 def arrange(
     rows: Sequence[Row], limit: int = MAX_ROWS, keep: Collection[int] = ()
 ) -> list[RowGroup]:
-    """Sort rows by half-change step into their groups; fold some, and thin layers above `limit`.
+    """Sort rows by half-change step into their groups, and thin layers above `limit`.
 
     Rows are thinned within each quantity, evenly over its layers, so that every quantity stays;
     rows at the places `keep`, which sentences name, stay too.
@@ -73,10 +81,11 @@ def _moment(row: Row) -> float:
 
 
 def _thin(rows: Sequence[Row], limit: int, keep: Collection[int]) -> list[Row]:
-    hidden = folded(rows, keep)
-    open_places = [i for i in range(len(rows)) if i not in hidden]
+    loud = [i for i, row in enumerate(rows) if row.state not in NO_NEWS]
+    quiet = set(range(len(rows))) - set(loud) if loud else set()  # one line stands for these
+    open_places = loud or range(len(rows))
     if len(open_places) <= limit:
-        return [rows[i] for i in open_places]
+        return [rows[i] for i in sorted({*open_places, *quiet})]
     quantities: dict[tuple[str, str, str], list[int]] = {}
     for i in open_places:
         key = rows[i].section, rows[i].quantity, rows[i].state
@@ -86,4 +95,4 @@ def _thin(rows: Sequence[Row], limit: int, keep: Collection[int]) -> list[Row]:
         share = max((limit - len(picks)) // (len(quantities) - i), 2)
         places = np.unique(np.linspace(0, len(members) - 1, min(share, len(members))).round())
         picks.update(members[int(place)] for place in places)
-    return [rows[i] for i in sorted(picks | set(keep))]
+    return [rows[i] for i in sorted(picks | set(keep) | quiet)]

@@ -10,10 +10,10 @@ import numpy as np
 
 from ...words.formats import step_text
 from ...words.labels import truncate
-from ...words.row_words import control_half_steps, direction, half_words, journey, spoken
+from ...words.row_words import control_half_steps, half_words, spoken, values_words
 from ...words.rows import Row
 from ..colours import LEVELS
-from .canvas import Canvas, ChartLayout
+from .canvas import GAP, Canvas, ChartLayout
 from .groups import RowGroup
 from .marks import draw_legend_of_marks, draw_marks
 
@@ -24,8 +24,6 @@ MISSING, HATCHED = -2, -1
 
 OVERSHOOT = 0.05
 """Share of the whole change beyond the first or the last value that a cell shows."""
-
-ARROWS = {"falls": "↓", "rises": "↑"}
 
 
 def draw_legend(canvas: Canvas, rows: Sequence[Row]) -> None:
@@ -67,6 +65,8 @@ def _legend_of_cells(canvas: Canvas, rows: Sequence[Row]) -> None:
         canvas.text(x + 26, y, words, "note")
     if not layout.narrow:
         canvas.text(layout.width, y, "half-change step", "note end")
+        if any(end_words(row, layout) for row in rows):
+            canvas.text(layout.left + layout.plot_width + GAP, y, "first → last value", "note")
     canvas.y = y + 8
     if any((_over(row) | _under(row)).any() for row in rows):
         _legend_of_overshoot(canvas)
@@ -104,6 +104,10 @@ def draw_heading(canvas: Canvas, group: RowGroup) -> None:
     canvas.y += canvas.layout.font + 8
     canvas.text(0, canvas.y, title, "group")
     canvas.y += 6
+    if group.folded:
+        canvas.y += canvas.layout.font
+        canvas.text(0, canvas.y, truncate(group.summary, int(canvas.layout.width / 7)), "note")
+        canvas.y += 4
 
 
 def draw_row(canvas: Canvas, row: Row, index: int, links: bool) -> None:
@@ -124,8 +128,8 @@ def draw_row(canvas: Canvas, row: Row, index: int, links: bool) -> None:
     canvas.on_axes(lambda: _on_axis(canvas, row, top, height))
     if words := value_words(row, layout):
         canvas.text(layout.width, base, words, "value end")
-    if row.changed and (arrow := ARROWS.get(direction(row))):
-        canvas.text(layout.left + layout.plot_width + 8, base, arrow, "arrow", journey(row))
+    if ends := end_words(row, layout):
+        canvas.text(layout.left + layout.plot_width + GAP, base, ends, "value", row.measure)
     canvas.parts.append("</a></g></g>" if links else "</g>")
     canvas.within = ""
     canvas.y += layout.row
@@ -138,6 +142,13 @@ def value_words(row: Row, layout: ChartLayout) -> str:
     """Return the half-change step as it stands beside a row; without its interval on a phone."""
     words = half_words(row)
     return step_text(row.half_step) if words and layout.narrow else words
+
+
+def end_words(row: Row, layout: ChartLayout) -> str:
+    """Return the first and the last value of a row that changed; a phone has no room for them."""
+    if layout.narrow or not row.changed:
+        return ""
+    return values_words(row.first_value, row.last_value, " → ")
 
 
 def _on_axis(canvas: Canvas, row: Row, top: float, height: float) -> None:
@@ -154,8 +165,11 @@ def _labels(canvas: Canvas, row: Row, base: float) -> None:
     layout = canvas.layout
     layer = row.short_layer.removeprefix("layer ") if layout.narrow else row.short_layer
     layer = truncate(layer, 18)
-    full = row.name
-    name = truncate(row.quantity, max(layout.label_characters - len(layer), 8))
+    full = f"{row.name}, {row.measure}".rstrip(", ")
+    room = max(layout.label_characters - len(layer), 8)
+    name = f"{row.quantity}, {row.measure}"
+    if len(name) > room or row.measure in ("", row.quantity):
+        name = truncate(row.quantity, room)
     canvas.text(0, base, name, "name", full)
     if layer:
         canvas.text(layout.left - 10, base, layer, "layer end", full)

@@ -158,6 +158,7 @@ def _payload(content: Content, fitted: Fitted) -> dict[str, Any]:
         "naming": _naming(concepts),
         "numbers": pieces.known and pieces.numbers_only,
         "step": fitted.step,
+        "one_code": fitted.one_code,
         "layers": layers(content, arrays, f"concept={safe(concepts.node.path)}{at}"),
         "concepts": cards,
         "contexts": contexts,

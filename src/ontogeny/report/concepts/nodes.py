@@ -99,8 +99,10 @@ def of_step(node: Node, step: int) -> Concepts:
     Those without any token on which they fire are left out: fits that failed.
     """
     arrays = ConceptArrays(node.dataset, step)
-    shares = arrays.at_step("token_share").astype(float)
-    return _gathered(node, arrays, np.isfinite(shares).any(axis=-1), math.nan)
+    there = np.isfinite(arrays.at_step("token_share").astype(float)).any(axis=-1)
+    if "replicates" in arrays:  # a latent that half of the texts does not find is no concept
+        there = there & (arrays.at_step("replicates") > 0)
+    return _gathered(node, arrays, there, math.nan)
 
 
 def _gathered(node: Node, arrays: ConceptArrays, there: np.ndarray, readable: float) -> Concepts:

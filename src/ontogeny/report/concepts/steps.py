@@ -25,7 +25,8 @@ class Fitted:
 
     ``how`` says what was done, after the number of concepts, and ``most`` of them are shown.
     ``tracks`` says from which step to which a concept can be followed from fit to fit, by layer
-    and number.
+    and number; ``changes`` what became of it since the first checkpoint, where all checkpoints have
+    one code (``one_code``) and are too few for lives.
     """
 
     concepts: Concepts
@@ -34,11 +35,17 @@ class Fitted:
     how: str = "can be read from single checkpoints"
     step: int | None = None
     tracks: Tracks = field(default_factory=dict)
+    one_code: bool = False
+    changes: Mapping[tuple[str, int], str] = field(default_factory=dict)
 
     def followed(self, concept: Concept) -> dict[str, Any]:
-        """Return the first and the last step that a concept can be followed to."""
-        ends = self.tracks.get((concept.layer, concept.number))
-        return {} if ends is None else {"followed": list(ends)}
+        """Return the first and the last step that a concept can be followed to, or what it became.
+
+        What it became stands in place of the kind of its life.
+        """
+        key = (concept.layer, concept.number)
+        change = {"kind": self.changes[key]} if key in self.changes else {}
+        return change | ({"followed": list(self.tracks[key])} if key in self.tracks else {})
 
 
 def further_concepts(content: Content, first: Concepts | None, most: int) -> list[Fitted]:
@@ -76,7 +83,9 @@ def _of_steps(content: Content, node: Node, title: str, share: int) -> list[Fitt
     steps = data["step"].values.astype(int)
     if "step" not in data["token_share"].dims:
         how = "of one code for all checkpoints; lives take at least 3 of these"
-        return [Fitted(of_step(node, -1), title, max(share, 1), how, int(steps[-1]))]
+        last, changes = int(steps[-1]), _changes(content, node)
+        fit = Fitted(of_step(node, -1), title, max(share, 1), how, last, {}, True, changes)
+        return [fit]
     per_step = data.sizes["layer"] * data.sizes["concept"]
     count = max(1, min(share // max(per_step, 1), STEPS, len(steps)))
     places = np.unique(np.linspace(len(steps) - 1, 0, count).round().astype(int))[::-1]
@@ -95,6 +104,19 @@ def _of_steps(content: Content, node: Node, title: str, share: int) -> list[Fitt
         )
         for place in places
     ]
+
+
+def _changes(content: Content, node: Node) -> dict[tuple[str, int], str]:
+    """Return what became of the concepts of a node, from the node that says so."""
+    for other in content.nodes:
+        if settings_of(content, other.path).get("of") == node.path and "called" in other.dataset:
+            kinds = other.dataset["change_kind"].transpose("layer", "concept")
+            return {
+                (str(layer), number): str(kind).replace("no concept", "not readable")
+                for layer, of_layer in zip(kinds["layer"].values, kinds.values, strict=True)
+                for number, kind in enumerate(of_layer)
+            }
+    return {}
 
 
 def _tracks(content: Content, node: Node) -> dict[int, Tracks]:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...words.content import Content
-from ...words.formats import interval_text, number, plural, step_text, value_range
+from ...words.formats import interval_text, joined, number, plural, step_text, value_range
 from ...words.landmarks import LossStory
+from ...words.tuned import MOVED, counts_at_end
 from ..concepts.lives import Concepts
 
 _BETTER = "better than word frequencies"
@@ -30,7 +31,7 @@ def four_numbers(
     """Return the loss, the births, the step of passing word frequencies, the findings."""
     return (
         _loss_number(loss),
-        _concepts_number(concepts),
+        _changes_number(content) or _concepts_number(concepts),
         _passed_number(loss, "not yet" if running else "never"),
         audit_number(content),
     )
@@ -75,6 +76,19 @@ def _concepts_number(concepts: Concepts | None) -> Figure:
             f"; seen from the {read} of controls: {concepts.born_seen:,}, in controls {control}"
         )
     return Figure(f"{born:,}", words)
+
+
+def _changes_number(content: Content) -> Figure | None:
+    """Return how many concepts a further training turned, lost and made; None where none did."""
+    node = next((n for n in content.nodes if "concepts_since" in n.dataset), None)
+    if node is None or not content.based or content.headline:
+        return None
+    counts = counts_at_end(node.dataset)
+    if not counts:
+        return None
+    moved = [f"{counts[kind]:,} {kind}" for kind in MOVED]
+    words = f"of {plural(sum(counts.values()), 'concept')} {joined(moved)} since the base"
+    return Figure(f"{sum(counts[kind] for kind in MOVED):,}", words)
 
 
 def _passed_number(loss: LossStory | None, never: str) -> Figure:

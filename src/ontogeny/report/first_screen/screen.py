@@ -96,7 +96,8 @@ def _in_units(screen: FirstScreen | None, unit: str) -> FirstScreen | None:
 def shortened(heading: str, sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
     """Leave out the last sentences of the longest texts, until a minute's reading remains.
 
-    The sections say what is left out here. The first sentence of a text stays.
+    The sections say what is left out here. The first sentence of a text stays; above three texts,
+    those before the last go whole.
 
     Examples
     --------
@@ -108,8 +109,11 @@ def shortened(heading: str, sentences: Sequence[Sentence]) -> tuple[Sentence, ..
     while len(" ".join([heading, *(f"{s.lead} {s.text}" for s in lines)]).split()) > MOST_WORDS:
         parts = [_END.split(line.text) for line in lines]
         longest = max(range(len(lines)), key=lambda i: (len(parts[i]) > 1) * len(lines[i].text))
-        if len(parts[longest]) < 2:
+        if len(parts[longest]) < 2 and len(lines) <= 3:
             break
+        if len(parts[longest]) < 2:
+            del lines[-2]
+            continue
         lines[longest] = replace(lines[longest], text=" ".join(parts[longest][:-1]))
     return tuple(lines)
 
@@ -124,7 +128,8 @@ def _of_one_model(content: Content, loss: LossStory | None) -> FirstScreen | Non
     ahead = [of_one_model(loss)] if loss else []
     title = one_model_heading(loss) if loss else "One model; its loss was not measured"
     title += content.doubted
-    return FirstScreen(title, (*ahead, *sentences)[:6], numbers_of_one(content, loss), None, None)
+    texts = shortened(title, (*ahead, *sentences)[:6])
+    return FirstScreen(title, texts, numbers_of_one(content, loss), None, None)
 
 
 def heading(content: Content, loss: LossStory | None, concepts: Concepts | None) -> str:
@@ -168,7 +173,8 @@ def _appeared(content: Content, concepts: Concepts | None) -> Sentence:
         why = ""
         if asked_for(content):
             reason = failure(content)
-            why = "Concepts could not be computed" + (f": {reason.rstrip('.')}." if reason else ".")
+            what = "No lives" if reason.startswith("lives") else "Concepts could not be computed"
+            why = what + (f": {reason.rstrip('.')}." if reason else ".")
         return _other_rows(content, why)
     total = plural(len(concepts.every), "concept")
     if not concepts.every:

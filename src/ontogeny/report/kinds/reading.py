@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import xarray as xr
+
+from ...figures import Curves, Figure, Heatmap
 from ...words.content import Content
 from ...words.formats import plain_text
 from ...words.labels import slug
 from ..figures.drawable import Drawable, Problem
 from .base import kind_of
+
+MANY_LAYERS = 8
 
 
 def read_drawables(content: Content) -> list[Drawable]:
@@ -22,11 +28,24 @@ def list_drawables(content: Content) -> list[Drawable]:
     drawables: list[Drawable] = []
     for node in content.nodes:
         taken: list[str] = []
-        for figure, problem in node.figures:
+        maps = [(m, "") for figure, _ in node.figures for m in _maps(figure, node.dataset)]
+        for figure, problem in (*node.figures, *maps):
             taken.append(slug(figure.id, taken))
             name = f"{node.id.removeprefix('section-')}/{taken[-1]}"
             drawables.append(Drawable(name, node, figure, content.groups, problem=problem))
     return drawables
+
+
+def _maps(figure: Figure, data: xr.Dataset) -> Iterator[Heatmap]:
+    """Give a heat map of layer by step beside lines of so many layers that none can be followed."""
+    lines = isinstance(figure, Curves) and (figure.x, figure.series) == ("step", "layer")
+    value = figure.relative or figure.value
+    if lines and value in data and data.sizes.get("layer", 0) >= MANY_LAYERS:
+        if set(data[value].dims) - {"step", "layer", figure.facet, *figure.select}:
+            return  # several runs
+        title = f"{figure.title}, layer by step"
+        same = {"value": value, "facet": figure.facet, "select": figure.select}
+        yield Heatmap(f"{figure.id}-map", title, **same)
 
 
 def read(drawable: Drawable) -> Drawable:

@@ -36,6 +36,7 @@ from ..texts.abilities import turning
 from ..texts.cloze import read_cloze
 from ..texts.example import read_example
 from .live import LEFT_OUT, Live
+from .one_model import loss_picture
 from .payload import build_payload, json_script
 from .picture import first_picture
 from .sections import fold_words, parts
@@ -62,6 +63,7 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
     plotly, script = _plotly(), _own_script()
     first = first_screen(content, running=live is not None) or first_of_runs(content)
     atlas = read_atlas(content, first.concepts if first else None)
+    draw = loss_picture if content.one_model else first_picture
     cloze = read_cloze(content) if first and not content.headline else None
     example = read_example(content, first.concepts if first else None)
     html = {
@@ -76,11 +78,11 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
     }
     return _template().render(
         content=content,
-        studied=studied(content),
+        studied=studied(content, brief=True),
         live=live,
         left_out=LEFT_OUT,
         first=first,
-        picture=Markup(first_picture(content, first)) if first else "",
+        picture=Markup(draw(content, first)) if first else "",
         atlas=atlas,
         cloze=cloze,
         example=example,

@@ -78,7 +78,7 @@ function paperKeys(atlas, i) {
 
 function contextWords(atlas, i, key) {
   if (atlas.contexts.shared) return "Strongest in the code that all steps share";
-  if (!atlas.contexts.follow) return `Strongest at step ${formatStep(atlas.step)}, which it was fitted to`;
+  if (!atlas.contexts.follow) return `Strongest at step ${formatStep(atlas.step)}${atlas.one_code ? "" : ", which it was fitted to"}`;
   const step = keyStep(atlas, i, key);
   const words = `Strongest at step ${formatStep(step)}`;
   return step === DATA.steps[state.step] ? words : `${words}, the nearest that is kept`;

@@ -80,7 +80,8 @@ function cardFacts(concept) {
 
 // Of a fit to one step: which, and how far the fits of neighbouring steps have the like of it.
 function stepFacts(concept, fact, list) {
-  fact("fitted to step", formatStep(shownAtlas.step));
+  if (!shownAtlas.one_code) fact("fitted to step", formatStep(shownAtlas.step));
+  else if (concept.kind) fact("since the first checkpoint", concept.kind);
   if (concept.followed) {
     const [first, last] = concept.followed;
     fact("can be followed from", formatStep(first));

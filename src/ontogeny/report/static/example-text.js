@@ -9,6 +9,7 @@ function startExample() {
   const section = document.getElementById("example-text");
   if (!section || !DATA.example) return;
   const lines = findAll(".example-line", section);
+  example.text = DATA.example.first;
   example.tokens = lines.map((line) => findAll(".t", line));
   example.chosen = example.tokens.map((tokens) => Math.max(0, tokens.findIndex((t) => !t.matches(".special"))));
   lines.forEach(startLine);

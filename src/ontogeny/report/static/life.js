@@ -6,7 +6,7 @@ const lifeView = { shown: 0 };
 
 function startLife() {
   const figure = document.getElementById("life");
-  if (!figure) return;
+  if (!figure || figure.classList.contains("still")) return; // one model's picture stands
   const holder = find(".life-picture", figure);
   const draw = () => {
     layFirst(figure);

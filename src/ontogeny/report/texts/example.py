@@ -47,12 +47,13 @@ class Example:
     """All that the template shows of the example texts, and what the script reads.
 
     ``texts`` is empty where no token was kept. ``numbers`` is whether tokens are shown by their
-    ids, for want of a tokenizer.
+    ids, for want of a tokenizer, and ``first`` the text that is shown at first.
     """
 
     texts: tuple[Text, ...] = ()
     measures: tuple[Measure, ...] = ()
     numbers: bool = False
+    first: int = 0
     notices: tuple[str, ...] = ()
     payload: dict[str, Any] | None = None
 
@@ -114,8 +115,9 @@ def _example(content: Content, base: ShownTokens, measures: Sequence[Measure]) -
         texts=texts,
         measures=tuple(measures),
         numbers=not pieces.known or pieces.numbers_only,
+        first=base.first,
         notices=_notices(base),
-        payload={"missing": MISSING, "measures": payload},
+        payload={"missing": MISSING, "measures": payload, "first": base.first},
     )
 
 

@@ -26,6 +26,9 @@ SCALE_PERCENT = 95
 MOST_CODES = 420_000
 """Codes of tokens that the page holds; the sharpest concepts go first."""
 
+FIRES = 50
+"""Percent of its largest code from which on a concept fires."""
+
 _SEEN = {
     True: "Each token is masked in a pass of its own, and predicted from all others.",
     False: "The model sees what stands before the token.",
@@ -161,7 +164,7 @@ def read_codes(tokens: ShownTokens, base: ShownTokens, concepts: Concepts) -> Me
     if not is_finite.any():
         return None
     words = {
-        "option": _liveliest(values, picks),
+        "option": _liveliest(values[:, -1, base.first], picks),
         "bottom": 0,
         "top": 100,
         "units": "% of its largest code",
@@ -234,14 +237,15 @@ def _ends_of(values: np.ndarray) -> tuple[float, float]:
     return bottom / 10, max(math.ceil(high), bottom + 1) / 10
 
 
-def _liveliest(values: np.ndarray, picks: Sequence[Concept]) -> int:
-    """Return the concept that is shown first: the named one that ends strongest in the first text.
+def _liveliest(of_first: np.ndarray, picks: Sequence[Concept]) -> int:
+    """Return the concept that is shown first: the sharpest named one that fires in the first text.
 
-    Any is taken where none has a name; the first one where none of them fires there.
+    Any is taken where none has a name; where none fires, the one that ends strongest there.
     """
-    has_name = [bool(concept.given or concept.name) for concept in picks]
-    strength = np.nansum(values[:, -1, 0], axis=1) * (has_name if any(has_name) else 1)
-    return int(strength.argmax())
+    has_name = np.array([bool(concept.given or concept.name) for concept in picks])
+    codes = np.nan_to_num(of_first) * (has_name | ~has_name.any())[:, None]
+    fires = codes.max(axis=1) >= FIRES
+    return int((fires if fires.any() else codes.sum(axis=1)).argmax())
 
 
 def _payload(

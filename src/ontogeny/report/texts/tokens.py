@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...words.content import Content, Node
+from ..concepts.tokens import Pieces
 
 BEYOND = -1
 """An id that stands for no token: beyond the text."""
@@ -51,6 +52,13 @@ class ShownTokens:
             same = (self.numbers == number) & (self.ids[:, :width] == ids[:width]).all(axis=1)
             rows.append(int(same.argmax()) if same.any() else -1)
         return rows
+
+    @property
+    def first(self) -> int:
+        """The text to begin with: that of most words, as digits and signs tell a reader little."""
+        pieces = Pieces.of(self.node.dataset).known.items()
+        words = [i for i, piece in pieces if piece.strip().isalpha()]
+        return int(np.isin(self.ids, words).sum(axis=1).argmax()) if self.ids.size else 0
 
     def values(self, name: str, *lead: str) -> np.ndarray:
         """Return a variable over `lead`, and then its texts and places."""

@@ -30,7 +30,7 @@ from ...own_code import Sendable
 from ...store import Cell
 from ...trajectory import Checkpoint, Trajectory
 from ...trajectory.audit.weight_values import is_initialisation
-from ...trajectory.skeleton import Skeleton, refuse_another
+from ...trajectory.skeleton import Identity, Skeleton
 from ...trajectory.untrained import untrained_like, with_exchanged_values
 from ..folder.layout import HERE, cell_path, digests_path, reference_path, state_path
 from ..folder.settings import Settings
@@ -53,7 +53,7 @@ class Job(Sendable):
     settings: Settings
     read: Callable[[Path], Cell] = field(default_factory=VerifiedCellCache, repr=False)
     """Reads a cell of the folder; its checksum is computed once."""
-    first: Checkpoint | None = field(default=None, repr=False)
+    first: Identity | None = field(default=None, repr=False)
     """What every other checkpoint must be the same model as, in whichever order they are read."""
 
     @cached_property
@@ -83,7 +83,7 @@ def read_needs(
     log.debug("phase=loading step=%d", step)
     activity.now(f"loading and reading step {step}")
     if job.first is not None:
-        refuse_another(job.first, trajectory[step])
+        job.first.refuse(trajectory[step])
     if only_looks(needs):
         model = trajectory[step].mapped()
     else:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ... import activity
+from ...errors import CheckpointError
 from ...inputs import Inputs
 from ...observables import Observable
 from ...store import Cell
 from ...trajectory import Trajectory
+from ...trajectory.skeleton import Identity
 from ..cells.cache import DigestCache
 from ..cells.graph import StateCell, observed_steps
 from ..cells.readings import Job
@@ -100,10 +103,8 @@ class Parts:
         digests = DigestCache(None if folder is None else digests_path(folder))
         graph = Graph(trajectory, self.inputs, observables, settings, self.probe, digests, name)
         where = Path() if folder is None else folder.resolve()
-        first = trajectory.checkpoints[0]
-        # Of the Hub that would be a download, and of memory a whole model that is sent along.
-        known = None if first.source is not None or first.path is None else first
-        job = Job(token, where, observables, self.inputs, settings, self.read, known)
+        first = _first(trajectory)
+        job = Job(token, where, observables, self.inputs, settings, self.read, first)
         return RunPart(name, job, graph, self._plan(graph, folder), control)
 
     def _plan(self, graph: Graph, folder: Path | None) -> Plan:
@@ -119,6 +120,14 @@ class Parts:
         prices = Prices(self.probe, self.inputs, graph.by_name, graph.settings, len(plan.steps))
         to_do = [entry.cell for entry in [*plan.prepared, *plan.entries] if entry.to_do]
         return replace(plan, device=graph.settings.device, **vars(prices.of(to_do, others)))
+
+
+def _first(trajectory: Trajectory) -> Identity | None:
+    """Return what the first checkpoint that can be read is; None where none can."""
+    for checkpoint in trajectory:
+        with suppress(CheckpointError):
+            return Identity.of(checkpoint)
+    return None
 
 
 def _others_read(cell: StateCell, folder: Path | None, graph: Graph) -> int:

@@ -6,7 +6,6 @@ It also refuses a model whose result for a text depends on what the text is batc
 from __future__ import annotations
 
 import dataclasses
-import functools
 import logging
 import math
 from collections.abc import Mapping, Sequence
@@ -24,7 +23,7 @@ from ...inputs import Inputs
 from ...needs import Need, Weights
 from ...observables import Observable
 from ...trajectory import Trajectory
-from ...trajectory.weights import widest
+from ...trajectory.weights import promoted, widest
 from ..cells.readings import model_of, only_looks, vocabulary_size
 from ..folder.settings import DTYPES, Settings
 from .dry_run import DryFailure, dry_run
@@ -192,7 +191,7 @@ def _pass_bytes(
 def _dtype_of(model: Any) -> str:
     """Return the dtype that holds all weights of a model as they were loaded."""
     dtypes = {p.dtype for p in model.parameters() if p.is_floating_point()}
-    return _name(functools.reduce(torch.promote_types, dtypes)) if dtypes else "float32"
+    return _name(promoted(*dtypes)) if dtypes else "float32"
 
 
 def widest_stored(dtype: str, trajectory: Trajectory) -> str:
@@ -205,7 +204,7 @@ def widest_stored(dtype: str, trajectory: Trajectory) -> str:
         if checkpoint.template is None and checkpoint.is_downloaded:
             try:
                 with checkpoint.open() as reader:
-                    widest_dtype = torch.promote_types(widest_dtype, widest(reader))
+                    widest_dtype = promoted(widest_dtype, widest(reader))
             except CheckpointError as error:  # of its own cells, later
                 log.debug("step %d cannot be opened: %s", checkpoint.step, error)
     return _name(widest_dtype)

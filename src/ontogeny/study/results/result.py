@@ -148,7 +148,7 @@ def unit_counts(observables: Sequence[Observable], inputs: Mapping[str, Inputs])
     --------
     >>> from ontogeny.observables import make
     >>> texts = Inputs.from_tokens([[1, 2], [3, 4], [1, 2]])
-    >>> unit_counts([make("loss"), make("weight-rank")], {"text": texts})
+    >>> unit_counts([make("loss"), make("weight-change")], {"text": texts})
     {'loss': 2}
     """
     by_name: dict[str, int] = {}

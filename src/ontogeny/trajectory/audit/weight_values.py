@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from ..adapters.weights import BaseWeights
 from ..checkpoint import Checkpoint
 from ..findings import Finding, join_steps, some
 from ..weights.files import Reader, WeightFiles, Weights
@@ -61,7 +62,9 @@ def numbers(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
         for step, sample in samples.items()
         if np.isfinite(sample.values).all() and sample.layout == samples[single[0].step].layout
     }
-    if single[0].step == 0 and len(checkpoints) > 1:  # one model claims to be no initialisation
+    # One model claims to be no initialisation, and neither does the base of a further training.
+    is_base = isinstance(single[0].derived, BaseWeights)
+    if single[0].step == 0 and len(checkpoints) > 1 and not is_base:
         yield from _initialisation(samples[0])
     steps = list(alike)
     values = np.array([alike[step].values for step in steps])

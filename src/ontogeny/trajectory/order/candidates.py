@@ -15,6 +15,7 @@ from .readings import shape, stem
 
 LEFT_BEHIND = re.compile(r"(?:\.tmp-|tmp-checkpoint-).*")
 OWN_MODEL = "the folder's own model, without a step"
+_ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z")
 _BARE = re.compile(r"(?:global[-_]?)?[A-Za-z]+[-_=]*\*/")
 _OWN = re.compile(r"(?:model|pytorch_model)(?:-\d{5}-of-\d{5})?\.\w+|pytorch_model_fsdp_\d+/")
 
@@ -77,7 +78,9 @@ def step_of_file(path: Path, choice: Choice | None = None) -> int:
     CheckpointError
         If it is no weight file, or cannot be read.
     """
-    if path.suffix not in FILE_SUFFIXES:
+    if path.suffix in _ARCHIVES and not path.name.endswith((".pt.tar", ".pth.tar")):
+        raise CheckpointError(f"{path} is an archive; unpack it, and name the folder in it.")
+    if path.suffix not in (*FILE_SUFFIXES, *_ARCHIVES, ".bin"):
         raise CheckpointError(f"{path} is no weight file; these end in {', '.join(FILE_SUFFIXES)}.")
     options = choice or Choice()
     number = held_step(path, options.step_key)

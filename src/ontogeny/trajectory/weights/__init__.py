@@ -1,6 +1,6 @@
 """Weights of one checkpoint: reading and writing files, digests, and modules that hold them."""
 
-from .building import widest
+from .building import promoted, widest
 from .files import MemoryWeights, Reader, TensorReader, WeightFiles, Weights, state_tensors
 from .folders import find_weights
 
@@ -11,6 +11,7 @@ __all__ = [
     "WeightFiles",
     "Weights",
     "find_weights",
+    "promoted",
     "state_tensors",
     "widest",
 ]

@@ -104,7 +104,20 @@ def widest(reader: Reader) -> torch.dtype:
     """
     names = (name for name in reader.names() if not name.endswith("rotary_emb.inv_freq"))
     floating = {dtype for dtype in map(reader.dtype, names) if dtype.is_floating_point}
-    return functools.reduce(torch.promote_types, floating) if floating else torch.float32
+    return promoted(*floating) if floating else torch.float32
+
+
+def promoted(*dtypes: torch.dtype) -> torch.dtype:
+    """Return the dtype that holds all of these without loss: for eight bits that is bfloat16.
+
+    Examples
+    --------
+    >>> promoted(torch.float8_e4m3fn, torch.float32), promoted(torch.float16, torch.bfloat16)
+    (torch.float32, torch.float32)
+    """
+    if len(set(dtypes)) > 1:  # PyTorch has no common one of eight bits and others
+        dtypes = tuple(torch.bfloat16 if d.itemsize == 1 else d for d in dtypes)
+    return functools.reduce(torch.promote_types, dtypes)
 
 
 def instantiate(template: Template, path: Path | None = None) -> nn.Module:
@@ -157,7 +170,7 @@ def _check_fits(label: str, reader: Reader, source: str, target: Tensor, exact: 
         raise CheckpointError(
             f"{label}: {source} has shape {shape}, the model's is {tuple(target.shape)}."
         )
-    if exact and torch.promote_types(dtype, target.dtype) != target.dtype:
+    if exact and promoted(dtype, target.dtype) != target.dtype:
         raise CheckpointError(
             f"{label}: {source} is stored as {dtype} and the module holds {target.dtype}, which "
             f"would lose precision; pass dtype={dtype}."

@@ -18,9 +18,10 @@ TEMPORARY = ".tmp-"
 """What names begin with while a folder or file is being written."""
 
 _STEP = re.compile(r"(?:checkpoint|step)[-_]?(\d+)")
+_NUMBERED = re.compile(r"(.*)-\d{5}-of-(\d{5})(\.\w+)")
 _SAFE_SUFFIX = ".safetensors"
 FILE_SUFFIXES = (".pt", ".pth", ".ckpt", _SAFE_SUFFIX, ".gguf")
-NOT_WEIGHTS = re.compile(r"(?:optim|scheduler|rng_state|scaler|training_args|random_states).*")
+NOT_WEIGHTS = re.compile(r"(?:opt(?:im|[-_.\d])|scheduler|rng_|scaler|training_args|random_).*")
 """Names of what is saved beside weights."""
 _FSDP = "pytorch_model_fsdp.bin"  # of accelerate, gathered
 
@@ -52,7 +53,7 @@ def weight_files(folder: Path) -> list[Path]:
     return [
         path
         for path in sorted(folder.iterdir())
-        if path.suffix in FILE_SUFFIXES
+        if path.name.endswith((*FILE_SUFFIXES, ".pt.tar", ".pth.tar"))
         and path.is_file()
         and not NOT_WEIGHTS.match(path.name)
         and not path.name.startswith(TEMPORARY)
@@ -78,21 +79,31 @@ def find_weights(path: Path, key: str | None = None) -> WeightFiles:
     return replace(_find(path), key=key)
 
 
-def _find(path: Path) -> WeightFiles:
-    if path.is_file():
-        reader = SUFFIX_READERS.get(path.suffix)
-        return WeightFiles((path,), reader is None and path.suffix != _SAFE_SUFFIX, reader)
+def _at(path: Path) -> WeightFiles | None:
+    """Return the weights that have their usual names in a folder."""
     for name, pickled in ((SAFE, False), (PICKLED, True), (_FSDP, True)):
         if (path / name).is_file():
             return WeightFiles((path / name,), pickled)
         index = path / f"{name}.index.json"
         if index.is_file():
             return WeightFiles(_shards(index), pickled)
-    if path.is_dir() and (files := find_format(path)) is not None:
+    return find_format(path) if path.is_dir() else None
+
+
+def _find(path: Path) -> WeightFiles:
+    if path.is_file():
+        reader = SUFFIX_READERS.get(path.suffix)
+        return WeightFiles((path,), reader is None and path.suffix != _SAFE_SUFFIX, reader)
+    if (files := _at(path)) is not None:
         return files
     others = weight_files(path) if path.is_dir() else []
     if len(others) == 1 and "-of-" not in others[0].name:
         return _find(others[0])
+    inner = [p for p in path.iterdir() if p.is_dir() and _at(p)] if path.is_dir() else []
+    if len(inner) == 1 and not others:  # epoch_3/hf/
+        return _find(inner[0])
+    if shards := _numbered(others):
+        return WeightFiles(shards, shards[0].suffix != _SAFE_SUFFIX)
     if path.is_dir() and (reason := unreadable(path)) is not None:
         raise CheckpointError(f"{path} {reason}.")
     raise CheckpointError(
@@ -131,6 +142,14 @@ def weight_map(index: Path) -> dict[str, str]:
     if outside:
         raise CheckpointError(f"{index} names files outside its folder: {outside}.")
     return files
+
+
+def _numbered(files: list[Path]) -> tuple[Path, ...]:
+    """Return shards without an index, as torchtune writes them, if they are all of one model."""
+    numbers = [_NUMBERED.fullmatch(path.name) for path in files]
+    of = {(m[1], int(m[2]), m[3]) if m else None for m in numbers}
+    total = next(iter(of))[1] if len(of) == 1 and None not in of else 0
+    return tuple(files) if len(files) == total else ()
 
 
 def _shards(index: Path) -> tuple[Path, ...]:

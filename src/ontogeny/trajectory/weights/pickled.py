@@ -28,7 +28,9 @@ _WRAPPED = re.compile(
     r"(^|\.)(?:_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module|_forward_module)\."
 )
 _AVERAGED = "n_averaged"  # how often torch's AveragedModel was updated, beside its module
-_OPTIMISER = re.compile(r"(?:^|\.)opt(?:im|imi[sz]ers?|imizer_state(?:_dict)?s?)?(?:\.|$)")
+_OPTIMISER = re.compile(
+    r"(?:^|\.)opt(?:im|imi[sz]ers?|imizer_state(?:_dict)?s?)?(?:\.|$)|(?:^|\.)state\.\d+$"
+)
 
 
 def unpickle(path: Path, key: str | None = None) -> dict[str, Tensor]:
@@ -48,6 +50,8 @@ def unpickle(path: Path, key: str | None = None) -> dict[str, Tensor]:
         If the file is damaged, or holds no tensors by name, also not under `key`.
     """
     state = read_pickle(path)
+    if isinstance(state, (tuple, list)):  # weights, optimiser, step
+        state = dict(enumerate(state))
     if isinstance(state, Inert) and state.state is not None:
         state = dict(module_tensors(state)) or state
     if not isinstance(state, Mapping):
@@ -148,7 +152,7 @@ def _places(state: Any, where: str = "", depth: int = 3) -> Iterator[tuple[str, 
     if tensors:
         yield where, tensors
     for key, value in state.items() if depth else ():
-        if isinstance(key, str):
+        if isinstance(key, (str, int)):
             yield from _places(value, f"{where}.{key}".lstrip("."), depth - 1)
 
 
@@ -158,6 +162,12 @@ def _usual(path: Path, state: Mapping[str, Any], places: Mapping[str, dict]) -> 
     nanoGPT keeps it under ``"model"`` and Lightning under ``"state_dict"``.
     """
     others = [place for place in places if place and not _OPTIMISER.search(place)]
+    if len(others) > 1 and all(place.isdecimal() for place in others):
+        raise CheckpointError(
+            f"{path} holds {len(others)} models, under {few(others)}; save each apart: import torch"
+            f"; states = torch.load({path.name!r}); [torch.save(states[n], f'step_{{n}}.pt') for n "
+            f"in ({', '.join(others)})]"
+        )
     sole = others if len(others) == 1 else []
     for place in (*STATE_KEYS, "", *sole):
         if place in places:

@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from ...errors import CheckpointError
 
 _NEOX = "layer files of GPT-NeoX; convert with its tools/ckpts/convert_neox_to_hf.py --input_dir"
@@ -13,6 +15,7 @@ _BRIDGE = (
     "files of Megatron; export with Megatron Bridge, AutoBridge.from_hf_pretrained(MODEL)"
     ".export_ckpt"
 )
+_OTHERS = "weights of Flax or TensorFlow; transformers 4 converts them, with from_flax or from_tf"
 _OF_NAMES = (  # of files in a folder, or one below
     (
         r"layer_\d+-model_\d+-model_states\.pt",
@@ -26,6 +29,9 @@ _OF_NAMES = (  # of files in a folder, or one below
             "fsdp_state_dict_type SHARDED_STATE_DICT or FULL_STATE_DICT"
         ),
     ),
+    (r"(?:flax|tf)_model.*\.(?:msgpack|h5)", _OTHERS),
+    (r"(?!meta\.).+\.(?:npz|pkl)", "arrays or pickles; save them by name, as .pt with torch.save"),
+    (r"(?:optimizer|scheduler)\.(?:pt|bin)", "the state of an optimiser, and no weights"),
 )
 _BEFORE = "give the checkpoints before quantisation"
 _OF_TENSORS = (
@@ -63,6 +69,13 @@ def check_readable(label: object, reader: Any) -> None:
     for pattern, what in _OF_TENSORS:
         if any(map(pattern.search, names)):
             raise CheckpointError(f"{label} holds {what}.")
+    matrices = [name for name in names if len(reader.shape(name)) == 2]
+    whole = [name for name in matrices if reader.dtype(name) in (torch.int8, torch.uint8)]
+    if 2 * len(whole) > len(matrices):
+        raise CheckpointError(
+            f"{label} holds {len(whole)} of {len(matrices)} matrices as whole numbers of eight "
+            f"bits, without what scales them; {_BEFORE}."
+        )
     empty = [name for name in names if 0 in reader.shape(name)]
     if 2 * len(empty) > len(names):
         raise CheckpointError(

@@ -9,7 +9,7 @@ import json
 import logging
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -23,6 +23,7 @@ from ...errors import CheckpointError, suggestion
 from .configuration import read_configuration
 from .files import Reader
 from .inert import few, plain
+from .wrappers import without_wrapper
 
 logger = logging.getLogger("ontogeny.trajectory")
 
@@ -81,10 +82,29 @@ def model_class(folder: Path) -> Any:
         raise CheckpointError(
             f"{folder} has no config.json, so its model class is not known; {PASS_MODEL}."
         )
-    names = configuration.get("architectures")
+    names = configuration.get("architectures") or _usual_classes(configuration.get("model_type"))
     if not (isinstance(names, list) and names and isinstance(names[0], str)):
         raise CheckpointError(f"{folder / 'config.json'} names no architectures; {PASS_MODEL}.")
-    return named_class(names[0])
+    try:
+        return named_class(names[0])
+    except CheckpointError:
+        code = {k: str(v).split(".")[0] for k, v in (configuration.get("auto_map") or {}).items()}
+        made = [kind for kind, name in code.items() if (folder / f"{name}.py").is_file()]
+        if len(made) < 2:  # beside AutoConfig; of the Hub, code is not fetched
+            raise
+        raise CheckpointError(
+            f"{folder} needs code that comes with it, which is not run; where you trust it, let a "
+            f"function of yours return transformers.{plain(made[-1])}.from_pretrained("
+            f"{str(folder)!r}, trust_remote_code=True), and {PASS_MODEL}."
+        ) from None
+
+
+def _usual_classes(kind: Any) -> list[str]:
+    """Return the class that predicts masked tokens, or else the next one, of a kind of model."""
+    from transformers.models.auto import modeling_auto as auto
+
+    tables = auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES, auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    return [table[kind] for table in tables if isinstance(kind, str) and kind in table]
 
 
 def named_class(name: str) -> Any:
@@ -193,16 +213,26 @@ def load_pretrained(
         layers, tensors = getattr(config, "num_hidden_layers", 0), reader.names()
         if isinstance(layers, int) and layers > len(tensors):  # building millions takes for ever
             raise ValueError(f"{layers:,} layers of {len(tensors):,} tensors")
-        with quiet():
-            module, report = cls.from_pretrained(
+
+        def load(names: Mapping[str, str]) -> Any:
+            return cls.from_pretrained(
                 None,
                 config=config,
                 attn_implementation=kind,  # else the checkpoint chooses, also kernels of the Hub
-                state_dict={name: reader.get(name) for name in tensors},
+                state_dict={name: reader.get(stored) for name, stored in names.items()},
                 dtype=dtype,
                 ignore_mismatched_sizes=True,  # they are in the report, by name
                 output_loading_info=True,
             )
+
+        with quiet():
+            module, report = load({name: name for name in tensors})
+            if report["missing_keys"]:
+                inside = without_wrapper(module.state_dict(), tensors)
+                if inside.keys() != set(tensors):
+                    module, report = load(inside)
+    except CheckpointError:
+        raise
     except Exception as error:  # whatever transformers raises, it is this checkpoint that failed
         raise CheckpointError(f"{folder} does not load as {cls.__name__}: {error}") from error
     _check_report(folder, cls.__name__, report)

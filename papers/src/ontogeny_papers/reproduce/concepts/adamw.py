@@ -26,7 +26,6 @@ from ..measured_recipe import MeasuredRecipe
 from ..recipe import Findings, Materials
 from ..seeds import mean_of_seeds
 from ..verdicts import Verdict
-from .concept_recipe import texts_of
 
 _EQUAL = 1e-6  # of the way that the weights went: updates that are the same up to rounding
 _CLIP = 1.0
@@ -69,7 +68,7 @@ def printed_update(
 
 def measure_adamw(size: AdamWSize, materials: Materials) -> Findings:
     """Return how far apart the three are, and what they make of the loss."""
-    training, heldout = split_texts(texts_of(materials), 0.05)
+    training, heldout = split_texts(materials.texts, 0.05)
     tokenizer = train_tokenizer(training, vocab_size=size.vocab_size)
     task, unseen = (
         masked_language_modelling(texts, tokenizer, length=32, tokens_per_step=512)
@@ -82,7 +81,8 @@ def measure_adamw(size: AdamWSize, materials: Materials) -> Findings:
         size.seeds,
         lambda seed: _compared(model(random_state=seed).double(), task, unseen, size.steps, seed),
     )
-    return Findings(_verdicts(runs), {"updates": _updates_view(runs), "loss": _loss_view(runs)})
+    nodes = {"updates": _updates_view(runs), "loss": _loss_view(runs)}
+    return Findings(judge(runs), nodes, numbers=(runs,))
 
 
 def _compared(
@@ -246,7 +246,8 @@ def _objective(
 # ---- verdicts and curves ------------------------------------------------------------------------
 
 
-def _verdicts(runs: Sequence[xr.Dataset]) -> list[Verdict]:
+def judge(runs: Sequence[xr.Dataset]) -> list[Verdict]:
+    """Judge whether printed updates are those of PyTorch and of the loop, and what they learn."""
     steps = runs[0].sizes["update"]
 
     def last(name: str) -> np.ndarray:
@@ -349,5 +350,6 @@ RECIPES = (
         "long trainings, in which rounding errors grow.",
         reads_text=True,
         measure=measure_adamw,
+        judge=judge,
     ),
 )

@@ -13,7 +13,6 @@ import numpy as np
 from ontogeny.inputs import Inputs
 from ontogeny.observables import Observable
 from ontogeny.start.source import name_of, open_source
-from ontogeny.tasks import python_documentation, text_files
 from ontogeny.trajectory import Trajectory
 
 from ..recipe import Findings, Materials
@@ -105,7 +104,7 @@ class ConceptRecipe(TrainedRecipe):
         """Train a run once for each seed; return the runs that were given instead, if any."""
         if materials.sources:
             return [Path(source) for source in materials.sources]
-        return run.record(folder, size.seeds, texts_of(materials), materials.training)
+        return run.record(folder, size.seeds, materials.texts, materials.training)
 
     def opened(self, run: MaskedRun, folder: Path) -> Trajectory:
         """Return a recorded trajectory, or that of a repository on the Hub."""
@@ -121,7 +120,7 @@ class ConceptRecipe(TrainedRecipe):
         """
         recorded = None if trajectory.path is None else recorded_texts(trajectory.path)
         has_text = materials.text is not None and materials.sources
-        texts = texts_of(materials) if has_text or recorded is None else recorded
+        texts = materials.texts if has_text or recorded is None else recorded
         places = np.linspace(0, len(texts) - 1, min(size.texts, len(texts))).astype(int)
         chosen_texts = [texts[i] for i in places]
         return {"texts": Inputs.from_texts(chosen_texts, trajectory.tokenizer(), size.max_length)}
@@ -130,8 +129,3 @@ class ConceptRecipe(TrainedRecipe):
 def of_sources(size: ConceptSize) -> ConceptSize:
     """Return a size without a comparison: recorded runs have one label."""
     return dataclasses.replace(size, runs={GIVEN: next(iter(size.runs.values()))})
-
-
-def texts_of(materials: Materials) -> list[str]:
-    """Return the texts that are given, or Python's own documentation."""
-    return python_documentation() if materials.text is None else text_files(materials.text)

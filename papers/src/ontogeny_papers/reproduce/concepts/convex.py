@@ -88,7 +88,7 @@ class ConvexRecipe(ConceptRecipe):
             return _measured({**_planted(seed), **self._activations(folder, size, materials)}, seed)
 
         runs = materials.of_seeds("fits", "convex NMF", size.seeds, measure)
-        return Findings(judge(runs), {"objective": _view(runs)})
+        return Findings(judge(runs), {"objective": _view(runs)}, numbers=(runs,))
 
     def _activations(
         self, folder: Path, size: ConceptSize, materials: Materials
@@ -264,5 +264,6 @@ RECIPES = (
         "Bernas 2025, sec. 4.3 and 8.6.1, Algorithm 5, footnote 45",
         *sizes(lambda n, m: ()),
         "larger matrices and longer fits.",
+        judge=judge,
     ),
 )

@@ -20,7 +20,7 @@ from ...observables.labelled.tcav import TCAV
 from ..evidence import LEVEL, Found, more_often, short, unanimous
 from ..recipe import Materials
 from ..verdicts import Verdict
-from .concept_recipe import ConceptRecipe, ConceptSize, texts_of
+from .concept_recipe import ConceptRecipe, ConceptSize
 from .labelled_texts import of_topic, of_word_order
 from .masked_run import MaskedRun, recorded_texts
 from .paths import the_runs
@@ -83,7 +83,7 @@ class LabelledRecipe(ConceptRecipe):
         """Return both sets; sentences of one text count as one document."""
         recorded = None if trajectory.path is None else recorded_texts(trajectory.path)
         has_text = materials.text is not None and materials.sources
-        texts = texts_of(materials) if has_text or recorded is None else recorded
+        texts = materials.texts if has_text or recorded is None else recorded
         topic, semantic = of_topic(texts, size.sentences, 0)
         materials.progress.note(f"the topic is {topic!r}")
         sources = zip(_CONCEPTS, (semantic, of_word_order(texts, size.sentences, 0)), strict=True)

@@ -47,7 +47,7 @@ def measure_rotating(size: RotatingSize, materials: Materials) -> Findings:
         label: materials.of_seeds(kind, label, size.seeds, partial(_measured, kind, size))
         for kind, label in _RUNS.items()
     }
-    return Findings(judge(runs_of), {"planted": _view(runs_of)})
+    return Findings(judge(runs_of), {"planted": _view(runs_of)}, numbers=(runs_of,))
 
 
 def planted_factors(kind: str, size: RotatingSize, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -167,5 +167,6 @@ RECIPES = (
         RotatingSize(rows=600, steps=13, seeds=(0, 1)),
         "nothing that the full size shows; only the intervals are wider.",
         measure=measure_rotating,
+        judge=judge,
     ),
 )

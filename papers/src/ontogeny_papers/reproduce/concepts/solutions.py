@@ -147,7 +147,7 @@ def _draw(relation: str, r: int, rng: np.random.Generator) -> np.ndarray:
 def measure_solutions(size: SolutionSize, materials: Materials) -> Findings:
     """Return which maps keep each problem, and whether refits lie in the same class."""
     runs = materials.of_seeds("solutions", "planted factorisations", size.seeds, _measured)
-    return Findings(judge(runs), {"solutions": _view(runs)})
+    return Findings(judge(runs), {"solutions": _view(runs)}, numbers=(runs,))
 
 
 def _measured(seed: int) -> xr.Dataset:
@@ -363,5 +363,6 @@ RECIPES = (
         SolutionSize((0, 1)),
         "other data: concepts that are planted sparse are the easy case for every extractor.",
         measure=measure_solutions,
+        judge=judge,
     ),
 )

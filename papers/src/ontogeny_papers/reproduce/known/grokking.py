@@ -9,12 +9,12 @@ import numpy as np
 import xarray as xr
 
 from ontogeny.features.concepts.vocabulary import VocabularyConcepts
-from ontogeny.features.weights.rank import WeightRank
 from ontogeny.observables import Observable
 
 from ...observables.commutators import Commutators
 from ...observables.frequencies import EmbeddingFrequencies
 from ...observables.readout.accuracy import ReadoutAccuracy
+from ...observables.weight_rank import WeightRank
 from ..evidence import Found, each, joined, last_of, listed, short, spread, unanimous
 from ..ranks import below_random_order, span, whole_ranks
 from ..training import OptimizerSettings

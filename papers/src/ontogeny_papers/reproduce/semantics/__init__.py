@@ -6,17 +6,19 @@ world of organisms, the digits are scikit-learn's.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..measured_recipe import MeasuredRecipe
 from ..recipe import Findings, Materials
-from .free_embeddings import FreeSize, measure_free_embeddings
-from .imbalance import ImbalanceSize, measure_imbalance
-from .intervention import InterventionSize, measure_intervention
+from .contexts import ContextsSize, installed_decoder, judge_contexts, measure_contexts
+from .free_embeddings import FreeSize, judge_free_embeddings, measure_free_embeddings
+from .imbalance import ImbalanceSize, judge_imbalance, measure_imbalance
+from .intervention import InterventionSize, judge_intervention, measure_intervention
 from .organisms import OrganismSize, measure_organisms
-from .orthants import OrthantSize, measure_orthants
-from .pretrained import PretrainedSize, measure_pretrained
-from .transformer import TransformerSize, measure_transformer
+from .orthants import OrthantSize, judge_orthants, measure_orthants
+from .pretrained import PretrainedSize, judge_pretrained, measure_pretrained
+from .transformer import TransformerSize, judge_transformer, measure_transformer
 
 __all__ = ["RECIPES", "Findings", "Materials", "SemanticsRecipe"]
 
@@ -28,6 +30,17 @@ class SemanticsRecipe(MeasuredRecipe):
     """The reproduction of one part of the paper on token semantics; most of them read a text."""
 
     reads_text: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextsRecipe(SemanticsRecipe):
+    """The contexts of pretrained decoders: of those that are given, or of an installed one."""
+
+    reads_runs: bool = True
+
+    def installed_sources(self) -> Sequence[str]:
+        """Return the decoder that a package brings."""
+        return (installed_decoder(),)
 
 
 _ALL = (
@@ -42,6 +55,7 @@ _ALL = (
         "small vocabularies hold few words of each class, and scores rise with the size of the "
         "text: compare texts at the full setting only.",
         measure=measure_orthants,
+        judge=judge_orthants,
         version=2,
     ),
     SemanticsRecipe(
@@ -54,6 +68,7 @@ _ALL = (
         FreeSize(100, 400, 20, (0, 1)),
         "how the small concepts of a large vocabulary are learned: 20 concepts of 100 words here.",
         measure=measure_free_embeddings,
+        judge=judge_free_embeddings,
     ),
     SemanticsRecipe(
         "semantics-transformer",
@@ -66,6 +81,7 @@ _ALL = (
         "small concepts are not learned in 600 steps, so only 30 are judged; a language model on "
         "running text is another matter (observable word-semantics).",
         measure=measure_transformer,
+        judge=judge_transformer,
     ),
     SemanticsRecipe(
         "semantics-intervention",
@@ -78,6 +94,7 @@ _ALL = (
         "two concepts in two seeds say little about how far effects differ; the smallest concepts "
         "are hardly learned in 250 steps.",
         measure=measure_intervention,
+        judge=judge_intervention,
     ),
     SemanticsRecipe(
         "semantics-organisms",
@@ -104,7 +121,20 @@ _ALL = (
         "a model of 400 words that was trained for seconds stands for a pretrained one, unless "
         "recorded runs are given.",
         measure=measure_pretrained,
+        judge=judge_pretrained,
         reads_runs=True,
+    ),
+    ContextsRecipe(
+        "semantics-contexts",
+        "Contexts of a pretrained decoder",
+        "the singular vectors of a pretrained model's word embeddings give its contexts signs too: "
+        "contexts of the same signs are alike, and words of these signs follow them.",
+        f"{_PAPER}, sec. 5.2 and App. F.2",
+        ContextsSize(),
+        ContextsSize(200, n_draws=40),
+        "2,000 contexts hold few words of each class.",
+        measure=measure_contexts,
+        judge=judge_contexts,
     ),
     SemanticsRecipe(
         "semantics-imbalance",
@@ -116,6 +146,7 @@ _ALL = (
         ImbalanceSize(seeds=(0, 1)),
         "two seeds of each setting, so an order in all four runs comes by chance in 6 of 100.",
         measure=measure_imbalance,
+        judge=judge_imbalance,
         reads_text=False,
     ),
 )

@@ -57,18 +57,30 @@ def measure_free_embeddings(size: FreeSize, materials: Materials) -> Findings:
         lambda: semantics.train_ufm(S_centred, len(S), "cross_entropy", "random", **slower),
     )
     note("maximum-margin logits of the organisms")
-    verdicts = [
-        _of_closed_form(aligned),
-        *_of_random_starts(started),
-        *_of_cross_entropy(entropy, len(S)),
-        _of_proxy(piece("maximum-margin", partial(_proxy, size.controls))),
-    ]
+    proxy = piece("maximum-margin", partial(_proxy, size.controls))
+    numbers = (aligned, started, entropy, len(S), proxy)
     nodes = {
         "aligned start": ufm_view(aligned, "Free embeddings, square loss, aligned start"),
         "random start": ufm_view(started[0], "Free embeddings, square loss, random start"),
         "cross-entropy": ufm_view(entropy, "Free embeddings, cross-entropy"),
     }
-    return Findings(verdicts, nodes)
+    return Findings(judge_free_embeddings(*numbers), nodes, numbers=numbers)
+
+
+def judge_free_embeddings(
+    aligned: xr.Dataset,
+    started: list[xr.Dataset],
+    entropy: xr.Dataset,
+    words: int,
+    proxy: xr.Dataset,
+) -> list[Verdict]:
+    """Judge the closed form, random starts, the cross-entropy, and S̃ beside L^mm."""
+    return [
+        _of_closed_form(aligned),
+        *_of_random_starts(started),
+        *_of_cross_entropy(entropy, words),
+        _of_proxy(proxy),
+    ]
 
 
 def _of_closed_form(run: xr.Dataset) -> Verdict:

@@ -23,13 +23,13 @@ words .07 is far above chance, and no reader would see a class in such a group.
 """
 
 
-def recognised(score: semantics.Score) -> bool | None:
-    """Return whether groups agree with word classes: None where they do so, and too little."""
+def recognised(score: semantics.Score, least: float = AGREEMENT) -> bool | None:
+    """Return whether groups score above random ones: None where they do so, and too little."""
     above = score.p_value <= LEVEL and score.value > 0
-    return None if above and score.value < AGREEMENT else above
+    return None if above and score.value < least else above
 
 
-_LEAST = f"{AGREEMENT:g} at least counts"
+LEAST = f"{AGREEMENT:g} at least counts"
 
 
 def known_classes(words: Sequence[str], title: str) -> dict[str, str]:
@@ -94,7 +94,7 @@ def of_groups(claim: str, score: semantics.Score, more: str = "", beside: str = 
         claim,
         recognised(score),
         f"adjusted mutual information with word classes {score.value:.2f}{more}",
-        f"random groups of the same sizes {spread(score.permuted)}{beside}; {_LEAST}",
+        f"random groups of the same sizes {spread(score.permuted)}{beside}; {LEAST}",
     )
 
 

@@ -60,8 +60,39 @@ def measure_imbalance(size: ImbalanceSize, materials: Materials) -> Findings:
             size.seeds,
             partial(_digits, majorities, minorities, ratio, size),
         )
-    verdicts = [_of_factors(step), *_of_flow(flow), *_of_digits(nodes)]
-    return Findings(verdicts, {"free-embeddings": _flow_view(flow), "digits": _digit_view(nodes)})
+    views = {"free-embeddings": _flow_view(flow), "digits": _digit_view(nodes)}
+    factors = {ratio: _singular_values(size.classes, ratio) for ratio in (1, size.ratio)}
+    error = np.abs(factors[size.ratio] - step.sigma).max()
+    spread = {str(ratio): float(s.max() / s.min()) for ratio, s in factors.items()}
+    numbers = (float(error), spread, flow, nodes)
+    return Findings(judge_imbalance(*numbers), views, numbers=numbers)
+
+
+def judge_imbalance(
+    error: float,
+    spread: dict[str, float],
+    flow: dict[str, xr.Dataset],
+    nodes: dict[str, list[xr.Dataset]],
+) -> list[Verdict]:
+    """Judge singular values, the order of free embeddings, and that of digits.
+
+    `spread` is the largest singular value over the smallest, by the ratio of the classes.
+    """
+    return [_of_factors(error), _of_balance(spread), *_of_flow(flow), *_of_digits(nodes)]
+
+
+def _singular_values(classes: int, ratio: int) -> np.ndarray:
+    return np.linalg.svd(semantics.step_imbalance(classes, ratio).S_centred)[1][: classes - 1]
+
+
+def _of_balance(spread: dict[str, float]) -> Verdict:
+    (_, balanced), (ratio, uneven) = spread.items()
+    return Verdict(
+        "with equal classes all concepts are equally strong (App. A.4)",
+        balanced < 1 + 1e-9,
+        f"largest singular value {balanced:.3f} times the smallest",
+        f"{uneven:.2f} times with {ratio} images of a majority for one of a minority",
+    )
 
 
 # ---- free embeddings ----------------------------------------------------------------------------
@@ -80,8 +111,7 @@ def _flow(step: semantics.StepImbalance, rule: str) -> xr.Dataset:
     return data.assign_coords(time=run.time / unit).sel(kind=list(_KINDS))
 
 
-def _of_factors(step: semantics.StepImbalance) -> Verdict:
-    error = float(np.abs(np.linalg.svd(step.S_centred)[1][: len(step.sigma)] - step.sigma).max())
+def _of_factors(error: float) -> Verdict:
     return Verdict(
         "singular values √R, √((R+1)/2) and 1",
         error < 1e-10,

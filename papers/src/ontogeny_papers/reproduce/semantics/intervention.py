@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -102,9 +103,15 @@ def measure_intervention(size: InterventionSize, materials: Materials) -> Findin
     )
     changed = {k: _changed(experiment, materials, k) for k in _concepts(order, size)}
     effects = _effects(plain, changed)
-    verdicts = [_of_order(compared), *_of_effects(effects)]
+    numbers = (vars(compared), effects)
     nodes = {"order": _order_node(order, compared), "intervention": _curves_node(plain, changed)}
-    return Findings(verdicts, nodes | {"effects": _effects_node(effects)})
+    nodes["effects"] = _effects_node(effects)
+    return Findings(judge_intervention(*numbers), nodes, numbers=numbers)
+
+
+def judge_intervention(compared: dict[str, Any], effects: xr.Dataset) -> list[Verdict]:
+    """Judge the predicted order (fields of an `OrderComparison`), and what weights change."""
+    return [_of_order(semantics.OrderComparison(**compared)), *_of_effects(effects)]
 
 
 def _concepts(order: semantics.PredictedOrder, size: InterventionSize) -> list[int]:

@@ -75,8 +75,17 @@ def measure_orthants(size: OrthantSize, materials: Materials) -> Findings:
     )
     nodes = {"groupings": groupings_view(scores, text, care), **pieces.kept_nodes("page", page)}
     nodes |= _others(basis, support, size)
-    verdicts = [*_verdicts(scores, size), _of_lift(lift), _of_frequency(support, basis)]
-    return Findings(verdicts, nodes)
+    allowed = np.asarray(support.S.sum(axis=1)).ravel()
+    correlation = abs(float(np.corrcoef(basis.U[:, 0], allowed)[0, 1]))
+    numbers = (scores, lift, correlation, size.dims)
+    return Findings(judge_orthants(*numbers), nodes, numbers=numbers)
+
+
+def judge_orthants(
+    scores: xr.Dataset, lift: xr.Dataset, correlation: float, dims: int
+) -> list[Verdict]:
+    """Judge groupings, the lift, and how much of the first concept is word frequency."""
+    return [*_verdicts(scores, OrthantSize(dims=dims)), _of_lift(lift), _of_frequency(correlation)]
 
 
 def _others(basis: ConceptBasis, support: Support, size: OrthantSize) -> dict[str, xr.Dataset]:
@@ -171,10 +180,8 @@ def _of_lift(data: xr.Dataset) -> Verdict:
     )
 
 
-def _of_frequency(support: Support, basis: ConceptBasis) -> Verdict:
+def _of_frequency(correlation: float) -> Verdict:
     """Judge what nobody claims but every list of words depends on."""
-    allowed = np.asarray(support.S.sum(axis=1)).ravel()
-    correlation = abs(float(np.corrcoef(basis.U[:, 0], allowed)[0, 1]))
     return Verdict(
         "(not claimed) the first concept is more than word frequency",
         correlation < 0.5,

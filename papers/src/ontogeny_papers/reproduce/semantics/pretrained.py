@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -95,7 +95,8 @@ def measure_pretrained(size: PretrainedSize, materials: Materials) -> Findings:
         "piece is scored, as only words of the classes are.",
     )
     first = next(iter(runs.values()))
-    return Findings(_verdicts(list(scores.values()), size), {"groupings": view, **first})
+    numbers = (list(scores.values()), list(size.dims))
+    return Findings(judge_pretrained(*numbers), {"groupings": view, **first}, numbers=numbers)
 
 
 def _measured(name: str, read: Callable[[], Embedded], size: PretrainedSize) -> dict[str, Any]:
@@ -113,17 +114,18 @@ def _measured(name: str, read: Callable[[], Embedded], size: PretrainedSize) -> 
     return {"scores": as_dataset(all_scores), **nodes}
 
 
-def _verdicts(runs: list[xr.Dataset], size: PretrainedSize) -> list[Verdict]:
+def judge_pretrained(runs: Sequence[xr.Dataset], dims: Sequence[int]) -> list[Verdict]:
+    """Judge orthants of the first p concepts, for each p of `dims`, and their axes."""
     scores = {
         p: {
             state: [score_of(run, f"orthants of {p} concepts, {state}") for run in runs]
             for state in _STATES
         }
-        for p in size.dims
+        for p in dims
     }
     return [
-        *(_of_depth(p, *scores[p].values()) for p in size.dims),
-        of_rotation([score for p in size.dims for score in scores[p]["trained"]]),
+        *(_of_depth(p, *scores[p].values()) for p in dims),
+        of_rotation([score for p in dims for score in scores[p]["trained"]]),
     ]
 
 
@@ -164,24 +166,34 @@ def recorded_embeddings(source: str) -> Embedded:
     CheckpointError
         If there are no weights.
     """
+    model, tokenizer = opened_model(source)
+    of = "input" if model.get_output_embeddings() is None else "decoder"
+    keep = words_of(tokenizer)
+    both = {"untrained": untrained_like(model), "trained": model}
+    embeddings = {
+        state: capture.word_embeddings(state_model, tokenizer, of=of, keep=keep)
+        for state, state_model in both.items()
+    }
+    return {state: (one.W, plain_words(one.words)) for state, one in embeddings.items()}
+
+
+def opened_model(source: str) -> tuple[Any, Any]:
+    """Return the model of the last checkpoint of a run, and its tokenizer.
+
+    Raises
+    ------
+    ArgumentError
+        If it has no tokenizer.
+    CheckpointError
+        If there are no weights.
+    """
     trajectory = _opened(source)
     tokenizer = trajectory.tokenizer()
     if tokenizer is None:
         raise ArgumentError(
             f"source {source!r} has no tokenizer, so the words of its embeddings are not known."
         )
-    model: Any = trajectory.checkpoints[-1].model()
-    of = "input" if model.get_output_embeddings() is None else "decoder"
-    keep = _words_of(tokenizer)
-    both = {"untrained": untrained_like(model), "trained": model}
-    embeddings = {
-        state: capture.word_embeddings(state_model, tokenizer, of=of, keep=keep)
-        for state, state_model in both.items()
-    }
-    return {
-        state: (embedding.W, tuple(word.lstrip("".join(_MARKS)) for word in embedding.words))
-        for state, embedding in embeddings.items()
-    }
+    return trajectory.checkpoints[-1].model(), tokenizer
 
 
 def _opened(source: str) -> Trajectory:
@@ -198,7 +210,12 @@ def _opened(source: str) -> Trajectory:
         return Trajectory((one,), folder.name, Catalogue((0,)), folder)
 
 
-def _words_of(tokenizer: Any) -> Callable[[str], bool]:
+def plain_words(tokens: Iterable[str]) -> tuple[str, ...]:
+    """Return tokens without the marks that begin a word."""
+    return tuple(token.lstrip("".join(_MARKS)) for token in tokens)
+
+
+def words_of(tokenizer: Any) -> Callable[[str], bool]:
     """Return which tokens are whole words."""
     marked = any(token.startswith(_MARKS) for token in tokenizer.get_vocab())
 

@@ -73,15 +73,22 @@ def measure_transformer(size: TransformerSize, materials: Materials) -> Findings
         )
         for loss, label in _LOSSES.items()
     }
-    square, entropy = runs_of.values()
-    verdicts = [
+    numbers = (*runs_of.values(), support.shape[0])
+    nodes = {"order": _order_view(runs_of), "directions": _overlap_view(runs_of)}
+    return Findings(judge_transformer(*numbers), nodes, numbers=numbers)
+
+
+def judge_transformer(
+    square: list[xr.Dataset], entropy: list[xr.Dataset], words: int
+) -> list[Verdict]:
+    """Judge the order of learning and the directions of the logits, under each loss."""
+    return [
         _of_order("square loss: larger singular values are learned first", square),
         _of_order("cross-entropy: larger singular values are learned first", entropy),
-        _of_end("square loss: the logits end in the directions of S̃", square, corpus),
-        _of_end("cross-entropy: the logits end in the directions of S̃", entropy, corpus),
+        _of_end("square loss: the logits end in the directions of S̃", square, words),
+        _of_end("cross-entropy: the logits end in the directions of S̃", entropy, words),
         _of_start(entropy),
     ]
-    return Findings(verdicts, {"order": _order_view(runs_of), "directions": _overlap_view(runs_of)})
 
 
 def _corpus(support: Support, size: TransformerSize) -> _Corpus:
@@ -155,7 +162,7 @@ def _of_order(claim: str, runs: list[xr.Dataset]) -> Verdict:
     )
 
 
-def _of_end(claim: str, runs: list[xr.Dataset], corpus: _Corpus) -> Verdict:
+def _of_end(claim: str, runs: list[xr.Dataset], words: int) -> Verdict:
     ends = [run.overlap.isel(step=-1) for run in runs]
     mine, other = (
         np.array([float(e.sel(matrix=name)) for e in ends]) for name in ("S̃", "centred P")
@@ -166,7 +173,7 @@ def _of_end(claim: str, runs: list[xr.Dataset], corpus: _Corpus) -> Verdict:
         bool((mine > high).all() and (mine > other).all()),
         f"overlap at k = {_K}: {joined(mine)}",
         f"centred P {joined(other)}; shuffled next words at most {high:.2f}, chance "
-        f"{_K / (corpus.support.shape[0] - 1):.2f}",
+        f"{_K / (words - 1):.2f}",
     )
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from ontogeny import geometry
 from ontogeny.errors import NonFiniteError
-from ontogeny.features.weights import leading, path
-from ontogeny.features.weights.path import variance_rank_from_gram
-from ontogeny.features.weights.snapshots import SnapshotGram
+from ontogeny_papers.geometry import leading, path
+from ontogeny_papers.geometry.path import variance_rank_from_gram
+from ontogeny_papers.geometry.snapshots import SnapshotGram
 
 
 def walk(steps, size, seed=0, noise=0.0, drift=0.0):
@@ -77,5 +77,5 @@ def test_a_gram_matrix_is_symmetric_and_that_of_the_displacements():
 def test_tiles_of_the_gram_matrix_fit(monkeypatch):
     snapshots = walk(40, 90)
     whole = geometry.gram(snapshots)
-    monkeypatch.setattr("ontogeny.features.weights.snapshots._TILE", 7)
+    monkeypatch.setattr("ontogeny_papers.geometry.snapshots._TILE", 7)
     np.testing.assert_array_equal(geometry.gram(snapshots), whole)

@@ -9,20 +9,21 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ... import geometry
-from ...capture.blocks import kind_of_block
-from ...errors import ArgumentError, check_number
-from ...figures import Figure, Section
-from ...multiple_tests import false_discovery
-from ...needs import Need, Weights
-from ...observables.base import BlockReading, Observable
-from ...observables.catalogued import PresetEntry, Presets
-from ...quantities import Quantity
-from ...summary import NumberTable
-from ...words.names import Names
-from .nulls import NullDistribution
-from .rank_figures import CHARTS, section, separating, statements, symbol
-from .snapshots import SnapshotGram
+from ontogeny import geometry
+from ontogeny.capture.blocks import kind_of_block
+from ontogeny.errors import ArgumentError, check_number
+from ontogeny.figures import Figure, Section
+from ontogeny.multiple_tests import false_discovery
+from ontogeny.needs import Need, Weights
+from ontogeny.observables.base import BlockReading, Observable
+from ontogeny.observables.catalogued import PresetEntry, Presets
+from ontogeny.quantities import Quantity
+from ontogeny.summary import NumberTable
+from ontogeny.words.names import Names
+
+from ..geometry.nulls import NullDistribution
+from ..geometry.snapshots import SnapshotGram
+from .weight_rank_figures import CHARTS, section, separating, statements, symbol
 
 _WINDOWS = 24
 

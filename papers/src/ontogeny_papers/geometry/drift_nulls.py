@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.linalg import toeplitz
 
-from ...arrays import Array
-from ...errors import ArgumentError
+from ontogeny.arrays import Array
+from ontogeny.errors import ArgumentError
+
 from .nulls import NullDistribution, drawn_null, gaussian_factor, one_path, path_grams, step_lengths
 from .snapshots import check_gram, increments_gram
 

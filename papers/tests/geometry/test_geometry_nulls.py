@@ -7,13 +7,6 @@ import pytest
 from scipy.stats import binom, ks_2samp
 
 from ontogeny.errors import ArgumentError
-from ontogeny.features.weights.nulls import (
-    _shuffled_grams,
-    _walk_grams,
-    gaussian_factor,
-    path_grams,
-)
-from ontogeny.features.weights.snapshots import increments_gram
 from ontogeny.geometry import (
     early_energy,
     early_energy_null,
@@ -23,6 +16,8 @@ from ontogeny.geometry import (
     variance_rank,
 )
 from ontogeny.geometry.rank import centred, descending_eigenvalues
+from ontogeny_papers.geometry.nulls import _shuffled_grams, _walk_grams, gaussian_factor, path_grams
+from ontogeny_papers.geometry.snapshots import increments_gram
 
 HIGH = 16_384
 
@@ -177,7 +172,7 @@ def test_seed_decides_and_batches_do_not_change_the_law(null_of, monkeypatch):
     path = steps.cumsum(axis=0)
     whole = null_of(path, n_draws=300, variance=0.95)
     np.testing.assert_array_equal(whole.draws, null_of(path, n_draws=300, variance=0.95).draws)
-    monkeypatch.setattr("ontogeny.features.weights.nulls.CHUNK", 14**2 * 7)
+    monkeypatch.setattr("ontogeny_papers.geometry.nulls.CHUNK", 14**2 * 7)
     in_batches = null_of(path, n_draws=300, variance=0.95)
     assert in_batches.draws.shape == (300,)
     assert ks_2samp(whole.draws, in_batches.draws).pvalue > 1e-4

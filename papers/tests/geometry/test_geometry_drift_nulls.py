@@ -6,9 +6,9 @@ from scipy.stats import ks_2samp
 
 from ontogeny import geometry
 from ontogeny.errors import ArgumentError
-from ontogeny.features.weights import drift_nulls
-from ontogeny.features.weights.drift_nulls import increment_cosines
-from ontogeny.features.weights.snapshots import increments_gram
+from ontogeny_papers.geometry import drift_nulls
+from ontogeny_papers.geometry.drift_nulls import increment_cosines
+from ontogeny_papers.geometry.snapshots import increments_gram
 
 
 def walk(steps=60, size=4000, cosine=0.0, seed=0):

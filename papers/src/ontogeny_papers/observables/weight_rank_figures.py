@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from ...figures import Band, Curves, Figure, NullComparison, Section
-from ...summary import NumberTable
+from ontogeny.figures import Band, Curves, Figure, NullComparison, Section
+from ontogeny.summary import NumberTable
 
 _NULLS = {
     "walk": "random walk",

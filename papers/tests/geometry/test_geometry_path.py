@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from sklearn.decomposition import PCA
 
 from ontogeny.errors import ArgumentError, NonFiniteError
-from ontogeny.features.weights.path import variance_rank_from_gram
-from ontogeny.features.weights.snapshots import SnapshotGram, increments_gram
 from ontogeny.geometry import (
     early_energy,
     gram,
@@ -24,6 +22,8 @@ from ontogeny.geometry import (
     variance_rank,
     walk_participation_ratio,
 )
+from ontogeny_papers.geometry.path import variance_rank_from_gram
+from ontogeny_papers.geometry.snapshots import SnapshotGram, increments_gram
 
 
 def walk(n_steps: int, dimension: int, seed: int = 0) -> np.ndarray:
@@ -47,7 +47,7 @@ def test_small_motion_of_large_float32_weights_is_not_cancelled():
 
 def test_streaming_over_any_slices_gives_the_same_gram(monkeypatch):
     path = walk(6, 101)
-    monkeypatch.setattr("ontogeny.features.weights.snapshots.CHUNK", 6 * 7)
+    monkeypatch.setattr("ontogeny_papers.geometry.snapshots.CHUNK", 6 * 7)
     streaming = SnapshotGram(6)
     for start, stop in ((0, 1), (1, 50), (50, 101)):
         streaming.add(path[:, start:stop])
@@ -75,7 +75,7 @@ def test_memory_stays_bounded_for_memory_mapped_weights(tmp_path):
 
 
 def test_a_bad_block_adds_nothing(monkeypatch):
-    monkeypatch.setattr("ontogeny.features.weights.snapshots.CHUNK", 3)
+    monkeypatch.setattr("ontogeny_papers.geometry.snapshots.CHUNK", 3)
     block = np.arange(12.0).reshape(3, 4)
     streaming = SnapshotGram(3).add(block)
     before = streaming.gram

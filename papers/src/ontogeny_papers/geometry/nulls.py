@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...arrays import Array
-from ...errors import ArgumentError, check_whole
-from ...geometry.rank import ROUNDING, centred, components_holding, descending_eigenvalues
+from ontogeny.arrays import Array
+from ontogeny.errors import ArgumentError, check_whole
+from ontogeny.geometry.rank import ROUNDING, centred, components_holding, descending_eigenvalues
+
 from .path import early_energies
 from .snapshots import CHUNK, check_gram, increments_gram
 from .snapshots import gram as displacement_gram

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...arrays import Array
-from ...errors import ArgumentError, check_whole
-from ...geometry.rank import (
+from ontogeny.arrays import Array
+from ontogeny.errors import ArgumentError, check_whole
+from ontogeny.geometry.rank import (
     ROUNDING,
     centred,
     components_holding,
     descending_eigenvalues,
     participation_ratio,
 )
+
 from .leading import MANY, leading_rank
 from .snapshots import check_gram, increments_gram
 from .snapshots import gram as displacement_gram

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...arrays import Array, matrix, to_numpy
-from ...geometry.rank import components_holding
+from ontogeny.arrays import Array, matrix, to_numpy
+from ontogeny.geometry.rank import components_holding
+
 from .snapshots import CHUNK
 
 MANY = 2000

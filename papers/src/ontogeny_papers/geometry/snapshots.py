@@ -10,8 +10,8 @@ import numpy as np
 from array_api_compat import is_torch_array
 from scipy.linalg.blas import dsyrk
 
-from ...arrays import Array, matrix, namespace, to_numpy
-from ...errors import ArgumentError, check_whole
+from ontogeny.arrays import Array, matrix, namespace, to_numpy
+from ontogeny.errors import ArgumentError, check_whole
 
 # Numbers converted to float64 at a time: 32 MiB, whatever the size of the block that is added.
 CHUNK = 2**22
