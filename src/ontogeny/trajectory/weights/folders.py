@@ -18,7 +18,7 @@ TEMPORARY = ".tmp-"
 """What names begin with while a folder or file is being written."""
 
 _STEP = re.compile(r"(?:checkpoint|step)[-_]?(\d+)")
-_NUMBERED = re.compile(r"(.*)-\d{5}-of-(\d{5})(\.\w+)")
+_NUMBERED = re.compile(r"(.*)[-_]\d{5}-of-(\d{5})(\.\w+)")
 _SAFE_SUFFIX = ".safetensors"
 FILE_SUFFIXES = (".pt", ".pth", ".ckpt", _SAFE_SUFFIX, ".gguf")
 NOT_WEIGHTS = re.compile(r"(?:opt(?:im|[-_.\d])|scheduler|rng_|scaler|training_args|random_).*")
