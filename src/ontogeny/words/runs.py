@@ -65,9 +65,26 @@ def groups_of(data: xr.Dataset) -> list[Group]:
     return [Group(name, rows.isel(row=places), data) for (_, name), places in indices.items()]
 
 
-def telling(groups: Sequence[Group]) -> list[Group]:
-    """Return those that are told: of abilities, which are many, those that changed in some run."""
-    return [g for g in groups if "p_chance" not in g.node or bool(g.rows.changed.any())]
+def telling(groups: Sequence[Group], role: str = "") -> list[Group]:
+    """Return those that are told: of abilities, which are many, those that changed in some run.
+
+    Of weights, whose `role` is motion, those that could be judged in some run.
+    """
+    some = [g for g in groups if "p_chance" not in g.node or bool(g.rows.changed.any())]
+    return [g for g in some if role != "motion" or bool(g.rows.judgeable.any())]
+
+
+def beside_each_other(of_runs: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return what each run says for itself, a line a run; nothing of more runs than can be read.
+
+    Examples
+    --------
+    >>> beside_each_other({"a": ["2 of 9 moved.", "Far."], "b": ["None moved."], "c": []})
+    ['a: 2 of 9 moved. Far.', 'b: None moved.']
+    """
+    if len(of_runs) > MANY:
+        return []
+    return [f"{run}: {' '.join(texts)}" for run, texts in of_runs.items() if texts]
 
 
 def line(group: Group) -> str:
