@@ -104,8 +104,9 @@ def open_folder(
         adapted = open_adapters(folder, adapters, start, model)
         steps = tuple(checkpoint.step for checkpoint in adapted)
         # Where the folder is the adapter itself, its file needs no step.
-        rest = {"noted": _unnumbered(order), "order": order} if paths else {}
-        return adapted, Catalogue(steps, choice=choice, **rest)
+        noted = _unnumbered(order) if paths else ()
+        left = order if paths else None
+        return adapted, Catalogue(steps, noted=noted, order=left, choice=choice)
     for step, path in paths.items():
         try:
             checkpoints.append(_checkpoint(step, path, folder, model, choice.key))
