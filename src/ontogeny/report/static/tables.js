@@ -58,7 +58,9 @@ function takeFocus(place) {
   const title = owner && find("h3, summary, h2", owner);
   place.tabIndex = 0;
   place.setAttribute("role", "region");
-  place.setAttribute("aria-label", title ? title.textContent.trim() : "Scrolls");
+  const figure = owner?.matches("details") && place.closest("figure, .figure")?.querySelector("h3");
+  const names = [title, figure].filter(Boolean).map((each) => each.textContent.trim());
+  place.setAttribute("aria-label", names.join(", ") || "Scrolls");
 }
 
 function startScrolling() {
