@@ -57,10 +57,8 @@ function takeFocus(place) {
   const owner = place.closest("figure, details, section");
   const title = owner && find("h3, summary, h2", owner);
   place.tabIndex = 0;
-  place.setAttribute("role", "region");
-  const figure = owner?.matches("details") && place.closest("figure, .figure")?.querySelector("h3");
-  const names = [title, figure].filter(Boolean).map((each) => each.textContent.trim());
-  place.setAttribute("aria-label", names.join(", ") || "Scrolls");
+  place.setAttribute("role", "group"); // many have one name, which no landmarks may
+  place.setAttribute("aria-label", title ? title.textContent.trim() : "Scrolls");
 }
 
 function startScrolling() {
