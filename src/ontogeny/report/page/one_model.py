@@ -85,6 +85,7 @@ def _drawn(levels: list[Level], loss: LossStory, layout: ChartLayout) -> str:
     for tick in ticks:
         canvas.text(x(tick), bottom + layout.font + 3, f"{tick:g}", "tick middle")
     label = "; ".join(f"{words} {number(value, 0.1)}" for words, value, *_ in levels)
-    head = f'class="{layout.name.replace("one", "chart")}" viewBox="0 0 {layout.width:g} {bottom + 20:.0f}"'
+    kind, size = layout.name.replace("one", "chart"), f"{layout.width:g} {bottom + 20:.0f}"
+    head = f'class="{kind}" viewBox="0 0 {size}"'
     role = f'role="img" aria-label="{escape(f"{loss.title}: {label}")}"'
     return f'<svg {head} font-size="{layout.font}" {role}>{canvas.svg}</svg>'
