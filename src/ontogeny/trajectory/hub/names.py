@@ -203,7 +203,8 @@ class _Choice:
             return list(numbered) or _USUAL[0]
         with suppress(CheckpointError):
             steps = {name: step for step, name in order_of(list(self.commits)).names.items()}
-            return steps.get if len(steps) > 1 else _USUAL[0]
+            if len(steps) > 1:
+                return steps.get
         return _USUAL[0]
 
     def is_one_model(self) -> bool:
