@@ -1,3 +1,4 @@
+import gzip
 import json
 import textwrap
 
@@ -245,3 +246,22 @@ def test_json_labels_of_different_kinds_do_not_merge(tmp_path, written, labels):
     file = tmp_path / "data.jsonl"
     file.write_text("".join(f'{{"text": "words", "label": {label}}}\n' for label in written))
     assert read_labelled(file).labels.tolist() == labels
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [(gzip.compress(b"a"), "gzip"), (b"%PDF-1.7", "PDF"), (b"PK\x03\x04", "zip")],
+)
+def test_archives_and_pages_are_no_texts(tmp_path, content, kind):
+    path = tmp_path / "texts.txt"
+    path.write_bytes(content)
+    with pytest.raises(ArgumentError, match=f"is {kind}, no text: unpack it"):
+        text_files(path)
+
+
+def test_columns_may_be_apart_by_semicolons(tmp_path):
+    path = tmp_path / "texts.csv"
+    path.write_text('id;text\n1;"One; two"\n2;Three four\n')
+    assert text_files(path) == ["One; two", "Three four"]
+    path.write_text("id,text\n1,One; two\n")
+    assert text_files(path) == ["One; two"]

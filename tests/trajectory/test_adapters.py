@@ -18,6 +18,7 @@ from transformers import (
 )
 
 import ontogeny as og
+from helpers.hub_models import tokenizer_files
 from ontogeny import Trajectory
 from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.start import Wishes, propose
@@ -227,6 +228,11 @@ def test_a_full_fine_tuning_begins_at_its_base(tmp_path):
     assert run[0].label == "base base" and len(set(run.fingerprints().values())) == 3
     one = Trajectory.from_folder(tmp_path / "run" / "checkpoint-8", base=tmp_path / "base")
     assert list(one.steps) == [0, 8] and one.has_base
+    assert one.tokenizer() is None
+    for name, content in tokenizer_files().items():
+        (tmp_path / "base" / name).write_bytes(content)
+    one = Trajectory.from_folder(tmp_path / "run" / "checkpoint-8", base=tmp_path / "base")
+    assert one.tokenizer() is not None
 
 
 def test_a_base_is_not_suspected_of_being_no_initialisation(tmp_path):

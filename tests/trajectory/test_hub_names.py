@@ -218,3 +218,22 @@ def test_two_names_of_one_commit_are_no_two_runs():
 def test_a_count_of_tokens_before_the_step_makes_no_runs():
     commits = stages("3B-step10", "6B-step20", "9B-step30")
     assert choose(commits, "*step*", r".*step(?P<step>\d+)", False, "o/r").noted == ()
+
+
+@pytest.mark.parametrize(
+    ("names", "steps"),
+    [
+        (["iter_100", "iter_200"], {100: "iter_100", 200: "iter_200"}),
+        (["run-a-epoch-1", "run-a-epoch-2"], {1: "run-a-epoch-1", 2: "run-a-epoch-2"}),
+        (["ckpt-1k", "ckpt-10k", "v1"], {1000: "ckpt-1k", 10_000: "ckpt-10k"}),
+    ],
+)
+def test_names_of_one_form_whose_words_mark_steps_are_taken_without_a_choice(names, steps):
+    chosen = choose({name: name for name in ["main", *names]}, None, None, False, "o/r")
+    assert {step: name for step, (name, _) in chosen.names.items()} == steps
+
+
+@pytest.mark.parametrize("names", [["a_iter_1", "a_iter_2", "b_ep_1", "b_ep_2"], ["v1", "w2"]])
+def test_names_of_several_forms_are_not_taken_unasked(names):
+    with pytest.raises(UnknownRevisionError, match="no revision of o/r matches"):
+        choose({name: name for name in ["main", *names]}, None, None, False, "o/r")

@@ -211,3 +211,30 @@ def test_a_choice_that_leaves_nothing_or_reads_nothing_is_refused():
         order_of(["a_1.pt"], choice=Choice("x={}"))
     with pytest.raises(CheckpointError, match=r"reads 1 from a_1_2\.pt and from a_1_3\.pt"):
         order_of(["a_1_2.pt", "a_1_3.pt"], choice=Choice("a_{}"))
+
+
+@pytest.mark.parametrize(
+    ("names", "advice", "steps"),
+    [
+        (("ckpt_{}_ema.pt", "ckpt_{}.pt"), "--exclude 'ckpt_*_ema.pt'", "ckpt_{}.pt"),
+        (("iter_{}_hf/", "iter_{}/"), "--exclude 'iter_*_hf/'", "iter_{}/"),
+        (("seed0_step{}.pt", "seed1_step{}.pt"), "--only 'seed0_step*.pt'", "seed0_step{}.pt"),
+        (("stage1_step{}/", "stage2_step{}/"), "--only 'stage1_step*'", "stage1_step{}/"),
+    ],
+)
+def test_what_is_advised_of_two_runs_opens_one_of_them(names, advice, steps):
+    files = [name.format(step) for name in names for step in (100, 200)]
+    with pytest.raises(CheckpointError) as refused:
+        order_of(files)
+    assert advice in str(refused.value)
+    option, pattern = advice.replace("--", "").replace("'", "").split()
+    chosen = order_of(files, choice=Choice(**{option: pattern}))
+    assert dict(chosen.names) == {step: steps.format(step) for step in (100, 200)}
+
+
+def test_batches_of_composer_are_steps_and_shards_with_an_underscore_are_none():
+    names = ["ep0-ba100-rank0.pt", "ep0-ba200-rank0.pt", "ep1-ba300-rank0.pt", "latest-rank0.pt"]
+    assert list(order_of(names).names) == [100, 200, 300]
+    assert not order_of(
+        ["model_00001-of-00002.safetensors", "model_00002-of-00002.safetensors"]
+    ).names

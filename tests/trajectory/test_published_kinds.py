@@ -12,7 +12,8 @@ from torch import nn
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from ontogeny import Trajectory
-from ontogeny.errors import CheckpointError
+from ontogeny.errors import ArgumentError, CheckpointError
+from ontogeny.start import Wishes, propose
 
 STEPS = (0, 10, 20)
 SIZES = {"hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 2, "vocab_size": 16}
@@ -250,3 +251,31 @@ def test_revisions_of_a_clone_are_named_with_the_line_that_gives_them(tmp_path, 
     command, _, rest = line.partition(" (")[2].partition("; then name ")
     subprocess.run(["bash", "-c", command], check=True, capture_output=True)
     assert is_right(Trajectory.from_folder(rest.rstrip(")")), model)
+
+
+def test_code_that_comes_with_a_checkpoint_is_named_with_what_runs_it(tmp_path, model, settings):
+    run = written(model, tmp_path)
+    ours = {
+        "auto_map": {"AutoConfig": "c.C", "AutoModelForCausalLM": "m.M"},
+        "architectures": ["M"],
+    }
+    (run / "config.json").write_text(json.dumps({**settings, "model_type": "mine", **ours}))
+    for name in ("c.py", "m.py"):
+        (run / name).write_text("raise SystemExit")
+    with pytest.raises(
+        CheckpointError, match="needs code that comes with it, which is not run"
+    ) as no:
+        Trajectory.from_folder(run)[0].model()
+    assert f"AutoModelForCausalLM.from_pretrained({str(run)!r}, trust_remote_code=True)" in str(
+        no.value
+    )
+
+
+@pytest.mark.parametrize("name", ["ViTForImageClassification", "WhisperForConditionalGeneration"])
+def test_models_of_images_and_sound_are_refused_by_what_they_read(tmp_path, model, settings, name):
+    run = written(model, tmp_path / "run")
+    (run / "config.json").write_text(json.dumps({**settings, "architectures": [name]}))
+    (tmp_path / "texts.txt").write_text("a b\n" * 30)
+    wishes = Wishes(str(run), texts=(str(tmp_path / "texts.txt"),))
+    with pytest.raises(ArgumentError, match=r"reads (pixel_values|input_features); only models"):
+        propose(wishes, tmp_path)

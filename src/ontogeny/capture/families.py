@@ -265,12 +265,13 @@ def longest_text(config: Any) -> int | None:
 
     Examples
     --------
-    >>> from transformers import RobertaConfig
+    >>> from transformers import RobertaConfig, XLNetConfig
     >>> longest_text(RobertaConfig(max_position_embeddings=514))
     512
+    >>> longest_text(XLNetConfig())
     """
     longest = getattr(config, "max_position_embeddings", None)
-    if not isinstance(longest, int):
+    if not isinstance(longest, int) or longest < 1:  # XLNet gives -1
         return None
     if getattr(config, "model_type", None) == "roberta":
         return longest - int(config.pad_token_id) - 1

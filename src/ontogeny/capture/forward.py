@@ -163,7 +163,8 @@ def _no_decoder(model: nn.Module) -> Iterator[None]:
     def refuse(*_: Any) -> None:
         raise ArgumentError(
             f"{type(model).__name__} has a decoder, which needs an input of its own; load its "
-            "encoder alone, such as T5EncoderModel, or model.get_encoder()."
+            "encoder alone: model.get_encoder(), or of T5 --model FILE:NAME, a function that "
+            "returns T5EncoderModel(T5Config.from_pretrained(CHECKPOINT))."
         )
 
     handle = cast(Any, find()).register_forward_pre_hook(refuse)

@@ -213,6 +213,7 @@ def read(
     needs: Iterable[Need],
     inputs: Mapping[str, Inputs],
     settings: ReadingSettings | None = None,
+    along: Iterable[Need] = (),
 ) -> dict[Need, Any]:
     """Read `model` for all `needs`, with one forward pass per batch and pass key.
 
@@ -228,6 +229,8 @@ def read(
         Input sets by name; a need with ``on=None`` reads the first.
     settings
         Batch size, device and positions.
+    along
+        Further needs, which are read where they share a pass with one of `needs`.
 
     Raises
     ------
@@ -257,6 +260,11 @@ def read(
     for need, key in keys.items():
         if key is not None:
             groups.setdefault(key, []).append(need)
+    more = [need for need in dict.fromkeys(along) if need not in keys]
+    for need, key in pass_keys(sources(model, more, inputs, settings)).items():
+        if key in groups:
+            groups[key].append(need)
+            distinct.append(need)
     for key, group in groups.items():
         values |= _read_together(replace(by_need[group[0]], key=key), group)
     values |= {need: need.read(by_need[need]) for need, key in keys.items() if key is None}

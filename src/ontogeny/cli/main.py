@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import faulthandler
+import logging
 import os
 import shlex
 import sys
@@ -24,6 +25,8 @@ _LONG = {"study", "init", "plan", "run", "audit", "report", "compare"}
 _REMEDIES = {
     errno.ENOSPC: " The disk is full: what is finished is kept, and the same command goes on.",
     errno.EDQUOT: " The quota is used up: what is finished is kept, and the same command goes on.",
+    errno.EEXIST: " A folder is to be there: give another name.",
+    errno.ENOTDIR: " A folder is to be there: give another name.",
     errno.EMFILE: " Allow more open files: ulimit -n 4096.",
 }
 
@@ -46,7 +49,7 @@ def _run(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     arguments = [a for a in arguments if a != "--debug"]
     try:
-        with _warnings_as_lines(), _spoken(arguments):
+        with _warnings_as_lines(), _said_once(), _spoken(arguments):
             code = app(arguments, prog_name="ontogeny", standalone_mode=False)
         sys.stdout.flush()
         return _stopped(arguments) if code == STOPPED else code if isinstance(code, int) else 0
@@ -59,7 +62,9 @@ def _run(arguments: list[str]) -> int:
         if debug:
             raise
         remedy = _REMEDIES.get(getattr(error, "errno", None) or 0, "")
-        sys.stderr.write(f"ontogeny: {' '.join(str(error).split())}{remedy}\n")
+        place = getattr(error, "filename", None)
+        text = str(error) if place is None else f"{error.strerror}: {place}."  # type: ignore[union-attr]
+        sys.stderr.write(f"ontogeny: {' '.join(text.split())}{remedy}\n")
         return 1
     except Exception as error:  # of click, which typer may bring along under another name
         if not hasattr(error, "exit_code") or not hasattr(error, "show"):
@@ -80,6 +85,24 @@ def _spoken(arguments: Sequence[str]) -> AbstractContextManager[None]:
     if set(arguments) & {"--quiet", "--help"} or not set(arguments[:1]) & _LONG:
         return nullcontext()
     return activity.spoken("loading libraries", activity.FIRST)
+
+
+@contextmanager
+def _said_once() -> Iterator[None]:
+    """Say once what is logged of texts, which several steps of a command read."""
+    lines: set[str] = set()
+
+    def new(record: logging.LogRecord) -> bool:
+        before = len(lines)
+        lines.add(record.getMessage())
+        return len(lines) > before
+
+    texts = logging.getLogger("ontogeny.inputs")
+    texts.addFilter(new)
+    try:
+        yield
+    finally:
+        texts.removeFilter(new)
 
 
 @contextmanager

@@ -90,9 +90,12 @@ def _agreement(names: Sequence[tuple[str, str]], courses: Sequence[Courses]) -> 
     """Say how many groups are above chance in all runs, in some, in none."""
     counts = [sum(course[name].above for course in courses) for name in names]
     some = [name for name, count in zip(names, counts, strict=True) if 0 < count < len(courses)]
-    every = f"{counts.count(len(courses)):,} are above chance in each of {len(courses)} runs"
+    number = counts.count(len(courses))
+    verb = "is" if number == 1 else "are"
+    every = f"{number:,} {verb} above chance in each of {len(courses)} runs"
     apart = f" In some only: {_quoted(some)}." if some else ""
-    return [f"Of {plural(len(names), 'group')}, {every}, {counts.count(0):,} in none.{apart}"]
+    groups = f"{plural(len(names), 'group')} of examples"
+    return [f"Of {groups}, {every}, {counts.count(0):,} in none.{apart}"]
 
 
 def _order(names: Sequence[tuple[str, str]], courses: Sequence[Courses]) -> list[str]:

@@ -21,7 +21,7 @@ from ..study.progress import chosen_progress
 from ..study.results.result_files import write_result
 from ..trees import MergedResult, as_tree
 from ..words.levels import Levels
-from ..words.runs import groups_of, line, sentences, telling
+from ..words.runs import beside_each_other, groups_of, line, sentences, telling
 from ..words.shared_concepts import shared_heading, shared_sentences
 from .clock import Clock, LossClock, make_clock
 from .concepts import NODE, concepts_of_runs, studies_of
@@ -135,14 +135,13 @@ def compare(
 
 
 def _led(headline: dict[str, Any], shared: xr.Dataset) -> dict[str, Any]:
-    """Return what the first screen says, led by what the runs share."""
+    """Return what the first screen says, led by what was born in all runs, if anything was."""
+    heading, text = shared_heading(shared), shared_sentences(shared)[0]
+    if not heading:
+        return {**headline, "details": [text, *headline["details"]]}
     before = [f"{headline['heading']}."] if headline["heading"] else []
-    return {
-        **headline,
-        "heading": shared_heading(shared),
-        "lead": shared_sentences(shared)[0],
-        "details": [*before, headline["lead"], *headline["details"]],
-    }
+    details = [*before, headline["lead"], *headline["details"]]
+    return {**headline, "heading": heading, "lead": text, "details": details}
 
 
 def write_comparison(tree: MergedResult, folder: str | Path) -> Path:
@@ -217,11 +216,11 @@ def _attached(
     stays = isinstance(clock, LossClock) and clock.node == name
     dimension = "step" if stays else clock.dimension
     run_figures = figures_of_runs(data, figures, clock, dimension)
-    groups = groups_of(data)
-    texts = [text for group in telling(groups) for text in sentences(group, clock.say)]
-    of_runs = {
+    groups, of_runs = groups_of(data), {
         run.name: json.loads(run.nodes[name].attrs.get("statements") or "[]") for run in runs
-    }
+    }  # fmt: skip
+    texts = [text for group in telling(groups, role) for text in sentences(group, clock.say)]
+    texts = texts or beside_each_other(of_runs)
     data = attach(data, section, run_figures, texts, role)
     if stays:
         data = extend(data, [_steps_at_loss()])

@@ -169,8 +169,8 @@ def _timed(study: Study, fetched: int, steps: int, of_controls: int, noise: int,
     except OntogenyError as error:
         why = str(error).split("\n")[0]
         return Cost(steps, fetched, 0, 0.0, 0.0, study.device, why)
-    with_noise = 0 if watch.noisy else noise * (_NOISE_COST - 1)  # else they are in its time
-    per_checkpoint = steps + of_controls + with_noise
+    # Where every step has noise floors, they are in the time of the one.
+    per_checkpoint = steps + of_controls + (not watch.noisy) * noise * (_NOISE_COST - 1)
     seconds = _SUMMARIES * (runs * watch.before + watch.step * per_checkpoint + in_blocks)
     # References and states are cells alone; of SmolLM2's fine-tuning each run's take 43 MB.
     cells = _MERGED * watch.written * (steps + of_controls)

@@ -134,6 +134,8 @@ def propose(
     activity.now(f"opening {wishes.source}")
     run = open_source(wishes.source, choice=wishes.choice)
     preset = preset_named(_fitting_preset(wishes, run))
+    if not wishes.model:
+        _check_reads_texts(run)
     activity.now("reading texts and tokenizer")
     content: dict[str, Any] = {
         "trajectory": _trajectory(wishes, preset, run, folder),
@@ -175,6 +177,16 @@ def propose(
     read = [line for texts in inputs.values() for line in (texts.sentence, *texts.warnings)]
     final = with_sets(content, late)
     return Proposal(wishes, preset, final, model, len(run), lines, left_out, read)
+
+
+def _check_reads_texts(run: Trajectory) -> None:
+    """Refuse models of images and of sound, by the class that their configuration names."""
+    import transformers
+
+    for name in (run.checkpoints[-1].configuration() or {}).get("architectures") or ():
+        reads = getattr(getattr(transformers, name, None), "main_input_name", "input_ids")
+        if reads != "input_ids":
+            raise ArgumentError(f"{name} reads {reads}; only models that read texts are studied.")
 
 
 def _in_pairs(count: Any) -> Any:
@@ -224,24 +236,24 @@ def _trajectory(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -
     if wishes.model:
         own_code.load(wishes.model)  # a wrong name is refused now
         table["model"] = _code(wishes.model, folder)
-    if tokenizer := wishes.tokenizer or str(_characters(wishes, run) or ""):
+    tokenizer = wishes.tokenizer or str(_characters(wishes, run) or "")
+    if tokenizer:
         table["tokenizer"] = _tokenizer(tokenizer, folder)
     tokens = any(Path(path).suffix in _TOKEN_FILES for path in wishes.texts)
-    if not tokens and not _has_tokenizer(wishes.tokenizer, run):
+    if not tokens and not _has_tokenizer(tokenizer, run):
         raise ArgumentError(
             f"{wishes.source} has no tokenizer to read texts with: give --tokenizer, a name on "
-            "the Hub or a folder, or token ids with --texts val.bin (or .npy)."
+            "the Hub, a folder or nanoGPT's meta.pkl, or token ids with --texts val.bin (or .npy)."
         )
     steps = _steps(wishes.steps, len(run), preset)
     return {**table, "select": steps} if steps else table
 
 
 def _characters(wishes: Wishes, run: Trajectory) -> Path | None:
-    """Return the file of a vocabulary of characters beside token ids, as nanoGPT writes them."""
-    tokens = [Path(path) for path in wishes.texts if Path(path).suffix in _TOKEN_FILES]
-    if wishes.tokenizer or not tokens or run.tokenizer() is not None:
+    """Return the file of a vocabulary of characters beside token ids or texts, as of nanoGPT."""
+    if wishes.tokenizer or not wishes.texts or run.tokenizer() is not None:
         return None
-    places = (tokens[0].expanduser().parent / name for name in CHARACTER_FILES)
+    places = (Path(wishes.texts[0]).expanduser().parent / name for name in CHARACTER_FILES)
     return next((place for place in places if place.is_file()), None)
 
 

@@ -196,6 +196,8 @@ def _logits(model: nn.Module, inputs: Inputs) -> torch.Tensor | None:
 
 
 def _no_prediction(model: nn.Module, inputs: Inputs, objective: str) -> str:
+    if not objective and is_pretrained(model):
+        return f"{type(model).__name__} predicts no tokens"
     if not objective:
         return (
             f"{type(model).__name__} returns no logits of shape (texts, tokens, vocabulary); a "

@@ -135,6 +135,10 @@ def _read(path: str | Path, build: Callable[[Mapping[str, Any], Path], T]) -> T:
         content = tomllib.loads(text)
     except FileNotFoundError:
         raise ArgumentError(f"there is no study file {path}.") from None
+    except IsADirectoryError:
+        raise ArgumentError(
+            f"{path} is a folder; name its study file, or begin one: ontogeny study {path}."
+        ) from None
     except tomllib.TOMLDecodeError as error:
         hint = " Write paths with / or in single quotes: 'C:\\runs\\mine'." if "\\" in text else ""
         raise ArgumentError(f"{path} is not a readable TOML file: {error}.{hint}") from None

@@ -20,7 +20,6 @@ from .cells.readings import release_skeleton
 from .checks import check_observables, check_trajectory, named_inputs
 from .folder.controls import Controls
 from .folder.frozen import entered, frozen_settings, frozen_steps, identity
-from .folder.layout import settings_path
 from .folder.settings import (
     Settings,
     first_steps,
@@ -266,7 +265,7 @@ class Study:
         What is not of this study is computed again.
         """
         with entered(folder, False, self._frozen, self._identity):
-            other = shutil.ignore_patterns(settings_path(computed).name, ".*")
+            other = shutil.ignore_patterns("study.json", ".*")
             shutil.copytree(computed, folder, ignore=other, dirs_exist_ok=True)
 
     def parts(self, folder: str | Path) -> list[RunPart]:

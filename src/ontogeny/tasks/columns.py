@@ -46,7 +46,9 @@ def read_columns(path: Path, content: str, field: str | int | None) -> tuple[lis
         numbered = [(n, line) for n, line in enumerate(content.split("\n"), 1) if line.strip()]
         rows = {f"line {n}": _parsed(f"{path}, line {n}", line) for n, line in numbered}
         return _texts(path, rows, field)
-    return _texts(path, _table(path, content, "," if suffix == ".csv" else "\t", field), field)
+    head = content.partition("\n")[0]
+    separator = "\t" if suffix != ".csv" else ";" if ";" in head and "," not in head else ","
+    return _texts(path, _table(path, content, separator, field), field)
 
 
 def _json(path: Path, content: str) -> dict[str, Any]:
@@ -73,7 +75,7 @@ def _table(path: Path, content: str, separator: str, field: str | int | None) ->
     reader = csv.reader(
         (f"{line}\n" for line in content.split("\n")),
         delimiter=separator,
-        quoting=csv.QUOTE_MINIMAL if separator == "," else csv.QUOTE_NONE,
+        quoting=csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL,
         strict=True,
     )
     records: dict[str, list[str]] = {}

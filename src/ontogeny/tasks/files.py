@@ -19,6 +19,7 @@ from .labelled import LabelledTexts
 Paths: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 _PLAIN = (".txt", ".md", ".rst", ".text")
+_NO_TEXT = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip", b"%PDF": "PDF"}
 _MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _OF_FOLDERS = (*_PLAIN, ".json", ".jsonl")
 _SUFFIXES = (*_PLAIN, *SUFFIXES)
@@ -168,6 +169,11 @@ def read_text(path: Path, encoding: str) -> str:
         content = path.read_bytes()
     except OSError as error:
         raise ArgumentError(f"{path} cannot be read: {error.strerror}.") from None
+    if kind := next((name for mark, name in _NO_TEXT.items() if content.startswith(mark)), ""):
+        raise ArgumentError(
+            f"{path} is {kind}, no text: unpack it, or save its texts as text, CSV, JSON "
+            "lines or Parquet."
+        )
     encoding = next((name for mark, name in _MARKS if content.startswith(mark)), encoding)
     try:
         decoded = content.decode(encoding)
@@ -175,14 +181,15 @@ def read_text(path: Path, encoding: str) -> str:
         line = content[: error.start].count(b"\n") + 1
         raise ArgumentError(
             f"{path}, line {line} is not {encoding} text: byte {error.start} is "
-            f"0x{content[error.start]:02x}; name its encoding, such as encoding='cp1252'."
+            f"0x{content[error.start]:02x}; name its encoding, such as encoding='cp1252' "
+            "(--set inputs.encoding=cp1252)."
         ) from None
     except LookupError:
         raise ArgumentError(f"encoding {encoding!r} is not known.") from None
     if "\0" in decoded:
         raise ArgumentError(
             f"{path} holds zero bytes, as UTF-16 does that is read as {encoding}; name its "
-            "encoding, such as encoding='utf-16-le', or convert it to UTF-8."
+            "encoding, such as encoding='utf-16-le' (--set inputs.encoding=utf-16-le)."
         )
     return decoded.replace("\r\n", "\n").replace("\r", "\n")
 

@@ -157,6 +157,8 @@ def load_tokenizer(root: Path | None, checkpoints: tuple[Checkpoint, ...]) -> An
         return _read_once(place)
     list_files(c.home.source for c in checkpoints if c.home.source is not None)
     holders = [c.home for c in checkpoints if _has_tokenizer(c.home)]
+    # A loop that saves models alone leaves the tokenizer with the base.
+    holders = holders or [s for s in checkpoints[0].sources if _has_tokenizer(s)]
     if not holders:
         if root is not None and (place := _beside(root.parent)) is not None:
             return _read_once(place)

@@ -156,7 +156,8 @@ class Trajectory:
         revisions
             A glob over branch and tag names, a list of names or steps, or a function from a name
             to its step (None leaves it out). By default ``"step*"``, where there is none
-            ``"stage1-*"`` or ``"checkpoint-*"``, and else whatever a given `pattern` reads.
+            ``"stage1-*"`` or ``"checkpoint-*"``, and else whatever a given `pattern` reads, or
+            names of one form in which a word marks the step, as ``"iter_500"``.
         pattern
             How step and tokens are read from a name: a regular expression with a group ``step``
             and perhaps ``tokens``, or ``"pythia"``, ``"olmo"``, ``"eurobert"``, ``"multiberts"``

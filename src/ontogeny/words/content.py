@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -231,7 +232,23 @@ def _read_nodes(tree: xr.DataTree, unit: str) -> list[Node]:
         raise ArgumentError("tree must hold at least one node with data; it holds none.")
     # A reopened store gives its nodes by alphabet: what a paper claims and the loss come first,
     # weight change last.
+    titles = Counter(node.title for node in nodes)
+    nodes = [_with_name(node) if titles[node.title] > 1 else node for node in nodes]
     return sorted(nodes, key=lambda node: _PLACES.get(node.role, 1))
+
+
+def _with_name(node: Node) -> Node:
+    """Return a node of a title that others have too with its own name in title and rows."""
+    name = node.path.rpartition("/")[2]
+    if name.replace("-", " ") in node.title.lower():  # that of its kind, without a label
+        return node
+    rows = [
+        replace(
+            row, label=row.label and f"{row.label} ({name})", quantity=f"{row.quantity} ({name})"
+        )
+        for row in node.rows
+    ]
+    return replace(node, title=f"{node.title} ({name})", rows=rows)
 
 
 def _read_node(path: str, dataset: xr.Dataset, taken: Sequence[str], reference: int | None) -> Node:

@@ -23,6 +23,7 @@ MIN_ROWS = 4
 """Fewer rows have no rank correlation worth a number."""
 MANY = 6
 """More runs are summed up instead of listed."""
+UNJUDGED = "not judged, too few checkpoints or an unknown noise"
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +66,26 @@ def groups_of(data: xr.Dataset) -> list[Group]:
     return [Group(name, rows.isel(row=places), data) for (_, name), places in indices.items()]
 
 
-def telling(groups: Sequence[Group]) -> list[Group]:
-    """Return those that are told: of abilities, which are many, those that changed in some run."""
-    return [g for g in groups if "p_chance" not in g.node or bool(g.rows.changed.any())]
+def telling(groups: Sequence[Group], role: str = "") -> list[Group]:
+    """Return those that are told: of abilities, which are many, those that changed in some run.
+
+    Of weights, whose `role` is motion, those that could be judged in some run.
+    """
+    some = [g for g in groups if "p_chance" not in g.node or bool(g.rows.changed.any())]
+    return [g for g in some if role != "motion" or bool(g.rows.judgeable.any())]
+
+
+def beside_each_other(of_runs: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return what each run says for itself, a line a run; nothing of more runs than can be read.
+
+    Examples
+    --------
+    >>> beside_each_other({"a": ["2 of 9 moved.", "Far."], "b": ["None moved."], "c": []})
+    ['a: 2 of 9 moved. Far.', 'b: None moved.']
+    """
+    if len(of_runs) > MANY:
+        return []
+    return [f"{run}: {' '.join(texts)}" for run, texts in of_runs.items() if texts]
 
 
 def line(group: Group) -> str:
@@ -89,10 +107,10 @@ def line(group: Group) -> str:
     'loss: learned in 3 of 3 runs'
     """
     total, count = group.rows.sizes["run"], group.rows.sizes["row"]
-    words = _strongest(group) or f"no change in any of {total} runs"
+    words = _strongest(group) or f"no change is shown in any of {total} runs"
     unknown = group.counts("present") - group.counts("judgeable")
     if unknown.any() and not group.counts("judgeable").any():
-        return f"{group.name}: too few checkpoints, or an unknown noise, to judge it"
+        return f"{group.name}: {UNJUDGED}"
     if unknown.any():
         runs = list(itertools.compress(group.runs, unknown))
         words += f"; not all of it could be judged in {joined(runs)}"
@@ -272,9 +290,12 @@ def summary_lines(tree: MergedResult) -> list[str]:
         return [json.loads(compared.attrs["headline"])["heading"]]
     nodes = [child.to_dataset() for child in compared.subtree if child is not compared]
     sections = [node for node in nodes if node.attrs.get("role") != "runs"]
-    lines = [line(group) for node in sections for group in telling(groups_of(node))]
+    groups = [group for node in sections for group in telling(groups_of(node))]
+    lines = [text for text in map(line, groups) if not text.endswith(UNJUDGED)]
+    if rest := [group.name for group in groups if line(group).endswith(UNJUDGED)]:
+        lines.append(f"{joined(rest)}: {UNJUDGED}")
     if "shared-concepts" in compared.children:
-        lines += shared_sentences(compared["shared-concepts"].to_dataset())
+        lines = [*shared_sentences(compared["shared-concepts"].to_dataset()), *lines]
     runs = compared["runs"].to_dataset()
     controls = dict(zip(map(str, runs.run.values), runs.controls.values > 0, strict=True))
     return [*lines, *filter(None, [control_words(controls)])]

@@ -72,12 +72,13 @@ def test_beginnings_that_texts_share_are_read_once(family):
 
 
 def windowed():
-    config = transformers.MistralConfig(
-        vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, head_dim=8,
-        num_key_value_heads=2, intermediate_size=48, sliding_window=5,
+    config = transformers.GPTNeoConfig(
+        vocab_size=64, hidden_size=32, num_layers=2, num_heads=4, window_size=4,
+        attention_types=[[["global", "local"], 1]], max_position_embeddings=400,
+        bos_token_id=1, eos_token_id=2,
     )  # fmt: skip
     torch.manual_seed(0)
-    return transformers.MistralForCausalLM(config).eval()
+    return transformers.GPTNeoForCausalLM(config).eval()
 
 
 def alibi():
@@ -96,7 +97,7 @@ def test_a_model_that_counts_positions_otherwise_reads_every_text_whole(make):
             parameter.mul_(4)
     expected = _at_scored(Predictor(model, "causal"), texts, np.arange(len(texts)))
     tree = tree_scores(Predictor(model, "causal"), texts, ranks=False)
-    assert tree is None or np.abs(tree[0] - expected[0]).max() > 0.01
+    assert (make is alibi) if tree is None else np.abs(tree[0] - expected[0]).max() > 0.01
     assert np.abs(texts.scores(Predictor(model, "causal")) - expected[0]).max() < 1e-4
 
 

@@ -1,5 +1,7 @@
 """What a further training changed in weights: closed forms, planted changes, and the sentences."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -118,11 +120,11 @@ def tree(tmp_path_factory):
     )
     result = study.run(tmp_path_factory.mktemp("change") / "s")
     assert not len(result.problems())
-    return result["weight-change"].to_dataset(), matrices
+    return result["weight-change"].to_dataset(), matrices, result
 
 
 def test_planted_changes_have_their_size_rank_and_place(tree):
-    data, matrices = tree
+    data, matrices, _ = tree
     frozen = data.sel(block=["layers.0.frozen.weight", "layers.1.frozen.weight"])
     assert (frozen.distance_moved == 0).all() and (frozen.intruders == 0).all()
     np.testing.assert_allclose(
@@ -150,6 +152,13 @@ def test_the_sentences_say_what_is_frozen_and_what_moved_farthest(tree):
     assert "adapted moved farthest, by " in words and "scaled least, by 30.00%." in words
     still = tree[0].isel(step=[0, 0])
     assert og.observables.WeightChange().words(still, {}) == ["None of 6 weight matrices moved."]
+
+
+def test_compared_runs_say_each_what_moved_and_not_that_motion_cannot_be_judged(tree):
+    compared = og.compare({"one": tree[2], "two": tree[2]}, allow=["checkpoints"])
+    texts = json.loads(compared["weight-change"].attrs["statements"])
+    own = " ".join(map(str, og.observables.WeightChange().words(tree[0], {})))
+    assert texts == [f"one: {own}", f"two: {own}"]
 
 
 def test_weights_that_are_not_finite_fail_their_matrix_alone(tmp_path):

@@ -127,6 +127,50 @@ def test_a_rule_that_is_learned_is_called_so_and_noise_is_not(tmp_path, share, l
     assert bool(data.learned.values[data.row.values.tolist().index("accuracy")]) == learned
 
 
+def trained(rate, shuffled, rank=None):
+    """A BERT that was trained on which half of the vocabulary a text begins with, by step."""
+    rng = np.random.default_rng(0)
+    ids = rng.integers(5, 30, (256, 4))
+    labels = (ids[:, 0] > 15).astype(int)
+    train = rng.permutation(labels[:128]) if shuffled else labels[:128]
+    network = model(num_labels=2)
+    if rank is not None:
+        peft = pytest.importorskip("peft")
+        settings = peft.LoraConfig(
+            r=rank, lora_alpha=2 * rank, target_modules=["query", "value", "dense"],
+            task_type="SEQ_CLS",
+        )  # fmt: skip
+        network = peft.get_peft_model(network, settings).eval()
+    optimiser = torch.optim.Adam([p for p in network.parameters() if p.requires_grad], lr=rate)
+    models = {}
+    for step in range(61):
+        if step % 30 == 0:
+            now = copy.deepcopy(network)
+            models[step] = now if rank is None else now.merge_and_unload()
+        optimiser.zero_grad()
+        network(input_ids=torch.tensor(ids[:128]), labels=torch.tensor(train)).loss.backward()
+        optimiser.step()
+    return models, og.Inputs.from_tokens(ids[128:].tolist(), labels=labels[128:].tolist())
+
+
+@pytest.mark.parametrize("rank", [None, 4], ids=["full", "LoRA"])
+@pytest.mark.parametrize(
+    ("rate", "shuffled", "learned"),
+    [(3e-2, False, True), (3e-2, True, False), (0.0, False, False)],
+    ids=["labels", "shuffled labels", "learning rate 0"],
+)
+def test_training_on_labels_alone_is_learning_them(tmp_path, rate, shuffled, learned, rank):
+    models, held_out = trained(rate, shuffled, rank)
+    study = og.Study(
+        og.Trajectory.from_models(models), held_out, [LabelAccuracy()], noise=0, controls=3
+    )
+    data = study.run(tmp_path / "s")["labels"].to_dataset()
+    majority = float(data.accuracy_majority[-1])
+    error = np.sqrt(majority * (1 - majority) / len(held_out))
+    assert (float(data.accuracy[-1]) > majority + 3 * error) == learned
+    assert data.learned.values.tolist() == [learned]
+
+
 @pytest.mark.parametrize(("column", "labelled"), [("label", True), ("x", False)])
 def test_a_classifier_is_studied_with_the_labels_of_its_texts(tmp_path, column, labelled):
     for step in (0, 5):

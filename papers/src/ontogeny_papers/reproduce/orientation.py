@@ -35,14 +35,17 @@ class OrientationRecipe(MarkerRecipe):
         }
         between = orientation_across_runs(paths)
         nodes = {**findings.nodes, "orientation-between-seeds": between}
-        return Findings([_varies(between), *findings.verdicts], nodes, findings.attributes)
+        numbers = (*findings.numbers, between)
+        verdicts = layers_and_ranks(*numbers)
+        return Findings(verdicts, nodes, findings.attributes, numbers)
 
 
-def layers_and_ranks(results: Found) -> list[Verdict]:
-    """Judge the same dimension over seeds and layers, and directions that layers share."""
+def layers_and_ranks(results: Found, between: xr.Dataset | None = None) -> list[Verdict]:
+    """Judge dimension and directions over seeds and layers; `between` seeds where it is given."""
     (ranks,) = results["weight-rank"].values()
     (directions,) = results["orientation"].values()
-    return [_same_dimension(ranks), _shared(directions)]
+    varies = [] if between is None else [_varies(between)]
+    return [*varies, _same_dimension(ranks), _shared(directions)]
 
 
 def _varies(between: xr.Dataset) -> Verdict:

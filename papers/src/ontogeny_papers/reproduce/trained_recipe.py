@@ -19,7 +19,6 @@ from ontogeny.study import Study, StudyResult
 from ontogeny.trajectory import Trajectory
 
 from .averages import average_node
-from .evidence import Found
 from .recipe import Findings, Materials, Recipe
 from .verdicts import Verdict
 
@@ -40,7 +39,7 @@ class TrainedRecipe(Recipe):
         Turned control runs in the study of each seed.
     """
 
-    judge: Callable[[Found], Sequence[Verdict]] | None = None
+    judge: Callable[..., Sequence[Verdict]] | None = None
     controls: int = 0
 
     @abc.abstractmethod

@@ -93,8 +93,10 @@ def tree_scores(predictor: Any, tokens: Any, ranks: bool) -> tuple[np.ndarray, .
         Whether ranks are wanted; else they are 0.
     """
     model = predictor.model
+    longest = int(np.diff(tokens.start).max())
+    window = getattr(getattr(model, "config", None), "sliding_window", None) or longest
     fits = takes(model, "position_ids") and tokens.ids.max() < rows_of(model)
-    if predictor.masked or model in refused or not fits:
+    if predictor.masked or model in refused or not fits or longest > window:
         return None
     scores, rank = np.zeros(len(tokens)), np.zeros(len(tokens), dtype=np.int64)
     largest, checked, logits = 0, [int(np.argmax(np.diff(tokens.start)))], LogitRows.of(model, True)

@@ -130,9 +130,9 @@ class TokenTexts:
 
 
 def _rounding(model: torch.nn.Module, scores: np.ndarray) -> np.ndarray:
-    """Return how far scores may be apart."""
+    """Return how far scores may be apart; those of SmolLM2-135M in bfloat16 are by 0.85."""
     dtypes = {p.dtype for p in model.parameters() if p.is_floating_point()} or {torch.float32}
-    return 1e-4 + 4 * max(torch.finfo(dtype).eps for dtype in dtypes) * np.abs(scores)
+    return 1e-3 + 4 * max(torch.finfo(dtype).eps for dtype in dtypes) * np.abs(scores)
 
 
 def _at_scored(

@@ -27,6 +27,7 @@ from ...store import Cell, difference, plain, read_cell, read_header
 from ...summary.controls import with_controls
 from ...trajectory import Checkpoint, Trajectory
 from ...words.names import named
+from .ahead import as_dataset
 from .cache import Checked, check_cache
 from .dependencies import REPLACED, Dependencies, Header, Shared
 from .environment import counted, environment_of
@@ -41,7 +42,6 @@ from .readings import (
     own_needs,
     release_skeleton,
     restored,
-    store_reference,
 )
 
 
@@ -54,6 +54,8 @@ class Context:
     values: Mapping[Need, Any]
     dependencies: Dependencies
     """What the cell reads that is computed."""
+    later: Mapping[int, Sequence[Need]] = field(default_factory=dict)
+    """What cells of other tasks will read of each step."""
     shared: Shared = field(default_factory=Shared)
     """What the observables of its checkpoint compute alike."""
 
@@ -200,7 +202,7 @@ class ReferenceCell(StudyCell):
 
     def compute(self, context: Context) -> Outcome:
         """Return the value as a dataset."""
-        return Outcome(store_reference(context.values[self.need]))
+        return Outcome(as_dataset(context.values[self.need]))
 
 
 @dataclass(frozen=True)
@@ -231,7 +233,7 @@ class StateCell(StudyCell):
     def compute(self, context: Context) -> Outcome:
         """Return the state; an empty dataset stands for None."""
         observable = context.job.by_name[self.node]
-        view = RunView(context.job, context.trajectory, observable, context.values)
+        view = RunView(context.job, context.trajectory, observable, context.values, context.later)
         try:
             state = observable.prepare(view)
         finally:

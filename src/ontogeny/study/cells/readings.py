@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from ...trajectory.skeleton import Identity, Skeleton
 from ...trajectory.untrained import untrained_like, with_exchanged_values
 from ..folder.layout import HERE, cell_path, digests_path, reference_path, state_path
 from ..folder.settings import Settings
+from .ahead import Ahead, Lazily, of_dataset
 from .cache import DigestCache, VerifiedCellCache
 from .dependencies import Shared
 
@@ -55,6 +56,8 @@ class Job(Sendable):
     """Reads a cell of the folder; its checksum is computed once."""
     first: Identity | None = field(default=None, repr=False)
     """What every other checkpoint must be the same model as, in whichever order they are read."""
+    studied: Path | None = field(default=None, repr=False)
+    """The folder of the run that is studied, for its controls."""
 
     @cached_property
     def by_name(self) -> dict[str, Observable]:
@@ -77,9 +80,12 @@ def own_needs(observable: Observable) -> list[Need]:
 
 
 def read_needs(
-    job: Job, trajectory: Trajectory, step: int, needs: Sequence[Need]
+    job: Job, trajectory: Trajectory, step: int, needs: Sequence[Need], along: Sequence[Need] = ()
 ) -> dict[Need, Any]:
-    """Read all `needs` of one checkpoint, loaded into this thread's skeleton if a need asks it."""
+    """Read all `needs` of one checkpoint, loaded into this thread's skeleton if a need asks it.
+
+    Those `along` are read too where they share a pass with one of them.
+    """
     log.debug("phase=loading step=%d", step)
     activity.now(f"loading and reading step {step}")
     if job.first is not None:
@@ -90,7 +96,22 @@ def read_needs(
         skeleton = _skeleton(job, trajectory)
         model = _local.model = model_of(skeleton, trajectory[step], needs, job.settings)
     log.debug("phase=capturing step=%d", step)
-    return read_model(job, model, needs)
+    return read_model(job, model, needs, along)
+
+
+def read_once(
+    job: Job, trajectory: Trajectory, step: int, later: Sequence[Need], needs: Sequence[Need]
+) -> dict[Need, Any]:
+    """Read all `needs` of one checkpoint, but for what was read before with those of another cell.
+
+    `later` are the needs of cells to come that are read along (see `Ahead`).
+    """
+
+    def read(missing: Sequence[Need], along: Sequence[Need]) -> dict[Need, Any]:
+        return read_needs(job, trajectory, step, missing, along) if missing else {}
+
+    ahead = Ahead(job.token, job.folder, job.settings.device)
+    return ahead.read(step, needs, later, read)
 
 
 def only_looks(needs: Iterable[Need]) -> bool:
@@ -107,9 +128,11 @@ def model_of(
     return skeleton.load(checkpoint)
 
 
-def read_model(job: Job, model: Any, needs: Sequence[Need]) -> dict[Need, Any]:
+def read_model(
+    job: Job, model: Any, needs: Sequence[Need], along: Sequence[Need] = ()
+) -> dict[Need, Any]:
     """Read all `needs` of a model, as the study reads its checkpoints."""
-    return capture.read(model, needs, job.inputs, job.settings.reading_settings())
+    return capture.read(model, needs, job.inputs, job.settings.reading_settings(), along)
 
 
 class Values(dict[Need, Any]):
@@ -222,8 +245,14 @@ class RunView:
     is_trial = False
 
     def __init__(
-        self, job: Job, trajectory: Trajectory, observable: Observable, values: Mapping[Need, Any]
+        self,
+        job: Job,
+        trajectory: Trajectory,
+        observable: Observable,
+        values: Mapping[Need, Any],
+        later: Mapping[int, Sequence[Need]] | None = None,
     ) -> None:
+        self._later = later or {}
         self.reference_step = job.settings.reference_step
         self._job, self._trajectory, self._observable = job, trajectory, observable
         self._at_reference = values
@@ -257,7 +286,8 @@ class RunView:
         needs = own_needs(self._observable)
         values = self._at_reference if step == self.reference_step else {}
         if any(need not in values for need in needs):
-            values = read_needs(self._job, self._trajectory, step, needs)
+            later = self._later.get(int(step), ())
+            values = Lazily(needs, partial(read_once, self._job, self._trajectory, step, later))
         return ReadStep(self._job, self._observable, step, values)
 
     def untrained(self) -> ReadStep:
@@ -396,17 +426,6 @@ def _variables(data: xr.Dataset, source: Series) -> xr.Dataset:
     return data[list(source.variables)]
 
 
-def store_reference(value: Any) -> xr.Dataset:
-    """Return a need's value as a dataset; ``{path: (n, m) tensor}`` gets one variable a layer."""
-    if isinstance(value, xr.Dataset):
-        return value.assign_attrs(reference="dataset")
-    layers = {
-        path: ((f"token{i}", f"feature{i}"), tensor.cpu().numpy())
-        for i, (path, tensor) in enumerate(value.items())
-    }
-    return xr.Dataset(layers, attrs={"reference": "layers"})
-
-
 def state_node(observable: Observable) -> str:
     """Return the node whose state an observable is given, usually its own; empty if none."""
     return observable.state_of or (observable.name if observable.prepares else "")
@@ -431,8 +450,4 @@ def _reference(cell: Cell, step: int) -> Any:
     """
     if cell.status != "done":
         raise StoreError(f"reference step {step} {cell.status}")
-    if cell.data.attrs["reference"] == "dataset":
-        return cell.data
-    import torch
-
-    return {str(path): torch.from_numpy(v.values) for path, v in cell.data.data_vars.items()}
+    return of_dataset(cell.data)

@@ -89,10 +89,12 @@ class Prices:
     settings: Settings
     steps: int
 
-    def of(self, cells: Sequence[StudyCell], others: Sequence[Sequence[Need]] = ()) -> Costs:
+    def of(
+        self, cells: Sequence[StudyCell], others: Sequence[tuple[int, Sequence[Need]]] = ()
+    ) -> Costs:
         """Return what cells cost.
 
-        `others` are the needs that states read of further checkpoints, as far as that is known.
+        `others` are the needs that states read of further steps, as far as that is known.
         """
         probe, by_name, batch_size = self.probe, self.by_name, self.settings.batch_size
         groups: dict[Any, list[Need]] = {}
@@ -100,9 +102,15 @@ class Prices:
             needs = cell.needs(by_name)
             if needs or isinstance(cell, StepCell | StateCell):
                 groups.setdefault(cell.key if cell.observed else "prepared", []).extend(needs)
-        readings: list[Sequence[Need]] = [*groups.values(), *others]
-        passes = [{probe.passes[n] for n in needs if n in probe.passes} for needs in readings]
-        batches = sum(-(-len(self.inputs[key.on]) // batch_size) for keys in passes for key in keys)
+        readings: list[Sequence[Need]] = [*groups.values(), *(needs for _, needs in others)]
+        # What is prepared reads along what the cells of the same step will need.
+        passes = {
+            (self.settings.reference_step if step == "prepared" else step, probe.passes[need])
+            for step, needs in [*groups.items(), *others]
+            for need in needs
+            if need in probe.passes
+        }
+        batches = sum(-(-len(self.inputs[key.on]) // batch_size) for _, key in passes)
         fitted = max(
             (self._to_prepare(by_name[c.node]) for c in cells if isinstance(c, StateCell)),
             default=0,
@@ -114,7 +122,7 @@ class Prices:
         if self.settings.weights == "streamed":  # all is read again for every batch
             read = max(read, batches)
         costs = Costs(
-            forwards=sum(map(len, passes)),
+            forwards=len(passes),
             batches=batches,
             reference_bytes=self._bytes_of({c.need for c in cells if isinstance(c, ReferenceCell)}),
             weight_bytes=probe.stored_bytes * read,

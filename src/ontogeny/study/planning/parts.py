@@ -104,7 +104,8 @@ class Parts:
         graph = Graph(trajectory, self.inputs, observables, settings, self.probe, digests, name)
         where = Path() if folder is None else folder.resolve()
         first = _first(trajectory)
-        job = Job(token, where, observables, self.inputs, settings, self.read, first)
+        studied = self.folder.resolve() if self.folder is not None and name else None
+        job = Job(token, where, observables, self.inputs, settings, self.read, first, studied)
         return RunPart(name, job, graph, self._plan(graph, folder), control)
 
     def _plan(self, graph: Graph, folder: Path | None) -> Plan:
@@ -112,10 +113,10 @@ class Parts:
             graph.cells(), folder, graph.trajectory, graph.digests, self.read, graph.name
         )
         others = [
-            entry.cell.needs(graph.by_name)
+            (step, entry.cell.needs(graph.by_name))
             for entry in plan.prepared
             if entry.to_do and isinstance(entry.cell, StateCell)
-            for _ in range(_others_read(entry.cell, folder, graph))
+            for step in _others_read(entry.cell, folder, graph)
         ]
         prices = Prices(self.probe, self.inputs, graph.by_name, graph.settings, len(plan.steps))
         to_do = [entry.cell for entry in [*plan.prepared, *plan.entries] if entry.to_do]
@@ -130,9 +131,10 @@ def _first(trajectory: Trajectory) -> Identity | None:
     return None
 
 
-def _others_read(cell: StateCell, folder: Path | None, graph: Graph) -> int:
-    """Return how many steps beside the reference are read for a state, as far as is known."""
+def _others_read(cell: StateCell, folder: Path | None, graph: Graph) -> list[int]:
+    """Return which steps beside the reference are read for a state, as far as is known."""
+    others = [step for step in graph.steps if step != graph.settings.reference_step]
     if graph.by_name[cell.node].prepares_over_steps:
-        return len(graph.steps) - 1
+        return others
     observed = {} if folder is None else observed_steps(folder / cell.place)
-    return len(observed.get("other_weights", ()))
+    return [step for step in others if str(step) in observed.get("other_weights", ())]

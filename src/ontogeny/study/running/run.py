@@ -23,10 +23,12 @@ from ...needs import Need
 from ...own_code import Sendable
 from ...store import Cell, write_cell
 from ...trajectory import Trajectory
+from ..cells.ahead import Ahead
+from ..cells.cache import check_cache
 from ..cells.dependencies import Dependencies, Shared
 from ..cells.environment import environment
-from ..cells.graph import Context, StudyCell, header_of
-from ..cells.readings import Job, Values, read_needs
+from ..cells.graph import Context, StepCell, StudyCell, header_of
+from ..cells.readings import Job, Values, read_once
 from ..cells.threads import pinned
 from ..folder.claims import claimed, gone, holder
 
@@ -48,6 +50,8 @@ class Task(Sendable):
     """The checkpoint that is read for its cells, if any."""
     any_step: bool = False
     """Whether it may read checkpoints of other steps too."""
+    later: Mapping[int, tuple[Need, ...]] = field(default_factory=dict)
+    """What the cells of later tasks need of each step."""
 
 
 @dataclass
@@ -73,6 +77,7 @@ def compute_task(job: Job, task: Task) -> Done:
     """Compute what is left of a task with threads pinned; whoever calls this holds its claim."""
     begin, report = time.perf_counter(), Done(task.label)
     cells = [c for c in left_of(job, task) if not _is_blocked(job, c, report)]
+    cells = [c for c in cells if not _is_copied(job, c, report)]
     if cells:
         with pinned(job.settings.threads):
             _compute(job, task, cells, report)
@@ -105,6 +110,19 @@ def left_of(job: Job, task: Task) -> list[StudyCell]:
     header = header_of(job.folder, task.cells)
     options = (job.folder, task.trajectory, job.digests.whole, header, job.read)
     return [cell for cell in task.cells if cell.check(*options).outcome != "done"]
+
+
+def _is_copied(job: Job, cell: StudyCell, report: Done) -> bool:
+    """Return whether the studied run has the very same cell, as where a control begins."""
+    if job.studied is None or not isinstance(cell, StepCell):
+        return False
+    fingerprint = cell.fingerprint(header_of(job.folder, [cell]))
+    if check_cache(job.studied / cell.place, fingerprint, job.read).outcome != "done":
+        return False
+    result = job.read(job.studied / cell.place)
+    _write(job, cell, result)
+    _report(cell, result, report)
+    return True
 
 
 def _hopeless(job: Job, cell: StudyCell) -> str:
@@ -147,7 +165,9 @@ def _compute(job: Job, task: Task, cells: Iterable[StudyCell], report: Done) -> 
         log.debug("phase=%s %s", cell.phase, cell.label)
         activity.now(f"computing {cell.label}")
         try:
-            outcome = cell.compute(Context(job, task.trajectory, values, dependencies, shared))
+            outcome = cell.compute(
+                Context(job, task.trajectory, values, dependencies, task.later, shared)
+            )
             _check_weights(job, task)
             full = {**fingerprint, **outcome.observed_dependencies}
             cell_result = _cell(job, outcome.data, full, outcome.status, outcome.notes)
@@ -162,6 +182,8 @@ def _compute(job: Job, task: Task, cells: Iterable[StudyCell], report: Done) -> 
             _write(job, cell, cell_result)
         _note(job, cell, cell_result.status)
         _report(cell, cell_result, report)
+    if task.step is not None and not task.any_step:
+        Ahead(job.token, job.folder).drop(task.step)
 
 
 def _check_weights(job: Job, task: Task) -> None:
@@ -180,7 +202,8 @@ def _values(job: Job, task: Task, cells: Iterable[StudyCell]) -> Mapping[Need, A
     needs = [need for cell in cells for need in cell.needs(job.by_name)]
     if task.step is None or not needs:
         return {}
-    return Values(needs, partial(read_needs, job, task.trajectory, task.step))
+    later = task.later.get(task.step, ())
+    return Values(needs, partial(read_once, job, task.trajectory, task.step, later))
 
 
 def _failed(job: Job, error: Exception, fingerprint: Mapping[str, Any]) -> Cell:

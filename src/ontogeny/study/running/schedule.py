@@ -10,6 +10,7 @@ from dataclasses import replace
 from ...capture.blocks import WeightBlock
 from ...trajectory import Checkpoint, Trajectory
 from ...trajectory.weights import MemoryWeights
+from ..cells.ahead import forget
 from ..cells.graph import BlockCell, LayerCell, StepCell, StudyCell
 from ..planning.build import Graph
 from ..planning.parts import RunPart
@@ -35,8 +36,12 @@ def compute(
     if hasattr(progress, "pace"):  # an object of a user's has four methods
         progress.pace = pace
     problems: list[str] = []
-    for stages in every:
-        problems += stages.run(executor, progress, max_revisions, pace)
+    try:
+        for stages in every:
+            problems += stages.run(executor, progress, max_revisions, pace)
+    finally:
+        for part in parts:
+            forget(part.job.token)
     return problems
 
 
@@ -50,9 +55,13 @@ class _Stages:
         prepared = tuple(e.cell for e in plan.prepared if e.to_do)
         # References and states are one task, as they read the reference step together.
         reference, label = part.job.settings.reference_step, graph.label("references")
-        first = Task(label, trajectory, prepared, reference, any_step=True)
-        self.first = [first] if prepared else []
         self.steps = _steps(graph, [c for c in to_do if isinstance(c, StepCell)])
+        later = {
+            int(str(task.step)): tuple(need for c in task.cells for need in c.needs(graph.by_name))
+            for task in self.steps
+        }
+        first = Task(label, trajectory, prepared, reference, any_step=True, later=later)
+        self.first = [first] if prepared else []
         self.blocks = _groups(
             [e.cell for e in plan.entries if isinstance(e.cell, BlockCell)], to_do
         )

@@ -11,11 +11,14 @@ import fnmatch
 import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from ...errors import ArgumentError, CheckpointError
 from ..findings import Finding, some
+from ..order import order_of
+from ..order.names import count
 from ..selection import check_step
 
 _NUMBER = r"\d+(?:\.\d+)?[kKmMbBtT]?"
@@ -31,7 +34,6 @@ PATTERNS: Mapping[str, str] = {
 _USUAL = ("step*", "stage1-*", "checkpoint-*")  # OLMo's later stages count their steps anew
 
 Revisions: TypeAlias = "str | Iterable[str | int] | Callable[[str], int | None]"
-_SCALE = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
 
 
 class UnknownRevisionError(CheckpointError, KeyError):
@@ -111,14 +113,10 @@ def parse(name: str, patterns: Iterable[re.Pattern[str]]) -> tuple[int, int | No
 
 def _count(text: str | None, name: str) -> int:
     """Return a count such as ``"20k"`` or ``"4.2B"`` exactly."""
-    match = re.fullmatch(r"(\d+)(?:\.(\d+))?([kKmMbBtT]?)", text or "")
-    if match is None:
-        raise ArgumentError(f"pattern reads {text!r} from {name!r}, which is no number.")
-    whole, part, scale = match[1], match[2] or "", _SCALE[match[3].lower()]
-    count, rest = divmod(int(whole + part) * scale, 10 ** len(part))
-    if rest:
+    number = count(text or "")
+    if number is None:
         raise ArgumentError(f"pattern reads {text!r} from {name!r}, which is no whole number.")
-    return count
+    return number
 
 
 def choose(
@@ -191,17 +189,23 @@ class _Choice:
         without = sorted(name for name, number in numbers.items() if number is None)
         return {name: number for name, number in numbers.items() if number is not None}, without
 
-    def usual(self, own_pattern: bool) -> str | list[str]:
+    def usual(self, own_pattern: bool) -> Revisions:
         """Return the first usual glob that gives a step, or what the user's own pattern reads.
 
-        Without such a pattern, names of another kind are not used, because they may be of
-        several runs.
+        Without such a pattern, other names count where words in them mark steps of one form, as
+        ``iter_500`` and ``epoch-3``: names of several forms may be of several runs.
         """
         numbered, _ = self.parsed(self.commits)
         for glob in _USUAL:
             if fnmatch.filter(numbered, glob):
                 return glob
-        return list(numbered) if own_pattern and numbered else _USUAL[0]
+        if own_pattern:
+            return list(numbered) or _USUAL[0]
+        with suppress(CheckpointError):
+            steps = {name: step for step, name in order_of(list(self.commits)).names.items()}
+            if len(steps) > 1:
+                return steps.get
+        return _USUAL[0]
 
     def is_one_model(self) -> bool:
         """Return whether there is a main branch, and no other name has a number."""

@@ -14,7 +14,8 @@ from decimal import Decimal
 from typing import TypeAlias
 
 _UNITS = {
-    "step": "step steps iter iters iteration iterations it itr update updates timestep timesteps",
+    "step": "step steps iter iters iteration iterations it itr ba update updates timestep"
+    " timesteps",
     "checkpoint": "ckpt ckpts checkpoint chkpt snapshot",
     "epoch": "epoch epochs ep",
     "tokens": "token tokens tok toks",
@@ -38,7 +39,7 @@ _TOKEN = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
-_SHARD = re.compile(r"-\d{5}-of-\d{5}")
+_SHARD = re.compile(r"[-_]\d{5}-of-\d{5}")
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fnmatch
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -90,7 +92,7 @@ def by_marks(names: Sequence[str]) -> Reading | None:
     readings = [_of_pattern(group) for group in _alike(marked)]
     reading, *others = sorted(readings, key=lambda r: -len(r.steps))
     if others and (len(others[0].steps) > 1 or len(reading.steps) == 1):
-        raise refuse([_with_glob(candidate) for candidate in (reading, *others)])
+        raise refuse([_with_glob(candidate, readings) for candidate in (reading, *others)])
     for other in others:
         reading.leave_out(other.steps, f"not named as the others are, {reading.source}")
     numbers = {name: marked[name] for name in reading.steps}
@@ -119,9 +121,12 @@ def _of_pattern(group: Mapping[str, Number]) -> Reading:
     return Reading(steps, number.unit, f"the names, {pattern}", f"--step-from '{pattern}'")
 
 
-def _with_glob(reading: Reading) -> Reading:
-    globs = {shape(name) for name in reading.steps}
-    reading.remedy = " ".join(f"--only '{glob}'" for glob in sorted(globs))
+def _with_glob(reading: Reading, readings: Sequence[Reading]) -> Reading:
+    option, globs = "--only", {shape(name) for name in reading.steps}
+    others = {name for other in readings if other is not reading for name in other.steps}
+    if any(fnmatch.filter(others, glob) for glob in globs):  # ckpt_*.pt is ckpt_5_ema.pt, too
+        option, globs = "--exclude", {shape(name) for name in others}
+    reading.remedy = " ".join(f"{option} '{glob}'" for glob in sorted(globs))
     return reading
 
 
@@ -131,15 +136,19 @@ def _check_alternatives(reading: Reading, numbers: Mapping[str, Number]) -> None
     for column in _columns(numbers):
         marked = next(iter(column.values())).kind != ""
         other = _of_pattern(column)
-        if other.source == reading.source or (not marked and not doubles):
+        if other.source == reading.source or (not marked and not doubles) or other.doubles():
             continue
         ordered = [other.steps[name] for name, _ in in_order(reading.steps)]
         if doubles or ordered != sorted(ordered):
             raise refuse([reading, other])
     for step, names in doubles.items():
+        parts, others = (re.split(r"(\d+)", name) for name in names[:2])
+        glob = "".join("*" if p.isdigit() and p in others else p for p in parts).rstrip("/")
+        copies = fnmatch.fnmatchcase(names[1].rstrip("/"), glob)
+        run = "" if copies or "*" not in glob else f"take one run with --only '{glob}', or "
         raise CheckpointError(
-            f"{' and '.join(names[:2])} both stand for {reading.unit} {step}; keep one of them, or "
-            f"leave one out with --exclude '{names[1].rstrip('/')}'."
+            f"{' and '.join(names[:2])} both stand for {reading.unit} {step}; {run}keep one of "
+            f"them, leave one out with --exclude '{names[1].rstrip('/')}'."
         )
 
 

@@ -18,7 +18,7 @@ TEMPORARY = ".tmp-"
 """What names begin with while a folder or file is being written."""
 
 _STEP = re.compile(r"(?:checkpoint|step)[-_]?(\d+)")
-_NUMBERED = re.compile(r"(.*)-\d{5}-of-(\d{5})(\.\w+)")
+_NUMBERED = re.compile(r"(.*)[-_]\d{5}-of-(\d{5})(\.\w+)")
 _SAFE_SUFFIX = ".safetensors"
 FILE_SUFFIXES = (".pt", ".pth", ".ckpt", _SAFE_SUFFIX, ".gguf")
 NOT_WEIGHTS = re.compile(r"(?:opt(?:im|[-_.\d])|scheduler|rng_|scaler|training_args|random_).*")
@@ -146,10 +146,10 @@ def weight_map(index: Path) -> dict[str, str]:
 
 def _numbered(files: list[Path]) -> tuple[Path, ...]:
     """Return shards without an index, as torchtune writes them, if they are all of one model."""
-    numbers = [_NUMBERED.fullmatch(path.name) for path in files]
-    of = {(m[1], int(m[2]), m[3]) if m else None for m in numbers}
-    total = next(iter(of))[1] if len(of) == 1 and None not in of else 0
-    return tuple(files) if len(files) == total else ()
+    matches = [m for path in files if (m := _NUMBERED.fullmatch(path.name)) is not None]
+    of = {(m[1], int(m[2]), m[3]) for m in matches}
+    total = next(iter(of))[1] if len(of) == 1 else 0
+    return tuple(files) if len(files) == len(matches) == total else ()
 
 
 def _shards(index: Path) -> tuple[Path, ...]:

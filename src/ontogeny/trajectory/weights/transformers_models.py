@@ -85,7 +85,18 @@ def model_class(folder: Path) -> Any:
     names = configuration.get("architectures") or _usual_classes(configuration.get("model_type"))
     if not (isinstance(names, list) and names and isinstance(names[0], str)):
         raise CheckpointError(f"{folder / 'config.json'} names no architectures; {PASS_MODEL}.")
-    return named_class(names[0])
+    try:
+        return named_class(names[0])
+    except CheckpointError:
+        code = {k: str(v).split(".")[0] for k, v in (configuration.get("auto_map") or {}).items()}
+        made = [kind for kind, name in code.items() if (folder / f"{name}.py").is_file()]
+        if len(made) < 2:  # beside AutoConfig; of the Hub, code is not fetched
+            raise
+        raise CheckpointError(
+            f"{folder} needs code that comes with it, which is not run; where you trust it, let a "
+            f"function of yours return transformers.{plain(made[-1])}.from_pretrained("
+            f"{str(folder)!r}, trust_remote_code=True), and {PASS_MODEL}."
+        ) from None
 
 
 def _usual_classes(kind: Any) -> list[str]:

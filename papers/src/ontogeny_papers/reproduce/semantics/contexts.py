@@ -168,7 +168,7 @@ def _agreement(
     name: str, basis: ConceptBasis, ids: np.ndarray, word_ids: np.ndarray, size: ContextsSize
 ) -> dict[str, semantics.Score]:
     """Return how well orthants of contexts agree with the class of one word of each context."""
-    assert basis.words is not None
+    assert basis.words is not None and basis.V is not None
     words = dict(zip(word_ids.tolist(), basis.words, strict=True))
     classes = semantics.word_classes(words.values())
     labels = {

@@ -73,7 +73,8 @@ def measure_transformer(size: TransformerSize, materials: Materials) -> Findings
         )
         for loss, label in _LOSSES.items()
     }
-    numbers = (*runs_of.values(), support.shape[0])
+    square, entropy = runs_of.values()
+    numbers = (square, entropy, support.shape[0])
     nodes = {"order": _order_view(runs_of), "directions": _overlap_view(runs_of)}
     return Findings(judge_transformer(*numbers), nodes, numbers=numbers)
 

@@ -1,0 +1,150 @@
+"""What a pass has read for cells that come later: kept in files until it is their turn.
+
+A state over several steps, as that of joint concepts, reads activations of every step before the
+cells of these steps can be computed. The losses, activations and predictions that those cells take
+from the same passes are read then too, so that no pass is run twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+import xarray as xr
+
+from ...errors import StoreError
+from ...needs import Need
+from ...store import Cell, read_cell, write_cell
+
+log = logging.getLogger("ontogeny.study")
+_LIMIT = 1 << 32  # bytes of one run
+_Read = Callable[[Sequence[Need], Sequence[Need]], dict[Need, Any]]
+
+
+def shares_passes(need: Need) -> bool:
+    """Return whether a need can take its part out of passes of others."""
+    return type(need).pass_key is not Need.pass_key
+
+
+def as_dataset(value: Any) -> xr.Dataset:
+    """Return a need's value as a dataset; ``{path: (n, m) tensor}`` gets one variable a layer."""
+    if isinstance(value, xr.Dataset):
+        return value.assign_attrs(reference="dataset")
+    layers = {
+        path: ((f"token{i}", f"feature{i}"), tensor.cpu().numpy())
+        for i, (path, tensor) in enumerate(value.items())
+    }
+    return xr.Dataset(layers, attrs={"reference": "layers"})
+
+
+def of_dataset(data: xr.Dataset) -> Any:
+    """Return a need's value; tensors share the memory map of the file."""
+    if data.attrs["reference"] == "dataset":
+        return data
+    return {str(path): torch.from_numpy(v.values) for path, v in data.data_vars.items()}
+
+
+class Ahead:
+    """Values of needs at the steps of one run, in temporary files.
+
+    Parameters
+    ----------
+    token
+        Of the run, which no other has.
+    folder
+        Of the run: those of controls are apart.
+    device
+        Where tensors are read to.
+    """
+
+    def __init__(self, token: str, folder: Path, device: str = "cpu") -> None:
+        self._folder, self._device = of_run(token) / folder.name, device
+
+    def read(
+        self, step: int, needs: Sequence[Need], later: Sequence[Need], read: _Read
+    ) -> dict[Need, Any]:
+        """Return the values of `needs`, from files where they are there.
+
+        Otherwise ``read(missing, along)`` gives them; what it reads of `later`, needs of cells to
+        come, is written.
+        """
+        there = {need: self._load(step, need) for need in needs if shares_passes(need)}
+        values = {need: value for need, value in there.items() if value is not None}
+        missing = [need for need in needs if need not in values]
+        along = [n for n in later if shares_passes(n) and not self._path(step, n).exists()]
+        if not any(map(shares_passes, missing)):
+            along = []
+        try:
+            made = read(missing, along)
+        except Exception as error:  # a later need must not cost these theirs
+            if not along:
+                raise
+            log.debug("reading ahead failed: %s", error)
+            made, along = read(missing, ()), []
+        for need in along:
+            if need in made:
+                self._write(step, need, made[need])
+        return {need: made[need] if need in made else values[need] for need in needs}
+
+    def _path(self, step: int, need: Need) -> Path:
+        digest = hashlib.blake2b(repr(need).encode(), digest_size=8).hexdigest()
+        return self._folder / f"{step}-{digest}.safetensors"
+
+    def _load(self, step: int, need: Need) -> Any:
+        try:
+            data = read_cell(self._path(step, need)).data.copy(deep=True)
+        except (OSError, StoreError):  # it was not kept
+            return None
+        value = of_dataset(data)
+        if isinstance(value, xr.Dataset):
+            del value.attrs["reference"]
+            return value
+        return {path: tensor.to(self._device) for path, tensor in value.items()}
+
+    def drop(self, step: int) -> None:
+        """Remove what is kept of a step."""
+        for path in self._folder.glob(f"{step}-*"):
+            path.unlink(missing_ok=True)
+
+    def _write(self, step: int, need: Need, value: Any) -> None:
+        try:
+            data = as_dataset(value)
+            held = sum(path.stat().st_size for path in self._folder.glob("*"))
+            free = shutil.disk_usage(tempfile.gettempdir()).free
+            if held + data.nbytes > _LIMIT or data.nbytes > free // 4:
+                return
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_cell(self._path(step, need), Cell(data, "done", {}, {}))
+        except Exception as error:  # it is read once more then
+            log.debug("nothing is kept of %r: %s", need, error)
+
+
+def of_run(token: str) -> Path:
+    """Return the folder of the temporary files of a run and its controls."""
+    return Path(tempfile.gettempdir()) / f"ontogeny-{token}"
+
+
+def forget(token: str) -> None:
+    """Remove the temporary files of a run and its controls."""
+    shutil.rmtree(of_run(token), ignore_errors=True)
+
+
+class Lazily(dict[Need, Any]):
+    """Values of needs that are read when one is asked for: those that share passes together."""
+
+    def __init__(
+        self, needs: Sequence[Need], read: Callable[[Sequence[Need]], Mapping[Need, Any]]
+    ) -> None:
+        super().__init__()
+        self._needs, self._read = needs, read
+
+    def __missing__(self, need: Need) -> Any:
+        together = [n for n in self._needs if shares_passes(n) or not n.runs_model]
+        self.update(self._read(together if need in together else [need]))
+        return self[need]
