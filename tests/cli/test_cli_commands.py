@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import pytest
 import typer
@@ -15,6 +16,8 @@ from helpers.study_examples import developing, record
 from helpers.text_models import save_tokenizer, with_tokenizer
 from ontogeny.cli import main
 from ontogeny.cli.commands import app
+from ontogeny.cli.main import _said_once
+from ontogeny.inputs import Inputs
 from ontogeny.tasks import train_tokenizer
 
 STEPS = (0, 1, 2, 4, 8, 16)
@@ -239,3 +242,12 @@ def test_a_library_that_aborts_says_where():
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert ended.returncode < 0 and "Fatal Python error: Aborted" in ended.stderr
+
+
+def test_texts_that_repeat_are_said_once_by_a_command_that_reads_them_often(caplog):
+    for context, count in ((_said_once(), 1), (nullcontext(), 3)):  # of a library's user each time
+        caplog.clear()
+        with context:
+            for _ in range(3):
+                Inputs.from_texts(["a b", "a b"], train_tokenizer(["a b"], 300))
+        assert [r.getMessage()[:22] for r in caplog.records] == ["1 of 2 texts repeats a"] * count

@@ -39,8 +39,20 @@ def by_loss(visit):
 
 def test_the_first_screen_says_in_how_many_runs_it_was_learned(page):
     assert page.inner_text("#first-heading") == "Loss: learned in 3 of 3 runs"
-    assert page.inner_text("#verdict h2") == "The runs beside each other"
     assert page.locator("section.node h2").first.inner_text() == "Runs"
+
+
+def test_the_overview_does_not_say_the_first_screen_again(page):
+    told = page.locator("#first li").all_inner_texts()
+    assert told and not any(text in page.inner_text("#verdict") for text in told)
+    assert not page.locator("#verdict .lead").count()
+
+
+def test_a_mean_that_ends_before_the_longest_run_says_at_which_step(visit):
+    runs = {"long": run(20, seed=0), "short": run(30, seed=1, steps=STEPS[:-2])}
+    page = visit("other lengths", lambda: og.compare(runs))
+    (label,) = page.locator("#life text.name").all_text_contents()
+    assert label.startswith("mean ") and label.endswith(f" at step {STEPS[-3]}")
 
 
 def test_every_run_has_a_mark_at_its_half_change_loss(by_loss):

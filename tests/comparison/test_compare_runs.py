@@ -11,6 +11,7 @@ from helpers.compared_runs import STEPS, fallen, run, seeds
 from ontogeny.comparison.clock import first_crossings
 from ontogeny.comparison.layers import match_layers
 from ontogeny.errors import ArgumentError
+from ontogeny.words.content import read_content
 from ontogeny.words.runs import correlations
 
 
@@ -132,6 +133,21 @@ def test_words_count_runs_and_name_their_steps():
     )
 
 
+def test_what_no_run_could_judge_is_said_once_and_is_not_called_unchanged():
+    few = {f"seed {i}": run(20, i, controls=True, steps=(0, 16, 256)) for i in range(2)}
+    tree = og.compare(few)
+    (line,) = og.comparison.summary_lines(tree)
+    words = "not judged, too few checkpoints or an unknown noise"
+    assert line == f"loss and attention entropy: {words}"
+    rows = [row for row in read_content(tree).rows if row.role != "motion"]
+    assert {row.state for row in rows} == {"few"}
+    for name in few:
+        node = few[name]["loss"].to_dataset()
+        few[name]["loss"].dataset = node.assign(noise_known=("row", [False]))
+    rows = read_content(og.compare(few)).rows
+    assert {row.state for row in rows if row.quantity == "loss"} == {"unmeasured"}
+
+
 def test_an_order_is_said_only_where_every_run_has_it():
     dense = (0, *np.unique(np.geomspace(1, 256, 40).astype(int)))  # intervals reach to neighbours
     agreeing = seeds(3, controls=True, steps=dense)
@@ -222,6 +238,19 @@ def with_settings(tree, **changes):
     return tree
 
 
+def test_layers_are_no_argument_that_differs_where_the_models_do():
+    def of_model(size, pattern):
+        observables = {"loss": {"kind": "loss", "layers": pattern}}
+        model = json.dumps({"class": "Model", "parameters": size})
+        return with_settings(run(20, size, model=model), observables=observables)
+
+    one = of_model(1, "transformer.h.*")
+    tree = og.compare({"one": one, "other": of_model(2, "model.layers.*")})
+    assert "transformer.h" not in tree.attrs["problems"]
+    with pytest.raises(ArgumentError, match="with different layers"):
+        og.compare({"one": one, "same": of_model(1, "model.layers.*")})
+
+
 def test_what_differs_is_refused_by_name_and_marked_where_allowed():
     def other(**entry):
         base = {"name": "text", "texts": 40, "tokens": 338}
@@ -237,7 +266,7 @@ def test_what_differs_is_refused_by_name_and_marked_where_allowed():
         "arguments": (
             with_settings(run(20, 1, inputs=one.attrs["inputs"]),
                           observables={"loss": {"kind": "loss", "objective": "masked"}}),
-            "'loss' was measured with a different objective",
+            "'loss' was measured with different objective",
         ),
         "settings": (
             with_settings(run(20, 1, inputs=one.attrs["inputs"]), dtype="bfloat16"),

@@ -146,7 +146,7 @@ def test_models_of_other_depths_are_compared_at_the_same_relative_depth(folders,
         own.layer_entropy.isel(layer=[0, 2]).transpose("step", "layer"),
     )
     assert data.row_layer.values.tolist() == data.layer.values.tolist()
-    assert "2, 4 layers; those at the same relative depth" in tree.attrs["problems"]
+    assert "2 and 4 layers; those at the same relative depth" in tree.attrs["problems"]
 
 
 def test_other_texts_are_refused_and_marked_where_allowed(folders, place):

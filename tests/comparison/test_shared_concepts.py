@@ -12,6 +12,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 import ontogeny as og
 from helpers.command import call
 from helpers.word_tables import PRIVATE, SHARED, WIDTH, WORDS, Table, models_of, rows_of_run
+from ontogeny.comparison import comparing
 from ontogeny.comparison.concepts import fitting, price_of_concepts, studies_of, views
 from ontogeny.comparison.concepts.fitting import LayerConcepts, order_agreement
 from ontogeny.comparison.concepts.node import node_of
@@ -165,19 +166,25 @@ def test_sentences_say_what_is_shown_and_no_more():
     one = concepts([[10, 20, 40, 80, 160, 320], [10, 30, 41, 90, 170, 300]])
     node = node_of({"layer 1": (one, None)}, ["r0", "r1"])
     (text, control) = shared_sentences(node)
-    assert "6 concepts in 2 of 2 runs, 0 in one alone" in text
+    assert "6 concepts in 2 of 2 runs, none in fewer;" in text
     assert "Their order agrees" in text and "No control run" in control
     heading = "6 concepts of layer 1 were born in 2 of 2 runs, in orders that agree"
     assert shared_heading(node) == heading
+    assert shared_heading(node_of({"layer 1": (one, one)}, ["r0", "r1"])) == ""  # mere motion
     few = concepts([[10, 20], [20, 10]], [[True, True], [True, False]], 1.0)
     node = node_of({"layer 1": (few, one)}, ["r0", "r1"])
     (text,) = shared_sentences(node)
-    assert "1 concept in 2 of 2 runs, 1 in one alone" in text and "1 is shared" in text
-    assert "Too few to say" in text and "In the control runs 6 are in all" in text
+    assert "1 concept in 2 of 2 runs (in every control run 6), 1 in one alone" in text
+    assert "1 is shared" in text and "Too few to say" in text
+    assert "1 was born in every run (in every control run 6), of which" in text
     earlier = node.drop_vars(["kept", "unclear", "turned", "lost", "new"])
     assert shared_sentences(earlier) == [text]  # of a comparison that an earlier version wrote
     node = node_of({"layer 1": (concepts([[10], [9]], [[True], [False]]), None)}, ["r0", "r1"])
-    assert shared_heading(node) == "No concept is shown to be in 2 of 2 runs"
+    assert shared_heading(node) == ""  # what runs have from their start is no result of training
+    before = {"heading": "The loss fell", "lead": "It fell.", "details": ["More."]}
+    led = comparing._led(before, node)
+    assert led["heading"] == "The loss fell" and led["lead"] == "It fell."
+    assert led["details"][0].startswith("Layer 1: 0 concepts in 2 of 2 runs, 1 in one alone")
 
 
 def test_orders_agree_by_chance_at_the_stated_rate():

@@ -183,7 +183,7 @@ def test_seeds_say_an_order_only_where_all_agree():
     a_first = {"a": [1] * 4, "b": [0, 0, 0, 1]}
     seeds = {f"seed {i}": run_of(a_first, pairs=60, seed=i) for i in range(3)}
     said = details(seeds)
-    assert said[0] == "Of 2 groups, 2 are above chance in each of 3 runs, 0 in none."
+    assert said[0] == "Of 2 groups of examples, 2 are above chance in each of 3 runs, 0 in none."
     assert said[1] == "In each of 3 runs, “a” left chance before “b”."
     other = run_of({"b": [1] * 4, "a": [0, 0, 0, 1]}, pairs=60)
     assert not any("left chance" in text for text in details({**seeds, "seed 3": other}))

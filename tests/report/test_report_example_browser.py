@@ -24,7 +24,11 @@ VALUE = "#example-value b"
 
 @pytest.fixture(scope="module")
 def page(visit):
-    return visit("tokens", lambda: examples.tree(hostile=True, controls=(8.5, 8.7)), width=320)
+    page = visit("tokens", lambda: examples.tree(hostile=True, controls=(8.5, 8.7)), width=320)
+    opened = page.locator("#example-choice [aria-pressed=true]").text_content()
+    assert opened == "text 7", "that of most words is open"
+    page.click("#example-choice button >> nth=0")
+    return page
 
 
 def go_to(page, key):

@@ -29,6 +29,7 @@ def found():
 def page(visit):
     page = visit("measures", examples.full_tree, width=390)
     page.locator("#example-text").scroll_into_view_if_needed()
+    page.click("#example-choice button >> nth=0")
     return page
 
 

@@ -29,7 +29,7 @@ from ontogeny.words.landmarks import read_loss, track_node
 
 
 def drawable(tree):
-    (found,) = read_drawables(read_content(tree))
+    found, *_ = read_drawables(read_content(tree))  # many layers have a map as well
     return found
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from .. import activity
 from .options import Quiet, output
 
 Folders = Annotated[
@@ -83,6 +84,7 @@ def compare(
     )
     if folder is not None:
         comparison.write_comparison(tree, folder)
+    activity.now("writing the page")
     typer.echo(f"page: {report.write(tree, output)}")
     for line in comparison.summary_lines(tree):
         typer.echo(line)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import faulthandler
+import logging
 import os
 import shlex
 import sys
@@ -48,7 +49,7 @@ def _run(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     arguments = [a for a in arguments if a != "--debug"]
     try:
-        with _warnings_as_lines(), _spoken(arguments):
+        with _warnings_as_lines(), _said_once(), _spoken(arguments):
             code = app(arguments, prog_name="ontogeny", standalone_mode=False)
         sys.stdout.flush()
         return _stopped(arguments) if code == STOPPED else code if isinstance(code, int) else 0
@@ -84,6 +85,24 @@ def _spoken(arguments: Sequence[str]) -> AbstractContextManager[None]:
     if set(arguments) & {"--quiet", "--help"} or not set(arguments[:1]) & _LONG:
         return nullcontext()
     return activity.spoken("loading libraries", activity.FIRST)
+
+
+@contextmanager
+def _said_once() -> Iterator[None]:
+    """Say once what is logged of texts, which several steps of a command read."""
+    lines: set[str] = set()
+
+    def new(record: logging.LogRecord) -> bool:
+        before = len(lines)
+        lines.add(record.getMessage())
+        return len(lines) > before
+
+    texts = logging.getLogger("ontogeny.inputs")
+    texts.addFilter(new)
+    try:
+        yield
+    finally:
+        texts.removeFilter(new)
 
 
 @contextmanager

@@ -111,6 +111,7 @@ def _compare(studies: Mapping[str, Path], page: Path, quiet: bool) -> Path:
     except ArgumentError as error:
         command = shlex.join(["ontogeny", "compare", *map(str, studies.values())])
         raise ArgumentError(f"the studies are finished, not compared: {error} {command}") from error
+    activity.now("writing the page")
     typer.echo(f"comparison: {report.write(tree, page)}")
     for line in comparison.summary_lines(tree):
         typer.echo(line)

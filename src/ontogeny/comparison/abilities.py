@@ -94,7 +94,8 @@ def _agreement(names: Sequence[tuple[str, str]], courses: Sequence[Courses]) -> 
     verb = "is" if number == 1 else "are"
     every = f"{number:,} {verb} above chance in each of {len(courses)} runs"
     apart = f" In some only: {_quoted(some)}." if some else ""
-    return [f"Of {plural(len(names), 'group')}, {every}, {counts.count(0):,} in none.{apart}"]
+    groups = f"{plural(len(names), 'group')} of examples"
+    return [f"Of {groups}, {every}, {counts.count(0):,} in none.{apart}"]
 
 
 def _order(names: Sequence[tuple[str, str]], courses: Sequence[Courses]) -> list[str]:

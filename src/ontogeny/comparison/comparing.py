@@ -135,14 +135,13 @@ def compare(
 
 
 def _led(headline: dict[str, Any], shared: xr.Dataset) -> dict[str, Any]:
-    """Return what the first screen says, led by what the runs share."""
+    """Return what the first screen says, led by what was born in all runs, if anything was."""
+    heading, text = shared_heading(shared), shared_sentences(shared)[0]
+    if not heading:
+        return {**headline, "details": [text, *headline["details"]]}
     before = [f"{headline['heading']}."] if headline["heading"] else []
-    return {
-        **headline,
-        "heading": shared_heading(shared),
-        "lead": shared_sentences(shared)[0],
-        "details": [*before, headline["lead"], *headline["details"]],
-    }
+    details = [*before, headline["lead"], *headline["details"]]
+    return {**headline, "heading": heading, "lead": text, "details": details}
 
 
 def write_comparison(tree: MergedResult, folder: str | Path) -> Path:

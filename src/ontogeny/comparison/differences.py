@@ -93,14 +93,17 @@ def _texts(entry: Mapping[str, Any]) -> str:
 def _of_arguments(runs: Sequence[Run]) -> Differences:
     """Compare the arguments of the observables that all runs have."""
     studied = [run.attribute("settings", {}).get("observables", {}) for run in runs]
+    models = [run.attribute("model", {}) for run in runs]
+    # Other sizes and architectures have other layers, which are matched with one another.
+    matched = () if all(model == models[0] for model in models) else ("layers", "blocks")
     for name in studied[0]:
         if any(name not in observables for observables in studied):
             continue
         arguments = [observables[name] for observables in studied]
         for key in dict.fromkeys(key for of_run in arguments for key in of_run):
-            if not _alike(arguments, key):
+            if key not in matched and not _alike(arguments, key):
                 what = _values(runs, arguments, key)
-                yield "arguments", f"{name!r} was measured with a different {key}: {what}."
+                yield "arguments", f"{name!r} was measured with different {key}: {what}."
 
 
 def _of_settings(runs: Sequence[Run]) -> Differences:

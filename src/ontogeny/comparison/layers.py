@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from ..words.formats import joined
+
 
 @dataclass(frozen=True)
 class LayerMatch:
@@ -67,7 +69,7 @@ def _by_depth(names: Sequence[tuple[str, ...]]) -> LayerMatch | None:
         for indices, (_, members) in zip(places, same, strict=True):
             theirs = (np.arange(len(members)) + 0.5) / len(members)
             indices += [members[int(np.argmin(np.abs(theirs - depth)))] for depth in depths]
-    counts = ", ".join(str(len(layers)) for layers in names)
+    counts = joined([str(len(layers)) for layers in names])
     words = f"The runs have {counts} layers; those at the same relative depth are compared."
     return LayerMatch(tuple(labels), tuple(map(tuple, places)), words)
 

@@ -136,7 +136,8 @@ def _heading(groups: Sequence[Group], controlled: Sequence[bool]) -> str:
     if len(groups) == 1:
         return f"{sentence_start(line(groups[0]))}; no control was run"
     changed = sum(bool((g.counts("changed") > 0).all()) for g in groups)
-    what = f"{changed or 'None'} of {len(groups)} quantities changed"
+    verb = "changed" if changed else "is shown to have changed"
+    what = f"{changed or 'None'} of {len(groups)} quantities {verb}"
     return f"{what} in {f'all {total}' if total > 2 else 'both'} runs; no control was run"
 
 

@@ -35,7 +35,8 @@ def elsewhere(folder: Path) -> list[tuple[str, str]]:
 
     A clone of a repository on the Hub may have them as branches or tags.
     """
-    others = [(f"{p.relative_to(folder)}/", "name this folder") for p in checkpoints_below(folder)]
+    below = checkpoints_below(folder, 2)
+    others = [(f"{path.relative_to(folder)}/", "name this folder") for path in below]
     kind, names = _revisions(folder / ".git")
     if names:
         git = shlex.join(["git", "-C", str(folder)])

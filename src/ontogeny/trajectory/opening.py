@@ -102,10 +102,8 @@ def open_folder(
     adapters = adapter_steps(folder, paths)
     if adapters:
         adapted = open_adapters(folder, adapters, start, model)
-        steps = tuple(checkpoint.step for checkpoint in adapted)
         # Where the folder is the adapter itself, its file needs no step.
-        rest = {"noted": _unnumbered(order), "order": order} if paths else {}
-        return adapted, Catalogue(steps, choice=choice, **rest)
+        return adapted, _catalogue(adapted, choice, order if paths else None)
     for step, path in paths.items():
         try:
             checkpoints.append(_checkpoint(step, path, folder, model, choice.key))
@@ -126,6 +124,12 @@ def open_folder(
         steps, planned, tuple(incomplete), tuple(temporary), (), _unnumbered(order), order, choice
     )
     return tuple(checkpoints), catalogue
+
+
+def _catalogue(run: tuple[Checkpoint, ...], choice: Choice, order: Order | None) -> Catalogue:
+    """Return what is known of adapters."""
+    noted = () if order is None else _unnumbered(order)
+    return Catalogue(tuple(c.step for c in run), noted=noted, order=order, choice=choice)
 
 
 def _start(base: str | Path | None, model: Template | None) -> Checkpoint | None:

@@ -21,17 +21,23 @@ from .rows import NUMBERS, Row
 
 UNCONTROLLED = "A run that moved as far and learned nothing may look the same."
 
-_IN = {"every": "in every run", "some": "in some runs", "no": "in no run"}
+_IN = {
+    "every": "{} in every run",
+    "some": "{} in some runs",
+    "no": "not shown to have {} in any run",
+}
 _OF_RUNS = {
-    "learned": "learned {}",
-    "beyond": "changed beyond its motion {}",
-    "mixed": "changed {}, beyond its motion where controls were run",
-    "changed": "changed {}; no control was run",
+    "learned": ("learned", ""),
+    "beyond": ("changed beyond its motion", ""),
+    "mixed": ("changed", ", beyond its motion where controls were run"),
+    "changed": ("changed", "; no control was run"),
 }
 
 STATES = {
     **{
-        f"{n} {what}": of.format(where) for n, where in _IN.items() for what, of in _OF_RUNS.items()
+        f"{n} {what}": where.format(of) + more
+        for n, where in _IN.items()
+        for what, (of, more) in _OF_RUNS.items()
     },
     "learned": "learned",
     "beyond": "changed beyond its motion",

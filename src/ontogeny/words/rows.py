@@ -200,6 +200,8 @@ def _state_of_runs(runs: Sequence[RunRow]) -> str:
     if all(run.row.learned for run in runs):
         return "every learned"
     firm = [run.firm for run in runs]
+    if not any(firm) and not any(run.row.judgeable for run in runs):
+        return "few" if all(run.row.noise_known for run in runs) else "unmeasured"
     controlled = [run.controlled for run in runs]
     where = "every" if all(firm) else "some" if any(firm) else "no"
     return f"{where} {'beyond' if all(controlled) else 'mixed' if any(controlled) else 'changed'}"

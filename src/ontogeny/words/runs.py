@@ -23,6 +23,7 @@ MIN_ROWS = 4
 """Fewer rows have no rank correlation worth a number."""
 MANY = 6
 """More runs are summed up instead of listed."""
+UNJUDGED = "not judged, too few checkpoints or an unknown noise"
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,10 +107,10 @@ def line(group: Group) -> str:
     'loss: learned in 3 of 3 runs'
     """
     total, count = group.rows.sizes["run"], group.rows.sizes["row"]
-    words = _strongest(group) or f"no change in any of {total} runs"
+    words = _strongest(group) or f"no change is shown in any of {total} runs"
     unknown = group.counts("present") - group.counts("judgeable")
     if unknown.any() and not group.counts("judgeable").any():
-        return f"{group.name}: too few checkpoints, or an unknown noise, to judge it"
+        return f"{group.name}: {UNJUDGED}"
     if unknown.any():
         runs = list(itertools.compress(group.runs, unknown))
         words += f"; not all of it could be judged in {joined(runs)}"
@@ -289,9 +290,12 @@ def summary_lines(tree: MergedResult) -> list[str]:
         return [json.loads(compared.attrs["headline"])["heading"]]
     nodes = [child.to_dataset() for child in compared.subtree if child is not compared]
     sections = [node for node in nodes if node.attrs.get("role") != "runs"]
-    lines = [line(group) for node in sections for group in telling(groups_of(node))]
+    groups = [group for node in sections for group in telling(groups_of(node))]
+    lines = [text for text in map(line, groups) if not text.endswith(UNJUDGED)]
+    if rest := [group.name for group in groups if line(group).endswith(UNJUDGED)]:
+        lines.append(f"{joined(rest)}: {UNJUDGED}")
     if "shared-concepts" in compared.children:
-        lines += shared_sentences(compared["shared-concepts"].to_dataset())
+        lines = [*shared_sentences(compared["shared-concepts"].to_dataset()), *lines]
     runs = compared["runs"].to_dataset()
     controls = dict(zip(map(str, runs.run.values), runs.controls.values > 0, strict=True))
     return [*lines, *filter(None, [control_words(controls)])]

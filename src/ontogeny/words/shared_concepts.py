@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import xarray as xr
 
 from .formats import p_value, plural
+from .labels import short_names
 
 COUNTS = ("in_all", "in_some", "in_one", "born_in_all", "from_start")
 CHANGES = ("kept", "unclear", "turned", "lost", "new")
@@ -13,19 +16,21 @@ LEVEL = 0.05  # of the order of births
 
 
 def shared_heading(data: xr.Dataset) -> str:
-    """Return in one line what all runs have, of the layer with the most of it."""
+    """Return in one line what was born in all runs, of the layer with the most of it.
+
+    It is empty where nothing was, or not more than in control runs: that an untrained model has
+    concepts is no result of training.
+    """
     data, runs = _complete(data), data.sizes["run"]
-    one = data.isel(layer=_by_births(data)[0])
+    one = _named(data).isel(layer=_by_births(data)[0])
     if np.isfinite(one.kept):
         return _changes(one, data.run.values)
-    if count := int(one.born_in_all):
+    count, of_controls = int(one.born_in_all), float(one.born_in_all_control)
+    if count > np.nan_to_num(of_controls):
         order = ", in orders that agree" if float(one.order_p) <= LEVEL else ""
         what = f"{plural(count, 'concept')} of {one.layer.item()}"
         return f"{what} {_were(count)} born in {runs} of {runs} runs{order}"
-    if not int(one.in_all):
-        return f"No concept is shown to be in {runs} of {runs} runs"
-    what = plural(int(one.in_all), "concept")
-    return f"{what} of {one.layer.item()} in {runs} of {runs} runs, none shown to be born in each"
+    return ""
 
 
 def shared_sentences(data: xr.Dataset) -> list[str]:
@@ -37,7 +42,7 @@ def shared_sentences(data: xr.Dataset) -> list[str]:
         The node of shared concepts, with its counts over ``layer``.
     """
     data = _complete(data)
-    texts = [_of_layer(data.isel(layer=i), data.run.values) for i in _by_births(data)]
+    texts = [_of_layer(_named(data).isel(layer=i), data.run.values) for i in _by_births(data)]
     if not np.isfinite(data.in_all_control).any():
         texts.append("No control run was compared: what is shared from the start may be the words.")
     return texts
@@ -47,6 +52,23 @@ def _complete(data: xr.Dataset) -> xr.Dataset:
     """Return the node with counts of changes, which comparisons of earlier versions lack."""
     unknown = xr.full_like(data.in_all, np.nan)
     return data.assign({kind: data.get(kind, unknown) for kind in CHANGES})
+
+
+def layer_names(layers: Sequence[str]) -> list[str]:
+    """Return what sentences call layers, from their paths or relative depths.
+
+    Examples
+    --------
+    >>> layer_names(["h.1.mlp", "h.3.mlp"]), layer_names(["25 % of the depth"])
+    (['layer 1', 'layer 3'], ['the layer at 25 % of the depth'])
+    """
+    kinds = {True: "the layer at {}", False: "layer {}"}
+    short = short_names(list(layers))
+    return [kinds[" " in n].format(n) if n[:1].isdigit() else n for n in short]
+
+
+def _named(data: xr.Dataset) -> xr.Dataset:
+    return data.assign_coords(layer=layer_names(list(map(str, data.layer.values))))
 
 
 def _by_births(data: xr.Dataset) -> list[int]:
@@ -70,12 +92,14 @@ def _changes(one: xr.Dataset, names: np.ndarray) -> str:
 def _of_layer(one: xr.Dataset, names: np.ndarray) -> str:
     n, runs = {name: int(one[name]) for name in COUNTS}, len(names)
     some = f", {n['in_some']} in some of them" if runs > 2 else ""
+    fewer = f"{some}, {n['in_one']} in one alone" if n["in_some"] + n["in_one"] else ""
     chance, layer = float(one.by_chance), str(one.layer.item())
+    controls = _in_controls(one, "in_all")
     if layer.startswith(("layer ", "the layer ")):
         layer = layer[0].upper() + layer[1:]
     text = (
-        f"{layer}: {plural(n['in_all'], 'concept')} in {runs} of {runs} runs{some}, "
-        f"{n['in_one']} in one alone; with each run's tokens in another order "
+        f"{layer}: {plural(n['in_all'], 'concept')} in {runs} of {runs} runs{controls}"
+        f"{fewer or ', none in fewer'}; with each run's tokens in another order "
         f"{chance:.0f} {'is' if chance == 1 else 'are'} shared."
     )
     if np.isfinite(one.kept):
@@ -85,15 +109,17 @@ def _of_layer(one: xr.Dataset, names: np.ndarray) -> str:
     if n["born_in_all"]:
         meet = int(one.births_meet)
         text += (
-            f" {n['born_in_all']} {_were(n['born_in_all'])} born in every run, of which {meet} "
+            f" {n['born_in_all']} {_were(n['born_in_all'])} born in every run"
+            f"{_in_controls(one, 'born_in_all')}, of which {meet} "
             f"{'has' if meet == 1 else 'have'} intervals that meet.{_order(one)}"
         )
-    if np.isfinite(float(one.in_all_control)):
-        text += (
-            f" In the control runs {float(one.in_all_control):.0f} are in all, "
-            f"{float(one.born_in_all_control):.0f} of them born in each."
-        )
     return text
+
+
+def _in_controls(one: xr.Dataset, name: str) -> str:
+    """Return beside a count of the runs that of their control runs."""
+    count = float(one[f"{name}_control"])
+    return f" (in every control run {count:.0f})" if np.isfinite(count) else ""
 
 
 def _were(count: int) -> str:

@@ -96,9 +96,25 @@ def test_what_moves_is_said_and_nothing_else(tree, tmp_path):
     assert moves == {0: 0, 1: 0, 2: 0, 3: 0, 4: -1, 5: 1}
     assert float(data.n_earlier) == float(data.n_later) == 1 and float(data.n_by_chance) < 0.3
     text = " ".join(json.loads(data.attrs["statements"]))
-    assert "1 came to be readable in earlier layers and 1 in later ones" in text
+    tokens = [
+        str(data.readable_concept.values[classes_of(data)[name]]).partition(" · ")[2]
+        for name in (4, 5)
+    ]
+    earlier, later = (f"(“{words}”)" for words in tokens)
+    assert f"1 came to be readable in earlier layers {earlier} and 1 in later ones {later};" in text
     page = og.report.write(tree, tmp_path / "page.html").read_text()
     assert "Where concepts are first readable" in page
+
+
+def test_concepts_that_no_layer_has_any_more_are_no_move_to_later_layers(tree):
+    data = tree["concept-layers"].to_dataset()
+    kind, lines = og.observables.ConceptLayers("layers.*"), data.line_first.copy(deep=True)
+    assert "counts as beyond the last" not in " ".join(kind.words(data, {}))
+    lines[:2, -1] = np.nan
+    text = " ".join(kind.words(data.assign(line_first=lines), {}))
+    n = int(data.line_first.isel(step=0).notnull().sum())
+    assert f"At step {STEPS[0]} {n} of them can be read in some layer, at step {STEPS[-1]}" in text
+    assert f" {int(lines.isel(step=-1).notnull().sum())}; one in no layer counts as beyond" in text
 
 
 def test_nothing_moves_where_every_step_is_alike(tmp_path, texts):

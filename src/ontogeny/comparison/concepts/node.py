@@ -17,8 +17,7 @@ from ...figures.base import Figure
 from ...store import Cell, read_cell, write_cell
 from ...study import Progress, Study
 from ...words.formats import with_interval
-from ...words.labels import short_names
-from ...words.shared_concepts import CHANGES, COUNTS, shared_sentences
+from ...words.shared_concepts import CHANGES, COUNTS, layer_names, shared_sentences
 from .fitting import START, Describing, LayerConcepts, of_layer
 from .views import RunViews, began_at, cell_of, fingerprint_of, matched_layers, price, views_of
 
@@ -98,14 +97,13 @@ def _fitted(
     describing, fitted, start = Describing.of(runs[0]), {}, began_at(runs, files)
     # A run made nothing of the concepts of one that was trained from it.
     is_base_second = start is None and began_at(runs[::-1], files) is not None
-    short = [_layer_name(n) for n in short_names(list(layers))]
-    for label, name in zip(layers, short, strict=True):
+    for label in layers:
         doing = f"fitting the concepts of {label} over {len(runs)} runs"
         progress.note(doing)
         activity.now(doing)
         control = of_layer(controls, of_controls, layers[label], None) if controls else None
         one = of_layer(runs, files, layers[label], describing, start)
-        fitted[name] = (replace(one, change=None) if is_base_second else one, control)
+        fitted[label] = (replace(one, change=None) if is_base_second else one, control)
     names = [run.name for run in runs]
     if start is not None:
         words = f"{words} {names[1]} starts from {names[0]} at step {start:,}.".strip()
@@ -115,13 +113,6 @@ def _fitted(
             f"the first weights of {names[1]}. The last checkpoints of both are compared."
         ).strip()
     return node_of(fitted, names, f"{runs[0].note} {words}".strip())
-
-
-def _layer_name(short: str) -> str:
-    """Return what sentences call a layer, from its short name or relative depth."""
-    if not short[0].isdigit():
-        return short
-    return f"the layer at {short}" if " " in short else f"layer {short}"
 
 
 def node_of(
@@ -135,7 +126,8 @@ def node_of(
     )
     shared, partial = _Lines("concept", runs), _Lines("partly_shared", runs)
     changed = _Lines("changed_concept", runs)
-    for layer, (one, _) in layers_of_runs.items():
+    names_of_layers = layer_names(list(layers_of_runs))
+    for layer, (one, _) in zip(names_of_layers, layers_of_runs.values(), strict=True):
         middle = np.median(np.where(one.birth >= 0, one.birth, np.inf), axis=0)
         order = np.lexsort((-one.present.sum(axis=0), middle))
         shared.add(layer, one, [i for i in order if one.everywhere[i] and not one.from_start[i]])
@@ -197,7 +189,8 @@ class _Lines:
         if not chosen:
             return
         d, places = self.dim, np.array(chosen)
-        labels = [f"{layer} · {one.label[i] or f'concept {i}'}" for i in chosen]
+        short = layer.removeprefix("the layer at ")
+        labels = [f"{short} · {one.label[i] or f'concept {i}'}" for i in chosen]
         self.labels += labels
         values: dict[str, Any] = {
             f"{d}_layer": (d, np.array([layer] * len(chosen), dtype=object)),

@@ -318,7 +318,7 @@ def fingerprint_of(runs: Sequence[RunViews]) -> dict[str, Any]:
     return dict(
         plain(
             {
-                "version": 6,
+                "version": 7,
                 "runs": {
                     f"{run.name} {run.part.name}": [
                         run.observable.arguments(),

@@ -23,20 +23,25 @@ def first_of_runs(content: Content) -> FirstScreen | None:
     heading = str(stated["heading"])
     of_heading = f"{heading.rstrip('.')}."  # what follows the heading's sentence stays
     texts = (str(s).removeprefix(of_heading).strip() for s in (stated["lead"], *stated["details"]))
+    further = list(filter(None, texts))
     sentences = [
         Sentence(f"{lead.rstrip('.')}.", text)
-        for lead, _, text in (s.partition(". ") for s in texts if s)
+        for lead, _, text in (s.partition(". ") for s in further)
     ]
-    if controls := explained(content):
+    controls = explained(content)
+    count = 3 if controls else 4
+    if controls:
         went = control_loss(loss)
         text = f"{controls} {sentence_start(went)}." if went else controls
-        sentences = [*sentences[:3], Sentence("Control runs show what motion alone does.", text)]
+        motion = Sentence("Control runs show what motion alone does.", text)
+        sentences = [*sentences[:count], motion]
     first, last = (
         value_range(losses, lambda v: number(v, 0.1)) for losses in zip(*ends, strict=True)
     )
     was = f"loss of {plural(len(ends), 'run')}, was {first}"
     numbers = (Figure(last, was), audit_number(content))
-    return FirstScreen(heading, shortened(heading, sentences[:4]), numbers, loss, None)
+    words = shortened(heading, sentences[:4])
+    return FirstScreen(heading, words, numbers, loss, None, tuple(further[count:]))
 
 
 def _ends(content: Content) -> list[tuple[float, float]]:

@@ -43,6 +43,8 @@ class FirstScreen:
     numbers: tuple[Figure, ...]
     loss: LossStory | None
     concepts: Concepts | None
+    further: tuple[str, ...] = ()
+    """What several runs show that has no place there."""
 
 
 def first_screen(content: Content, running: bool = False) -> FirstScreen | None:

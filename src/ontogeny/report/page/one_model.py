@@ -18,7 +18,10 @@ from ..chart.canvas import NARROW, WIDE, Canvas, ChartLayout
 
 MOST_LAYERS = 8
 MODEL = "this model"
-_LAYOUTS = (replace(WIDE, width=860, row=20, left=200), replace(NARROW, left=154))
+_LAYOUTS = (
+    replace(WIDE, name="one-wide", width=860, row=20, left=200),
+    replace(NARROW, name="one-narrow", left=154),
+)
 
 Level = tuple[str, float, float, float]
 """One way to predict, what it costs, and the interval of that."""
@@ -82,6 +85,7 @@ def _drawn(levels: list[Level], loss: LossStory, layout: ChartLayout) -> str:
     for tick in ticks:
         canvas.text(x(tick), bottom + layout.font + 3, f"{tick:g}", "tick middle")
     label = "; ".join(f"{words} {number(value, 0.1)}" for words, value, *_ in levels)
-    head = f'class="chart-{layout.name}" viewBox="0 0 {layout.width:g} {bottom + 20:.0f}"'
+    kind, size = layout.name.replace("one", "chart"), f"{layout.width:g} {bottom + 20:.0f}"
+    head = f'class="{kind}" viewBox="0 0 {size}"'
     role = f'role="img" aria-label="{escape(f"{loss.title}: {label}")}"'
     return f'<svg {head} font-size="{layout.font}" {role}>{canvas.svg}</svg>'

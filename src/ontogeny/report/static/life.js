@@ -189,10 +189,12 @@ function drawLoss(svg, view, top, legend) {
   return top + LIFE.loss;
 }
 
-// The last known value of the run, and of its controls.
+// The last known value of the run, and of its controls. The mean of several runs ends with the shortest of them.
 function endLabels(track, first) {
-  const last = track.values.findLast((value) => value !== null);
-  const labels = [[`${DATA.first.of} ${formatNumber(last, 0.1)}`, last]];
+  const at = track.values.findLastIndex((value) => value !== null);
+  const last = track.values[at];
+  const early = at < track.steps.length - 1 ? ` at ${CLOCK} ${formatStep(track.steps[at])}` : "";
+  const labels = [[`${DATA.first.of} ${formatNumber(last, 0.1)}${early}`, last]];
   const ends = (first.control ?? []).map((side) => side.findLast((value) => value !== null));
   if (ends.length === 2 && ends.every(Number.isFinite)) {
     const [low, high] = ends.map((value) => formatNumber(value, 0.1));

@@ -65,7 +65,7 @@ function slideTo(slider, event) {
 
 function moveByKey(event) {
   if (event.altKey || event.ctrlKey || event.metaKey) return;
-  if (event.target.matches("input, select, textarea, [role='region']")) return; // the keys are theirs
+  if (event.target.matches("input, select, textarea, [role='region'], [role='group'][tabindex]")) return; // the keys are theirs
   const onSlider = event.target.id === "slider";
   const moves = { ArrowLeft: -1, ArrowRight: 1 };
   if (onSlider)

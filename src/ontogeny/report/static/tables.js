@@ -57,7 +57,7 @@ function takeFocus(place) {
   const owner = place.closest("figure, details, section");
   const title = owner && find("h3, summary, h2", owner);
   place.tabIndex = 0;
-  place.setAttribute("role", "region");
+  place.setAttribute("role", "group"); // many have one name, which no landmarks may
   place.setAttribute("aria-label", title ? title.textContent.trim() : "Scrolls");
 }
 

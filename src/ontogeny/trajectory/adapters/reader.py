@@ -77,7 +77,9 @@ class Plan:
         if strange:
             raise CheckpointError(
                 f"{label} holds adapter tensors that no tensor of its base belongs to: "
-                f"{few(strange)}. Is it the right base? Say which with --base (base= in Python)."
+                f"{few(strange)}. Is it the right base? Say which with --base (base= in Python). A "
+                "layer that was new beside the base is not in an adapter, unless modules_to_save "
+                "names it."
             )
 
     def embedding(self, saved: Iterable[str]) -> str | None:

@@ -149,10 +149,10 @@ def weight_map(index: Path) -> dict[str, str]:
 
 def _numbered(files: list[Path]) -> tuple[Path, ...]:
     """Return shards without an index, as torchtune writes them, if they are all of one model."""
-    numbers = [_NUMBERED.fullmatch(path.name) for path in files]
-    of = {(m[1], int(m[2]), m[3]) if m else None for m in numbers}
-    total = next(iter(of))[1] if len(of) == 1 and None not in of else 0
-    return tuple(files) if len(files) == total else ()
+    matches = [m for path in files if (m := _NUMBERED.fullmatch(path.name)) is not None]
+    of = {(m[1], int(m[2]), m[3]) for m in matches}
+    total = next(iter(of))[1] if len(of) == 1 else 0
+    return tuple(files) if len(files) == len(matches) == total else ()
 
 
 def _shards(index: Path) -> tuple[Path, ...]:

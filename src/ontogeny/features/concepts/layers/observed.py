@@ -31,6 +31,7 @@ from ..joint_gathered import read_together, standard
 from .moves import FEWEST, first_layers, layer_moves
 
 LINE = "readable_concept"
+MOST_NAMED = 3  # concepts that a sentence names
 
 
 @dataclass(frozen=True)
@@ -219,11 +220,18 @@ class ConceptLayers(OfActivations):
             f"{always} from the first layer on at every step, half of them by layer "
             f"{float(np.median(first)):.0f} (counted from 0)."
         )
+        count, steps = data.line_first.notnull().sum(LINE).values, data.step.values
+        if count[0] != count[-1]:  # else a rising mean looks as if they moved to later layers
+            text += (
+                f" At step {steps[0]:,} {count[0]} of them can be read in some layer, at step "
+                f"{steps[-1]:,} {count[-1]}; one in no layer counts as beyond the last."
+            )
         if data.sizes["step"] < FEWEST:
             return [text]
         moved = (
-            f"While the model learned, {int(data.n_earlier)} came to be readable in earlier layers "
-            f"and {int(data.n_later)} in later ones; with the steps in another order "
+            f"While the model learned, {int(data.n_earlier)} came to be readable in earlier layers"
+            f"{_named(data, -1)} and {int(data.n_later)} in later ones{_named(data, 1)}; with the "
+            f"steps in another order "
             f"{float(data.n_by_chance):.1f} would."
         )
         if "n_earlier_control" not in data:
@@ -231,3 +239,10 @@ class ConceptLayers(OfActivations):
         pairs = np.stack([data.n_earlier_control.values, data.n_later_control.values], axis=-1)
         listed = [f"{a:.0f} and {b:.0f}" for a, b in pairs[np.isfinite(pairs).all(axis=-1)]]
         return [text, f"{moved} Control runs: {', '.join(listed) or 'not measured'}."]
+
+
+def _named(data: xr.Dataset, direction: int) -> str:
+    """Return the tokens of the first concepts that move one way, in brackets."""
+    moved = data[LINE].values[data.line_moves.values == direction].tolist()
+    named = [f"“{line.partition(' · ')[2]}”" for line in moved[:MOST_NAMED]]
+    return f" ({', '.join(named)})" if named else ""
