@@ -143,13 +143,9 @@ def _of(verb: str, abilities: Sequence[Ability], steps: Sequence[int] = ()) -> l
     return [f"{verb} {names}"]
 
 
-def _beside_the_base(
-    abilities: Sequence[Ability],
-    gained: Sequence[Ability],
-    lost: Sequence[Ability],
-    by_words: Sequence[Ability],
-) -> Sentence:
+def _beside_the_base(abilities: Sequence[Ability], *changed: Sequence[Ability]) -> Sentence:
     """Say what became of the abilities of the base, or what it takes to ask."""
+    gained, lost, by_words = changed
     if not abilities:
         return Sentence(
             "What it lost of its base is not known:",
@@ -161,11 +157,9 @@ def _beside_the_base(
     text = [_course_of(item) for item in [*lost, *gained, *by_words][:1]]
     if by_words:
         names = joined(_quoted([item.name for item in by_words]))
-        text.insert(  # the first sentences stay where a screen is full
-            0,
-            f"N-grams of the texts, and a liking for single words, answer {names} as well: that "
-            "shows no more than word frequencies.",
-        )
+        more = f"N-grams of the texts, and a liking for single words, answer {names} as well"
+        # The first sentences stay where a screen is full.
+        text.insert(0, f"{more}: that shows no more than word frequencies.")
     if rest := len(abilities) - len(gained) - len(lost) - len(by_words):
         of = "any" if rest == len(abilities) else "the other" + f" {rest:,}" * (rest > 1)
         text.append(f"No gain or loss of {of} is shown, corrected over all.")

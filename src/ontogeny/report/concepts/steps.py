@@ -83,9 +83,8 @@ def _of_steps(content: Content, node: Node, title: str, share: int) -> list[Fitt
     steps = data["step"].values.astype(int)
     if "step" not in data["token_share"].dims:
         how = "of one code for all checkpoints; lives take at least 3 of these"
-        last, changes = int(steps[-1]), _changes(content, node)
-        fit = Fitted(of_step(node, -1), title, max(share, 1), how, last, {}, True, changes)
-        return [fit]
+        fit = (of_step(node, -1), title, max(share, 1), how, int(steps[-1]))
+        return [Fitted(*fit, one_code=True, changes=_changes(content, node))]
     per_step = data.sizes["layer"] * data.sizes["concept"]
     count = max(1, min(share // max(per_step, 1), STEPS, len(steps)))
     places = np.unique(np.linspace(len(steps) - 1, 0, count).round().astype(int))[::-1]
@@ -110,12 +109,9 @@ def _changes(content: Content, node: Node) -> dict[tuple[str, int], str]:
     """Return what became of the concepts of a node, from the node that says so."""
     for other in content.nodes:
         if settings_of(content, other.path).get("of") == node.path and "called" in other.dataset:
-            kinds = other.dataset["change_kind"].transpose("layer", "concept")
-            return {
-                (str(layer), number): str(kind).replace("no concept", "not readable")
-                for layer, of_layer in zip(kinds["layer"].values, kinds.values, strict=True)
-                for number, kind in enumerate(of_layer)
-            }
+            kinds = other.dataset["change_kind"].transpose("layer", "concept").to_series()
+            named = kinds.replace("no concept", "not readable")
+            return {(str(layer), int(n)): str(kind) for (layer, n), kind in named.items()}
     return {}
 
 

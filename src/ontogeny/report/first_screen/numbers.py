@@ -80,11 +80,9 @@ def _concepts_number(concepts: Concepts | None) -> Figure:
 
 def _changes_number(content: Content) -> Figure | None:
     """Return how many concepts a further training turned, lost and made; None where none did."""
-    node = next((n for n in content.nodes if "concepts_since" in n.dataset), None)
-    if node is None or not content.based or content.headline:
-        return None
-    counts = counts_at_end(node.dataset)
-    if not counts:
+    of_nodes = [counts_at_end(n.dataset) for n in content.nodes if "concepts_since" in n.dataset]
+    counts = next(filter(None, of_nodes), None)
+    if counts is None or not content.based or content.headline:
         return None
     moved = [f"{counts[kind]:,} {kind}" for kind in MOVED]
     words = f"of {plural(sum(counts.values()), 'concept')} {joined(moved)} since the base"
