@@ -128,8 +128,8 @@ def _of_one_model(content: Content, loss: LossStory | None) -> FirstScreen | Non
     ahead = [of_one_model(loss)] if loss else []
     title = one_model_heading(loss) if loss else "One model; its loss was not measured"
     title += content.doubted
-    texts = shortened(title, (*ahead, *sentences)[:6])
-    return FirstScreen(title, texts, numbers_of_one(content, loss), None, None)
+    short = shortened(title, (*ahead, *sentences)[:6])
+    return FirstScreen(title, short, numbers_of_one(content, loss), None, None)
 
 
 def heading(content: Content, loss: LossStory | None, concepts: Concepts | None) -> str:

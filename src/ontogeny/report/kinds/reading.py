@@ -43,9 +43,8 @@ def _maps(figure: Figure, data: xr.Dataset) -> Iterator[Heatmap]:
     if lines and value in data and data.sizes.get("layer", 0) >= MANY_LAYERS:
         if set(data[value].dims) - {"step", "layer", figure.facet, *figure.select}:
             return  # several runs
-        title = f"{figure.title}, layer by step"
-        same = {"value": value, "facet": figure.facet, "select": figure.select}
-        yield Heatmap(f"{figure.id}-map", title, **same)
+        name, title = f"{figure.id}-map", f"{figure.title}, layer by step"
+        yield Heatmap(name, title, value=value, facet=figure.facet, select=figure.select)
 
 
 def read(drawable: Drawable) -> Drawable:
