@@ -235,7 +235,10 @@ def _other_rows(content: Content, why: str) -> Sentence:
         row for row in counted_rows(content.rows) if row.judgeable and not _of_loss(content, row)
     ]
     apart = "Concepts were fitted to each checkpoint by itself, so that none has a birth."
-    why = why or (apart if fitted_apart(content) else "No concepts were fitted.")
+    has_concepts = any("concept" in node.path for node in content.nodes)
+    why = why or (
+        apart if fitted_apart(content) else "No concepts were fitted." * (not has_concepts)
+    )
     if len(content.steps) < content.levels.least_steps or not rows:
         return Sentence(why, "No other quantity could be judged.")
     controlled = [row for row in rows if row.controlled]

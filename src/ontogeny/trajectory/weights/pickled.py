@@ -104,7 +104,7 @@ def held(path: Path, keys: Sequence[str]) -> dict[str, Any]:
     CheckpointError
         If the file is damaged.
     """
-    state = read_pickle(path) if path.suffix != ".safetensors" else {}
+    state = read_pickle(path) if path.suffix not in (".safetensors", ".gguf") else {}
     return {key: state[key] for key in keys if isinstance(state, Mapping) and key in state}
 
 
