@@ -15,6 +15,7 @@ from ontogeny.report.concepts.lives import line_names
 from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.report.page.html import render_page
 from ontogeny.words.content import read_content
+from ontogeny.words.landmarks import _lowest
 from ontogeny.words.overview import overview
 
 CLAIMS = re.compile(
@@ -226,6 +227,17 @@ def test_a_loss_that_turns_says_where_with_an_interval_paired_over_texts():
     low, high = made.STEPS[-5], made.STEPS[-4]
     where = f"at step {low:,} ({low:,}–{high:,})"
     assert text.startswith(f"Its loss was lowest, 5.000, {where}, and rose by 0.600 since."), text
+
+
+def test_a_flat_loss_of_few_texts_is_rarely_said_to_rise():
+    rng, steps, risen = np.random.default_rng(0), np.arange(12), 0
+    for _ in range(200):
+        texts = 5.0 + rng.normal(0, 1, (12, 4))
+        data = xr.Dataset({"loss_of_text": (("step", "text"), texts)}, {"step": steps})
+        risen += _lowest(data, texts.mean(1), steps)["rises"]
+    assert risen <= 12
+    one = data.isel(text=[0])
+    assert not _lowest(one, one.loss_of_text.values[:, 0], steps)["rises"]
 
 
 def test_failed_concepts_are_said_to_have_failed():

@@ -103,7 +103,7 @@ def _of_arguments(runs: Sequence[Run]) -> Differences:
         for key in dict.fromkeys(key for of_run in arguments for key in of_run):
             if key not in matched and not _alike(arguments, key):
                 what = _values(runs, arguments, key)
-                yield "arguments", f"{name!r} was measured with different {key}: {what}."
+                yield "arguments", f"{name!r} was measured with other values of {key}: {what}."
 
 
 def _of_settings(runs: Sequence[Run]) -> Differences:

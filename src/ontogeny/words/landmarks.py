@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.stats import norm
+from scipy.stats import t
 
 from .content import Content, Node
 from .formats import of_tokens
@@ -160,7 +160,9 @@ def _lowest(data: xr.Dataset, losses: np.ndarray, steps: np.ndarray) -> dict[str
         share = (weights / weights.sum("text")).transpose("step", "text").values
         change = values.values - values.values[at]
         spread = share * (change - np.nansum(share * change, axis=1, keepdims=True))
-        noise = norm.isf(0.025 / len(losses)) * np.sqrt(np.nansum(spread**2, axis=1))
+        count = int((np.nan_to_num(share) > 0).any(axis=0).sum())
+        errors = np.sqrt(np.nansum(spread**2, axis=1) * count / max(count - 1, 1))
+        noise = t.isf(0.025 / len(losses), count - 1) * errors if count > 1 else noise + math.inf
     elif error is not None and error.dims == ("step",) and bool(error.notnull().any()):
         noise += 1.96 * math.sqrt(2) * float(error.dropna("step")[-1])
     apart = losses - losses[at] > noise

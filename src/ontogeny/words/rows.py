@@ -165,6 +165,8 @@ class Row:
     @property
     def has_half(self) -> bool:
         """Whether a half-change step is known; two checkpoints alone tell none."""
+        if self.runs:
+            return math.isfinite(self.half_step) and any(run.row.has_half for run in self.runs)
         return len(self.steps) > 2 and math.isfinite(self.half_step)
 
     @property
@@ -322,8 +324,8 @@ def _measure(data: xr.Dataset, name: str, own_value: bool, reference: int | None
         return _units(data, name)
     title = str(data[name].attrs.get("long_name", ""))
     kind = "similarity" if "similar" in title else "distance"
-    end = reference is None or "last step" in title
-    return f"{kind} to {'the last step' if end else f'step {reference:,}'}"
+    end = "the reference step" if reference is None else f"step {reference:,}"
+    return f"{kind} to {'the last step' if 'last step' in title else end}"
 
 
 def _within_null(data: xr.Dataset, name: str, layer: str, bands: Bands) -> bool:

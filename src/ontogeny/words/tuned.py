@@ -44,7 +44,8 @@ def of_tuned(content: Content) -> tuple[str, Sequence[Sentence]] | None:
     gained = [ability for ability in gained if not ability.by_words]
     better = [_course(row) for node in others for row in node.rows if row.learned]
     ups = [*_some(better, "numbers got better"), *_of("it gained", gained)]
-    ups += [f"{text} as n-grams of the texts do" for text in _of("it answers", by_words)]
+    no_more = ", not shown to do so better than n-grams of the texts"
+    ups += [f"{text}{no_more}" for text in _of("it answers", by_words)]
     downs = [*_of("it lost", lost, content.steps), *_some(worse, "numbers got worse")]
     heading = sentence_start("; but ".join(filter(None, map(joined, (ups, downs)))))
     if not heading:
@@ -162,7 +163,7 @@ def _beside_the_base(abilities: Sequence[Ability], *changed: Sequence[Ability]) 
         liking = ", and a liking for single words," if has_liking else ""
         less = f"N-grams of the texts{liking} are not shown to answer {names} worse"
         # The first sentences stay where a screen is full.
-        text.insert(0, f"{less}: that shows no more than word frequencies.")
+        text.insert(0, f"{less}: word frequencies may be all that was gained there.")
     if rest := len(abilities) - len(gained) - len(lost) - len(by_words):
         of = "any" if rest == len(abilities) else "the other" + f" {rest:,}" * (rest > 1)
         text.append(f"No gain or loss of {of} is shown, corrected over all.")

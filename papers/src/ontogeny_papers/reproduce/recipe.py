@@ -263,7 +263,7 @@ class Recipe(abc.ABC):
             if not self.reads_runs:
                 raise ArgumentError(f"{self.name} trains its own runs; leave sources out.")
             if seeds is not None:
-                raise ArgumentError("give seeds or sources: recorded runs are not trained again.")
+                raise ArgumentError("leave seeds out: recorded runs are not trained again.")
             names_of(sources)
             for source in sources:
                 check_source(source)

@@ -77,7 +77,9 @@ def lay_chart(
     groups = without_news(groups)
     rows = [row for group in groups if not group.folded for row in group.rows]
     words, ends = ([text(row, layout) for row in rows] for text in (value_words, end_words))
-    layout = fitted(layout, words, [*ends, "first → last value"] if any(ends) else ())
+    if any(ends):  # both columns have a heading
+        words, ends = [*words, "half-change step"], [*ends, "first → last value"]
+    layout = fitted(layout, words, ends)
     canvas = Canvas(layout, content.steps, KINDS if links else KINDS[:1], views)
     if groups:
         draw_legend(canvas, rows)

@@ -29,10 +29,10 @@ class RowGroup:
     def summary(self) -> str:
         """What stands instead of the rows: how many, of what, and when half-way."""
         names = dict.fromkeys(row.quantity for row in self.rows)
-        halves = [row.half_step for row in self.rows if row.changed]
-        steps = list(filter(math.isfinite, halves))
+        steps = [row.half_step for row in self.rows if row.changed and row.has_half]
         words = f"{plural(len(self.rows), 'row')}: {joined(list(names))}"
-        return f"{words}; half-way at {value_range(steps, step_text)}" if steps else words
+        some = "" if len(steps) == len(self.rows) else f"{len(steps):,} of them "
+        return f"{words}; {some}half-way at {value_range(steps, step_text)}" if steps else words
 
 
 NO_NEWS = ("few", "unmeasured", "none", "motion")

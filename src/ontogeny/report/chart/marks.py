@@ -78,7 +78,7 @@ def draw_legend_of_marks(canvas: Canvas, rows: Sequence[Row]) -> None:
     layout, em = canvas.layout, canvas.layout.font
     x, y = layout.legend_left, em
     numbers = "median of the runs (range)" if any(row.runs for row in rows) else "half-change step"
-    right = layout.width - (0 if layout.narrow else 0.56 * em * len(numbers))
+    right = layout.width - (0 if layout.narrow else max(layout.right, 0.56 * em * len(numbers)))
     for style, words in _items(canvas, rows):
         width = SAMPLE + 6 + 0.52 * em * len(words) + em
         if x > layout.legend_left and x + width > right:

@@ -33,6 +33,10 @@ def draw_legend(canvas: Canvas, rows: Sequence[Row]) -> None:
         canvas.y = top
         canvas.in_view(view, partial(draw, canvas, rows))
         ends.append(canvas.y)
+    layout = canvas.layout
+    if any(end_words(row, layout) for row in rows):
+        place = layout.left + layout.plot_width + GAP
+        canvas.text(place, layout.font, "first → last value", "note")
     canvas.y = max(ends)
 
 
@@ -65,8 +69,6 @@ def _legend_of_cells(canvas: Canvas, rows: Sequence[Row]) -> None:
         canvas.text(x + 26, y, words, "note")
     if not layout.narrow:
         canvas.text(layout.width, y, "half-change step", "note end")
-        if any(end_words(row, layout) for row in rows):
-            canvas.text(layout.left + layout.plot_width + GAP, y, "first → last value", "note")
     canvas.y = y + 8
     if any((_over(row) | _under(row)).any() for row in rows):
         _legend_of_overshoot(canvas)
@@ -145,8 +147,11 @@ def value_words(row: Row, layout: ChartLayout) -> str:
 
 
 def end_words(row: Row, layout: ChartLayout) -> str:
-    """Return the first and the last value of a row that changed; a phone has no room for them."""
-    if layout.narrow or not row.changed:
+    """Return the first and the last value of a row that changed; a phone has no room for them.
+
+    Those of several runs are means, which stand below the median of their steps: they are left out.
+    """
+    if layout.narrow or row.runs or not row.changed:
         return ""
     return values_words(row.first_value, row.last_value, " → ")
 

@@ -39,12 +39,18 @@ def list_drawables(content: Content) -> list[Drawable]:
 def _maps(figure: Figure, data: xr.Dataset) -> Iterator[Heatmap]:
     """Give a heat map of layer by step beside lines of so many layers that none can be followed."""
     lines = isinstance(figure, Curves) and (figure.x, figure.series) == ("step", "layer")
-    value = figure.relative or figure.value
-    if lines and value in data and data.sizes.get("layer", 0) >= MANY_LAYERS:
-        if set(data[value].dims) - {"step", "layer", figure.facet, *figure.select}:
+    if lines and figure.value in data and data.sizes.get("layer", 0) >= MANY_LAYERS:
+        if set(data[figure.value].dims) - {"step", "layer", figure.facet, *figure.select}:
             return  # several runs
-        name, title = f"{figure.id}-map", f"{figure.title}, layer by step"
-        yield Heatmap(name, title, value=value, facet=figure.facet, select=figure.select)
+        yield Heatmap(
+            f"{figure.id}-map",
+            f"{figure.title}, layer by step",
+            value=figure.value,
+            relative=figure.relative,
+            relative_label=figure.relative_label,
+            facet=figure.facet,
+            select=figure.select,
+        )
 
 
 def read(drawable: Drawable) -> Drawable:

@@ -12,7 +12,7 @@ import xarray as xr
 
 from ...words.content import Content
 from ...words.formats import number, sentence_start
-from ...words.labels import truncate
+from ...words.labels import short_names, truncate
 from ...words.landmarks import LossStory, read_loss, track_node
 from ..chart.canvas import NARROW, WIDE, Canvas, ChartLayout
 
@@ -20,7 +20,7 @@ MOST_LAYERS = 8
 MODEL = "this model"
 _LAYOUTS = (
     replace(WIDE, name="one-wide", width=860, row=20, left=200),
-    replace(NARROW, name="one-narrow", left=154),
+    replace(NARROW, name="one-narrow", left=160),
 )
 
 Level = tuple[str, float, float, float]
@@ -54,9 +54,10 @@ def _of_layers(data: xr.Dataset) -> Iterator[Level]:
     """Give what a lens reads off at most some layers."""
     if "lens_loss" in data:
         count, own = data.sizes["layer"], data["lens_loss"]
+        names = short_names(list(map(str, data["layer"].values)))
         for i in np.unique(np.linspace(0, count - 1, min(count, MOST_LAYERS)).round().astype(int)):
             ends = [float(data.get(f"lens_loss{end}", own)[0, i]) for end in ("", "_low", "_high")]
-            yield f"read off {data['layer'].values[i]}", ends[0], ends[1], ends[2]
+            yield f"read off {names[i]}", ends[0], ends[1], ends[2]
 
 
 def _drawn(levels: list[Level], loss: LossStory, layout: ChartLayout) -> str:
@@ -74,7 +75,7 @@ def _drawn(levels: list[Level], loss: LossStory, layout: ChartLayout) -> str:
     for i, (words, value, *ends) in enumerate(levels):
         middle = top + (i + 0.5) * layout.row
         base = middle + layout.font * 0.35
-        canvas.text(layout.left - 10, base, truncate(words, 28), "end")
+        canvas.text(layout.left - 10, base, truncate(words, 30), "end")
         canvas.lines("guide", [[(layout.left, middle), (end, middle)]])
         low, high = (e if math.isfinite(e) else value for e in ends)
         canvas.whisker(x(low), middle, x(value), x(high), "dot" if words == MODEL else "open-dot")

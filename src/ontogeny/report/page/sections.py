@@ -30,10 +30,10 @@ def parts(node: Node, drawables: Sequence[Drawable], drawn_above: bool) -> Parts
 
 def _bearing(node: Node, items: list[Drawable]) -> list[Drawable]:
     """Return the figure that bears the sentences: that of the strongest row, else the first."""
-    if maps := [d for d in items if d.figure.id == "groups" or d.figure.id[-4:] == "-map"]:
-        return maps[:1]  # too many for curves
     rows = sorted(node.rows, key=lambda row: -(row.learned + row.beyond + row.changed))
-    return [d for d in items if [d.id] == [figure_of(row, items) for row in rows[:1]]] or items[:1]
+    best = [d for d in items if [d.id] == [figure_of(row, items) for row in rows[:1]]] or items[:1]
+    names = {"groups", *(f"{d.figure.id}-map" for d in best)}  # too many for curves
+    return [d for d in items if d.figure.id in names][:1] or best
 
 
 def fold_words(sentences: Sequence[str], folded: Sequence[Drawable]) -> str:
