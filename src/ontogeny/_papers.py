@@ -28,11 +28,11 @@ _NAMES = {
     """,
     "geometry": """
         SpectrumOnlyWarning block_matched_control dimension_change early_energy early_energy_null
-        feature_dimensionality gram increment_participation_ratio increment_variance_rank
-        lag_cosine_null line_noise_null net_drift_ratio principal_angles principal_basis
-        random_subspace_angles random_subspace_control random_walk_null row_frequencies
-        sampled_subspace_control shuffled_increments_null subspace_overlap two_nn two_nn_blocks
-        two_nn_calibrated two_nn_null variance_rank walk_participation_ratio
+        feature_dimensionality gaussian_matrix_rank gram increment_participation_ratio
+        increment_variance_rank lag_cosine_null line_noise_null net_drift_ratio principal_angles
+        principal_basis random_subspace_angles random_subspace_control random_walk_null
+        row_frequencies sampled_subspace_control shuffled_increments_null subspace_overlap two_nn
+        two_nn_blocks two_nn_calibrated two_nn_null variance_rank walk_participation_ratio
     """,
     "observables": """
         ActivationPath Commutators ConceptDirections ConceptDistances ConceptPlane ConceptTracks

@@ -121,6 +121,19 @@ def test_what_the_estimate_computes_is_not_computed_again(
             assert cells.to_dataset().equals(result.tree[node].to_dataset())
 
 
+def test_what_is_fitted_to_several_steps_is_not_kept_from_the_one_that_was_timed(there, tmp_path):
+    joint = {"kind": "joint-concepts", "layers": "mlp", "n_concepts": 6, "n_active": 1}
+    content = {
+        "trajectory": {"folder": "run", "select": {"steps": [0, 4, 8, 16]}},
+        "inputs": {"bundled": "english-and-python", "max_texts": 12, "max_length": 32},
+        "observables": [{"kind": "loss"}, joint | {"max_tokens": 200}],
+    }
+    cost.estimate(content, Path(), 0).keep(tmp_path / "s")
+    trees = [make_study(content).run(tmp_path / name, progress=False) for name in ("s", "alone")]
+    kept, alone = (result.tree["joint-concepts"].to_dataset() for result in trees)
+    assert alone.equals(kept) and alone.attrs.get("fitted_steps") == kept.attrs.get("fitted_steps")
+
+
 def test_several_runs_become_one_page_that_compares_them(there, tmp_path, capsys):
     out = tmp_path / "seeds"
     tokenizer = train_tokenizer(bundled_texts(), 300)

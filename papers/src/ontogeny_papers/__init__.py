@@ -77,6 +77,7 @@ PUBLIC = {
             "sampled_subspace_control",
         ],
         "geometry.snapshots": ["gram"],
+        "geometry.spectra": ["gaussian_matrix_rank"],
         "geometry.subspaces": [
             "principal_angles",
             "principal_basis",

@@ -15,9 +15,10 @@ from ontogeny.geometry import (
     shuffled_increments_null,
     variance_rank,
 )
-from ontogeny.geometry.rank import centred, descending_eigenvalues
+from ontogeny.geometry.rank import centred
 from ontogeny_papers.geometry.nulls import _shuffled_grams, _walk_grams, gaussian_factor, path_grams
 from ontogeny_papers.geometry.snapshots import increments_gram
+from ontogeny_papers.geometry.spectra import descending_eigenvalues
 
 HIGH = 16_384
 

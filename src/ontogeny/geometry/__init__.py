@@ -7,20 +7,13 @@ Functions of arrays only. A path of T snapshots in d dimensions enters every sta
 from __future__ import annotations
 
 from .._exports import exported_names, exporter
-from .rank import (
-    effective_rank,
-    gaussian_matrix_rank,
-    participation_ratio,
-    singular_value_rank,
-    stable_rank,
-)
+from .rank import effective_rank, participation_ratio, singular_value_rank, stable_rank
 
 __all__ = [
     "effective_rank",
     "stable_rank",
     "participation_ratio",
     "singular_value_rank",
-    "gaussian_matrix_rank",
     *exported_names("geometry"),
 ]
 

@@ -3,7 +3,7 @@
 All are functions of the singular values σ of the matrix as it is given; centre it first where the
 spread around the mean is meant. All are unchanged by scaling, rotation and transposition.
 
-And eigenvalues of stacks of Gram matrices, with the one rule by which components are counted.
+And the one rule by which components are counted.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import Array, matrix, namespace, to_numpy
-from ..errors import ArgumentError, NonFiniteError, check_whole
+from ..errors import ArgumentError, NonFiniteError
 
 # A share of the variance that rounding alone can add or take away.
 ROUNDING = 1e-12
@@ -28,17 +28,6 @@ def centred(gram: np.ndarray) -> np.ndarray:
     """
     rows = gram - gram.mean(axis=-2, keepdims=True)
     return rows - rows.mean(axis=-1, keepdims=True)
-
-
-def descending_eigenvalues(gram: np.ndarray) -> np.ndarray:
-    """Return the eigenvalues (..., T) of symmetric matrices (..., T, T), largest first, none < 0.
-
-    Examples
-    --------
-    >>> descending_eigenvalues(np.diag([1.0, 3.0]))
-    array([3., 1.])
-    """
-    return np.maximum(np.linalg.eigvalsh(gram)[..., ::-1], 0.0)
 
 
 def components_holding(variance: float, values: np.ndarray) -> np.ndarray:
@@ -146,36 +135,6 @@ def singular_value_rank(
     9
     """
     return int(components_holding(variance, _singular_values(A, spectrum) ** 2))
-
-
-def gaussian_matrix_rank(rows: int, columns: int, variance: float = 0.9) -> float:
-    """Return the expected `singular_value_rank` of a large Gaussian matrix (rows, columns).
-
-    From the law of its singular values (V. Marchenko, L. Pastur, 1967): the null of "what was
-    learned has low rank".
-
-    Raises
-    ------
-    ArgumentError
-        If a number is out of range.
-
-    Examples
-    --------
-    >>> round(gaussian_matrix_rank(128, 128))
-    65
-    """
-    rows, columns = check_whole("rows", rows), check_whole("columns", columns)
-    if not 0 < variance <= 1:
-        raise ArgumentError(f"variance must lie in (0, 1]; got {variance}.")
-    small, ratio = min(rows, columns), min(rows, columns) / max(rows, columns)
-    low, high = (1 - np.sqrt(ratio)) ** 2, (1 + np.sqrt(ratio)) ** 2
-    # s = low + (high − low) sin²(a) takes the square-root ends out of the integral
-    angle = (np.arange(20_000) + 0.5) / 20_000 * (np.pi / 2)
-    s = low + (high - low) * np.sin(angle) ** 2
-    weight = (np.sin(angle) * np.cos(angle)) ** 2 / s
-    energy = np.cumsum((weight * s)[::-1]) / np.sum(weight * s)
-    rank = int(np.searchsorted(energy, variance - 1e-12)) + 1
-    return float(small * weight[::-1][:rank].sum() / weight.sum())
 
 
 def _singular_values(A: Array | None, spectrum: Array | None) -> np.ndarray:

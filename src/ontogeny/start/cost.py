@@ -244,6 +244,8 @@ class _SeenError(Exception):
 class _Watch(Silent):
     """A progress that stops a run after its one checkpoint. Its folder goes with it."""
 
+    reads_ahead = False  # else the passes of the checkpoint were in the time of its preparation
+
     def __init__(self, label: str, noisy: bool) -> None:
         place = tempfile.mkdtemp()
         weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import shutil
 from collections.abc import Mapping, Sequence
@@ -16,10 +17,12 @@ from ..observables import Observable
 from ..trajectory import Trajectory
 from .cells.cache import VerifiedCellCache, hash_once
 from .cells.environment import environment
-from .cells.readings import release_skeleton
+from .cells.graph import is_of_steps
+from .cells.readings import release_skeleton, state_node
 from .checks import check_observables, check_trajectory, named_inputs
 from .folder.controls import Controls
 from .folder.frozen import entered, frozen_settings, frozen_steps, identity
+from .folder.layout import state_path
 from .folder.settings import (
     Settings,
     first_steps,
@@ -262,10 +265,14 @@ class Study:
     def begin(self, folder: Path, computed: Path) -> None:
         """Begin in a new folder with what another one holds of a study of the same texts.
 
-        What is not of this study is computed again.
+        What is not of this study is computed again, and so is what has a state of several steps:
+        of the steps of this study, `prepare` saw only those that were computed.
         """
+        nodes = {o.name: state_path(computed, state_node(o)) for o in self.observables}
+        of_steps = [name for name, path in nodes.items() if path.is_file() and is_of_steps(path)]
+        names = [*of_steps, *(nodes[name].name for name in of_steps)]
         with entered(folder, False, self._frozen, self._identity):
-            other = shutil.ignore_patterns("study.json", ".*")
+            other = shutil.ignore_patterns("study.json", ".*", *map(glob.escape, names))
             shutil.copytree(computed, folder, ignore=other, dirs_exist_ok=True)
 
     def parts(self, folder: str | Path) -> list[RunPart]:

@@ -47,7 +47,8 @@ def read_columns(path: Path, content: str, field: str | int | None) -> tuple[lis
         rows = {f"line {n}": _parsed(f"{path}, line {n}", line) for n, line in numbered}
         return _texts(path, rows, field)
     head = content.partition("\n")[0]
-    separator = "\t" if suffix != ".csv" else ";" if ";" in head and "," not in head else ","
+    semicolons = ";" in head and "," not in head and "; " not in head  # not those of a sentence
+    separator = "\t" if suffix != ".csv" else ";" if semicolons else ","
     return _texts(path, _table(path, content, separator, field), field)
 
 

@@ -15,11 +15,12 @@ import numpy as np
 
 from ontogeny.arrays import Array
 from ontogeny.errors import ArgumentError, check_whole
-from ontogeny.geometry.rank import ROUNDING, centred, components_holding, descending_eigenvalues
+from ontogeny.geometry.rank import ROUNDING, centred, components_holding
 
 from .path import early_energies
 from .snapshots import CHUNK, check_gram, increments_gram
 from .snapshots import gram as displacement_gram
+from .spectra import descending_eigenvalues
 
 
 @dataclass(frozen=True, eq=False)

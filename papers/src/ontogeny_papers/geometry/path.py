@@ -6,17 +6,12 @@ import numpy as np
 
 from ontogeny.arrays import Array
 from ontogeny.errors import ArgumentError, check_whole
-from ontogeny.geometry.rank import (
-    ROUNDING,
-    centred,
-    components_holding,
-    descending_eigenvalues,
-    participation_ratio,
-)
+from ontogeny.geometry.rank import ROUNDING, centred, components_holding, participation_ratio
 
 from .leading import MANY, leading_rank
 from .snapshots import check_gram, increments_gram
 from .snapshots import gram as displacement_gram
+from .spectra import descending_eigenvalues
 
 
 def variance_rank(snapshots: Array, variance: float = 0.9) -> int:

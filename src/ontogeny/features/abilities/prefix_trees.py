@@ -57,7 +57,8 @@ def trees(tokens: Any) -> Iterator[Tree]:
     """
     tree, path, before = Tree(), list[int](), np.zeros(0, np.int64)
     ids = tokens.ids.astype(">u4")  # the bytes of which are in the order of the numbers
-    for text in sorted(range(len(tokens)), key=lambda text: ids[tokens.of(text)].tobytes()):
+    asked = np.flatnonzero(tokens.scored).tolist()  # one that is left out has no score
+    for text in sorted(asked, key=lambda text: ids[tokens.of(text)].tobytes()):
         place = tokens.of(text)
         scored = np.flatnonzero(tokens.width[place])
         row = tokens.ids[place][: scored[-1] + 1]
@@ -75,7 +76,8 @@ def trees(tokens: Any) -> Iterator[Tree]:
         tree.text += [text] * len(scored)
         tree.node += [path[place - 1] for place in scored]
         tree.token += row[scored].tolist()
-    yield tree
+    if tree.ids:
+        yield tree
 
 
 def tree_scores(predictor: Any, tokens: Any, ranks: bool) -> tuple[np.ndarray, ...] | None:

@@ -130,7 +130,7 @@ class TokenTexts:
 
 
 def _rounding(model: torch.nn.Module, scores: np.ndarray) -> np.ndarray:
-    """Return how far scores may be apart; those of SmolLM2-135M in bfloat16 are by 0.85."""
+    """Return how far scores may be apart: by 0.85 were those of SmolLM2-135M in bfloat16."""
     dtypes = {p.dtype for p in model.parameters() if p.is_floating_point()} or {torch.float32}
     return 1e-3 + 4 * max(torch.finfo(dtype).eps for dtype in dtypes) * np.abs(scores)
 
@@ -143,6 +143,8 @@ def _at_scored(
     text = np.repeat(np.arange(len(texts)), [int((w > 0).sum()) for w in widths])
     position = np.concatenate([np.flatnonzero(w) for w in widths])
     width = np.concatenate([w[w > 0] for w in widths]).astype(np.int64)
+    if not len(text):  # all of them are left out
+        return np.zeros(len(texts)), np.zeros(len(texts), dtype=np.int64)
     predictions = predictor.at(tokens.inputs(texts), text, position, width=width)
     rank = np.zeros(len(texts), dtype=np.int64)
     np.maximum.at(rank, text, predictions.right_rank.values)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 import shutil
 import tempfile
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ import torch
 import xarray as xr
 
 from ...errors import StoreError
+from ...machine import is_gone, writer
 from ...needs import Need
 from ...store import Cell, read_cell, write_cell
 
@@ -128,6 +131,19 @@ class Ahead:
 def of_run(token: str) -> Path:
     """Return the folder of the temporary files of a run and its controls."""
     return Path(tempfile.gettempdir()) / f"ontogeny-{token}"
+
+
+def new_token() -> str:
+    """Return a token for a run of this process, which no other has."""
+    return f"{writer()}-{uuid.uuid4().hex}"
+
+
+def sweep_killed() -> None:
+    """Remove the temporary files of runs whose process on this machine was killed."""
+    for folder in Path(tempfile.gettempdir()).glob("ontogeny-*"):
+        name = re.fullmatch(r"ontogeny-([0-9a-f]{8}-\d+)-[0-9a-f]{32}", folder.name)
+        if name is not None and is_gone(name[1]):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def forget(token: str) -> None:

@@ -205,6 +205,11 @@ class ReferenceCell(StudyCell):
         return Outcome(as_dataset(context.values[self.need]))
 
 
+def is_of_steps(path: Path) -> bool:
+    """Return whether a stored state may be another one where the study has other steps."""
+    return bool(read_header(path)["provenance"].get("of_steps", True))
+
+
 @dataclass(frozen=True)
 class StateCell(StudyCell):
     """What an observable's `prepare` returns."""
@@ -240,7 +245,8 @@ class StateCell(StudyCell):
             if any(need.exclusive for need in observable.needs()):
                 release_skeleton()  # whatever was done to the model is gone with it
         data = xr.Dataset(attrs={"empty": 1}) if state is None else state
-        return Outcome(data, observed_dependencies=view.observed_dependencies())
+        notes = {"of_steps": view.is_of_steps}
+        return Outcome(data, observed_dependencies=view.observed_dependencies(), notes=notes)
 
 
 @dataclass(frozen=True)

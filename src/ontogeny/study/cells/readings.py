@@ -243,6 +243,8 @@ class RunView:
     """The study as `prepare` sees it; it notes which steps were read, for the fingerprint."""
 
     is_trial = False
+    is_of_steps = False
+    """Whether more was asked for than the reference step."""
 
     def __init__(
         self,
@@ -262,7 +264,7 @@ class RunView:
     @property
     def steps(self) -> np.ndarray:
         """All steps of the study."""
-        self._saw_steps = True
+        self._saw_steps = self.is_of_steps = True
         return self._trajectory.steps
 
     @property
@@ -271,6 +273,7 @@ class RunView:
 
         What depends on them alone stays when new checkpoints come.
         """
+        self.is_of_steps = True
         first = self._job.settings.first_steps or self._trajectory.steps
         there = np.asarray(self._trajectory.steps)
         return np.asarray(there[np.isin(there, first)])
@@ -283,6 +286,7 @@ class RunView:
     def reading(self, step: int) -> ReadStep:
         """Read one checkpoint for the observable's needs."""
         self._read.add(int(step))
+        self.is_of_steps |= int(step) != self.reference_step
         needs = own_needs(self._observable)
         values = self._at_reference if step == self.reference_step else {}
         if any(need not in values for need in needs):
@@ -297,6 +301,7 @@ class RunView:
         trained model, is none. Where no model can be initialised, one with the values of each
         parameter in random order stands for it, and ``stands_in_because`` of the reading says why.
         """
+        self.is_of_steps = True
         if 0 in self._trajectory.steps and is_initialisation(self._trajectory[0]):
             return self.reading(0)
         needs, job, there = own_needs(self._observable), self._job, self._trajectory

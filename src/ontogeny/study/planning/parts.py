@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from ...observables import Observable
 from ...store import Cell
 from ...trajectory import Trajectory
 from ...trajectory.skeleton import Identity
+from ..cells.ahead import new_token
 from ..cells.cache import DigestCache
 from ..cells.graph import StateCell, observed_steps
 from ..cells.readings import Job
@@ -71,7 +71,7 @@ class Parts:
 
     def made(self, settings: Settings, frozen: Mapping[str, Any]) -> list[RunPart]:
         """Return the run that is studied, which comes first, and its control runs."""
-        token = uuid.uuid4().hex
+        token = new_token()
         settings = self.probe.resolved(settings)
         steps, table = [int(s) for s in self.trajectory.steps], frozen_steps(frozen, self.controls)
         controls = self.controls.runs(steps, settings.reference_step, table)
@@ -84,7 +84,7 @@ class Parts:
         reference = reference if reference in control.steps else control.steps[-1]
         run_settings = replace(settings, noise_steps=(), reference_step=reference)
         # Checkpoints made of the run's own fit into the same module.
-        shared = token if control.given is None else uuid.uuid4().hex
+        shared = token if control.given is None else new_token()
         return self._part(control.name, control.of(self.trajectory), run_settings, shared, control)
 
     def _part(

@@ -10,13 +10,13 @@ from dataclasses import replace
 from ...capture.blocks import WeightBlock
 from ...trajectory import Checkpoint, Trajectory
 from ...trajectory.weights import MemoryWeights
-from ..cells.ahead import forget
+from ..cells.ahead import forget, sweep_killed
 from ..cells.graph import BlockCell, LayerCell, StepCell, StudyCell
 from ..planning.build import Graph
 from ..planning.parts import RunPart
 from ..progress import Pace, Progress
 from .disk import Revisions
-from .executors import Submitting
+from .executors import Submitting, workers_here
 from .mapping import TaskRunner
 from .run import Task
 
@@ -30,12 +30,15 @@ def compute(
     max_revisions: int | None,
 ) -> list[str]:
     """Compute every cell that is to do, and return what went wrong, one line each."""
-    every = [_Stages(part) for part in parts]
+    # What is read ahead lies on this machine; a timed checkpoint has its passes in its own time.
+    ahead = workers_here(executor) > 0 and getattr(progress, "reads_ahead", True)
+    every = [_Stages(part, ahead) for part in parts]
     progress.start(sum(s.count for s in every), sum(part.plan.to_do for part in parts))
     pace = Pace([task for stages in every for task in stages.sizes])
     if hasattr(progress, "pace"):  # an object of a user's has four methods
         progress.pace = pace
     problems: list[str] = []
+    sweep_killed()
     try:
         for stages in every:
             problems += stages.run(executor, progress, max_revisions, pace)
@@ -48,7 +51,7 @@ def compute(
 class _Stages:
     """The tasks of one run: those of each stage read what those before have computed."""
 
-    def __init__(self, part: RunPart) -> None:
+    def __init__(self, part: RunPart, ahead: bool) -> None:
         self.part = part
         plan, trajectory, graph = part.plan, part.trajectory, part.graph
         to_do = [e.cell for e in plan.entries if e.to_do]
@@ -59,6 +62,7 @@ class _Stages:
         later = {
             int(str(task.step)): tuple(need for c in task.cells for need in c.needs(graph.by_name))
             for task in self.steps
+            if ahead
         }
         first = Task(label, trajectory, prepared, reference, any_step=True, later=later)
         self.first = [first] if prepared else []

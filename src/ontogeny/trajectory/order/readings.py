@@ -136,7 +136,9 @@ def _check_alternatives(reading: Reading, numbers: Mapping[str, Number]) -> None
     for column in _columns(numbers):
         marked = next(iter(column.values())).kind != ""
         other = _of_pattern(column)
-        if other.source == reading.source or (not marked and not doubles) or other.doubles():
+        if other.source == reading.source or not (doubles or marked):
+            continue
+        if doubles and other.doubles():  # it does not tell them apart either
             continue
         ordered = [other.steps[name] for name, _ in in_order(reading.steps)]
         if doubles or ordered != sorted(ordered):
@@ -145,10 +147,10 @@ def _check_alternatives(reading: Reading, numbers: Mapping[str, Number]) -> None
         parts, others = (re.split(r"(\d+)", name) for name in names[:2])
         glob = "".join("*" if p.isdigit() and p in others else p for p in parts).rstrip("/")
         copies = fnmatch.fnmatchcase(names[1].rstrip("/"), glob)
-        run = "" if copies or "*" not in glob else f"take one run with --only '{glob}', or "
+        run = "" if copies or "*" not in glob else f"take one run with --only '{glob}', "
         raise CheckpointError(
             f"{' and '.join(names[:2])} both stand for {reading.unit} {step}; {run}keep one of "
-            f"them, leave one out with --exclude '{names[1].rstrip('/')}'."
+            f"them, or leave one out with --exclude '{names[1].rstrip('/')}'."
         )
 
 
