@@ -105,5 +105,5 @@ def test_the_encoder_of_a_whole_t5_is_read_without_running_its_decoder(whole_t5)
 
 def test_a_pass_that_needs_a_decoder_input_says_so(whole_t5):
     _, whole = whole_t5
-    with pytest.raises(ArgumentError, match="load its encoder alone, such as T5EncoderModel"):
+    with pytest.raises(ArgumentError, match="load its encoder alone"):
         attention_entropy(whole, inputs_of())

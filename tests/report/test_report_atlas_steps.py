@@ -86,7 +86,8 @@ def test_without_lives_the_atlas_has_those_of_single_steps_alone():
 def test_a_second_node_with_lives_is_in_the_menu_with_its_path():
     nodes = {"joint-concepts": made.joint_concepts(), "joint-svd": made.joint_concepts(seed=1)}
     atlas = atlas_of(made.tree(nodes))
-    assert atlas.titles == ["Concepts and their lives", "Concepts and their lives (joint-svd)"]
+    title = "Concepts and their lives"
+    assert atlas.titles == [f"{title} (joint-concepts)", f"{title} (joint-svd)"]
     assert atlas.further[0]["views"]
 
 

@@ -159,16 +159,10 @@ class TextStatistics(OfPredictions):
         )
         return Reduced(function, self.on, self.objective, self.random_state)
 
-    def prepare(self, run: Any) -> xr.Dataset:
-        """Return the class of every word, in the texts and in the null."""
-        reading = run.reading(run.reference_step)
-        model, inputs, _ = (reading[need] for need in self.needs())
-        return self._information.function.classes(inputs, model.masked)
-
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return the information about classes of every depth, of the texts and of the null."""
-        assert state is not None
-        _, inputs, costs = (reading[need] for need in self.needs())
+        model, inputs, costs = (reading[need] for need in self.needs())
+        classes = self._information.function.classes(inputs, model.masked)
         information = costs.information.values  # (grouping, depth, token)
         random = (("depth", "draw"), information[1:].mean(axis=2).T)
         measured = Measured.over_tokens(
@@ -176,7 +170,7 @@ class TextStatistics(OfPredictions):
         )
         data = dataset({"class_information": measured})
         labels = [f"depth {q}" for q in range(1, information.shape[1] + 1)]
-        return data.assign(exchanged=state.exchanged, random_draws=random).assign_coords(
+        return data.assign(exchanged=classes.exchanged, random_draws=random).assign_coords(
             depth=labels
         )
 

@@ -52,7 +52,7 @@ def fitted(layout: ChartLayout, numbers: Sequence[str], ends: Sequence[str] = ()
     Examples
     --------
     >>> fitted(WIDE, ["43 (40–48)"]).right, fitted(WIDE, ["113,368 (111,024–115,998)"]).right
-    (142, 192)
+    (142, 178)
     """
     widths = [
         max((sum(_WIDTHS.get(c, 0.42) for c in text) for text in texts), default=0.0)
