@@ -186,10 +186,9 @@ class WeightChange(Observable):
         ends = ends[ends > 0]
         far, near = ends.index[-1], ends.index[0]
         lines = [f"{still} of {count} weight matrices never moved."] if still else []
-        farthest = f"{far} moved farthest, by {ends[far]:.2%} of its norm at the first checkpoint"
-        lines.append(
-            f"{farthest}; {near} least, by {ends[near]:.2%}." if near != far else f"{farthest}."
-        )
+        far_by = f"by {ends[far]:.2%} of their norm at the first checkpoint"
+        least = f"; those of {near} least, by {ends[near]:.2%}" if near != far else ""
+        lines.append(f"The weights of {far} moved farthest, {far_by}{least}.")
         share, chance = _median(moving.last_leading), _median(moving.last_chance)
         lines.append(
             "The change of a matrix has an effective rank of "
