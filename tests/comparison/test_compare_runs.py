@@ -82,12 +82,13 @@ def test_curves_that_follow_the_loss_coincide_when_aligned_by_it():
     assert levels[0] == 8.0 and levels[-1] == pytest.approx(fallen([64], 40)[0])
     assert (np.diff(levels) < 0).all()
     for name in runs:
-        np.testing.assert_allclose(data.x.sel(run=name), 3 + 2 * levels, rtol=1e-12)
+        # Two interpolations between numbers near 8: some roundings, and no small difference.
+        np.testing.assert_allclose(data.x.sel(run=name), 3 + 2 * levels, rtol=1e-10)
     assert "loss_level" not in data["count"].dims
     # The first step at a level lies on the straight line between two checkpoints.
     at = tree["loss"].step_at_loss.sel(run="run 2").values
     steps = np.array([0, 7, 33, 190])
-    np.testing.assert_allclose(np.interp(at, steps, fallen(steps, 20)), levels, rtol=1e-12)
+    np.testing.assert_allclose(np.interp(at, steps, fallen(steps, 20)), levels, rtol=1e-10)
     half = tree["loss"].half_loss.sel(row="loss")
     known = np.isfinite(half.values)
     assert known.any() and (half.values[known] < 8).all()

@@ -1,4 +1,4 @@
-"""Two observables of one kind are told apart on the page by their labels."""
+"""Labels distinguish two observables of one kind on the page."""
 
 import pytest
 import torch

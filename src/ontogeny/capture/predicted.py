@@ -84,9 +84,9 @@ class PredictionCollector(Collector):
     def add(self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor) -> None:
         """Take what is wanted of (e, vocabulary) log-probabilities of the tokens `target`.
 
-        They stand at (text, column). `log_p` may be changed in place.
+        They stand at (text, column). `log_p` may be changed in place. A collector that only hands
+        them to its listeners takes nothing.
         """
-        return
 
     @property
     def objective(self) -> str:

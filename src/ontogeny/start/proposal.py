@@ -183,7 +183,9 @@ def _check_reads_texts(run: Trajectory) -> None:
     """Refuse models of images and of sound, by the class that their configuration names."""
     import transformers
 
-    for name in (run.checkpoints[-1].configuration() or {}).get("architectures") or ():
+    names = (run.checkpoints[-1].configuration() or {}).get("architectures")
+    for name in names if isinstance(names, list) else ():  # whatever a foreign file holds there
+        name = str(name)
         reads = getattr(getattr(transformers, name, None), "main_input_name", "input_ids")
         if reads != "input_ids":
             raise ArgumentError(f"{name} reads {reads}; only models that read texts are studied.")

@@ -6,9 +6,9 @@ import shlex
 from pathlib import Path
 
 from ..errors import CheckpointError
-from .findings import some
 from .order import ordered
 from .order.names import read_name
+from .weights.inert import few
 
 _DEPTH = 3  # run/seed1/checkpoints
 _MOST = 50  # folders of one folder that are looked into
@@ -44,7 +44,7 @@ def elsewhere(folder: Path) -> list[tuple[str, str]]:
         form = f"%(refname:lstrip={kind.count('/')})"
         each = f"for r in $({git} for-each-ref --format='{form}' {kind})"
         how = f"{each}; do {git} worktree add {to}/$r $r; done; then name {to}"
-        others.append((f"revisions {some(names)}", how))
+        others.append((f"revisions {few(names)}", how))
     return others
 
 

@@ -67,7 +67,7 @@ def groups_of(data: xr.Dataset) -> list[Group]:
 
 
 def telling(groups: Sequence[Group], role: str = "") -> list[Group]:
-    """Return those that are told: of abilities, which are many, those that changed in some run.
+    """Return those that sentences name: of abilities, which are many, those changed in some run.
 
     Of weights, whose `role` is motion, those that could be judged in some run.
     """

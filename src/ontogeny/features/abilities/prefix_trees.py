@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
-from weakref import WeakSet
 
 import numpy as np
 import torch
@@ -21,9 +20,6 @@ from ...inputs.batches import Batch
 _NODES = 256  # of a tree, about: attention takes the square of it
 _MOST = 1024  # of one whose texts share more than half of what they have
 _AT_ONCE = 128  # tokens whose ranks are taken: each takes a row of the vocabulary
-
-refused: WeakSet[nn.Module] = WeakSet()
-"""Modules that do not read trees: their positions or their windows are counted otherwise."""
 
 
 class Tree:
@@ -98,7 +94,7 @@ def tree_scores(predictor: Any, tokens: Any, ranks: bool) -> tuple[np.ndarray, .
     longest = int(np.diff(tokens.start).max())
     window = getattr(getattr(model, "config", None), "sliding_window", None) or longest
     fits = takes(model, "position_ids") and tokens.ids.max() < rows_of(model)
-    if predictor.masked or model in refused or not fits or longest > window:
+    if predictor.masked or not fits or longest > window:
         return None
     scores, rank = np.zeros(len(tokens)), np.zeros(len(tokens), dtype=np.int64)
     largest, checked, logits = 0, [int(np.argmax(np.diff(tokens.start)))], LogitRows.of(model, True)

@@ -21,7 +21,7 @@ from ...capture.predictor import Predictor
 from ...errors import ArgumentError
 from ...inputs import Inputs
 from ...inputs.tokenize import tokenize
-from .prefix_trees import refused, tree_scores
+from .prefix_trees import tree_scores
 
 LONGEST = 4096
 """Tokens that a text may have where the model sets no limit."""
@@ -112,12 +112,12 @@ class TokenTexts:
         return self._asked(predictor, ranks=True)
 
     def _asked(self, predictor: Predictor, ranks: bool) -> tuple[np.ndarray, np.ndarray]:
+        # Asked anew of every checkpoint: what one process has seen before must not change a bit.
         if (read := tree_scores(predictor, self, ranks)) is not None:
             scores, largest, checked = read
             expected = _at_scored(predictor, self, checked)[0]
             if (np.abs(scores[checked] - expected) <= _rounding(predictor.model, expected)).all():
                 return scores, largest
-            refused.add(predictor.model)
         scores, largest = np.zeros(len(self)), np.zeros(len(self), dtype=np.int64)
         for texts in self._batches():
             scores[texts], largest[texts] = _at_scored(predictor, self, texts)

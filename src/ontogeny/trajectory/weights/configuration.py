@@ -10,6 +10,7 @@ from typing import Any
 from torch import nn
 
 from ...errors import CheckpointError
+from .inert import plain
 
 CONFIGURATION = "config.json"
 _MISSING = object()
@@ -89,7 +90,7 @@ def changes(before: dict[str, Any] | None, after: dict[str, Any] | None) -> list
     for key in sorted(before.keys() | after.keys()):
         old, new = before.get(key, _MISSING), after.get(key, _MISSING)
         if old != new:
-            phrases.append(f"{key} {_show(old)} -> {_show(new)}")
+            phrases.append(f"{plain(key)} {_show(old)} -> {_show(new)}")
     return phrases
 
 
