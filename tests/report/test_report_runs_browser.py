@@ -51,7 +51,7 @@ def controls(visit):
 
 
 def show(page, view, figure=FIGURE):
-    page.click(f"[id='{figure}'] .segments button:text-is('{view}')")
+    page.press(f"[id='{figure}'] .segments button:text-is('{view}')", "Enter")
 
 
 def pressed(page, figure=FIGURE):
@@ -144,7 +144,7 @@ def test_the_page_and_the_files_agree_on_every_bit_of_a_difference(visit, tmp_pa
         np.testing.assert_array_equal(known(line["y"]), own.values)
     report.write_figures(make(), tmp_path, ["svg"])
     with page.expect_download() as download:
-        page.click(f"[id='{FIGURE}'] button[data-action=csv]")
+        page.press(f"[id='{FIGURE}'] button[data-action=csv]", "Enter")
     assert download.value.suggested_filename == "entropy-entropy-difference.csv"
     text = download.value.path().read_text()
     written = (tmp_path / "entropy-entropy-difference.csv").read_text()
