@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..measured_recipe import MeasuredRecipe
-from ..recipe import Findings, Materials
+from ..recipe import Findings, Materials, Recipe
+from .births import BIRTHS
 from .contexts import ContextsSize, installed_decoder, judge_contexts, measure_contexts
 from .free_embeddings import FreeSize, judge_free_embeddings, measure_free_embeddings
 from .imbalance import ImbalanceSize, judge_imbalance, measure_imbalance
@@ -43,7 +44,7 @@ class ContextsRecipe(SemanticsRecipe):
         return (installed_decoder(),)
 
 
-_ALL = (
+_ALL: tuple[Recipe, ...] = (
     SemanticsRecipe(
         "semantics-orthants",
         "Concepts, orthants and clusters of a corpus",
@@ -150,6 +151,7 @@ _ALL = (
         judge=judge_imbalance,
         reads_text=False,
     ),
+    BIRTHS,
 )
 RECIPES = {recipe.name: recipe for recipe in _ALL}
 """The recipes by name."""

@@ -20,7 +20,7 @@ from ontogeny.training.run import RunSettings
 
 from ..concepts.concept_recipe import ConceptRecipe, ConceptSize, of_sources
 from ..concepts.masked_run import MaskedRun
-from ..evidence import LEVEL, each, joined, unanimous
+from ..evidence import LEVEL, each, joined, p_value, unanimous
 from ..recipe import Findings, Materials
 from ..trained_recipe import TrainedRecipe
 from ..verdicts import Verdict
@@ -49,18 +49,19 @@ class BirthRecipe(ConceptRecipe):
         """Study every seed, and set its concepts beside those of the text."""
         given = of_sources(size) if materials.sources else size
         ((label, run),) = given.runs.items()
-        materials.progress.note(f"runs of {label}: {len(size.seeds)}")
         folder = self.runs_folder(label, run, given, materials)
-        tables = []
-        for seed, place in zip(size.seeds, self.record(run, folder, given, materials), strict=True):
-            tree = self._study(label, seed, place, given, materials)
-            tokenizer = self.opened(run, place).tokenizer()
+        places = dict(zip(size.seeds, self.record(run, folder, given, materials), strict=True))
+
+        def table(seed: int) -> xr.Dataset:
+            tree = self._study(label, seed, places[seed], given, materials)
+            tokenizer = self.opened(run, places[seed]).tokenizer()
             inputs = Inputs.from_texts(materials.texts, tokenizer, 512)
             masked = "MaskedLM" in json.loads(tree.attrs["model"])["class"]
-            lengths = (2, 4) if masked else (2, 6)
-            counted = (size.vocab_size, size.n_contexts, lengths)
+            counted = (size.vocab_size, size.n_contexts, (2, 4) if masked else (2, 6))
             support = corpus_support(inputs, masked, *counted).support
-            tables.append(beside_corpus(tree[_NODE].to_dataset().load(), support, size.n_draws))
+            return beside_corpus(tree[_NODE].to_dataset().load(), support, size.n_draws)
+
+        tables = materials.of_seeds("births", "births of concepts", size.seeds, table)
         return Findings(judge_births(tables), {"births": _view(tables[0])}, numbers=(tables,))
 
     study_folder = TrainedRecipe.study_folder  # of its own: without control runs
@@ -194,38 +195,46 @@ def _mean(values: np.ndarray) -> float:
 
 def judge_births(tables: Sequence[xr.Dataset]) -> list[Verdict]:
     """Judge whether concepts are born in the order of the corpus, and stand for its classes."""
-    order, counts = (each(tables, f) for f in (lambda t: t["order"], lambda t: t.sizes["concept"]))
-    p = each(tables, lambda t: _p(t.permuted, float(t["order"])))
-    frequent = each(tables, lambda t: t.frequent.quantile([0.025, 0.975]))
-    ends = [t.resampled.quantile([0.025, 0.975], skipna=True).values for t in tables]
-    share, others = (each(tables, f) for f in (lambda t: t.share.mean(), _high))
+    claims = (
+        "(not claimed) concepts of activations are born in the order of the corpus' σ",
+        "(not claimed) the words of a concept are of one orthant of the corpus",
+    )
+    counts = [table.sizes["concept"] for table in tables]
     classes = sum(int((table["kind"] == "class").sum()) for table in tables)
-    enough = bool((counts >= _FEWEST).all())
-    numbers = f"{int(counts.min())} to {int(counts.max())} concepts born during a run"
-    few = f"fewer than {_FEWEST} concepts were born during a run"
+    numbers = (
+        f"{' and '.join(map(str, counts))} concepts born during the run, {classes} of them with "
+        "the name of a class"
+    )
+    if min(counts) < _FEWEST:
+        few = f"fewer than {_FEWEST} of a run, so that no order is judged"
+        return [Verdict(claim, None, numbers, few) for claim in claims]
+    order, share = (each(tables, f) for f in (lambda t: t["order"], lambda t: t.share.mean()))
+    p = each(tables, lambda t: (1 + (t.permuted >= t["order"] - 1e-12).sum()) / (1 + t.draw.size))
+    frequent, ends = (
+        each(tables, lambda t, name=name: t[name].quantile([0.025, 0.975], skipna=True))
+        for name in ("frequent", "resampled")
+    )
+    others = each(tables, lambda t: t.share_frequent.quantile(0.95))
     return [
         Verdict(
-            "(not claimed) concepts of activations are born in the order of the corpus' σ",
-            _more_than_both(p, order, frequent[:, 1]) if enough else None,
+            claims[0],
+            _more_than_both(p, order, frequent[:, 1]),
             f"rank correlation of σ and minus the step of birth {joined(order)} (95 % "
-            f"{', '.join(f'{a:.2f} to {b:.2f}' for a, b in ends)}); {numbers}"
-            if enough
-            else f"{numbers}, of which {classes} have the name of a class",
-            f"births in random order p = {p.max():.2g} at most; words of the same frequency in "
-            f"their place {', '.join(f'{a:.2f} to {b:.2f}' for a, b in frequent)}"
-            if enough
-            else few,
+            f"{_ranges(ends)}); {numbers}",
+            f"births in random order {', '.join(map(p_value, p))}; words as frequent in their "
+            f"place {_ranges(frequent)}",
         ),
         Verdict(
-            "(not claimed) the words of a concept are of one orthant of the corpus",
-            unanimous(share > others, share) if enough else None,
-            f"share of the words in the orthant of most of them {joined(share)}; {classes} "
-            "concepts have the name of a class"
-            if enough
-            else numbers,
-            f"words of the same frequency at most {joined(others)} in 95 %" if enough else few,
+            claims[1],
+            unanimous(share > others, share),
+            f"share of the words in the orthant of most of them {joined(share)}",
+            f"words as frequent at most {joined(others)} in 95 % of the draws",
         ),
     ]
+
+
+def _ranges(ends: np.ndarray) -> str:
+    return ", ".join(f"{low:.2f} to {high:.2f}" for low, high in ends)
 
 
 def _more_than_both(p: np.ndarray, order: np.ndarray, high: np.ndarray) -> bool | None:
@@ -233,14 +242,6 @@ def _more_than_both(p: np.ndarray, order: np.ndarray, high: np.ndarray) -> bool 
     return unanimous((p <= LEVEL) & (order > high), p, order, high) or (
         False if (order <= 0).all() else None
     )
-
-
-def _p(draws: xr.DataArray, observed: float) -> float:
-    return float((1 + int((draws >= observed - 1e-12).sum())) / (1 + draws.size))
-
-
-def _high(table: xr.Dataset) -> float:
-    return float(table.share_frequent.quantile(0.95))
 
 
 def _view(data: xr.Dataset) -> xr.Dataset:
@@ -295,7 +296,7 @@ def _view(data: xr.Dataset) -> xr.Dataset:
 
 def _sizes() -> tuple[BirthSize, BirthSize]:
     full, quick = MaskedRun(RunSettings(steps=960)), MaskedRun(RunSettings.quick(), 25)
-    concepts = JointConcepts("*mlp", n_concepts=100)
+    concepts = JointConcepts(n_concepts=100)
     size = BirthSize({"EuroBERT": full}, (0, 1, 2), (concepts,))
     return size, replace(
         size,
