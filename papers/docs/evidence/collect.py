@@ -33,6 +33,7 @@ HERE = Path(__file__).parent
 NUMBERS = HERE / "numbers"
 MOST_WORDS = 25  # in a cell of a table
 PAGE = HERE.parent / "papers.md"
+_DIGITS = (2, 3, 4, 5, 6, 8, 12, 17)  # of each argument of a judge the fewest
 _LARGEST = 150_000  # bytes of a file of numbers
 _TABLE = re.compile(r"(<!-- table of (\S+) -->\n).*?(<!-- end -->)", re.S)
 _ANSWERS = {"reproduces": "reproduce", "does not reproduce": "do not", "not shown": "are not shown"}
@@ -120,11 +121,16 @@ def smallest(judge: Callable[..., Sequence[Any]], numbers: list[Any]) -> list[An
     for keep in _choices(numbers):
         if same(trial := [_only(value, keep) for value in numbers]):
             numbers = trial
-    for digits in (2, 3, 4, 5, 6, 8, 12, 17):
-        text = json.dumps(packed(numbers, digits))
-        if same(unpacked(json.loads(text))):
-            return json.loads(text) if len(text) <= _LARGEST else None
-    return None
+    texts = [json.dumps(packed(value, _DIGITS[-1])) for value in numbers]
+    for i, value in enumerate(numbers):
+        for digits in _DIGITS:
+            trial = [*texts[:i], json.dumps(packed(value, digits)), *texts[i + 1 :]]
+            if same([unpacked(json.loads(text)) for text in trial]):
+                texts = trial
+                break
+    found = [json.loads(text) for text in texts]
+    is_small = sum(map(len, texts)) <= _LARGEST
+    return found if is_small and same([unpacked(value) for value in found]) else None
 
 
 def _choices(numbers: list[Any]) -> Iterator[Callable[[str], bool]]:
