@@ -197,10 +197,13 @@ def _verdicts(scores: xr.Dataset, size: OrthantSize) -> list[Verdict]:
 
 def _of_shares(data: xr.Dataset) -> Verdict:
     """Judge how many single orthants hold more of one class than random groups do."""
-    count, n = int((data.share > data.random.quantile(1 - LEVEL, "draw")).sum()), data.share.size
-    enough, p = more_often(count, n, LEVEL) if n else (False, 1.0)
+    claim, n = "only some orthants are groups of one class", data.share.size
+    if not n:
+        return Verdict(claim, None, f"no orthant has {_FEWEST} words of known classes", "no number")
+    count = int((data.share > data.random.quantile(1 - LEVEL, "draw")).sum())
+    enough, p = more_often(count, n, LEVEL)
     return Verdict(
-        "only some orthants are groups of one class",
+        claim,
         count < n if enough else None,
         f"{count} of {n} orthants with {_FEWEST} or more words of known classes hold more of one "
         "class than 95 % of random groups",
