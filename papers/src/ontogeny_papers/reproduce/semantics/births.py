@@ -20,7 +20,7 @@ from ontogeny.training.run import RunSettings
 
 from ..concepts.concept_recipe import ConceptRecipe, ConceptSize, of_sources
 from ..concepts.masked_run import MaskedRun
-from ..evidence import LEVEL, each, joined, p_value, unanimous
+from ..evidence import LEVEL, each, joined, p_value
 from ..recipe import Findings, Materials
 from ..trained_recipe import TrainedRecipe
 from ..verdicts import Verdict
@@ -218,7 +218,9 @@ def judge_births(tables: Sequence[xr.Dataset]) -> list[Verdict]:
     return [
         Verdict(
             claims[0],
-            _more_than_both(p, order, frequent[:, 1]),
+            True
+            if ((p <= LEVEL) & (order > frequent[:, 1])).all()
+            else (False if (ends[:, 1] < 0).all() else None),
             f"rank correlation of σ and minus the step of birth {joined(order)} (95 % "
             f"{_ranges(ends)}); {numbers}",
             f"births in random order {', '.join(map(p_value, p))}; words as frequent in their "
@@ -226,7 +228,7 @@ def judge_births(tables: Sequence[xr.Dataset]) -> list[Verdict]:
         ),
         Verdict(
             claims[1],
-            unanimous(share > others, share),
+            True if (share > others).all() else None,
             f"share of the words in the orthant of most of them {joined(share)}",
             f"words as frequent at most {joined(others)} in 95 % of the draws",
         ),
@@ -235,13 +237,6 @@ def judge_births(tables: Sequence[xr.Dataset]) -> list[Verdict]:
 
 def _ranges(ends: np.ndarray) -> str:
     return ", ".join(f"{low:.2f} to {high:.2f}" for low, high in ends)
-
-
-def _more_than_both(p: np.ndarray, order: np.ndarray, high: np.ndarray) -> bool | None:
-    """Tell an order from random ones and from that of word frequency; None where seeds differ."""
-    return unanimous((p <= LEVEL) & (order > high), p, order, high) or (
-        False if (order <= 0).all() else None
-    )
 
 
 def _view(data: xr.Dataset) -> xr.Dataset:
