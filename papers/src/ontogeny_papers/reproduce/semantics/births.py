@@ -14,7 +14,7 @@ from ontogeny.features.concepts.joint import JointConcepts
 from ontogeny.features.wordspace.concepts import ConceptBasis, signatures, svd_concepts
 from ontogeny.features.wordspace.contexts import corpus_support
 from ontogeny.features.wordspace.support import Support
-from ontogeny.figures import Marks, Section, attach
+from ontogeny.figures import Column, Marks, Section, Table, attach
 from ontogeny.inputs import Inputs
 from ontogeny.training.run import RunSettings
 
@@ -107,7 +107,8 @@ def beside_corpus(node: xr.Dataset, support: Support, n_draws: int) -> xr.Datase
         ))  # fmt: skip
     names = ("permuted", "frequent", "resampled", "share_frequent")
     columns = zip(names, np.array(draws).reshape(n_draws, 4).T, strict=True)
-    return data.drop_vars(["place", "weight"]).assign(
+    data = data.drop_vars(["place", "weight"]).assign_coords(step=node.step.values)
+    return data.assign(
         sigma=("concept", sigma),
         orthant=("concept", _words_of(orthant, codes, support)),
         share=("concept", share),
@@ -132,7 +133,7 @@ def _born(node: xr.Dataset, support: Support) -> xr.Dataset:
             for name in _BORN:
                 rows[name].append(float(one[f"concept_{name}"].values[c]))
             kind = str(one.name_kind.values[c]) if "name_kind" in one else ""
-            heavy = " ".join(str(text.get(token, token)).strip() for token in ids[:3])
+            heavy = " ".join(str(text.get(token, token)).strip() or "space" for token in ids[:3])
             rows["layer"].append(str(layer))
             rows["kind"].append(kind)
             rows["name"].append(str(one["name"].values[c]) if kind == "class" else heavy)
@@ -244,39 +245,50 @@ def _view(data: xr.Dataset) -> xr.Dataset:
     data = data.sortby("sigma", ascending=False)
     first = np.argsort(data["kind"].values != "class", kind="stable")[:_SHOWN]
     data = data.isel(concept=np.sort(first))
-    unit = float((data.born * data.sigma).median()) if data.sizes["concept"] else np.nan
-    theory = unit / data.sigma.values
-    rows = [
-        f"{i}. {name} · {layer}"
-        for i, (name, layer) in enumerate(
-            zip(data["name"].values, data["layer"].values, strict=True), 1
-        )
-    ]
-    steps = {"long_name": "step of the birth", "units": "steps"}
-    both = ("concept", "source")
+    is_class = data["kind"].values == "class"
+    names = zip(data["name"].values, data["layer"].values, strict=True)
+    rows = [f"{i}. {name} · {layer}" for i, (name, layer) in enumerate(names, 1)]
+    unit = float((data.born * data.sigma).median()) if rows else np.nan
+    theory, steps = unit / data.sigma.values, {"long_name": "step of the birth", "units": "steps"}
     none = np.full_like(theory, np.nan)
+    both = ("concept", "source")
     columns = {
         "at": (data.born.values, theory),
         "at_low": (data.born_after.values, none),
         "at_high": (data.born_before.values, none),
     }
+    titles = {
+        "sigma": ("singular value at which half of its words is learned", "1"),
+        "orthant": ("orthant of the corpus: its most frequent words", ""),
+        "share": ("share of the concept's words in that orthant", "1"),
+    }
     view = xr.Dataset(
         {
             **{name: (both, np.stack(pair, 1), steps) for name, pair in columns.items()},
-            "is_class": (both, np.repeat((data["kind"].values == "class")[:, None], 2, 1)),
-            "sigma": ("concept", data.sigma.values, {"long_name": "σ", "units": "1"}),
-            "orthant": ("concept", data.orthant.values, {"long_name": "orthant of the corpus"}),
+            "is_class": (both, np.repeat(is_class[:, None], 2, 1)),
+            **{
+                name: ("concept", data[name].values, {"long_name": title, "units": unit_})
+                for name, (title, unit_) in titles.items()
+            },
         },
-        coords={"concept": rows, "source": ["born in the run", "theory"]},
+        coords={"concept": rows, "source": ["born in the run", "theory"], "step": data.step.values},
     )
-    figure = Marks(
-        "births",
-        "When concepts are born, and when the corpus' theory has them learned",
-        value="at", rows="concept", series="source", interval=("at_low", "at_high"),
-        filled="is_class", open_label="named by its heaviest words",
-        caption="Theory: a constant over σ, at which half of the concept's words is learned; the "
-        "constant is the run's own median. The largest σ first.",
-    )  # fmt: skip
+    figures = [
+        Marks(
+            "births",
+            "When concepts are born, and when the corpus' theory has them learned",
+            value="at", rows="concept", series="source", interval=("at_low", "at_high"),
+            filled="is_class", open_label="named by its heaviest words",
+            caption="Theory: a constant over σ, at which half of the concept's words is learned; "
+            "the constant is the run's own median. The largest σ first.",
+        ),
+        Table(
+            "classes",
+            "Which words of the corpus a concept stands for",
+            rows="concept",
+            columns=[Column("orthant", "orthant"), Column("share", "share"), Column("sigma", "σ")],
+        ),
+    ]  # fmt: skip
     section = Section(
         "Concepts of activations and of the corpus",
         "Concepts that the activations have, each beside the singular value of the support matrix "
@@ -286,7 +298,7 @@ def _view(data: xr.Dataset) -> xr.Dataset:
         care="One run. Frequent words have large σ and are learned early for that alone.",
         source="Zhao and Thrampoulidis 2025, sec. 4.4; concepts of Bernas 2025",
     )
-    return attach(view, section, [figure])
+    return attach(view, section, figures)
 
 
 def _sizes() -> tuple[BirthSize, BirthSize]:
