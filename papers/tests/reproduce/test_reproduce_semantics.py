@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from ontogeny import semantics
 from ontogeny.cli.main import _run
 from ontogeny.errors import ArgumentError
 from ontogeny.study.progress import Silent
+from ontogeny.words.sections import claims_sentence
 from ontogeny_papers import reproduce
 from ontogeny_papers.reproduce import Verdict
 from ontogeny_papers.reproduce.semantics import (
@@ -104,7 +106,7 @@ def test_the_full_setting_is_larger_and_has_no_such_limits(name):
     recipe = RECIPES[name]
     full, quick = recipe.full, recipe.quick
     sizes = [
-        [np.size(v) if isinstance(v, tuple) else v for v in vars(scale).values()]
+        [np.size(v) if isinstance(v, tuple | dict) else v for v in vars(scale).values() if v]
         for scale in (full, quick)
     ]
     assert all(a >= b for a, b in zip(*sizes, strict=True)) and sizes[0] != sizes[1]
@@ -381,6 +383,10 @@ def test_what_is_not_claimed_holds_or_not():
     view = verdict_view(rows, "c.", "s", material="The text: none.")
     assert view.answer.values.tolist() == ["reproduces", "does not reproduce", "holds"]
     assert json.loads(view.attrs["statements"])[-1] == "The text: none."
+    assert claims_sentence(SimpleNamespace(dataset=view)) == "1 of 2 claims reproduces"
+    rows = [rows[2], Verdict("(not claimed) d", None, "1", "0")]
+    alone = verdict_view(rows, "c.", "s")
+    assert claims_sentence(SimpleNamespace(dataset=alone)) == "1 of 2 statements holds"
 
 
 @pytest.mark.parametrize(
