@@ -265,7 +265,11 @@ def _view(data: xr.Dataset) -> xr.Dataset:
     view = xr.Dataset(
         {
             **{name: (both, np.stack(pair, 1), steps) for name, pair in columns.items()},
-            "is_class": (both, np.repeat(is_class[:, None], 2, 1)),
+            "is_class": (
+                both,
+                np.repeat(is_class[:, None], 2, 1),
+                {"long_name": "name of a class"},
+            ),
             **{
                 name: ("concept", data[name].values, {"long_name": title, "units": unit_})
                 for name, (title, unit_) in titles.items()
