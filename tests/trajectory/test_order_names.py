@@ -260,8 +260,6 @@ def test_parts_of_epochs_are_in_order_and_their_factor_is_said(names, steps, uni
 
 
 def test_numbers_that_may_count_within_an_epoch_are_refused():
-    with pytest.raises(
-        CheckpointError, match=r"epoch1\.10\.pt may be a part of an epoch"
-    ):
+    with pytest.raises(CheckpointError, match=r"epoch1\.10\.pt may be a part of an epoch"):
         order_of(["epoch1.9.pt", "epoch1.10.pt"])
     assert order_of(["m0.5.pt", "m1.pt"], choice=Choice("m{}")).unit == "10 x step"

@@ -42,7 +42,7 @@ _TOKEN = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
-_SHARD = re.compile(r"[-_]\d{5}-of-\d{5}")
+_SHARD = re.compile(r"[-_]\d{5}-of-\d{5}|^consolidated\.\d\d$")
 
 
 @dataclass(frozen=True)
