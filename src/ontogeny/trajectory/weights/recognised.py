@@ -16,6 +16,7 @@ _BRIDGE = (
     ".export_ckpt"
 )
 _OTHERS = "weights of Flax or TensorFlow; transformers 4 converts them, with from_flax or from_tf"
+_LLAMA = "transformers' convert_llama_weights_to_hf"
 _OF_NAMES = (  # of files in a folder, or one below
     (
         r"layer_\d+-model_\d+-model_states\.pt",
@@ -30,17 +31,10 @@ _OF_NAMES = (  # of files in a folder, or one below
         ),
     ),
     (r"(?:flax|tf)_model.*\.(?:msgpack|h5)", _OTHERS),
-    (
-        r"checkpoint_metadata\.json",
-        "files of nanotron; convert each with its examples/llama/convert_nanotron_to_hf.py",
-    ),
+    (r"checkpoint_metadata\.json", "files of nanotron; convert with its convert_nanotron_to_hf.py"),
     (r"manifest\.ocdbt|_CHECKPOINT_METADATA", "arrays of JAX; export them to transformers"),
     (r".+\.nemo", "archives of NeMo; convert with its convert_MODEL_nemo_to_hf.py"),
-    (
-        r"consolidated\.\d\d\.pth",
-        "pieces of a model as Meta publishes Llama; convert with python -m transformers.models."
-        "llama.convert_llama_weights_to_hf --input_dir {} --output_dir OUT",
-    ),
+    (r"consolidated\.\d\d\.pth", f"pieces of Meta's Llama; join them with {_LLAMA}"),
     (r"(?:optimizer|scheduler)\.(?:pt|bin)", "the state of an optimiser, and no weights"),
     (
         r"(?!meta\.|random_state).+\.(?:npz|pkl)",
