@@ -35,6 +35,7 @@ from .weights.configuration import CONFIGURATION
 from .weights.files import MemoryWeights, state_tensors
 from .weights.folders import find_weights
 from .weights.formats import own_template
+from .weights.inert import plain
 from .weights.recognised import unreadable
 
 
@@ -150,7 +151,7 @@ def _checkpoint(
     places = [place for place in around if (place / CONFIGURATION).is_file()]
     if template is None and places:
         home = places[0]
-    return Checkpoint(step, path.name, home, weights, template)
+    return Checkpoint(step, plain(path.name), home, weights, template)
 
 
 def _unnumbered(order: Order) -> tuple[Finding, ...]:
