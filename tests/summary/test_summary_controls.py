@@ -154,11 +154,11 @@ def test_the_order_of_distances_to_a_reference_is_not_told():
     values = 1 / (1 + (STEPS / halves[:, None]) ** 3)
     data = norms(1.0, rng)
     data["norm"] = (("layer", "step"), values)
-    assert "the first layer" in page(data, [], NORM).attrs["statements"]
+    assert "before it was in" in page(data, [], NORM).attrs["statements"]
     distance = Quantity(
         "norm", "distance", rows="{layer}", subject="Layer {layer}", relative_to="reference"
     )
-    assert "the first layer" not in page(data, [], distance).attrs["statements"]
+    assert "before it was in" not in page(data, [], distance).attrs["statements"]
 
 
 def test_what_jitter_with_memory_explains_is_not_beyond_motion():

@@ -33,12 +33,12 @@ MOTION = ("turned", "mirrored", "walk")
 Ten more steps on tokens out of order went beyond them nearly as often as ten on text.
 """
 
-BORROWED = 2
-"""Most degrees of freedom that a row takes over from the others of its quantity.
+BORROWED, SHARE = 2, 0.25
+"""Most degrees of freedom that a row takes over from the others of its quantity, and which share.
 
-Layers differ in spread, and a run moves all of them, so that they are not independent draws. The
-guide on nulls has the share of pages on which one more control would be called beyond: with four it
-was 8 to 14 % of three controls whose layers share half to four fifths of their variance.
+Layers differ in spread, and a run moves all of them. As many as are independent give the share;
+layers that move as one give none. Without the share, layers with 95 % of their variance in common
+would have one more of three control runs called beyond on 8 to 9 % of pages (guide on nulls).
 """
 _ROUNDING = 1e-6  # relative; controls that differ by less are the same in float32
 
@@ -235,7 +235,7 @@ def _predicted(run: np.ndarray, controls: np.ndarray, kinds: np.ndarray) -> np.n
     `run` differs between runs only by the steps that they were read at.
     """
     is_finite = np.isfinite(controls) & np.isfinite(run)
-    squares, freedom = np.zeros(len(controls)), np.zeros(len(controls))
+    residuals, freedom = np.zeros(controls.shape), np.zeros(len(controls))
     means, counts = {}, {}
     for kind in dict.fromkeys(kinds):
         of_kind = is_finite & (kinds == kind)
@@ -243,20 +243,34 @@ def _predicted(run: np.ndarray, controls: np.ndarray, kinds: np.ndarray) -> np.n
         with np.errstate(invalid="ignore"):
             mean = np.where(of_kind, controls, 0.0).sum(1) / count
             offset = np.where(of_kind, run - controls, 0.0).sum(1) / count
-        squares += (np.where(of_kind, controls - mean[:, None], 0.0) ** 2).sum(1)
+            residuals += np.where(of_kind, controls - mean[:, None], 0.0)
         freedom += np.maximum(count - 1, 0)
         means[kind], counts[kind] = offset, count
-    total = freedom.sum()
+    total, squares = freedom.sum(), (residuals**2).sum(1)
     if total == 0:
         return np.full(len(run), np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
         own_variance = np.where(freedom > 0, squares / freedom, 0.0)
     spread = np.sqrt(np.maximum(squares.sum() / total, own_variance))
     rounding = _ROUNDING * np.where(is_finite, np.abs(controls), 0.0).max(1)
-    borrowed = np.minimum(total, freedom + BORROWED)
+    borrowed = freedom + _borrowed(residuals, freedom.max())
     p_values = np.full(len(run), np.nan)
     for kind, offset in means.items():
         with np.errstate(invalid="ignore", divide="ignore"):
             score = np.abs(offset) / np.maximum(spread * np.sqrt(1 + 1 / counts[kind]), rounding)
         p_values = np.fmax(p_values, 2 * t.sf(score, borrowed))
     return p_values
+
+
+def _borrowed(residuals: np.ndarray, freedom: float) -> float:
+    """Return how many degrees of freedom rows take over, of residuals (rows, runs).
+
+    With a covariance S of the rows, tr(S)² / tr(S²) of them are independent (estimated without
+    bias for normal residuals); two control runs cannot tell.
+    """
+    products = (residuals @ residuals.T) ** 2
+    if not products.any() or freedom < 2:
+        return 0.0
+    ratio = (residuals**2).sum() ** 2 / products.sum()
+    others = (freedom + 2) * (ratio - 1) / max(freedom - ratio, 1e-9)  # independent rows, less one
+    return float(np.clip(SHARE * freedom * others, 0, BORROWED))
