@@ -124,6 +124,7 @@ def _values(preset: Preset, model: ModelFacts) -> dict[str, Any]:
         "$concepts": max(2, min(preset.concepts, model.width // 2)),
         "$latents": max(_LATENTS, min(preset.latents, 2 * model.width)),
         "$blocks": list(model.blocks),
+        "$changed": [*model.blocks, *model.adapted],
         "$objective": None if auto else model.objective,
         "$loss": None if auto else losses[model.objective],
     }
