@@ -17,7 +17,7 @@ _NAMES = {
         CAV Structure canonical_form structure
     """,
     "distances": """
-        cka_of_grams concept_plane equivalence matching_level tracks
+        cka_of_grams concept_plane equivalence matching_level pairwise tracks
     """,
     "dynamics": """
         Fit FitComparison LipschitzRatios SignalComparison average_dictionary compare_fits

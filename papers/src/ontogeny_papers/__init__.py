@@ -23,6 +23,7 @@ PUBLIC = {
         "concepts.structure": ["Structure", "canonical_form", "structure"],
     },
     "distances": {
+        "distances.all_pairs": ["pairwise"],
         "distances.equivalences": ["equivalence"],
         "distances.grams": ["cka_of_grams"],
         "distances.matching": ["matching_level"],

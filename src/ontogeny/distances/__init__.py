@@ -1,7 +1,7 @@
 """How far two dictionaries are from one another, and what brings them together.
 
 `distance` and `correlation` by name or each as a function, `compare` for all of them at once,
-`pairwise` for all pairs of a stack, `align` for the best permutation, sign, scale, rotation or
+`align` for the best permutation, sign, scale, rotation or
 invertible map.
 """
 
@@ -10,7 +10,7 @@ from .alignment import align, alignment_residual
 from .correlations import correlation
 from .covariances import bures, grassmann, matrix_log
 from .norms import entrywise, frobenius, nuclear, schatten, spectral
-from .pairs import compare, pairwise
+from .pairs import compare
 from .registry import distance, names
 from .rotations import procrustes
 
@@ -28,7 +28,6 @@ __all__ = [
     "bures",
     "correlation",
     "compare",
-    "pairwise",
     "align",
     "alignment_residual",
     *exported_names("distances"),

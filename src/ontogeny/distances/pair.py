@@ -6,7 +6,7 @@ thirteen measures costs two thin SVDs and a few small ones. All arithmetic is in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -60,29 +60,6 @@ class Factors:
         if tolerance is None:
             tolerance = max(self.stack.shape[-2:]) * self.floor
         return (values > tolerance * values[..., :1]) & (values > xp.zeros_like(values))
-
-    def prepare(self, *, svd: bool) -> Factors:
-        """Compute now what `take` hands on: norms and, if asked for, the SVD."""
-        _ = (self.squares, self.lengths, self.svd if svd else None)
-        return self
-
-    def take(self, index: Any) -> Factors:
-        """Return some members of the stack, with what is already computed of them."""
-        return self._map(lambda array: array[index])
-
-    def repeated(self, row: int, count: int) -> Factors:
-        """Return one member `count` times, without copying it."""
-        xp = namespace(self.stack)
-        return self._map(lambda array: xp.broadcast_to(array[row], (count, *array.shape[1:])))
-
-    def _map(self, change: Callable[[Array], Array]) -> Factors:
-        part = Factors(change(self.stack), self.floor)
-        for name in ("squares", "lengths"):
-            if name in self.__dict__:
-                part.__dict__[name] = change(self.__dict__[name])
-        if "svd" in self.__dict__:
-            part.__dict__["svd"] = tuple(change(array) for array in self.svd)
-        return part
 
 
 class Pair:
@@ -292,32 +269,3 @@ def measured(
     """Check W and V, apply `measure` to them as a `Pair`, and return what `give` makes of it."""
     pair, argument = pair_of(W, V, any_r=any_r)
     return give(measure(pair, **options), argument)
-
-
-def step_labels(steps: Sequence[int] | np.ndarray | None, count: int) -> np.ndarray:
-    """Return labels of `count` steps, 0 to count - 1 if `steps` is None.
-
-    Raises
-    ------
-    ArgumentError
-        If there are more or fewer of them, two are equal, or numbers do not increase.
-
-    Examples
-    --------
-    >>> step_labels([0, 100, 50], 3)
-    Traceback (most recent call last):
-    ontogeny.errors.ArgumentError: steps must increase; 50 follows 100. Sort the stack by its steps.
-    """
-    labels = np.arange(count) if steps is None else np.asarray(steps)
-    if labels.shape != (count,):
-        raise ArgumentError(f"steps must name the {count} steps; its shape is {labels.shape}.")
-    distinct, times = np.unique(labels, return_counts=True)
-    if len(distinct) < count:
-        twice, often = distinct[times > 1][0], times[times > 1][0]
-        raise ArgumentError(f"steps must differ; {twice} stands there {often} times.")
-    if labels.dtype.kind in "iuf" and (at := np.flatnonzero(~(labels[1:] > labels[:-1]))).size:
-        before, after = labels[at[0]], labels[at[0] + 1]
-        raise ArgumentError(
-            f"steps must increase; {after} follows {before}. Sort the stack by its steps."
-        )
-    return labels

@@ -1,37 +1,16 @@
-"""All measures of two dictionaries at once, and those of all pairs of a stack."""
+"""All measures of two dictionaries at once."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
-
-import numpy as np
-from threadpoolctl import threadpool_limits
-
-from ..arrays import Array, to_numpy
-from ..errors import ArgumentError, check_choice
-from .correlations import (
-    CORRELATIONS,
-    column_weights,
-    columnwise_of,
-    internal_of,
-    optimal_of,
-    weighted_of,
-)
-from .pair import Pair, stacked, step_labels
-from .registry import MEASURES
-
-if TYPE_CHECKING:
-    import xarray as xr
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from .correlations import correlations_of
+from ..arrays import Array
+from ..errors import ArgumentError, check_choice
+from .correlations import column_weights, correlations_of
 from .pair import give, pair_of
-from .registry import measure_with
+from .registry import MEASURES, measure_with
 
 Options = Mapping[str, Mapping[str, Any]]
 
@@ -100,147 +79,3 @@ def bound_measures(options: Options | None) -> dict[str, Callable[..., Array]]:
     for name in options:
         check_choice("a name in options", name, MEASURES)
     return {name: measure_with(name, options.get(name, {})) for name in MEASURES}
-
-
-def pairwise(
-    stack: Array,
-    U: Array | None = None,
-    *,
-    steps: Sequence[int] | np.ndarray | None = None,
-    measures: Sequence[str] | None = None,
-    options: Options | None = None,
-    workers: int | None = None,
-    batch_size: int = 4,
-) -> xr.DataArray:
-    """Compare every step's dictionary with every other step's.
-
-    Parameters
-    ----------
-    stack
-        Dictionaries of all steps, (..., T, m, r), NumPy or PyTorch on any device. They are copied
-        to the CPU once and compared there.
-    U
-        Codes of all steps, (..., T, n, r), for ``"weighted"``.
-    steps
-        Labels of the T steps; 0 to T - 1 by default.
-    measures
-        Names of distances and correlations; by default the nine distances, ``"columnwise"``,
-        ``"optimal"``, ``"internal"`` and, with U, ``"weighted"``.
-    options
-        Options of single distances, as in `compare`.
-    workers
-        Threads, each with pairs of its own, while the linear algebra library has one; by default
-        the usable cores. The numbers do not depend on it.
-    batch_size
-        Pairs computed together; memory grows with it.
-
-    Returns
-    -------
-    xarray.DataArray
-        Dimensions ``distance``, (``batch_0``, ... for leading dimensions,) ``step``, ``step_``;
-        float64. ``"internal"`` and ``"weighted"`` belong to the row: they use the dictionary
-        and the codes of ``step``. All others are symmetric.
-
-    Raises
-    ------
-    ArgumentError
-        If a shape, a name or an option is wrong. ``NonFiniteError`` if a number is not finite.
-
-    Notes
-    -----
-    One thin SVD for each step; each pair then costs matrix products (r x m by m x r) and small
-    factorisations. Differences are formed before their norms, and a distance near zero is taken
-    from a residual, so that nothing is lost where checkpoints are close.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> stack = np.random.default_rng(0).standard_normal((4, 20, 3))
-    >>> matrix = pairwise(stack, steps=[0, 10, 100, 1000])
-    >>> bool(matrix.sel(distance="procrustes", step=0, step_=100) > 1)
-    True
-    """
-    bound = bound_measures(options)
-    factors, argument = stacked("stack", stack)
-    if argument.ndim < 3:
-        raise ArgumentError(
-            "stack must have at least three dimensions, (..., T, m, r); "
-            f"its shape is {tuple(argument.shape)}."
-        )
-    *lead, count, _, r = (int(n) for n in argument.shape)
-    for name, value in (("workers", workers), ("batch_size", batch_size)):
-        if value is not None and value < 1:
-            raise ArgumentError(f"{name} must be at least 1; got {value}.")
-    labels = step_labels(steps, count)
-    names = _measures(measures, with_codes=U is not None, r=r)
-    weights = None if U is None else column_weights(U, argument)
-    factors.prepare(svd=any(name in MEASURES for name in names))
-    values = np.empty((len(names), len(factors.stack), count))
-
-    def fill(row: int, columns: range) -> None:
-        here = slice(columns.start, columns.stop)
-        within = [column % count for column in columns]
-        pair = Pair(factors.repeated(row, len(columns)), factors.take(here))
-        for name, cells in zip(names, values, strict=True):
-            if name == "internal":
-                continue
-            if name == "weighted" and weights is not None:
-                there, back = _weighted(pair, weights[row], weights[here])
-            else:
-                there = back = (bound | _UNWEIGHTED)[name](pair)
-            cells[row, within] = to_numpy(there)
-            cells[here, row % count] = to_numpy(back)
-
-    blocks = _blocks(len(values[0]), count, batch_size)
-    with threadpool_limits(1), ThreadPoolExecutor(workers or _cores()) as pool:
-        for _ in pool.map(lambda block: fill(*block), blocks):
-            pass  # an error of any block is raised here
-    if "internal" in names:
-        values[names.index("internal")] = to_numpy(internal_of(factors))[:, None]
-    return _labelled(values, names, lead, labels)
-
-
-_UNWEIGHTED = {"columnwise": columnwise_of, "optimal": optimal_of}
-
-
-def _weighted(pair: Pair, first: Array, second: Array) -> tuple[Array, Array]:
-    """Weighted correlation by the codes of the row, and by those of the columns."""
-    xp = pair.xp
-    index = xp.asarray(pair.matches, device=second.device)
-    return (weighted_of(pair, first), weighted_of(pair, xp.take_along_axis(second, index, axis=-1)))
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _blocks(rows: int, count: int, size: int) -> Iterator[tuple[int, range]]:
-    """Every row of the stack with its later steps and itself, `size` at a time."""
-    for row in range(rows):
-        end = (row // count + 1) * count
-        for start in range(row, end, size):
-            yield row, range(start, min(start + size, end))
-
-
-def _measures(measures: Sequence[str] | None, *, with_codes: bool, r: int) -> list[str]:
-    possible = [n for n in CORRELATIONS if n != "internal" or r > 1]
-    possible = [*MEASURES, *(n for n in possible if n != "weighted" or with_codes)]
-    if measures is None:
-        return possible
-    return [check_choice("each of measures", name, possible) for name in measures]
-
-
-def _labelled(
-    values: np.ndarray, names: list[str], lead: list[int], steps: np.ndarray
-) -> xr.DataArray:
-    import xarray as xr
-
-    leading = [f"batch_{i}" for i in range(len(lead))]
-    return xr.DataArray(
-        values.reshape(len(names), *lead, len(steps), len(steps)),
-        dims=("distance", *leading, "step", "step_"),
-        coords={"distance": names, "step": steps, "step_": steps},
-        attrs={"long_name": "distance between the dictionaries of two steps"},
-    )

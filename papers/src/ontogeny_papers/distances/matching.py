@@ -11,6 +11,8 @@ from ontogeny.distances.correlations import optimal_of
 from ontogeny.distances.pair import Factors, Pair, pair_of
 from ontogeny.errors import ArgumentError
 
+from .stacks import prepared
+
 
 @dataclass(frozen=True)
 class MatchingLevel:
@@ -106,6 +108,6 @@ def shuffled_matches(
     W, V = to_numpy(first.stack), to_numpy(second.stack)
     if len(W) != 1 or len(V) != 1:
         raise ArgumentError("shuffled matches are those of a single pair.")
-    here = Factors(W, first.floor).prepare(svd=False)
+    here = prepared(Factors(W, first.floor), svd=False)
     copies = (Factors(rng.permuted(V, axis=-2), second.floor) for _ in range(n_shuffles))
     return np.concatenate([Pair(here, copy).matched for copy in copies])

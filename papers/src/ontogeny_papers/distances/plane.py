@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ontogeny.arrays import Array, matrix, namespace, to_numpy
-from ontogeny.distances.pair import step_labels
 from ontogeny.errors import ArgumentError
+
+from .stacks import step_labels
 
 if TYPE_CHECKING:
     import xarray as xr

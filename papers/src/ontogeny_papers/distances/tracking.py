@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ontogeny.arrays import Array, to_numpy
-from ontogeny.distances.pair import Pair, stacked, step_labels
+from ontogeny.distances.pair import Pair, stacked
 from ontogeny.errors import ArgumentError
 
 from .matching import shuffled_matches
+from .stacks import part, prepared, step_labels
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -85,10 +86,10 @@ def tracks(
             raise ArgumentError(f"{name} must be between 0 and 1; got {value}.")
     labels = step_labels(steps, len(argument))
     rng = np.random.default_rng(random_state)
-    factors.prepare(svd=False)
+    prepared(factors, svd=False)
     record = _Record(len(argument), int(argument.shape[-1]))
     for t in range(1, len(argument)):
-        pair = Pair(factors.take(slice(t - 1, t)), factors.take(slice(t, t + 1)))
+        pair = Pair(part(factors, slice(t - 1, t)), part(factors, slice(t, t + 1)))
         limit = _chance(pair, n_shuffles, level, rng) if threshold is None else threshold
         record.extend(t, pair, limit)
     return record.dataset(labels)
