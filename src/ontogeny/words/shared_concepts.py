@@ -23,7 +23,7 @@ def shared_heading(data: xr.Dataset) -> str:
     It is empty where nothing was, or not shown to be more than in control runs: that an untrained
     model has concepts is no result of training.
     """
-    data, runs = _named(_complete(data)), data.sizes["run"]
+    data, runs = _complete(data), data.sizes["run"]
     if np.isfinite(data.kept).any():
         tuned = data.isel(layer=np.isfinite(data.kept.values))
         return _changes(tuned[list(CHANGES)].sum("layer"), data.run.values, _place(tuned))
@@ -63,14 +63,15 @@ def shared_sentences(data: xr.Dataset) -> list[str]:
         The node of shared concepts, with its counts over ``layer``.
     """
     data = _complete(data)
-    texts = [_of_layer(_named(data).isel(layer=i), data.run.values) for i in _by_births(data)]
+    texts = [_of_layer(data.isel(layer=i), data.run.values) for i in _by_births(data)]
     if not np.isfinite(data.in_all_control).any():
         texts.append("No control run was compared: what is shared from the start may be the words.")
     return texts
 
 
 def _complete(data: xr.Dataset) -> xr.Dataset:
-    """Return the node with p-values over all layers, and what earlier versions lack as NaN."""
+    """Return the node in words, with p-values over all layers; what old ones lack is NaN."""
+    data = data.assign_coords(layer=layer_names(list(map(str, data.layer.values))))
     unknown = xr.full_like(data.in_all, np.nan)
     changes = {kind: data.get(kind, unknown) for kind in CHANGES}
     tests = int(np.isfinite(data.order_p).sum())
@@ -90,16 +91,10 @@ def layer_names(layers: Sequence[str]) -> list[str]:
     return [kinds[" " in n].format(n) if n[:1].isdigit() else n for n in short]
 
 
-def _named(data: xr.Dataset) -> xr.Dataset:
-    return data.assign_coords(layer=layer_names(list(map(str, data.layer.values))))
-
-
 def _by_births(data: xr.Dataset) -> list[int]:
     """Return the layers by changes of a tuned run, births, and what all have; most first."""
     changed = np.nan_to_num(data.turned + data.lost + data.new)
-    keys = (-data.in_all.values, -data.born_in_all.values, -changed)
-    order: list[int] = np.lexsort(keys).tolist()
-    return order
+    return list(np.lexsort((-data.in_all.values, -data.born_in_all.values, -changed)))
 
 
 def _changes(one: xr.Dataset, names: np.ndarray, place: str) -> str:
