@@ -2,7 +2,6 @@
 
 PUBLIC = {
     "describe": {
-        "describe.concentration": ["concentration"],
         "describe.contexts": ["contexts"],
         "describe.enrichment": ["enrichment"],
         "describe.names": ["names"],

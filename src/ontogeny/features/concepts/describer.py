@@ -19,9 +19,9 @@ from ...inputs import Inputs
 from ...inputs.sampling import TokenSample
 from ...needs import Activations, InputSet, Need, Readouts
 from ...observables.base import Run
-from .describe.concentration import concentration
 from .describe.contexts import contexts
 from .describe.enrichment import enrichment
+from .describe.halves import concentration
 from .describe.names import names
 from .describe.rows import Rows, turned
 from .describe.tokens import strongest_tokens
