@@ -21,9 +21,8 @@ from ...needs import Activations, InputSet, Need, Readouts
 from ...observables.base import Run
 from .describe.contexts import contexts
 from .describe.enrichment import enrichment
-from .describe.halves import concentration
 from .describe.names import names
-from .describe.rows import Rows, turned
+from .describe.rows import Rows, concentration, turned
 from .describe.tokens import strongest_tokens
 from .described import arrays, code_sketch, fit_id, piece_array
 from .meaning.beside import beside

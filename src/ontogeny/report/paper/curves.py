@@ -14,8 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from ...words.labels import truncate
-from .frame import Frame, colour_bar, set_dimension_axis, set_log_ticks
-from .saving import FONT
+from .frame import FONT, Frame, colour_bar, set_dimension_axis, set_log_ticks
 from .view import FigureView, Panel, span_of
 
 _DIRECT = 6
