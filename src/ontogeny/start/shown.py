@@ -54,6 +54,11 @@ def look(checkpoint: Checkpoint, inputs: Inputs) -> ModelFacts:
         _first_run(model, layers, few)
         layers, every = _shared(model, layers, every, few)
     sizes = [shape.shape for shape in _first_run(model, layers, few)]
+    if any(size is not None and size[:2] == (few.ids.shape[1], 1) for size in sizes):  # of XLNet
+        raise ArgumentError(
+            f"{type(model).__name__} gives (tokens, texts, features) in its layers; only models "
+            "that give texts first, as BERT and GPT-2 do, are studied."
+        )
     objective, n_names = _objective(model, few)
     return ModelFacts(
         model_class=type(model).__name__,
