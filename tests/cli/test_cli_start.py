@@ -139,7 +139,7 @@ def test_what_is_fitted_to_several_steps_is_not_kept_from_the_one_that_was_timed
 
     with monkeypatch.context() as disk:
         disk.setattr(shutil, "copyfile", full)
-        with pytest.raises(OSError, match="No space left on device: '.*full"):
+        with pytest.raises(OSError, match=r"No space left on device: '.*full"):
             estimate.keep(tmp_path / "full")
     assert not any(map(Path.is_file, (tmp_path / "full" / "cells").rglob("*")))
     estimate.keep(tmp_path / "s")
