@@ -41,7 +41,7 @@ ONE_MODEL = "one-model"
 _ALL = (
     Preset(
         "quick", "what the model can do, and how far its layers have moved",
-        steps=8, texts=80, tokens=1000, layers=2, controls=2, control_steps=4,
+        steps=8, texts=80, tokens=1000, layers=2, controls=4, control_steps=3,
     ),
     Preset("standard", "what the model can do, its concepts and its attention"),
     Preset("weights", "in which directions the weights move"),
