@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from .. import activity
 from ..errors import ArgumentError
+from ..words.formats import plural
 
 
 class Progress(Protocol):
@@ -208,7 +209,9 @@ class LineProgress:
         self._last_note = time.monotonic()
         self._say_head()
         rest = _left(self.pace, self._begin, self._done, self._tasks)
-        self.note(f"[{self._done}/{self._tasks}] {label}: {cells} cells in {seconds:.1f} s, {rest}")
+        self.note(
+            f"[{self._done}/{self._tasks}] {label}: {plural(cells, 'cell')} in {seconds:.1f} s, {rest}"
+        )
 
     def _say_head(self) -> None:
         if self._head:
