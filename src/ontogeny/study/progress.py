@@ -209,9 +209,8 @@ class LineProgress:
         self._last_note = time.monotonic()
         self._say_head()
         rest = _left(self.pace, self._begin, self._done, self._tasks)
-        self.note(
-            f"[{self._done}/{self._tasks}] {label}: {plural(cells, 'cell')} in {seconds:.1f} s, {rest}"
-        )
+        done = f"[{self._done}/{self._tasks}] {label}: {plural(cells, 'cell')}"
+        self.note(f"{done} in {seconds:.1f} s, {rest}")
 
     def _say_head(self) -> None:
         if self._head:

@@ -12,7 +12,8 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udff
 
 _WORDS = re.compile(
     r"\b[Ww]ord(?= frequenc|s (?:as they are|consistently|renamed|themselves|occur)\b)"
-    r"|(?<=\bthese )word(?=s\b)|(?<=enamed )word(?=s\b)|(?<=\bthe )word(?=s (?:already|of a concept)\b)"
+    r"|(?<=\bthese )word(?=s\b)|(?<=enamed )word(?=s\b)"
+    r"|(?<=\bthe )word(?=s (?:already|of a concept)\b)"
     r"|(?<=\bclasses of )word(?=s as frequent\b)"
 )
 
