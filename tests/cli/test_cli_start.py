@@ -24,8 +24,8 @@ from helpers.paths import ROOT
 from helpers.study_examples import developing, record
 from helpers.text_models import save_tokenizer, with_tokenizer
 from ontogeny.cli import catalogue
+from ontogeny.cli.catalogue import described
 from ontogeny.cli.commands import app
-from ontogeny.cli.descriptions import described
 from ontogeny.start import cost
 from ontogeny.study import read_study
 from ontogeny.study.cells.graph import ReferenceCell, StateCell, StepCell
@@ -139,7 +139,7 @@ def test_what_is_fitted_to_several_steps_is_not_kept_from_the_one_that_was_timed
 
     with monkeypatch.context() as disk:
         disk.setattr(shutil, "copyfile", full)
-        with pytest.raises(OSError, match="No space left on device: '.*full"):
+        with pytest.raises(OSError, match=r"No space left on device: '.*full"):
             estimate.keep(tmp_path / "full")
     assert not any(map(Path.is_file, (tmp_path / "full" / "cells").rglob("*")))
     estimate.keep(tmp_path / "s")
