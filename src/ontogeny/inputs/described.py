@@ -11,9 +11,9 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..markup import html_block, html_table
-from .groups import joined, normalised, token_keys
 from .sampled import Sampled
 from .sampling import TokenSample
+from .splits import joined, normalised, token_keys
 
 FEWEST = 20
 """Texts below which a warning says what so few cost."""

@@ -68,7 +68,7 @@ class WeightChange(Observable):
             units="1",
             symbol="‖W_t − W₀‖_F / ‖W₀‖_F",
             noise="exact",
-            rows="{kind} · moved",
+            rows="{kind} · distance moved",
             series="kind",
             subject=None,
             caption="As a share of the norm that all matrices of a kind had at the first "

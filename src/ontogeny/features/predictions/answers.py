@@ -21,8 +21,7 @@ from ...words.formats import sentence_start
 from ...words.names import Names
 from ...words.one_model import is_one_model
 from .choice import choose_gaps
-from .gap_texts import labelled
-from .gaps import Gaps, check_sentences, gaps_at, given_gaps
+from .gaps import Gaps, check_sentences, gaps_at, given_gaps, labelled
 
 _LINE = {"frequencies": "word frequencies alone"}
 

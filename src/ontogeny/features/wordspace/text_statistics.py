@@ -21,7 +21,7 @@ from ...observables.of_predictions import OfPredictions
 from ...quantities import Measured, Quantity
 from ...words.names import Names
 from ...words.one_model import is_one_model
-from .class_information import ClassInformation
+from .class_costs import ClassInformation
 from .order import first_crossing
 
 _DEEPEST = 8
