@@ -21,8 +21,7 @@ import numpy as np
 from ontogeny import concepts, distances
 from ontogeny.concepts.joint import codes as joint_codes
 from ontogeny.concepts.joint import lives as joint_lives
-from ontogeny.concepts.joint.intervals import found_again
-from ontogeny.concepts.joint.presence import Decoder, Presence
+from ontogeny.concepts.joint.presence import Decoder, Presence, found_again
 from ontogeny.concepts.joint.readout import CheckpointReadout, Moments
 from ontogeny.concepts.joint.snapshots import standardised, text_folds
 from ontogeny.concepts.joint.whitening import Gathered

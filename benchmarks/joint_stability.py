@@ -17,7 +17,7 @@ import time
 import numpy as np
 
 from ontogeny.concepts import JointDictionary
-from ontogeny.concepts.joint.intervals import found_again
+from ontogeny.concepts.joint.presence import found_again
 
 
 def fitted(X, steps, text, **options) -> JointDictionary:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ontogeny.concepts.joint.intervals import FOUND_AGAIN, found_again
+from ontogeny.concepts.joint.presence import FOUND_AGAIN, found_again
 from planted_lives import _codes, _observed, _unit
 
 

@@ -24,8 +24,8 @@ from helpers.paths import ROOT
 from helpers.study_examples import developing, record
 from helpers.text_models import save_tokenizer, with_tokenizer
 from ontogeny.cli import catalogue
+from ontogeny.cli.catalogue import described
 from ontogeny.cli.commands import app
-from ontogeny.cli.descriptions import described
 from ontogeny.start import cost
 from ontogeny.study import read_study
 from ontogeny.study.cells.graph import ReferenceCell, StateCell, StepCell

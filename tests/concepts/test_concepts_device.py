@@ -9,10 +9,10 @@ from ontogeny import concepts
 from ontogeny.concepts import tensors
 from ontogeny.concepts.alternating import descend
 from ontogeny.concepts.ica import decorrelate
-from ontogeny.concepts.iteration import READ_EVERY
 from ontogeny.concepts.kmeans import _drawn
 from ontogeny.concepts.linalg import polar
 from ontogeny.concepts.rows import Factor, next_worst
+from ontogeny.concepts.tensors import READ_EVERY
 
 GENERATOR = torch.Generator().manual_seed(0)
 SOURCES = torch.rand(90, 5, generator=GENERATOR).log()

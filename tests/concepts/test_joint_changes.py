@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ontogeny.concepts import JointDictionary, concept_changes
-from ontogeny.concepts.joint.intervals import found_again
+from ontogeny.concepts.joint.presence import found_again
 
 N, M, EACH = 3000, 32, 4
 KINDS = np.repeat(["kept", "faint", "turned", "lost", "new"], EACH)

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from ontogeny.concepts import JointDictionary
 from ontogeny.concepts.joint import StaleDictionaryWarning, whitening
 from ontogeny.concepts.joint.codes import METHODS, sparse
-from ontogeny.concepts.joint.intervals import found_again
+from ontogeny.concepts.joint.presence import found_again
 from ontogeny.errors import ArgumentError, NonFiniteError
 from planted_lives import planted_lives
 

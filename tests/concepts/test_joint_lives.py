@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ontogeny.concepts import JointDictionary
-from ontogeny.concepts.joint.intervals import found_again
 from ontogeny.concepts.joint.lives import KINDS, first_half, lives, was_low
+from ontogeny.concepts.joint.presence import found_again
 from planted_lives import planted_lives
 
 SMALL = {

@@ -7,7 +7,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from ontogeny import capture
 from ontogeny.concepts import JointDictionary
-from ontogeny.concepts.joint.intervals import found_again
+from ontogeny.concepts.joint.presence import found_again
 from ontogeny.inputs import Inputs
 from ontogeny.tasks import bundled_texts, train_tokenizer
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ontogeny.concepts import JointDictionary
-from ontogeny.concepts.joint.intervals import found_again
+from ontogeny.concepts.joint.presence import found_again
 from ontogeny.errors import ArgumentError
 from planted_across import planted_runs
 

@@ -6,7 +6,7 @@ import pytest
 import ontogeny as og
 from ontogeny.errors import ArgumentError
 from ontogeny.inputs import stratified_split
-from ontogeny.inputs.groups import text_groups
+from ontogeny.inputs.splits import text_groups
 from ontogeny.tasks import LabelledTexts, document_files, read_labelled, split_texts
 
 

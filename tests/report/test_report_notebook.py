@@ -19,7 +19,7 @@ from helpers import compared_runs, report_kinds
 from helpers import report_examples as examples
 from ontogeny.errors import ArgumentError, StudyWarning
 from ontogeny.report.choosing import layer_path, layer_paths
-from ontogeny.report.notebook.chart import ResultChart
+from ontogeny.report.notebook.figure import ResultChart
 from ontogeny.report.notebook.index import FigureIndex
 from ontogeny.report.notebook.picture import INLINE_BYTES
 from ontogeny.report.notebook.summary import ResultSummary
@@ -85,7 +85,9 @@ def test_the_data_are_those_of_the_files(result, tmp_path):
     assert len(chart) == len(result.chart().data)
 
 
-def test_pictures_are_those_of_the_files(result, tmp_path):
+def test_pictures_are_those_of_the_files(tmp_path):
+    tree = examples.controlled_tree()
+    result = StudyResult(tree.filter(lambda node: node.name in (tree.name, "loss")))
     og.report.write_figures(result, tmp_path / "all", formats=["svg", "png", "pdf"])
     for kind, start in SIGNATURES.items():
         own = result.figure("loss/loss").save(tmp_path / "new" / f"loss.{kind}")
@@ -125,7 +127,7 @@ def test_every_kind_is_drawn_alone_and_by_a_notebook(kinds):
 
 def test_a_drawing_of_many_points_is_shown_as_png(monkeypatch, result):
     monkeypatch.setattr("ontogeny.report.notebook.picture.INLINE_BYTES", 1000)
-    monkeypatch.setattr("ontogeny.report.notebook.chart.INLINE_BYTES", 1000)
+    monkeypatch.setattr("ontogeny.report.notebook.figure.INLINE_BYTES", 1000)
     for picture in (result.figure("loss/loss"), result.chart()):
         assert image_of(picture._repr_html_())[0] == "png"
 

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import ontogeny as og
 from helpers.study_examples import LAYERS, developing, tiny_inputs
-from ontogeny.study.cells.threads import _briefly, pinned
+from ontogeny.study.cells.environment import _briefly, pinned
 
 
 def counts():

@@ -9,8 +9,7 @@ import xarray as xr
 import ontogeny as og
 from helpers.study_examples import developing, tiny_inputs
 from ontogeny.quantities import Measured, Quantity
-from ontogeny.summary.bands import null_bands
-from ontogeny.summary.noise import MEASURABLE, Z, change_floor, mean_stderr, with_noise
+from ontogeny.summary.noise import MEASURABLE, Z, change_floor, mean_stderr, null_bands, with_noise
 from ontogeny.summary.rows import chart_rows
 from ontogeny.words.names import named
 from ontogeny.words.statements import statements

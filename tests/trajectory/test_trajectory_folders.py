@@ -12,9 +12,9 @@ from safetensors.torch import save_file
 from torch import nn
 
 from ontogeny import Recorder, Trajectory
+from ontogeny.cli.sources import load_model
 from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.trajectory import UnknownStepError
-from ontogeny.trajectory.loading import load_model
 from ontogeny.trajectory.weights import pickled, transformers_models
 
 

@@ -12,9 +12,8 @@ import xarray as xr
 from ..errors import ArgumentError, suggestion
 from ..report.choosing import layer_path, listed, step_position, whole
 from ..trees import MergedResult, as_tree
-from .build import Concept, Described
+from .build import LISTED, Concept, ConceptTable, Described, table_of
 from .labels import Labels, add_label, fit_of, read_labels, sketches_of
-from .table import LISTED, ConceptTable, table_of
 
 
 @xr.register_datatree_accessor("concept")

@@ -19,10 +19,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .iteration import Stalled, iterate
 from .linalg import least_squares, product
 from .rows import Factor, next_worst, shift_step, sweep, vanishing
-from .tensors import known, precise, select
+from .tensors import Stalled, iterate, known, precise, select
 
 WINDOW = 10  # iterations over which progress is measured
 REVIVE_UNTIL = 10  # iterations in which concepts without a use start again at a sample

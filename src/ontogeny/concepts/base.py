@@ -19,10 +19,9 @@ from torch import Tensor
 
 from ..arrays import Array, matrix
 from ..errors import ArgumentError, NonFiniteError, check_whole
-from .iteration import check_seed
 from .scale import check_range, dtype_name, power_of_two, within_reach
 from .solution import Solution
-from .tensors import as_tensor, check_room, give, plain_tensors, precise
+from .tensors import as_tensor, check_room, check_seed, give, plain_tensors, precise
 
 NORM_ROWS = 512
 

@@ -12,13 +12,12 @@ from torch import Tensor
 
 from ..errors import ArgumentError, check_choice, check_whole
 from .base import Extractor
-from .iteration import Stalled, check_stopping, iterate
 from .kmeans import cluster, nearest, one_hot
 from .linalg import identity
 from .nonnegative import nonnegative_codes
 from .rows import Factor, sweep
 from .solution import Solution
-from .tensors import precise
+from .tensors import Stalled, check_stopping, iterate, precise
 
 NONNEGATIVE = Factor("nonnegative")
 FLOOR = 1e-10  # keeps multiplicative factors off 0, where the square root is not smooth

@@ -19,10 +19,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .iteration import iterate
 from .linalg import eigen, identity, thin_svd
 from .rows import vanishing
-from .tensors import known, on_cpu, precise, select
+from .tensors import iterate, known, on_cpu, precise, select
 
 MARGIN = 0.03  # smallest typical distance of a code from the hyperplane, against all
 CONDITION = 1e-7  # smallest squared length of a near-cancellation that float32 resolves

@@ -12,10 +12,9 @@ from torch import Tensor
 
 from ..errors import check_choice
 from .base import Extractor
-from .iteration import check_stopping, iterate
 from .linalg import moments, polar, thin_svd
 from .solution import Solution
-from .tensors import on_cpu
+from .tensors import check_stopping, iterate, on_cpu
 
 SINGULAR = {torch.float32: 1e-6, torch.float64: 1e-13}  # squared condition the fast way can take
 POLISH = 4  # Newton steps, at the maximum, that take off what rounding left

@@ -16,10 +16,9 @@ from torch import Tensor
 
 from ..errors import ArgumentError, check_whole
 from .base import Extractor
-from .iteration import check_stopping, iterate
 from .rows import next_worst
 from .solution import Solution
-from .tensors import on_cpu, precise
+from .tensors import check_stopping, iterate, on_cpu, precise
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

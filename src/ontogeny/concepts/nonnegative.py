@@ -12,11 +12,10 @@ from ..errors import ArgumentError, check_choice
 from .alternating import alternate
 from .base import Extractor
 from .halfspace import HalfSpace, best_half_space
-from .iteration import check_stopping
 from .linalg import least_squares, moments, pseudo_inverse, thin_svd, unit_rows
 from .rows import Factor, solve_rows, vanishing
 from .solution import Solution
-from .tensors import known, precise
+from .tensors import check_stopping, known, precise
 
 NONNEGATIVE = Factor("nonnegative")
 # Squared length of a combination of unit concepts, against the longest, that counts as nothing.

@@ -11,11 +11,10 @@ from torch import Tensor
 from ..errors import check_choice, check_number
 from .alternating import alternate
 from .base import Extractor
-from .iteration import Stalled, check_stopping, iterate
 from .linalg import least_squares, polar, product, thin_svd, unit_rows
 from .rows import Factor, solve_rows
 from .solution import Solution
-from .tensors import on_cpu, precise
+from .tensors import Stalled, check_stopping, iterate, on_cpu, precise
 
 BALL = Factor("ball")
 

@@ -10,8 +10,7 @@ from .alignment import align, alignment_residual
 from .correlations import correlation
 from .covariances import bures, grassmann, matrix_log
 from .norms import entrywise, frobenius, nuclear, schatten, spectral
-from .pairs import compare
-from .registry import distance, names
+from .registry import compare, distance, names
 from .rotations import procrustes
 
 __all__ = [

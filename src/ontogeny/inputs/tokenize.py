@@ -9,9 +9,8 @@ import numpy as np
 
 from ..errors import ArgumentError, check_choice
 from .conversations import Conversation, Ranges, at_answers, is_conversation, rendered
-from .groups import document_array
 from .layout import lay_out
-from .splits import label_array
+from .splits import document_array, label_array
 
 
 def tokenize(

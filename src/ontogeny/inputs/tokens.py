@@ -15,9 +15,8 @@ from ..errors import ArgumentError, check_choice
 from .batches import trimmed
 from .conversations import Conversation
 from .described import Described
-from .groups import document_array
 from .layout import check_layout, check_range, rectangle, repad, warn_of_padding
-from .splits import label_array
+from .splits import document_array, label_array
 from .tokenize import tokenize
 
 log = logging.getLogger("ontogeny.inputs")

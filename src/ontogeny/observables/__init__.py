@@ -6,8 +6,7 @@ from .._exports import exported_names, exporter
 from .base import BlockReading, Observable, Reading, Run, SeriesReading, by_layer, dataset
 from .catalogued import PresetEntry
 from .model_facts import ModelFacts
-from .own_measure import OwnMeasure
-from .registry import make, make_own, names
+from .registry import OwnMeasure, make, make_own, names
 
 __all__ = [
     "Observable",

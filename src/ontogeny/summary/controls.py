@@ -18,7 +18,7 @@ from scipy.stats import t
 from ..dynamics import half_change_step
 from ..figures import Band, Curves, Figure, NullComparison
 from ..quantities import CONTROL, Quantity
-from .bands import band_of_draws
+from .noise import band_of_draws
 
 LABEL = "control runs"
 RUN = "run"

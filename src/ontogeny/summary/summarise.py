@@ -11,10 +11,9 @@ from ..quantities import Quantity
 from ..words.names import Names
 from ..words.one_model import is_one_model, value_statements
 from ..words.statements import statements
-from .bands import null_bands
 from .controls import of_controls, with_control_bands
 from .figures import default_figures, figures_of_one, plain_figures
-from .noise import with_noise
+from .noise import null_bands, with_noise
 from .rows import chart_rows
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import ArgumentError, OntogenyError, check_number
-from ..inputs.groups import joined
+from ..inputs.splits import joined
 from ..units import Units
 
 # Left out: what is not documentation to read (tests, build data, code tables) and what Linux

@@ -10,8 +10,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..inputs import Inputs, stratified_split
-from ..inputs.groups import document_array, text_groups
-from ..inputs.splits import class_counts, stratified_draw
+from ..inputs.splits import class_counts, document_array, stratified_draw, text_groups
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ import torch
 
 import ontogeny as og
 from ontogeny.errors import ArgumentError
-from ontogeny.features.concepts.layers.moves import first_layers, layer_moves
+from ontogeny.features.concepts.layers.observed import first_layers, layer_moves
 
 STEPS = tuple(range(0, 90, 10))
 LAYERS, CLASSES, WORDS, WIDTH = 5, 6, 40, 24

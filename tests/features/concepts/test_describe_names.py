@@ -12,9 +12,8 @@ from helpers.described_examples import WORDS, lookup_codes, token_ids, zipf_text
 from ontogeny import capture, concepts, describe
 from ontogeny.errors import ArgumentError
 from ontogeny.features.concepts.describe.chance import permutation_bound
-from ontogeny.features.concepts.describe.halves import Confirmation, confirmations
 from ontogeny.features.concepts.describe.names import name_of, untrained_limit
-from ontogeny.features.concepts.describe.rows import described
+from ontogeny.features.concepts.describe.rows import Confirmation, confirmations, described
 from ontogeny.inputs import Inputs
 
 PIECES = [f" word{i}" for i in range(WORDS)]

@@ -10,7 +10,7 @@ from torch import nn
 import ontogeny as og
 from helpers import family_models
 from ontogeny.capture.gradients import gradients as capture_gradients
-from ontogeny.concepts.joint.intervals import found_again
+from ontogeny.concepts.joint.presence import found_again
 from ontogeny.errors import ArgumentError
 from ontogeny.features.concepts.effect_controls import (
     chosen_concepts,

@@ -20,8 +20,7 @@ from ontogeny.distances.correlations import (
     weighted_of,
 )
 from ontogeny.distances.pair import Pair, stacked
-from ontogeny.distances.pairs import Options, bound_measures
-from ontogeny.distances.registry import MEASURES
+from ontogeny.distances.registry import MEASURES, Options, bound_measures
 from ontogeny.errors import ArgumentError, check_choice
 
 from .stacks import part, prepared, repeated, step_labels

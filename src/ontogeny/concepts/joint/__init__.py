@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from .dictionary import JointDictionary
-from .intervals import BirthIntervals
 from .lives import Lives
-from .presence import Presence
+from .presence import BirthIntervals, Presence
 from .runs import StaleDictionaryWarning
 
 __all__ = ["BirthIntervals", "JointDictionary", "Lives", "Presence", "StaleDictionaryWarning"]

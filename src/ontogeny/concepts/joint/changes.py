@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import ArgumentError
-from .intervals import LEVEL
 from .lives import HALF, QUARTER, SECOND
-from .presence import Presence
+from .presence import LEVEL, Presence
 
 TURNED = 0.5  # cosine between the decoders of both models, below which a concept has turned
 CHANGES = ("kept", "turned", "lost", "new", "unclear", "no concept")

@@ -15,8 +15,7 @@ from ..gates import Gate, gate_of
 from ..linalg import product
 from ..sae import Autoencoder, train
 from ..tensors import plain_tensors
-from .intervals import FOUND_AGAIN, found_again
-from .presence import inverse_of
+from .presence import FOUND_AGAIN, found_again, inverse_of
 from .sources import of_half, one_thread, unmixing
 from .whitening import Gathered
 

@@ -11,12 +11,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ...errors import ArgumentError, check_choice, check_number, check_whole
-from ..iteration import check_seed
+from ..tensors import check_seed
 from .codes import METHODS, TRAINED, Fits, fitted_codes
-from .decoding import Decoded, Tokens
-from .intervals import found_again
-from .presence import Decoder, PartialDecoder
-from .runs import ONLY, FittedRun, by_name, of_each
+from .presence import Decoder, PartialDecoder, found_again
+from .runs import ONLY, Decoded, FittedRun, Tokens, by_name, of_each
 from .snapshots import SCALES, Permuted, Snapshots
 from .sources import one_thread
 from .whitening import Gathered

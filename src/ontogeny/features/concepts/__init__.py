@@ -2,12 +2,11 @@
 
 PUBLIC = {
     "describe": {
-        "describe.concentration": ["concentration"],
         "describe.contexts": ["contexts"],
         "describe.enrichment": ["enrichment"],
         "describe.names": ["names"],
         "describe.neighbours": ["neighbours"],
-        "describe.rows": ["orientation"],
+        "describe.rows": ["concentration", "orientation"],
         "describe.tokens": ["strongest_tokens"],
         "meaning.classes": ["class_names", "word_coherence"],
     },

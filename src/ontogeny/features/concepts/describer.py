@@ -19,11 +19,10 @@ from ...inputs import Inputs
 from ...inputs.sampling import TokenSample
 from ...needs import Activations, InputSet, Need, Readouts
 from ...observables.base import Run
-from .describe.concentration import concentration
 from .describe.contexts import contexts
 from .describe.enrichment import enrichment
 from .describe.names import names
-from .describe.rows import Rows, turned
+from .describe.rows import Rows, concentration, turned
 from .describe.tokens import strongest_tokens
 from .described import arrays, code_sketch, fit_id, piece_array
 from .meaning.beside import beside

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t
 
-from ...concepts.joint.intervals import FOUND_AGAIN
+from ...concepts.joint.presence import FOUND_AGAIN
 from ...errors import ArgumentError
 from ...summary.noise import mean_stderr
 from ...units import Units

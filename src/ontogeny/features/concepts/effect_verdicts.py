@@ -11,8 +11,7 @@ import xarray as xr
 from ...figures import Column, Curves, Figure, Heatmap, Scatter, Table
 from ...multiple_tests import holm
 from ...quantities import Quantity
-from ...summary.bands import null_bands
-from ...summary.noise import with_noise
+from ...summary.noise import null_bands, with_noise
 from ...words.names import Names
 from .joint_lives import SET_ASIDE
 

@@ -20,7 +20,7 @@ from ...needs.derived import Reference
 from ...observables.base import Observable, Reading, by_layer
 from ...observables.catalogued import INNER_LAYERS, PREDICTED, PresetEntry, Presets
 from ...observables.extractor_fits import layer_state
-from ...observables.of_joint_concepts import OfJointConcepts
+from ...observables.of_activations import OfJointConcepts
 from ...quantities import Measured
 from ...units import Units
 from ...words.names import Names

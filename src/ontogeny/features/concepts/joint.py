@@ -12,9 +12,8 @@ import torch
 import xarray as xr
 
 from ...concepts.joint.codes import METHODS, TRAINED, fitted_codes
-from ...concepts.joint.intervals import found_again
 from ...concepts.joint.lives import SECOND
-from ...concepts.joint.presence import Decoder, PartialDecoder
+from ...concepts.joint.presence import Decoder, PartialDecoder, found_again
 from ...concepts.joint.readout import CheckpointReadout, Moments
 from ...concepts.joint.snapshots import fitted_steps, fixed_half, text_blocks
 from ...concepts.joint.whitening import Gathered

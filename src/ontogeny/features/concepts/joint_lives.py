@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ...concepts.joint.intervals import FOUND_AGAIN, birth_intervals, widened
 from ...concepts.joint.lives import Lives, lives
-from ...concepts.joint.presence import Presence
+from ...concepts.joint.presence import FOUND_AGAIN, Presence, birth_intervals, widened
 from ...words.names import Names
 
 DRAWS = 100  # resamples of the texts

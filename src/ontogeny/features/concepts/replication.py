@@ -9,7 +9,7 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from ...concepts.joint.intervals import found_again
+from ...concepts.joint.presence import found_again
 from ...quantities import Quantity
 from ...units import Units
 

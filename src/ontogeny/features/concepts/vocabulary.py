@@ -23,8 +23,7 @@ from ...words.names import Names
 from .described import tidied
 from .joint import JointConcepts, check_latents
 from .joint_lives import FEWEST, lives_of_layers
-from .vocabulary_rows import Rows, chosen_ids
-from .vocabulary_words import sentences
+from .vocabulary_rows import Rows, chosen_ids, sentences
 
 NULLS = ("rows permuted", "rows mixed")
 STARTS = ("auto", "subtracted", "kept")

@@ -20,7 +20,7 @@ from ...figures import Section
 from ...observables.base import Reading, by_layer
 from ...observables.catalogued import INNER_LAYERS, PresetEntry, Presets
 from ...observables.extractor_fits import layer_state
-from ...observables.of_joint_concepts import OfJointConcepts
+from ...observables.of_activations import OfJointConcepts
 from ...observables.pieces import written
 from ...quantities import Quantity
 from ...words.names import Names

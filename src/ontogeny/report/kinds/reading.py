@@ -68,7 +68,7 @@ def draw_figure(drawable: Drawable, content: Content, ax: Any = None) -> Any:
 
     With `ax` it is drawn on these axes, which it must fit: one panel, and no text.
     """
-    from ..paper.saving import fix_layout
+    from ..paper.frame import fix_layout
     from ..paper.view import FigureView
 
     view = FigureView(drawable, content, ax)

@@ -6,8 +6,7 @@ same tables.
 
 from __future__ import annotations
 
-from .chart import ResultChart
-from .figure import ResultFigure
+from .figure import ResultChart, ResultFigure
 from .index import FigureIndex
 from .picture import Picture
 from .summary import ResultSummary

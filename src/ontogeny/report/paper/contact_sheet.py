@@ -15,8 +15,7 @@ from ..concepts.arrays import ConceptArrays
 from ..concepts.lives import SHEET, Concept, Concepts, line_names
 from ..concepts.tokens import Pieces
 from ..scales import StepScale
-from .frame import PAGE
-from .saving import FONT
+from .frame import FONT, PAGE
 
 ACROSS = 3
 _CELL = 0.82  # inches

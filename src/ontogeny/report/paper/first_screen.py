@@ -13,9 +13,8 @@ from ...words.content import Content
 from ...words.sections import studied
 from ..colours import BASE
 from ..first_screen.screen import FirstScreen
-from .frame import PAGE, TALLEST
+from .frame import FONT, PAGE, TALLEST, fix_layout
 from .life_lines import fill_life, life_height
-from .saving import FONT, fix_layout
 from .text import Words, broken, draw_lines, line_height
 
 _INK, _INK_2, _INK_3 = (BASE["light"][name] for name in ("ink", "ink-2", "ink-3"))

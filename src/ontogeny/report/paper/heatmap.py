@@ -11,8 +11,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from ...words.labels import truncate
-from .frame import Frame, colour_bar, hatch, set_dimension_axis
-from .saving import FONT
+from .frame import FONT, Frame, colour_bar, hatch, set_dimension_axis
 from .view import FigureView, norm_of
 
 _MOST_CELLS = 20_000

@@ -18,8 +18,7 @@ from ..colours import BASE, LEVELS, PROGRESS, ramp
 from ..concepts.lives import Concept, Concepts, line_names
 from ..first_screen.screen import FirstScreen
 from ..scales import StepScale, pick_ticks
-from .frame import PAGE, TALLEST, hatch
-from .saving import FONT
+from .frame import FONT, PAGE, TALLEST, hatch
 
 _ROW, _LOSS = 0.15, 1.1  # inches
 _TINT = ramp(PROGRESS["light"], LEVELS)[LEVELS // 2]

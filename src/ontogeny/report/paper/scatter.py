@@ -18,8 +18,7 @@ from matplotlib.ticker import MaxNLocator
 from ...words.labels import truncate
 from ..colours import ramp_at
 from ..scales import pick_ticks
-from .frame import PAGE, Frame, colour_bar, set_log_ticks
-from .saving import FONT
+from .frame import FONT, PAGE, Frame, colour_bar, set_log_ticks
 from .view import FigureView, Panel, norm_of, span_of
 
 _NAMED = 12

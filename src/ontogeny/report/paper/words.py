@@ -14,8 +14,7 @@ from matplotlib.textpath import TextToPath
 
 from ...words.labels import truncate
 from ..figures.words import COUNT, heaviest
-from .frame import COLUMN, PAGE, TALLEST
-from .saving import FONT
+from .frame import COLUMN, FONT, PAGE, TALLEST
 from .view import FigureView
 
 _SIZES = (5.5, 14.0)

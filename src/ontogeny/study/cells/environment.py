@@ -9,9 +9,14 @@ from __future__ import annotations
 import json
 import os
 import platform
+import sys
+import threading
+import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeAlias
 
@@ -20,6 +25,74 @@ from threadpoolctl import threadpool_info
 
 from ..._version import __version__
 from ...store import difference
+
+_lock = threading.Lock()
+_holders = 0
+_limits: Any = None
+_filters: warnings.catch_warnings | None = None
+_before = 1
+
+
+@contextmanager
+def pinned(threads: int) -> Iterator[None]:
+    """Use `threads` threads in BLAS, OpenMP and PyTorch; restore when the last holder leaves.
+
+    Several threads of one process may hold it at once, as long as they ask for the same number.
+    BLAS has one number for the process, OpenMP one for each thread that calls it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> with pinned(1):
+    ...     torch.get_num_threads()
+    1
+    """
+    global _holders, _limits, _filters, _before
+    import torch
+
+    with _lock:
+        if _holders == 0:
+            _before = torch.get_num_threads()
+            _limits = _briefly(lambda: _libraries().limit(limits=threads, user_api="blas"))
+            _filters = warnings.catch_warnings()
+            _filters.__enter__()
+            warnings.filterwarnings("ignore", message=".*converge")
+        _holders += 1
+        torch.set_num_threads(threads)
+    try:
+        with _libraries().limit(limits=threads, user_api="openmp"):
+            yield
+    finally:
+        with _lock:
+            _holders -= 1
+            if _holders == 0 and _limits is not None and _filters is not None:
+                _filters.__exit__(None, None, None)
+                _briefly(_limits.restore_original_limits)
+                torch.set_num_threads(_before)
+
+
+def _libraries() -> Any:
+    """Return the control of all libraries with threads that are loaded by now."""
+    return _libraries_after(len(sys.modules))
+
+
+@lru_cache(maxsize=1)
+def _libraries_after(_modules: int) -> Any:
+    """Look libraries up once until more is imported; a look takes 2 ms, for every task."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def _briefly(function: Callable[[], Any]) -> Any:
+    """Call a function in a thread that ends with it.
+
+    threadpoolctl lets one thread alone change OpenBLAS, the first that does so while it lives; the
+    holder that comes first may not be the one that leaves last.
+    """
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(function).result()
+
 
 Environment: TypeAlias = Mapping[str, str]
 

@@ -24,8 +24,7 @@ from ...needs import Need
 from ...observables import Observable
 from ...store import Cell, difference, plain, read_cell, write_cell
 from ...trajectory import Prefetch, Trajectory
-from ..cells.environment import environment
-from ..cells.threads import pinned
+from ..cells.environment import environment, pinned
 from ..folder.claims import held
 from ..folder.frozen import identity
 from ..folder.layout import probe_path

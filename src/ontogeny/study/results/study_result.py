@@ -17,8 +17,7 @@ from ...problems import Problems
 from ...problems.table import problems_of
 from ...report import write
 from ...report.choosing import listed
-from ...report.notebook.chart import ResultChart
-from ...report.notebook.figure import ResultFigure
+from ...report.notebook.figure import ResultChart, ResultFigure
 from ...report.notebook.index import FigureIndex
 from ...report.notebook.summary import ResultSummary
 from ...trees import as_tree

@@ -26,10 +26,9 @@ from ...trajectory import Trajectory
 from ..cells.ahead import Ahead
 from ..cells.cache import check_cache
 from ..cells.dependencies import Dependencies, Shared
-from ..cells.environment import environment
+from ..cells.environment import environment, pinned
 from ..cells.graph import Context, StepCell, StudyCell, header_of
 from ..cells.readings import Job, Values, read_once
-from ..cells.threads import pinned
 from ..folder.claims import claimed, gone, holder
 
 log = logging.getLogger("ontogeny.study")

@@ -15,11 +15,20 @@ from ..checkpoint import Checkpoint
 from ..findings import Finding, Findings
 from ..hub.repository import list_files
 from ..opening import Catalogue
-from .digests import configuration, identical, never_moving, non_finite, resolve, shards, tokenizer
+from .digests import (
+    configuration,
+    copies,
+    identical,
+    never_moving,
+    non_finite,
+    resolve,
+    shards,
+    tokenizer,
+    without_a_step,
+)
 from .loss_values import losses
 from .missing_steps import holes, left_behind, missing
 from .notes import misplaced
-from .same_weights import copies, without_a_step
 from .several_runs import restarts
 from .weight_values import numbers
 

@@ -6,15 +6,22 @@ import itertools
 import shlex
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from pathlib import Path
+
+import torch
 
 from ...errors import CheckpointError, check_choice
 from ..checkpoint import Checkpoint
 from ..findings import Finding, join_steps, some
 from ..hub.repository import list_files
+from ..opening import Catalogue
+from ..order.readings import NO_STEP
 from ..tokenizers import changed_files
 from ..weights.configuration import changes
 from ..weights.digests import non_finite as non_finite_names
 from ..weights.digests import shard_digests
+from ..weights.files import Weights
+from ..weights.folders import find_weights
 
 _MOST = 20  # checkpoints that a remedy names
 
@@ -197,3 +204,49 @@ def resolve(
         noted.append(Finding("duplicate-dropped", "certain", others, text))
     rest = tuple(c for c in checkpoints if c.step not in dropped)
     return rest, tuple(noted)
+
+
+_FILES = 5  # files without a step that are looked at
+
+
+def copies(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
+    """Yield neighbours with the same weights, and a last checkpoint that is the first."""
+    pairs = [*itertools.pairwise(checkpoints)]
+    if len(checkpoints) > 2:
+        pairs.append((checkpoints[0], checkpoints[-1]))
+    for one, other in pairs:
+        if _same(one.weights, other.weights):
+            steps = (one.step, other.step)
+            text = f"{join_steps(steps)} hold the same weights, byte for byte"
+            yield Finding("identical", "certain", steps, text)
+
+
+def without_a_step(
+    folder: Path, catalogue: Catalogue, checkpoints: Sequence[Checkpoint]
+) -> Iterator[Finding]:
+    """Yield what was left out as it has no step, and is a checkpoint that was taken."""
+    left_out = () if catalogue.order is None else catalogue.order.left_out
+    for name in [name for name, why in left_out if why == NO_STEP][:_FILES]:
+        try:
+            weights = find_weights(folder / name, catalogue.choice.key)
+        except CheckpointError:
+            continue
+        step = next((c.step for c in checkpoints[::-1] if _same(weights, c.weights)), None)
+        if step is not None:
+            text = f"{name}, which was left out, holds the weights of step {step}, byte for byte"
+            yield Finding("identical", "certain", (step,), text)
+
+
+def _same(one: Weights, other: Weights) -> bool:
+    """Return whether two hold the same tensors; small ones, which any training moves, first."""
+    try:
+        with one.open() as first, other.open() as second:
+            names = sorted(first.names(), key=lambda name: torch.Size(first.shape(name)).numel())
+            return set(names) == set(second.names()) and all(
+                first.shape(name) == second.shape(name)
+                and first.dtype(name) == second.dtype(name)
+                and torch.equal(first.get(name), second.get(name))
+                for name in names
+            )
+    except CheckpointError:  # the audit of the result says what is wrong with it
+        return False

@@ -12,7 +12,7 @@ import xarray as xr
 from ontogeny.figures import Column, Curves, Figure, Heatmap, Section, Table
 from ontogeny.observables.base import SeriesReading
 from ontogeny.observables.catalogued import PresetEntry, Presets
-from ontogeny.summary.bands import over_steps
+from ontogeny.summary.noise import over_steps
 from ontogeny.words.names import Names
 
 from ...distances.tracking import tracks

@@ -18,7 +18,7 @@ from ontogeny.figures import Section
 from ontogeny.needs import Need, Series
 from ontogeny.observables.base import SeriesReading
 from ontogeny.quantities import Quantity
-from ontogeny.summary.bands import over_steps
+from ontogeny.summary.noise import over_steps
 from ontogeny.words.names import Names
 
 from .series import ConceptSeries

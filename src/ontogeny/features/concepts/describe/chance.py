@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
-from .halves import Confirmation
+from .rows import Confirmation
 
 ITERATIONS = 40
 LONGEST = 4.0  # a Newton step at most, for strengths from 0 to 1

@@ -9,8 +9,7 @@ from ....arrays import Array
 from ....inputs import Inputs
 from ....inputs.sampling import TokenSample
 from ....units import Units
-from .halves import check_units
-from .rows import Kinds, described
+from .rows import Kinds, check_units, described
 
 POSITIONS = ("token", "token before", "token after", "place")
 EXACT = 8  # places that are told apart; later ones by their power of two

@@ -16,9 +16,8 @@ from ....figures.characters import in_words, shown
 from ....inputs import Inputs
 from ....inputs.sampling import TokenSample
 from .chance import permutation_bound
-from .halves import CHOSEN, confirmations
 from .row_words import RowWords, joined_pieces
-from .rows import BEYOND, Kinds, described, squared
+from .rows import BEYOND, CHOSEN, Kinds, confirmations, described, squared
 from .tokens import leading_tokens
 
 ALPHA = 0.05

@@ -14,9 +14,8 @@ from ....errors import OntogenyError
 from ....inputs import Inputs, stratified_split
 from ....tasks import bundled_texts
 from ....tasks.corpus import python_documentation
-from ..describe.halves import check_units
 from ..describe.row_words import NONE, RowWords, words_of, written_tokens
-from ..describe.rows import Kinds, Rows, squared
+from ..describe.rows import Kinds, Rows, check_units, squared
 from .coherence import Coherence, coherence
 from .vectors import WordVectors, word_vectors
 
