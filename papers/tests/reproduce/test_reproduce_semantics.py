@@ -140,7 +140,7 @@ def test_every_recipe_writes_verdicts_with_their_controls(name, whole):
     ours = verdict.claim.str.startswith("(not claimed)").values
     answers = {"reproduces", "does not reproduce", "not shown"}
     assert set(verdict.answer.values[~ours]) <= answers
-    assert set(verdict.answer.values[ours]) <= {"holds", "does not hold"}
+    assert set(verdict.answer.values[ours]) <= {"holds", "does not hold", "not shown here"}
     for column in (verdict.measured, verdict.beside):
         assert all(column.values) and not any("nan" in str(v) for v in column.values)
     said = json.loads(verdict.attrs["statements"])
@@ -413,3 +413,9 @@ def test_a_page_says_how_its_text_was_split(content, said, tmp_path):
     path = tmp_path / "own.txt"
     path.write_text(content, encoding="utf-8")
     assert said in Materials(path).description()
+
+
+@pytest.mark.parametrize(("mean", "answer"), [(0.5, True), (-0.5, False), (0.01, None)])
+def test_an_effect_whose_interval_holds_nothing_is_not_shown(mean, answer):
+    values = xr.DataArray(mean + np.random.default_rng(0).normal(0, 0.1, 12))
+    assert intervention._is_positive(values) is answer
