@@ -14,7 +14,7 @@ from ontogeny.features.concepts.dictionaries import Concepts
 from ontogeny.observables import Observable
 
 from ...observables.concepts.dimension import IntrinsicDimension
-from ..evidence import LEVEL, Found, each, if_finite, more_often, short
+from ..evidence import LEVEL, Found, if_finite, more_often, short
 from ..verdicts import Verdict
 from .concept_recipe import ConceptRecipe
 from .paths import the_runs
@@ -152,7 +152,7 @@ def _with_spectrum(run: xr.Dataset, rng: np.random.Generator) -> xr.Dataset:
 
 def _of_spectrum(runs: Sequence[xr.Dataset]) -> Verdict:
     """Compare the dimension of an SVD dictionary with that of random directions as long."""
-    own, apart = (each(runs, lambda run, n=name: run[n]).ravel() for name in ("spectrum", "apart"))
+    own, apart = np.concatenate([[run.spectrum, run.apart] for run in runs], axis=1)
     return Verdict(
         "the dimension of one step's SVD concepts describes a manifold",
         if_finite(min(apart) > 0.01, apart),
