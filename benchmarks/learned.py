@@ -1,6 +1,7 @@
 """How often "learned" is said of runs that learn nothing, and of runs that learn.
 
-    OMP_NUM_THREADS=1 python benchmarks/learned.py [--runs 200] [--controls 3] [--text FILE]
+    OMP_NUM_THREADS=1 python benchmarks/learned.py [--runs 200] [--first 0] [--controls 3]
+        [--text FILE]
         [FAMILY ...]
 
 Runs are models of pairs of words (an embedding and a map to the vocabulary, 200 words, 12
@@ -304,14 +305,16 @@ FAMILIES: dict[str, Callable[[int, int], xr.Dataset]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--controls", type=int, default=3)
     parser.add_argument("families", nargs="*")
     parser.add_argument("--text", default="", help="a text file: GPT-2 models are trained on it")
     given = parser.parse_args()
     TEXT_FILE.extend([given.text] if given.text else [])
     torch.set_num_threads(1)
+    seeds = range(given.first, given.first + given.runs)
     for family in given.families or FAMILIES:
-        nodes = [FAMILIES[family](seed, given.controls) for seed in range(given.runs)]
+        nodes = [FAMILIES[family](seed, given.controls) for seed in seeds]
         learned = sum(bool(node["learned"].any()) for node in nodes)
         p = np.array([float(node["p_learned"][0]) for node in nodes])
         lead = np.array([float(node["lead"][0]) >= 3 for node in nodes])

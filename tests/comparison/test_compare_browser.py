@@ -90,7 +90,7 @@ def test_runs_overlap_in_panels_of_layers_and_differ_from_their_mean(page):
     figure = "attention-entropy/entropy"
     lines = traces(page, figure, "line")
     assert len(lines) == 9  # three runs in each of three layers
-    page.click(f"[id='{figure}'] .segments button:text-is('difference')")
+    page.press(f"[id='{figure}'] .segments button:text-is('difference')", "Enter")
     entropy = three()["attention-entropy"].entropy
     others = entropy.isel(run=[1, 2]).mean("run")
     for i, line in enumerate(traces(page, figure, "line")):

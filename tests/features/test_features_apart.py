@@ -12,10 +12,13 @@ FOLDERS = [name.rpartition(".")[2] for name in features()]
 
 # What all copies import is imported once, in the process that each copy's own is forked from.
 DRIVER = """
-import importlib.metadata, os, sys
+import contextlib, importlib.metadata, os, sys
 import jinja2, numpy, pandas, scipy.stats, sklearn.decomposition, torch
 import transformers.modeling_utils
-import typer, xarray, zarr
+import sklearn.cluster, typer, xarray, zarr
+
+with contextlib.suppress(ImportError):
+    import dask.array  # xarray does, where it is
 
 # The papers build on every feature; a copy without one is used as it is installed alone.
 entry_points = importlib.metadata.entry_points

@@ -73,19 +73,25 @@ class Visits:
         for watched in self.opened:
             watched.check()
 
+    def close(self, first=0):
+        """Close the pages from the `first` on: each is a process of its own."""
+        while len(self.opened) > first:
+            self.opened.pop().context.close()
+
 
 @pytest.fixture(scope="module")
 def visit(browser, tmp_path_factory):
     visits = Visits(browser, tmp_path_factory.mktemp("pages"))
     yield visits
-    for watched in visits.opened:
-        watched.context.close()
+    visits.close()
 
 
 @pytest.fixture(autouse=True)
 def quiet(visit):
+    before = len(visit.opened)  # the pages that tests of a module share are open already
     yield
     visit.check()
+    visit.close(before)
 
 
 FRAMES = """() => new Promise((done) => {

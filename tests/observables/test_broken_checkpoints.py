@@ -8,11 +8,14 @@ import torch
 
 import ontogeny as og
 from helpers.every_kind import of_other_runs, others
+from helpers.quick_fits import few_starts
 from helpers.study_examples import LAYERS, developing, tiny_inputs
 from ontogeny.needs.derived import Reference
 from ontogeny.problems.problem import of_node
 from ontogeny.store import read_cell
 from ontogeny.study.folder.layout import cell_path
+
+__all__ = ["few_starts"]
 
 STEPS, MIDDLE, REFERENCE = (0, 1, 2, 4, 8), 1, 4
 FEW = {"layers": LAYERS, "max_tokens": 40}
@@ -84,7 +87,7 @@ OF_OTHERS = {
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
+def run(tmp_path_factory, few_starts):
     """Return a function that gives folder and result of the study with a broken step, or none."""
     made = {}
 

@@ -9,12 +9,15 @@ import xarray as xr
 import ontogeny as og
 from helpers.every_kind import of_other_runs, others, tryable, with_obstacle
 from helpers.family_models import build
+from helpers.quick_fits import few_starts
 from helpers.study_examples import LAYERS, ActivationNorm, developing, tiny_inputs
 from helpers.word_semantics_examples import corpus, learning
 from ontogeny import observables as obs
 from ontogeny.words.names import named
 from ontogeny_papers.reproduce.tasks import MarkerTask
 from ontogeny_papers.reproduce.training import MarkerRun, record_marker_runs
+
+__all__ = ["few_starts"]
 
 STEPS = (0, 1, 2, 4, 8, 12, 16, 24, 32, 40, 48)
 # Kinds that the other runs below measure.
@@ -121,7 +124,7 @@ def of_words(folder):
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory):
+def results(tmp_path_factory, few_starts):
     """All registered observables, each in a tiny study: {kind: [node]}."""
     found = {}
     for make in (of_a_language_model, of_a_causal_model, of_a_classifier, of_words):

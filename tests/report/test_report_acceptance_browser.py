@@ -37,7 +37,7 @@ def test_slider_and_chart_have_every_step_at_the_same_place(visit, width):
     page = visit("large", PAGES["large"], width=width)
     page.focus("#slider")
     for scale in ("log", "linear"):
-        page.click(f"#scale button[data-scale={scale}]")
+        page.press(f"#scale button[data-scale={scale}]", "Enter")
         page.focus("#slider")
         for key in ("Home", "PageUp", "End"):
             page.keyboard.press(key)
@@ -68,7 +68,7 @@ def test_chart_moves_with_the_kind_of_axis(visit):
     page.focus("#slider")
     page.keyboard.press("PageDown")
     before = page.evaluate(place)
-    page.click("#scale button[data-scale=linear]")
+    page.press("#scale button[data-scale=linear]", "Enter")
     assert page.evaluate(place) != before
     assert not page.is_visible("svg.chart-wide .row >> nth=0 >> .on-log")
     assert page.locator("svg.chart-wide .row >> nth=0 >> .on-linear").count() == 1
@@ -103,7 +103,7 @@ def test_a_page_of_any_size_and_state_has_no_fault(visit, kind):
 
 def test_scrolling_tables_can_be_scrolled_by_keys(visit):
     page = visit("controlled", examples.controlled_tree, width=390)
-    page.click(".table-fold summary")
+    page.press(".table-fold summary", "Enter")
     table = page.wait_for_selector(".table-fold .table-scroll[tabindex='0'][aria-label]")
     assert table.evaluate("(box) => box.scrollWidth > box.clientWidth")
     table.focus()

@@ -32,13 +32,13 @@ def shared(visit):
 @pytest.fixture
 def page(shared):
     """The shared page, set back to how it opens."""
-    shared.click("#scale button[data-scale=log]")
+    shared.press("#scale button[data-scale=log]", "Enter")
     if shared.get_attribute("#layers button.all", "aria-pressed") == "false":
-        shared.click("#layers button.all")
+        shared.press("#layers button.all", "Enter")
     shared.focus("#slider")
     shared.keyboard.press("End")
     for button in shared.locator(".controls button[aria-pressed=false]:text('relative')").all():
-        button.click()
+        button.press("Enter")
     return shared
 
 
@@ -102,7 +102,7 @@ def test_plotted_dots_and_bands_equal_the_result(page):
 
 def test_absolute_values_are_one_click_away(page):
     figure = "concepts-pca/distance"
-    page.click(f"[id='{figure}'] .controls button:has-text('absolute')")
+    page.press(f"[id='{figure}'] .controls button:has-text('absolute')", "Enter")
     node = examples.developing_tree()["concepts-pca"].to_dataset()
     for trace in traces(page, figure, "line"):
         one = node["distance_to_last"].sel(
@@ -112,7 +112,7 @@ def test_absolute_values_are_one_click_away(page):
 
 
 def test_relative_bands_keep_their_proportion(page):
-    page.click("#layers button:has-text('3')")
+    page.press("#layers button:has-text('3')", "Enter")
     draw_all(page)
     node = examples.developing_tree()["concepts-pca"].to_dataset().isel(layer=3)
     band = traces(page, "concepts-pca/distance", "band")[0]
@@ -152,14 +152,14 @@ def test_dragging_and_playing_move_the_step(page):
     page.mouse.move(box["x"] + 10, box["y"] + 20)
     page.mouse.up()
     assert page.inner_text("#now-step") == "0"
-    page.click("#play")
+    page.press("#play", "Enter")
     page.wait_for_selector("#slider:not([aria-valuenow='0'])")
-    page.click("#play")
+    page.press("#play", "Enter")
     assert page.get_attribute("#play", "aria-pressed") == "false"
 
 
 def test_step_axis_can_be_switched_to_linear(page):
-    page.click("#scale button[data-scale=linear]")
+    page.press("#scale button[data-scale=linear]", "Enter")
     draw_all(page)
     figure = "concepts-ica/distance"
     expected = np.array(examples.STEPS) / examples.STEPS[-1]
@@ -171,8 +171,8 @@ def test_step_axis_can_be_switched_to_linear(page):
 
 
 def test_layer_chips_filter_figures_and_chart(page):
-    page.click("#layers button:has-text('2')")
-    page.click("#layers button:has-text('4')")
+    page.press("#layers button:has-text('2')", "Enter")
+    page.press("#layers button:has-text('4')", "Enter")
     draw_all(page)
     series = {t["meta"]["series"] for t in traces(page, "concepts-ica/distance", "line")}
     assert series == {"model.layers.2.mlp", "model.layers.4.mlp"}
@@ -181,7 +181,7 @@ def test_layer_chips_filter_figures_and_chart(page):
     dimmed = page.evaluate("document.querySelectorAll('svg.chart-wide .row.dim').length")
     shown = page.evaluate("document.querySelectorAll('svg.chart-wide .row:not(.dim)').length")
     assert (dimmed, shown) == (12, 7)  # rows of weights are one line
-    page.click("#layers button:has-text('all')")
+    page.press("#layers button:has-text('all')", "Enter")
     assert page.evaluate("document.querySelectorAll('.row.dim').length") == 0
 
 
@@ -249,7 +249,7 @@ def test_downloads_hold_the_data_and_open_as_pictures(page, tmp_path):
     for action in ("csv", "svg", "png"):
         for owner in ("[id='concepts-ica/distance']", "#chart"):
             with page.expect_download() as download:
-                page.click(f"{owner} [data-action={action}]")
+                page.press(f"{owner} [data-action={action}]", "Enter")
             files[owner, action] = Path(download.value.path()).read_bytes()
     report.write_figures(examples.developing_tree(), tmp_path)
     for owner, name in (
@@ -275,7 +275,7 @@ def plain(cell):
 def test_no_text_in_a_download_is_a_formula_for_a_spreadsheet(visit):
     page = visit("formulas", examples.formula_tree)
     with page.expect_download() as download:
-        page.click("[id='concepts-ica/distance'] [data-action=csv]")
+        page.press("[id='concepts-ica/distance'] [data-action=csv]", "Enter")
     lines = list(csv.reader(io.StringIO(Path(download.value.path()).read_text())))
     layers = {line[lines[0].index("layer")][:2] for line in lines[1:]}
     assert layers == {"'=", "'@"}
@@ -310,7 +310,7 @@ def test_every_result_is_drawn_without_complaint(visit, name, make):
     page = visit(name, make)
     draw_all(page)
     if name != "one-step":  # which has no axis to switch
-        page.click("#scale button[data-scale=linear]")
+        page.press("#scale button[data-scale=linear]", "Enter")
     page.focus("#slider")
     page.keyboard.press("Home")
     draw_all(page)
@@ -383,7 +383,7 @@ def test_overshoot_is_said_with_its_direction(visit):
 def test_files_of_the_page_hold_the_same_rows_as_those_of_the_command(visit, tmp_path):
     page = visit("controlled", examples.controlled_tree)
     with page.expect_download() as waited:
-        page.click("[data-chart] button[data-action=csv]")
+        page.press("[data-chart] button[data-action=csv]", "Enter")
     lines = list(csv.reader(io.StringIO(Path(waited.value.path()).read_text())))
     report.write_figures(examples.controlled_tree(), tmp_path, formats=[])
     expected = list(csv.reader(io.StringIO((tmp_path / "chart.csv").read_text())))
@@ -400,7 +400,7 @@ def test_phone_has_a_menu_and_no_sideways_scroll(visit):
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.is_visible("svg.chart-narrow") and not page.is_visible("svg.chart-wide")
     assert not page.is_visible("#rail")
-    page.click("#menu")
+    page.press("#menu", "Enter")
     page.click("#rail a[href='#section-matrix']")
     assert not page.is_visible("#rail")
     assert page.evaluate("document.querySelectorAll('.notes details[open]').length") == 0
@@ -427,8 +427,8 @@ def test_paper_shows_every_figure_and_note(visit):
 
 
 def test_table_sorts_by_number(page):
-    page.click(".table-fold summary")
-    page.click(".sortable th:has-text('Half-change step') button")
+    page.press(".table-fold summary", "Enter")
+    page.press(".sortable th:has-text('Half-change step') button", "Enter")
     cells = page.locator(".sortable tbody td:nth-child(4)").all_text_contents()
     numbers = [float(c.split(" ")[0].replace(",", "")) for c in cells if c]
     assert numbers == sorted(numbers) and len(numbers) == 23
@@ -465,8 +465,8 @@ def test_address_follows_the_view_and_copied_links_lead_back(visit, shared):
     page = visit("developing", examples.developing_tree)
     page.focus("#slider")
     page.keyboard.press("Home")
-    page.click("#layers button[title='Layer 2']")
-    page.click("#scale button[data-scale=linear]")
+    page.press("#layers button[title='Layer 2']", "Enter")
+    page.press("#scale button[data-scale=linear]", "Enter")
     page.wait_for_url(lambda url: url.endswith(".html#?step=0&layers=2&axis=linear"))
     # The page's own clipboard: that of a browser may ask a person, whom nobody would answer.
     page.evaluate(
@@ -492,7 +492,7 @@ def test_address_follows_the_view_and_copied_links_lead_back(visit, shared):
     copied = page.evaluate("window.copied")
     address = shared.url.split("#")[0]
     assert copied == f"{address}#loss/loss?step=0&layers=2&axis=linear"
-    page.click("a[href='#audit'] >> nth=0")
+    page.press("a[href='#audit'] >> nth=0", "Enter")
     page.wait_for_url(lambda url: url.endswith(".html#audit?step=0&layers=2&axis=linear"))
     page.evaluate("location.hash = '#loss/loss?step=32'")
     page.wait_for_selector("#now-step:text-is('32')")

@@ -27,7 +27,7 @@ def page(visit):
     page = visit("tokens", lambda: examples.tree(hostile=True, controls=(8.5, 8.7)), width=320)
     opened = page.locator("#example-choice [aria-pressed=true]").text_content()
     assert opened == "text 7", "that of most words is open"
-    page.click("#example-choice button >> nth=0")
+    page.press("#example-choice button >> nth=0", "Enter")
     return page
 
 
@@ -83,7 +83,7 @@ def test_pointing_or_tapping_shows_a_token_and_its_course(page):
 
 
 def test_the_text_is_one_stop_of_the_tab_key_and_arrows_go_along_it(page):
-    page.locator("#example-choice button").nth(1).click()  # it runs from the right
+    page.locator("#example-choice button").nth(1).press("Enter")  # it runs from the right
     line = page.locator(".example-line").nth(1)
     assert line.locator('[tabindex="0"]').count() == 1
     slider = page.get_attribute("#slider", "aria-valuenow")
@@ -99,7 +99,7 @@ def test_the_text_is_one_stop_of_the_tab_key_and_arrows_go_along_it(page):
     assert page.get_attribute("#slider", "aria-valuenow") == slider
     places = [t.bounding_box()["x"] for t in line.locator(".t").all()[1:3]]
     assert places[0] > places[1]
-    page.locator("#example-choice button").first.click()
+    page.locator("#example-choice button").first.press("Enter")
 
 
 def test_names_targets_and_room(page):

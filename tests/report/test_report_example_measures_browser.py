@@ -29,12 +29,12 @@ def found():
 def page(visit):
     page = visit("measures", examples.full_tree, width=390)
     page.locator("#example-text").scroll_into_view_if_needed()
-    page.click("#example-choice button >> nth=0")
+    page.press("#example-choice button >> nth=0", "Enter")
     return page
 
 
 def choose(page, name, option=None):
-    page.locator("#example-measure button", has_text=name).click()
+    page.locator("#example-measure button", has_text=name).press("Enter")
     if option is not None:
         page.locator(".example-menu:visible select").select_option(str(option))
 

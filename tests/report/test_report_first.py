@@ -226,7 +226,9 @@ def test_a_loss_that_turns_says_where_with_an_interval_paired_over_texts():
     text = first(made.tree({"loss": data})).sentences[0].text
     low, high = made.STEPS[-5], made.STEPS[-4]
     where = f"at step {low:,} ({low:,}–{high:,})"
-    assert text.startswith(f"Its loss was lowest, 5.000, {where}, and rose by 0.600 since."), text
+    assert text.startswith(f"Its loss was lowest, 5.00, {where}, and has risen by 0.60 since."), (
+        text
+    )
 
 
 def test_a_flat_loss_of_few_texts_is_rarely_said_to_rise():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from helpers import concept_trees as made
-from helpers.report_browser import FRAMES, browser, quiet, visit
+from helpers.report_browser import FRAMES, browser, quiet, until, visit
 
 __all__ = ["browser", "quiet", "visit"]
 
@@ -26,19 +26,19 @@ def page(visit):
 
 def settled(page):
     page.evaluate(FRAMES)
-    page.wait_for_timeout(60)
+    page.evaluate(FRAMES)  # what the first two have drawn may have moved others
 
 
 @pytest.mark.parametrize("scale", ["log", "linear"])
 @pytest.mark.parametrize("key", ["Home", "End"])
 def test_the_hairline_of_the_picture_stands_under_the_handle(page, scale, key):
-    page.click(f"#scale button[data-scale={scale}]")
+    page.press(f"#scale button[data-scale={scale}]", "Enter")
     page.focus("#slider")
     page.keyboard.press(key)
     settled(page)
     ends = [page.evaluate(MIDDLE, at) for at in ("#life .here", "#slider .knob")]
     assert abs(ends[0] - ends[1]) < 1
-    page.click("#scale button[data-scale=log]")
+    page.press("#scale button[data-scale=log]", "Enter")
 
 
 def test_births_stand_where_the_slider_has_their_steps(page):
@@ -68,7 +68,8 @@ def test_contexts_follow_the_slider_and_move_nothing(page):
     page.focus("#slider")
     page.keyboard.press("End")
     page.evaluate("document.getElementById('atlas').scrollIntoView()")
-    page.wait_for_timeout(300)
+    until(page, "() => document.querySelector('.card[data-concept] .spark-value')")
+    settled(page)
     look = """() => {
       const card = document.querySelector(".card[data-concept]");
       const box = card.getBoundingClientRect();
@@ -92,7 +93,7 @@ def test_search_and_filters_leave_what_was_asked_for(page):
     page.fill("#atlas-search", "no such thing")
     assert page.locator("#cards .card[data-concept]").count() == 0
     assert page.text_content(".atlas-count [role=status]") == "None of 22 concepts fits."
-    page.click("#atlas-all")
+    page.press("#atlas-all", "Enter")
     assert page.input_value("#atlas-search") == ""
     assert page.locator("#cards .card[data-concept]").count() > 10
     assert page.is_hidden("#atlas-all")
@@ -156,7 +157,7 @@ def test_tokens_that_hold_markup_are_shown_as_text(visit):
 
 
 def choose_all(page):
-    page.click(".life-choice button >> nth=-1")
+    page.press(".life-choice button >> nth=-1", "Enter")
     page.wait_for_selector("#life .row-link")
 
 
@@ -194,7 +195,7 @@ def test_every_concept_has_a_row_where_all_are_asked_for(visit):
     assert layers == sorted(layers)
     page.keyboard.press("ArrowDown")
     assert focus.get_attribute("href") == seen[-1]
-    page.click(".life-choice button >> nth=0")
+    page.press(".life-choice button >> nth=0", "Enter")
     assert page.locator("#life a[data-line]").count() == 10
 
 
@@ -264,7 +265,7 @@ def test_the_menu_of_dictionaries_changes_cards_and_words(visit):
     assert page.locator("#cards .card[data-concept]").count() == 6
     assert page.locator("#cards .spark").count() == 0
     assert page.is_hidden("#atlas-kind") and page.is_hidden("#atlas-order")
-    page.click("#life a[data-line] >> nth=2")
+    page.press("#life a[data-line] >> nth=2", "Enter")
     settled(page)
     assert page.input_value("#atlas-node") == "0"
     assert page.locator(".card.linked .spark").count() == 1

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -40,8 +41,10 @@ TREES = {
 }
 
 
-def drawn(tree):
-    content = read_content(tree)
+@cache
+def drawn(name):
+    """Return the first screen of a tree above as it is drawn, which no test changes."""
+    content = read_content(TREES[name]())
     first = first_screen(content)
     with style():
         figure = draw_first_screen(content, first)
@@ -56,7 +59,7 @@ def drawn(tree):
 
 @pytest.mark.parametrize("name", TREES)
 def test_no_words_lie_over_others_or_beyond_the_figure(name):
-    _, figure, boxes, panels = drawn(TREES[name]())
+    _, figure, boxes, panels = drawn(name)
     wide, high = figure.get_size_inches() * figure.dpi
     for words, box in boxes:
         assert box.x0 >= 0 and box.x1 <= wide and box.y0 >= 0 and box.y1 <= high, words
@@ -72,7 +75,7 @@ def test_no_words_lie_over_others_or_beyond_the_figure(name):
 
 @pytest.mark.parametrize("name", TREES)
 def test_the_words_are_those_of_the_page(name):
-    first, figure, _, _ = drawn(TREES[name]())
+    first, figure, _, _ = drawn(name)
     text = " ".join(t.get_text() for t in figure.texts)
     for words in (
         first.heading,

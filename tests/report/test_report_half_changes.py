@@ -5,6 +5,7 @@ import json
 import math
 import re
 import xml.etree.ElementTree as ElementTree
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -18,11 +19,12 @@ from ontogeny import report
 from ontogeny.figures import Section, attach
 from ontogeny.report.chart.canvas import NARROW, WIDE
 from ontogeny.report.chart.draw import draw_chart, lay_chart, views_of
-from ontogeny.report.chart.groups import NO_NEWS, arrange, named_in
+from ontogeny.report.chart.groups import NO_NEWS, RowGroup, arrange, named_in, without_news
 from ontogeny.report.scales import StepScale
 from ontogeny.words.content import read_content
 from ontogeny.words.row_words import half_facts
 from ontogeny.words.rows import ControlRow
+from ontogeny.words.sections import mark
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -228,6 +230,8 @@ def test_rows_of_runs_stand_by_what_is_shown_in_how_many_of_them(seeds):
     content, drawn = forest(seeds)
     states = {row.label: row.state for row, _ in drawn}
     assert states.pop("loss") == "every learned"
+    shapes = {node.path: mark(node)[0] for node in content.nodes if node.rows}
+    assert shapes.pop("loss") == "all" and set(shapes.values()) <= {"all", "some"}
     assert sorted(states.values()) == ["every beyond", "every beyond", "some beyond"]
     (some,) = [(row, group) for row, group in drawn if row.state == "some beyond"]
     assert len(dots(some[1], "run-open-dot")) == 1
@@ -303,3 +307,19 @@ def test_the_step_axis_is_that_of_the_slider():
     canvas, _ = lay_chart(content, WIDE, ("intervals",))
     scale = StepScale(content.steps)
     assert (canvas.low, canvas.high) == scale.span
+
+
+@pytest.mark.parametrize(
+    ("states", "folded"),
+    [
+        ({"learned": 1, "none": 3}, [False, True]),
+        ({"few": 9, "none": 3}, [True, False]),
+        ({"few": 4, "none": 3}, [False, False]),
+        ({"none": 9}, [False]),
+    ],
+)
+def test_long_groups_without_news_are_a_line_while_something_stays_open(states, folded):
+    groups = [
+        RowGroup(state, [SimpleNamespace(state=state)] * count) for state, count in states.items()
+    ]
+    assert [group.folded for group in without_news(groups)] == folded

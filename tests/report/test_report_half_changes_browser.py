@@ -44,24 +44,24 @@ def test_one_click_shows_intervals_instead_of_cells(page):
     assert shown(page, ".in-cells path") and not shown(page, ".in-intervals *")
     names = page.locator(f"{CHART} .row .name").all_inner_texts()
     marks = shown(page, ".row .dot, .row .open-dot")
-    page.click("#chart-view [data-view=intervals]")
+    page.press("#chart-view [data-view=intervals]", "Enter")
     assert not shown(page, ".in-cells path") and shown(page, ".in-intervals *")
     assert page.locator(f"{CHART} .row .name").all_inner_texts() == names
     assert shown(page, ".row .dot, .row .open-dot") >= marks
     assert page.get_attribute("#chart-view [data-view=intervals]", "aria-pressed") == "true"
-    page.click("#chart-view [data-view=cells]")
+    page.press("#chart-view [data-view=cells]", "Enter")
     assert shown(page, ".in-cells path") and not shown(page, ".in-intervals *")
 
 
 def test_the_address_keeps_the_view(visit):
     page = visit("controlled", examples.controlled_tree, fragment="#chart?chart=intervals")
     assert shown(page, ".in-intervals *") and not shown(page, ".in-cells path")
-    page.click("#chart-view [data-view=cells]")
+    page.press("#chart-view [data-view=cells]", "Enter")
     page.wait_for_url(lambda url: "chart=intervals" not in url)
 
 
 def test_the_hairline_and_the_dots_follow_the_step_axis_of_the_slider(page):
-    page.click("#chart-view [data-view=intervals]")
+    page.press("#chart-view [data-view=intervals]", "Enter")
     for _ in range(2):
         apart = page.evaluate(
             f"""() => {{
@@ -71,12 +71,12 @@ def test_the_hairline_and_the_dots_follow_the_step_axis_of_the_slider(page):
             }}"""
         )
         assert abs(apart) < 1.5
-        page.click("#scale [data-scale=linear]")
+        page.press("#scale [data-scale=linear]", "Enter")
     assert shown(page, ".on-linear .dot") and not shown(page, ".on-log .dot")
 
 
 def test_keys_go_from_row_to_row_and_tell_every_half_change_step(page):
-    page.click("#chart-view [data-view=intervals]")
+    page.press("#chart-view [data-view=intervals]", "Enter")
     stops = f"[...document.querySelectorAll('{CHART} a')].filter((a) => a.tabIndex === 0).length"
     page.focus(f"{CHART} a[tabindex='0']")
     first = focused(page)
@@ -96,7 +96,7 @@ def test_keys_go_from_row_to_row_and_tell_every_half_change_step(page):
 
 
 def test_hovering_a_row_tells_its_half_change_step_anywhere(page):
-    page.click("#chart-view [data-view=intervals]")
+    page.press("#chart-view [data-view=intervals]", "Enter")
     row = page.locator(f"{CHART} .row").first
     for x in (300, 700):
         row.locator(".hit").hover(position={"x": x, "y": 5})
@@ -104,9 +104,9 @@ def test_hovering_a_row_tells_its_half_change_step_anywhere(page):
 
 
 def test_the_picture_holds_the_view_that_is_shown(page, tmp_path):
-    page.click("#chart-view [data-view=intervals]")
+    page.press("#chart-view [data-view=intervals]", "Enter")
     with page.expect_download() as saved:
-        page.click("[data-chart] [data-action=svg]")
+        page.press("[data-chart] [data-action=svg]", "Enter")
     saved.value.save_as(tmp_path / "chart.svg")
     root = ElementTree.parse(tmp_path / "chart.svg").getroot()
     kinds = [element.get("class") or "" for element in root.iter()]
@@ -136,7 +136,7 @@ def test_one_run_of_several_is_chosen_and_drawn_last(runs):
 
 def test_several_runs_save_their_half_change_steps(runs, tmp_path):
     with runs.expect_download() as saved:
-        runs.click("[data-chart] [data-action=csv]")
+        runs.press("[data-chart] [data-action=csv]", "Enter")
     assert saved.value.suggested_filename == "half-change-steps.csv"
     saved.value.save_as(tmp_path / "marks.csv")
     head, *lines = (tmp_path / "marks.csv").read_text().splitlines()

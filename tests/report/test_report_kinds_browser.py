@@ -39,18 +39,18 @@ def figure(name):
 
 def downloaded(page, name, action):
     with page.expect_download() as download:
-        page.click(f"{figure(name)} [data-action={action}]")
+        page.press(f"{figure(name)} [data-action={action}]", "Enter")
     return Path(download.value.path()).read_text(encoding="utf-8")
 
 
 def test_tables_sort_and_download_what_the_files_hold(page, tmp_path):
     head = f"{figure('scores/windows')} thead tr:last-child th:nth-child(4) button"
     cells = f"{figure('scores/windows')} tbody td:nth-child(4)"
-    page.click(head)
+    page.press(head, "Enter")
     shown = page.locator(cells).all_inner_texts()
     numbers = [float(text.split(" ")[0]) for text in shown]
     assert numbers == sorted(numbers) and len(numbers) == 4
-    page.click(f"{figure('scores/windows')} thead tr:last-child th:nth-child(3) button")
+    page.press(f"{figure('scores/windows')} thead tr:last-child th:nth-child(3) button", "Enter")
     missing = f"{figure('scores/windows')} tbody tr:last-child td:nth-child(3)"
     assert page.get_attribute(missing, "title") == "not measured"
     report.write_figures(kinds.kinds_tree(), tmp_path, formats=[])
@@ -244,6 +244,6 @@ def test_every_result_is_drawn_without_complaint_or_sideways_scroll(visit, name,
     draw_all(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     if name == "kinds":  # the other has one step, and so no axis to switch
-        page.click("#scale button[data-scale=linear]")
+        page.press("#scale button[data-scale=linear]", "Enter")
     draw_all(page)
     assert page.evaluate("document.querySelectorAll('[data-figure]:not([data-drawn])').length") == 0

@@ -58,7 +58,7 @@ def test_what_was_gained_and_lost_since_the_base_is_the_heading():
     first = screen.sentences[0]
     assert first.lead == "Of 3 abilities, 1 gained and 1 lost since the base."
     assert first.text.startswith(
-        "“plural” went from 90% to 50% of its examples (change -50 to -30 points); from step "
+        "“plural” went from 90 % to 50 % of its examples (change −50 to −30 points); from step "
         f"{since} on it is outside 90 to 90 %, its first interval."
     )
 

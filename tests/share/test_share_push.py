@@ -51,6 +51,12 @@ def study(tmp_path_factory):
     return place
 
 
+@pytest.fixture(scope="module")
+def parcel(study):
+    """The study as it is pushed by most tests, each to a Hub of its own."""
+    return og.share.prepare(study, REPO)
+
+
 @pytest.fixture
 def hub(monkeypatch, tmp_path):
     with Uploads({}) as server:
@@ -64,8 +70,8 @@ def texts_of(study):
     return [t.strip() for t in map(str, data.gap_before.values) if len(t.strip()) > 12]
 
 
-def test_what_is_opened_is_what_was_pushed_bit_for_bit(study, hub):
-    url = og.share.prepare(study, REPO).push()
+def test_what_is_opened_is_what_was_pushed_bit_for_bit(study, parcel, hub):
+    url = parcel.push()
     assert url == f"{hub.url}/datasets/{REPO}"
     pushed = hub.repos[f"datasets/{REPO}"]["main"]
     assert set(pushed) == {"README.md", "report.html", ARCHIVE, "study.json", "study.toml"}
@@ -79,24 +85,24 @@ def test_what_is_opened_is_what_was_pushed_bit_for_bit(study, hub):
             assert there.values.tobytes() == array.values.tobytes() or array.dtype.kind in "OT"
 
 
-def test_xarray_and_zarr_alone_open_the_archive(study, hub, tmp_path):
-    og.share.prepare(study, REPO).push()
+def test_xarray_and_zarr_alone_open_the_archive(study, parcel, hub, tmp_path):
+    parcel.push()
     path = tmp_path / "r.zip"
     path.write_bytes(hub.repos[f"datasets/{REPO}"]["main"][ARCHIVE])
     tree = xr.open_datatree(ZipStore(path, mode="r"), engine="zarr")
     assert tree.identical(og.open_study(study).tree)
 
 
-def test_pushing_the_same_again_uploads_no_result_again(study, hub):
-    og.share.prepare(study, REPO).push()
+def test_pushing_the_same_again_uploads_no_result_again(study, parcel, hub):
+    parcel.push()
     before = hub.calls["put"]
     og.share.prepare(study, REPO).push()
     assert before and hub.calls["put"] == before
 
 
 @pytest.mark.browser
-def test_the_pushed_page_opens_in_a_browser(study, hub, tmp_path, browser):
-    og.share.prepare(study, REPO).push()
+def test_the_pushed_page_opens_in_a_browser(study, parcel, hub, tmp_path, browser):
+    parcel.push()
     page = tmp_path / "pushed.html"
     page.write_bytes(hub.repos[f"datasets/{REPO}"]["main"]["report.html"])
     written = og.open_study(REPO).report(tmp_path / "own.html")
@@ -121,8 +127,7 @@ def test_the_card_says_what_was_learned_and_how_to_open_it(study, hub):
     assert "Nothing failed" in readme
 
 
-def test_without_a_licence_the_card_says_that_none_was_chosen(study):
-    parcel = og.share.prepare(study, REPO)
+def test_without_a_licence_the_card_says_that_none_was_chosen(parcel):
     readme = (parcel.folder / "README.md").read_text("utf-8")
     assert "license" not in yaml.safe_load(readme.split("---")[1])
     assert "no licence" in readme
@@ -222,18 +227,18 @@ def test_without_texts_no_passage_and_no_token_leaves(study, hub):
     assert loss.values.tobytes() == original.values.tobytes()
 
 
-def test_files_of_an_earlier_push_do_not_stay(study, hub, tmp_path):
-    og.share.prepare(study, REPO).push()
+def test_files_of_an_earlier_push_do_not_stay(study, parcel, hub, tmp_path):
+    parcel.push()
     copy = shutil.copytree(study, tmp_path / "other")  # no study file beside it
     og.share.prepare(copy, REPO).push()
     assert "study.toml" not in hub.repos[f"datasets/{REPO}"]["main"]
 
 
-def test_a_private_push_never_goes_to_a_public_data_set(study, hub):
-    og.share.prepare(study, REPO).push()
+def test_a_private_push_never_goes_to_a_public_data_set(study, parcel, hub):
+    parcel.push()
     lines = len(hub.lines)
     with pytest.raises(StoreError, match="public; nothing was pushed"):
-        og.share.prepare(study, REPO).push(private=True)
+        parcel.push(private=True)
     assert not [line for line in hub.lines[lines:] if "commit" in line or "PUT" in line]
     og.share.prepare(study, "somebody/hidden").push(private=True)
     assert hub.private["datasets/somebody/hidden"]
@@ -247,39 +252,41 @@ def test_a_private_push_never_goes_to_a_public_data_set(study, hub):
         ("another/tiny", TOKEN, "may not write to another: You don't have the rights"),
     ],
 )
-def test_refusals_of_the_hub_are_said_plainly(study, hub, monkeypatch, tmp_path, repo, token, said):
+def test_refusals_of_the_hub_are_said_plainly(
+    study, parcel, hub, monkeypatch, tmp_path, repo, token, said
+):
     use_account(monkeypatch, hub.url, tmp_path / "home", token)
     with pytest.raises(StoreError, match=re.escape(said)) as raised:
-        og.share.prepare(study, repo).push()
+        (parcel if repo == REPO else og.share.prepare(study, repo)).push()
     assert str(token) not in str(raised.value) or token is None
 
 
-def test_a_failed_upload_of_a_large_file_is_said(study, hub):
+def test_a_failed_upload_of_a_large_file_is_said(study, parcel, hub):
     hub.faults.append(("PUT", 403))
     with pytest.raises(StoreError, match="may not write to somebody"):
-        og.share.prepare(study, REPO).push()
+        parcel.push()
 
 
-def test_offline_and_unreachable_are_said(study, monkeypatch, tmp_path):
+def test_offline_and_unreachable_are_said(study, parcel, monkeypatch, tmp_path):
     use_account(monkeypatch, "http://127.0.0.1:9", tmp_path / "home")
     with pytest.raises(StoreError, match="cannot be reached"):
-        og.share.prepare(study, REPO).push()
+        parcel.push()
     with pytest.raises(StoreError, match="not in the cache"):
         og.open_study(REPO)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(StoreError, match="HF_HUB_OFFLINE"):
-        og.share.prepare(study, REPO).push()
+        parcel.push()
 
 
-def test_what_was_opened_once_is_opened_offline(study, hub, monkeypatch):
-    og.share.prepare(study, REPO).push()
+def test_what_was_opened_once_is_opened_offline(study, parcel, hub, monkeypatch):
+    parcel.push()
     first = og.open_study(REPO).folder
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     assert og.open_study(REPO).folder == first
 
 
-def test_a_revision_is_opened_and_kept_apart(study, hub, tmp_path):
-    og.share.prepare(study, REPO).push()
+def test_a_revision_is_opened_and_kept_apart(study, parcel, hub, tmp_path):
+    parcel.push()
     old = hub.commits(f"datasets/{REPO}")["main"]
     hub.repos[f"datasets/{REPO}"]["v1"] = hub.repos[f"datasets/{REPO}"]["main"]
     copy = shutil.copytree(study, tmp_path / "study")
@@ -290,8 +297,8 @@ def test_a_revision_is_opened_and_kept_apart(study, hub, tmp_path):
     assert og.open_study(REPO, revision=old).folder == og.open_study(REPO, revision="v1").folder
 
 
-def test_a_folder_goes_before_a_data_set_of_its_name(study, hub, monkeypatch, tmp_path):
-    og.share.prepare(study, REPO).push()
+def test_a_folder_goes_before_a_data_set_of_its_name(study, parcel, hub, monkeypatch, tmp_path):
+    parcel.push()
     monkeypatch.chdir(tmp_path)
     shutil.copytree(study, tmp_path / REPO)
     lines = len(hub.lines)
@@ -301,8 +308,8 @@ def test_a_folder_goes_before_a_data_set_of_its_name(study, hub, monkeypatch, tm
         og.open_study(REPO, revision="main")
 
 
-def test_damage_in_the_cache_is_mended(study, hub):
-    og.share.prepare(study, REPO).push()
+def test_damage_in_the_cache_is_mended(study, parcel, hub):
+    parcel.push()
     folder = og.open_study(REPO).folder
     shutil.rmtree(folder / "result.zarr" / "loss")
     assert og.open_study(REPO).tree.identical(og.open_study(study).tree)

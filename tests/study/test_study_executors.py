@@ -32,6 +32,7 @@ from ontogeny.observables import Observable, by_layer
 from ontogeny.study.running.schedule import _only
 
 STEPS = (0, 1, 2, 4, 8, 16)
+EUROBERT = "transformers.models.eurobert.modeling_eurobert"
 
 
 def _nodes(tree):
@@ -55,7 +56,10 @@ def _executors():
     from distributed import Client, LocalCluster
 
     yield "threads", ThreadPoolExecutor(2)
-    yield "processes", ProcessPoolExecutor(2, multiprocessing.get_context("spawn"))
+    # Processes of their own that have imported once, in the one that they are forked from.
+    fresh = multiprocessing.get_context("forkserver")
+    fresh.set_forkserver_preload(["ontogeny.study.study", "sklearn.decomposition", EUROBERT])
+    yield "processes", ProcessPoolExecutor(2, fresh)
     cluster = LocalCluster(
         n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
     )

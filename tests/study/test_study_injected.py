@@ -6,6 +6,7 @@ import pytest
 
 import ontogeny as og
 from helpers.every_kind import others, with_obstacle
+from helpers.quick_fits import few_starts
 from helpers.study_examples import developing, tiny_inputs
 from ontogeny.observables import make
 from ontogeny.observables.registry import kinds
@@ -13,6 +14,8 @@ from ontogeny.report.failures import read_failures
 from ontogeny.start import PRESETS, look
 from ontogeny.start.presets import fitted
 from ontogeny.words.content import read_content
+
+__all__ = ["few_starts"]
 
 STEPS = (0, 1, 4)
 SPECIAL = {
@@ -42,7 +45,7 @@ def every_observable(trajectory, inputs):
 
 
 @pytest.fixture(scope="module")
-def studied():
+def studied(few_starts):
     trajectory, inputs = og.Trajectory.from_models(developing(STEPS)), tiny_inputs(110)
     labelled = og.Inputs.from_tokens(
         inputs.ids,

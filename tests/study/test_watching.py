@@ -55,6 +55,8 @@ def observables():
 
 
 def study_of(folder, **options):
+    options = {"noise": 0, **options}
+
     def opened():
         run = og.Trajectory.from_folder(folder)
         return og.Study(run, tiny_inputs(8), observables(), device="cpu", **options)
@@ -97,7 +99,7 @@ def test_a_round_computes_what_has_landed_and_nothing_twice(tmp_path):
             self.cells = (*self.cells, cells)
 
     progress = Counts(tmp_path / "run", tmp_path / "watched" / "report.html")
-    watch(study_of(tmp_path / "run", noise=0), tmp_path / "watched", every=0.01, progress=progress)
+    watch(study_of(tmp_path / "run"), tmp_path / "watched", every=0.01, progress=progress)
     # Two observables at three steps, then at one more. At the end both at the last step, and the
     # concepts at the four others, which are compared with the last step from now on.
     assert progress.cells == (6, 2, 2 + 4)

@@ -27,6 +27,7 @@ def result(tmp_path_factory):
             IntrinsicDimension("concepts-ica", n_draws=4),
             IntrinsicDimension("concepts-pca", n_draws=4),
         ],
+        noise=0,
     )
     return study.run(tmp_path_factory.mktemp("dimensions") / "study")
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -76,11 +77,62 @@ def shrunk(name):
     return replace(recipe, quick=replace(recipe.quick, **TINY[name]))
 
 
+class Killed(BaseException):
+    """Stands for Ctrl-C and signals: nothing between catches it."""
+
+
+# What each recipe measures one of after another, and how many of them.
+MEASURED = {
+    "semantics-orthants": (orthants, ("_scores", "_lift", "semantics_page")),
+    "semantics-free-embeddings": (free_embeddings, ("semantics.train_ufm", "_proxy")),
+    "semantics-transformer": (transformer, ("_run",)),
+    "semantics-organisms": (organisms, ("_run",)),
+    "semantics-imbalance": (imbalance, ("_flow", "_digits")),
+    "semantics-intervention": (intervention, ("_Experiment.run",)),
+    "semantics-pretrained": (pretrained, ("_measured",)),
+}
+
+
+class Counted:
+    """Counts the calls of functions, and dies in call number `last` + 1."""
+
+    def __init__(self, monkeypatch, module, names, last):
+        self.calls, self.last = 0, last
+        for name in names:
+            *path, attribute = name.split(".")
+            place = getattr(module, path[0]) if path else module
+            monkeypatch.setattr(place, attribute, self._counting(getattr(place, attribute)))
+
+    def _counting(self, function):
+        def counting(*arguments, **options):
+            if self.calls == self.last:
+                raise Killed
+            self.calls += 1
+            return function(*arguments, **options)
+
+        return counting
+
+
+@pytest.fixture(scope="module")
+def whole(text, tmp_path_factory):
+    """Return a function that runs a tiny recipe, once: its folder, its page and what it counted."""
+
+    @cache
+    def run(name):
+        recipe, (module, names) = shrunk(name), MEASURED[name]
+        folder = tmp_path_factory.mktemp(name)
+        with pytest.MonkeyPatch.context() as patched:
+            counted = Counted(patched, module, names, last=10**6)
+            page = recipe.run(folder, quick=True, text=text if recipe.reads_text else None)
+        return folder, page, counted.calls
+
+    return run
+
+
 @pytest.mark.parametrize("name", TINY)  # contexts of a decoder: test_semantics_contexts.py
-def test_every_recipe_writes_verdicts_with_their_controls(name, text, tmp_path):
-    recipe = shrunk(name)
-    page = recipe.run(tmp_path, quick=True, text=text if recipe.reads_text else None)
-    assert page == tmp_path / f"{name}-quick" / "report.html"
+def test_every_recipe_writes_verdicts_with_their_controls(name, whole):
+    recipe, (folder, page, _) = shrunk(name), whole(name)
+    assert page == folder / f"{name}-quick" / "report.html"
     result = og.open_study(page.parent).result
     assert json.loads(result.attrs["nodes"])[0] == "verdict"
     assert "findings" not in result.attrs  # nothing was audited, so the page claims no audit
@@ -88,7 +140,7 @@ def test_every_recipe_writes_verdicts_with_their_controls(name, text, tmp_path):
     ours = verdict.claim.str.startswith("(not claimed)").values
     answers = {"reproduces", "does not reproduce", "not shown"}
     assert set(verdict.answer.values[~ours]) <= answers
-    assert set(verdict.answer.values[ours]) <= {"holds", "does not hold"}
+    assert set(verdict.answer.values[ours]) <= {"holds", "does not hold", "not shown here"}
     for column in (verdict.measured, verdict.beside):
         assert all(column.values) and not any("nan" in str(v) for v in column.values)
     said = json.loads(verdict.attrs["statements"])
@@ -277,42 +329,6 @@ def test_a_matrix_that_leads_late_does_not_lead_first(early, leads):
     assert transformer._of_start([run]).holds is leads
 
 
-class Killed(BaseException):
-    """Stands for Ctrl-C and signals: nothing between catches it."""
-
-
-# What each recipe measures one of after another, and how many of them.
-MEASURED = {
-    "semantics-orthants": (orthants, ("_scores", "_lift", "semantics_page")),
-    "semantics-free-embeddings": (free_embeddings, ("semantics.train_ufm", "_proxy")),
-    "semantics-transformer": (transformer, ("_run",)),
-    "semantics-organisms": (organisms, ("_run",)),
-    "semantics-imbalance": (imbalance, ("_flow", "_digits")),
-    "semantics-intervention": (intervention, ("_Experiment.run",)),
-    "semantics-pretrained": (pretrained, ("_measured",)),
-}
-
-
-class Counted:
-    """Counts the calls of functions, and dies in call number `last` + 1."""
-
-    def __init__(self, monkeypatch, module, names, last):
-        self.calls, self.last = 0, last
-        for name in names:
-            *path, attribute = name.split(".")
-            place = getattr(module, path[0]) if path else module
-            monkeypatch.setattr(place, attribute, self._counting(getattr(place, attribute)))
-
-    def _counting(self, function):
-        def counting(*arguments, **options):
-            if self.calls == self.last:
-                raise Killed
-            self.calls += 1
-            return function(*arguments, **options)
-
-        return counting
-
-
 def result_of(page):
     tree = og.open_study(page.parent).result.load()
     for name in ("created", "provenance"):
@@ -321,24 +337,21 @@ def result_of(page):
 
 
 @pytest.mark.parametrize("name", MEASURED)
-def test_a_recipe_that_was_killed_goes_on_where_it_was(name, text, tmp_path, monkeypatch):
+def test_a_recipe_that_was_killed_goes_on_where_it_was(name, text, whole, tmp_path, monkeypatch):
     recipe, (module, names) = shrunk(name), MEASURED[name]
     options = {"quick": True, "text": text if recipe.reads_text else None}
-    with monkeypatch.context() as patched:
-        counted = Counted(patched, module, names, last=10**6)
-        whole = result_of(recipe.run(tmp_path / "whole", **options))
-    everything = counted.calls
+    _, expected, everything = whole(name)
     assert everything >= 2
-    last, folder = everything // 2, tmp_path / "killed"
+    last = everything // 2
     with monkeypatch.context() as patched:
         Counted(patched, module, names, last)
         with pytest.raises(Killed):
-            recipe.run(folder, **options)
-    assert not list(folder.rglob("report.html"))
+            recipe.run(tmp_path, **options)
+    assert not list(tmp_path.rglob("report.html"))
     counted = Counted(monkeypatch, module, names, last=10**6)
-    page = recipe.run(folder, **options)
+    page = recipe.run(tmp_path, **options)
     assert counted.calls == everything - last
-    xr.testing.assert_identical(result_of(page), whole)
+    xr.testing.assert_identical(result_of(page), result_of(expected))
 
 
 def test_pieces_of_another_text_or_size_are_measured_again(text, tmp_path, monkeypatch):
@@ -400,3 +413,9 @@ def test_a_page_says_how_its_text_was_split(content, said, tmp_path):
     path = tmp_path / "own.txt"
     path.write_text(content, encoding="utf-8")
     assert said in Materials(path).description()
+
+
+@pytest.mark.parametrize(("mean", "answer"), [(0.5, True), (-0.5, False), (0.01, None)])
+def test_an_effect_whose_interval_holds_nothing_is_not_shown(mean, answer):
+    values = xr.DataArray(mean + np.random.default_rng(0).normal(0, 0.1, 12))
+    assert intervention._is_positive(values) is answer

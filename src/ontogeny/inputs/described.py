@@ -144,7 +144,7 @@ class Described(Sampled):
         if self.cut_tokens > read:
             share = self.cut_tokens / (self.cut_tokens + read)
             sentences.append(
-                f"{share:.0%} of the tokens are cut off, as texts end at "
+                f"{100 * share:.0f} % of the tokens are cut off, as texts end at "
                 f"{int(self.lengths.max())}, and nothing is said of them; a larger max_length "
                 "(--max-length) or texts in smaller units read more"
             )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..study.results.checksums import write_checksums
-from ..study.results.foreign import metadata_files
+from ..study.results.result_files import write_metadata
 
 
 def change_attributes(
@@ -70,6 +70,5 @@ def strings(value: Any) -> Iterator[str]:
 
 def seal(store: Path) -> None:
     """Write the metadata of the whole store and the checksums again."""
-    content = {"metadata": metadata_files(store), "zarr_consolidated_format": 1}
-    (store / ".zmetadata").write_text(json.dumps(content, indent=2), encoding="utf-8")
+    write_metadata(store)
     write_checksums(store)

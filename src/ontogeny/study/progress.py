@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from .. import activity
 from ..errors import ArgumentError
+from ..words.formats import plural
 
 
 class Progress(Protocol):
@@ -156,7 +157,9 @@ class Pace:
     def share_done(self) -> float:
         """Return how much of all work is done."""
         done = sum(self._seconds.values())
-        usual = done / max(sum(n * _COST.get(kind, 1) for kind, n in self._done.items()), 1e-9)
+        # Tasks without cells tell no pace: references of 143 s made 29 hours of the rest.
+        seconds = sum(self._seconds[kind] for kind, n in self._done.items() if n)
+        usual = seconds / max(sum(n * _COST.get(kind, 1) for kind, n in self._done.items()), 1e-9)
         left = sum(
             n
             * (
@@ -169,7 +172,9 @@ class Pace:
         return done / max(done + left, 1e-9)
 
     def words(self) -> str:
-        """Return how long the rest will take."""
+        """Return how long the rest will take, once a cell is done."""
+        if not any(self._done.values()):
+            return "time left not known yet"
         return time_left(self._begin, max(self.share_done(), 1e-3), 1)
 
 
@@ -208,7 +213,8 @@ class LineProgress:
         self._last_note = time.monotonic()
         self._say_head()
         rest = _left(self.pace, self._begin, self._done, self._tasks)
-        self.note(f"[{self._done}/{self._tasks}] {label}: {cells} cells in {seconds:.1f} s, {rest}")
+        done = f"[{self._done}/{self._tasks}] {label}: {plural(cells, 'cell')}"
+        self.note(f"{done} in {seconds:.1f} s, {rest}")
 
     def _say_head(self) -> None:
         if self._head:

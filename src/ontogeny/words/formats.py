@@ -12,7 +12,9 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udff
 
 _WORDS = re.compile(
     r"\b[Ww]ord(?= frequenc|s (?:as they are|consistently|renamed|themselves|occur)\b)"
-    r"|(?<=\bthese )word(?=s\b)|(?<=enamed )word(?=s\b)|(?<=\bthe )word(?=s already\b)"
+    r"|(?<=\bthese )word(?=s\b)|(?<=enamed )word(?=s\b)"
+    r"|(?<=\bthe )word(?=s (?:already|of a concept)\b)"
+    r"|(?<=\bclasses of )word(?=s as frequent\b)"
 )
 
 
@@ -154,7 +156,8 @@ def value_range(values: Iterable[float], write: Callable[[float], str] = three_d
     ('8.31–8.34', '1,200')
     """
     finite = [value for value in values if math.isfinite(value)]
-    return "–".join(dict.fromkeys(write(end) for end in (min(finite), max(finite))))
+    ends = (write(end).replace("-", "−") for end in (min(finite), max(finite)))
+    return "–".join(dict.fromkeys(ends))
 
 
 def fine_step(step: float) -> str:

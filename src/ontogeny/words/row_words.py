@@ -212,14 +212,14 @@ def values_words(first: float, last: float, between: str = " to ") -> str:
     Examples
     --------
     >>> values_words(8.3441, 5.0211), values_words(0.91, 0.9123), values_words(8, float("nan"))
-    ('8.34 to 5.02', '0.9100 to 0.9123', '')
+    ('8.34 to 5.02', '0.910 to 0.912', '')
     """
     if not (math.isfinite(first) and math.isfinite(last)):
         return ""
     largest = max(abs(first), abs(last))
     precision = 10.0 ** (math.floor(math.log10(largest)) - 1) if largest else math.nan
-    precision = min(precision, abs(last - first) or precision)
-    return between.join(number(value, precision) for value in (first, last))
+    precision = min(precision, 10 * abs(last - first) or precision)
+    return between.join(number(value, precision) for value in (first, last)).replace("-", "−")
 
 
 def mean(values: Sequence[float]) -> float:

@@ -33,7 +33,9 @@ def claims_sentence(node: Node) -> str:
 def mark(node: Node) -> tuple[str, str]:
     """Say how a node stands in the verdict: a mark for the list of sections and its meaning."""
     if stated := node.dataset.attrs.get("mark"):
-        return "untested", plain_text(stated)
+        runs = {row.state.split()[0] for row in node.rows}
+        some = "some" if runs & {"every", "some"} else "none" if "no" in runs else "untested"
+        return "all" if runs == {"every"} else some, plain_text(stated)
     if standing_of(node.dataset).lost:
         return "none", "failed"
     rows = counted_rows(node.rows)

@@ -173,8 +173,9 @@ def _beside_the_base(abilities: Sequence[Ability], *changed: Sequence[Ability]) 
 def _course_of(item: Ability) -> str:
     """Say from where to where an ability went, and since when it is beyond its first interval."""
     low, high = 100 * item.change_low, 100 * item.change_high
-    ends = f"went from {item.first:.0%} to {item.accuracy:.0%} of its examples"
-    text = f"{sentence_start(item.quoted)} {ends} (change {low:+.0f} to {high:+.0f} points)"
+    ends = f"went from {100 * item.first:.0f} % to {100 * item.accuracy:.0f} % of its examples"
+    change = f"{low:+.0f} to {high:+.0f} points".replace("-", "−")
+    text = f"{sentence_start(item.quoted)} {ends} (change {change})"
     if math.isfinite(item.left_from):
         interval = f"{100 * item.first_low:.0f} to {100 * item.first_high:.0f} %"
         text += f"; from step {item.left_from:,.0f} on it is outside {interval}, its first interval"

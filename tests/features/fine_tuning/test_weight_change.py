@@ -173,7 +173,7 @@ def test_a_high_matrix_is_read_some_rows_at_a_time(monkeypatch):
 def test_the_sentences_say_what_is_frozen_and_what_moved_farthest(tree):
     words = " ".join(map(str, og.observables.WeightChange().words(tree[0], {})))
     assert "2 of 6 weight matrices never moved." in words
-    assert "adapted moved farthest, by " in words and "scaled least, by 30.00%." in words
+    assert "adapted moved farthest, by " in words and "scaled least, by 30.00 %." in words
     still = tree[0].isel(step=[0, 0])
     assert og.observables.WeightChange().words(still, {}) == ["None of 6 weight matrices moved."]
 

@@ -12,6 +12,7 @@ import xarray as xr
 from ...capture.blocks import kind_of_block
 from ...errors import NonFiniteError, check_number
 from ...figures import Curves, Figure, Section
+from ...figures.tables import percent
 from ...geometry import effective_rank
 from ...needs import Need, Weights
 from ...observables.base import BlockReading, Observable
@@ -20,6 +21,8 @@ from ...quantities import Quantity
 from ...summary import NumberTable
 from ...words.names import Names
 from .increments import HELD, Base, singular_values
+
+_HELD = percent(HELD)
 
 _CHUNK = 4_000_000
 """Numbers of a matrix that are read at a time."""
@@ -103,7 +106,7 @@ class WeightChange(Observable):
                 ("last_chance", "share in leading directions by chance", "1", "by chance"),
             ),
             rows="block",
-            caption=f"Leading: the directions that hold {HELD:.0%} of the first matrix's energy.",
+            caption=f"Leading: the directions that hold {_HELD} of the first matrix's energy.",
         ),
     )
     section: ClassVar[Section] = Section(
@@ -182,8 +185,8 @@ class WeightChange(Observable):
         ends = ends[ends > 0]
         far, near = ends.index[-1], ends.index[0]
         lines = [f"{still} of {count} weight matrices never moved."] if still else []
-        far_by = f"by {ends[far]:.2%} of their norm at the first checkpoint"
-        least = f"; those of {near} least, by {ends[near]:.2%}" if near != far else ""
+        far_by = f"by {100 * ends[far]:.2f} % of their norm at the first checkpoint"
+        least = f"; those of {near} least, by {100 * ends[near]:.2f} %" if near != far else ""
         lines.append(f"The weights of {far} moved farthest, {far_by}{least}.")
         share, chance = _median(moving.last_leading), _median(moving.last_chance)
         lines.append(
@@ -191,8 +194,9 @@ class WeightChange(Observable):
             f"{_median(moving.last_rank):.1f} (median)."
         )
         lines.append(
-            f"{share:.0%} of it lies in the directions that hold {HELD:.0%} of the first matrix's "
-            f"energy; of a change that has nothing to do with the matrix {chance:.0%} would."
+            f"{percent(share)} of it lies in the directions that hold {_HELD} of the first "
+            "matrix's energy; of a change that has nothing to do with the matrix "
+            f"{percent(chance)} would."
         )
         intruders = moving.last_intruders
         lines.append(

@@ -130,7 +130,8 @@ class LabelAccuracy(Observable):
         if len(last) < 2:
             return learned
         best, least = last.idxmax(), last.idxmin()
-        shares = f"{last[best]:.1%} of class {best} and {last[least]:.1%} of class {least}"
+        ends = ((label, 100 * last[label]) for label in (best, least))
+        shares = " and ".join(f"{share:.1f} % of class {label}" for label, share in ends)
         return [f"At the last step {shares} get their label.", *learned]
 
 

@@ -115,8 +115,8 @@ def sentence(data: xr.Dataset) -> list[str]:
     if "accuracy_p_gain" not in data or "step" not in data["accuracy_p_gain"].dims:
         return []
     last = data.dropna("step", subset=["accuracy_p_gain"]).isel(step=-1)
-    low, high = np.quantile(last["accuracy_exchanged"].values[1:], [0.01, 0.99])
-    words = f"With labels exchanged among the texts, {low:.1%} to {high:.1%} would be right"
+    low, high = 100 * np.quantile(last["accuracy_exchanged"].values[1:], [0.01, 0.99])
+    words = f"With labels exchanged among the texts, {low:.1f} to {high:.1f} % would be right"
     words += " at the last step"
     if float(data["accuracy_trained_start"]):
         more = "the first step knows these labels already"
@@ -127,7 +127,7 @@ def sentence(data: xr.Dataset) -> list[str]:
         return [f"{words}."]
     count = last.sizes["exchange"]  # the labels as they are among them
     share = (float(last["accuracy_p_gain"]) * count - 1) / (count - 1)
-    words += f"; {share:.1%} of exchanges gain as much as the labels themselves"
+    words += f"; {100 * share:.1f} % of exchanges gain as much as the labels themselves"
     if "accuracy_p_learned" not in data:
         words += ", and how much of that is luck, two control runs or more would show"
     return [f"{words}."]

@@ -259,11 +259,12 @@ def _shared(data: xr.Dataset) -> str:
     gaps, most = data.sizes["gap"], int(shared[at])
     if most == 1:
         return f"At no step do two of {gaps} gaps share a first answer." if gaps > 1 else ""
-    sentence = f"At step {int(shared.step[at]):,}, {most} of {gaps} gaps share one first answer"
-    if at == end:
-        return f"{sentence}."
-    last = int(shared[end])
-    return f"{sentence}; at step {int(shared.step[end]):,}, {'no two' if last == 1 else last} do."
+    then, now, last = int(shared.step[at]), int(shared.step[end]), int(shared[end])
+    steps = f"At step {now:,}" if at == end else f"At steps {then:,} and {now:,}"
+    if last == most:
+        return f"{steps}, {most} of {gaps} gaps share one first answer."
+    sentence = f"At step {then:,}, {most} of {gaps} gaps share one first answer"
+    return f"{sentence}; at step {now:,}, {'no two' if last == 1 else last} do."
 
 
 def _led(data: xr.Dataset) -> list[str]:

@@ -303,7 +303,10 @@ def _gain_words(data: xr.Dataset) -> list[str]:
             continue
         step, low, high = (float(data[f"loss_half_{kind}{end}"]) for end in _ENDS)
         interval = "" if low == high else f" ({low:,.0f}–{high:,.0f})"
-        sentences.append(f"Half of the gain by {words} was there by step {step:,.0f}{interval}.")
+        when = f"by step {step:,.0f}{interval}"
+        if step == data.step[0]:
+            when = f"at the first checkpoint, step {step:,.0f}"
+        sentences.append(f"Half of the gain by {words} was there {when}.")
     return sentences
 
 

@@ -150,4 +150,4 @@ def sentence(data: xr.Dataset) -> list[str]:
     since, p = float(data["loss_learned_from"]), float(last["loss_p_gain"])
     if np.isfinite(since):
         return [f"{cost}; from step {since:,.0f} on the gain is more than renamings have."]
-    return [f"{cost}; {p:.0%} of renamings gain as much as the words themselves."]
+    return [f"{cost}; {100 * p:.0f} % of renamings gain as much as the words themselves."]

@@ -249,8 +249,8 @@ class TextStatistics(OfPredictions):
 
 
 def _exchanged(data: xr.Dataset) -> str:
-    share = f"{float(data.exchanged):.0%} of these tokens"
-    return f"{share} are words that can take another class in the null."
+    share = f"{100 * float(data.exchanged):.0f} %"
+    return f"{share} of these tokens can take another class in the null."
 
 
 def _with_loss(

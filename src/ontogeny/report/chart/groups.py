@@ -41,12 +41,12 @@ NO_NEWS = ("few", "unmeasured", "none", "motion")
 
 
 def without_news(groups: Sequence[RowGroup]) -> list[RowGroup]:
-    """Fold groups of more than two rows that have no news, where other rows have some."""
+    """Fold groups of more than two rows without news; where none has any, of more than eight."""
     quiet = [all(row.state in NO_NEWS for row in group.rows) for group in groups]
-    return [
-        replace(group, folded=len(group.rows) > 2 and still and not all(quiet))
-        for group, still in zip(groups, quiet, strict=True)
-    ]
+    most = 8 if all(quiet) else 2
+    folded = [q and len(group.rows) > most for q, group in zip(quiet, groups, strict=True)]
+    some_open = not all(folded)
+    return [replace(g, folded=f and some_open) for g, f in zip(groups, folded, strict=True)]
 
 
 def arrange(

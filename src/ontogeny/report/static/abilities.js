@@ -9,7 +9,9 @@ function startAbilities() {
   const show = () => {
     const lines = DATA.abilities.flatMap(turnedAt);
     find(".turned-step", place).textContent = `${CLOCK} ${formatStep(DATA.steps[state.step])}`;
-    list.replaceChildren(...(lines.length ? lines : ["No example turned."]).map(turnedLine));
+    const measured = DATA.abilities.some(({ steps, right }) => /[01]/.test(right[steps.indexOf(DATA.steps[state.step])] ?? ""));
+    const none = measured ? "No example turned." : "Not measured there.";
+    list.replaceChildren(...(measured && lines.length ? lines : [none]).map(turnedLine));
   };
   place.hidden = false;
   listen((changed) => {

@@ -24,7 +24,8 @@ function startCloze() {
       });
     }
     places.forEach((t, i) => {
-      heads[i].textContent = `${CLOCK} ${formatStep(steps[t])}`;
+      const late = t === now && steps[t] !== DATA.steps[state.step] ? ", last measured" : "";
+      heads[i].textContent = `${CLOCK} ${formatStep(steps[t])}${late}`;
       heads[i].setAttribute("aria-current", String(t === now));
       rows.forEach((cells, gap) => answer(cells[i], gap, t));
       feet[i].textContent = same[t];

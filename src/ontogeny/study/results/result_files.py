@@ -19,6 +19,7 @@ from ..cells.merge import LARGE
 from ..folder.claims import held
 from ..folder.layout import result_path
 from .checksums import identity, is_written, write_checksums
+from .foreign import metadata_files
 
 
 def write_result(folder: Path, tree: xr.DataTree) -> Path:
@@ -30,8 +31,8 @@ def write_result(folder: Path, tree: xr.DataTree) -> Path:
     path, content = result_path(folder), content_digest(tree)
     seen = identity(path)
     with held(folder, "result"):
-        written_meanwhile = identity(path) != seen
-        if not is_written(path, content, chunks=not written_meanwhile):
+        # Its chunks are checked as well, unless another run has just written it.
+        if not is_written(path, content, chunks=identity(path) == seen):
             _replace(path, tree, content)
     return path
 
@@ -95,7 +96,8 @@ def write_tree(tree: xr.DataTree, folder: Path, large: int = LARGE) -> None:
 
     Zarr hands every file to another thread, and writes the metadata of a variable again with each
     thing that it learns of it, which costs more than the few bytes of most variables. So a result
-    is laid out in memory first, unless it has `large` bytes or more. The files are the same.
+    is laid out in memory first, unless it has `large` bytes or more. The files are the same. Their
+    metadata are put together once: xarray has them read and put together anew for every node.
 
     Examples
     --------
@@ -107,12 +109,16 @@ def write_tree(tree: xr.DataTree, folder: Path, large: int = LARGE) -> None:
     >>> [float(xr.open_datatree(path, engine="zarr")["loss"].loss) for path in folder.iterdir()]
     [4.2, 4.2]
     """
-    if sum(node.dataset.nbytes for node in tree.subtree) >= large:
-        tree.to_zarr(folder, zarr_format=2, consolidated=True)
-        return
     files: dict[str, Buffer] = {}
-    tree.to_zarr(MemoryStore(files), zarr_format=2, consolidated=True)
-    for parent in {(folder / name).parent for name in files}:
-        parent.mkdir(parents=True, exist_ok=True)
+    is_large = sum(node.dataset.nbytes for node in tree.subtree) >= large
+    tree.to_zarr(folder if is_large else MemoryStore(files), zarr_format=2, consolidated=False)
     for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content.to_bytes())
+    write_metadata(folder)
+
+
+def write_metadata(store: Path) -> None:
+    """Write all metadata of a store into the one file that readers open first."""
+    content = {"metadata": metadata_files(store), "zarr_consolidated_format": 1}
+    (store / ".zmetadata").write_text(json.dumps(content, indent=2), encoding="utf-8")

@@ -210,21 +210,21 @@ def _of_effects(effects: xr.Dataset) -> list[Verdict]:
     return [
         Verdict(
             "(not claimed) weights that should advance a concept do",
-            _mean_interval(sooner)[1] > 0,
+            _is_positive(sooner),
             f"{_spread(advanced.gained)} octaves of steps sooner, rate multiplied by "
             f"{_range(advanced.ratio)}; other concepts {_spread(advanced.others)}",
             f"{beside}; difference {_spread(sooner)}",
         ),
         Verdict(
             "(not claimed) inverted weights delay it",
-            _mean_interval(later)[2] < 0,
+            _is_positive(-later),
             f"{_spread(inverted.gained)} octaves of steps sooner, rate multiplied by "
             f"{_range(inverted.ratio)}",
             f"{beside}; difference {_spread(later)}",
         ),
         Verdict(
             "(not claimed) the more a rate should change, the more the concept moves",
-            bool(rank.pvalue <= LEVEL),
+            bool(rank.pvalue <= LEVEL) or None,  # a relation that is not seen may be there
             f"rank correlation {rank.statistic:.2f} over {len(gained)} trainings, random weights "
             f"among them; {slope:.2f} octaves for each doubling of the rate",
             f"no relation p = {rank.pvalue:.1g}; free embeddings move by 1 octave",
@@ -246,6 +246,12 @@ def _mean_interval(values: xr.DataArray) -> tuple[float, float, float]:
         return mean, -np.inf, np.inf
     width = float(student.ppf(0.975, len(array) - 1) * array.std(ddof=1) / np.sqrt(len(array)))
     return mean, mean - width, mean + width
+
+
+def _is_positive(values: xr.DataArray) -> bool | None:
+    """Return whether the mean is above 0 or below; None where its interval holds 0."""
+    _, low, high = _mean_interval(values)
+    return None if low <= 0 <= high else bool(low > 0)
 
 
 def _spread(values: xr.DataArray, digits: int = 2) -> str:
