@@ -117,7 +117,6 @@ def catalogue() -> Catalogue:
         if groups["stamp"] == stamp:
             return groups["content"]
     from ..store import write_whole
-    from .descriptions import described
 
     content = described(PACKAGES)
     with contextlib.suppress(OSError):  # a machine without a place to write is slow, no more

@@ -65,7 +65,9 @@ def _run(arguments: list[str]) -> int:
 
         remedy = _REMEDIES.get(getattr(error, "errno", None) or 0, "")
         place = getattr(error, "filename", None)
-        text = str(error) if place is None else f"{error.strerror}: {place}."  # type: ignore[union-attr]
+        text = str(error)
+        if place is not None or remedy:  # zarr names no file
+            text = f"{error.strerror}{f': {place}' * (place is not None)}."  # type: ignore[union-attr]
         line = "".join(map(escaped, " ".join(text.split())))
         sys.stderr.write(f"ontogeny: {line}{remedy}\n")
         return 1

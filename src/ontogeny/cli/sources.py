@@ -82,8 +82,6 @@ def open_model(source: str, model: str = "") -> nn.Module:
     ArgumentError, CheckpointError
         If there is no model.
     """
-    from ..trajectory.loading import load_model
-
     if is_repository(source):
         trajectory = open_trajectory(source, model)
         return trajectory[int(trajectory.steps[-1])].model()
