@@ -218,7 +218,10 @@ def test_the_loss_has_a_curve_without_layers(tmp_path):
         Fits("loss", "loss"),
         LearningDynamics("loss", "loss"),
         Signals(
-            "activation-decay", "rotation_removed", against="loss", against_variable="loss",
+            "activation-decay",
+            "rotation_removed",
+            against="loss",
+            against_variable="loss",
             n_draws=19,
         ),
         Fits("loss", "los", label="misspelt"),
