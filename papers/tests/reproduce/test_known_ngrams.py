@@ -7,7 +7,7 @@ import xarray as xr
 from ontogeny.errors import ArgumentError
 from ontogeny.tasks import bundled_texts
 from ontogeny_papers.reproduce.known import text, text_run
-from ontogeny_papers.reproduce.known.text_run import TextRun
+from ontogeny_papers.reproduce.known.text import TextRun
 
 STEPS = np.array([0, 1, 10, 100, 1000])
 NAMES = ["unigrams", "bigrams", "trigrams"]
