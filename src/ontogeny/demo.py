@@ -32,8 +32,8 @@ _QUICK = _FULL | {
     "described": '["layers[1].mlp"]',
     "latents": 30,
     "joint_tokens": 2000,
-    "controls": 2,
-    "control_steps": 4,
+    "controls": 4,
+    "control_steps": 3,
 }
 _STEPS = 700  # fewer than the default run: the whole demo is to take five minutes on two cores
 

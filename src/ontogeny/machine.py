@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import socket
 import sys
 import time
@@ -64,6 +65,11 @@ def free_memory() -> int | None:
         return allowed
     available = [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")]
     return min([*available, *([] if allowed is None else [allowed])], default=None)
+
+
+def free_disk(path: Path) -> int:
+    """Return the bytes that are free where a path lies, or will lie."""
+    return shutil.disk_usage(next(p for p in (path, *path.absolute().parents) if p.exists())).free
 
 
 def peak_memory() -> int:

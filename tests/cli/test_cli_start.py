@@ -1,5 +1,6 @@
 """From the name of a run to its page: init, study, list, help, completion, python -m ontogeny."""
 
+import errno
 import io
 import json
 import os
@@ -121,14 +122,27 @@ def test_what_the_estimate_computes_is_not_computed_again(
             assert cells.to_dataset().equals(result.tree[node].to_dataset())
 
 
-def test_what_is_fitted_to_several_steps_is_not_kept_from_the_one_that_was_timed(there, tmp_path):
+def test_what_is_fitted_to_several_steps_is_not_kept_from_the_one_that_was_timed(
+    there, tmp_path, monkeypatch
+):
     joint = {"kind": "joint-concepts", "layers": "mlp", "n_concepts": 6, "n_active": 1}
     content = {
         "trajectory": {"folder": "run", "select": {"steps": [0, 4, 8, 16]}},
         "inputs": {"bundled": "english-and-python", "max_texts": 12, "max_length": 32},
         "observables": [{"kind": "loss"}, joint | {"max_tokens": 200}],
     }
-    cost.estimate(content, Path(), 0).keep(tmp_path / "s")
+    estimate = cost.estimate(content, Path(), 0)
+    assert "MB of results, but only 10 B are free" in "".join(estimate.lines(1, free=10))
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(shutil, "copyfile", full)
+        with pytest.raises(OSError, match=r"No space left on device: '.*full"):
+            estimate.keep(tmp_path / "full")
+    assert not any(map(Path.is_file, (tmp_path / "full" / "cells").rglob("*")))
+    estimate.keep(tmp_path / "s")
     trees = [make_study(content).run(tmp_path / name, progress=False) for name in ("s", "alone")]
     kept, alone = (result.tree["joint-concepts"].to_dataset() for result in trees)
     assert alone.equals(kept) and alone.attrs.get("fitted_steps") == kept.attrs.get("fitted_steps")

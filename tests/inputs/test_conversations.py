@@ -9,6 +9,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 import ontogeny as og
 from ontogeny.errors import ArgumentError
+from ontogeny.inputs.conversations import messages_of
 from ontogeny.tasks import document_files
 
 WORDS = ["Hello", "?", "I", "am", "fine", ".", "And", "you", "user", "assistant", "s"]
@@ -84,6 +85,36 @@ def test_files_of_messages_are_recognised(tokenizer, tmp_path):
     read = document_files(file)
     assert read.texts[0] == CHAT and "answers" in read.form
     assert og.Inputs.from_texts(read.texts, tokenizer).answers.any(axis=1).all()
+
+
+def of_sharegpt(message):
+    role = {"user": "human", "assistant": "gpt"}[message["role"]]
+    return {"from": role, "value": message["content"]}
+
+
+def in_parts(message):
+    half = len(message["content"]) // 2
+    parts = message["content"][:half], message["content"][half:]
+    return {**message, "content": [{"type": "text", "text": part} for part in parts]}
+
+
+@pytest.mark.parametrize(
+    ("column", "form"), [("conversations", of_sharegpt), ("messages", in_parts), ("dialogue", dict)]
+)
+def test_other_forms_of_messages_are_the_same_conversations(tmp_path, column, form):
+    rows = [{"source": "web", column: []}, {"source": "web", column: [*map(form, CHAT)]}]
+    rows = rows[:1] + rows[1:] * 3 if column != "dialogue" else [{column: CHAT}] * 3
+    file = tmp_path / "chats.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    read = document_files(file)
+    assert list(read.texts) == [CHAT] * 3 and read.form.startswith("conversations")
+
+
+def test_messages_with_what_is_no_text_are_refused_and_calls_of_tools_are_empty():
+    image = [{"role": "user", "content": [{"type": "image", "url": "a.png"}]}]
+    call = [{"role": "assistant", "content": None, "tool_calls": [{"id": 1}]}]
+    assert messages_of(image) is None and messages_of([{"role": "user"}]) is None
+    assert messages_of(call) == [{**call[0], "content": ""}]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -59,6 +60,13 @@ def test_without_word_frequencies_none_are_given():
     bare = examples.losses().drop_vars(["token_loss_frequencies", "token_leads_from"])
     found = measure(example(bare))
     assert found["costs"] is found["references"] is found["lead"] is None
+
+
+def test_of_characters_frequencies_are_those_of_characters():
+    tree = made.tree({"loss": made.loss_story(), "tokens": examples.losses()})
+    found = measure(read_example(replace(read_content(tree), token_unit="character")))
+    assert found["beside"] == "; by character frequencies alone {}"
+    assert found["reference"] == "nats by character frequencies"
 
 
 def test_the_scale_ends_where_few_losses_lie_above_it():

@@ -46,6 +46,7 @@ def test_the_page_refreshes_itself_and_keeps_place_and_folds(browser, tmp_path):
     before = page.evaluate(
         f"""() => {{
           document.querySelector(".facts").open = true;
+          document.querySelector("#scale button:last-child").focus();
           {PLACE}.scrollIntoView({{ behavior: "instant" }});
           return {PLACE}.getBoundingClientRect().top;
         }}"""
@@ -55,6 +56,7 @@ def test_the_page_refreshes_itself_and_keeps_place_and_folds(browser, tmp_path):
     place = f"Math.abs({PLACE}.getBoundingClientRect().top - {before}) < 40"
     wait_until(page, place)
     assert page.evaluate("document.querySelector('.facts').open")
+    assert page.evaluate("document.activeElement.dataset.scale") == "linear"
     report.write(tree, path)  # the training has ended
     wait_until(page, "!document.querySelector('#live')")
     assert page.evaluate("document.querySelector('.facts').open")

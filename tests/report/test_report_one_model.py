@@ -2,6 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -48,7 +49,7 @@ def drawn(content):
 def test_the_loss_stands_among_what_guesses_cost(loss):
     names, places, kinds = drawn(of_model(loss))
     values = {
-        "words renamed": 10.0,
+        "renamed words": 10.0,
         "blind guess": 8.0,
         "word frequencies": 6.0,
         "this model": loss,
@@ -57,6 +58,11 @@ def test_the_loss_stands_among_what_guesses_cost(loss):
     apart = np.diff(places) / np.diff([values[name] for name in names])
     assert apart == pytest.approx(apart[0], abs=0.3) and apart[0] > 0
     assert kinds == ["dot" if name == "this model" else "open-dot" for name in names]
+
+
+def test_of_characters_nothing_is_called_a_word():
+    names, *_ = drawn(replace(of_model(), token_unit="character"))
+    assert {"renamed characters", "character frequencies"} < {*names}
 
 
 def test_a_lens_gives_its_layers_and_no_loss_no_picture():

@@ -66,6 +66,7 @@ PROSE = " ".join(
         ),
         (textwrap.fill(PROSE, 72) + "\n\n" + textwrap.fill(PROSE, 72) + "\n", "paragraph", 2),
         (textwrap.fill(PROSE, 72), "file", 1),
+        ("\n".join(f"The cat {n} sat on a mat, and it was glad." for n in range(60)), "line", 60),
         (
             "KING:\nHear me speak.\n\nALL:\nSpeak, speak.\n\nKING:\nYou are resolved.\n",
             "paragraph",

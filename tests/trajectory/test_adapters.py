@@ -335,6 +335,29 @@ def test_the_command_writes_the_base_into_the_study_file(tmp_path):
     assert table["base"] == str(tmp_path / "elsewhere") and "--base" in wishes.options()
 
 
+def test_the_change_of_weights_takes_in_what_an_adapter_saved_whole(tmp_path):
+    write_run(tmp_path, *LLAMA, CASES["llama saved"][1])
+    np.save(tmp_path / "ids.npy", np.arange(2000, dtype=np.uint16) % 40)
+    wishes = Wishes(str(tmp_path / "run"), "fine-tuning", [str(tmp_path / "ids.npy")])
+    content = propose(wishes, tmp_path).content
+    (table,) = (t for t in content["observables"] if t["kind"] == "weight-change")
+    saved = ["lm_head.weight", "model.embed_tokens.weight"]
+    assert table["blocks"] == ["attn", "mlp", *saved]
+    observables = [og.observables.WeightChange(saved)]
+    run = Trajectory.from_folder(tmp_path / "run")
+    study = og.Study(run, og.Inputs.from_tokens([[1, 2]]), observables, device="cpu")
+    data = study.run(tmp_path / "s", progress=False)["weight-change"].to_dataset()
+    for name in saved:
+        with run[0].open() as first, run[10].open() as last:
+            before, after = first.get(name).double(), last.get(name).double()
+        expected = float((after - before).norm() / before.norm())
+        kind = name.split(".")[-2]
+        assert float(data.relative_change.sel(kind=kind)[-1]) == pytest.approx(expected, rel=1e-6)
+    sentence = " ".join(observables[0].words(data, {}))
+    assert "The weights of embed_tokens moved farthest" in sentence
+    assert "those of lm_head least" in sentence
+
+
 @pytest.mark.parametrize("preset", ["standard", "quick"])
 def test_a_run_with_a_base_gets_the_preset_of_fine_tuning_unless_another_is_asked_for(
     tmp_path, preset

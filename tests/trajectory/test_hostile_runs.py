@@ -7,6 +7,7 @@ import pytest
 
 from helpers import tiny_models
 from ontogeny import Recorder, Trajectory
+from ontogeny.cli import main
 from ontogeny.errors import CheckpointError
 from ontogeny.trajectory.schedule import Schedule
 
@@ -62,6 +63,48 @@ def test_a_note_that_plans_any_number_of_steps_costs_no_time(run):
 def test_a_run_of_so_many_tokens_is_planned_at_once():
     steps = Schedule.coerce("log", 300 * 10**9).planned(300 * 10**9)
     assert steps[:4] == (0, 1, 2, 4) and steps[-1] == 300 * 10**9 and len(steps) < 50
+
+
+def test_names_are_escaped_where_a_terminal_would_obey_them(run, capsys):
+    for step in range(3):
+        (run / f"checkpoint-{step}").rename(run / f"\u202echeckpoint-{step}\n\x1b[31m")
+    shutil.copytree(next(run.glob("*checkpoint-1*")), run / "best\x1b[1m\u2066")
+    for folder in (run, run / "a\x1b[31m"):
+        with pytest.raises(SystemExit):
+            main(["steps", str(folder)])
+    said = "".join(capsys.readouterr())
+    assert not {"\x1b", "\u202e", "\u2066"} & set(said) and "left out: best\\x1b[1m\\u2066/" in said
+    assert said.count("\\u202echeckpoint-") == 4  # three steps and the pattern
+
+
+def test_folders_that_are_links_to_themselves_are_passed_over(run, tmp_path):
+    (run / "checkpoint-1" / "up").symlink_to(run)
+    (run / "checkpoint-9").symlink_to(run / "checkpoint-9")
+    assert list(Trajectory.from_folder(run).steps) == [0, 1, 2]
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "self").symlink_to(tmp_path / "empty")
+    with pytest.raises(CheckpointError, match="holds no checkpoints"):
+        Trajectory.from_folder(tmp_path / "empty")
+
+
+@pytest.mark.parametrize("length", [0, 100, -4])
+def test_a_file_that_is_cut_off_costs_its_own_step(run, length):
+    file = run / "checkpoint-1" / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:length])
+    trajectory = Trajectory.from_folder(run)
+    assert list(trajectory.steps) == [0, 2]
+    assert trajectory.catalogue.incomplete[0][0] == 1
+    assert "is not a readable safetensors file" in trajectory.catalogue.incomplete[0][1]
+
+
+@pytest.mark.parametrize("step", ["NaN", "-5", "1e400", "[1]", '"2"'])
+def test_a_state_of_the_trainer_without_a_step_leaves_the_names(run, step):
+    for n in range(3):
+        text = f'{{"global_step": {step}, "log_history": [{{"loss": NaN, "step": null}}]}}'
+        (run / f"checkpoint-{n}" / "trainer_state.json").write_text(text)
+    trajectory = Trajectory.from_folder(run)
+    assert list(trajectory.steps) == [0, 1, 2]
+    assert [finding.kind for finding in trajectory.audit()] == ["identical"]  # as the run is
 
 
 def test_more_layers_than_tensors_are_refused_before_they_are_built(run):

@@ -370,7 +370,9 @@ def test_code_of_a_repository_is_not_even_fetched_unless_asked_for(tmp_path, mon
         "tiny.py": CODE.format(target=str(target)).encode(),
     }
     with StandIn({REPO: {"step5": files}}) as hub:
-        with pytest.raises(CheckpointError, match="code that comes with a checkpoint"):
+        with pytest.raises(
+            CheckpointError, match=rf"^{REPO} needs code .*AutoModel.from_pretrained\(.{REPO}"
+        ):
             opened(hub, cache, model=None)[5].model()
         assert not target.exists() and not list(cache.rglob("tiny.py"))
         trusted = opened(hub, cache, model=None, trust_remote_code=True)

@@ -73,7 +73,7 @@ NAMES = {
     "ckpt_2026-11-10.pt": None,
     "ckpt_20261110.pt": None,
     "ckpt_a3f9b2.pt": None,
-    "epoch_2.5.pt": None,
+    "epoch_2.5.pt": (25, "10 x epoch"),
     "loss_5.70.pt": None,
     "model-00001-of-00002.safetensors": None,
     "pytorch_model.bin": None,
@@ -238,3 +238,28 @@ def test_batches_of_composer_are_steps_and_shards_with_an_underscore_are_none():
     assert not order_of(
         ["model_00001-of-00002.safetensors", "model_00002-of-00002.safetensors"]
     ).names
+
+
+@pytest.mark.parametrize(
+    ("names", "steps", "unit"),
+    [
+        (["epoch_0.5/", "epoch_1.0/", "epoch_1.5/"], [5, 10, 15], "10 x epoch"),
+        (["epoch-1.25/", "epoch-2/", "epoch-0.5/"], [50, 125, 200], "100 x epoch"),
+        (["checkpoint-epoch-0.1/", "checkpoint-epoch-1/"], [1, 10], "10 x epoch"),
+        (["epoch=0.50-loss=2.9.pt", "epoch=1.00-loss=2.1.pt"], [5, 10], "10 x epoch"),
+        (["e_epoch0.3333333333333.pt", "e_epoch0.1.pt"], [100_000, 333_333], "1000000 x epoch"),
+        (["epoch1.0/", "epoch2.0/"], [1, 2], "epoch"),
+        (["epoch_0.5-step_9.pt", "epoch_1.5-step_27.pt"], [9, 27], "step"),
+    ],
+)
+def test_parts_of_epochs_are_in_order_and_their_factor_is_said(names, steps, unit):
+    order = order_of(names)
+    assert list(order.names) == steps and order.unit == unit and not order.left_out
+    asked = order_of(names, choice=Choice("step_{}" if unit == "step" else "epoch*{}"))
+    assert list(asked.names) == steps
+
+
+def test_numbers_that_may_count_within_an_epoch_are_refused():
+    with pytest.raises(CheckpointError, match=r"epoch1\.10\.pt may be a part of an epoch"):
+        order_of(["epoch1.9.pt", "epoch1.10.pt"])
+    assert order_of(["m0.5.pt", "m1.pt"], choice=Choice("m{}")).unit == "10 x step"

@@ -193,6 +193,29 @@ def test_old_archives_of_torch_are_weights_and_optimisers_are_none(tmp_path):
     assert torch.equal(run[20].model().bias, module.bias + 20)
 
 
+def test_what_olmo_and_mistral_write_beside_and_around_weights_is_passed_over(tmp_path):
+    module = nn.Linear(2, 3)
+    run = written(module, tmp_path / "olmo", "step{}-unsharded/model.pt")
+    for step in STEPS:
+        for name in ("train.pt", "optim.pt"):
+            torch.save({"global_step": 7}, run / f"step{step}-unsharded" / name)
+    place = "checkpoint_{:06d}/consolidated/consolidated.safetensors"
+    for folder in (run, written(module, tmp_path / "mistral", place)):
+        trajectory = Trajectory.from_folder(folder, nn.Linear(2, 3))
+        assert trajectory.steps.tolist() == [*STEPS]
+        assert torch.equal(trajectory[20].model().bias, module.bias + 20)
+
+
+def test_adapters_of_mlx_are_no_model(tmp_path):
+    halves = nn.Linear(2, 3).state_dict()
+    names = {"weight": "layers.0.q_proj.lora_a", "bias": "layers.0.q_proj.lora_b"}
+    for step in STEPS:
+        state = {names[n]: v.clone() for n, v in halves.items()}
+        save_file(state, tmp_path / f"{step:07d}_adapters.safetensors")
+    with pytest.raises(CheckpointError, match="holds adapters of MLX or torchtune; merge them"):
+        Trajectory.from_folder(tmp_path, nn.Linear(2, 3))
+
+
 def test_models_of_opt_are_no_files_of_an_optimiser(tmp_path):
     module = nn.Linear(2, 3)
     written(module, tmp_path, "opt-125m-step{}.pt", lambda state: state)
@@ -205,6 +228,12 @@ def test_models_of_opt_are_no_files_of_an_optimiser(tmp_path):
         (["checkpoint-5/flax_model.msgpack"], "holds weights of Flax or TensorFlow"),
         (["checkpoint-5/tf_model.h5"], "holds weights of Flax or TensorFlow"),
         (["step_5.npz"], "holds arrays or pickles"),
+        (["10/checkpoint_metadata.json", "latest.txt"], "holds files of nanotron; convert"),
+        (["step-5/manifest.ocdbt"], "holds arrays of JAX"),
+        (["5/_CHECKPOINT_METADATA"], "holds arrays of JAX"),
+        (["a-step=5.nemo"], "holds archives of NeMo"),
+        (["consolidated.00.pth", "consolidated.01.pth"], "pieces of Meta's Llama; join"),
+        (["model-a1:v0/model.safetensors", "x-a1:v1/model.safetensors"], "whose steps cannot be"),
         (["params_5.pkl"], "holds arrays or pickles"),
         (["meta.pkl", "train.bin"], "holds no checkpoints; looked for"),
         (["checkpoint-5/optimizer.pt", "checkpoint-5/scheduler.pt"], "the state of an optimiser"),
@@ -276,6 +305,18 @@ def test_code_that_comes_with_a_checkpoint_is_named_with_what_runs_it(tmp_path, 
     assert f"AutoModelForCausalLM.from_pretrained({str(run)!r}, trust_remote_code=True)" in str(
         no.value
     )
+
+
+def test_models_whose_layers_give_tokens_first_are_refused_by_it(tmp_path):
+    from transformers import XLNetConfig, XLNetLMHeadModel
+
+    config = XLNetConfig(vocab_size=16, d_model=8, n_layer=1, n_head=2, d_inner=8)
+    for step in STEPS:
+        XLNetLMHeadModel(config).save_pretrained(tmp_path / f"checkpoint-{step}")
+    np.save(tmp_path / "ids.npy", np.arange(200) % 16)
+    wishes = Wishes(str(tmp_path), texts=(str(tmp_path / "ids.npy"),), tokenizer="none")
+    with pytest.raises(ArgumentError, match=r"XLNetLMHeadModel gives .tokens, texts, features"):
+        propose(wishes, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["ViTForImageClassification", "WhisperForConditionalGeneration"])

@@ -33,6 +33,8 @@ HERE = Path(__file__).parent
 NUMBERS = HERE / "numbers"
 MOST_WORDS = 25  # in a cell of a table
 PAGE = HERE.parent / "papers.md"
+_DIGITS = (2, 3, 4, 5, 6, 8, 12, 17)  # of each argument of a judge the fewest
+_LONGEST = 60  # characters of an attribute
 _LARGEST = 150_000  # bytes of a file of numbers
 _TABLE = re.compile(r"(<!-- table of (\S+) -->\n).*?(<!-- end -->)", re.S)
 _ANSWERS = {"reproduces": "reproduce", "does not reproduce": "do not", "not shown": "are not shown"}
@@ -120,11 +122,16 @@ def smallest(judge: Callable[..., Sequence[Any]], numbers: list[Any]) -> list[An
     for keep in _choices(numbers):
         if same(trial := [_only(value, keep) for value in numbers]):
             numbers = trial
-    for digits in (2, 3, 4, 5, 6, 8, 12, 17):
-        text = json.dumps(packed(numbers, digits))
-        if same(unpacked(json.loads(text))):
-            return json.loads(text) if len(text) <= _LARGEST else None
-    return None
+    texts = [json.dumps(packed(value, _DIGITS[-1])) for value in numbers]
+    for i, value in enumerate(numbers):
+        for digits in _DIGITS:
+            trial = [*texts[:i], json.dumps(packed(value, digits)), *texts[i + 1 :]]
+            if same([unpacked(json.loads(text)) for text in trial]):
+                texts = trial
+                break
+    found = [json.loads(text) for text in texts]
+    is_small = sum(map(len, texts)) <= _LARGEST
+    return found if is_small and same([unpacked(value) for value in found]) else None
 
 
 def _choices(numbers: list[Any]) -> Iterator[Callable[[str], bool]]:
@@ -159,11 +166,11 @@ def packed(value: Any, digits: int) -> Any:
     """Return numbers as JSON takes them, with so many significant digits."""
     if isinstance(value, xr.Dataset):
         variables = {
-            str(name): [list(one.dims), one.dtype.str, _rounded(one.values.tolist(), digits),
-                        {k: v for k, v in one.attrs.items() if isinstance(v, str | int | float)}]
+            str(name): [list(one.dims), one.dtype.str, _values(one.values, digits),
+                        _short(one.attrs)]
             for name, one in value.variables.items()
         }  # fmt: skip
-        attrs = {k: v for k, v in value.attrs.items() if isinstance(v, str | int | float)}
+        attrs = _short(value.attrs)
         return {"variables": variables, "coords": list(map(str, value.coords)), "attrs": attrs}
     if isinstance(value, Mapping):
         return {str(key): packed(inner, digits) for key, inner in value.items()}
@@ -172,6 +179,33 @@ def packed(value: Any, digits: int) -> Any:
     if isinstance(value, np.ndarray):
         return {"array": _rounded(value.tolist(), digits), "dtype": value.dtype.str}
     return _rounded(value.item() if isinstance(value, np.generic) else value, digits)
+
+
+def _short(attrs: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return attributes without long ones, which describe figures and sections."""
+    plain = {str(k): v for k, v in attrs.items() if isinstance(v, str | int | float)}
+    return {key: value for key, value in plain.items() if len(str(value)) <= _LONGEST}
+
+
+def _values(values: np.ndarray, digits: int) -> Any:
+    """Return rounded values; of what is mostly NaN the others alone, with their places."""
+    if values.dtype.kind != "f" or np.isnan(values).mean() <= 0.5:
+        return _rounded(values.tolist(), digits)
+    at = np.flatnonzero(~np.isnan(values))
+    gaps = np.diff(at, prepend=0).tolist()
+    return {
+        "shape": values.shape,
+        "gaps": gaps,
+        "values": _rounded(values.flat[at].tolist(), digits),
+    }
+
+
+def _whole(values: Any, dtype: str) -> np.ndarray:
+    if not isinstance(values, dict):
+        return np.array(values, dtype=dtype)
+    whole = np.full(values["shape"], np.nan, dtype=dtype)
+    whole.flat[np.cumsum(values["gaps"], dtype=int)] = values["values"]
+    return whole
 
 
 def _rounded(value: Any, digits: int) -> Any:
@@ -186,7 +220,7 @@ def unpacked(value: Any) -> Any:
     """Return datasets, lists and dicts of what `packed` made."""
     if isinstance(value, dict) and "variables" in value:
         arrays = {
-            name: xr.Variable(dims, np.array(values, dtype=dtype), attrs)
+            name: xr.Variable(dims, _whole(values, dtype), attrs)
             for name, (dims, dtype, values, attrs) in value["variables"].items()
         }
         data = xr.Dataset(

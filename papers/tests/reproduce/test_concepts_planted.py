@@ -58,7 +58,7 @@ def test_a_rule_that_rises_or_overflows_is_found():
     overflows = [1, 2, np.nan, np.nan]
 
     def answers(printed, corrected=falls):
-        return [v.answer for v in convex.judge([traces(printed, corrected)] * 2)]
+        return [v.answer for v in convex.judge([convex.ends_of(traces(printed, corrected))] * 2)]
 
     assert answers(rises) == ["does not reproduce", "does not reproduce", "holds"]
     assert answers(overflows)[1] == "reproduces"

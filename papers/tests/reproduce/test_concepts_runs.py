@@ -8,12 +8,14 @@ import xarray as xr
 
 import ontogeny as og
 from ontogeny.errors import ArgumentError
+from ontogeny.features.concepts.meaning import contexts
 from ontogeny.observables import (
     TCAV,
     ConceptDirections,
     ConceptPlane,
     Concepts,
     EncoderDynamics,
+    JointConcepts,
     TransformDynamics,
 )
 from ontogeny.training.run import RunSettings
@@ -28,6 +30,7 @@ from ontogeny_papers.reproduce.concepts import (
     plane,
     transforms,
 )
+from ontogeny_papers.reproduce.semantics.births import BirthSize
 
 STEPS = np.arange(0, 110, 10)
 RUN = MaskedRun(
@@ -344,6 +347,18 @@ def test_labelled_concepts_are_judged_on_a_tiny_run(folder):
     recipe = dataclasses.replace(reproduce.recipe("concepts-figure-10"), quick=size, controls=1)
     page = recipe.run(folder / "out", quick=True, text=folder / "text.txt")
     assert og.open_study(page.parent).result["verdict"].sizes["claim"] == 8
+
+
+def test_births_are_set_beside_the_corpus_of_a_tiny_run(folder, monkeypatch):
+    """What so small a run learns is no order, and the page says so."""
+    monkeypatch.setattr(contexts, "default_texts", lambda: (["of", "no", "use"],) * 3)
+    concepts = JointConcepts(n_concepts=6, n_active=2, max_tokens=300, examples=2)
+    size = BirthSize({"EuroBERT": RUN}, (0,), (concepts,), 40, 24, None, 6, 60, 200, 19)
+    recipe = dataclasses.replace(reproduce.recipe("semantics-births"), quick=size)
+    page = recipe.run(folder / "out", quick=True, text=folder / "text.txt")
+    result = og.open_study(page.parent).result
+    assert result["verdict"].answer.values.tolist() == ["not shown here"] * 2
+    assert "births" in result.children and "corpus" in page.read_text(encoding="utf-8")
 
 
 def test_a_recorded_run_stands_in_for_trained_ones(folder):

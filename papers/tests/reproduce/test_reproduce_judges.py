@@ -20,9 +20,9 @@ from ontogeny_papers.reproduce import (
     Scale,
     Verdict,
     comparison_judges,
-    verdicts,
     judges,
     update_judges,
+    verdicts,
 )
 from ontogeny_papers.reproduce.execution import RECIPES
 from ontogeny_papers.reproduce.tasks import MarkerTask

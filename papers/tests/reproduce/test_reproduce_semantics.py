@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from ontogeny import semantics
 from ontogeny.cli.main import _run
 from ontogeny.errors import ArgumentError
 from ontogeny.study.progress import Silent
+from ontogeny.words.sections import claims_sentence
 from ontogeny_papers import reproduce
 from ontogeny_papers.reproduce import Verdict
 from ontogeny_papers.reproduce.semantics import (
@@ -104,7 +106,7 @@ def test_the_full_setting_is_larger_and_has_no_such_limits(name):
     recipe = RECIPES[name]
     full, quick = recipe.full, recipe.quick
     sizes = [
-        [np.size(v) if isinstance(v, tuple) else v for v in vars(scale).values()]
+        [np.size(v) if isinstance(v, tuple | dict) else v for v in vars(scale).values() if v]
         for scale in (full, quick)
     ]
     assert all(a >= b for a, b in zip(*sizes, strict=True)) and sizes[0] != sizes[1]
@@ -241,6 +243,31 @@ def test_seeds_that_share_an_arbitrary_order_do_not_count_as_independent():
     assert np.isclose(found[0], semantics.learning_order(sigma, never).spearman)
 
 
+def test_embeddings_of_few_dimensions_hold_the_largest_concepts_alone():
+    run = xr.Dataset(
+        {
+            "singular_value": (("time", "concept"), [[0.0, 0.0], [2.0, 1.01]]),
+            "sigma": ("concept", [2.0, 1.0]),
+            "complement_norm": ("time", [0.0, 0.01]),
+            "logit_norm": ("time", [0.1, 2.2]),
+        }
+    )
+    judge = free_embeddings._of_few_dimensions
+    assert judge([run], 10).holds and judge([run], 3).holds is None  # 3 words: 2 dimensions are all
+    assert not judge([run, run.assign(complement_norm=run.logit_norm)], 10).holds
+    assert not judge([run.assign(singular_value=run.singular_value / 2)], 10).holds
+
+
+@pytest.mark.parametrize(
+    ("shares", "holds"), [([0.9, 0.9, 0.9, 0.4], True), ([0.9] * 4, False), ([0.4] * 4, None)]
+)
+def test_single_orthants_are_of_one_class_where_random_groups_are_not(shares, holds):
+    random = np.random.default_rng(0).uniform(0.3, 0.5, (40, 4))
+    data = xr.Dataset({"share": ("orthant", shares), "random": (("draw", "orthant"), random)})
+    assert orthants._of_shares(data).holds is holds
+    assert orthants._of_shares(data.isel(orthant=slice(0))).holds is None
+
+
 @pytest.mark.parametrize(("early", "leads"), [(True, True), (False, False)])
 def test_a_matrix_that_leads_late_does_not_lead_first(early, leads):
     sooner, later = [0.1, 0.9, 0.5, 0.2], [0.1, 0.2, 0.5, 0.95]
@@ -356,6 +383,10 @@ def test_what_is_not_claimed_holds_or_not():
     view = verdict_view(rows, "c.", "s", material="The text: none.")
     assert view.answer.values.tolist() == ["reproduces", "does not reproduce", "holds"]
     assert json.loads(view.attrs["statements"])[-1] == "The text: none."
+    assert claims_sentence(SimpleNamespace(dataset=view)) == "1 of 2 claims reproduces"
+    rows = [rows[2], Verdict("(not claimed) d", None, "1", "0")]
+    alone = verdict_view(rows, "c.", "s")
+    assert claims_sentence(SimpleNamespace(dataset=alone)) == "1 of 2 statements holds"
 
 
 @pytest.mark.parametrize(

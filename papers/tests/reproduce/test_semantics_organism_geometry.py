@@ -13,10 +13,12 @@ from ontogeny_papers.reproduce.semantics.organism_embeddings import (
     contrast,
     embeddings_view,
     judge_embeddings,
+    measure_embeddings,
 )
 from ontogeny_papers.reproduce.semantics.organism_geometry import (
     Distinction,
     Geometry,
+    count_concepts,
     judge_concepts,
 )
 
@@ -45,19 +47,19 @@ def theory(basis, width=20, seed=0):
 
 
 def test_the_organisms_concepts_are_those_of_the_paper(geometry):
-    assert [v.holds for v in judge_concepts(geometry)] == [True, True, True]
+    assert [v.holds for v in judge_concepts(count_concepts(geometry))] == [True, True, True]
 
 
 def test_concepts_of_other_words_distinguish_nothing(geometry):
     basis = geometry.basis
     turned = ConceptBasis(np.roll(basis.U, 1, axis=0), basis.sigma, basis.V)
-    found = judge_concepts(replace(geometry, basis=turned))
+    found = judge_concepts(count_concepts(replace(geometry, basis=turned)))
     assert [v.holds for v in found] == [False, False, False]
 
 
 def test_embeddings_of_the_theory_show_what_the_figures_show(geometry):
     runs = [run_of(*theory(geometry.basis, seed=seed)) for seed in (0, 1)]
-    *clusters, ordered, _, same = judge_embeddings(geometry, {"Adam": runs})
+    *clusters, ordered, _, same = judge_embeddings(measure_embeddings(geometry, {"Adam": runs}))
     assert all(v.holds for v in (*clusters, ordered, same))
     assert "concept 1: 1.00, 1.00, concept 2: 1.00, 1.00" in same.measured
 
@@ -65,13 +67,13 @@ def test_embeddings_of_the_theory_show_what_the_figures_show(geometry):
 def test_embeddings_that_know_nothing_show_nothing_of_it(geometry):
     rng = np.random.default_rng(5)
     runs = [run_of(rng.normal(size=(12, 20)), rng.normal(size=(20, 13)), seed) for seed in (0, 1)]
-    assert not any(v.holds for v in judge_embeddings(geometry, {"Adam": runs}))
+    assert not any(v.holds for v in judge_embeddings(measure_embeddings(geometry, {"Adam": runs})))
 
 
 def test_embeddings_of_a_shuffled_world_are_not_those_of_the_organisms(geometry):
     shuffled = geometry.shuffled()[:2]
     runs = [run_of(*theory(basis)) for basis in shuffled]
-    *clusters, ordered, _, _ = judge_embeddings(geometry, {"Adam": runs})
+    *clusters, ordered, _, _ = judge_embeddings(measure_embeddings(geometry, {"Adam": runs}))
     assert not any(v.holds for v in (*clusters, ordered))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import typer
 
 from ..errors import ArgumentError
-from ..machine import free_memory, peak_memory, size_text
+from ..machine import free_disk, free_memory, peak_memory, size_text
 from ..start.cost import Cost, download_limit, estimate, to_fetch, total
 from ..start.proposal import Proposal, Wishes, propose
 from ..start.source import check_source, names_of, same_source
@@ -125,7 +125,8 @@ def say(begun: Sequence[Begun], workers: int) -> None:
     """Say what it will cost."""
     preset = begun[0].proposal.preset
     typer.echo(f"preset {preset.name}: {preset.title}")
-    typer.echo("\n".join(total([study.cost for study in begun]).lines(workers)))
+    free = free_disk(begun[0].file)
+    typer.echo("\n".join(total([study.cost for study in begun]).lines(workers, free)))
     if peak := peak_memory():
         of_each = f" in each of {workers} processes" if workers > 1 else ""
         typer.echo(f"memory: about {size_text(peak)}{of_each}")

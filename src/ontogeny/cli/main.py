@@ -61,10 +61,13 @@ def _run(arguments: list[str]) -> int:
     except (OntogenyError, OSError, RecursionError) as error:
         if debug:
             raise
+        from ..figures.characters import escaped
+
         remedy = _REMEDIES.get(getattr(error, "errno", None) or 0, "")
         place = getattr(error, "filename", None)
         text = str(error) if place is None else f"{error.strerror}: {place}."  # type: ignore[union-attr]
-        sys.stderr.write(f"ontogeny: {' '.join(text.split())}{remedy}\n")
+        line = "".join(map(escaped, " ".join(text.split())))
+        sys.stderr.write(f"ontogeny: {line}{remedy}\n")
         return 1
     except Exception as error:  # of click, which typer may bring along under another name
         if not hasattr(error, "exit_code") or not hasattr(error, "show"):

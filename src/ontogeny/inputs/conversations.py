@@ -12,6 +12,8 @@ from ..errors import ArgumentError
 Conversation: TypeAlias = Sequence[Mapping[str, Any]]
 Ranges: TypeAlias = list[tuple[int, int]]
 _ANSWERS = "assistant"
+_ROLES = {"human": "user", "gpt": _ANSWERS, "chatgpt": _ANSWERS}
+"""Roles as ShareGPT calls them."""
 _DATE = "26 Jul 2024"  # templates of Llama write the date: the same texts every day
 
 
@@ -27,6 +29,36 @@ def is_conversation(value: Any) -> bool:
         return False
     parts = [m.get(name) for m in value if isinstance(m, Mapping) for name in ("role", "content")]
     return len(parts) == 2 * len(value) and all(isinstance(part, str) for part in parts)
+
+
+def messages_of(value: Any) -> list[dict[str, Any]] | None:
+    """Return a conversation with roles and texts as chat templates take them; None if it is none.
+
+    ShareGPT writes ``from`` and ``value``; texts may be in parts, and calls of tools without one.
+
+    Examples
+    --------
+    >>> messages_of([{"from": "human", "value": "Hello?"}])
+    [{'role': 'user', 'content': 'Hello?'}]
+    """
+    if not isinstance(value, list) or not all(isinstance(m, Mapping) for m in value):
+        return None
+    made = [_message(dict(message)) for message in value]
+    return made if is_conversation(made) else None
+
+
+def _message(message: dict[str, Any]) -> dict[str, Any]:
+    if {"from", "value"} <= message.keys():
+        role, text = message.pop("from"), message.pop("value")
+        message |= {"role": _ROLES.get(str(role), role), "content": text}
+    parts = message.get("content")
+    if isinstance(parts, list):
+        texts = [part.get("text") if isinstance(part, Mapping) else None for part in parts]
+        if all(isinstance(text, str) for text in texts):  # an image has none
+            message["content"] = "".join(texts)
+    elif parts is None and "tool_calls" in message:
+        message["content"] = ""
+    return message
 
 
 def rendered(texts: list[Any], tokenizer: Any) -> tuple[list[str], list[Ranges] | None]:

@@ -32,8 +32,9 @@ class PresetEntry:
         Its arguments there. Texts that begin with ``$`` are filled in for a model: ``"$layers"``
         and ``"$tokens"`` (which activations are read), ``"$described"`` (the few layers whose
         concepts are described), ``"$concepts"`` and ``"$latents"`` (how many are fitted),
-        ``"$blocks"`` (weight matrices), ``"$objective"`` and ``"$loss"`` (what is predicted).
-        Arguments that the model leaves open are left out.
+        ``"$blocks"`` (weight matrices), ``"$changed"`` (with what an adapter saved beside them),
+        ``"$objective"`` and ``"$loss"`` (what is predicted). Arguments that the model leaves open
+        are left out.
     place
         Where it stands among the others: by increasing numbers, and then by kind.
     obstacles

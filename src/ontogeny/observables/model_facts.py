@@ -36,6 +36,8 @@ class ModelFacts:
     """Whether the rows of a token embedding are found."""
     longest: int | None
     """Tokens that a text may have; None if there is no limit."""
+    adapted: tuple[str, ...] = ()
+    """Names of the matrices that an adapter changes outside the blocks, such as a saved head."""
     no_labels: str = ""
     """Why labels cannot be compared with its answers; empty if they can."""
     no_copying: str = ""

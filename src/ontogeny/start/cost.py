@@ -60,8 +60,8 @@ class Cost:
     keep: Callable[[Path], None] | None = None
     """Begins the study in a folder, with the cells of the checkpoint that was timed."""
 
-    def lines(self, workers: int = 1) -> list[str]:
-        """Return what is said before a study starts."""
+    def lines(self, workers: int = 1, free: float = math.inf) -> list[str]:
+        """Return what is said before a study starts, where so many bytes of disk are `free`."""
         fetched = f"{size_text(self.fetched)}" if self.fetched else "nothing"
         if self.why_not:
             return [f"to download: {fetched}", f"no checkpoint was timed: {self.why_not}"]
@@ -70,9 +70,10 @@ class Cost:
         time_ = _span(self._seconds(workers))
         one = f"{self.at_one:.1f} s for one of {self.checkpoints} checkpoints on {self.device}"
         without = f", without {', '.join(self.untimed)}" if self.untimed else ""
+        scarce = f", but only {size_text(int(free))} are free" if free < self.kept else ""
         return [
             f"to download: {fetched}",
-            f"on disk: {size_text(self.kept)} of results{cached}",
+            f"on disk: {size_text(self.kept)} of results{scarce}{cached}",
             f"time: {time_}{spread}, by {one}{without}",
         ]
 

@@ -41,7 +41,7 @@ ONE_MODEL = "one-model"
 _ALL = (
     Preset(
         "quick", "what the model can do, and how far its layers have moved",
-        steps=8, texts=80, tokens=1000, layers=2, controls=2, control_steps=4,
+        steps=8, texts=80, tokens=1000, layers=2, controls=4, control_steps=3,
     ),
     Preset("standard", "what the model can do, its concepts and its attention"),
     Preset("weights", "in which directions the weights move"),
@@ -124,6 +124,7 @@ def _values(preset: Preset, model: ModelFacts) -> dict[str, Any]:
         "$concepts": max(2, min(preset.concepts, model.width // 2)),
         "$latents": max(_LATENTS, min(preset.latents, 2 * model.width)),
         "$blocks": list(model.blocks),
+        "$changed": [*model.blocks, *model.adapted],
         "$objective": None if auto else model.objective,
         "$loss": None if auto else losses[model.objective],
     }

@@ -25,6 +25,8 @@ from .shown import longest_of, look
 from .source import beside, check_source, is_repository, open_source
 
 _TOKEN_FILES = (".npy", ".bin")
+_OF_LABELS = 6
+"""Fewest control runs of a classifier: three would show 85 to 90 % of clear accuracies, six 96."""
 
 
 @dataclass(frozen=True)
@@ -137,10 +139,12 @@ def propose(
     if not wishes.model:
         _check_reads_texts(run)
     activity.now("reading texts and tokenizer")
+    texts = _inputs(wishes, preset, run, folder)
+    count = max(preset.controls, _OF_LABELS) if "dataset" in texts else preset.controls
     content: dict[str, Any] = {
         "trajectory": _trajectory(wishes, preset, run, folder),
-        "inputs": _inputs(wishes, preset, run, folder),
-        "controls": {"kind": "turned", "count": preset.controls, "steps": preset.control_steps},
+        "inputs": texts,
+        "controls": {"kind": "turned", "count": count, "steps": preset.control_steps},
     }
     content = with_sets({**content, "observables": []}, early)
     trajectory, inputs = make_sources(content, folder)

@@ -24,6 +24,7 @@ from ..errors import ArgumentError, LayerMatchError, NonFiniteError, OntogenyErr
 from ..inputs import Inputs
 from ..observables import ModelFacts
 from ..trajectory import Checkpoint
+from ..trajectory.adapters.reader import AdaptedReader
 from ..trajectory.weights.transformers_models import is_pretrained
 
 _MLP = re.compile(r"(?P<blocks>(?:.*\.)?)(?P<number>\d+)\.(?P<name>mlp|ffn|ff|feed_?forward)")
@@ -54,6 +55,11 @@ def look(checkpoint: Checkpoint, inputs: Inputs) -> ModelFacts:
         _first_run(model, layers, few)
         layers, every = _shared(model, layers, every, few)
     sizes = [shape.shape for shape in _first_run(model, layers, few)]
+    if any(size is not None and size[:2] == (few.ids.shape[1], 1) for size in sizes):  # of XLNet
+        raise ArgumentError(
+            f"{type(model).__name__} gives (tokens, texts, features) in its layers; only models "
+            "that give texts first, as BERT and GPT-2 do, are studied."
+        )
     objective, n_names = _objective(model, few)
     return ModelFacts(
         model_class=type(model).__name__,
@@ -66,7 +72,8 @@ def look(checkpoint: Checkpoint, inputs: Inputs) -> ModelFacts:
         named=n_names,
         no_prediction=_no_prediction(model, few, objective),
         no_maps=_no_maps(model, few),
-        blocks=_blocks(checkpoint, every),
+        blocks=(blocks := _blocks(checkpoint, every)),
+        adapted=_adapted(checkpoint, blocks),
         embedded=_matches(checkpoint, ("embed",)),
         longest=longest,
         no_labels=_no_labels(model, inputs),
@@ -252,6 +259,16 @@ def _blocks(checkpoint: Checkpoint, every: str) -> tuple[str, ...]:
     inside = tuple(p for n in names if _matches(checkpoint, (p := f"{block}.**.{n}",)))
     choices = ("attn", "mlp"), inside, ("**.weight",)
     return next((c for c in choices if c and _matches(checkpoint, c)), ())
+
+
+def _adapted(checkpoint: Checkpoint, blocks: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the matrices that an adapter changes outside the blocks, such as a saved head."""
+    with checkpoint.open() as reader:
+        if not isinstance(reader, AdaptedReader):
+            return ()
+        changed = {*reader.plan.parts, *reader.plan.whole}
+        changed -= set(capture.match_blocks(reader, blocks)) if blocks else set()
+        return tuple(n for n in capture.match_blocks(reader, "**") if n in changed)
 
 
 def _matches(checkpoint: Checkpoint, patterns: tuple[str, ...]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import shutil
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from ..errors import ArgumentError
 from ..inputs import Inputs
 from ..markup import html_block, html_table
 from ..observables import Observable
+from ..store import writing_whole
 from ..trajectory import Trajectory
 from .cells.cache import VerifiedCellCache, hash_once
 from .cells.environment import environment
@@ -270,10 +270,13 @@ class Study:
         """
         nodes = {o.name: state_path(computed, state_node(o)) for o in self.observables}
         of_steps = [name for name, path in nodes.items() if path.is_file() and is_of_steps(path)]
-        names = [*of_steps, *(nodes[name].name for name in of_steps)]
+        left = {"study.json", *of_steps, *(nodes[name].name for name in of_steps)}
         with entered(folder, False, self._frozen, self._identity):
-            other = shutil.ignore_patterns("study.json", ".*", *map(glob.escape, names))
-            shutil.copytree(computed, folder, ignore=other, dirs_exist_ok=True)
+            for path in filter(Path.is_file, computed.rglob("*")):
+                place = path.relative_to(computed)
+                if left.isdisjoint(place.parts) and not any(p[0] == "." for p in place.parts):
+                    with writing_whole(folder / place) as half:  # half a cell is none
+                        shutil.copyfile(path, half)
 
     def parts(self, folder: str | Path) -> list[RunPart]:
         """Return the run and its control runs, as they are read in a folder."""

@@ -34,11 +34,13 @@ Ten more steps on tokens out of order went beyond them nearly as often as ten on
 """
 
 BORROWED = 2
-"""Most degrees of freedom that a row takes over from the others of its quantity.
+"""Most degrees of freedom that a row takes over from the others of its quantity."""
+_LENT, _COUNTED = 0.1, 4
+"""How far rows that move apart lend to each other, and how many tests each of them counts as.
 
-Layers differ in spread, and a run moves all of them, so that they are not independent draws. The
-guide on nulls has the share of pages on which one more control would be called beyond: with four it
-was 8 to 14 % of three controls whose layers share half to four fifths of their variance.
+Layers differ in spread, and a run moves all of them: `_apart` is 0 of layers that move as one and
+is known from few runs only. With these two, one more of three control runs is beyond on at most 5 %
+of pages, whatever the layers have in common (guide on nulls).
 """
 _ROUNDING = 1e-6  # relative; controls that differ by less are the same in float32
 
@@ -206,7 +208,8 @@ def control_p_values(data: xr.Dataset, trained_start: bool = False) -> dict[str,
     Returns
     -------
     dict
-        Over rows: those of the ``change`` and of the ``half``-change step, two-sided.
+        Over rows: those of the ``change`` and of the ``half``-change step, two-sided, and as which
+        ``share`` of a test each row counts where the rows of its quantity move together.
     """
     kinds = np.array([kind_of(str(run)) for run in data["run"].values])
     null = ~np.isin(kinds, [*NO_NULLS, *(MOTION if trained_start else ())])
@@ -215,11 +218,12 @@ def control_p_values(data: xr.Dataset, trained_start: bool = False) -> dict[str,
     run_change = data["run_change"].transpose("row", "run").values
     half = np.log1p(data["control_half_step"].transpose("row", "run").values)
     run_half = np.log1p(data["run_half_step"].transpose("row", "run").values)
-    p_change, p_half = np.full(len(change), np.nan), np.full(len(change), np.nan)
+    p_change, p_half, share = (np.full(len(change), np.nan) for _ in range(3))
     for rows in rows_of_quantities(data):
-        p_change[rows] = _predicted(run_change[rows], change[rows], kinds)
-        p_half[rows] = _predicted(run_half[rows], half[rows], kinds)
-    return {"change": p_change, "half": p_half}
+        p_change[rows], of_change = _predicted(run_change[rows], change[rows], kinds)
+        p_half[rows], of_half = _predicted(run_half[rows], half[rows], kinds)
+        share[rows] = max(of_change, of_half)
+    return {"change": p_change, "half": p_half, "share": share}
 
 
 def rows_of_quantities(data: xr.Dataset) -> Iterator[np.ndarray]:
@@ -229,13 +233,16 @@ def rows_of_quantities(data: xr.Dataset) -> Iterator[np.ndarray]:
         yield np.flatnonzero(names == name)
 
 
-def _predicted(run: np.ndarray, controls: np.ndarray, kinds: np.ndarray) -> np.ndarray:
+def _predicted(
+    run: np.ndarray, controls: np.ndarray, kinds: np.ndarray
+) -> tuple[np.ndarray, float]:
     """Return two-sided p-values of `run` (rows, runs) as one more draw of `controls` (rows, runs).
 
-    `run` differs between runs only by the steps that they were read at.
+    `run` differs between runs only by the steps that they were read at. Beside them, as which share
+    of a test each row counts.
     """
     is_finite = np.isfinite(controls) & np.isfinite(run)
-    squares, freedom = np.zeros(len(controls)), np.zeros(len(controls))
+    residuals, freedom = np.zeros(controls.shape), np.zeros(len(controls))
     means, counts = {}, {}
     for kind in dict.fromkeys(kinds):
         of_kind = is_finite & (kinds == kind)
@@ -243,20 +250,34 @@ def _predicted(run: np.ndarray, controls: np.ndarray, kinds: np.ndarray) -> np.n
         with np.errstate(invalid="ignore"):
             mean = np.where(of_kind, controls, 0.0).sum(1) / count
             offset = np.where(of_kind, run - controls, 0.0).sum(1) / count
-        squares += (np.where(of_kind, controls - mean[:, None], 0.0) ** 2).sum(1)
+            residuals += np.where(of_kind, controls - mean[:, None], 0.0)
         freedom += np.maximum(count - 1, 0)
         means[kind], counts[kind] = offset, count
-    total = freedom.sum()
+    total, squares = freedom.sum(), (residuals**2).sum(1)
     if total == 0:
-        return np.full(len(run), np.nan)
+        return np.full(len(run), np.nan), 0.0
     with np.errstate(invalid="ignore", divide="ignore"):
         own_variance = np.where(freedom > 0, squares / freedom, 0.0)
     spread = np.sqrt(np.maximum(squares.sum() / total, own_variance))
     rounding = _ROUNDING * np.where(is_finite, np.abs(controls), 0.0).max(1)
-    borrowed = np.minimum(total, freedom + BORROWED)
+    apart = _apart(residuals, freedom.max())
+    borrowed = freedom + min(BORROWED, _LENT * freedom.max() * np.nan_to_num(apart))
     p_values = np.full(len(run), np.nan)
     for kind, offset in means.items():
         with np.errstate(invalid="ignore", divide="ignore"):
             score = np.abs(offset) / np.maximum(spread * np.sqrt(1 + 1 / counts[kind]), rounding)
         p_values = np.fmax(p_values, 2 * t.sf(score, borrowed))
-    return p_values
+    return p_values, min(1.0, (1 + _COUNTED * np.nan_to_num(apart, nan=np.inf)) / len(run))
+
+
+def _apart(residuals: np.ndarray, freedom: float) -> float:
+    """Return how many rows move for themselves beside the first, of residuals (rows, runs).
+
+    With a covariance S of the rows it is tr(S)² / tr(S²) − 1, estimated without bias for normal
+    residuals; NaN where there are fewer than three runs, which cannot tell.
+    """
+    squares = ((residuals @ residuals.T) ** 2).sum()
+    if not squares or freedom < 2:
+        return float("nan")
+    ratio = (residuals**2).sum() ** 2 / squares
+    return float((freedom + 2) * (ratio - 1) / max(freedom - ratio, 1e-9))

@@ -106,10 +106,12 @@ def _together(nodes: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
         return {}
     tests = sum(int(np.isfinite(d["p_uncorrected"].values).sum()) for d in nodes.values())
     ends = np.cumsum([d.sizes["row"] for d in nodes.values()])[:-1]
-    p_values = [  # each corrected over all nodes together
-        np.split(holm(np.concatenate(list(map(uncorrected, nodes.values())))), ends)
-        for uncorrected in (_of_order, _two_sided, _one_sided)
-    ]
+    of_order, two_sided, one_sided, shares = (  # each corrected over all nodes together
+        np.concatenate(list(map(of, nodes.values())))
+        for of in (_of_order, _two_sided, _one_sided, _shares)
+    )
+    beside_controls = np.maximum(holm(two_sided * shares), two_sided)
+    p_values = [np.split(p, ends) for p in (holm(of_order), beside_controls, holm(one_sided))]
     of_nodes = zip(nodes.items(), *p_values, strict=True)
     return {
         name: _verdicts(node, p_order, p_control, p_learned, tests)
@@ -128,6 +130,11 @@ def _two_sided(node: xr.Dataset) -> np.ndarray:
         return np.full(node.sizes["row"], np.nan)
     both = np.stack([node["p_control_change"].values, node["p_control_half"].values])
     return np.minimum(np.fmin(*both) * np.isfinite(both).sum(0), 1.0)
+
+
+def _shares(node: xr.Dataset) -> np.ndarray:
+    """Return as which share of a test each row counts against control runs."""
+    return node.get("p_control_share", xr.ones_like(node["p_uncorrected"])).values
 
 
 def _one_sided(node: xr.Dataset) -> np.ndarray:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError
-from ..inputs.conversations import is_conversation
+from ..inputs.conversations import messages_of
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".tab", ".parquet")
-MESSAGES = "messages"
-"""Usual name of a column of conversations."""
+MESSAGES = ("messages", "conversations", "conversation")
+"""Usual names of a column of conversations."""
 TEXT_NAMES = ("sentence", "text", "review", "content", "document", "phrase")
 """Usual names of a column of texts."""
 _SEEN = 200  # rows by which a column is judged
@@ -137,9 +137,10 @@ def _texts(path: Path, rows: Mapping[str, Any], field: str | int | None) -> tupl
                     'field of the texts: --set inputs.field=NAME, or field = "NAME" under [inputs].'
                 )
             value = row[column]
-        if value is not None and not isinstance(value, str) and not is_conversation(value):
+        chat = messages_of(value)
+        if value is not None and not isinstance(value, str) and chat is None and value != []:
             raise ArgumentError(f"{path}, {where} must be a string; it is {_kind(value)}.")
-        values.append(value or "")
+        values.append(chat or value or "")
     return values, str(column) if objects else ""
 
 
@@ -147,11 +148,12 @@ def _guessed(path: Path, rows: Sequence[Mapping[Any, Any]]) -> Any:
     """Return the column that holds texts: the one of a usual name, or the only one with words."""
     names = list(dict.fromkeys(name for row in rows[:_SEEN] for name in row))
     usual = [n for word in ("text", *TEXT_NAMES) for n in names if str(n).lower() == word]
-    if MESSAGES in names and _share(rows, MESSAGES, is_conversation) == 1:
-        return MESSAGES
+    chats = [name for name in names if _share(rows, name, messages_of) == 1]
+    if named := [name for name in MESSAGES if name in chats]:
+        return named[0]
     strings = [name for name in names if _share(rows, name, _is_text) == 1]
     worded = [name for name in strings if _share(rows, name, _has_words) > 1 / 2]
-    for candidates in ([n for n in usual if n in strings][:1], worded, strings):
+    for candidates in ([n for n in usual if n in strings][:1], worded, chats, strings):
         if len(candidates) == 1:
             return candidates[0]
     what = "several columns of text" if worded else "no column of text"
@@ -162,8 +164,8 @@ def _guessed(path: Path, rows: Sequence[Mapping[Any, Any]]) -> Any:
 
 
 def _share(rows: Iterable[Mapping[Any, Any]], name: Any, holds: Any) -> float:
-    values = [row.get(name) for row in rows if row.get(name) not in (None, "")][:_SEEN]
-    return sum(map(holds, values)) / len(values) if values else 0.0
+    values = [row.get(name) for row in rows if row.get(name) not in (None, "", [])][:_SEEN]
+    return sum(bool(holds(value)) for value in values) / len(values) if values else 0.0
 
 
 def _is_text(value: Any) -> bool:

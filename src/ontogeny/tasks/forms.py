@@ -23,6 +23,7 @@ _END_OF_TEXT = re.compile(r"<\|(?:endoftext|end_of_text|eot_id|im_end)\|>|</s>|<
 _SHORT_FILE = 2000  # characters of a file that is one text
 _MANY_FILES = 20
 _WRAPPED = 0.7  # of the lines end where the next word would not have gone in
+_SENTENCES = 0.8  # of the lines end one, as lines of one pattern do, all of one length
 _LINES_OF_A_PARAGRAPH = 10  # on average, in stanzas, dialogues and code; more are a list
 _LONG_LINE = 150  # characters: it is a paragraph already
 
@@ -103,6 +104,7 @@ def _is_wrapped(blocks: Sequence[Sequence[str]]) -> bool:
     ]
     ends, words = np.array(pairs).T
     width = np.quantile(ends, 0.98)
-    if width >= _LONG_LINE:
+    whole = [line.rstrip("\"')”’ ")[-1:] in tuple(".!?…。") for block in blocks for line in block]
+    if width >= _LONG_LINE or np.mean(whole) > _SENTENCES:
         return False
     return bool(np.mean(ends + 1 + words > width) >= _WRAPPED)

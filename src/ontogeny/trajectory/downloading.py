@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import CheckpointError
-from ..machine import size_text
+from ..machine import free_disk, size_text
 from .hub.repository import list_files
 from .hub.revision import HubRevision
 from .tokenizers import tokenizer_files
@@ -92,9 +91,7 @@ def check_space(needed: int, cache: Path) -> None:
     CheckpointError
         If it has too little space.
     """
-    existing = next(p for p in (cache, *cache.parents) if p.exists())
-    free = shutil.disk_usage(existing).free
-    if needed > free:
+    if needed > (free := free_disk(cache)):
         raise CheckpointError(
             f"{size_text(needed)} are to be fetched, but {cache} has space for {size_text(free)}; "
             "select fewer steps (--steps 8), or keep a few revisions on disk at once where the "

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ..figures.characters import escaped
 from ..markup import html_table
 
 _SHOWN = 5  # names in one sentence
@@ -87,4 +88,5 @@ def some(names: Sequence[str], separator: str = ", ") -> str:
     'a, b, c, d, e and 1 more'
     """
     more = len(names) - _SHOWN
-    return separator.join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    texts = separator.join(names[:_SHOWN])
+    return "".join(map(escaped, texts)) + (f" and {more} more" if more > 0 else "")

@@ -35,6 +35,7 @@ from .weights.configuration import CONFIGURATION
 from .weights.files import MemoryWeights, state_tensors
 from .weights.folders import find_weights
 from .weights.formats import own_template
+from .weights.inert import plain
 from .weights.recognised import unreadable
 
 
@@ -114,7 +115,7 @@ def open_folder(
     if not checkpoints and not incomplete and _is_model(folder):
         return _one_model(step_of_folder(folder), folder, model, choice.key, start)
     if not checkpoints:
-        raise _nothing(folder, incomplete)
+        raise _nothing(folder, incomplete, order)
     if start is not None:
         checkpoints = [*with_base(tuple(checkpoints), start)]
     steps = tuple(checkpoint.step for checkpoint in checkpoints)
@@ -150,7 +151,7 @@ def _checkpoint(
     places = [place for place in around if (place / CONFIGURATION).is_file()]
     if template is None and places:
         home = places[0]
-    return Checkpoint(step, path.name, home, weights, template)
+    return Checkpoint(step, plain(path.name), home, weights, template)
 
 
 def _unnumbered(order: Order) -> tuple[Finding, ...]:
@@ -160,7 +161,7 @@ def _unnumbered(order: Order) -> tuple[Finding, ...]:
     return (Finding("unnumbered", "certain", (), text),) if names else ()
 
 
-def _nothing(folder: Path, incomplete: list[tuple[int, str]]) -> CheckpointError:
+def _nothing(folder: Path, incomplete: list[tuple[int, str]], order: Order) -> CheckpointError:
     if incomplete:
         step, why = incomplete[0]
         return CheckpointError(
@@ -171,6 +172,12 @@ def _nothing(folder: Path, incomplete: list[tuple[int, str]]) -> CheckpointError
         return CheckpointError(f"{folder} holds no checkpoints itself; name the folder: {names}.")
     if (reason := unreadable(folder)) is not None:
         return CheckpointError(f"{folder} {reason}.")
+    if order.left_out:
+        names = some([name for name, _ in order.left_out])
+        return CheckpointError(
+            f"{folder} holds {names}, whose steps cannot be read; say where in the names they "
+            "stand, as --step-from 'v{}', or name one of them."
+        )
     return CheckpointError(
         f"{folder} holds no checkpoints; looked for folders named checkpoint-500, step500, "
         "step-500 or step_500 with model.safetensors or pytorch_model.bin inside, for files such "

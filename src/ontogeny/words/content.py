@@ -149,7 +149,7 @@ def read_content(result: MergedResult) -> Content:
     inputs = [_mapping(texts) for texts in stated("inputs", [])]
     unit = next((plain_text(texts["token_unit"]) for texts in inputs if "token_unit" in texts), "")
     attrs = dict(tree.attrs)  # titles and names of users stay as they are
-    attrs |= _in_units({key: attrs[key] for key in ("headline",) if key in attrs}, unit)
+    attrs |= in_units({key: attrs[key] for key in ("headline",) if key in attrs}, unit)
     stated = partial(attribute, attrs, owner="the root")
     nodes = _read_nodes(tree, unit)
     return Content(
@@ -179,7 +179,7 @@ def read_content(result: MergedResult) -> Content:
     )
 
 
-def _in_units(attrs: Mapping[Any, Any], unit: str) -> dict[Any, Any]:
+def in_units(attrs: Mapping[Any, Any], unit: str) -> dict[Any, Any]:
     """Return attributes whose texts say words only where tokens are words."""
     return {k: of_tokens(v, unit) if isinstance(v, str) else v for k, v in attrs.items()}
 
@@ -226,7 +226,7 @@ def _read_nodes(tree: xr.DataTree, unit: str) -> list[Node]:
         if child is not tree and (child.data_vars or "failed" in child.attrs):
             taken = [node.id for node in nodes]
             data = child.to_dataset()
-            data.attrs = _in_units(data.attrs, unit)
+            data.attrs = in_units(data.attrs, unit)
             nodes.append(_read_node(plain_text(child.path.strip("/")), data, taken, reference))
     if not nodes:
         raise ArgumentError("tree must hold at least one node with data; it holds none.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -17,6 +18,18 @@ def truncate(text: str, length: int) -> str:
     'attention…'
     """
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+
+
+def said_once(names: Iterable[str]) -> list[str]:
+    """Return what several names end with once, with how many there are of it.
+
+    Examples
+    --------
+    >>> said_once(["q · distance moved", "loss", "v · distance moved"])
+    ['distance moved (of 2 kinds)', 'loss']
+    """
+    counts = Counter(name.rpartition(" · ")[2] for name in dict.fromkeys(names))
+    return [f"{name} (of {count} kinds)" if count > 1 else name for name, count in counts.items()]
 
 
 def slug(text: str, taken: Iterable[str] = ()) -> str:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from scipy.stats import norm
+
 from .formats import mid_sentence
 from .row_words import half_words
 from .rows import Row
 
 _STRONG = ("learned", "beyond", "compared with too few", "uncontrolled")
+Z = 1.96
+"""Standard errors on each side of a 95 % interval."""
 _NARROW = 2.0
 """Most by which the upper end of an interval may exceed the lower one for a row to be named."""
 
@@ -27,7 +31,7 @@ def order_sentence(rows: Sequence[Row]) -> str:
 
 
 def ordered_rows(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Return the first and the last row of a quantity, where their intervals are disjoint.
+    """Return the first and the last row of a quantity, where that is more than noise (`apart`).
 
     The order of distances to a reference step follows that step, and the order of different
     quantities what they measure, so that only layers of one quantity with a value of its own are
@@ -35,13 +39,31 @@ def ordered_rows(rows: Sequence[Row]) -> tuple[Row, ...]:
     """
     quantities: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        if _nameable(row):
+        if row.layer and _nameable(row):
             quantities.setdefault((row.section, row.quantity), []).append(row)
-    for members in quantities.values():
-        first, last = (f(members, key=lambda row: row.half_step) for f in (min, max))
-        if first.layer and first.half_step_high < last.half_step_low:
-            return first, last
-    return ()
+    pairs = sum(math.comb(len(members), 2) for members in quantities.values())
+    shown = (apart(members, pairs) for members in quantities.values())
+    return next(filter(None, shown), ())
+
+
+def apart(rows: Sequence[Row], pairs: int) -> tuple[Row, ...]:
+    """Return the rows that were half-way first and last, if their steps differ at 5 % over `pairs`.
+
+    Disjoint intervals are not enough: of many layers that change together, some two have them.
+    """
+    halves = [row for row in rows if all(map(math.isfinite, _interval(row)))]
+    if len(halves) < 2:
+        return ()
+    first, last = (f(halves, key=lambda row: row.half_step) for f in (min, max))
+    _, before, high = map(math.log1p, _interval(first))
+    low, after, _ = map(math.log1p, _interval(last))
+    noise = math.hypot(high - before, after - low) / Z
+    shown = high < low and after - before > norm.isf(0.025 / pairs) * noise
+    return (first, last) if shown else ()
+
+
+def _interval(row: Row) -> tuple[float, float, float]:
+    return row.half_step_low, row.half_step, row.half_step_high
 
 
 def owner(row: Row) -> str:
@@ -55,7 +77,7 @@ def _layer(row: Row) -> str:
 
 
 def _nameable(row: Row) -> bool:
-    low, high = row.half_step_low, row.half_step_high
-    finite = all(map(math.isfinite, (row.half_step, low, high)))
+    low, _, high = _interval(row)
+    finite = all(map(math.isfinite, _interval(row)))
     strong = row.state in _STRONG and row.own_value and not row.within_null
     return strong and finite and high + 1 <= _NARROW * (low + 1)

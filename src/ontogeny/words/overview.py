@@ -23,6 +23,7 @@ from .controls import (
     made_of_motion,
 )
 from .formats import control_runs, its, joined, mid_sentence, plural, sentence_start, step_text
+from .labels import said_once
 from .levels import VERDICTS, Levels
 from .order import order_sentence, ordered_rows, owner
 from .row_words import (
@@ -405,7 +406,7 @@ def _weight_change(rows: Sequence[Row]) -> list[str]:
     if not moving:
         return []
     changed = f"{sum(row.changed for row in moving):,} of {plural(len(moving), 'row')}"
-    what = joined([mid_sentence(name) for name in dict.fromkeys(row.quantity for row in moving)])
+    what = joined([mid_sentence(name) for name in said_once([row.quantity for row in moving])])
     return [
         f"Of weights, {what} changed in {changed}.",
         "That says neither how far they moved nor what the model does, so it is not counted.",

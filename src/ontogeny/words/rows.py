@@ -46,6 +46,7 @@ NAMES = {
     "p_control": ("p-value against control runs, corrected over the page", "1"),
     "p_control_change": ("p-value of the change against control runs", "1"),
     "p_control_half": ("p-value of the half-change step against control runs", "1"),
+    "p_control_share": ("share of a test that it counts as against control runs", "1"),
     "control_first": ("first value in each control run", _OF_ROW),
     "control_last": ("last value in each control run", _OF_ROW),
     "control_half_step": ("half-change step in each control run", "steps"),

@@ -21,12 +21,13 @@ CLAIMED_LEAD = "Each claim stands below with what was measured, and what chance 
 
 def claims_sentence(node: Node) -> str:
     """Say how many of a paper's claims a node of role ``claims`` finds again."""
-    answers = [str(answer) for answer in node.dataset["answer"].values]
-    answers = [answer for answer in answers if answer in CLAIMED]
-    hits = answers.count("reproduces")
-    verb = "reproduces" if hits == 1 else "reproduce"
+    every = [str(answer) for answer in node.dataset["answer"].values]
+    answers = [answer for answer in every if answer in CLAIMED]
+    noun, verb = ("claim", "reproduce") if answers else ("statement", "hold")
+    hits = every.count(f"{verb}s")
     setting = plain_text(node.dataset.attrs.get("setting") or "")
-    return f"{hits} of {plural(len(answers), 'claim')} {verb}{f' {setting}' if setting else ''}"
+    verb += "s" * (hits == 1)
+    return f"{hits} of {plural(len(answers or every), noun)} {verb}{f' {setting}' * bool(setting)}"
 
 
 def mark(node: Node) -> tuple[str, str]:

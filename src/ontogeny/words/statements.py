@@ -12,6 +12,7 @@ import xarray as xr
 
 from ..quantities import Quantity
 from .formats import fine_step, joined, value_range
+from .order import apart
 from .rows import Row, read_rows
 
 FEW = 4
@@ -167,19 +168,15 @@ def _settled(rows: Sequence[Row], data: xr.Dataset) -> str:
 
 
 def _order(rows: Sequence[Row], quantity: Quantity) -> list[str]:
-    """Say which row came first and last, where nothing but the run decides that.
+    """Say which row came before which, where nothing but the run decides that.
 
-    The order of distances to a reference step turns round with the reference, and intervals that
-    overlap have none.
+    The order of distances to a reference step turns round with the reference.
     """
-    if len(rows) < 2 or quantity.relative_to or not all(row.layer for row in rows):
+    if quantity.relative_to or not all(row.layer for row in rows):
         return []
-    order = np.argsort([row.half_step for row in rows], kind="stable")
-    first, last = rows[order[0]], rows[order[-1]]
-    if not first.half_step_high < last.half_step_low:
-        return []
-    parts = [f"{row.layer}, by {_half([row])}" for row in (first, last)]
-    return [f"In this run the first layer to be half-way was {parts[0]}; the last was {parts[1]}."]
+    parts = [f"{row.layer}, by {_half([row])}" for row in apart(rows, math.comb(len(rows), 2))]
+    order = ", before it was in ".join(parts)
+    return [f"In this run half of the change was over in {order}."] if parts else []
 
 
 def _control(rows: Sequence[Row], data: xr.Dataset) -> list[str]:

@@ -1,6 +1,7 @@
 """What a further training changed in weights: closed forms, planted changes, and the sentences."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from torch import nn
 
 import ontogeny as og
 from ontogeny.errors import ArgumentError, NonFiniteError
-from ontogeny.geometry import intruder_dimensions, share_in_leading
+from ontogeny.features.fine_tuning import weight_change
+from ontogeny.geometry import effective_rank, intruder_dimensions, share_in_leading
 
 RNG = np.random.default_rng(0)
 
@@ -145,6 +147,27 @@ def test_planted_changes_have_their_size_rank_and_place(tree):
     np.testing.assert_allclose(
         float(adapted.leading_share[3]), share_in_leading(matrices[0][2], change)[0], rtol=1e-4
     )
+
+
+def test_a_high_matrix_is_read_some_rows_at_a_time(monkeypatch):
+    monkeypatch.setattr(weight_change, "_CHUNK", 30)
+    table = {0: RNG.normal(size=(50, 6)), 4: RNG.normal(size=(50, 6))}
+    read = []
+
+    def rows(step, rows):
+        read.append(len(rows))
+        return table[step][rows].astype(np.float32)
+
+    reading = SimpleNamespace(shape=(50, 6), steps=np.array([0, 4]), rows=rows)
+    data = og.observables.WeightChange().observe(reading, None)
+    assert set(read) == {5}
+    change = table[4] - table[0]
+    assert float(data.distance_moved[1]) == pytest.approx(np.linalg.norm(change), rel=1e-6)
+    assert float(data["size"]) == pytest.approx(np.linalg.norm(table[0]), rel=1e-6)
+    assert float(data.effective_rank[1]) == pytest.approx(effective_rank(change), rel=1e-6)
+    share, k = share_in_leading(table[0], change)
+    assert float(data.leading_share[1]) == pytest.approx(share, rel=1e-5)
+    assert float(data.leading_chance) == k / 6
 
 
 def test_the_sentences_say_what_is_frozen_and_what_moved_farthest(tree):

@@ -6,7 +6,7 @@ PUBLIC = {
         "describe.enrichment": ["enrichment"],
         "describe.names": ["names"],
         "describe.neighbours": ["neighbours"],
-        "describe.rows": ["orientation"],
+        "describe.rows": ["concentration", "orientation"],
         "describe.tokens": ["strongest_tokens"],
         "meaning.classes": ["class_names", "word_coherence"],
     },

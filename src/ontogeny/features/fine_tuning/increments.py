@@ -44,7 +44,7 @@ def share_in_leading(base: np.ndarray, change: np.ndarray, held: float = HELD) -
     """
     base, change = _pair(base, change)
     check_number("held", held, 0, 1, above=True)
-    return Base(base).share(change, held)
+    return Base(_gram(base)).share(_gram(change), held)
 
 
 def intruder_dimensions(
@@ -83,14 +83,14 @@ def intruder_dimensions(
     base, tuned = _pair(base, tuned)
     check_whole("n_leading", n_leading)
     check_number("threshold", threshold, 0, 1, above=True)
-    return Base(base).intruders(tuned, n_leading, threshold)
+    return Base(_gram(base)).intruders(_gram(tuned), n_leading, threshold)
 
 
 class Base:
-    """The first matrix of a series, decomposed once."""
+    """The first matrix of a series, decomposed once; it and later ones come as Gram matrices."""
 
-    def __init__(self, matrix: np.ndarray) -> None:
-        energy, vectors = eigh(_gram(matrix))
+    def __init__(self, gram: np.ndarray) -> None:
+        energy, vectors = eigh(gram)
         self.energy, self.vectors = np.maximum(energy[::-1], 0), vectors[:, ::-1]
 
     def leading(self, held: float) -> int:
@@ -100,33 +100,26 @@ class Base:
 
     def share(self, change: np.ndarray, held: float) -> tuple[float, int]:
         """Return the share of a change in the leading directions, and their number."""
-        k, total = self.leading(held), float(np.sum(change**2))
-        if not total:
-            return float("nan"), k
-        inside = self.vectors[:, :k].T @ _short_side_first(change)
-        return float(np.sum(inside**2)) / total, k
+        k, total = self.leading(held), float(np.trace(change))
+        leading = self.vectors[:, :k]
+        return float(np.sum(leading * (change @ leading))) / total if total else float("nan"), k
 
     def intruders(self, tuned: np.ndarray, n_leading: int, threshold: float) -> int:
         """Return how many of the leading directions of a matrix are none of the first one's."""
-        gram = _gram(tuned)
-        size = len(gram)
+        size = len(tuned)
         top = (max(size - n_leading, 0), size - 1)  # eigenvalues are in increasing order
-        leading = eigh(gram, subset_by_index=top)[1]
+        leading = eigh(tuned, subset_by_index=top)[1]
         return int(np.sum(np.abs(self.vectors.T @ leading).max(axis=0) < threshold))
 
 
-def singular_values(matrix: np.ndarray) -> np.ndarray:
-    """Return the singular values of a matrix by its smaller Gram matrix, to 1e-8 of the largest."""
-    return np.sqrt(np.maximum(eigh(_gram(matrix), eigvals_only=True), 0))
-
-
-def _short_side_first(matrix: np.ndarray) -> np.ndarray:
-    return matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
+def singular_values(gram: np.ndarray) -> np.ndarray:
+    """Return the singular values of a matrix by its Gram matrix, to 1e-8 of the largest."""
+    return np.sqrt(np.maximum(eigh(gram, eigvals_only=True), 0))
 
 
 def _gram(matrix: np.ndarray) -> np.ndarray:
-    matrix = _short_side_first(matrix)
-    return matrix @ matrix.T
+    """Return the Gram matrix of the shorter side."""
+    return matrix @ matrix.T if matrix.shape[0] <= matrix.shape[1] else matrix.T @ matrix
 
 
 def _pair(base: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

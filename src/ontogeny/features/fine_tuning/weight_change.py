@@ -21,6 +21,9 @@ from ...summary import NumberTable
 from ...words.names import Names
 from .increments import HELD, Base, singular_values
 
+_CHUNK = 4_000_000
+"""Numbers of a matrix that are read at a time."""
+
 
 @dataclass(frozen=True)
 class WeightChange(Observable):
@@ -53,7 +56,7 @@ class WeightChange(Observable):
     price: ClassVar[str] = "three decompositions for each matrix and step"
     fewest_steps: ClassVar[int] = 2
     obstacles: ClassVar[tuple[str, ...]] = ("no_matrices",)
-    presets: ClassVar[Presets] = (PresetEntry(("fine-tuning",), {"blocks": "$blocks"}, 30),)
+    presets: ClassVar[Presets] = (PresetEntry(("fine-tuning",), {"blocks": "$changed"}, 30),)
     role: ClassVar[str] = "motion"
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
@@ -62,7 +65,7 @@ class WeightChange(Observable):
             units="1",
             symbol="‖W_t − W₀‖_F / ‖W₀‖_F",
             noise="exact",
-            rows="{kind} · moved",
+            rows="{kind} · distance moved",
             series="kind",
             subject=None,
             caption="As a share of the norm that all matrices of a kind had at the first "
@@ -124,31 +127,24 @@ class WeightChange(Observable):
 
     def observe(self, reading: BlockReading, state: xr.Dataset | None) -> xr.Dataset:
         """Return distance, rank, share and intruders of one block at every step."""
-        first = _matrix(reading, int(reading.steps[0]))
-        base = Base(first)
-        others = (_matrix(reading, int(step)) for step in reading.steps[1:])
-        lines = [self._at(base, first, matrix) for matrix in (first, *others)]
-        short = min(first.shape)
+        base = Base(_grams(reading, int(reading.steps[0]))[0])
+        lines = [self._at(base, *_grams(reading, int(step))) for step in reading.steps]
         return xr.Dataset(
             {
                 **{name: ("step", [line[name] for line in lines]) for name in lines[0]},
-                "size": float(np.linalg.norm(first)),
-                "leading_chance": base.leading(HELD) / short,
+                "size": float(np.sqrt(base.energy.sum())),
+                "leading_chance": base.leading(HELD) / len(base.energy),
             },
             coords={"step": reading.steps},
         )
 
-    def _at(self, base: Base, first: np.ndarray, matrix: np.ndarray) -> dict[str, float]:
-        change = matrix - first
+    def _at(self, base: Base, matrix: np.ndarray, change: np.ndarray) -> dict[str, float]:
+        """Return what a step shows, by the Gram matrices of the matrix and of its change."""
         if not change.any():
-            return {
-                "distance_moved": 0.0,
-                "effective_rank": 0.0,
-                "leading_share": np.nan,
-                "intruders": 0.0,
-            }
+            zeros = dict.fromkeys(("distance_moved", "effective_rank", "intruders"), 0.0)
+            return {**zeros, "leading_share": np.nan}
         return {
-            "distance_moved": float(np.linalg.norm(change)),
+            "distance_moved": float(np.sqrt(np.trace(change))),
             "effective_rank": effective_rank(spectrum=singular_values(change)),
             "leading_share": base.share(change, HELD)[0],
             "intruders": float(base.intruders(matrix, self.n_leading, self.threshold)),
@@ -206,10 +202,28 @@ class WeightChange(Observable):
         return lines
 
 
-def _matrix(reading: BlockReading, step: int) -> np.ndarray:
-    """Return the block at a step as a matrix; what has more dimensions is (first, all other)."""
-    rows = reading.rows(step, np.arange(reading.shape[0]))
-    matrix = rows.reshape(len(rows), -1).astype(np.float64)
+def _grams(reading: BlockReading, step: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the Gram matrices of a block at a step, and of its change since the first one.
+
+    They are those of the shorter side. Of a high matrix some rows are read at a time: in float64,
+    the embedding of 128,000 tokens in 4,096 dimensions would take 4 GB for each of three copies.
+    """
+    n, columns = reading.shape[0], int(np.prod(reading.shape[1:]))
+    size = n if n <= columns else max(1, _CHUNK // columns)
+    parts = (np.arange(start, min(start + size, n)) for start in range(0, n, size))
+    sums = [np.zeros((min(n, columns),) * 2) for _ in range(2)]
+    for rows in parts:
+        matrix = _matrix(reading, step, rows)
+        change = matrix - _matrix(reading, int(reading.steps[0]), rows)
+        for total, part in zip(sums, (matrix, change), strict=True):
+            total += part @ part.T if n <= columns else part.T @ part
+    return sums[0], sums[1]
+
+
+def _matrix(reading: BlockReading, step: int, rows: np.ndarray) -> np.ndarray:
+    """Return rows of the block at a step; what has more dimensions is (first, all other)."""
+    values = reading.rows(step, rows)
+    matrix = values.reshape(len(values), -1).astype(np.float64)
     if not np.isfinite(matrix).all():
         raise NonFiniteError(f"the weights at step {step} hold NaN or infinity")
     return matrix

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...words.formats import joined, plural, step_text, value_range
+from ...words.labels import said_once
 from ...words.row_words import HEADINGS
 from ...words.rows import Row
 
@@ -28,9 +29,9 @@ class RowGroup:
     @property
     def summary(self) -> str:
         """What stands instead of the rows: how many, of what, and when half-way."""
-        names = dict.fromkeys(row.quantity for row in self.rows)
+        names = said_once([row.quantity for row in self.rows])
         steps = [row.half_step for row in self.rows if row.changed and row.has_half]
-        words = f"{plural(len(self.rows), 'row')}: {joined(list(names))}"
+        words = f"{plural(len(self.rows), 'row')}: {joined(names)}"
         some = "" if len(steps) == len(self.rows) else f"{len(steps):,} of them "
         return f"{words}; {some}half-way at {value_range(steps, step_text)}" if steps else words
 

@@ -97,10 +97,7 @@ def _about(content: Content, fitted: Fitted) -> str:
     if concepts.named is None:
         return f"{words}. They were not named, so each stands by its number, the strongest first."
     if not concepts.named:
-        return (
-            f"No concept is sharper than in the untrained model; {len(concepts.every):,} were "
-            f"fitted, see them anyway. {RULE}"
-        )
+        return f"{words}. None is sharper than in the untrained model, so none got a name. {RULE}"
     alone = "" if content.controls else (
         " No control was run, so it is not known how many names motion alone would give."
     )  # fmt: skip

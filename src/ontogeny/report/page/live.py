@@ -42,8 +42,5 @@ class Live:
         if self.every is None:
             again = "Watching was stopped there; ontogeny run makes the whole study. "
         else:
-            again = (
-                "It is written again when checkpoints have landed, and refreshes itself every "
-                f"{self.every:g} s. "
-            )
+            again = f"It refreshes itself every {self.every:g} s. "
         return written + again

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from ...words.content import Content
-from ...words.formats import number, sentence_start
+from ...words.formats import number, of_tokens, sentence_start
 from ...words.labels import short_names, truncate
 from ...words.landmarks import LossStory, read_loss, track_node
 from ..chart.canvas import NARROW, WIDE, Canvas, ChartLayout
@@ -34,6 +34,7 @@ def loss_picture(content: Content, *_: object) -> str:
         return ""
     levels = [*_levels(loss, node.dataset)]
     levels += [level for each in content.nodes for level in _of_layers(each.dataset)]
+    levels = [(of_tokens(words, content.token_unit), *ends) for words, *ends in levels]
     levels = sorted((x for x in levels if math.isfinite(x[1])), key=lambda level: -level[1])
     return "".join(_drawn(levels, loss, layout) for layout in _LAYOUTS)
 
@@ -47,7 +48,7 @@ def _levels(loss: LossStory, data: xr.Dataset) -> Iterator[Level]:
         yield words, level, level, level
     if "loss_renamed" in data:  # the first renaming leaves every word as it is
         ends = np.quantile(data["loss_renamed"].values[0, 1:], (0.5, 0.025, 0.975)).tolist()
-        yield "words renamed", ends[0], ends[1], ends[2]
+        yield "renamed words", ends[0], ends[1], ends[2]
 
 
 def _of_layers(data: xr.Dataset) -> Iterator[Level]:

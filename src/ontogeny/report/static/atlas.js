@@ -76,7 +76,7 @@ function showAtlas() {
   atlasView.rest.show(folded);
   const fold = find(".unnamed");
   fold.hidden = !folded.length;
-  if (folded.length && !open.length && atlas.naming === "named") fold.open = true; // what was looked for is there
+  if (folded.length && !open.length) fold.open = true; // all that was found is there
   find("summary", fold).textContent = foldWords(folded.length, open.length);
   const all = atlas.concepts.length;
   find(".atlas-count [role=status]").textContent = found.length < all ? countWords(found.length, all) : "";

@@ -120,7 +120,7 @@ function sparkPart(i) {
     const doubt = strengthDoubt(atlas, i, t).length ? ", not readable" : "";
     value.textContent = `Step ${formatStep(atlas.steps[t])}: ${strengthWords(atlas, i, t)}${doubt}`;
   };
-  draw();
+  update(new Set(["scale"]));
   return { elements: [svg, make("p", { className: "spark-value" }, value)], update };
 }
 

@@ -22,6 +22,12 @@ function startChart() {
   const section = document.getElementById("chart");
   for (const button of findAll("#chart-view button"))
     button.addEventListener("click", () => change({ chart: button.dataset.view }));
+  const orders = findAll("#chart-order button");
+  for (const button of orders)
+    button.addEventListener("click", () => {
+      for (const other of orders) other.setAttribute("aria-pressed", String(other === button));
+      for (const svg of findAll("svg.chart")) orderChart(svg, button === orders[1]);
+    });
   const chosen = document.getElementById("chart-run");
   chosen?.addEventListener("change", () => change({ run: Number(chosen.value) }));
   listen((changed) => {
@@ -54,6 +60,22 @@ function startChart() {
   }
 }
 
+// Under each heading the rows stand by half-change step, as drawn, or by quantity and depth, as in the data.
+function orderChart(svg, byDepth) {
+  const rows = findAll(".row", svg);
+  const drawnAt = (row) => Number(/ ([\d.]+)/.exec(find(".hit", row).getAttribute("d"))[1]);
+  while (rows.length) {
+    const group = rows.splice(0, rows.findIndex((row, i) => rows[i + 1] !== row.nextElementSibling) + 1 || rows.length);
+    const after = group.at(-1).nextSibling;
+    const places = group.map(drawnAt).sort((a, b) => a - b);
+    group.sort((a, b) => (byDepth ? a.dataset.row - b.dataset.row : drawnAt(a) - drawnAt(b)));
+    group.forEach((row, i) => {
+      row.setAttribute("transform", `translate(0 ${places[i] - drawnAt(row)})`);
+      svg.insertBefore(row, after);
+    });
+  }
+}
+
 function showChartView(section) {
   section?.classList.toggle("intervals", state.chart === "intervals");
   for (const button of findAll("#chart-view button"))
@@ -72,15 +94,16 @@ function chooseRun(section, chosen) {
 
 // The chart is one stop of the tab key; arrow keys go from row to row, and tell the current step.
 function startRowKeys(svg, rows) {
-  const links = rows.map((row) => find("a", row));
-  if (!links.length) return;
+  if (!rows.length) return;
+  const linksNow = () => findAll(".row a", svg); // their order is the reader's
+  const rowOf = (link) => DATA.rows[link.closest(".row").dataset.row];
   const turn = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -1e9, End: 1e9 };
-  links[0].setAttribute("tabindex", 0);
+  linksNow()[0].setAttribute("tabindex", 0);
   const tell = () => {
-    const i = links.indexOf(document.activeElement);
-    if (i < 0) return;
-    const row = DATA.rows[rows[i].dataset.row];
-    const box = find(".hit", rows[i]).getBoundingClientRect();
+    const link = document.activeElement;
+    if (!link?.matches(".row a") || !svg.contains(link)) return;
+    const row = rowOf(link);
+    const box = find(".hit", link).getBoundingClientRect();
     const spot = { clientX: (chartAxis() ?? [box.left])[0], clientY: box.bottom };
     if (state.chart === "intervals") tellHalves(spot, row);
     else tellRow(spot, row, currentPlace());
@@ -88,12 +111,14 @@ function startRowKeys(svg, rows) {
   // Listened for around the picture: Chromium makes an svg that listens for focus a tab stop.
   const around = svg.parentElement;
   around.addEventListener("focusin", (event) => {
+    const links = linksNow();
     if (!links.includes(event.target)) return;
     for (const link of links) link.setAttribute("tabindex", link === event.target ? 0 : -1);
     if (event.target.matches(":focus-visible")) tell();
   });
   around.addEventListener("focusout", hideTooltip);
   svg.addEventListener("keydown", (event) => {
+    const links = linksNow();
     const i = links.indexOf(event.target);
     if (i < 0 || !(event.key in turn) || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
@@ -102,15 +127,14 @@ function startRowKeys(svg, rows) {
   listen((changed) => {
     if (changed.has("step")) tell();
   });
-  rows.forEach((row, i) => {
-    const { figure } = DATA.rows[row.dataset.row];
-    links[i].setAttribute("href", `#${figure}`);
-    links[i].addEventListener("click", (event) => {
+  for (const link of linksNow()) {
+    link.setAttribute("href", `#${rowOf(link).figure}`);
+    link.addEventListener("click", (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
-      followRow(DATA.rows[row.dataset.row]);
+      followRow(rowOf(link));
     });
-  });
+  }
 }
 
 // The tooltip of a row: left of the cells all that is known of it, over a cell its share at that step.

@@ -20,11 +20,18 @@ function foldsOnPage() {
   });
 }
 
+// What has the focus: by the part that it is in and its number there, -1 for the part itself.
+const FOCUSABLE = "a, button, input, select, summary, [tabindex]";
+function focusOnPage() {
+  const part = document.activeElement.closest("[id]");
+  return part && { id: part.id, number: findAll(FOCUSABLE, part).indexOf(document.activeElement) };
+}
+
 // Browsers may refuse to store anything, as for files in private windows: the page then starts at its top.
 function storePlace() {
   const open = foldsOnPage().map(({ fold, name }) => [name, fold.open]);
   try {
-    sessionStorage.setItem(PLACE, JSON.stringify({ open, at: placeOnPage() }));
+    sessionStorage.setItem(PLACE, JSON.stringify({ open, at: placeOnPage(), focus: focusOnPage(), last: DATA.steps.at(-1) }));
   } catch {
     return;
   }
@@ -40,9 +47,13 @@ function storedPlace() {
   }
 }
 
-function restorePlace({ open, at }) {
+function restorePlace({ open, at, focus, last }) {
+  const fresh = DATA.steps.filter((step) => step > last).map(formatStep).join(", ");
+  if (fresh) find("#live p")?.append(` New since it was last read here: ${fresh}.`);
   const known = new Map(open);
   for (const { fold, name } of foldsOnPage()) fold.open = known.get(name) ?? fold.open;
+  const focused = focus && document.getElementById(focus.id);
+  if (focused) (findAll(FOCUSABLE, focused)[focus.number] ?? focused).focus({ preventScroll: true });
   const part = at && document.getElementById(at.id);
   if (!part) return;
   history.scrollRestoration = "manual";

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...figures.characters import in_words, shown, within
-from ...words.content import Content
+from ...words.content import Content, in_units
 from ...words.formats import plain_text, plural
 from ...words.rows import half_steps
 from ..concepts.contexts import MISSING
@@ -107,7 +107,7 @@ def _example(content: Content, base: ShownTokens, measures: Sequence[Measure]) -
     )
     payload = [
         {"key": m.key, "absent": m.absent, "options": [name for _, name in m.options]}
-        | m.payload
+        | in_units(m.payload, content.token_unit)
         | {"print": _print_steps(content, np.array(m.payload["steps"]))}
         for m in measures
     ]

@@ -23,6 +23,7 @@ import xarray as xr
 from ...errors import StoreError
 from ...machine import is_gone, writer
 from ...needs import Need
+from ...scratch import scratch_room
 from ...store import Cell, read_cell, write_cell
 
 log = logging.getLogger("ontogeny.study")
@@ -119,8 +120,7 @@ class Ahead:
         try:
             data = as_dataset(value)
             held = sum(path.stat().st_size for path in self._folder.glob("*"))
-            free = shutil.disk_usage(tempfile.gettempdir()).free
-            if held + data.nbytes > _LIMIT or data.nbytes > free // 4:
+            if held + data.nbytes > _LIMIT or data.nbytes > scratch_room() // 4:
                 return
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_cell(self._path(step, need), Cell(data, "done", {}, {}))

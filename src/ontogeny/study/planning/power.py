@@ -32,7 +32,7 @@ def what_controls_decide(runs: Sequence[str], kinds: Sequence[str]) -> list[str]
     >>> learned
     'learned: the loss by renamed words, without control runs, unless the start is trained'
     >>> beyond.split(": ", 1)[1]
-    'from 33 deviations of 3 control runs on, 9.4 in one of several layers (of 8: 5.5, 4.9)'
+    'from 33 deviations of 3 control runs on, 9.4 in layers that move apart (of 8: 5.5, 4.9)'
     """
     nulls = [run for run in runs if kind_of(run) not in NO_NULLS]
     pairs = sum(kind_of(run) == MIRRORED for run in nulls) // 2
@@ -50,7 +50,7 @@ def what_controls_decide(runs: Sequence[str], kinds: Sequence[str]) -> list[str]
     here, there = ([f"{distance:.2g}" for distance in _distances(n)] for n in (len(nulls), MORE))
     of_more = f" (of {MORE}: {', '.join(there)})" * (len(nulls) < MORE)
     far = f"from {here[0]} deviations of {len(nulls)} control runs on"
-    layers = f"{here[1]} in one of several layers"
+    layers = f"{here[1]} in layers that move apart"
     return [*lines, f"beyond motion, one of {ROWS} rows: {far}, {layers}{of_more}"]
 
 
@@ -59,6 +59,6 @@ def _distances(count: int) -> np.ndarray:
 
     Its change and its half-change step are two tests, each two-sided.
     """
-    freedom = np.array([count - 1, count - 1 + BORROWED])
+    freedom = np.array([count - 1, count - 1 + BORROWED * (count > 2)])
     distances: np.ndarray = t.isf(LEVELS.control / (4 * ROWS), freedom) * np.sqrt(1 + 1 / count)
     return distances

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from ...errors import ArgumentError, CheckpointError
 from ..findings import some
 from .inside import Held
-from .names import count, read_name
-from .readings import NO_STEP, Reading, by_held, by_marks, by_shape, in_order, shape, stem
+from .names import exact, read_name, whole
+from .readings import NO_STEP, Reading, by_held, by_marks, by_shape, in_order, shape, stem, times
 
 ASKED = ("--exclude", "not in --only")
 """How reasons begin that were asked for."""
@@ -34,7 +34,7 @@ class Choice:
     Examples
     --------
     >>> Choice("epoch={}").steps(["a_epoch=3-loss=2.5.pt", "b.pt"])
-    {'a_epoch=3-loss=2.5.pt': 3}
+    ({'a_epoch=3-loss=2.5.pt': 3}, 1)
     """
 
     step_from: str | None = None
@@ -74,16 +74,16 @@ class Choice:
             return f"not in --only {' '.join(map(repr, self.only))}"
         return None
 
-    def steps(self, names: Sequence[str]) -> dict[str, int]:
-        """Return the steps that a pattern reads from names."""
+    def steps(self, names: Sequence[str]) -> tuple[dict[str, int], int]:
+        """Return the steps that a pattern reads from names, and by what they are multiplied."""
         before, _, after = (self.step_from or "").partition("{}")
         number = r"(\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?:[kKmMbBtT](?![A-Za-z]))?)"
         parts = [".*?".join(map(re.escape, part.split("*"))) for part in (before, after)]
         start = "" if before else r"(?<![\d.])"
-        whole = re.compile(f"{start}{parts[0]}{number}{parts[1]}")
-        matches = {name: whole.search(stem(name)) for name in names}
-        counts = {name: count(m[1]) for name, m in matches.items() if m is not None}
-        return {name: value for name, value in counts.items() if value is not None}
+        pattern = re.compile(f"{start}{parts[0]}{number}{parts[1]}")
+        matches = {name: pattern.search(stem(name)) for name in names}
+        values = {name: exact(m[1]) for name, m in matches.items() if m is not None}
+        return whole({name: value for name, value in values.items() if value is not None})
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Order:
         plural = "" if len(steps) == 1 else "s"
         reach = f"{steps[0]:,} to {steps[-1]:,}" if plural else f"{steps[0]:,}"
         unit = self.unit if self.unit == "tokens" else f"{self.unit}{plural}"
-        source = f", by {self.source}" if self.source else ""
+        source = f", by {some([self.source])}" if self.source else ""
         lines = [f"{len(steps)} checkpoint{plural}, {unit} {reach}{source}"]
         by_reason: dict[str, list[str]] = {}
         for name, why in self.left_out:
@@ -193,8 +193,9 @@ def _by_choice(names: Sequence[str], readings: Mapping[str, Held], choice: Choic
         reading = Reading(steps, unit, f"{source} in the files", "")
     else:
         number = read_name(source.replace("{}", "1").replace("*", ""))
-        unit = "step" if number is None else number.unit
-        reading = Reading(choice.steps(names), unit, f"the names, {source}", "")
+        steps, power = choice.steps(names)
+        unit = times(power, "step" if number is None else number.unit)
+        reading = Reading(steps, unit, f"the names, {source}", "")
     if not reading.steps:
         raise CheckpointError(f"--step-from '{source}' reads no step from {some(list(names))}.")
     for step, several in reading.doubles().items():

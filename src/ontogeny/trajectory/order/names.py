@@ -9,9 +9,12 @@ else (``500``). A loss, a version, a date or a size of the model is none.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TypeAlias
+
+from ...errors import CheckpointError
 
 _UNITS = {
     "step": "step steps iter iters iteration iterations it itr ba update updates timestep"
@@ -39,7 +42,7 @@ _TOKEN = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
-_SHARD = re.compile(r"[-_]\d{5}-of-\d{5}")
+_SHARD = re.compile(r"[-_]\d{5}-of-\d{5}|^consolidated\.\d\d$")
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,8 @@ class Number:
     Attributes
     ----------
     value
-        The number, with its suffix k, M, B or T; None of a date, a hash and what is not whole.
+        The number, with its suffix k, M, B or T; None of a date, a hash and what is not whole,
+        but for a part of an epoch.
     kind
         ``"step"``, ``"checkpoint"``, ``"epoch"`` or ``"tokens"`` by the word that marks it, else
         ``""``; ``"none"`` if a word says that it is something else.
@@ -57,7 +61,7 @@ class Number:
         The name with ``{}`` for this number and ``*`` for all others.
     """
 
-    value: int | None
+    value: int | Decimal | None
     kind: str
     pattern: str
 
@@ -117,21 +121,55 @@ _Match: TypeAlias = "re.Match[str]"
 
 def count(text: str) -> int | None:
     """Return a count such as ``"500"``, ``"1.5k"`` or ``"2e4"``, or None if it is not whole."""
+    value = exact(text)
+    return value if isinstance(value, int) else None
+
+
+def exact(text: str) -> int | Decimal | None:
+    """Return a count as `count` does, or a number with at most six decimals."""
     match = _TOKEN.fullmatch(text)
-    return None if match is None or match["number"] is None else _scaled(match)
+    return None if match is None or match["number"] is None else _exact(match)
 
 
-def _value(match: _Match, kind: str) -> int | None:
+def _value(match: _Match, kind: str) -> int | Decimal | None:
     if match["number"] is not None:
-        return _scaled(match)
+        value = _exact(match)
+        return value if kind == "epoch" or isinstance(value, int) else None
     # A step may look like a date (20001015), the number of a checkpoint is one.
     dated = match["date"] is not None and kind in ("step", "epoch") and match.group().isdecimal()
     return int(match.group()) if dated else None
 
 
-def _scaled(match: _Match) -> int | None:
+def _exact(match: _Match) -> int | Decimal | None:
     value = Decimal(match["number"]).scaleb(_SCALES[(match["scale"] or "").lower()])
-    return int(value) if value == value.to_integral_value() and value < 10**18 else None
+    if value >= 10**18 or not value % 1:
+        return int(value) if value < 10**18 else None
+    short = round(value, 6)  # 0.333 333 333 333 of an epoch
+    return value if short == value else short.normalize()
+
+
+def whole(values: Mapping[str, int | Decimal]) -> tuple[dict[str, int], int]:
+    """Return numbers times the least power of ten that makes all of them whole, and this power.
+
+    Raises
+    ------
+    CheckpointError
+        If some may be no decimals, as 1.10 beside 1.9.
+
+    Examples
+    --------
+    >>> whole({"epoch_0.25": Decimal("0.25"), "epoch_1": 1})
+    ({'epoch_0.25': 25, 'epoch_1': 100}, 100)
+    """
+    ends = {str(v).partition(".")[2]: n for n, v in values.items() if isinstance(v, Decimal)}
+    odd = [name for end, name in ends.items() if end.endswith("0")]
+    if odd and len(set(map(len, ends))) > 1:  # of 1.9 and 1.10, either may be the later one
+        raise CheckpointError(
+            f"{odd[0]} may be a part of an epoch, or count within it; leave it out with --exclude, "
+            "or rename the files."
+        )
+    power = next(10**k for k in range(7) if not any(10**k * v % 1 for v in values.values()))
+    return {name: int(power * value) for name, value in values.items()}, power
 
 
 def _last_word(text: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from ...errors import CheckpointError
 from ..findings import some
 from .inside import Held
-from .names import Number, numbers_of, read_name
+from .names import Number, numbers_of, read_name, whole
 
 SUFFIXES = (".pth.tar", ".pt.tar", ".pt", ".pth", ".ckpt", ".safetensors", ".bin", "/")
 NO_STEP = "no step in it or its name"
@@ -43,6 +43,11 @@ class Reading:
         steps = some([f"{name} {step:,}" for name, step in in_order(self.steps)])
         unit = self.unit if self.unit == "tokens" else f"{self.unit}s"
         return f"by {self.source} ({unit}: {steps}), {self.remedy}"
+
+
+def times(power: int, unit: str) -> str:
+    """Return what steps count that are a power of ten times the numbers in names."""
+    return unit if power == 1 else f"{power} x {unit}"
 
 
 def in_order(steps: Mapping[str, int]) -> list[tuple[str, int]]:
@@ -102,14 +107,14 @@ def by_marks(names: Sequence[str]) -> Reading | None:
 
 def _alike(marked: Mapping[str, Number]) -> list[dict[str, Number]]:
     """Return groups of names that differ in numbers only; else in what follows the step."""
-    whole: dict[tuple[str, ...], dict[str, Number]] = {}
+    same: dict[tuple[str, ...], dict[str, Number]] = {}
     begin: dict[tuple[str, ...], dict[str, Number]] = {}
     for name, number in marked.items():
         end = name.removeprefix(stem(name))
-        whole.setdefault((number.pattern, end), {})[name] = number
+        same.setdefault((number.pattern, end), {})[name] = number
         begin.setdefault((number.pattern.partition("{}")[0], end), {})[name] = number
-    single = all(len(group) == 1 for group in whole.values())
-    return list((begin if single else whole).values())
+    single = all(len(group) == 1 for group in same.values())
+    return list((begin if single else same).values())
 
 
 def _of_pattern(group: Mapping[str, Number]) -> Reading:
@@ -117,8 +122,10 @@ def _of_pattern(group: Mapping[str, Number]) -> Reading:
     pattern = number.pattern
     if len({reading.pattern for reading in group.values()}) > 1:
         pattern = f"{pattern.partition('{}')[0]}{{}}"
-    steps = {name: reading.value for name, reading in group.items() if reading.value is not None}
-    return Reading(steps, number.unit, f"the names, {pattern}", f"--step-from '{pattern}'")
+    values = {name: reading.value for name, reading in group.items() if reading.value is not None}
+    steps, power = whole(values)
+    unit = times(power, number.unit)
+    return Reading(steps, unit, f"the names, {pattern}", f"--step-from '{pattern}'")
 
 
 def _with_glob(reading: Reading, readings: Sequence[Reading]) -> Reading:

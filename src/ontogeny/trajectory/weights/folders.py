@@ -23,7 +23,7 @@ _SAFE_SUFFIX = ".safetensors"
 FILE_SUFFIXES = (".pt", ".pth", ".ckpt", _SAFE_SUFFIX, ".gguf")
 NOT_WEIGHTS = re.compile(
     r"(?:opt(?:im|(?![-_]?(?:iml|(?:125|350)m|\d+(?:\.\d)?b))[-_.\d])"
-    r"|scheduler|rng_|scaler|training_args|random_state).*"
+    r"|scheduler|rng_|scaler|training_args|random_state|train(?:er)?\.pt$).*"
 )
 """Names of what is saved beside weights. Models of OPT are called opt-125m and opt-1.3b."""
 _FSDP = "pytorch_model_fsdp.bin"  # of accelerate, gathered
@@ -102,8 +102,9 @@ def _find(path: Path) -> WeightFiles:
     others = weight_files(path) if path.is_dir() else []
     if len(others) == 1 and "-of-" not in others[0].name:
         return _find(others[0])
-    inner = [p for p in path.iterdir() if p.is_dir() and _at(p)] if path.is_dir() else []
-    if len(inner) == 1 and not others:  # epoch_3/hf/
+    below = [p for p in path.iterdir() if p.is_dir()] if path.is_dir() else []
+    inner = [p for p in below if _at(p) or [f.suffix for f in weight_files(p)] == [_SAFE_SUFFIX]]
+    if len(inner) == 1 and not others:  # epoch_3/hf/, or consolidated/ of Mistral
         return _find(inner[0])
     if shards := _numbered(others):
         return WeightFiles(shards, shards[0].suffix != _SAFE_SUFFIX)

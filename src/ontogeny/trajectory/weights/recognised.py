@@ -16,6 +16,7 @@ _BRIDGE = (
     ".export_ckpt"
 )
 _OTHERS = "weights of Flax or TensorFlow; transformers 4 converts them, with from_flax or from_tf"
+_LLAMA = "transformers' convert_llama_weights_to_hf"
 _OF_NAMES = (  # of files in a folder, or one below
     (
         r"layer_\d+-model_\d+-model_states\.pt",
@@ -30,6 +31,10 @@ _OF_NAMES = (  # of files in a folder, or one below
         ),
     ),
     (r"(?:flax|tf)_model.*\.(?:msgpack|h5)", _OTHERS),
+    (r"checkpoint_metadata\.json", "files of nanotron; convert with its convert_nanotron_to_hf.py"),
+    (r"manifest\.ocdbt|_CHECKPOINT_METADATA", "arrays of JAX; export them to transformers"),
+    (r".+\.nemo", "archives of NeMo; convert with its convert_MODEL_nemo_to_hf.py"),
+    (r"consolidated\.\d\d\.pth", f"pieces of Meta's Llama; join them with {_LLAMA}"),
     (r"(?:optimizer|scheduler)\.(?:pt|bin)", "the state of an optimiser, and no weights"),
     (
         r"(?!meta\.|random_state).+\.(?:npz|pkl)",
@@ -72,6 +77,12 @@ def check_readable(label: object, reader: Any) -> None:
     for pattern, what in _OF_TENSORS:
         if any(map(pattern.search, names)):
             raise CheckpointError(f"{label} holds {what}.")
+    halves = [name for name in names if re.search(r"\.lora_[ab](?:\.weight)?$", name)]
+    if 2 * len(halves) > len(names):
+        raise CheckpointError(
+            f"{label} holds adapters of MLX or torchtune; merge them: of MLX, mlx_lm.fuse --model "
+            "BASE --adapter-path FOLDER."
+        )
     matrices = [name for name in names if len(reader.shape(name)) == 2]
     whole = [name for name in matrices if reader.dtype(name) in (torch.int8, torch.uint8)]
     if 2 * len(whole) > len(matrices):

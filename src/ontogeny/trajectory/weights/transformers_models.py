@@ -91,15 +91,17 @@ def model_class(folder: Path) -> Any:
         given = configuration.get("auto_map")
         of_kinds = given.items() if isinstance(given, Mapping) else ()
         code = {kind: str(name).split(".")[0] for kind, name in of_kinds}
-        made = [kind for kind, name in code.items() if (folder / f"{name}.py").is_file()]
-        if len(made) < 2:  # beside AutoConfig; of the Hub, code is not fetched
+        hub = next((part for part in folder.parts if part.startswith("models--")), "")
+        made = [kind for kind, name in code.items() if hub or (folder / f"{name}.py").is_file()]
+        if len(made) < 2:  # beside AutoConfig
             raise
+        source = "/".join(hub.split("--")[1:]) or str(folder)  # of the Hub, code is not fetched
         usual = ("AutoModelForMaskedLM", "AutoModelForCausalLM")
         best = next((kind for kind in usual if kind in made), made[-1])
         raise CheckpointError(
-            f"{folder} needs code that comes with it, which is not run; where you trust it, let a "
+            f"{source} needs code that comes with it, which is not run; where you trust it, let a "
             f"function of yours return transformers.{plain(best)}.from_pretrained("
-            f"{str(folder)!r}, trust_remote_code=True), and {PASS_MODEL}."
+            f"{source!r}, trust_remote_code=True), and {PASS_MODEL}."
         ) from None
 
 

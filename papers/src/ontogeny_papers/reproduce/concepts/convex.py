@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,7 +86,8 @@ class ConvexRecipe(ConceptRecipe):
             return _measured({**_planted(seed), **self._activations(folder, size, materials)}, seed)
 
         runs = materials.of_seeds("fits", "convex NMF", size.seeds, measure)
-        return Findings(judge(runs), {"objective": _view(runs)}, numbers=(runs,))
+        numbers = [ends_of(run) for run in runs]
+        return Findings(judge(numbers), {"objective": _view(runs)}, numbers=(numbers,))
 
     def _activations(
         self, folder: Path, size: ConceptSize, materials: Materials
@@ -148,17 +149,28 @@ def _measured(data: Mapping[str, np.ndarray], seed: int) -> xr.Dataset:
 # ---- verdicts and curves ------------------------------------------------------------------------
 
 
+def ends_of(run: xr.Dataset) -> xr.Dataset:
+    """Return which fits raise the objective, which overflow, and where each ends."""
+    names = ("rises", "overflows", "end")
+    functions = (_rises, _overflows, lambda trace: trace[..., -1])
+    fits = run.objective.transpose(..., "step")
+    return xr.Dataset(
+        {n: (fits.dims[:-1], f(fits.values)) for n, f in zip(names, functions, strict=True)},
+        {dim: run[dim] for dim in fits.dims[:-1]},
+    )
+
+
 def judge(runs: Sequence[xr.Dataset]) -> list[Verdict]:
-    """Judge whether the printed rule lowers its objective, and which rule overflows."""
+    """Judge by `ends_of` whether the printed rule lowers its objective, and which overflows."""
     signed = [_cases(run, "planted", "run") for run in runs]
     positive = [_cases(run, "non-negative") for run in runs]
-    total = signed[0].objective.isel(rule=0, step=0).size
-    rises = {rule: _count(signed, rule, _rises) for rule in _RULES}
-    broken = {rule: _count(signed, rule, _overflows) for rule in _RULES}
-    harmless = {rule: _count(positive, rule, _rises) for rule in _RULES}
+    total = signed[0].end.isel(rule=0).size
+    rises = {rule: _count(signed, rule, "rises") for rule in _RULES}
+    broken = {rule: _count(signed, rule, "overflows") for rule in _RULES}
+    harmless = {rule: _count(positive, rule, "rises") for rule in _RULES}
     ends = {rule: np.array([_end(run, rule) for run in signed]) for rule in _RULES}
     real = [_cases(run, "run") for run in runs]
-    of_run = _count(real, "printed", _rises)
+    of_run = _count(real, "printed", "rises")
     overflows = unanimous(broken["printed"] > 0)
     medians = {
         rule: short(end) if np.isfinite(end).all() else "overflow in half of the fits or more"
@@ -170,9 +182,9 @@ def judge(runs: Sequence[xr.Dataset]) -> list[Verdict]:
             unanimous(rises["printed"] == 0),
             f"it raises it in {_of(rises['printed'], total)} fits of signed data in {_ITERATIONS} "
             f"iterations; of activations of the run in "
-            f"{_of(of_run, real[0].objective.isel(rule=0, step=0).size)}",
+            f"{_of(of_run, real[0].end.isel(rule=0).size)}",
             f"corrected (UᵀU H for H U Uᵀ): {_of(rises['corrected'], total)}; non-negative data, "
-            f"printed: {_of(harmless['printed'], positive[0].objective.isel(rule=0, step=0).size)}",
+            f"printed: {_of(harmless['printed'], positive[0].end.isel(rule=0).size)}",
         ),
         Verdict(
             "convex NMF occasionally gives NaN (footnote 45)",
@@ -204,14 +216,12 @@ def _overflows(trace: np.ndarray) -> np.ndarray:
     return np.asarray(np.isnan(trace).any(axis=-1))
 
 
-def _count(
-    runs: Sequence[xr.Dataset], rule: str, what: Callable[[np.ndarray], np.ndarray]
-) -> np.ndarray:
-    return np.array([int(what(run.objective.sel(rule=rule).values).sum()) for run in runs])
+def _count(runs: Sequence[xr.Dataset], rule: str, what: str) -> np.ndarray:
+    return np.array([int(run[what].sel(rule=rule).sum()) for run in runs])
 
 
 def _end(run: xr.Dataset, rule: str) -> float:
-    last = run.objective.sel(rule=rule).isel(step=-1).values
+    last = run.end.sel(rule=rule).values
     return float(np.median(np.where(np.isnan(last), np.inf, last)))
 
 

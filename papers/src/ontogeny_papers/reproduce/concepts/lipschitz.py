@@ -15,6 +15,9 @@ from .concept_recipe import ConceptRecipe, sizes
 from .extractors import AS_RETURNED, concepts, only_runs
 
 _TITLES = {"convex-nmf": "convex NMF", "ica": "ICA"}
+_LINEAR = {"svd": "SVD", "pca": "PCA"}
+"""Extractors whose stability section 5.3 discusses, of which no ratio is judged."""
+_EVERY = _TITLES | _LINEAR
 _CONSTANT = 2.0
 """Largest over smallest ratio that counts as constant."""
 _MATCHED = {"distance": "procrustes", "alignment": "matched"}
@@ -29,8 +32,11 @@ def judge(results: Found) -> Sequence[Verdict]:
         *(_constant(title, runs, AS_RETURNED) for title, runs in nodes.items()),
         *(_constant(title, runs, _MATCHED) for title, runs in nodes.items()),
         _parameters(first),
-        *(_size_alone(title, runs) for title, runs in nodes.items()),
-        _local(nodes, {title: one[f"concepts-{key}"] for key, title in _TITLES.items()}),
+        *(_size_alone(title, one[f"concepts-{key}-lipschitz"]) for key, title in _EVERY.items()),
+        _local(
+            {title: one[f"concepts-{key}-lipschitz"] for key, title in _EVERY.items()},
+            {title: one[f"concepts-{key}"] for key, title in _EVERY.items()},
+        ),
     ]
 
 
@@ -151,7 +157,7 @@ def _relative_constants(nodes: Sequence[xr.Dataset], of: Sequence[xr.Dataset]) -
 
 
 def _observables(n_concepts: int, max_tokens: int) -> tuple[Observable, ...]:
-    of = {key: concepts(key, n_concepts, max_tokens) for key in _TITLES}
+    of = {key: concepts(key, n_concepts, max_tokens) for key in _EVERY}
     return (
         *of.values(),
         *(Lipschitz(e.name, key, n_concepts, max_tokens=max_tokens) for key, e in of.items()),

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..recipe import Findings, Materials, MeasuredRecipe
+from ..recipe import Findings, Materials, MeasuredRecipe, Recipe
+from .births import BIRTHS
 from .contexts import ContextsSize, installed_decoder, judge_contexts, measure_contexts
 from .free_embeddings import FreeSize, judge_free_embeddings, measure_free_embeddings
 from .imbalance import ImbalanceSize, judge_imbalance, measure_imbalance
 from .intervention import InterventionSize, judge_intervention, measure_intervention
-from .organisms import OrganismSize, measure_organisms
+from .organisms import OrganismSize, judge_organisms, measure_organisms
 from .orthants import OrthantSize, judge_orthants, measure_orthants
 from .pretrained import PretrainedSize, judge_pretrained, measure_pretrained
 from .transformer import TransformerSize, judge_transformer, measure_transformer
@@ -42,7 +43,7 @@ class ContextsRecipe(SemanticsRecipe):
         return (installed_decoder(),)
 
 
-_ALL = (
+_ALL: tuple[Recipe, ...] = (
     SemanticsRecipe(
         "semantics-orthants",
         "Concepts, orthants and clusters of a corpus",
@@ -106,6 +107,7 @@ _ALL = (
         "two seeds say little about how far seeds differ; 150 epochs at the "
         "slow rates are just enough to learn every set.",
         measure=measure_organisms,
+        judge=judge_organisms,
         reads_text=False,
         version=3,
     ),
@@ -148,6 +150,7 @@ _ALL = (
         judge=judge_imbalance,
         reads_text=False,
     ),
+    BIRTHS,
 )
 RECIPES = {recipe.name: recipe for recipe in _ALL}
 """The recipes by name."""

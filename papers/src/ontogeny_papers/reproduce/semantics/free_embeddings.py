@@ -78,6 +78,7 @@ def judge_free_embeddings(
     return [
         _of_closed_form(aligned),
         *_of_random_starts(started),
+        _of_few_dimensions(started, words),
         *_of_cross_entropy(entropy, words),
         _of_proxy(proxy),
     ]
@@ -113,6 +114,21 @@ def _of_random_starts(runs: list[xr.Dataset]) -> list[Verdict]:
             f"aligned start: below {_EXACT:g} σᵢ",
         ),
     ]
+
+
+def _of_few_dimensions(runs: list[xr.Dataset], words: int) -> Verdict:
+    """Judge whether embeddings of d < V dimensions end with the d largest concepts (Fig. 19)."""
+    ends = [run.isel(time=-1) for run in runs]
+    d = runs[0].sizes["concept"]
+    apart = max(float((abs(end.singular_value - end.sigma) / end.sigma).max()) for end in ends)
+    outside = max(float(end.complement_norm / end.logit_norm) for end in ends)
+    return Verdict(
+        "fewer dimensions than words learn the largest concepts alone (Fig. 19)",
+        apart < _SHIFTED and outside < _SHIFTED if d < words - 1 else None,
+        f"{d} dimensions, {words} words: singular values in the end within {apart:.2g} of σᵢ; "
+        f"{outside:.2g} of the logits' norm is outside these concepts",
+        f"{d} random directions leave {np.sqrt(1 - d / (words - 1)):.2f} outside; a tenth counts",
+    )
 
 
 def _of_cross_entropy(run: xr.Dataset, words: int) -> list[Verdict]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -17,8 +18,10 @@ _STATES = ("untrained", "trained")
 _SAME = 0.9  # cosine of the two representations of a concept, which the theory makes equal
 
 
-def judge_embeddings(geometry: Geometry, runs_of: Mapping[str, list[xr.Dataset]]) -> list[Verdict]:
-    """Judge where trained networks put words and contexts.
+def measure_embeddings(
+    geometry: Geometry, runs_of: Mapping[str, list[xr.Dataset]]
+) -> dict[str, dict[str, Any]]:
+    """Return what `judge_embeddings` is given, seed by seed with the draws of the nulls.
 
     Parameters
     ----------
@@ -26,27 +29,41 @@ def judge_embeddings(geometry: Geometry, runs_of: Mapping[str, list[xr.Dataset]]
         The organisms.
     runs_of
         By label: of each seed ``W(state, subject, width)`` and ``H(state, width, attribute)`` of
-        the untrained and the trained network. Those with the cross-entropy are judged for
+        the untrained and the trained network. Those with the cross-entropy are measured for
         clusters and axes, all for the two representations of a concept.
     """
     entropy = [run for label, runs in runs_of.items() if label.startswith("Adam") for run in runs]
     kinds, kingdom = geometry.kinds, geometry.distinctions[0]
     both = np.r_[kingdom.words, kingdom.contexts]
     fine = np.stack(list(kinds.values())).argmax(0)
-    verdicts = [
-        _of_clusters(
-            "words and contexts of plants and of animals cluster apart (Fig. 2A)",
-            [[np.concatenate(_directions(run, state)) for state in _STATES] for run in entropy],
-            both, geometry.n_draws,
-        ),
-        _of_clusters(
-            f"words cluster into {', '.join(kinds)} (Fig. 2A)",
-            [[_directions(run, state)[0] for state in _STATES] for run in entropy],
-            fine, geometry.n_draws,
-        ),
-        *_of_axes(geometry, entropy),
-    ]  # fmt: skip
-    return verdicts + [_of_same(geometry.basis, label, runs) for label, runs in runs_of.items()]
+    everything = [[np.concatenate(_directions(run, state)) for state in _STATES] for run in entropy]
+    words = [[_directions(run, state)[0] for state in _STATES] for run in entropy]
+    return {
+        "clusters": {
+            "words and contexts of plants and of animals cluster apart": _clusters(
+                everything, both, geometry.n_draws
+            ),
+            f"words cluster into {', '.join(kinds)}": _clusters(words, fine, geometry.n_draws),
+        },
+        "axes": _axes(geometry, entropy),
+        "same": {
+            label: {
+                state: np.array([_cosines(geometry.basis, *_embeddings(r, state)) for r in runs])
+                for state in _STATES
+            }
+            for label, runs in runs_of.items()
+        },
+    }
+
+
+def judge_embeddings(numbers: Mapping[str, Mapping[str, Any]]) -> list[Verdict]:
+    """Judge where trained networks put words and contexts."""
+    clusters, axes, same = (numbers[name].items() for name in ("clusters", "axes", "same"))
+    return [
+        *(_of_clusters(f"{claim} (Fig. 2A)", **of) for claim, of in clusters),
+        *_of_axes(**dict(axes)),
+        *(_of_same(label, of) for label, of in same),
+    ]
 
 
 def _embeddings(run: xr.Dataset, state: str) -> tuple[np.ndarray, np.ndarray]:
@@ -62,13 +79,17 @@ def _directions(run: xr.Dataset, state: str) -> tuple[np.ndarray, np.ndarray]:
     return sides[0] / _norms(sides[0]), sides[1] / _norms(sides[1])
 
 
-def _of_clusters(
-    claim: str, vectors: Sequence[Sequence[np.ndarray]], classes: np.ndarray, n_draws: int
-) -> Verdict:
+def _clusters(
+    vectors: Sequence[Sequence[np.ndarray]], classes: np.ndarray, n_draws: int
+) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
     others = [rng.permutation(classes) for _ in range(n_draws)]
     before, after = np.array([[contrast(x, classes) for x in pair] for pair in vectors]).T
     null = np.array([[contrast(pair[1], other) for other in others] for pair in vectors])
+    return {"before": before, "after": after, "null": null}
+
+
+def _of_clusters(claim: str, before: np.ndarray, after: np.ndarray, null: np.ndarray) -> Verdict:
     p = max(p_value(row, value) for row, value in zip(null, after, strict=True))
     return Verdict(
         claim,
@@ -79,8 +100,8 @@ def _of_clusters(
     )
 
 
-def _of_axes(geometry: Geometry, runs: Sequence[xr.Dataset]) -> list[Verdict]:
-    """Judge projections on the axes that the other side makes.
+def _axes(geometry: Geometry, runs: Sequence[xr.Dataset]) -> dict[str, Any]:
+    """Return projections on the axes that the other side makes.
 
     A context is part of its own axis H v, so that its projection there says something even in an
     untrained network. The theory makes W^T u and H v the same axis: words are projected on H v and
@@ -96,6 +117,13 @@ def _of_axes(geometry: Geometry, runs: Sequence[xr.Dataset]) -> list[Verdict]:
         )
         for bases in (geometry.shuffled(), geometry.rotated())
     )
+    return {"before": before, "mine": mine, "shuffled": shuffled, "rotated": rotated,
+            "k": geometry.basis.k}  # fmt: skip
+
+
+def _of_axes(
+    before: np.ndarray, mine: np.ndarray, shuffled: np.ndarray, rotated: np.ndarray, k: int
+) -> list[Verdict]:
     p, p_rotated = (
         max(p_value(row, value) for row, value in zip(null, mine, strict=True))
         for null in (shuffled, rotated)
@@ -113,7 +141,7 @@ def _of_axes(geometry: Geometry, runs: Sequence[xr.Dataset]) -> list[Verdict]:
             "other axes of the same concepts order them less well (Fig. 10)",
             p_rotated <= LEVEL,
             measured,
-            f"random rotations of the {geometry.basis.k} concepts {rotated.mean():.2f}, as well "
+            f"random rotations of the {k} concepts {rotated.mean():.2f}, as well "
             f"in {p_rotated:.0%}",
         ),
     ]
@@ -127,11 +155,7 @@ def _along(geometry: Geometry, basis: ConceptBasis, W: np.ndarray, H: np.ndarray
     return float(np.mean([d.separation(words[:, k], contexts[:, k]) for k, d in distinctions]))
 
 
-def _of_same(basis: ConceptBasis, label: str, runs: Sequence[xr.Dataset]) -> Verdict:
-    cosines = {
-        state: np.array([_cosines(basis, *_embeddings(run, state)) for run in runs])
-        for state in _STATES
-    }
+def _of_same(label: str, cosines: Mapping[str, np.ndarray]) -> Verdict:
     (first, second), before = cosines["trained"][:, [0, 1], [0, 1]].T, cosines["untrained"]
     crossed = np.abs(cosines["trained"][:, [0, 1], [1, 0]]).max()
     return Verdict(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.stats import ortho_group
@@ -115,38 +116,50 @@ class Geometry:
         return ~self.kinds["plants"], self.kinds["mammals"], self.of("hunts in groups")
 
 
-def judge_concepts(geometry: Geometry) -> list[Verdict]:
-    """Judge what the first concepts distinguish, and whether orthants refine classes."""
-    shuffled, basis = geometry.shuffled(), geometry.basis
+def count_concepts(geometry: Geometry) -> dict[str, dict[str, Any]]:
+    """Return what `judge_concepts` is given: right signs and refined classes, with their nulls."""
+    shuffled, counts = geometry.shuffled(), {}
     names = ("plants from animals", "mammals from other animals")
-    verdicts = [
-        _of_signs(k, name, distinction, basis, shuffled)
-        for k, (name, distinction) in enumerate(zip(names, geometry.distinctions, strict=True))
-    ]
-    mine = geometry.refined(basis)
-    nulls = [[geometry.refined(b) for b in others] for others in (shuffled, geometry.rotated())]
-    refined = Verdict(
+    for k, (name, distinction) in enumerate(zip(names, geometry.distinctions, strict=True)):
+
+        def right(of: ConceptBasis, k: int = k, distinction: Distinction = distinction) -> int:
+            assert of.V is not None  # of a support matrix
+            return distinction.right_signs(of.U[:, k], of.V[:, k])
+
+        counts[name] = {
+            "words": np.count_nonzero(distinction.words),
+            "contexts": np.count_nonzero(distinction.contexts),
+            "right": right(geometry.basis),
+            "shuffled": [right(basis) for basis in shuffled],
+        }
+    counts["refined"] = {
+        "classes": geometry.refined(geometry.basis),
+        "shuffled": [geometry.refined(basis) for basis in shuffled],
+        "rotated": [geometry.refined(basis) for basis in geometry.rotated()],
+    }
+    return counts
+
+
+def judge_concepts(counts: Mapping[str, Mapping[str, Any]]) -> list[Verdict]:
+    """Judge what the first concepts distinguish, and whether orthants refine classes."""
+    *signs, (_, refined) = counts.items()
+    mine, nulls = refined["classes"], (refined["shuffled"], refined["rotated"])
+    verdict = Verdict(
         "orthants of 1, 2 and 3 concepts are animals, mammals, then dogs and wolves (Fig. 2B)",
         mine == 3 and max(p_value(null, mine) for null in nulls) <= LEVEL,
         f"{mine} of 3 classes are orthants",
         f"shuffled next words {np.mean(nulls[0]):.1f} of 3 (p = {p_value(nulls[0], mine):.2g}); "
         f"rotated axes {np.mean(nulls[1]):.1f} of 3 (p = {p_value(nulls[1], mine):.2g})",
     )
-    return [*verdicts, refined]
+    return [*(_of_signs(k, name, of) for k, (name, of) in enumerate(signs, 1)), verdict]
 
 
-def _of_signs(
-    k: int, name: str, distinction: Distinction, basis: ConceptBasis,
-    shuffled: Sequence[ConceptBasis],
-) -> Verdict:  # fmt: skip
-    def right(of: ConceptBasis) -> int:
-        assert of.V is not None  # of a support matrix
-        return distinction.right_signs(of.U[:, k], of.V[:, k])
-
-    mine, others = right(basis), [right(b) for b in shuffled]
-    words, contexts = (np.count_nonzero(x) for x in (distinction.words, distinction.contexts))
+def _of_signs(k: int, name: str, counts: Mapping[str, Any]) -> Verdict:
+    mine, others, words, contexts = (
+        counts[each] for each in ("right", "shuffled", "words", "contexts")
+    )
     return Verdict(
-        f"concept {k + 1} separates {name} (Fig. 1)",
+        f"concept {k} separates {name} (Fig. 1)",
         mine == words + contexts and p_value(others, mine) <= LEVEL,
         f"{mine} of {words + contexts} signs, of {words} words and {contexts} contexts",
         f"shuffled next words {np.mean(others):.1f} signs (p = {p_value(others, mine):.2g})",

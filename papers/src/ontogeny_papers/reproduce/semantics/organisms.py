@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -24,8 +25,8 @@ from .. import tasks, training
 from ..averages import mean_of_seeds
 from ..recipe import Findings, Materials
 from ..verdicts import LEVEL, Verdict, joined, unanimous
-from .organism_embeddings import embeddings_view, judge_embeddings
-from .organism_geometry import Geometry, judge_concepts, p_value
+from .organism_embeddings import embeddings_view, judge_embeddings, measure_embeddings
+from .organism_geometry import Geometry, count_concepts, judge_concepts, p_value
 
 _RUNS = {
     "Adam 1e-3": ("cross_entropy", 1e-3),
@@ -75,8 +76,18 @@ def measure_organisms(size: OrganismSize, materials: Materials) -> Findings:
         "concepts": concepts_view(readable_basis),
         "refinement": tree_view(semantics.refinement_tree(readable_basis, 3)),
     }
-    verdicts = [*judge_concepts(geometry), *judge_embeddings(geometry, runs_of), *_of_runs(runs_of)]
-    return Findings(verdicts, nodes)
+    of_runs = {
+        label: [run.drop_vars(["W", "H"]) for run in runs] for label, runs in runs_of.items()
+    }
+    numbers = (count_concepts(geometry), measure_embeddings(geometry, runs_of), of_runs)
+    return Findings(judge_organisms(*numbers), nodes, numbers=numbers)
+
+
+def judge_organisms(
+    concepts: dict[str, Any], embeddings: dict[str, Any], runs_of: dict[str, list[xr.Dataset]]
+) -> list[Verdict]:
+    """Judge what concepts distinguish, where networks put words, and the order of learning."""
+    return [*judge_concepts(concepts), *judge_embeddings(embeddings), *_of_runs(runs_of)]
 
 
 def _run(

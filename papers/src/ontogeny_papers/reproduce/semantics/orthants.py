@@ -15,7 +15,7 @@ from ontogeny.features.wordspace.support import Support
 from ...observables.words.views.clouds import clusters_view, orthants_view
 from ...observables.words.views.page import semantics_page
 from ..recipe import Findings, Materials
-from ..verdicts import LEVEL, Verdict
+from ..verdicts import LEVEL, Verdict, more_often, p_value
 from .groupings import (
     as_dataset,
     groupings_view,
@@ -30,6 +30,7 @@ from .groupings import (
 _KMEANS = "k-means on {} concepts"
 _UNIT = "k-means on {} concepts, rows of norm 1"
 _SINGLE = "best single concept"
+_FEWEST = 5  # words of known classes in an orthant that is judged alone
 _ALONE = (2, 4, 6)  # concepts whose poles Fig. 14 shows, counted from 1
 
 
@@ -63,6 +64,7 @@ def measure_orthants(size: OrthantSize, materials: Materials) -> Findings:
     pieces = materials.pieces
     scores = pieces.kept("groupings", lambda: _scores(basis, labels, size))
     lift = pieces.kept("lift", lambda: _lift(support, basis, size))
+    shares = pieces.kept("shares", lambda: _shares(basis, labels, size))
 
     def page() -> dict[str, xr.Dataset]:
         tree = semantics_page(basis, support, dims=size.dims, n_draws=size.n_draws)
@@ -76,15 +78,16 @@ def measure_orthants(size: OrthantSize, materials: Materials) -> Findings:
     nodes |= _others(basis, support, size)
     allowed = np.asarray(support.S.sum(axis=1)).ravel()
     correlation = abs(float(np.corrcoef(basis.U[:, 0], allowed)[0, 1]))
-    numbers = (scores, lift, correlation, size.dims)
+    numbers = (scores, lift, correlation, size.dims, shares)
     return Findings(judge_orthants(*numbers), nodes, numbers=numbers)
 
 
 def judge_orthants(
-    scores: xr.Dataset, lift: xr.Dataset, correlation: float, dims: int
+    scores: xr.Dataset, lift: xr.Dataset, correlation: float, dims: int, shares: xr.Dataset
 ) -> list[Verdict]:
-    """Judge groupings, the lift, and how much of the first concept is word frequency."""
-    return [*_verdicts(scores, OrthantSize(dims=dims)), _of_lift(lift), _of_frequency(correlation)]
+    """Judge groupings, single orthants, the lift, and how much of concept 1 is word frequency."""
+    groups = _verdicts(scores, OrthantSize(dims=dims))
+    return [*groups, _of_shares(shares), _of_lift(lift), _of_frequency(correlation)]
 
 
 def _others(basis: ConceptBasis, support: Support, size: OrthantSize) -> dict[str, xr.Dataset]:
@@ -127,6 +130,30 @@ def _scores(basis: ConceptBasis, labels: dict[str, str], size: OrthantSize) -> x
     return as_dataset({**scores, _SINGLE: max(poles, key=lambda score: score.value)})
 
 
+def _shares(basis: ConceptBasis, labels: dict[str, str], size: OrthantSize) -> xr.Dataset:
+    """Return which share of each orthant's words of known classes is of one class."""
+    classes = [
+        [labels[str(word)] for word in orthant.words if word in labels]
+        for orthant in semantics.orthants(basis, size.dims)
+    ]
+    classes = [group for group in classes if len(group) >= _FEWEST]
+    pool = np.array([one for group in classes for one in group])
+    ends = np.cumsum([len(group) for group in classes])
+    rng = np.random.default_rng(0)
+    draws = [np.split(rng.permutation(pool), ends[:-1]) for _ in range(size.n_draws)]
+    random = [[_largest_share(group) for group in draw[: len(classes)]] for draw in draws]
+    return xr.Dataset(
+        {
+            "share": ("orthant", [_largest_share(group) for group in classes]),
+            "random": (("draw", "orthant"), random),
+        }
+    )
+
+
+def _largest_share(classes: Any) -> float:
+    return float(np.unique(classes, return_counts=True)[1].max() / len(classes))
+
+
 def _lift(support: Support, basis: ConceptBasis, size: OrthantSize) -> xr.Dataset:
     lift = semantics.signature_lift(
         support, basis, size.dims, n_permutations=size.n_draws, n_rotations=size.n_draws
@@ -165,6 +192,23 @@ def _verdicts(scores: xr.Dataset, size: OrthantSize) -> list[Verdict]:
             for p in size.depths[1:]
         ),
     ]
+
+
+def _of_shares(data: xr.Dataset) -> Verdict:
+    """Judge how many single orthants hold more of one class than random groups do."""
+    claim, n = "only some orthants are groups of one class", data.share.size
+    if not n:
+        return Verdict(claim, None, f"no orthant has {_FEWEST} words of known classes", "no number")
+    count = int((data.share > data.random.quantile(1 - LEVEL, "draw")).sum())
+    enough, p = more_often(count, n, LEVEL)
+    return Verdict(
+        claim,
+        count < n if enough else None,
+        f"{count} of {n} orthants with {_FEWEST} or more words of known classes hold more of one "
+        "class than 95 % of random groups",
+        f"by chance 5 % do, as many with {p_value(p)}; mean share of the largest class "
+        f"{float(data.share.mean()):.2f}, random groups {float(data.random.mean()):.2f}",
+    )
 
 
 def _of_lift(data: xr.Dataset) -> Verdict:

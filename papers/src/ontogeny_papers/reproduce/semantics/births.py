@@ -1,0 +1,333 @@
+"""Concepts of activations beside those of the corpus, and whether its order is that of births."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import xarray as xr
+from scipy.stats import rankdata
+
+from ontogeny.features.concepts.joint import JointConcepts
+from ontogeny.features.wordspace.concepts import ConceptBasis, signatures, svd_concepts
+from ontogeny.features.wordspace.contexts import corpus_support
+from ontogeny.features.wordspace.support import Support
+from ontogeny.figures import Column, Marks, Section, Table, attach
+from ontogeny.inputs import Inputs
+from ontogeny.training.run import RunSettings
+
+from ..concepts.concept_recipe import ConceptRecipe, ConceptSize, of_sources
+from ..concepts.masked_run import MaskedRun
+from ..recipe import Findings, Materials
+from ..trained_recipe import TrainedRecipe
+from ..verdicts import LEVEL, Verdict, each, joined, p_value
+
+_NODE = "joint-concepts"
+_ORTHANT = 5  # concepts of the corpus that an orthant is taken in
+_BAND = 16  # words of neighbouring frequency that are exchanged for each other in the null
+_FEWEST = 5  # concepts born during a run, below which an order says nothing
+_SHOWN = 40  # rows of the figure
+
+
+@dataclass(frozen=True)
+class BirthSize(ConceptSize):
+    """A size of the recipes on concepts, with words and contexts of the corpus and draws."""
+
+    vocab_size: int = 1000
+    n_contexts: int = 5000
+    n_draws: int = 999
+
+
+@dataclass(frozen=True)
+class BirthRecipe(ConceptRecipe):
+    """Concepts of activations, as an atlas shows them, beside those of the corpus."""
+
+    def measured(self, size: BirthSize, materials: Materials) -> Findings:  # type: ignore[override]
+        """Study every seed, and set its concepts beside those of the text."""
+        given = of_sources(size) if materials.sources else size
+        ((label, run),) = given.runs.items()
+        folder = self.runs_folder(label, run, given, materials)
+        places = dict(zip(size.seeds, self.record(run, folder, given, materials), strict=True))
+
+        def table(seed: int) -> xr.Dataset:
+            tree = self._study(label, seed, places[seed], given, materials)
+            tokenizer = self.opened(run, places[seed]).tokenizer()
+            inputs = Inputs.from_texts(materials.texts, tokenizer, 512)
+            masked = "MaskedLM" in json.loads(tree.attrs["model"])["class"]
+            counted = (size.vocab_size, size.n_contexts, (2, 4) if masked else (2, 6))
+            support = corpus_support(inputs, masked, *counted).support
+            return beside_corpus(tree[_NODE].to_dataset().load(), support, size.n_draws)
+
+        tables = materials.of_seeds("births", "births of concepts", size.seeds, table)
+        return Findings(judge_births(tables), {"births": _view(tables[0])}, numbers=(tables,))
+
+    study_folder = TrainedRecipe.study_folder  # of its own: without control runs
+
+
+def beside_corpus(node: xr.Dataset, support: Support, n_draws: int) -> xr.Dataset:
+    """Return when concepts are born, beside the singular values of the corpus at which they stand.
+
+    A concept is the words that carry most of its code, with their shares. The closed form learns
+    the part of such a class along each u_k at a time that goes with 1/σ_k. So half of the class is
+    learned with the concepts down to one singular value: that is its ``sigma``. The nulls are
+    births exchanged within a layer, and words exchanged for others of about their frequency.
+
+    Parameters
+    ----------
+    node
+        Node of `JointConcepts` in a study.
+    support
+        Support matrix of the corpus in the model's own tokens, the most frequent first.
+    n_draws
+        Draws of each null.
+    """
+    basis = svd_concepts(support, min(support.shape) - 1)
+    data = _born(node, support)
+    weights = _weights(data, len(support.words))
+    codes = signatures(basis.U[:, : min(_ORTHANT, basis.k)])
+    rng = np.random.default_rng(0)
+    layers, births = data["layer"].values, -data.born.values
+    sigma, share, orthant = _of_corpus(weights, basis, codes)
+    rows = np.arange(len(births))
+    draws = []
+    for _ in range(n_draws):
+        order = rng.permutation(rows)
+        order = order[np.argsort(layers[order], kind="stable")]
+        within = np.empty_like(rows)
+        within[np.argsort(layers, kind="stable")] = order
+        words = _exchanged(weights.shape[1], rng)
+        other_sigma, other_share, _ = _of_corpus(weights[:, words], basis, codes)
+        chosen = rng.integers(len(rows), size=len(rows)) if len(rows) else rows
+        draws.append((
+            _spearman(sigma, births[within]), _spearman(other_sigma, births),
+            _spearman(sigma[chosen], births[chosen]), _mean(other_share),
+        ))  # fmt: skip
+    names = ("permuted", "frequent", "resampled", "share_frequent")
+    columns = zip(names, np.array(draws).reshape(n_draws, 4).T, strict=True)
+    data = data.drop_vars(["place", "weight"]).assign_coords(step=node.step.values)
+    return data.assign(
+        sigma=("concept", sigma),
+        orthant=("concept", _words_of(orthant, codes, support)),
+        share=("concept", share),
+        order=_spearman(sigma, births),
+        **{name: ("draw", values) for name, values in columns},
+    )
+
+
+def _born(node: xr.Dataset, support: Support) -> xr.Dataset:
+    """Return the concepts born during the run of which two words are in the corpus' vocabulary."""
+    places = {int(token): i for i, token in enumerate(support.word_ids)}
+    text = dict(zip(node.piece.values.tolist(), node.piece_text.values.tolist(), strict=True))
+    rows: dict[str, list] = {name: [] for name in (*_BORN, "layer", "name", "kind")}
+    kept = []
+    for layer in node.layer.values if "concept_born" in node else ():
+        one = node.sel(layer=layer)
+        for c in np.flatnonzero(one.concept_born.values > float(node.step[0])):
+            ids = one.token_id.values[c].astype(int).tolist()
+            place = [places.get(token, -1) for token in ids]
+            if sum(p >= 0 for p in place) < 2:
+                continue
+            for name in _BORN:
+                rows[name].append(float(one[f"concept_{name}"].values[c]))
+            kind = str(one.name_kind.values[c]) if "name_kind" in one else ""
+            heavy = " ".join(str(text.get(token, token)).strip() or "space" for token in ids[:3])
+            rows["layer"].append(str(layer))
+            rows["kind"].append(kind)
+            rows["name"].append(str(one["name"].values[c]) if kind == "class" else heavy)
+            kept.append((place, one.token_share.values[c]))
+    ranks = node.sizes.get("rank", 1)
+    return xr.Dataset(
+        {
+            **{name: ("concept", values) for name, values in rows.items()},
+            "place": (("concept", "rank"), np.array([p for p, _ in kept]).reshape(-1, ranks)),
+            "weight": (("concept", "rank"), np.array([w for _, w in kept]).reshape(-1, ranks)),
+        }
+    )
+
+
+_BORN = ("born", "born_after", "born_before")
+
+
+def _weights(data: xr.Dataset, words: int) -> np.ndarray:
+    """Return the share of each word in each concept, (concepts, V)."""
+    weights = np.zeros((data.sizes["concept"], words + 1))
+    rows = np.arange(len(weights))[:, None]
+    weights[rows, data.place.values.astype(int)] = data.weight.values  # -1: no word of the corpus
+    return weights[:, :-1]
+
+
+def _of_corpus(
+    weights: np.ndarray, basis: ConceptBasis, codes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return of each concept σ, the share in its foremost orthant, and which one that is."""
+    parts = (weights @ basis.U) ** 2
+    done = parts.cumsum(axis=1)
+    half = (done >= done[:, -1:] / 2).argmax(axis=1) if len(done) else np.zeros(0, int)
+    names = np.unique(codes)
+    by_orthant = weights @ (codes[:, None] == names)
+    top = by_orthant.argmax(axis=1)
+    share = by_orthant.max(axis=1) / weights.sum(axis=1)
+    return basis.sigma[half], share, names[top]
+
+
+def _exchanged(words: int, rng: np.random.Generator) -> np.ndarray:
+    """Return a permutation of words, the most frequent first, within bands of their frequency."""
+    return np.argsort(np.arange(words) // _BAND + rng.random(words))
+
+
+def _words_of(orthants: np.ndarray, codes: np.ndarray, support: Support) -> list[str]:
+    """Return the most frequent words of each orthant."""
+    words = {code: np.flatnonzero(codes == code)[:4] for code in np.unique(orthants)}
+    return [" ".join(str(support.words[i]).strip() for i in words[code]) for code in orthants]
+
+
+def _spearman(one: np.ndarray, other: np.ndarray) -> float:
+    if len(one) < _FEWEST or not np.ptp(one) or not np.ptp(other):
+        return float("nan")
+    return float(np.corrcoef(rankdata(one), rankdata(other))[0, 1])
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def judge_births(tables: Sequence[xr.Dataset]) -> list[Verdict]:
+    """Judge whether concepts are born in the order of the corpus, and stand for its classes."""
+    claims = (
+        "(not claimed) concepts of activations are born in the order of the corpus' σ",
+        "(not claimed) the words of a concept are of one orthant of the corpus",
+    )
+    counts = [table.sizes["concept"] for table in tables]
+    classes = sum(int((table["kind"] == "class").sum()) for table in tables)
+    numbers = (
+        f"{' and '.join(map(str, counts))} concepts born during the run, {classes} of them with "
+        "the name of a class"
+    )
+    if min(counts) < _FEWEST:
+        few = f"fewer than {_FEWEST} of a run, so that no order is judged"
+        return [Verdict(claim, None, numbers, few) for claim in claims]
+    order, share = (each(tables, f) for f in (lambda t: t["order"], lambda t: t.share.mean()))
+    p = each(tables, lambda t: (1 + (t.permuted >= t["order"] - 1e-12).sum()) / (1 + t.draw.size))
+    frequent, ends = (
+        each(tables, lambda t, name=name: t[name].quantile([0.025, 0.975], skipna=True))
+        for name in ("frequent", "resampled")
+    )
+    others = each(tables, lambda t: t.share_frequent.quantile(0.95))
+    return [
+        Verdict(
+            claims[0],
+            True
+            if ((p <= LEVEL) & (order > frequent[:, 1])).all()
+            else (False if (ends[:, 1] < 0).all() else None),
+            f"rank correlation of σ and minus the step of birth {joined(order)} (95 % "
+            f"{_ranges(ends)}); {numbers}",
+            f"births in random order {', '.join(map(p_value, p))}; words as frequent in their "
+            f"place {_ranges(frequent)}",
+        ),
+        Verdict(
+            claims[1],
+            True if (share > others).all() else None,
+            f"share of the words in the orthant of most of them {joined(share)}",
+            f"words as frequent at most {joined(others)} in 95 % of the draws",
+        ),
+    ]
+
+
+def _ranges(ends: np.ndarray) -> str:
+    return ", ".join(f"{low:.2f} to {high:.2f}" for low, high in ends)
+
+
+def _view(data: xr.Dataset) -> xr.Dataset:
+    """Return the births of one run beside the steps of the theory, those of classes filled."""
+    data = data.sortby("sigma", ascending=False)
+    first = np.argsort(data["kind"].values != "class", kind="stable")[:_SHOWN]
+    data = data.isel(concept=np.sort(first))
+    is_class = data["kind"].values == "class"
+    names = zip(data["name"].values, data["layer"].values, strict=True)
+    rows = [f"{i}. {name} · {layer}" for i, (name, layer) in enumerate(names, 1)]
+    unit = float((data.born * data.sigma).median()) if rows else np.nan
+    theory, steps = unit / data.sigma.values, {"long_name": "step of the birth", "units": "steps"}
+    none = np.full_like(theory, np.nan)
+    both = ("concept", "source")
+    columns = {
+        "at": (data.born.values, theory),
+        "at_low": (data.born_after.values, none),
+        "at_high": (data.born_before.values, none),
+    }
+    titles = {
+        "sigma": ("singular value at which half of its words is learned", "1"),
+        "orthant": ("orthant of the corpus: its most frequent words", ""),
+        "share": ("share of the concept's words in that orthant", "1"),
+    }
+    view = xr.Dataset(
+        {
+            **{name: (both, np.stack(pair, 1), steps) for name, pair in columns.items()},
+            "is_class": (
+                both,
+                np.repeat(is_class[:, None], 2, 1),
+                {"long_name": "name of a class"},
+            ),
+            **{
+                name: ("concept", data[name].values, {"long_name": title, "units": unit_})
+                for name, (title, unit_) in titles.items()
+            },
+        },
+        coords={"concept": rows, "source": ["born in the run", "theory"], "step": data.step.values},
+    )
+    figures = [
+        Marks(
+            "births",
+            "When concepts are born, and when the corpus' theory has them learned",
+            value="at", rows="concept", series="source", interval=("at_low", "at_high"),
+            filled="is_class", open_label="named by its heaviest words",
+            caption="Theory: a constant over σ, at which half of the concept's words is learned; "
+            "the constant is the run's own median. The largest σ first.",
+        ),
+        Table(
+            "classes",
+            "Which words of the corpus a concept stands for",
+            rows="concept",
+            columns=[Column("orthant", "orthant"), Column("share", "share"), Column("sigma", "σ")],
+        ),
+    ]  # fmt: skip
+    section = Section(
+        "Concepts of activations and of the corpus",
+        "Concepts that the activations have, each beside the singular value of the support matrix "
+        "at which half of its words is learned.",
+        symbol="Σ_{σₖ ≥ σ} (uₖ·y)² = ½ ‖y‖²",
+        null="Births in random order, and words of the same frequency in place of the concept's.",
+        care="One run. Frequent words have large σ and are learned early for that alone.",
+        source="Zhao and Thrampoulidis 2025, sec. 4.4; concepts of Bernas 2025",
+    )
+    return attach(view, section, figures)
+
+
+def _sizes() -> tuple[BirthSize, BirthSize]:
+    full, quick = MaskedRun(RunSettings(steps=960)), MaskedRun(RunSettings.quick(), 25)
+    concepts = JointConcepts(n_concepts=100)
+    size = BirthSize({"EuroBERT": full}, (0, 1, 2), (concepts,))
+    return size, replace(
+        size,
+        runs={"EuroBERT": quick},
+        seeds=(0, 1),
+        observables=(replace(concepts, n_concepts=40, max_tokens=3000),),
+        vocab_size=500,
+        n_draws=499,
+    )
+
+
+BIRTHS = BirthRecipe(
+    "semantics-births",
+    "Births of concepts and the corpus' own order",
+    "larger singular values of the support matrix are learned first; so concepts of activations "
+    "that stand for classes of words should be born in that order.",
+    "Zhao and Thrampoulidis 2025, sec. 4.4 and 5, extended to concepts of activations",
+    *_sizes(),
+    "models that learn classes of words: after a few hundred steps hardly any concept has the name "
+    "of a class.",
+    judge=judge_births,
+    controls=0,
+)
+"""The recipe."""
