@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from ontogeny import concepts
-from ontogeny.features.concepts.replication import replication, shares
+from ontogeny.features.concepts.noise import replication, shares
 from ontogeny.units import Units
 
 CHANGES = ("rounding", "seed", "order of tokens", "half of texts")

@@ -1,5 +1,6 @@
 """Concepts over the runs of a comparison: what they share, resumed, priced, and on the page."""
 
+import dataclasses
 import json
 from types import SimpleNamespace
 
@@ -18,7 +19,8 @@ from ontogeny.comparison.concepts.fitting import LayerConcepts, order_agreement
 from ontogeny.comparison.concepts.node import node_of
 from ontogeny.errors import ArgumentError
 from ontogeny.study.cells.cache import DigestCache
-from ontogeny.words.shared_concepts import shared_heading, shared_sentences
+from ontogeny.words import shared_concepts as words
+from ontogeny.words.shared_concepts import LEVEL, shared_heading, shared_sentences
 
 
 @pytest.fixture(scope="module")
@@ -162,6 +164,11 @@ def concepts(births, present=None, chance=0.0):
     return LayerConcepts(present, births, low, high, life, label, chance)
 
 
+def change_of(kinds):
+    ends = ("ratio", "ratio_low", "ratio_high", "cosine")
+    return {"kind": np.array(kinds), **dict.fromkeys(ends, np.ones(len(kinds)))}
+
+
 def test_sentences_say_what_is_shown_and_no_more():
     one = concepts([[10, 20, 40, 80, 160, 320], [10, 30, 41, 90, 170, 300]])
     node = node_of({"layer 1": (one, None)}, ["r0", "r1"])
@@ -185,6 +192,50 @@ def test_sentences_say_what_is_shown_and_no_more():
     led = comparing._led(before, node)
     assert led["heading"] == "The loss fell" and led["lead"] == "It fell."
     assert led["details"][0].startswith("Layer 1: 0 concepts in 2 of 2 runs, 1 in one alone")
+
+
+def test_the_heading_counts_over_all_layers():
+    same = concepts([[10, 20, 40, 80, 160, 320], [10, 30, 41, 90, 170, 300]])
+    other = concepts([[10, 20, 40, 80, 160], [160, 20, 10, 80, 40]])
+    none = concepts([[-1, -1], [-1, -1]])
+    runs = ["r0", "r1"]
+    node = node_of(
+        {"layer 0": (same, none), "layer 1": (other, none), "layer 2": (none, none)}, runs
+    )
+    heading = "11 concepts of 2 layers were born in 2 of 2 runs"
+    assert shared_heading(node) == f"{heading}, in orders that agree in 1 of 2 layers"
+    # The layer with most births has as many in the controls; over all layers they have fewer.
+    node = node_of({"layer 0": (same, same), "layer 1": (other, none)}, runs)
+    assert shared_heading(node) == ""  # 11 beside 6: as much by chance in 17 of 100
+    node = node_of(
+        {"layer 0": (same, same), "layer 1": (same, none), "layer 2": (other, none)}, runs
+    )
+    assert shared_heading(node).startswith("17 concepts of 3 layers were born")
+    two = concepts([[10, 20], [20, 10]])
+    node = node_of({"layer 0": (two, none)}, runs)
+    assert shared_heading(node) == ""  # 2 beside 0 are 1 in 4 by chance
+    texts = shared_sentences(node_of({"layer 0": (same, none), "layer 1": (same, none)}, runs))
+    assert all("over all layers)" in text for text in texts)
+
+
+def test_births_of_mere_motion_lead_at_the_stated_rate():
+    rng = np.random.default_rng(0)
+    for rate in (2, 8, 30):
+        pairs = rng.poisson(rate, (4000, 2)).tolist()
+        assert np.mean([words._more(a, b) for a, b in pairs if a]) <= LEVEL
+    more = zip(rng.poisson(30, 400).tolist(), rng.poisson(10, 400).tolist(), strict=True)
+    assert np.mean([words._more(a, b) for a, b in more]) > 0.8
+
+
+def test_a_tuned_run_is_led_by_what_it_changed_in_all_layers():
+    one = concepts([[10, 20], [10, 20]])
+    kinds = (["kept", "lost"], ["turned", "new"])
+    layers = {
+        f"layer {i}": (dataclasses.replace(one, change=change_of(kind)), None)
+        for i, kind in enumerate(kinds)
+    }
+    expected = "tuned kept 1 of 3 concepts of base in 2 layers, turned 1, lost 1 and got 1 new"
+    assert shared_heading(node_of(layers, ["base", "tuned"])) == expected
 
 
 def test_orders_agree_by_chance_at_the_stated_rate():

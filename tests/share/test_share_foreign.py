@@ -19,8 +19,8 @@ from helpers.report_browser import Watched, browser
 from ontogeny.cli import main
 from ontogeny.errors import ArgumentError, StoreError
 from ontogeny.share.store import seal
-from ontogeny.study.results.archive import ARCHIVE, pack
 from ontogeny.study.results.checksums import write_checksums
+from ontogeny.study.results.foreign import ARCHIVE, pack
 
 __all__ = ["browser"]
 

@@ -17,8 +17,8 @@ from helpers.hub_uploads import TOKEN, Uploads
 from helpers.report_browser import Watched, browser
 from helpers.text_models import text_study
 from ontogeny.errors import ArgumentError, StoreError
-from ontogeny.share.private import private_looking, shorten, shorten_within
-from ontogeny.study.results.archive import ARCHIVE
+from ontogeny.share.texts import private_looking, shorten, shorten_within
+from ontogeny.study.results.foreign import ARCHIVE
 
 __all__ = ["browser"]
 

@@ -119,9 +119,8 @@ def smallest(judge: Callable[..., Sequence[Any]], numbers: list[Any]) -> list[An
         except Exception:  # a judge fails in its own way where what it reads is missing
             return False
 
-    for keep in _choices(numbers):
-        if same(trial := [_only(value, keep) for value in numbers]):
-            numbers = trial
+    names = sorted({name for value in numbers for name in _names(value)})
+    numbers = _without(numbers, [*names, "attrs"], same)
     texts = [json.dumps(packed(value, _DIGITS[-1])) for value in numbers]
     for i, value in enumerate(numbers):
         for digits in _DIGITS:
@@ -134,11 +133,15 @@ def smallest(judge: Callable[..., Sequence[Any]], numbers: list[Any]) -> list[An
     return found if is_small and same([unpacked(value) for value in found]) else None
 
 
-def _choices(numbers: list[Any]) -> Iterator[Callable[[str], bool]]:
-    """Yield what may be left out: one name of a variable or a node after the other."""
-    names = sorted({name for value in numbers for name in _names(value)})
-    for name in [*names, "attrs"]:
-        yield lambda other, name=name: other != name
+def _without(numbers: list[Any], names: list[str], same: Callable[[list[Any]], bool]) -> list[Any]:
+    """Return numbers without those variables and nodes of some names that change no sentence."""
+    trial = [_only(value, lambda name: name not in names) for value in numbers]
+    if same(trial):
+        return trial
+    if len(names) == 1:
+        return numbers
+    middle = len(names) // 2
+    return _without(_without(numbers, names[:middle], same), names[middle:], same)
 
 
 def _names(value: Any) -> Iterator[str]:

@@ -6,8 +6,8 @@ from .families import family_of
 from .invariance import check_batch_invariance
 from .layer_readout import readout, written
 from .layers import list_layers, match_layers
+from .objectives import ReadingSettings
 from .reading import ModelSource, modules_read, read
-from .settings import ReadingSettings
 from .shortcuts import activations, attention_entropy, losses
 
 __all__ = [

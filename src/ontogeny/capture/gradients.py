@@ -16,8 +16,7 @@ from ..inputs import Inputs
 from ..inputs.batches import Batch
 from ..needs import Gradients
 from .forward import check_fits, device_of
-from .objectives import Loss, make_loss
-from .settings import ReadingSettings, input_set
+from .objectives import Loss, ReadingSettings, input_set, make_loss
 
 
 @dataclass(frozen=True, eq=False)

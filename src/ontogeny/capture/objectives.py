@@ -7,7 +7,8 @@ entry points of the group ``ontogeny.losses``: a function ``(inputs, need) -> lo
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, TypeAlias
@@ -17,15 +18,62 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from ..errors import ArgumentError, check_choice
+from ..errors import ArgumentError, check_choice, check_whole
 from ..inputs import Inputs
 from ..inputs.batches import Batch
-from ..needs import Gradients
+from ..needs import Gradients, Need
 from .causality import check_causal
 from .forward import run
 from .logits import logits_of
 from .loss import resolve_objective
 from .predicted import next_tokens
+
+POSITIONS = ("auto", "model", "mask", "right")
+
+
+@dataclass(frozen=True)
+class ReadingSettings:
+    """How a model is read.
+
+    Parameters
+    ----------
+    batch_size
+        Texts in one forward pass. It may change the last bits of a result.
+    device
+        Where activations are put. The model runs where it is.
+    positions
+        How token positions are told to the model: ``"model"`` leaves them to it, ``"mask"`` passes
+        position ids counted from the mask, ``"right"`` pads on the right whatever the inputs do,
+        ``"auto"`` is ``"right"`` for inputs that are padded on the left and else ``"model"``.
+        `check_batch_invariance` tells which of them is right.
+    """
+
+    batch_size: int = 16
+    device: str = "cpu"
+    positions: str = "auto"
+
+    def __post_init__(self) -> None:
+        check_choice("positions", self.positions, POSITIONS)
+        check_whole("batch_size", self.batch_size)
+
+    def layout(self, inputs: Inputs) -> Inputs:
+        """Return `inputs` padded the way they are read."""
+        return inputs.padded("right") if self.positions in ("right", "auto") else inputs
+
+
+def input_set(need: Need, inputs: Mapping[str, Inputs]) -> str:
+    """Return the name of the input set that `need` reads.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such set.
+    """
+    if not inputs:
+        raise ArgumentError("inputs must hold at least one input set.")
+    on = next(iter(inputs)) if need.on is None else need.on
+    return check_choice("on", on, inputs)
+
 
 GROUP = "ontogeny.losses"
 

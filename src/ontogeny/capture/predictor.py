@@ -22,8 +22,8 @@ from .families import longest_text
 from .forward import check_fits, quiet, run
 from .logits import LogitRows, head_path
 from .loss import resolve_objective
+from .objectives import ReadingSettings
 from .predicted import PredictionCollector
-from .settings import ReadingSettings
 
 Reduction: TypeAlias = Callable[[np.ndarray, np.ndarray, Tensor, Tensor], Mapping[str, Any]]
 """From text (e,), column (e,), token (e,) and log-probabilities (e, V) to numbers (e,) by name."""

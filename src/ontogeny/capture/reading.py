@@ -29,9 +29,9 @@ from .layer_readout import Readout, readouts, why_no_readout
 from .layers import list_layers, match_attention, match_layers
 from .logits import head_path
 from .loss import LossCollector, resolve_objective
+from .objectives import ReadingSettings, input_set
 from .predicted import Listener, PredictionCollector
 from .predictor import Predictor, Reduced, check_mask_token
-from .settings import ReadingSettings, input_set
 from .sites import module_of
 from .trace import Trace
 

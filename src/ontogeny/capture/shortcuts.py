@@ -13,8 +13,8 @@ from ..errors import check_iterable
 from ..inputs import Inputs
 from ..needs import Activations, Attention, Losses
 from .forward import device_of
+from .objectives import ReadingSettings
 from .reading import read
-from .settings import ReadingSettings
 
 
 def activations(

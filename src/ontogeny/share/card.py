@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import xarray as xr
 
 from ..report.notebook.summary import ResultSummary
-from ..study.results.archive import ARCHIVE
+from ..study.results.foreign import ARCHIVE
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|!~$&])")
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import xarray as xr
 
 from ..machine import size_text
-from .private import private_looking
-from .texts import LABELS, Passage, passages
+from .texts import LABELS, Passage, passages, private_looking
 
 
 @dataclass(frozen=True)

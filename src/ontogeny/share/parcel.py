@@ -14,15 +14,21 @@ import xarray as xr
 from ..errors import ArgumentError, StoreError
 from ..study import open_study
 from ..study.folder.layout import comparison_path, result_path, settings_path
-from ..study.results.archive import ARCHIVE, pack
 from ..study.results.checksums import check_listed
-from ..study.results.foreign import check_foreign
+from ..study.results.foreign import ARCHIVE, check_foreign, pack
 from ..trajectory.hub.repository import is_name
 from .card import card
 from .listing import Listing, looks_private, texts_in
-from .private import find_study_file, holds_sentences, own_code_in, remove_paths, shorten, shortened
 from .store import in_strings, seal
-from .texts import remove_texts
+from .texts import (
+    find_study_file,
+    holds_sentences,
+    own_code_in,
+    remove_paths,
+    remove_texts,
+    shorten,
+    shortened,
+)
 
 _WHAT = {
     "README.md": "the card: what was studied and learned, and how to open it",

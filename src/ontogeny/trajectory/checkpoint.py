@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from ..errors import CheckpointError
-from .hub.remote_code import RemoteModel
+from .hub.repository import RemoteModel
 from .hub.revision import HubRevision, HubWeights
 from .weights.building import Template, build, build_mapped, check_dtype
 from .weights.configuration import read_configuration

@@ -22,8 +22,7 @@ from .checkpoint import Checkpoint
 from .elsewhere import checkpoints_below, elsewhere
 from .findings import Finding, some
 from .hub.names import Revisions, choose
-from .hub.remote_code import RemoteModel
-from .hub.repository import Repositories, Repository
+from .hub.repository import RemoteModel, Repositories, Repository
 from .hub.revision import HubWeights
 from .order import Choice, Order, ordered, step_of_file
 from .order.candidates import LEFT_BEHIND, OWN_MODEL, step_of_folder

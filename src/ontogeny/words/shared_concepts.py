@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
 
+from ..multiple_tests import holm
 from .formats import p_value, plural
 from .labels import short_names
 
@@ -16,21 +18,40 @@ LEVEL = 0.05  # of the order of births
 
 
 def shared_heading(data: xr.Dataset) -> str:
-    """Return in one line what was born in all runs, of the layer with the most of it.
+    """Return in one line what was born in all runs, counted over all layers.
 
-    It is empty where nothing was, or not more than in control runs: that an untrained model has
-    concepts is no result of training.
+    It is empty where nothing was, or not shown to be more than in control runs: that an untrained
+    model has concepts is no result of training.
     """
     data, runs = _complete(data), data.sizes["run"]
-    one = _named(data).isel(layer=_by_births(data)[0])
-    if np.isfinite(one.kept):
-        return _changes(one, data.run.values)
-    count, of_controls = int(one.born_in_all), float(one.born_in_all_control)
-    if count > np.nan_to_num(of_controls):
-        order = ", in orders that agree" if float(one.order_p) <= LEVEL else ""
-        what = f"{plural(count, 'concept')} of {one.layer.item()}"
-        return f"{what} {_were(count)} born in {runs} of {runs} runs{order}"
-    return ""
+    if np.isfinite(data.kept).any():
+        tuned = data.isel(layer=np.isfinite(data.kept.values))
+        return _changes(tuned[list(CHANGES)].sum("layer"), data.run.values, _place(tuned))
+    count, of_controls = int(data.born_in_all.sum()), data.born_in_all_control.values
+    if not count or (np.isfinite(of_controls).any() and not _more(count, int(of_controls.sum()))):
+        return ""
+    born = data.isel(layer=data.born_in_all.values > 0)
+    agree = int((born.order_p <= LEVEL).sum())
+    order = ", in orders that agree" * (agree > 0)
+    if 0 < agree < born.sizes["layer"]:
+        order += f" in {agree} of {born.sizes['layer']} layers"
+    what = f"{plural(count, 'concept')} of {_place(born)}"
+    return f"{what} {_were(count)} born in {runs} of {runs} runs{order}"
+
+
+def _place(data: xr.Dataset) -> str:
+    """Return the name of the only layer, or how many they are."""
+    return str(data.layer.item()) if data.sizes["layer"] == 1 else f"{data.sizes['layer']} layers"
+
+
+def _more(count: int, of_controls: int) -> bool:
+    """Return whether births are shown to be more than those of controls.
+
+    Were they as frequent, each of all births would be one of the runs' own with probability 1/2. A
+    plain comparison of two counts would lead the page of every second comparison of mere motion.
+    """
+    total = count + of_controls
+    return sum(math.comb(total, k) for k in range(count, total + 1)) <= LEVEL * 2**total
 
 
 def shared_sentences(data: xr.Dataset) -> list[str]:
@@ -42,16 +63,19 @@ def shared_sentences(data: xr.Dataset) -> list[str]:
         The node of shared concepts, with its counts over ``layer``.
     """
     data = _complete(data)
-    texts = [_of_layer(_named(data).isel(layer=i), data.run.values) for i in _by_births(data)]
+    texts = [_of_layer(data.isel(layer=i), data.run.values) for i in _by_births(data)]
     if not np.isfinite(data.in_all_control).any():
         texts.append("No control run was compared: what is shared from the start may be the words.")
     return texts
 
 
 def _complete(data: xr.Dataset) -> xr.Dataset:
-    """Return the node with counts of changes, which comparisons of earlier versions lack."""
+    """Return the node in words, with p-values over all layers; what old ones lack is NaN."""
+    data = data.assign_coords(layer=layer_names(list(map(str, data.layer.values))))
     unknown = xr.full_like(data.in_all, np.nan)
-    return data.assign({kind: data.get(kind, unknown) for kind in CHANGES})
+    changes = {kind: data.get(kind, unknown) for kind in CHANGES}
+    tests = int(np.isfinite(data.order_p).sum())
+    return data.assign(**changes, order_p=("layer", holm(data.order_p)), order_tests=tests)
 
 
 def layer_names(layers: Sequence[str]) -> list[str]:
@@ -67,25 +91,19 @@ def layer_names(layers: Sequence[str]) -> list[str]:
     return [kinds[" " in n].format(n) if n[:1].isdigit() else n for n in short]
 
 
-def _named(data: xr.Dataset) -> xr.Dataset:
-    return data.assign_coords(layer=layer_names(list(map(str, data.layer.values))))
-
-
 def _by_births(data: xr.Dataset) -> list[int]:
     """Return the layers by changes of a tuned run, births, and what all have; most first."""
     changed = np.nan_to_num(data.turned + data.lost + data.new)
-    keys = (-data.in_all.values, -data.born_in_all.values, -changed)
-    order: list[int] = np.lexsort(keys).tolist()
-    return order
+    return list(np.lexsort((-data.in_all.values, -data.born_in_all.values, -changed)))
 
 
-def _changes(one: xr.Dataset, names: np.ndarray) -> str:
-    """Say what a tuned run made of the concepts of its base in one layer."""
+def _changes(one: xr.Dataset, names: np.ndarray, place: str) -> str:
+    """Say what a tuned run made of the concepts of its base in one layer, or in several."""
     n = {name: int(one[name]) for name in CHANGES}
     of_base = n["kept"] + n["turned"] + n["lost"]
     words = [f"turned {n['turned']}"] * (n["turned"] > 0) + [f"lost {n['lost']}"]
     text = f"{names[1]} kept {n['kept']} of {plural(of_base, 'concept')} of {names[0]}"
-    text = f"{text} in {one.layer.item()}, {', '.join(words)} and got {n['new']} new"
+    text = f"{text} in {place}, {', '.join(words)} and got {n['new']} new"
     return text + f"; {n['unclear']} {_were(n['unclear'])} unclear" * (n["unclear"] > 0)
 
 
@@ -103,7 +121,7 @@ def _of_layer(one: xr.Dataset, names: np.ndarray) -> str:
         f"{chance:.0f} {'is' if chance == 1 else 'are'} shared."
     )
     if np.isfinite(one.kept):
-        text = f"{_changes(one, names)}. {text}"
+        text = f"{_changes(one, names, str(one.layer.item()))}. {text}"
     if n["from_start"]:
         text += f" {n['from_start']} {_were(n['from_start'])} there from the start in every run."
     if n["born_in_all"]:
@@ -133,4 +151,5 @@ def _order(one: xr.Dataset) -> str:
         return " Too few to say whether in the same order."
     agrees = "agrees" if p <= LEVEL else "is not shown to agree"
     chance = f"p {p_value(p)}" if p < 1e-4 else f"p = {p_value(p)}"
+    chance += " over all layers" * (int(one.order_tests) > 1)
     return f" Their order {agrees} between runs (rank correlation {correlation:.2f}, {chance})."

@@ -6,7 +6,7 @@ import torch
 import xarray as xr
 
 from ontogeny import concepts
-from ontogeny.features.concepts.replication import replication, replication_words, shares
+from ontogeny.features.concepts.noise import replication, replication_words, shares
 from ontogeny.units import Units
 
 CHANGES = ("rounding", "seed", "order of tokens", "half of texts")

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from ontogeny.arrays import to_numpy
 from ontogeny.capture.forward import check_fits, device_of, frozen, quiet, run
 from ontogeny.capture.layers import match_layers
-from ontogeny.capture.settings import ReadingSettings
+from ontogeny.capture.objectives import ReadingSettings
 from ontogeny.capture.sites import changed
 from ontogeny.errors import ArgumentError, NonFiniteError, check_choice
 from ontogeny.inputs import Inputs

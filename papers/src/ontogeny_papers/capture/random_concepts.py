@@ -12,8 +12,8 @@ from scipy.stats import ttest_1samp, ttest_ind
 from sklearn.base import clone
 from torch import nn
 
+from ontogeny.capture.objectives import ReadingSettings
 from ontogeny.capture.reading import read
-from ontogeny.capture.settings import ReadingSettings
 from ontogeny.errors import ArgumentError, check_choice, check_whole
 from ontogeny.inputs import Inputs, stratified_split
 from ontogeny.multiple_tests import holm

@@ -9,8 +9,8 @@ import xarray as xr
 from sklearn.base import clone
 from torch import nn
 
+from ontogeny.capture.objectives import ReadingSettings
 from ontogeny.capture.reading import read
-from ontogeny.capture.settings import ReadingSettings
 from ontogeny.dynamics.shares import wilson_interval
 from ontogeny.errors import ArgumentError, check_choice
 from ontogeny.inputs import Inputs

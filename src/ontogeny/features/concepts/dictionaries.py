@@ -46,8 +46,16 @@ from .dictionaries_described import (
     with_named,
     with_untrained,
 )
-from .noise import ROTATION_REMOVED, Fitted, beside_refits, cold_starts, refit_transforms
-from .replication import FOUND_AGAIN, replication, replication_words
+from .noise import (
+    FOUND_AGAIN,
+    ROTATION_REMOVED,
+    Fitted,
+    beside_refits,
+    cold_starts,
+    refit_transforms,
+    replication,
+    replication_words,
+)
 
 _EXACT = ("svd", "pca")
 

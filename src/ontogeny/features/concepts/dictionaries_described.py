@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import torch
 import xarray as xr
 
-from ...observables.base import Reading, Run
+from ...capture.layer_readout import Readout
+from ...concepts.joint.readout import CheckpointReadout
+from ...observables.base import Reading, Run, by_layer
 from ...quantities import Quantity
+from ...words.controls import names_against_controls
 from ...words.formats import joined, plural
 from .describe.rows import orientation
-from .described import near, tidied, vocabulary
-from .describer import Describer, Untrained
+from .described import near, only_of, tidied, vocabulary
+from .describer import Describer, Texts, Untrained
+from .joint_lives import SET_ASIDE
 from .meaning.naming import chosen_names
 
 SHOWN = 6
@@ -115,3 +119,130 @@ def _name_words(data: xr.Dataset, where: str) -> str:
     some = f"{names.total()} of {count}" if names else f"None of the {count}"
     such = "" if not names else ": " if len(names) <= SHOWN else ", such as "
     return f"{some} concepts of {where} got a name{such}{listed}."
+
+
+SHARED = tuple(f"shared_context_{part}" for part in ("id", "code", "text", "place"))
+
+
+def with_descriptions(
+    state: xr.Dataset,
+    run: Run,
+    reading: Reading,
+    describer: Describer,
+    untrained_codes: Callable[[torch.Tensor], np.ndarray],
+) -> xr.Dataset:
+    """Return the shared codes of all layers with what describes them.
+
+    Parameters
+    ----------
+    state
+        ``codes(layer, token, concept)`` and ``status(layer)``.
+    run
+        For the untrained model and the pieces of tokens.
+    reading
+        Any reading, for the texts.
+    describer
+        What is asked for; where that is nothing, the state is returned as it is.
+    untrained_codes
+        From activations (n, m) of the untrained model to codes (n, r) that are fitted to them.
+    """
+    if not describer.active:
+        return state
+    texts, pieces = describer.texts(reading), describer.pieces(run)
+    written = pieces.values.tolist()
+    words = texts.words(written, describer.further_texts(reading))
+    untrained = describer.untrained(run, untrained_codes, words)
+    done = [str(path) for path in state.layer.values[state.status.values == "done"]]
+
+    def one(path: str, codes: np.ndarray) -> Mapping[str, Any]:
+        return {
+            **texts.with_classes(
+                texts.described(codes, untrained.by_layer.get(path), written),
+                codes,
+                words,
+                untrained.alike.get(path),
+                written,
+            ),
+            **texts.contexts(codes, "shared_"),
+            **untrained.variables(path),
+        }
+
+    data = by_layer({path: state.codes.sel(layer=path).values for path in done}, one)
+    status = data.status.reindex(layer=state.layer.values)
+    described = data.drop_vars("status").reindex(layer=state.layer.values)
+    failed = state.status.where(state.status != "done", status)
+    state = state.assign(described.data_vars).assign(status=failed, piece_text=pieces)
+    return state if words is None else state.assign(words.variables())
+
+
+def described_at_step(
+    there: CheckpointReadout, size: float, texts: Texts, readout: Readout | None
+) -> dict[str, Any]:
+    """Return what a standardised checkpoint alone says of the latents.
+
+    Where they are strongest by a readout of this checkpoint, what their decoders write to the
+    vocabulary, and which of them write alike. `size` is the checkpoint's standard deviation.
+    """
+    return {
+        **texts.contexts(there.predicted),
+        **near(there.presence.whitened[0]),
+        **vocabulary(size * there.decoders, readout, texts.random_state),
+    }
+
+
+def with_names(data: xr.Dataset) -> xr.Dataset:
+    """Return a node with the names of its concepts alone, and how many there are in each layer.
+
+    NaN where no concept could get one.
+    """
+    if "name" not in data:
+        return data
+    data = tidied(chosen_names(data))
+    if "concept_kind" not in data:
+        return data
+    concept = ~data.concept_kind.isin(SET_ASIDE)
+    data = only_of(data, concept)
+    n_names = (data["name"] != "").sum("concept")
+    return data.assign(named=n_names.where(data["unnamed_because"] == ""))
+
+
+def named_sentences(data: xr.Dataset) -> list[str]:
+    """Return one sentence a layer on how many of its concepts have a name."""
+    return [*_sentences(data), *stand_in_sentence(data)] if "named" in data else []
+
+
+def stand_in_sentence(data: xr.Dataset) -> list[str]:
+    """Say what stands for the untrained model, where none of the kind can be made."""
+    reasons = data["stands_in_because"].values.ravel() if "stands_in_because" in data else ()
+    return [
+        f"Names are judged beside this model with the values of each weight matrix in random "
+        f"order, because {reason.rstrip('.')}."
+        for reason in dict.fromkeys(filter(None, map(str, reasons)))
+    ]
+
+
+def _sentences(data: xr.Dataset) -> Iterator[str]:
+    for layer in data.layer.values:
+        one = data.sel(layer=layer)
+        count, because = float(one.n_concepts), str(one.unnamed_because.item())
+        if not count > 0:
+            continue
+        if because:
+            yield f"No concept of {layer} can get a name: {because}."
+            continue
+        n_names = int(one.named)
+        of = f"{n_names} of {count:.0f}" if n_names else f"None of the {count:.0f}"
+        yield f"{of} concepts of {layer} got a name{_controls(one)}."
+
+
+def _controls(one: xr.Dataset) -> str:
+    """Return how many concepts got a name in control runs, in brackets."""
+    if "named_control" not in one or "n_concepts_control" not in one:
+        return ", and no control was run"
+    counts = np.stack([one.named_control.values, one.n_concepts_control.values])
+    pairs = counts[:, np.isfinite(counts).all(axis=0)].astype(int).T.tolist()
+    listed = ", ".join(f"{n_names} of {count}" for n_names, count in pairs)
+    if not pairs:
+        return ", and no control run had concepts"
+    means = names_against_controls(int(one.named), int(one.n_concepts), pairs)
+    return f" (control runs: {listed}), {means}"

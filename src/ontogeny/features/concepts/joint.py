@@ -28,7 +28,7 @@ from ...quantities import Quantity
 from ...words.names import Names
 from .described import DESCRIBED, KEPT
 from .describer import Describer
-from .joint_described import (
+from .dictionaries_described import (
     SHARED,
     described_at_step,
     named_sentences,

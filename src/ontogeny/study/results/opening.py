@@ -19,9 +19,8 @@ from ...errors import ArgumentError, StoreError
 from ...trajectory.hub.client import hub_errors, is_offline, silent_bar
 from ...trajectory.hub.repository import is_name, is_repository
 from ..folder.layout import comparison_path, result_path, settings_path
-from .archive import ARCHIVE, unpack
 from .checksums import check_files, check_listed
-from .foreign import LARGEST, check_foreign
+from .foreign import ARCHIVE, LARGEST, check_foreign, unpack
 from .study_result import StudyResult
 
 _URL = "hf://datasets/"

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ...errors import CheckpointError
 from ..checkpoint import Checkpoint
-from ..hub.remote_code import RemoteModel
+from ..hub.repository import RemoteModel
 from ..weights.building import Template, instantiate
 from ..weights.files import MemoryWeights, state_tensors
 from .kinds import KINDS, in_blocks

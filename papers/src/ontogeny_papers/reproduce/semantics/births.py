@@ -84,30 +84,28 @@ def beside_corpus(node: xr.Dataset, support: Support, n_draws: int) -> xr.Datase
         Draws of each null.
     """
     basis = svd_concepts(support, min(support.shape) - 1)
-    data = _born(node, support)
-    weights = _weights(data, len(support.words))
+    data, weights = _born(node, support)
     codes = signatures(basis.U[:, : min(_ORTHANT, basis.k)])
     rng = np.random.default_rng(0)
     layers, births = data["layer"].values, -data.born.values
     sigma, share, orthant = _of_corpus(weights, basis, codes)
     rows = np.arange(len(births))
     draws = []
-    for _ in range(n_draws):
+    for _ in range(n_draws if len(rows) >= _FEWEST else 0):
         order = rng.permutation(rows)
         order = order[np.argsort(layers[order], kind="stable")]
         within = np.empty_like(rows)
         within[np.argsort(layers, kind="stable")] = order
         words = _exchanged(weights.shape[1], rng)
         other_sigma, other_share, _ = _of_corpus(weights[:, words], basis, codes)
-        chosen = rng.integers(len(rows), size=len(rows)) if len(rows) else rows
+        chosen = rng.integers(len(rows), size=len(rows))
         draws.append((
             _spearman(sigma, births[within]), _spearman(other_sigma, births),
-            _spearman(sigma[chosen], births[chosen]), _mean(other_share),
+            _spearman(sigma[chosen], births[chosen]), other_share.mean(),
         ))  # fmt: skip
     names = ("permuted", "frequent", "resampled", "share_frequent")
-    columns = zip(names, np.array(draws).reshape(n_draws, 4).T, strict=True)
-    data = data.drop_vars(["place", "weight"]).assign_coords(step=node.step.values)
-    return data.assign(
+    columns = zip(names, np.array(draws).reshape(-1, 4).T, strict=True)
+    return data.assign_coords(step=node.step.values).assign(
         sigma=("concept", sigma),
         orthant=("concept", _words_of(orthant, codes, support)),
         share=("concept", share),
@@ -116,46 +114,32 @@ def beside_corpus(node: xr.Dataset, support: Support, n_draws: int) -> xr.Datase
     )
 
 
-def _born(node: xr.Dataset, support: Support) -> xr.Dataset:
-    """Return the concepts born during the run of which two words are in the corpus' vocabulary."""
+def _born(node: xr.Dataset, support: Support) -> tuple[xr.Dataset, np.ndarray]:
+    """Return the concepts born during the run, and the share of each word in them.
+
+    Two words at least are in the vocabulary of the corpus.
+    """
     places = {int(token): i for i, token in enumerate(support.word_ids)}
     text = dict(zip(node.piece.values.tolist(), node.piece_text.values.tolist(), strict=True))
-    rows: dict[str, list] = {name: [] for name in (*_BORN, "layer", "name", "kind")}
-    kept = []
+    steps = ("born", "born_after", "born_before")
+    rows, weights = [], []
     for layer in node.layer.values if "concept_born" in node else ():
-        one = node.sel(layer=layer)
-        for c in np.flatnonzero(one.concept_born.values > float(node.step[0])):
-            ids = one.token_id.values[c].astype(int).tolist()
-            place = [places.get(token, -1) for token in ids]
-            if sum(p >= 0 for p in place) < 2:
+        for c in np.flatnonzero(node.concept_born.sel(layer=layer) > float(node.step[0])):
+            one = node.sel(layer=layer).isel(concept=c)
+            ids = one.token_id.values.astype(int).tolist()
+            words = {places[i]: w for i, w in zip(ids, one.token_share.values, strict=True)
+                     if i in places}  # fmt: skip
+            if len(words) < 2:
                 continue
-            for name in _BORN:
-                rows[name].append(float(one[f"concept_{name}"].values[c]))
-            kind = str(one.name_kind.values[c]) if "name_kind" in one else ""
-            heavy = " ".join(str(text.get(token, token)).strip() or "space" for token in ids[:3])
-            rows["layer"].append(str(layer))
-            rows["kind"].append(kind)
-            rows["name"].append(str(one["name"].values[c]) if kind == "class" else heavy)
-            kept.append((place, one.token_share.values[c]))
-    ranks = node.sizes.get("rank", 1)
-    return xr.Dataset(
-        {
-            **{name: ("concept", values) for name, values in rows.items()},
-            "place": (("concept", "rank"), np.array([p for p, _ in kept]).reshape(-1, ranks)),
-            "weight": (("concept", "rank"), np.array([w for _, w in kept]).reshape(-1, ranks)),
-        }
-    )
-
-
-_BORN = ("born", "born_after", "born_before")
-
-
-def _weights(data: xr.Dataset, words: int) -> np.ndarray:
-    """Return the share of each word in each concept, (concepts, V)."""
-    weights = np.zeros((data.sizes["concept"], words + 1))
-    rows = np.arange(len(weights))[:, None]
-    weights[rows, data.place.values.astype(int)] = data.weight.values  # -1: no word of the corpus
-    return weights[:, :-1]
+            weights.append(np.bincount([*words], [*words.values()], minlength=len(places)))
+            name = " ".join(str(text.get(i, i)).strip() or "space" for i in ids[:3])
+            kind = str(one.name_kind.values) if "name_kind" in one else ""
+            own = str(one["name"].values) if kind == "class" else name
+            rows.append((*(float(one[f"concept_{s}"]) for s in steps), str(layer), own, kind))
+    names = (*steps, "layer", "name", "kind")
+    columns = zip(*rows, strict=True) if rows else ([] for _ in names)
+    data = {name: ("concept", [*values]) for name, values in zip(names, columns, strict=True)}
+    return xr.Dataset(data), np.array(weights).reshape(-1, len(places))
 
 
 def _of_corpus(
@@ -164,7 +148,7 @@ def _of_corpus(
     """Return of each concept σ, the share in its foremost orthant, and which one that is."""
     parts = (weights @ basis.U) ** 2
     done = parts.cumsum(axis=1)
-    half = (done >= done[:, -1:] / 2).argmax(axis=1) if len(done) else np.zeros(0, int)
+    half = (done >= done[:, -1:] / 2).argmax(axis=1)
     names = np.unique(codes)
     by_orthant = weights @ (codes[:, None] == names)
     top = by_orthant.argmax(axis=1)
@@ -187,10 +171,6 @@ def _spearman(one: np.ndarray, other: np.ndarray) -> float:
     if len(one) < _FEWEST or not np.ptp(one) or not np.ptp(other):
         return float("nan")
     return float(np.corrcoef(rankdata(one), rankdata(other))[0, 1])
-
-
-def _mean(values: np.ndarray) -> float:
-    return float(values.mean()) if len(values) else float("nan")
 
 
 def judge_births(tables: Sequence[xr.Dataset]) -> list[Verdict]:
