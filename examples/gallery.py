@@ -21,6 +21,7 @@ from ontogeny import tasks, training
 from ontogeny.demo import run_demo
 from ontogeny.observables import (
     AttentionEntropy,
+    Concepts,
     JointConcepts,
     Loss,
     Predictions,
@@ -65,7 +66,7 @@ def walk(folder: Path) -> Path:
 
 
 def seeds(folder: Path) -> Path:
-    """Three seeds of a small causal model side by side, and the concepts that they share."""
+    """Three seeds of a small causal model, side by side."""
     kept, heldout = tasks.split_texts(tasks.python_documentation(), 0.05)
     tokenizer = tasks.train_tokenizer(kept, 2048)
     stream = torch.tensor([i for ids in tokenizer(kept).input_ids for i in ids])
@@ -73,9 +74,9 @@ def seeds(folder: Path) -> Path:
     measures = [
         Loss(),
         AttentionEntropy(),
-        JointConcepts(layers="mlp", n_concepts=40, max_tokens=2000, examples=4),
+        Concepts("ica", n_concepts=20, layers="mlp", max_tokens=2000),
     ]
-    folders, studies = {}, {}
+    studies = {}
     for seed in SEEDS:
 
         def make(run: Path, seed: int = seed) -> None:
@@ -83,12 +84,9 @@ def seeds(folder: Path) -> Path:
 
         run = _once(folder / "runs" / f"seed-{seed}", make)
         trajectory = og.Trajectory.from_folder(run).select(count=16)
-        name = f"seed {seed}"
-        folders[name] = folder / "studies" / f"seed-{seed}"
-        studies[name] = og.Study(trajectory, inputs, measures, **CONTROLS)
-        studies[name].run(folders[name])
-    title = "Three seeds of a small LLaMA"
-    compared = og.compare(folders, concepts=studies, title=title)
+        studies[f"seed {seed}"] = folder / "studies" / f"seed-{seed}"
+        og.Study(trajectory, inputs, measures, **CONTROLS).run(studies[f"seed {seed}"])
+    compared = og.compare(studies, title="Three seeds of a small LLaMA")
     return og.report.write(compared, folder / "seeds.html")
 
 

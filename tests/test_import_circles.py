@@ -2,21 +2,24 @@
 
 from pathlib import Path
 
+import pytest
+
 from helpers.import_graph import between_parts, circles, import_graph
 
 SOURCE = Path(__file__).parents[1] / "src"
 
 
-def test_no_two_modules_import_each_other():
-    assert circles(import_graph(SOURCE)) == set()
+@pytest.fixture(scope="module")
+def graph():
+    return import_graph(SOURCE)
 
 
-def test_no_two_parts_of_a_package_import_each_other():
-    found = {
-        circle
-        for parts in between_parts(import_graph(SOURCE)).values()
-        for circle in circles(parts)
-    }
+def test_no_two_modules_import_each_other(graph):
+    assert circles(graph) == set()
+
+
+def test_no_two_parts_of_a_package_import_each_other(graph):
+    found = {circle for parts in between_parts(graph).values() for circle in circles(parts)}
     assert found == set()
 
 

@@ -172,6 +172,11 @@ def test_a_model_without_modules_is_refused_in_one_line():
         look(run[0], texts)
 
 
+def test_a_classifier_without_labels_is_told_what_their_column_may_be_called():
+    run, texts = _studied(MODELS["a classifier"], 1)
+    assert "with one of the columns label, labels, class" in look(run[0], texts).no_labels
+
+
 @pytest.mark.parametrize(
     ("name", "layers", "objective"),
     [

@@ -17,8 +17,8 @@ def trajectory():
     return og.Trajectory.from_models(developing())
 
 
-def study_of(trajectory, **options):
-    chosen = [o for o in observables() if o.name != "concepts-pca"]
+def study_of(trajectory, extractors=("ica",), **options):
+    chosen = observables(extractors)
     return og.Study(trajectory, tiny_inputs(), chosen, **{"device": "cpu", "noise": 2, **options})
 
 
@@ -26,6 +26,14 @@ def study_of(trajectory, **options):
 def folder(trajectory, tmp_path_factory):
     path = tmp_path_factory.mktemp("controls") / "study"
     study_of(trajectory, controls=2, control_steps=4).run(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def alone(trajectory, tmp_path_factory):
+    """The folder of the same study without controls."""
+    path = tmp_path_factory.mktemp("alone") / "study"
+    study_of(trajectory).run(path)
     return path
 
 
@@ -45,11 +53,10 @@ def test_a_node_holds_the_run_and_its_controls(folder):
     assert any("control runs" in json.dumps(figure["bands"]) for figure in figures)
 
 
-def test_the_run_itself_is_the_same_with_and_without(trajectory, folder, tmp_path):
-    alone = study_of(trajectory).run(tmp_path / "alone")
+def test_the_run_itself_is_the_same_with_and_without(alone, folder):
     verdicts = ("beyond", "learned", "changed", "judgeable", "outside", "p_learned_uncorrected")
     beside = og.open_study(folder).result
-    for name, node in alone.children.items():
+    for name, node in og.open_study(alone).result.children.items():
         for variable, values in node.data_vars.items():
             if variable not in verdicts:
                 xr.testing.assert_identical(
@@ -60,7 +67,7 @@ def test_the_run_itself_is_the_same_with_and_without(trajectory, folder, tmp_pat
 def test_a_control_has_the_numbers_of_a_study_of_its_own(trajectory, folder, tmp_path):
     steps = json.loads(og.open_study(folder).result.attrs["controls"])[1]["steps"]
     control = trajectory.select(steps=steps).control("turned", 1)
-    own = study_of(control, noise=0).run(tmp_path / "own")
+    own = study_of(control, (), noise=0).run(tmp_path / "own")
     beside = og.open_study(folder).result
     for name, variable in (("loss", "loss"), ("activation-decay", "rotation_removed")):
         found = beside[name][f"{variable}_control"].sel(run="turned 1", step=steps, drop=True)
@@ -90,15 +97,14 @@ def test_controls_are_planned_and_priced(trajectory, tmp_path):
     assert "control run turned 2, 4 steps: 16 new" in str(with_controls)
 
 
-def test_adding_controls_later_keeps_what_there_is(trajectory, tmp_path):
-    study_of(trajectory).run(tmp_path / "s")
-    plan = study_of(trajectory, controls=1, control_steps=3).plan(tmp_path / "s")
+def test_adding_controls_later_keeps_what_there_is(trajectory, alone):
+    plan = study_of(trajectory, controls=1, control_steps=3).plan(alone)
     assert {entry.run for entry in plan.entries if entry.to_do} == {"turned 0"}
 
 
 def test_a_given_control_is_read_at_the_steps_in_common(trajectory, tmp_path):
     other = og.Trajectory.from_models(developing((0, 2, 8, 32, 100, 128)))
-    study = study_of(trajectory, control_runs={"trained on nothing": other})
+    study = study_of(trajectory, (), control_runs={"trained on nothing": other})
     tree = study.run(tmp_path / "s")
     found = tree["loss"].loss_control.sel(run="trained on nothing")
     assert found.step.values[found.notnull()].tolist() == [0, 2, 8, 32, 128]
@@ -108,7 +114,7 @@ def test_what_fails_of_a_control_is_said_and_costs_nothing_else(trajectory, tmp_
     models = developing((0, 2, 8, 32, 128))
     models[8].model.layers[0].mlp.down_proj.weight.data.fill_(np.nan)
     damaged = og.Trajectory.from_models(models)
-    tree = study_of(trajectory, control_runs={"damaged": damaged}).run(tmp_path / "s")
+    tree = study_of(trajectory, (), control_runs={"damaged": damaged}).run(tmp_path / "s")
     problems = json.loads(tree.attrs["problems"])
     assert problems and all(line.startswith("damaged: ") for line in problems)
     assert tree["loss"].loss.notnull().all()

@@ -29,6 +29,15 @@ def study(tmp_path_factory):
     return folder / "run", folder / "study"
 
 
+@pytest.fixture(scope="module")
+def study_of_loss(study, tmp_path_factory):
+    """The folder of a study with fewer files, each of which is damaged in every way."""
+    folder = tmp_path_factory.mktemp("loss") / "study"
+    run = og.Trajectory.from_folder(study[0])
+    og.Study(run, tiny_inputs(), [og.observables.Loss()], device="cpu", noise=0).run(folder)
+    return folder
+
+
 def _read_all(tree):
     # DataTree.load leaves out a variable that is called as a node is.
     for node in tree.children.values():
@@ -46,8 +55,8 @@ def _flip(path):
 
 
 @pytest.mark.parametrize("damage", [Path.unlink, _truncate, _flip, lambda p: p.write_bytes(b"")])
-def test_damage_to_any_file_of_a_result_is_refused_by_name(study, tmp_path, damage):
-    shutil.copytree(study[1], tmp_path / "s")
+def test_damage_to_any_file_of_a_result_is_refused_by_name(study_of_loss, tmp_path, damage):
+    shutil.copytree(study_of_loss, tmp_path / "s")
     result = tmp_path / "s" / "result.zarr"
     files = sorted(p for p in result.rglob("*") if p.is_file())
     assert len(files) > 50

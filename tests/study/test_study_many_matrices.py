@@ -43,9 +43,11 @@ def run(tmp_path_factory):
 
 
 def test_planning_reads_tokenizers_and_weights_once_and_not_for_each_matrix(run, monkeypatch):
-    loads, opens, read = Counter(), counted_opens(monkeypatch), tokenizers._read
+    loads, opens, read = Counter(), counted_opens(monkeypatch), tokenizers.named_tokenizer
     monkeypatch.setattr(tokenizers, "_loaded", {})
-    monkeypatch.setattr(tokenizers, "_read", lambda path: loads.update([path]) or read(path))
+    monkeypatch.setattr(
+        tokenizers, "named_tokenizer", lambda path: loads.update([path]) or read(path)
+    )
     trajectory = og.Trajectory.from_folder(run)
     texts = og.Inputs.from_texts(bundled_texts()[:4], trajectory.tokenizer(), max_length=12)
     study = og.Study(trajectory, texts, [of.WeightRank(), of.Loss()], controls=2)

@@ -270,5 +270,5 @@ def test_rows_of_a_quantity_that_moves_as_one_are_corrected_as_one():
     node = page(norms(-2.0, rng), controls_of(rng, 4), NORM)
     assert (node.p_control_share < 0.5).all() and node.beyond.all()
     whole = judged({"node": node.drop_vars("p_control_share")})["node"].p_control
-    assert (node.p_control < whole).all()
+    assert (node.p_control <= whole).all() and (node.p_control < whole).sum() >= 4
     assert (node.p_control >= 2 * np.fmin(node.p_control_change, node.p_control_half)).all()

@@ -185,9 +185,9 @@ def test_a_study_carries_them_from_cells_to_the_page(tmp_path):
     observables = [
         og.observables.ActivationDecay(LAYERS),
         og.observables.Concepts("pca", n_concepts=3, layers=LAYERS, max_tokens=150),
-        Regimes("concepts-pca"),
+        Regimes("concepts-pca", n_draws=19),
         Fits("activation-decay", "relative"),
-        Signals("concepts-pca"),
+        Signals("concepts-pca", n_draws=19),
         LearningDynamics("concepts-pca", select={"distance": "frobenius"}),
     ]
     trajectory = og.Trajectory.from_models(developing(steps))
@@ -214,10 +214,16 @@ def test_the_loss_has_a_curve_without_layers(tmp_path):
     observables = [
         og.observables.Loss(),
         og.observables.ActivationDecay(LAYERS),
-        Regimes("loss", "loss"),
+        Regimes("loss", "loss", n_draws=19),
         Fits("loss", "loss"),
         LearningDynamics("loss", "loss"),
-        Signals("activation-decay", "rotation_removed", against="loss", against_variable="loss"),
+        Signals(
+            "activation-decay",
+            "rotation_removed",
+            against="loss",
+            against_variable="loss",
+            n_draws=19,
+        ),
         Fits("loss", "los", label="misspelt"),
     ]
     trajectory = og.Trajectory.from_models(developing(steps))
@@ -249,6 +255,7 @@ kind = "regimes"
 of = "attention-entropy"
 variable = "entropy"
 jointly = "head"
+n_draws = 19
 [[observables]]
 kind = "fits"
 of = "attention-entropy"
@@ -260,6 +267,7 @@ of = "attention-entropy"
 variable = "layer_entropy"
 [[observables]]
 kind = "weight-rank"
+n_draws = 8
 [[observables]]
 kind = "fits"
 of = "weight-rank"
@@ -268,6 +276,7 @@ variable = "to_last"
 kind = "regimes"
 of = "attention-entropy-learning-dynamics"
 variable = "change"
+n_draws = 19
 """
 
 

@@ -224,6 +224,7 @@ def test_the_dimension_of_an_svd_dictionary_is_that_of_its_spectrum():
     U = np.linalg.qr(rng.standard_normal((30, 12)))[0] * np.linspace(3, 1, 12)
     dims = ("step", "layer", "feature", "concept")
     node = xr.Dataset({"dictionary": (dims, U[None, None])}, coords={"layer": ["a"]})
+    node = dimension._with_spectrum(node, np.random.default_rng(0))
     assert dimension._of_spectrum([node]).answer == "does not reproduce"
 
 

@@ -53,8 +53,9 @@ def _message(message: dict[str, Any]) -> dict[str, Any]:
         message |= {"role": _ROLES.get(str(role), role), "content": text}
     parts = message.get("content")
     if isinstance(parts, list):
-        texts = [part.get("text") if isinstance(part, Mapping) else None for part in parts]
-        if all(isinstance(text, str) for text in texts):  # an image has none
+        named = [part.get("text") for part in parts if isinstance(part, Mapping)]
+        texts = [text for text in named if isinstance(text, str)]
+        if len(texts) == len(parts):  # an image has none
             message["content"] = "".join(texts)
     elif parts is None and "tool_calls" in message:
         message["content"] = ""

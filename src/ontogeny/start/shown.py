@@ -23,6 +23,7 @@ from ..capture.ov_circuit import check_has_ov_circuit
 from ..errors import ArgumentError, LayerMatchError, NonFiniteError, OntogenyError
 from ..inputs import Inputs
 from ..observables import ModelFacts
+from ..tasks.tables import LABEL_NAMES
 from ..trajectory import Checkpoint
 from ..trajectory.adapters.reader import AdaptedReader
 from ..trajectory.weights.transformers_models import is_pretrained
@@ -226,7 +227,8 @@ def _no_labels(model: nn.Module, inputs: Inputs) -> str:
     if not any("SequenceClassification" in cls.__name__ for cls in type(model).__mro__):
         return f"{type(model).__name__} is no classifier of texts"
     if inputs.labels is None:
-        return "the texts have no labels: give a table with a column of labels as --texts"
+        names = ", ".join(LABEL_NAMES)
+        return f"the texts have no labels: give a table as --texts, with one of the columns {names}"
     return ""
 
 

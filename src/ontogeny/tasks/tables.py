@@ -21,7 +21,8 @@ from .labelled import LabelledTexts, as_labels
 Column: TypeAlias = str | int
 FORMATS = ("tsv", "csv", "jsonl", "lines", "label-text", "cola")
 _SUFFIXES = {".tsv": "tsv", ".tab": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
-_LABEL_NAMES = ("label", "labels", "class", "category", "target", "sentiment", "acceptability")
+LABEL_NAMES = ("label", "labels", "class", "category", "target", "sentiment", "acceptability")
+"""Usual names of a column of classes."""
 _NO_COLUMNS = ("lines", "label-text")
 _SHOWN = 5
 
@@ -287,7 +288,7 @@ class _Rows:
                 f"{self.source} has no column of a usual name ({', '.join(TEXT_NAMES)}); name "
                 f"one of {', '.join(map(repr, names))} as text=."
             )
-        other = self.label or next((by_lower[n] for n in _LABEL_NAMES if n in by_lower), None)
+        other = self.label or next((by_lower[n] for n in LABEL_NAMES if n in by_lower), None)
         self.labelled = other is not None
         return str(text_column), None if other is None else str(other)
 

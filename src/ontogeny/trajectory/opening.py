@@ -32,7 +32,7 @@ from .selection import check_step
 from .weights.building import Template
 from .weights.configuration import CONFIGURATION
 from .weights.files import MemoryWeights, state_tensors
-from .weights.folders import find_weights
+from .weights.folders import find_weights, holds_weights
 from .weights.formats import own_template
 from .weights.inert import plain
 from .weights.recognised import unreadable
@@ -111,7 +111,7 @@ def open_folder(
             # Otherwise it was deleted meanwhile, as the Trainer does with old checkpoints.
             if path.exists():
                 incomplete.append((step, str(error)))
-    if not checkpoints and not incomplete and _is_model(folder):
+    if not checkpoints and not incomplete and holds_weights(folder):
         return _one_model(step_of_folder(folder), folder, model, choice.key, start)
     if not checkpoints:
         raise _nothing(folder, incomplete, order)
@@ -183,14 +183,6 @@ def _nothing(folder: Path, incomplete: list[tuple[int, str]], order: Order) -> C
         "as ckpt_500.pt, step=500.ckpt or 500.safetensors, or a ckpt.pt that holds its step, and "
         "for one model: weights beside a config.json, or a single weight file."
     )
-
-
-def _is_model(folder: Path) -> bool:
-    try:
-        find_weights(folder)
-    except CheckpointError:
-        return False
-    return True
 
 
 def _one_model(

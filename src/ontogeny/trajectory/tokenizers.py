@@ -190,7 +190,7 @@ def _read_once(folder: Path) -> Any:
     if files not in _loaded:
         while len(_loaded) >= _LOADED:
             _loaded.pop(next(iter(_loaded)))
-        _loaded[files] = _read(folder)
+        _loaded[files] = named_tokenizer(folder)
     return _loaded[files]
 
 
@@ -207,10 +207,6 @@ def named_tokenizer(name: str | Path) -> Any:
     CheckpointError
         If there is none, or it cannot be read.
     """
-    return _read(name)
-
-
-def _read(name: str | Path) -> Any:
     from transformers import AutoTokenizer
 
     local = isinstance(name, Path)

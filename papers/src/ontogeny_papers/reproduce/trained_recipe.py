@@ -19,6 +19,7 @@ from ontogeny.study import Study, StudyResult
 from ontogeny.trajectory import Trajectory
 
 from .averages import average_node
+from .evidence import Found
 from .recipe import Findings, Materials, Recipe
 from .verdicts import Verdict
 
@@ -35,12 +36,16 @@ class TrainedRecipe(Recipe):
     ----------
     judge
         From each seed's nodes to the verdicts that stand first on the page; None: none.
+    reduced
+        From each seed's nodes to those that `judge` is given, with numbers in place of what is too
+        large to be stored beside its sentences.
     controls
         Turned control runs in the study of each seed.
     """
 
     judge: Callable[..., Sequence[Verdict]] | None = None
     controls: int = 0
+    reduced: Callable[[Found], Found] = lambda results: results
 
     @abc.abstractmethod
     def record(self, run: Any, folder: Path, size: Any, materials: Materials) -> list[Path]:
@@ -97,8 +102,9 @@ class TrainedRecipe(Recipe):
             )
             for observable in size.observables
         }
-        verdicts = [] if self.judge is None else self.judge(results)
-        return Findings(verdicts, nodes, attributes, (results,))
+        numbers = self.reduced(results)
+        verdicts = [] if self.judge is None else self.judge(numbers)
+        return Findings(verdicts, nodes, attributes, (numbers,))
 
     def _study(
         self, label: str, seed: int, folder: Path, size: Any, materials: Materials

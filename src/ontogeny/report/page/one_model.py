@@ -34,7 +34,8 @@ def loss_picture(content: Content, *_: object) -> str:
         return ""
     levels = [*_levels(loss, node.dataset)]
     levels += [level for each in content.nodes for level in _of_layers(each.dataset)]
-    levels = [(of_tokens(words, content.token_unit), *ends) for words, *ends in levels]
+    unit = content.token_unit
+    levels = [(of_tokens(words, unit), at, low, high) for words, at, low, high in levels]
     levels = sorted((x for x in levels if math.isfinite(x[1])), key=lambda level: -level[1])
     return "".join(_drawn(levels, loss, layout) for layout in _LAYOUTS)
 

@@ -71,4 +71,6 @@ def _named_step(checkpoint: Checkpoint) -> int | None:
     if path is None or checkpoint.source is not None or not trainer_state(path):
         return None
     number = read_name(checkpoint.label)
-    return None if number is None or number.unit != "step" else number.value
+    if number is None or number.unit != "step" or not isinstance(number.value, int):
+        return None
+    return number.value

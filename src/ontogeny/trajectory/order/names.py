@@ -82,8 +82,8 @@ def numbers_of(name: str) -> list[Number]:
     matches = [] if _SHARD.search(name) else list(_TOKEN.finditer(name))
     ends = [0, *(match.end() for match in matches)]
     texts = [name[a : m.start()] for a, m in zip(ends, matches, strict=False)] + [name[ends[-1] :]]
-    before = [_last_word(text) for text in texts[:-1]]
-    after = [_first_word(text) for text in texts[1:]]
+    before = [_word(text, -1) for text in texts[:-1]]
+    after = [_word(text, 0) for text in texts[1:]]
     # 500_steps_3_epochs: words follow their numbers if the name begins with one.
     follow = bool(matches) and not texts[0] and all(word in _WORDS for word in after)
     numbers = []
@@ -172,16 +172,7 @@ def whole(values: Mapping[str, int | Decimal]) -> tuple[dict[str, int], int]:
     return {name: int(power * value) for name, value in values.items()}, power
 
 
-def _last_word(text: str) -> str:
-    words = _WORD.findall(text)
-    return _normal(words[-1]) if words else ""
-
-
-def _first_word(text: str) -> str:
-    words = _WORD.findall(text)
-    return _normal(words[0]) if words else ""
-
-
-def _normal(word: str) -> str:
-    word = word.lower()
+def _word(text: str, place: int) -> str:
+    """Return the first or last word of a text, as the tables here have it."""
+    word = (_WORD.findall(text) or [""])[place].lower()
     return next((end for end in _ENDINGS if word.endswith(end)), word)

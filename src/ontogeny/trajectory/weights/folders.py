@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from dataclasses import replace
@@ -37,18 +38,12 @@ def step_folders(folder: Path) -> dict[int, Path]:
     CheckpointError
         If two stand for the same step.
     """
-    paths: dict[int, Path] = {}
-    for path in sorted(folder.iterdir()):
-        match = _STEP.fullmatch(path.name)
-        if match is None or not path.is_dir():
-            continue
-        if int(match[1]) in paths:
-            raise CheckpointError(
-                f"{paths[int(match[1])]} and {path.name} both stand for step {match[1]}; keep one "
-                "of them."
-            )
-        paths[int(match[1])] = path
-    return dict(sorted(paths.items()))
+    names = [(p, m) for p in folder.iterdir() if (m := _STEP.fullmatch(p.name)) and p.is_dir()]
+    paths = sorted((int(match[1]), path) for path, match in names)
+    for (step, one), (other_step, other) in itertools.pairwise(paths):
+        if step == other_step:
+            raise CheckpointError(f"{one} and {other.name} both stand for step {step}; keep one.")
+    return dict(paths)
 
 
 def weight_files(folder: Path) -> list[Path]:

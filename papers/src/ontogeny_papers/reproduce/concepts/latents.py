@@ -20,12 +20,26 @@ _FOUND_AGAIN = 0.9
 _MORE = 0.2  # of the latents
 
 
+def with_shares(results: Found) -> Found:
+    """Return nodes with the shares of latents that are found again, for the judge."""
+    return {
+        name: {
+            label: [
+                run.assign(again=_found_by_other_seed(run), at_half=_found_at_half(run))
+                for run in runs
+            ]
+            for label, runs in by_run.items()
+        }
+        for name, by_run in results.items()
+    }
+
+
 def sparse_autoencoder(results: Found) -> Sequence[Verdict]:
     """Judge how many latents are found again, by another seed and over training."""
     one = only_runs(results)
     sae, ica = one["concepts-sae"], one["concepts-ica"]
-    again, others = (each(nodes, _found_by_other_seed) for nodes in (sae, ica))
-    half, chance = each(sae, _found_at_half), null_words(sae, "optimal", "chance")
+    again, others = (each(nodes, lambda run: run.again) for nodes in (sae, ica))
+    half, chance = each(sae, lambda run: run.at_half), null_words(sae, "optimal", "chance")
     less = exceeds(others, again, _MORE)
     few = bool((again < 0.5).all()) if np.isfinite(again).all() else None
     return [
@@ -84,5 +98,6 @@ RECIPES = (
         *sizes(_latents),
         "autoencoders with thousands of latents.",
         judge=sparse_autoencoder,
+        reduced=with_shares,
     ),
 )

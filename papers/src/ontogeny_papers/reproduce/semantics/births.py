@@ -106,11 +106,13 @@ def beside_corpus(node: xr.Dataset, support: Support, n_draws: int) -> xr.Datase
     names = ("permuted", "frequent", "resampled", "share_frequent")
     columns = zip(names, np.array(draws).reshape(-1, 4).T, strict=True)
     return data.assign_coords(step=node.step.values).assign(
-        sigma=("concept", sigma),
-        orthant=("concept", _words_of(orthant, codes, support)),
-        share=("concept", share),
-        order=_spearman(sigma, births),
-        **{name: ("draw", values) for name, values in columns},
+        {
+            "sigma": ("concept", sigma),
+            "orthant": ("concept", _words_of(orthant, codes, support)),
+            "share": ("concept", share),
+            "order": _spearman(sigma, births),
+            **{name: ("draw", values) for name, values in columns},
+        }
     )
 
 
@@ -191,7 +193,7 @@ def judge_births(tables: Sequence[xr.Dataset]) -> list[Verdict]:
     order, share = (each(tables, f) for f in (lambda t: t["order"], lambda t: t.share.mean()))
     p = each(tables, lambda t: (1 + (t.permuted >= t["order"] - 1e-12).sum()) / (1 + t.draw.size))
     frequent, ends = (
-        each(tables, lambda t, name=name: t[name].quantile([0.025, 0.975], skipna=True))
+        np.array([table[name].quantile([0.025, 0.975], skipna=True) for table in tables])
         for name in ("frequent", "resampled")
     )
     others = each(tables, lambda t: t.share_frequent.quantile(0.95))
