@@ -298,10 +298,10 @@ def test_seeds_that_share_an_arbitrary_order_do_not_count_as_independent():
 def test_embeddings_of_few_dimensions_hold_the_largest_concepts_alone():
     run = xr.Dataset(
         {
-            "singular_value": (("time", "concept"), [[0.0, 0.0], [2.0, 1.01]]),
+            "singular_value": ("concept", [2.0, 1.01]),
             "sigma": ("concept", [2.0, 1.0]),
-            "complement_norm": ("time", [0.0, 0.01]),
-            "logit_norm": ("time", [0.1, 2.2]),
+            "complement_norm": 0.01,
+            "logit_norm": 2.2,
         }
     )
     judge = free_embeddings._of_few_dimensions
