@@ -265,7 +265,10 @@ def tiny(tmp_path_factory):
         steps=40, tokens_per_step=64, length=16, vocab_size=270, layers=1, width=16
     )
     recipe = RECIPES["concepts-figure-5"]
-    observables = dataclasses.replace(recipe.quick).observables
+    observables = [
+        dataclasses.replace(each, n_draws=19) if hasattr(each, "n_draws") else each
+        for each in recipe.quick.observables
+    ]
     small = dataclasses.replace(observables[0], n_concepts=3, max_tokens=60)
     size = dataclasses.replace(
         recipe.quick,
