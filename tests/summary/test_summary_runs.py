@@ -16,7 +16,7 @@ from ontogeny.quantities import Quantity
 from ontogeny.summary.figures import figure_of_runs
 from ontogeny.summary.runs import stack_runs
 from ontogeny.summary.summarise import summarise
-from ontogeny_papers.reproduce.seeds import mean_of_seeds
+from ontogeny_papers.reproduce.averages import mean_of_seeds
 
 
 @pytest.fixture(scope="module")

@@ -24,11 +24,9 @@ PUBLIC = {
     },
     "distances": {
         "distances.all_pairs": ["pairwise"],
-        "distances.equivalences": ["equivalence"],
-        "distances.grams": ["cka_of_grams"],
-        "distances.matching": ["matching_level"],
+        "distances.equivalences": ["cka_of_grams", "equivalence"],
         "distances.plane": ["concept_plane"],
-        "distances.tracking": ["tracks"],
+        "distances.tracking": ["matching_level", "tracks"],
     },
     "dynamics": {
         "dynamics.averages": ["average_dictionary"],
@@ -53,7 +51,6 @@ PUBLIC = {
     },
     "geometry": {
         "geometry.dimension_change": ["dimension_change"],
-        "geometry.drift_nulls": ["lag_cosine_null", "line_noise_null"],
         "geometry.features": ["feature_dimensionality"],
         "geometry.fourier": ["row_frequencies"],
         "geometry.intrinsic": [
@@ -63,7 +60,13 @@ PUBLIC = {
             "two_nn_calibrated",
             "two_nn_null",
         ],
-        "geometry.nulls": ["early_energy_null", "random_walk_null", "shuffled_increments_null"],
+        "geometry.nulls": [
+            "lag_cosine_null",
+            "line_noise_null",
+            "early_energy_null",
+            "random_walk_null",
+            "shuffled_increments_null",
+        ],
         "geometry.path": [
             "early_energy",
             "increment_participation_ratio",
@@ -104,8 +107,7 @@ PUBLIC = {
         "observables.labelled.directions": ["ConceptDirections"],
         "observables.labelled.tcav": ["TCAV"],
         "observables.learning_coefficient": ["LearningCoefficient"],
-        "observables.matrix_orientation": ["Orientation"],
-        "observables.orientation": ["orientation_across_runs"],
+        "observables.matrix_orientation": ["Orientation", "orientation_across_runs"],
         "observables.projection": ["Projection"],
         "observables.readout.accuracy": ["ReadoutAccuracy"],
         "observables.readout.attention": ["ReadoutAttention"],

@@ -9,8 +9,8 @@ import xarray as xr
 from ontogeny.concepts import JointDictionary
 from ontogeny.errors import ArgumentError
 from ontogeny_papers.reproduce.known import KnownSize, grokking
+from ontogeny_papers.reproduce.known.grokking import Waves, wave_shares
 from ontogeny_papers.reproduce.known.modular_run import ModularRun
-from ontogeny_papers.reproduce.known.waves import Waves, wave_shares
 
 STEPS = np.array([0, 100, 200, 1000, 2000])
 

@@ -9,7 +9,7 @@ import xarray as xr
 import ontogeny as og
 from ontogeny.errors import ArgumentError
 from ontogeny_papers.reproduce.known import KnownSize, induction
-from ontogeny_papers.reproduce.known.induction_run import InductionRun
+from ontogeny_papers.reproduce.known.induction import InductionRun
 
 TINY = InductionRun(vocab_size=16, length=12, width=8, steps=2, batch_size=4, texts=4)
 

@@ -6,8 +6,8 @@ import xarray as xr
 
 from ontogeny.errors import ArgumentError
 from ontogeny.tasks import bundled_texts
-from ontogeny_papers.reproduce.known import text, text_run
-from ontogeny_papers.reproduce.known.text_run import TextRun
+from ontogeny_papers.reproduce.known import text
+from ontogeny_papers.reproduce.known.text import TextRun
 
 STEPS = np.array([0, 1, 10, 100, 1000])
 NAMES = ["unigrams", "bigrams", "trigrams"]
@@ -64,7 +64,7 @@ def test_the_judge_finds_what_is_planted_and_misses_what_is_not():
 
 
 def test_crops_are_of_the_training_text_and_follow_the_seed(monkeypatch):
-    monkeypatch.setattr(text_run, "python_documentation", bundled_texts)  # short, and quickly read
+    monkeypatch.setattr(text, "python_documentation", bundled_texts)  # short, and quickly read
     run = TextRun(characters=4001, length=8, batch_size=3)
     train, held_out = run.streams()
     windows = {tuple(train[i : i + 8]) for i in range(len(train) - 7)}

@@ -9,7 +9,7 @@ import xarray as xr
 
 from ontogeny.errors import ArgumentError
 from ontogeny_papers.reproduce.known import KnownSize, superposition
-from ontogeny_papers.reproduce.known.superposition_run import SuperpositionRun
+from ontogeny_papers.reproduce.known.superposition import SuperpositionRun
 
 TWO = SuperpositionRun(2, 1, (0.0, 0.9), (0.5, 2.0), steps=2, batch_size=8)
 FIVE = SuperpositionRun(steps=2, batch_size=8)

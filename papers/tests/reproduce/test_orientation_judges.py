@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from ontogeny_papers.reproduce import orientation
+from ontogeny_papers.reproduce import execution
 
 KINDS, LAYERS = ("q_proj", "v_proj"), (0, 1)
 BLOCKS = [f"layers.{layer}.attention.{kind}.weight" for layer in LAYERS for kind in KINDS]
@@ -21,14 +21,14 @@ def between(overlap, p_value):
 
 @pytest.mark.parametrize(("overlap", "holds"), [(0.05, True), (0.9, False)])
 def test_turned_subspaces_vary_between_seeds_and_equal_ones_do_not(overlap, holds):
-    verdict = orientation._varies(between(overlap, 0.5))
+    verdict = execution._varies(between(overlap, 0.5))
     assert verdict.holds is holds and "above them 0 of 12" in verdict.beside
 
 
 def test_subspaces_that_are_turned_in_some_seeds_decide_nothing():
     mixed = between(0.05, 0.5)
     mixed.overlap[0, 0, 1] = 0.9
-    assert orientation._varies(mixed).holds is None
+    assert execution._varies(mixed).holds is None
 
 
 def ranks(by_layer):
@@ -41,13 +41,13 @@ def ranks(by_layer):
     [(((3, 3), (3.4, 3.4)), True), (((3, 5), (5, 7)), False), (((3, 5), (3, 5)), None)],
 )
 def test_ranks_are_the_same_over_seeds_and_layers_or_not(seeds, holds):
-    assert orientation._same_dimension([ranks(layers) for layers in seeds]).holds is holds
+    assert execution._same_dimension([ranks(layers) for layers in seeds]).holds is holds
 
 
 @pytest.mark.parametrize(("p_value", "holds"), [(0.001, True), (0.5, False)])
 def test_layers_that_share_directions_do_so_more_often_than_by_chance(p_value, holds):
     run = xr.Dataset({"p_value": (("block", "other"), np.full((4, 4), p_value))})
-    verdict = orientation._shared([run, run])
+    verdict = execution._shared([run, run])
     assert verdict.holds is holds and "5% by chance" in verdict.beside
 
 
@@ -56,6 +56,6 @@ def test_seeds_are_compared_where_their_directions_are_given():
         "weight-rank": {"m": [ranks((3, 3)), ranks((3, 3))]},
         "orientation": {"m": [xr.Dataset({"p_value": (("block", "other"), np.full((4, 4), 0.5))})]},
     }
-    alone = orientation.layers_and_ranks(results)
-    beside = orientation.layers_and_ranks(results, between(0.05, 0.5))
+    alone = execution.layers_and_ranks(results)
+    beside = execution.layers_and_ranks(results, between(0.05, 0.5))
     assert [v.claim for v in beside[1:]] == [v.claim for v in alone] and beside[0].holds

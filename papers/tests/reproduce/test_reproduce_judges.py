@@ -19,11 +19,10 @@ from ontogeny_papers.reproduce import (
     MarkerRecipe,
     Scale,
     Verdict,
-    attention_judges,
     comparison_judges,
-    evidence,
     judges,
     update_judges,
+    verdicts,
 )
 from ontogeny_papers.reproduce.execution import RECIPES
 from ontogeny_papers.reproduce.tasks import MarkerTask
@@ -133,7 +132,7 @@ SETTLES_AT_90 = [1, 2, 2, 2, 3, 3, 4, 4, 4, 5, 5]
 
 
 def of_figure_2(entropy, growing, seeds=2):
-    return attention_judges.attention_and_rank(
+    return judges.attention_and_rank(
         {
             "readout-attention": {"mixed": [attention(entropy)] * seeds},
             "weight-rank": {"mixed": [ranks(growing)] * seeds},
@@ -162,7 +161,7 @@ def test_with_many_seeds_the_correlation_over_seeds_counts():
     settle = [np.r_[np.full(k, 1.0), np.full(11 - k, 5.0)] for k in (1, 2, 3, 4, 5, 6)]
 
     def verdict(order):
-        return attention_judges.attention_and_rank(
+        return judges.attention_and_rank(
             {
                 "readout-attention": {"mixed": [attention(e) for e in fell]},
                 "weight-rank": {"mixed": [ranks(settle[i]) for i in order]},
@@ -211,7 +210,7 @@ def commutators(steps, loss, defect=None, norm=None, gradient_norm=None):
 
 def test_a_rank_that_has_settled_stays_within_a_tenth_of_its_last():
     settled = [
-        attention_judges._settled(ranks(r).growing_rank_by_kind.mean("kind"))
+        judges._settled(ranks(r).growing_rank_by_kind.mean("kind"))
         for r in (SETTLES_AT_90, [5.0] * 11)
     ]
     assert settled == [90.0, 0.0]
@@ -295,9 +294,9 @@ def test_times_that_coincide_with_those_of_random_order_show_nothing():
         "weight-rank": {"mixed": [ranks(SETTLES_AT_90, SETTLES_AT_90)] * 2},
         "readout-accuracy": {"mixed": [accuracy(40.0)] * 2},
     }
-    assert attention_judges.attention_and_rank(runs)[2].holds is None
+    assert judges.attention_and_rank(runs)[2].holds is None
     runs["weight-rank"]["mixed"] = [ranks(SETTLES_AT_90)] * 2
-    assert attention_judges.attention_and_rank(runs)[2].holds is True
+    assert judges.attention_and_rank(runs)[2].holds is True
 
 
 def scaled(ranks_by_label, right=None):
@@ -428,12 +427,12 @@ def test_a_task_is_learned_where_nearly_all_is_right(right, learned):
 
 
 def test_seeds_that_disagree_show_nothing():
-    assert evidence.exceeds([3.0, 4.0], [2.0, 2.0], 0.5) is True
-    assert evidence.exceeds([2.2, 2.2], [2.0, 2.0], 0.5) is False
-    assert evidence.exceeds([1.9, 6.0], [2.0, 2.0], 0.5) is None
-    assert evidence.exceeds([np.nan, 6.0], [2.0, 2.0], 0.5) is None
-    assert evidence.unanimous([True, False]) is None
-    assert evidence.unanimous([True, True], [np.nan]) is None
+    assert verdicts.exceeds([3.0, 4.0], [2.0, 2.0], 0.5) is True
+    assert verdicts.exceeds([2.2, 2.2], [2.0, 2.0], 0.5) is False
+    assert verdicts.exceeds([1.9, 6.0], [2.0, 2.0], 0.5) is None
+    assert verdicts.exceeds([np.nan, 6.0], [2.0, 2.0], 0.5) is None
+    assert verdicts.unanimous([True, False]) is None
+    assert verdicts.unanimous([True, True], [np.nan]) is None
 
 
 def of_figure_6(lost, followed=4.0, largest=0.2, strength=0.7):

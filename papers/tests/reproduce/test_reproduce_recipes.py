@@ -20,7 +20,7 @@ from ontogeny.observables import (
 )
 from ontogeny_papers import reproduce
 from ontogeny_papers.reproduce import MarkerRecipe, Scale, execution
-from ontogeny_papers.reproduce.seeds import over_seeds
+from ontogeny_papers.reproduce.averages import over_seeds
 from ontogeny_papers.reproduce.tasks import MarkerTask
 from ontogeny_papers.reproduce.training import MarkerRun
 

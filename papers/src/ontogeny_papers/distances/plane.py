@@ -10,7 +10,7 @@ import numpy as np
 from ontogeny.arrays import Array, matrix, namespace, to_numpy
 from ontogeny.errors import ArgumentError
 
-from .stacks import step_labels
+from .all_pairs import step_labels
 
 if TYPE_CHECKING:
     import xarray as xr

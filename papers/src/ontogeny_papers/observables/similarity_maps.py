@@ -20,7 +20,7 @@ from ontogeny.observables.of_activations import OfSampledActivations
 from ontogeny.units import Units
 from ontogeny.words.names import Names
 
-from ..distances.grams import cka_of_grams
+from ..distances.equivalences import cka_of_grams
 
 _GRAM = "gram"
 

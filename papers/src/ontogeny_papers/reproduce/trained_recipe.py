@@ -19,9 +19,8 @@ from ontogeny.study import Study, StudyResult
 from ontogeny.trajectory import Trajectory
 
 from .averages import average_node
-from .evidence import Found
 from .recipe import Findings, Materials, Recipe
-from .verdicts import Verdict
+from .verdicts import Found, Verdict
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ import xarray as xr
 from ontogeny.errors import ArgumentError, NonFiniteError
 
 from ..dynamics.signals import compare_signals
-from .evidence import LEVEL, Found, each, exceeds, named, short, spread, unanimous
-from .verdicts import Verdict
+from .verdicts import LEVEL, Found, Verdict, each, exceeds, named, short, spread, unanimous
 
 _WEAK = 0.3  # correlation around the trends
 _EXCLUDED = 0.5  # correlation that the runs must rule out before one is called weak

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import xarray as xr
+from numpy.typing import ArrayLike
+from scipy.stats import binomtest
 
 from ontogeny.errors import ArgumentError
 from ontogeny.figures import Column, Section, Table, attach
@@ -112,3 +116,179 @@ def verdict_view(
     if material:
         statements.append(material)
     return attach(data, section, [table], statements, role="claims")
+
+
+Found = Mapping[str, Mapping[str, Sequence[xr.Dataset]]]
+"""The nodes of each seed's study, by node and label of the run."""
+
+LEVEL = 0.05
+_LISTED = 4  # more seeds than this are written as mean ± SD
+
+
+def each(runs: Sequence[xr.Dataset], number: Callable[[xr.Dataset], Any]) -> np.ndarray:
+    """Return what a function gives of each seed, (seeds, ...).
+
+    Examples
+    --------
+    >>> each([xr.Dataset({"x": 1.0}), xr.Dataset({"x": 2.0})], lambda run: run.x)
+    array([1., 2.])
+    """
+    return np.array([np.asarray(number(run), dtype=np.float64) for run in runs])
+
+
+def if_finite(holds: Any, *numbers: ArrayLike) -> bool | None:
+    """Return whether a claim holds, None where a number that it rests on is missing.
+
+    Examples
+    --------
+    >>> if_finite(3.0 > 2.0, 3.0), if_finite(float("nan") > 2.0, float("nan"))
+    (True, None)
+    """
+    is_finite = all(np.isfinite(np.asarray(n, dtype=np.float64)).all() for n in numbers)
+    return bool(holds) if is_finite else None
+
+
+def unanimous(holds: ArrayLike, *numbers: ArrayLike) -> bool | None:
+    """Return whether a claim holds in all seeds or in none, None where they differ or lack numbers.
+
+    Examples
+    --------
+    >>> unanimous([True, True]), unanimous([False, False]), unanimous([True, False])
+    (True, False, None)
+    """
+    is_true = np.asarray(holds, dtype=bool)
+    return if_finite(is_true.all(), *numbers) if is_true.all() or not is_true.any() else None
+
+
+def exceeds(here: ArrayLike, there: ArrayLike, by: float) -> bool | None:
+    """Return whether the seeds of one run lie above those of another, seed by seed.
+
+    Parameters
+    ----------
+    here, there
+        One number of each seed, (seeds,); the same seeds in both.
+    by
+        Above 0: how far the means must be apart.
+
+    Returns
+    -------
+    bool or None
+        False where the means are less than `by` apart; True where they are more and every seed
+        agrees on the direction; None where seeds disagree or a number is missing.
+
+    Examples
+    --------
+    >>> exceeds([3.0, 4.0], [2.0, 2.0], by=0.5), exceeds([2.1, 2.2], [2.0, 2.0], by=0.5)
+    (True, False)
+    >>> exceeds([2.0, 6.0], [2.1, 2.1], by=0.5) is None
+    True
+    """
+    apart = np.asarray(here, dtype=np.float64) - np.asarray(there, dtype=np.float64)
+    if not np.isfinite(apart).all():
+        return None
+    if apart.mean() <= by:
+        return False
+    return True if (apart > 0).all() else None
+
+
+def more_often(count: int, trials: int, chance: float) -> tuple[bool, float]:
+    """Return whether a count is above chance at 5 %, and its p-value (binomial, one-sided).
+
+    Examples
+    --------
+    >>> more_often(1, 16, 0.05)[0], more_often(4, 16, 0.05)[0]
+    (False, True)
+    """
+    p = float(binomtest(count, trials, chance, alternative="greater").pvalue)
+    return p <= LEVEL, p
+
+
+def last_of(runs: Sequence[xr.Dataset], name: str) -> np.ndarray:
+    """Return the last value of every set of texts, of each seed: (seeds, sets)."""
+    return each(runs, lambda run: run[name].isel(step=-1).transpose("set"))
+
+
+# ---- in words -----------------------------------------------------------------------------------
+
+
+def spread(values: ArrayLike, digits: int = 1) -> str:
+    """Return ``"2.4 ± 0.1"``, mean and sample SD over seeds; the number alone where there is one.
+
+    Examples
+    --------
+    >>> spread([2.0, 3.0]), spread([-0.01]), spread([2.0, float("nan")])
+    ('2.5 ± 0.7', '0.0', 'unknown')
+    """
+    seeds = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    if not np.isfinite(seeds).all():
+        return "unknown"
+    mean = f"{round(seeds.mean(), digits) + 0.0:.{digits}f}"  # no minus before a zero
+    return mean if len(seeds) == 1 else f"{mean} ± {seeds.std(ddof=1):.{digits}f}"
+
+
+def short(values: np.ndarray) -> str:
+    """Return a mean and SD over seeds with two digits, of numbers of any size, or "unknown".
+
+    Examples
+    --------
+    >>> short(np.array([2e-5, 3e-5])), short(np.array([0.25]))
+    ('2.5e-05 ± 7e-06', '0.25')
+    """
+    if not np.isfinite(values).all():
+        return "unknown"
+    mean = f"{np.mean(values):.2g}"
+    return mean if len(values) < 2 else f"{mean} ± {np.std(values, ddof=1):.1g}"
+
+
+def listed(values: ArrayLike) -> str:
+    """Return steps of seeds: each where they are few, else their median and range.
+
+    Examples
+    --------
+    >>> listed([40, 1200.0]), listed([10, 20, 30, 40, float("nan")])
+    ('40 and 1,200', '25 (10 to 40; never in 1 of 5)')
+    """
+    steps = np.asarray(values, dtype=np.float64)
+    if len(steps) <= _LISTED:
+        return " and ".join(f"{v:,.0f}" if np.isfinite(v) else "never" for v in steps)
+    finite = steps[np.isfinite(steps)]
+    if not len(finite):
+        return f"never in {len(steps)}"
+    never = (
+        f"; never in {len(steps) - len(finite)} of {len(steps)}" if len(finite) < len(steps) else ""
+    )
+    return f"{np.median(finite):,.0f} ({finite.min():,.0f} to {finite.max():,.0f}{never})"
+
+
+def named(names: ArrayLike, values: np.ndarray, digits: int = 1) -> str:
+    """Return every name with mean and SD of its seeds; `values` is (seeds, names).
+
+    Examples
+    --------
+    >>> named(["Q", "V"], np.array([[3.0, 2.0], [5.0, 2.0]]))
+    'Q: 4.0 ± 1.4, V: 2.0 ± 0.0'
+    """
+    columns = zip(np.asarray(names), np.asarray(values).T, strict=True)
+    return ", ".join(f"{name}: {spread(column, digits)}" for name, column in columns)
+
+
+def p_value(p: float) -> str:
+    """Return ``"p = 0.03"``, or ``"p < .001"`` below that.
+
+    Examples
+    --------
+    >>> p_value(0.031), p_value(8e-17)
+    ('p = 0.031', 'p < .001')
+    """
+    return "p < .001" if p < 0.001 else f"p = {p:.2g}"
+
+
+def joined(values: ArrayLike, digits: int = 2) -> str:
+    """Return the number of each seed.
+
+    Examples
+    --------
+    >>> joined([0.5, 0.25])
+    '0.50, 0.25'
+    """
+    return ", ".join(f"{value:.{digits}f}" for value in np.asarray(values))

@@ -21,11 +21,9 @@ from ontogeny.training import demo_model, masked_language_modelling, train
 from ontogeny.training.loop import adamw_one_cycle
 from ontogeny.training.masked import MaskedBatch, MaskedLanguageModelling, masked_logits
 
-from ..evidence import if_finite, short, unanimous
-from ..measured_recipe import MeasuredRecipe
-from ..recipe import Findings, Materials
-from ..seeds import mean_of_seeds
-from ..verdicts import Verdict
+from ..averages import mean_of_seeds
+from ..recipe import Findings, Materials, MeasuredRecipe
+from ..verdicts import Verdict, if_finite, short, unanimous
 
 _EQUAL = 1e-6  # of the way that the weights went: updates that are the same up to rounding
 _CLIP = 1.0

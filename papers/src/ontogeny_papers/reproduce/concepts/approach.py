@@ -11,8 +11,7 @@ from ontogeny.summary.noise import reference_index
 
 from ...dynamics.progress import learning_progress
 from ...observables.curves.base import floor_of
-from ..evidence import each, exceeds, if_finite, short
-from ..verdicts import Verdict
+from ..verdicts import Verdict, each, exceeds, if_finite, short
 
 _TWICE = float(np.log(2))
 _TURNED = (

@@ -13,12 +13,10 @@ from ontogeny.capture import activations
 from ontogeny.figures import Section
 from ontogeny.quantities import Quantity
 
-from ..evidence import short, unanimous
+from ..averages import mean_of_seeds
 from ..recipe import Findings, Materials
-from ..seeds import mean_of_seeds
-from ..verdicts import Verdict
-from .concept_recipe import ConceptRecipe, ConceptSize, of_sources
-from .sizes import sizes
+from ..verdicts import Verdict, short, unanimous
+from .concept_recipe import ConceptRecipe, ConceptSize, of_sources, sizes
 
 _EPSILON = 1e-10
 _ITERATIONS = 100

@@ -12,13 +12,11 @@ from scipy.stats import spearmanr
 from ontogeny.observables import Observable
 
 from ...observables.curves.regimes import Regimes
-from ..evidence import Found, each, exceeds, short
-from ..verdicts import Verdict
+from ..verdicts import Found, Verdict, each, exceeds, short
 from . import approach
 from .agreement import agreement, in_common, of_other_seeds
-from .concept_recipe import ConceptRecipe
+from .concept_recipe import ConceptRecipe, sizes, two_sizes
 from .extractors import EVEN, concepts, noise_of, only_runs
-from .sizes import sizes, two_sizes
 
 _RETURNED = "as returned"
 _WEIGHTED = Regimes(

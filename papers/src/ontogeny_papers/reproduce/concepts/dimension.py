@@ -14,11 +14,9 @@ from ontogeny.features.concepts.dictionaries import Concepts
 from ontogeny.observables import Observable
 
 from ...observables.concepts.dimension import IntrinsicDimension
-from ..evidence import LEVEL, Found, if_finite, more_often, short
-from ..verdicts import Verdict
-from .concept_recipe import ConceptRecipe
+from ..verdicts import LEVEL, Found, Verdict, if_finite, more_often, short
+from .concept_recipe import ConceptRecipe, sizes
 from .paths import the_runs
-from .sizes import sizes
 
 _TITLES = {"ica": "ICA", "svd": "SVD", "kmeans": "k-means", "dictionary": "dictionary learning"}
 _AVERAGES = {

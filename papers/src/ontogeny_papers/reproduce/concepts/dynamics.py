@@ -9,12 +9,10 @@ from ontogeny.observables import Observable
 
 from ...observables.curves.learning import LearningDynamics
 from ...observables.curves.regimes import Regimes
-from ..evidence import Found
-from ..verdicts import Verdict
+from ..verdicts import Found, Verdict
 from . import approach
-from .concept_recipe import ConceptRecipe
+from .concept_recipe import ConceptRecipe, sizes
 from .extractors import AS_RETURNED, EVEN, concepts, noise_of, only_runs, shape_of
-from .sizes import sizes
 
 LIMITS = (
     "25 evenly spaced checkpoints miss changes of noise up to about threefold, and the learning "

@@ -8,12 +8,10 @@ import numpy as np
 import xarray as xr
 
 from ...observables.concepts.encoder import EncoderDynamics
-from ..evidence import Found, if_finite, short, spread, unanimous
-from ..verdicts import Verdict
-from .concept_recipe import ConceptRecipe
+from ..verdicts import Found, Verdict, if_finite, short, spread, unanimous
+from .concept_recipe import ConceptRecipe, sizes
 from .extractors import concepts
 from .paths import done_by, path_lengths, the_runs
-from .sizes import sizes
 
 _FIRST = 0.2  # of the training: about where the report's first regime ends
 _MARGIN = 1.1  # by which one path must be longer than another to count as rougher

@@ -12,7 +12,7 @@ from ontogeny.features.concepts.dictionaries import Concepts
 
 from ...observables.curves.fits import Fits
 from ...observables.curves.regimes import Regimes
-from ..evidence import Found
+from ..verdicts import Found
 
 NINE = names()
 """The report's nine distances; Schatten with p = 1.5 and entry-wise with p = 1, so that each

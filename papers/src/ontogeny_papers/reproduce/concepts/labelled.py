@@ -17,15 +17,13 @@ from ontogeny.trajectory import Trajectory
 
 from ...observables.labelled.directions import ConceptDirections
 from ...observables.labelled.tcav import TCAV
-from ..evidence import LEVEL, Found, more_often, short, unanimous
 from ..recipe import Materials
-from ..verdicts import Verdict
-from .concept_recipe import ConceptRecipe, ConceptSize
+from ..verdicts import LEVEL, Found, Verdict, more_often, short, unanimous
+from .concept_recipe import ConceptRecipe, ConceptSize, sizes
 from .labelled_texts import of_topic, of_word_order
 from .masked_run import MaskedRun, recorded_texts
 from .paths import the_runs
 from .score_windows import CountOfRises, in_windows
-from .sizes import sizes
 
 _CONCEPTS = ("semantic", "syntactic")
 

@@ -8,13 +8,11 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from ..evidence import Found, each, joined, more_often, short
-from ..verdicts import Verdict
+from ..verdicts import Found, Verdict, each, joined, more_often, short
 from . import approach
-from .concept_recipe import ConceptRecipe
+from .concept_recipe import ConceptRecipe, two_sizes
 from .dynamics import observables
 from .signals import roughness
-from .sizes import two_sizes
 
 _NAME = "concepts-ica"
 _FACTOR = 2.0

@@ -9,13 +9,11 @@ import xarray as xr
 
 from ontogeny.observables import Observable
 
-from ..evidence import Found, each, exceeds, short
-from ..verdicts import Verdict
+from ..verdicts import Found, Verdict, each, exceeds, short
 from . import approach
-from .concept_recipe import ConceptRecipe
+from .concept_recipe import ConceptRecipe, sizes
 from .correlations import null_words
 from .extractors import concepts, only_runs
-from .sizes import sizes
 
 _FOUND_AGAIN = 0.9
 """|cosine| of a latent with its match that counts as the same latent."""

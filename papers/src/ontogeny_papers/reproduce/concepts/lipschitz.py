@@ -10,11 +10,9 @@ import xarray as xr
 from ontogeny.observables import Observable
 
 from ...observables.concepts.lipschitz import Lipschitz
-from ..evidence import Found, each, exceeds, short
-from ..verdicts import Verdict
-from .concept_recipe import ConceptRecipe
+from ..verdicts import Found, Verdict, each, exceeds, short
+from .concept_recipe import ConceptRecipe, sizes
 from .extractors import AS_RETURNED, concepts, only_runs
-from .sizes import sizes
 
 _TITLES = {"convex-nmf": "convex NMF", "ica": "ICA"}
 _LINEAR = {"svd": "SVD", "pca": "PCA"}

@@ -10,12 +10,10 @@ import xarray as xr
 from ontogeny import distances
 
 from ...observables.concepts.plane import ConceptPlane
-from ..evidence import Found, if_finite, short, spread
-from ..verdicts import Verdict
-from .concept_recipe import ConceptRecipe
+from ..verdicts import Found, Verdict, if_finite, short, spread
+from .concept_recipe import ConceptRecipe, sizes
 from .extractors import concepts
 from .paths import the_runs
-from .sizes import sizes
 
 _EXTRACTORS = {"convex-nmf": "convex NMF", "ica": "ICA", "dictionary": "dictionary learning"}
 _DRAWS = 3

@@ -15,11 +15,9 @@ from ontogeny import distances, dynamics
 from ontogeny.figures import Section
 from ontogeny.quantities import Quantity
 
-from ..evidence import short, unanimous
-from ..measured_recipe import MeasuredRecipe
-from ..recipe import Findings, Materials
-from ..seeds import mean_of_seeds
-from ..verdicts import Verdict
+from ..averages import mean_of_seeds
+from ..recipe import Findings, Materials, MeasuredRecipe
+from ..verdicts import Verdict, short, unanimous
 
 _RUNS = {
     "turn": "directions turn, codes stay",

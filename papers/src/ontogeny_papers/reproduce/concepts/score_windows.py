@@ -11,7 +11,7 @@ import xarray as xr
 
 from ontogeny import dynamics
 
-from ..evidence import LEVEL
+from ..verdicts import LEVEL
 
 _EARLY, _LATE = (20 / 480, 100 / 480), (380 / 480, 460 / 480)
 """The report's windows, as shares of the whole run."""

@@ -10,13 +10,11 @@ from ontogeny.features.activations.decay import ActivationDecay
 from ontogeny.observables import Observable
 
 from ...observables.curves.fits import Fits
-from ..evidence import Found, each, short
-from ..verdicts import Verdict
+from ..verdicts import Found, Verdict, each, short
 from . import approach
-from .concept_recipe import ConceptRecipe
+from .concept_recipe import ConceptRecipe, sizes
 from .extractors import EVEN, concepts, only_runs, shape_of
 from .signals import SIGNALS
-from .sizes import sizes
 
 _NEAR_ONE = 0.9
 

@@ -12,12 +12,10 @@ from ontogeny.observables import Observable
 
 from ...observables.curves.regimes import Regimes
 from ...observables.curves.signals import Signals
-from ..evidence import Found, each, exceeds, joined, more_often, short
-from ..verdicts import Verdict
+from ..verdicts import Found, Verdict, each, exceeds, joined, more_often, short
 from .agreement import agreement, in_common, of_other_seeds
-from .concept_recipe import ConceptRecipe
+from .concept_recipe import ConceptRecipe, sizes
 from .extractors import AS_RETURNED, EVEN, concepts, noise_of, only_runs
-from .sizes import sizes
 
 SIGNALS = {"ica": "ICA", "sparse-pca": "sparse PCA", "dictionary": "dictionary learning"}
 """Extractors of Figures 6, 7 and 16."""

@@ -12,10 +12,8 @@ import xarray as xr
 from ontogeny import concepts, distances
 from ontogeny.figures import Column, Section, Table, attach
 
-from ..evidence import short, unanimous
-from ..measured_recipe import MeasuredRecipe
-from ..recipe import Findings, Materials
-from ..verdicts import Verdict
+from ..recipe import Findings, Materials, MeasuredRecipe
+from ..verdicts import Verdict, short, unanimous
 
 _ROWS, _FEATURES, _CONCEPTS = 400, 16, 4
 _DRAWS = 10

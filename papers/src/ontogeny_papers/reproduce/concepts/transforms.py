@@ -11,12 +11,10 @@ from scipy.stats import spearmanr
 from ontogeny import dynamics
 
 from ...observables.concepts.transforms import TransformDynamics
-from ..evidence import Found, if_finite, short, spread, unanimous
-from ..verdicts import Verdict
-from .concept_recipe import ConceptRecipe
+from ..verdicts import Found, Verdict, if_finite, short, spread, unanimous
+from .concept_recipe import ConceptRecipe, sizes
 from .extractors import concepts
 from .paths import the_runs
-from .sizes import sizes
 
 _LATE = 0.75  # of the training, from where on velocities count as late
 

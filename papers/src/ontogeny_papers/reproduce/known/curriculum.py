@@ -11,10 +11,9 @@ from ontogeny.observables import Observable
 
 from ...observables.readout.accuracy import ReadoutAccuracy
 from ...observables.similarity_maps import StepSimilarity
-from ..evidence import Found, each, exceeds, last_of, listed, named, short, unanimous
 from ..marker_recipe import MarkerRecipe, Scale
 from ..training import MarkerRun
-from ..verdicts import Verdict
+from ..verdicts import Found, Verdict, each, exceeds, last_of, listed, named, short, unanimous
 
 _MIXED, _SWITCH = "mixed", "switch"
 _FIRST = "m=1"

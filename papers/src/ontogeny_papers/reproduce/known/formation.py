@@ -11,7 +11,7 @@ import xarray as xr
 
 from ontogeny.errors import ArgumentError
 
-from ..evidence import listed, short
+from ..verdicts import listed, short
 
 
 class Compared(NamedTuple):

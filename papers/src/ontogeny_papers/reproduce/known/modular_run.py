@@ -15,7 +15,7 @@ from ontogeny.errors import ArgumentError, check_whole
 from ontogeny.inputs import Inputs
 
 from ..training import OptimizerSettings
-from .seeded_run import SeededRun
+from .known_recipe import SeededRun
 
 if TYPE_CHECKING:
     from ..training.readout_model import ReadoutTransformer

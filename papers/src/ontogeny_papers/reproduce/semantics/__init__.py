@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..measured_recipe import MeasuredRecipe
-from ..recipe import Findings, Materials, Recipe
+from ..recipe import Findings, Materials, MeasuredRecipe, Recipe
 from .births import BIRTHS
 from .contexts import ContextsSize, installed_decoder, judge_contexts, measure_contexts
 from .free_embeddings import FreeSize, judge_free_embeddings, measure_free_embeddings

@@ -20,10 +20,9 @@ from ontogeny.training.run import RunSettings
 
 from ..concepts.concept_recipe import ConceptRecipe, ConceptSize, of_sources
 from ..concepts.masked_run import MaskedRun
-from ..evidence import LEVEL, each, joined, p_value
 from ..recipe import Findings, Materials
 from ..trained_recipe import TrainedRecipe
-from ..verdicts import Verdict
+from ..verdicts import LEVEL, Verdict, each, joined, p_value
 
 _NODE = "joint-concepts"
 _ORTHANT = 5  # concepts of the corpus that an orthant is taken in

@@ -21,9 +21,8 @@ from ontogeny.trajectory.untrained import untrained_like
 
 from ...capture.embeddings import WordEmbeddings
 from ...observables.words.views.clouds import orthants_view
-from ..evidence import unanimous
 from ..recipe import Findings, Materials
-from ..verdicts import Verdict
+from ..verdicts import Verdict, unanimous
 from .groupings import (
     LEAST,
     as_dataset,

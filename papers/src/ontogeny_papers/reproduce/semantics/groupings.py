@@ -12,8 +12,7 @@ from ontogeny.errors import ArgumentError
 from ontogeny.features.wordspace.concepts import ConceptBasis
 from ontogeny.figures import Band, NullComparison, Section, attach
 
-from ..evidence import LEVEL
-from ..verdicts import Verdict
+from ..verdicts import LEVEL, Verdict
 
 AGREEMENT = 0.1
 """Adjusted mutual information below which groups are not called ones that people recognise.

@@ -17,8 +17,8 @@ from ontogeny.figures import Band, Curves, Section, attach
 from ontogeny.quantities import Quantity
 
 from .. import tasks, training
+from ..averages import mean_of_seeds
 from ..recipe import Findings, Materials
-from ..seeds import mean_of_seeds
 from ..verdicts import Verdict
 
 _KINDS = ("majority", "between", "minority")

@@ -17,10 +17,9 @@ from ontogeny.figures import Column, Curves, Section, Table, attach
 from ontogeny.quantities import Quantity
 
 from .. import training
-from ..evidence import LEVEL
+from ..averages import mean_of_seeds
 from ..recipe import Findings, Materials
-from ..seeds import mean_of_seeds
-from ..verdicts import Verdict
+from ..verdicts import LEVEL, Verdict
 
 _LENGTH = 16  # words of a crop
 _HELDOUT = 0.05

@@ -11,8 +11,7 @@ import xarray as xr
 from ontogeny.features.wordspace.concepts import ConceptBasis
 from ontogeny.figures import Scatter, Section, attach
 
-from ..evidence import LEVEL, joined, unanimous
-from ..verdicts import Verdict
+from ..verdicts import LEVEL, Verdict, joined, unanimous
 from .organism_geometry import Geometry, p_value
 
 _STATES = ("untrained", "trained")

@@ -14,8 +14,7 @@ from ontogeny import semantics
 from ontogeny.features.wordspace.concepts import ConceptBasis, signatures
 
 from .. import tasks
-from ..evidence import LEVEL
-from ..verdicts import Verdict
+from ..verdicts import LEVEL, Verdict
 
 
 @dataclass(frozen=True, eq=False)

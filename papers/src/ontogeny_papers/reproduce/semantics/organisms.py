@@ -22,10 +22,9 @@ from ...observables.words.views.clouds import tree_view
 from ...observables.words.views.maps import concepts_view
 from ...observables.words.views.training import confusion_view
 from .. import tasks, training
-from ..evidence import LEVEL, joined, unanimous
+from ..averages import mean_of_seeds
 from ..recipe import Findings, Materials
-from ..seeds import mean_of_seeds
-from ..verdicts import Verdict
+from ..verdicts import LEVEL, Verdict, joined, unanimous
 from .organism_embeddings import embeddings_view, judge_embeddings, measure_embeddings
 from .organism_geometry import Geometry, count_concepts, judge_concepts, p_value
 

@@ -24,9 +24,8 @@ from ontogeny.trajectory.weights.folders import find_weights
 
 from ...observables.words.views.clouds import orthants_view
 from .. import training
-from ..evidence import unanimous
 from ..recipe import Findings, Materials
-from ..verdicts import Verdict
+from ..verdicts import Verdict, unanimous
 from .groupings import (
     AGREEMENT,
     as_dataset,

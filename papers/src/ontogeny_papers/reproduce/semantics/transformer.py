@@ -16,10 +16,9 @@ from ontogeny.figures import Band, Curves, Scatter, Section
 from ontogeny.quantities import Quantity
 
 from .. import training
-from ..evidence import LEVEL, joined
+from ..averages import mean_of_seeds
 from ..recipe import Findings, Materials
-from ..seeds import mean_of_seeds
-from ..verdicts import Verdict
+from ..verdicts import LEVEL, Verdict, joined
 from .free_embeddings import first_lead
 
 _LOSSES = {"square": "square loss", "cross_entropy": "cross-entropy"}
