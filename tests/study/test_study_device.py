@@ -71,7 +71,7 @@ def test_waits_are_bounded_by_cells_and_fits(studied):
     # texts, of three other seeds, in float64, of tokens in another order, and of two halves.
     fits = 2 + 1 + len(STEPS) + 7 + 3
     by_folder = _by_folder(waits)
-    asked = sum(n for line, n in waits.items() if line.startswith("concepts/iteration.py"))
+    asked = sum(n for line, n in waits.items() if line.startswith("concepts/tensors.py"))
     assert asked <= fits * (ITERATIONS / 10 + 1)  # once in ten iterations, and at the end
     assert by_folder["concepts"] - asked <= 14 * fits
     assert by_folder["observables"] <= 10 * cells and by_folder["distances"] <= 8 * cells

@@ -10,7 +10,7 @@ from ontogeny.quantities import Quantity
 from ontogeny.summary import with_verdicts
 from ontogeny.summary.controls import _predicted, with_controls
 from ontogeny.summary.summarise import summarise
-from ontogeny.summary.verdicts import judged
+from ontogeny.summary.verdicts import _beside_controls, judged
 from ontogeny.words.statements import statements
 
 STEPS = np.array([0, 1, 2, 4, 8, 16, 32, 64, 128, 256])
@@ -265,10 +265,25 @@ def test_layers_that_move_as_one_lend_nothing_and_count_as_one():
     assert (lent < alone[0] / 2).sum() >= 4 and of_several == 1
 
 
+def test_the_last_row_of_a_quantity_is_a_whole_test():
+    """A twelfth of a test for the last true null beside eleven rejections broke 5 % fourfold."""
+    rows, quantities = 12, 6
+    names = [("node", f"q{k}") for k in range(quantities) for _ in range(rows)]
+    p_values, shares = np.full(len(names), 1e-9), np.full(len(names), 1 / rows)
+    p_values[rows - 1 :: rows] = np.linspace(0.03, 0.04, quantities)
+    corrected = _beside_controls(p_values, shares, names)
+    np.testing.assert_allclose(corrected[rows - 1], 0.03 * quantities)
+    assert (corrected[rows - 1 :: rows] >= 0.1799).all() and corrected[0] < 1e-8
+    drawn = np.random.default_rng(0).uniform(0, 0.1, len(names))
+    drawn[5] = np.nan
+    whole = _beside_controls(drawn, np.ones(len(names)), names)
+    np.testing.assert_allclose(whole, holm(drawn))
+
+
 def test_rows_of_a_quantity_that_moves_as_one_are_corrected_as_one():
     rng = np.random.default_rng(1)
     node = page(norms(-2.0, rng), controls_of(rng, 4), NORM)
     assert (node.p_control_share < 0.5).all() and node.beyond.all()
     whole = judged({"node": node.drop_vars("p_control_share")})["node"].p_control
-    assert (node.p_control <= whole).all() and (node.p_control < whole).sum() >= 4
+    assert (node.p_control <= whole * (1 + 1e-9)).all() and (node.p_control < whole).sum() >= 4
     assert (node.p_control >= 2 * np.fmin(node.p_control_change, node.p_control_half)).all()

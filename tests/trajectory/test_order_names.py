@@ -262,4 +262,8 @@ def test_parts_of_epochs_are_in_order_and_their_factor_is_said(names, steps, uni
 def test_numbers_that_may_count_within_an_epoch_are_refused():
     with pytest.raises(CheckpointError, match=r"epoch1\.10\.pt may be a part of an epoch"):
         order_of(["epoch1.9.pt", "epoch1.10.pt"])
+    order = order_of(["step_100_epoch_1.9.pt", "step_200_epoch_1.10.pt"])
+    assert list(order.names) == [100, 200] and order.unit == "step"
+    tokens = order_of(["tokens_0.5.pt", "tokens_1.5.pt"], choice=Choice("tokens_{}"))
+    assert "10 x tokens 5 to 15" in "".join(tokens.lines())
     assert order_of(["m0.5.pt", "m1.pt"], choice=Choice("m{}")).unit == "10 x step"

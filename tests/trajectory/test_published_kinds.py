@@ -206,6 +206,16 @@ def test_what_olmo_and_mistral_write_beside_and_around_weights_is_passed_over(tm
         assert torch.equal(trajectory[20].model().bias, module.bias + 20)
 
 
+def test_halves_of_a_named_adapter_are_no_model(tmp_path):
+    for step in STEPS:
+        place = tmp_path / f"checkpoint-{step}" / "style"
+        place.mkdir(parents=True)
+        (place / "adapter_config.json").write_text("{}")
+        save_file(nn.Linear(2, 3).state_dict(), place / "adapter_model.safetensors")
+    with pytest.raises(CheckpointError, match="holds no weights"):
+        Trajectory.from_folder(tmp_path, nn.Linear(2, 3))
+
+
 def test_adapters_of_mlx_are_no_model(tmp_path):
     halves = nn.Linear(2, 3).state_dict()
     names = {"weight": "layers.0.q_proj.lora_a", "bias": "layers.0.q_proj.lora_b"}

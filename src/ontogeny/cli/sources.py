@@ -1,9 +1,9 @@
-"""What a command is pointed at: a folder, or a repository on the Hub."""
+"""What a command is pointed at: one model, a folder, or a repository on the Hub."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import nn
@@ -12,9 +12,6 @@ from ..errors import ArgumentError
 from ..start.source import is_repository, open_source
 from ..trajectory.trajectory import Trajectory
 from ..trajectory.weights.building import Template, check_dtype, check_template
-
-if TYPE_CHECKING:
-    from ..trajectory import Trajectory
 
 
 def load_model(

@@ -140,7 +140,8 @@ def propose(
         _check_reads_texts(run)
     activity.now("reading texts and tokenizer")
     texts = _inputs(wishes, preset, run, folder)
-    count = max(preset.controls, _OF_LABELS) if "dataset" in texts else preset.controls
+    least = _OF_LABELS if "dataset" in texts and preset.controls else 0
+    count = max(preset.controls, least)
     content: dict[str, Any] = {
         "trajectory": _trajectory(wishes, preset, run, folder),
         "inputs": texts,

@@ -226,7 +226,9 @@ class LineProgress:
 
 
 def _head(tasks: int, cells: int) -> str:
-    return f"{cells} cells to compute in {tasks} tasks" if tasks else "all cells are done"
+    if not tasks:
+        return "all cells are done"
+    return f"{plural(cells, 'cell')} to compute in {plural(tasks, 'task')}"
 
 
 class BarProgress:

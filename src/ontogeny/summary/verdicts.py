@@ -10,6 +10,7 @@ than every control. Each is corrected over all rows of the page.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -110,7 +111,8 @@ def _together(nodes: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
         np.concatenate(list(map(of, nodes.values())))
         for of in (_of_order, _two_sided, _one_sided, _shares)
     )
-    beside_controls = np.maximum(holm(two_sided * shares), two_sided)
+    names = [(n, q) for n, node in nodes.items() for q in _quantities(node)]
+    beside_controls = _beside_controls(two_sided, shares, names)
     p_values = [np.split(p, ends) for p in (holm(of_order), beside_controls, holm(one_sided))]
     of_nodes = zip(nodes.items(), *p_values, strict=True)
     return {
@@ -135,6 +137,32 @@ def _two_sided(node: xr.Dataset) -> np.ndarray:
 def _shares(node: xr.Dataset) -> np.ndarray:
     """Return as which share of a test each row counts against control runs."""
     return node.get("p_control_share", xr.ones_like(node["p_uncorrected"])).values
+
+
+def _quantities(node: xr.Dataset) -> list[str]:
+    """Return of which quantity each row is."""
+    names = node.get("row_quantity")
+    return [""] * node.sizes["row"] if names is None else list(map(str, names.values))
+
+
+def _beside_controls(
+    p_values: np.ndarray, shares: np.ndarray, quantities: Sequence[tuple[str, str]]
+) -> np.ndarray:
+    """Return p-values corrected as `holm` does, where rows count as shares of a test.
+
+    The rows of a quantity that are left count as before, up to all that it has: one of them alone
+    is a whole test, which a share for each would make a twelfth.
+    """
+    corrected, largest = np.full(len(p_values), np.nan), 0.0
+    order = [i for i in np.argsort(p_values * shares, kind="stable") if np.isfinite(p_values[i])]
+    sizes, left = Counter(quantities), Counter(quantities[i] for i in order)
+    share = dict(zip(quantities, shares.tolist(), strict=True))
+    for i in order:
+        tests = sum(min(sizes[name], count / share[name]) for name, count in left.items() if count)
+        largest = max(largest, min(1.0, p_values[i] * shares[i] * tests))
+        corrected[i] = max(largest, p_values[i])
+        left[quantities[i]] -= 1
+    return corrected
 
 
 def _one_sided(node: xr.Dataset) -> np.ndarray:

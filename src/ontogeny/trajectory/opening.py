@@ -27,6 +27,7 @@ from .hub.revision import HubWeights
 from .order import Choice, Order, ordered, step_of_file
 from .order.candidates import LEFT_BEHIND, OWN_MODEL, step_of_folder
 from .order.choosing import ASKED
+from .order.readings import NO_STEP
 from .record import planned_steps, read_record
 from .selection import check_step
 from .weights.building import Template
@@ -150,7 +151,7 @@ def _checkpoint(
     places = [place for place in around if (place / CONFIGURATION).is_file()]
     if template is None and places:
         home = places[0]
-    return Checkpoint(step, plain(path.name), home, weights, template)
+    return Checkpoint(step, plain(path.name, 255), home, weights, template)
 
 
 def _unnumbered(order: Order) -> tuple[Finding, ...]:
@@ -171,11 +172,10 @@ def _nothing(folder: Path, incomplete: list[tuple[int, str]], order: Order) -> C
         return CheckpointError(f"{folder} holds no checkpoints itself; name the folder: {names}.")
     if (reason := unreadable(folder)) is not None:
         return CheckpointError(f"{folder} {reason}.")
-    if order.left_out:
-        names = some([name for name, _ in order.left_out])
+    if unread := [name for name, why in order.left_out if why == NO_STEP]:
         return CheckpointError(
-            f"{folder} holds {names}, whose steps cannot be read; say where in the names they "
-            "stand, as --step-from 'v{}', or name one of them."
+            f"{folder} holds {some(unread)}, whose steps cannot be read; say where in the names "
+            "they stand, as --step-from 'v{}', or name one of them."
         )
     return CheckpointError(
         f"{folder} holds no checkpoints; looked for folders named checkpoint-500, step500, "

@@ -119,8 +119,9 @@ def ability(loss: LossStory | None, running: bool = False) -> Sentence:
     course = ""
     if loss.rises:
         step = with_interval(loss.best_step, loss.best_low, loss.best_high)
-        at = f"Its loss was lowest, {number(loss.best, 0.1)}, at step {step}"
-        course = f"{at}, and has risen by {number(loss.last - loss.best, 0.1)} since."
+        rise = loss.last - loss.best
+        best, risen = (number(value, min(0.1, rise)) for value in (loss.best, rise))
+        course = f"Its loss was lowest, {best}, at step {step}, and has risen by {risen} since."
     if math.isfinite(loss.lost_after):
         lost = f"After step {step_text(loss.lost_after)} the loss was not measured or not finite."
         course = f"{course} {lost}".strip()

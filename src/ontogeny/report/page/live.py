@@ -26,7 +26,7 @@ class Live:
     Examples
     --------
     >>> Live(400, 60).note[:90]
-    'Training was still running when this page was written, at step 400. It is written again wh'
+    'Training was still running when this page was written, at step 400. It refreshes itself ev'
     """
 
     step: int

@@ -2,6 +2,10 @@
 
 It is kept with each cell and is no part of its fingerprint: an upgrade does not throw away what a
 week has computed. But a study whose cells come from several environments says so.
+
+Threads are pinned while tasks run: their number changes the last bits. That a fit did not converge
+is kept in the result and counted on the page, so it is not warned about as well; Python's warning
+filters belong to the process, and a thread that set its own would take those of the others away.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Tasks one after another or through an executor, shared with other processes in the folder."""
+"""Tasks one after another or through an executor, shared with other processes in the folder.
+
+A process that dies takes its whole pool with it. Which tasks were being worked on is known by their
+claims. These are tried once more, each alone in a new pool: one that kills that as well has failed.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,10 @@
 Every function returns how far the control is from the first checkpoint of the path, in double
 precision and in the shape of the tensor. What does not move in the source does not move in a
 control of it.
+
+Sides of up to `HAAR_LIMIT` are turned by a matrix drawn uniformly from all orthogonal ones (Haar
+measure; Mezzadri 2007). Larger sides, vocabularies among them, are permuted with random signs,
+which is orthogonal as well and costs no product of matrices.
 """
 
 from __future__ import annotations

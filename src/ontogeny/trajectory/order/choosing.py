@@ -118,7 +118,7 @@ class Order:
         steps = list(self.names) if chosen is None else list(chosen)
         plural = "" if len(steps) == 1 else "s"
         reach = f"{steps[0]:,} to {steps[-1]:,}" if plural else f"{steps[0]:,}"
-        unit = self.unit if self.unit == "tokens" else f"{self.unit}{plural}"
+        unit = self.unit if self.unit.endswith("tokens") else f"{self.unit}{plural}"
         source = f", by {some([self.source])}" if self.source else ""
         lines = [f"{len(steps)} checkpoint{plural}, {unit} {reach}{source}"]
         by_reason: dict[str, list[str]] = {}

@@ -165,8 +165,8 @@ def whole(values: Mapping[str, int | Decimal]) -> tuple[dict[str, int], int]:
     odd = [name for end, name in ends.items() if end.endswith("0")]
     if odd and len(set(map(len, ends))) > 1:  # of 1.9 and 1.10, either may be the later one
         raise CheckpointError(
-            f"{odd[0]} may be a part of an epoch, or count within it; leave it out with --exclude, "
-            "or rename the files."
+            f"{odd[0]} may be a part of an epoch, or count within it; rename the files so that all "
+            "have as many digits after the point."
         )
     power = next(10**k for k in range(7) if not any(10**k * v % 1 for v in values.values()))
     return {name: int(power * value) for name, value in values.items()}, power

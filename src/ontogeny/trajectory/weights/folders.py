@@ -98,7 +98,7 @@ def _find(path: Path) -> WeightFiles:
     if len(others) == 1 and "-of-" not in others[0].name:
         return _find(others[0])
     below = [p for p in path.iterdir() if p.is_dir()] if path.is_dir() else []
-    inner = [p for p in below if _at(p) or [f.suffix for f in weight_files(p)] == [_SAFE_SUFFIX]]
+    inner = [p for p in below if _at(p) or _holds_one(p)]
     if len(inner) == 1 and not others:  # epoch_3/hf/, or consolidated/ of Mistral
         return _find(inner[0])
     if shards := _numbered(others):
@@ -110,6 +110,12 @@ def _find(path: Path) -> WeightFiles:
         f"{PICKLED}.index.json, distributed checkpoints (.metadata, ZeRO) and a single "
         f"{', '.join(FILE_SUFFIXES)} file."
     )
+
+
+def _holds_one(folder: Path) -> bool:
+    """Return whether a folder holds one file of safetensors, which is no adapter."""
+    suffixes = [path.suffix for path in weight_files(folder)]
+    return suffixes == [_SAFE_SUFFIX] and not (folder / "adapter_config.json").is_file()
 
 
 def holds_weights(path: Path) -> bool:
