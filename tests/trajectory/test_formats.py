@@ -306,6 +306,12 @@ def test_a_gguf_file_is_read_by_transformers_and_needs_no_configuration(llama):
     assert run.skeleton().load(5).lm_head.weight.shape == (32, 8)
 
 
+def test_a_gguf_file_is_not_called_pickled(llama, caplog, monkeypatch):
+    monkeypatch.setattr("ontogeny.trajectory.weights.pickled._announced", [])
+    assert Trajectory.from_folder(llama[1]).steps.tolist() == [0]
+    assert "pickled" not in caplog.text and "quantised" in caplog.text
+
+
 def test_a_damaged_gguf_file_is_refused_in_one_line(tmp_path):
     (tmp_path / "ckpt_5.gguf").write_bytes(b"GGUF" + bytes(40))
     with pytest.raises(CheckpointError, match="cannot be read by transformers") as error:

@@ -91,7 +91,7 @@ def held_numbers(path: Path) -> dict[str, int]:
     >>> held_numbers(path)
     {'iter_num': 500}
     """
-    state = read_pickle(path)
+    state = _pickled(path)
     items = state.items() if isinstance(state, Mapping) else ()
     return {key: whole for key, value in items if (whole := _whole(value)) is not None}
 
@@ -104,8 +104,12 @@ def held(path: Path, keys: Sequence[str]) -> dict[str, Any]:
     CheckpointError
         If the file is damaged.
     """
-    state = read_pickle(path) if path.suffix not in (".safetensors", ".gguf") else {}
+    state = _pickled(path)
     return {key: state[key] for key in keys if isinstance(state, Mapping) and key in state}
+
+
+def _pickled(path: Path) -> Any:
+    return read_pickle(path) if path.suffix not in (".safetensors", ".gguf") else {}
 
 
 def _whole(value: Any) -> int | None:
