@@ -23,6 +23,9 @@ _DIRECT = 6
 _DASHED = (0, (4, 3))
 """How a reference is drawn."""
 
+_LEVELS = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (2, 2)))
+"""How nulls without width are drawn, one after the other."""
+
 _BAND_ALPHAS = (0.32, 0.18)
 
 
@@ -93,17 +96,19 @@ def _band_look(view: FigureView, k: int) -> dict[str, Any]:
     return {"color": grey, "alpha": _BAND_ALPHAS[k % 2], "linewidth": 0}
 
 
+def _level_look(view: FigureView, k: int) -> dict[str, Any]:
+    """Return how a null without width is drawn; dashes tell several apart in the key."""
+    return {"color": view.base["null"], "linewidth": 1.2, "linestyle": _LEVELS[k % len(_LEVELS)]}
+
+
 def _draw_panel(
     axes: Axes, view: FigureView, panel: Panel, lines: list[np.ndarray], bands: list[np.ndarray]
 ) -> None:
     places = view.axis("x").places(view.scale)
-    grey = view.base["null"]
     for k, (low, high) in enumerate(bands):
         axes.fill_between(places, low, high, **_band_look(view, k))
         if _flat((low, high)):
-            axes.plot(places, low, color=grey, linewidth=1.4, zorder=1)
-            others = [other[0] for n, other in enumerate(bands) if n != k and _flat(other)]
-            _name_line(axes, places, low, others, view.figure.bands[k].label, view)
+            axes.plot(places, low, **_level_look(view, k), zorder=1)
     values, *ends = lines
     for s, (colour, dash) in enumerate(view.looks("series")):
         if ends:
@@ -125,31 +130,6 @@ def _draw_panel(
 def _flat(band: Any) -> bool:
     """Return whether a band is a line."""
     return bool(np.array_equal(band[0], band[1], equal_nan=True))
-
-
-def _name_line(
-    axes: Axes,
-    places: np.ndarray,
-    line: np.ndarray,
-    others: Sequence[np.ndarray],
-    label: str,
-    view: FigureView,
-) -> None:
-    """Write the name of a null without width over its right end: several look alike in a legend.
-
-    It stands under the line where another one lies close above it.
-    """
-    finite = np.flatnonzero(np.isfinite(line))
-    if not len(finite):
-        return
-    low, high = axes.get_ylim()
-    above = [other[finite[-1]] - line[finite[-1]] for other in others]
-    under = any(0 < gap < 0.1 * (high - low) for gap in above)
-    axes.annotate(
-        label, (places[finite[-1]], line[finite[-1]]), xytext=(0, -2 if under else 1), ha="right",
-        va="top" if under else "bottom", textcoords="offset points", fontsize=0.9 * FONT,
-        color=view.base["ink-2"],
-    )  # fmt: skip
 
 
 def _lonely(values: np.ndarray) -> np.ndarray:
@@ -201,11 +181,13 @@ def _apart(heights: list[float], gap: float) -> list[float]:
 
 
 def _legend(view: FigureView, axes: Axes, bands: Sequence[np.ndarray]) -> list[Any]:
-    """Name the bands and the marks that stand in the first panel; lines are named beside them."""
+    """Name the nulls and the marks that stand in the first panel; lines are named beside them."""
     handles: list[Any] = [
-        Patch(**_band_look(view, k), label=band.label)
+        Line2D([], [], **_level_look(view, k), label=band.label)
+        if _flat(bands[k])
+        else Patch(**_band_look(view, k), label=band.label)
         for k, band in enumerate(view.figure.bands)
-        if band.label and not _flat(bands[k])
+        if band.label
     ]
     if view.figure.reference:
         words = view.figure.reference_label

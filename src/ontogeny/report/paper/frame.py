@@ -169,13 +169,16 @@ class Frame:
         if self.given:
             self.axes[0].legend(handles=handles, frameon=False, handlelength=1.4)
             return
-        fitting = int(self.width / (longest * FONT * 0.58 / 72 + 0.4))
+        fitting = int(self.width / (longest * FONT * 0.5 / 72 + 0.45))
+        columns = max(min(fitting, len(handles)), 1)
+        lines = -(-len(handles) // columns) - 1  # the first has room
+        self.figure.set_figheight(self.figure.get_figheight() + 1.45 * FONT / 72 * lines)
         self.figure.legend(
             handles=handles,
             loc="outside upper left",
-            ncols=max(min(fitting, len(handles)), 1),
+            ncols=columns,
             frameon=False,
-            handlelength=1.4,
+            handlelength=2,
             borderaxespad=0.2,
             columnspacing=1.4,
         )

@@ -36,7 +36,7 @@ def draw_heatmap(view: FigureView) -> Figure:
         _draw_cells(axes, view, grid, edges, colours, view.main.size > _MOST_CELLS)
         axes.spines[:].set_visible(False)
         axes.tick_params(axis="y", which="both", length=0)
-        set_dimension_axis(axes, view, "x", frame.panel_width, cells=True)
+        set_dimension_axis(axes, view, "x", 0.6 * frame.panel_width, cells=True)
         set_dimension_axis(axes, view, "y", frame.panel_height, "y", cells=True)
         axes.set_xlim(edges[0][0, 0], edges[0][-1, 1])
     ends = (edges[1][0, 0], edges[1][-1, 1])
