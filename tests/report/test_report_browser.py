@@ -400,7 +400,11 @@ def test_phone_has_a_menu_and_no_sideways_scroll(visit):
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.is_visible("svg.chart-narrow") and not page.is_visible("svg.chart-wide")
     assert not page.is_visible("#rail")
+    page.evaluate("scrollTo(0, 0)")
     page.press("#menu", "Enter")
+    under = """() => document.getElementById("rail").getBoundingClientRect().top
+      - document.getElementById("bar").getBoundingClientRect().bottom"""
+    assert abs(page.evaluate(under)) < 1, "the bar covers no entry"
     page.click("#rail a[href='#section-matrix']")
     assert not page.is_visible("#rail")
     assert page.evaluate("document.querySelectorAll('.notes details[open]').length") == 0

@@ -3,7 +3,10 @@
 function startRail() {
   const menu = document.getElementById("menu");
   const rail = document.getElementById("rail");
+  const bar = document.getElementById("bar");
   const open = (shown) => {
+    // At the top of a page the bar still stands below the head, and would cover the first entries.
+    rail.style.setProperty("--menu", `${bar.getBoundingClientRect().bottom}px`);
     rail.classList.toggle("open", shown);
     menu.setAttribute("aria-expanded", String(shown));
   };
