@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import xarray as xr
@@ -21,7 +22,6 @@ from ontogeny.training.run import RunSettings
 from ..concepts.concept_recipe import ConceptRecipe, ConceptSize, of_sources
 from ..concepts.masked_run import MaskedRun
 from ..recipe import Findings, Materials
-from ..trained_recipe import TrainedRecipe
 from ..verdicts import LEVEL, Verdict, each, joined, p_value
 
 _NODE = "joint-concepts"
@@ -63,7 +63,13 @@ class BirthRecipe(ConceptRecipe):
         tables = materials.of_seeds("births", "births of concepts", size.seeds, table)
         return Findings(judge_births(tables), {"births": _view(tables[0])}, numbers=(tables,))
 
-    study_folder = TrainedRecipe.study_folder  # of its own: without control runs
+    def study_folder(self, label: str, seed: int, recorded: Path, materials: Materials) -> Path:
+        """Return where a seed is studied: apart from other recipes, which have control runs."""
+        return (
+            materials.folder
+            / "studies"
+            / super().study_folder(label, seed, recorded, materials).name
+        )
 
 
 def beside_corpus(node: xr.Dataset, support: Support, n_draws: int) -> xr.Dataset:
@@ -188,7 +194,7 @@ def judge_births(tables: Sequence[xr.Dataset]) -> list[Verdict]:
         "the name of a class"
     )
     if min(counts) < _FEWEST:
-        few = f"fewer than {_FEWEST} of a run, so that no order is judged"
+        few = f"fewer than {_FEWEST} in a run, so that nothing is judged"
         return [Verdict(claim, None, numbers, few) for claim in claims]
     order, share = (each(tables, f) for f in (lambda t: t["order"], lambda t: t.share.mean()))
     p = each(tables, lambda t: (1 + (t.permuted >= t["order"] - 1e-12).sum()) / (1 + t.draw.size))
@@ -197,8 +203,11 @@ def judge_births(tables: Sequence[xr.Dataset]) -> list[Verdict]:
         for name in ("frequent", "resampled")
     )
     others = each(tables, lambda t: t.share_frequent.quantile(0.95))
+    equal = "all births of a run are at one step, or all σ equal, so that no order is judged"
     return [
-        Verdict(
+        Verdict(claims[0], None, numbers, equal)
+        if not np.isfinite(order).all()
+        else Verdict(
             claims[0],
             True
             if ((p <= LEVEL) & (order > frequent[:, 1])).all()
@@ -303,8 +312,8 @@ def _sizes() -> tuple[BirthSize, BirthSize]:
 BIRTHS = BirthRecipe(
     "semantics-births",
     "Births of concepts and the corpus' own order",
-    "larger singular values of the support matrix are learned first; so concepts of activations "
-    "that stand for classes of words should be born in that order.",
+    "larger singular values of the support matrix are learned first (it says nothing of concepts "
+    "of activations, which this recipe adds).",
     "Zhao and Thrampoulidis 2025, sec. 4.4 and 5, extended to concepts of activations",
     *_sizes(),
     "models that learn classes of words: after a few hundred steps hardly any concept has the name "

@@ -102,7 +102,7 @@ def of_rotation(scores: Sequence[semantics.Score]) -> Verdict:
     percentiles = [s.rotated_percentile for s in scores]
     return Verdict(
         "the singular axes themselves carry the meaning",
-        min(percentiles) > 100 * (1 - LEVEL),
+        min(percentiles) > 100 * (1 - LEVEL) or None,  # not seen is not absent
         ", ".join(
             f"{s.value:.2f} at percentile {at:.0f}"
             for s, at in zip(scores, percentiles, strict=True)

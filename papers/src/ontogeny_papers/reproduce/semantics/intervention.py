@@ -230,7 +230,7 @@ def _of_effects(effects: xr.Dataset) -> list[Verdict]:
         ),
         Verdict(
             "(not claimed) advancing a concept costs no more held-out loss than random weights",
-            _mean_interval(advanced.cost - random.cost)[1] <= 0,
+            _is_positive(random.cost - advanced.cost),
             f"{_spread(advanced.cost, 4)} nats more than without weights",
             f"random weights {_spread(random.cost, 4)}",
         ),

@@ -139,7 +139,7 @@ def _of_axes(
         ),
         Verdict(
             "other axes of the same concepts order them less well (Fig. 10)",
-            p_rotated <= LEVEL,
+            p_rotated <= LEVEL or None,  # not seen is not absent
             measured,
             f"random rotations of the {k} concepts {rotated.mean():.2f}, as well "
             f"in {p_rotated:.0%}",
