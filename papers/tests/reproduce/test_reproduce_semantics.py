@@ -311,7 +311,7 @@ def test_embeddings_of_few_dimensions_hold_the_largest_concepts_alone():
 
 
 @pytest.mark.parametrize(
-    ("shares", "holds"), [([0.9, 0.9, 0.9, 0.4], True), ([0.9] * 4, False), ([0.4] * 4, None)]
+    ("shares", "holds"), [([0.9, 0.9, 0.9, 0.4], True), ([0.9] * 4, True), ([0.4] * 4, None)]
 )
 def test_single_orthants_are_of_one_class_where_random_groups_are_not(shares, holds):
     random = np.random.default_rng(0).uniform(0.3, 0.5, (40, 4))
