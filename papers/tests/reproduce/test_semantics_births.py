@@ -76,6 +76,12 @@ def test_too_few_births_give_no_verdict_and_an_empty_picture(support):
     assert births._view(none).sizes["concept"] == 0
 
 
+def test_births_at_one_step_have_no_order_and_no_number_that_is_none(support):
+    _, verdicts = judged(np.zeros(CLASSES), support)
+    assert verdicts[0].holds is None and "at one step" in verdicts[0].beside
+    assert not any("nan" in text for v in verdicts for text in (v.measured, v.beside))
+
+
 def test_words_are_exchanged_for_words_of_their_frequency_only():
     words = births._exchanged(100, np.random.default_rng(0))
     assert sorted(words) == list(range(100)) and abs(words - np.arange(100)).max() < 16

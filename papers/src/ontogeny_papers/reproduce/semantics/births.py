@@ -65,11 +65,8 @@ class BirthRecipe(ConceptRecipe):
 
     def study_folder(self, label: str, seed: int, recorded: Path, materials: Materials) -> Path:
         """Return where a seed is studied: apart from other recipes, which have control runs."""
-        return (
-            materials.folder
-            / "studies"
-            / super().study_folder(label, seed, recorded, materials).name
-        )
+        place = super().study_folder(label, seed, recorded, materials)
+        return materials.folder / "studies" / place.name
 
 
 def beside_corpus(node: xr.Dataset, support: Support, n_draws: int) -> xr.Dataset:
@@ -196,27 +193,10 @@ def judge_births(tables: Sequence[xr.Dataset]) -> list[Verdict]:
     if min(counts) < _FEWEST:
         few = f"fewer than {_FEWEST} in a run, so that nothing is judged"
         return [Verdict(claim, None, numbers, few) for claim in claims]
-    order, share = (each(tables, f) for f in (lambda t: t["order"], lambda t: t.share.mean()))
-    p = each(tables, lambda t: (1 + (t.permuted >= t["order"] - 1e-12).sum()) / (1 + t.draw.size))
-    frequent, ends = (
-        np.array([table[name].quantile([0.025, 0.975], skipna=True) for table in tables])
-        for name in ("frequent", "resampled")
-    )
-    others = each(tables, lambda t: t.share_frequent.quantile(0.95))
-    equal = "all births of a run are at one step, or all σ equal, so that no order is judged"
+    share = each(tables, lambda table: table.share.mean())
+    others = each(tables, lambda table: table.share_frequent.quantile(0.95))
     return [
-        Verdict(claims[0], None, numbers, equal)
-        if not np.isfinite(order).all()
-        else Verdict(
-            claims[0],
-            True
-            if ((p <= LEVEL) & (order > frequent[:, 1])).all()
-            else (False if (ends[:, 1] < 0).all() else None),
-            f"rank correlation of σ and minus the step of birth {joined(order)} (95 % "
-            f"{_ranges(ends)}); {numbers}",
-            f"births in random order {', '.join(map(p_value, p))}; words as frequent in their "
-            f"place {_ranges(frequent)}",
-        ),
+        _of_order(claims[0], tables, numbers),
         Verdict(
             claims[1],
             True if (share > others).all() else None,
@@ -224,6 +204,27 @@ def judge_births(tables: Sequence[xr.Dataset]) -> list[Verdict]:
             f"words as frequent at most {joined(others)} in 95 % of the draws",
         ),
     ]
+
+
+def _of_order(claim: str, tables: Sequence[xr.Dataset], numbers: str) -> Verdict:
+    order = each(tables, lambda table: table["order"])
+    if not np.isfinite(order).all():
+        equal = "all births of a run are at one step, or all σ equal, so that no order is judged"
+        return Verdict(claim, None, numbers, equal)
+    p = each(tables, lambda t: (1 + (t.permuted >= t["order"] - 1e-12).sum()) / (1 + t.draw.size))
+    frequent, ends = (
+        np.array([table[name].quantile([0.025, 0.975], skipna=True) for table in tables])
+        for name in ("frequent", "resampled")
+    )
+    holds = ((p <= LEVEL) & (order > frequent[:, 1])).all()
+    return Verdict(
+        claim,
+        True if holds else (False if (ends[:, 1] < 0).all() else None),
+        f"rank correlation of σ and minus the step of birth {joined(order)} (95 % "
+        f"{_ranges(ends)}); {numbers}",
+        f"births in random order {', '.join(map(p_value, p))}; words as frequent in their "
+        f"place {_ranges(frequent)}",
+    )
 
 
 def _ranges(ends: np.ndarray) -> str:
