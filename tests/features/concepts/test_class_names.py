@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import xarray as xr
+from scipy import sparse
 
 from helpers.described_examples import lookup_codes, token_ids
 from ontogeny import describe
@@ -13,7 +14,7 @@ from ontogeny.features.concepts.describe.rows import Rows
 from ontogeny.features.concepts.meaning.coherence import coherence
 from ontogeny.features.concepts.meaning.contexts import DEFAULT, WordContexts
 from ontogeny.features.concepts.meaning.naming import borne_out, chosen_names
-from ontogeny.features.concepts.meaning.vectors import WordVectors, word_vectors
+from ontogeny.features.concepts.meaning.vectors import WordVectors, _reduced, word_vectors
 from ontogeny.inputs import Inputs
 
 CLASSES, PER_CLASS = 10, 24
@@ -151,6 +152,19 @@ def test_rare_words_have_no_vector_and_orders_of_texts_do_not_matter():
     gram = found.vectors[:2] @ found.vectors[:2].T
     np.testing.assert_allclose(gram, again.vectors[:2] @ again.vectors[:2].T, atol=1e-6)
     assert np.isnan(word_vectors([], ["a"]).vectors).all()
+
+
+def test_vectors_of_words_in_equal_contexts_are_the_same_in_every_run():
+    """ARPACK, which was used before, goes on from a random vector where it reaches the rank."""
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(0.3, (20, 400)).astype(float)[rng.integers(0, 20, 59)]
+    once = _reduced(sparse.csr_array(counts), 60)
+    assert np.array_equal(_reduced(sparse.csr_array(counts), 60), once)
+    left, size, _ = np.linalg.svd(counts)
+    size[size < 1e-9 * size[0]] = 0
+    near = left[:, :58] * np.sqrt(size[:58])
+    near /= np.linalg.norm(near, axis=1, keepdims=True)
+    np.testing.assert_allclose(once @ once.T, near @ near.T, atol=1e-6)
 
 
 def described(name="comma", explained=0.5, peaks=(0, 0, 1, 1), **more):

@@ -99,13 +99,13 @@ class Base:
         return int(np.searchsorted(self.energy.cumsum(), held * total) + 1) if total else 0
 
     def share(self, change: np.ndarray, held: float) -> tuple[float, int]:
-        """Return the share of a change in the leading directions, and their number."""
+        """Return the share of a Gram matrix of changes in the leading directions; their number."""
         k, total = self.leading(held), float(np.trace(change))
         leading = self.vectors[:, :k]
         return float(np.sum(leading * (change @ leading))) / total if total else float("nan"), k
 
     def intruders(self, tuned: np.ndarray, n_leading: int, threshold: float) -> int:
-        """Return how many of the leading directions of a matrix are none of the first one's."""
+        """Return how many leading directions of a Gram matrix are none of the first one's."""
         size = len(tuned)
         top = (max(size - n_leading, 0), size - 1)  # eigenvalues are in increasing order
         leading = eigh(tuned, subset_by_index=top)[1]

@@ -216,9 +216,10 @@ def _grams(reading: BlockReading, step: int) -> tuple[np.ndarray, np.ndarray]:
     size = n if n <= columns else max(1, _CHUNK // columns)
     parts = (np.arange(start, min(start + size, n)) for start in range(0, n, size))
     sums = [np.zeros((min(n, columns),) * 2) for _ in range(2)]
+    first = int(reading.steps[0])
     for rows in parts:
         matrix = _matrix(reading, step, rows)
-        change = matrix - _matrix(reading, int(reading.steps[0]), rows)
+        change = matrix - (matrix if step == first else _matrix(reading, first, rows))
         for total, part in zip(sums, (matrix, change), strict=True):
             total += part @ part.T if n <= columns else part.T @ part
     return sums[0], sums[1]

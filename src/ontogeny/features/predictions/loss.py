@@ -305,7 +305,7 @@ def _gain_words(data: xr.Dataset) -> list[str]:
         interval = "" if low == high else f" ({low:,.0f}–{high:,.0f})"
         when = f"by step {step:,.0f}{interval}"
         if step == data.step[0]:
-            when = f"at the first checkpoint, step {step:,.0f}"
+            when = f"at the first checkpoint, step {step:,.0f}{interval}"
         sentences.append(f"Half of the gain by {words} was there {when}.")
     return sentences
 

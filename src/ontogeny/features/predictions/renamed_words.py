@@ -150,4 +150,6 @@ def sentence(data: xr.Dataset) -> list[str]:
     since, p = float(data["loss_learned_from"]), float(last["loss_p_gain"])
     if np.isfinite(since):
         return [f"{cost}; from step {since:,.0f} on the gain is more than renamings have."]
-    return [f"{cost}; {100 * p:.0f} % of renamings gain as much as the words themselves."]
+    count = last.sizes["renaming"]  # the words as they are among them
+    share = (p * count - 1) / (count - 1)
+    return [f"{cost}; {100 * share:.0f} % of renamings gain as much as the words themselves."]

@@ -97,7 +97,10 @@ def _about(content: Content, fitted: Fitted) -> str:
     if concepts.named is None:
         return f"{words}. They were not named, so each stands by its number, the strongest first."
     if not concepts.named:
-        return f"{words}. None is sharper than in the untrained model, so none got a name. {RULE}"
+        return (
+            f"{words}. None got a name: each is no sharper than in the untrained model, or not "
+            f"borne out by contexts. {RULE}"
+        )
     alone = "" if content.controls else (
         " No control was run, so it is not known how many names motion alone would give."
     )  # fmt: skip

@@ -22,7 +22,7 @@ function startAbilities() {
 
 // One of each group; those that stay so to the end come first, as others turn to and fro.
 function turnedAt({ steps, groups, texts, right, of }) {
-  const now = lastNotAbove(steps, DATA.steps[state.step]);
+  const now = steps.indexOf(DATA.steps[state.step]);
   if (now < 1) return [];
   return ["1", "0"].flatMap((to) => {
     const stays = (i) => right.slice(now).every((row) => row[i] === to);

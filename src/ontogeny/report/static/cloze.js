@@ -24,7 +24,8 @@ function startCloze() {
       });
     }
     places.forEach((t, i) => {
-      const late = t === now && steps[t] !== DATA.steps[state.step] ? ", last measured" : "";
+      const here = DATA.steps[state.step];
+      const late = t !== now || steps[t] === here ? "" : steps[t] < here ? ", last measured" : ", first measured";
       heads[i].textContent = `${CLOCK} ${formatStep(steps[t])}${late}`;
       heads[i].setAttribute("aria-current", String(t === now));
       rows.forEach((cells, gap) => answer(cells[i], gap, t));
