@@ -261,8 +261,8 @@ def test_layers_that_move_as_one_lend_nothing_and_count_as_one():
     assert share == 1
     together, of_one = _predicted(run, as_one, kinds)
     np.testing.assert_allclose([together[-1], of_one], [alone[0], 1 / 6], rtol=1e-6)
-    lent, of_several = _predicted(run, apart, kinds)
-    assert (lent < alone[0] / 2).sum() >= 4 and of_several == 1
+    pooled, of_several = _predicted(run, apart, kinds)
+    assert (pooled < alone[0] / 2).sum() >= 4 and of_several == 1
 
 
 def test_the_last_row_of_a_quantity_is_a_whole_test():

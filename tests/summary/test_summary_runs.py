@@ -58,7 +58,7 @@ def test_a_control_stands_beside_every_curve_without_a_line_in_the_observable(ru
                 if quantity.name + end in node:
                     own = data[quantity.name + end].sel(run=name)
                     own = own.transpose(*node[quantity.name + end].dims)
-                    np.testing.assert_allclose(own, node[quantity.name + end], rtol=1e-12)
+                    np.testing.assert_allclose(own, node[quantity.name + end], rtol=1e-10)
     assert data.sizes["row"] == 2 * nodes["real"].sizes["row"]
     figures = json.loads(data.attrs["figures"])
     assert figures and all(figure["series"] == "run" for figure in figures)

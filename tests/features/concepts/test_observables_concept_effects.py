@@ -257,7 +257,7 @@ def test_random_directions_have_the_covariance_of_the_activations():
     A = rng.normal(size=(500, 3)) * [5.0, 1.0, 0.0] + 7
     drawn = random_directions(A, 4000, [3])
     np.testing.assert_allclose(np.linalg.norm(drawn, axis=1), 1.0)
-    assert abs(drawn[:, 2]).max() < 1e-12 and abs(drawn.mean(axis=0)).max() < 0.05
+    assert abs(drawn[:, 2]).max() < 1e-10 and abs(drawn.mean(axis=0)).max() < 0.05
     assert (drawn[:, 0] ** 2).mean() > 0.7
 
 

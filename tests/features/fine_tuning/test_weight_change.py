@@ -168,6 +168,10 @@ def test_a_high_matrix_is_read_some_rows_at_a_time(monkeypatch):
     share, k = share_in_leading(table[0], change)
     assert float(data.leading_share[1]) == pytest.approx(share, rel=1e-5)
     assert float(data.leading_chance) == k / 6
+    monkeypatch.undo()
+    read.clear()
+    og.observables.WeightChange().observe(reading, None)
+    assert read == [50, 50], "what is one piece is read once at each step"
 
 
 def test_the_sentences_say_what_is_frozen_and_what_moved_farthest(tree):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import ClassVar
 
 import numpy as np
@@ -130,8 +131,10 @@ class WeightChange(Observable):
 
     def observe(self, reading: BlockReading, state: xr.Dataset | None) -> xr.Dataset:
         """Return distance, rank, share and intruders of one block at every step."""
-        base = Base(_grams(reading, int(reading.steps[0]))[0])
-        lines = [self._at(base, *_grams(reading, int(step))) for step in reading.steps]
+        # The first matrix is read once if it is one piece; a high one is too large to be kept.
+        first = lru_cache(maxsize=1)(partial(_matrix, reading, int(reading.steps[0])))
+        base = Base(_grams(reading, int(reading.steps[0]), first)[0])
+        lines = [self._at(base, *_grams(reading, int(step), first)) for step in reading.steps]
         return xr.Dataset(
             {
                 **{name: ("step", [line[name] for line in lines]) for name in lines[0]},
@@ -206,7 +209,9 @@ class WeightChange(Observable):
         return lines
 
 
-def _grams(reading: BlockReading, step: int) -> tuple[np.ndarray, np.ndarray]:
+def _grams(
+    reading: BlockReading, step: int, first: Callable[[int, int], np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the Gram matrices of a block at a step, and of its change since the first one.
 
     They are those of the shorter side. Of a high matrix some rows are read at a time: in float64,
@@ -214,20 +219,20 @@ def _grams(reading: BlockReading, step: int) -> tuple[np.ndarray, np.ndarray]:
     """
     n, columns = reading.shape[0], int(np.prod(reading.shape[1:]))
     size = n if n <= columns else max(1, _CHUNK // columns)
-    parts = (np.arange(start, min(start + size, n)) for start in range(0, n, size))
     sums = [np.zeros((min(n, columns),) * 2) for _ in range(2)]
-    first = int(reading.steps[0])
-    for rows in parts:
-        matrix = _matrix(reading, step, rows)
-        change = matrix - (matrix if step == first else _matrix(reading, first, rows))
+    for start in range(0, n, size):
+        base = first(start, min(start + size, n))
+        is_first = step == reading.steps[0]
+        matrix = base if is_first else _matrix(reading, step, start, min(start + size, n))
+        change = matrix - base
         for total, part in zip(sums, (matrix, change), strict=True):
             total += part @ part.T if n <= columns else part.T @ part
     return sums[0], sums[1]
 
 
-def _matrix(reading: BlockReading, step: int, rows: np.ndarray) -> np.ndarray:
+def _matrix(reading: BlockReading, step: int, start: int, stop: int) -> np.ndarray:
     """Return rows of the block at a step; what has more dimensions is (first, all other)."""
-    values = reading.rows(step, rows)
+    values = reading.rows(step, np.arange(start, stop))
     matrix = values.reshape(len(values), -1).astype(np.float64)
     if not np.isfinite(matrix).all():
         raise NonFiniteError(f"the weights at step {step} hold NaN or infinity")

@@ -12,7 +12,7 @@ from ....units import Units
 from .rows import Kinds, check_units, described
 
 POSITIONS = ("token", "token before", "token after", "place")
-EXACT = 8  # places that are told apart; later ones by their power of two
+EXACT = 8  # places that are distinguished; later ones by their power of two
 
 
 def enrichment(codes: Array, inputs: Inputs, sample: TokenSample) -> xr.Dataset:
