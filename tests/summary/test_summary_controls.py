@@ -252,7 +252,7 @@ def test_one_more_control_is_beyond_on_few_pages(count, shared):
     assert false <= 0.08 * pages  # 5 % expected at most: P(more than 16 of 200) = 2 %
 
 
-def test_layers_that_move_as_one_lend_nothing_and_count_as_one():
+def test_layers_that_move_as_one_pool_nothing_and_count_as_one():
     sizes, kinds = np.geomspace(1, 6, 6)[:, None], np.array(["turned"] * 3)
     as_one = np.array([1.0, 0.5, -1.5]) * sizes
     apart = np.random.default_rng(0).normal(size=(6, 3)) * sizes

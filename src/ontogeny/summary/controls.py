@@ -35,8 +35,8 @@ Ten more steps on tokens out of order went beyond them nearly as often as ten on
 
 BORROWED = 2
 """Most degrees of freedom that a row takes over from the others of its quantity."""
-_LENT, _COUNTED = 0.1, 4
-"""How far rows that move apart lend to each other, and how many tests each of them counts as.
+_POOLED, _COUNTED = 0.1, 4
+"""How far rows that move apart pool their degrees of freedom, and how many tests each of them counts as.
 
 Layers differ in spread, and a run moves all of them: `_apart` is 0 of layers that move as one and
 is known from few runs only. With these two, one more of three control runs is beyond on at most 5 %
@@ -261,7 +261,7 @@ def _predicted(
     spread = np.sqrt(np.maximum(squares.sum() / total, own_variance))
     rounding = _ROUNDING * np.where(is_finite, np.abs(controls), 0.0).max(1)
     apart = _apart(residuals, freedom.max())
-    borrowed = freedom + min(BORROWED, _LENT * freedom.max() * np.nan_to_num(apart))
+    borrowed = freedom + min(BORROWED, _POOLED * freedom.max() * np.nan_to_num(apart))
     p_values = np.full(len(run), np.nan)
     for kind, offset in means.items():
         with np.errstate(invalid="ignore", divide="ignore"):
