@@ -36,7 +36,7 @@ Ten more steps on tokens out of order went beyond them nearly as often as ten on
 BORROWED = 2
 """Most degrees of freedom that a row takes over from the others of its quantity."""
 _POOLED, _COUNTED = 0.1, 4
-"""How far rows that move apart pool their degrees of freedom, and how many tests each of them counts as.
+"""How far rows that move apart pool degrees of freedom, and how many tests each counts as.
 
 Layers differ in spread, and a run moves all of them: `_apart` is 0 of layers that move as one and
 is known from few runs only. With these two, one more of three control runs is beyond on at most 5 %
