@@ -59,8 +59,8 @@ def test_a_run_that_learned_is_told_in_the_order_of_its_landmarks():
     )
     assert numbers(screen) == {
         "loss, was 8.30": "5.00",
-        "concepts born, at steps 1–400; seen from the 4 checkpoints of controls: 8, in controls "
-        "0–2": "18",
+        "concepts born, at steps 1–400; counted at the 4 checkpoints of the controls: 8 here, 0–2 "
+        "in controls": "18",
         "step: better than word frequencies": "16–32",
         "findings of the audit": "0",
     }
@@ -85,8 +85,11 @@ def test_births_are_counted_once_and_beside_controls_at_the_same_steps():
         for f, end in ((np.nanmin, "after"), (np.nanmax, "before"))
     )
     assert words.startswith(f"concepts born, at steps {low:.0f}–{high:.0f}")
-    seen = re.search(r"seen from the 4 checkpoints of controls: (\d+), in controls 0–2", words)
+    seen = re.search(r"at the 4 checkpoints of the controls: (\d+) here, 0–2 in controls", words)
     assert int(seen[1]) == screen.concepts.born_seen < born
+    data["explained_control"] = data.explained_control.fillna(0.5)
+    everywhere = numbers(first(made.tree({"joint-concepts": data})))
+    assert everywhere[f"concepts born, at steps {low:.0f}–{high:.0f}; in controls 0–2"] == str(born)
 
 
 def test_a_birth_that_is_not_confirmed_is_no_birth_anywhere():

@@ -130,11 +130,16 @@ def test_rows_that_could_not_be_judged_are_counted_apart():
     tree = changed(examples.controlled_tree(controls=[]), "attention-entropy", judgeable=False)
     found = said(tree)
     assert found.heading == "All 7 quantities changed; no control was run"
-    assert any("6 rows were not judged: noise that is correlated" in line for line in found.details)
-    tree = changed(tree, "attention-entropy", noise_known=False)
-    assert "6 rows could not be judged: the noise was not measured." in said(tree).details
-    states = {row.state for row in read_content(tree).rows}
-    assert "unmeasured" in states and "few" not in states
+    few = "too few checkpoints to tell a change from chance"
+    assert f"6 rows were not judged: {few}." in found.details
+    memory, unknown = np.arange(6) < 3, np.arange(6) == 5
+    tree = changed(tree, "attention-entropy", only_memory=memory, noise_known=~unknown)
+    noise = "noise that is correlated between checkpoints could look the same"
+    assert f"3 rows were not judged: {noise}." in said(tree).details
+    assert f"2 rows were not judged: {few}." in said(tree).details
+    assert "1 row was not judged: the noise was not measured." in said(tree).details
+    words = [state_words(row) for row in read_content(tree).rows]
+    assert words.count(f"not judged, {noise}") == 3 and words.count(f"not judged, {few}") == 2
 
 
 def test_nothing_judged_is_not_called_no_change():

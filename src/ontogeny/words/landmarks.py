@@ -18,7 +18,7 @@ from scipy.stats import t
 from .content import Content, Node
 from .formats import of_tokens
 from .row_words import direction
-from .rows import Row
+from .rows import UNJUDGED, Row
 
 LINES = {"unigram": "word frequencies", "bigram": "bigrams"}
 """What the loss can pass: ends of the variables' names, and what the page calls them."""
@@ -182,7 +182,7 @@ def _outcome(row: Row | None, measured: int, tested: bool) -> str:
         return "unjudged"
     if tested and row.moved and not row.learned and direction(row) == "falls":
         return "fell as renamed"
-    if row.state in ("few", "unmeasured"):
+    if row.state in UNJUDGED:
         return "unjudged"
     if row.state == "none":
         return "no course" if row.moved else "still"

@@ -8,6 +8,7 @@ can be learned. Without controls the page says so.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,7 +36,7 @@ from .row_words import (
     half_words,
     values_words,
 )
-from .rows import Row, counted_rows
+from .rows import UNJUDGED, Row, counted_rows
 from .sections import CLAIMED_LEAD, claims_sentence
 
 
@@ -294,9 +295,8 @@ def _counted(some: Sequence[Row], rows: Sequence[Row], *, whole: bool) -> str:
 def _nothing_judged(content: Content, rows: Sequence[Row]) -> tuple[str, str]:
     """Return the headline where no row could be judged."""
     least = content.levels.least_steps
-    if rows and len(content.steps) >= least and not any(row.noise_known for row in rows):
-        lead = "Without the noise of a value, no change can be told from it."
-        return f"Noise was not measured, so {plural(len(rows), 'row')} could not be judged", lead
+    if rows and len(content.steps) >= least and {row.state for row in rows} != {"few"}:
+        return "Nothing could be judged", " ".join(_unjudged(rows))
     what = f" {plural(len(rows), 'row')}" if rows else ""
     return f"Too few checkpoints to judge{what}", (
         f"The trajectory has {plural(len(content.steps), 'checkpoint')}; at least {least} that can "
@@ -328,17 +328,17 @@ def _sentences(*parts: str) -> str:
 
 def _basis(rows: Sequence[Row], fair: Sequence[Row], levels: Levels) -> list[str]:
     """Say how many rows were tested, at which level where p bears it out, and which were not."""
-    sentences = _tests(fair, levels) if fair else []
-    unjudged = [row for row in rows if not row.judgeable]
-    few, unknown = (sum(row.noise_known is state for row in unjudged) for state in (True, False))
-    if few and fair:
-        rest = "noise that is correlated between checkpoints could look like"
-        verb, them = ("was", "it") if few == 1 else ("were", "them")
-        sentences.append(f"{plural(few, 'row')} {verb} not judged: {rest} {them}.")
-    if unknown:
-        why = "the noise was not measured"
-        sentences.append(f"{plural(unknown, 'row')} could not be judged: {why}.")
-    return sentences
+    return [*_tests(fair, levels), *_unjudged(rows)] if fair else []
+
+
+def _unjudged(rows: Sequence[Row]) -> list[str]:
+    """Say how many rows were not judged, for each reason."""
+    states = Counter(row.state for row in rows)
+    return [
+        f"{plural(states[state], 'row')} {'was' if states[state] == 1 else 'were'} not judged: {why}."
+        for state, why in UNJUDGED.items()
+        if states[state]
+    ]
 
 
 def _tests(fair: Sequence[Row], levels: Levels) -> list[str]:

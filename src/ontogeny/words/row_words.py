@@ -17,7 +17,7 @@ from .formats import (
     step_text,
     with_interval,
 )
-from .rows import NUMBERS, Row
+from .rows import NUMBERS, UNJUDGED, Row
 
 UNCONTROLLED = "A run that moved as far and learned nothing may look the same."
 
@@ -45,15 +45,13 @@ STATES = {
     "within": "changed, no more than controls",
     "compared with too few": "changed; its control runs cannot judge it",
     "uncontrolled": "changed; not compared with controls",
-    "few": "not judged, noise that is correlated between checkpoints could look the same",
-    "unmeasured": "not judged, noise not measured",
+    **{state: f"not judged, {why}" for state, why in UNJUDGED.items()},
     "none": "not distinguishable from chance and noise",
     "motion": "weight change",
 }
 """Where a row stands, in the order of the chart."""
 
 HEADINGS = {state: sentence_start(words) for state, words in STATES.items()} | {
-    "unmeasured": "Not judged: its noise was not measured",
     "motion": "Weight change (need not change what the model does)",
 }
 """Headings of the groups of rows that stand alike."""

@@ -188,7 +188,7 @@ class Row:
         if self.runs:
             return _state_of_runs(self.runs)
         if not self.judgeable:
-            return "few" if self.noise_known else "unmeasured"
+            return "unmeasured" if not self.noise_known else "memory" if self.only_memory else "few"
         if self.learned or self.beyond:
             return "learned" if self.learned else "beyond"
         if not self.changed:
@@ -204,11 +204,18 @@ def _state_of_runs(runs: Sequence[RunRow]) -> str:
         return "every learned"
     firm = [run.firm for run in runs]
     if not any(firm) and not any(run.row.judgeable for run in runs):
-        return "few" if all(run.row.noise_known for run in runs) else "unmeasured"
+        return max((run.row.state for run in runs), key=list(UNJUDGED).index)
     controlled = [run.controlled for run in runs]
     where = "every" if all(firm) else "some" if any(firm) else "no"
     return f"{where} {'beyond' if all(controlled) else 'mixed' if any(controlled) else 'changed'}"
 
+
+UNJUDGED = {
+    "memory": "noise that is correlated between checkpoints could look the same",
+    "few": "too few checkpoints to tell a change from chance",
+    "unmeasured": "the noise was not measured",
+}
+"""States of rows that were not judged, each with its reason."""
 
 NO_MORE = ("within", "outside")
 """States of rows that changed, where control runs do not show that it is more than motion."""

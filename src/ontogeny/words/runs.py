@@ -23,7 +23,7 @@ MIN_ROWS = 4
 """Fewer rows have no rank correlation worth a number."""
 MANY = 6
 """More runs are summed up instead of listed."""
-UNJUDGED = "not judged, too few checkpoints or an unknown noise"
+UNJUDGED = "not judged: too few checkpoints, correlated noise or noise not measured"
 
 
 @dataclass(frozen=True, eq=False)

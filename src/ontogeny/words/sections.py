@@ -8,10 +8,10 @@ from typing import Any
 from ..problems.problem import standing_of
 from .abilities import has_abilities
 from .content import LAYER_DIMENSIONS, Content, Node
-from .formats import count, its, plain_text, plural
+from .formats import count, its, joined, plain_text, plural
 from .labels import with_short_layers
 from .one_model import is_one_model
-from .rows import Row, counted_rows
+from .rows import UNJUDGED, Row, counted_rows
 
 CLAIMED = ("reproduces", "does not reproduce", "not shown")
 """Answers to what a paper claims; other rows of such a table are not counted."""
@@ -48,7 +48,8 @@ def mark(node: Node) -> tuple[str, str]:
         return "untested", "one checkpoint, no course" if once else "not tested against chance"
     fair = [row for row in rows if row.judgeable]
     if not fair:
-        return "untested", f"too few checkpoints to judge {plural(len(rows), 'row')}"
+        whys = {UNJUDGED[row.state] for row in rows}
+        return "untested", f"{plural(len(rows), 'row')} not judged: {joined(sorted(whys), ' or ')}"
     good = [row for row in fair if (row.beyond or row.learned if row.controlled else row.changed)]
     shape = "all" if len(good) == len(rows) else "some" if good else "none"
     return shape, _standing(fair)

@@ -12,7 +12,7 @@ import numpy as np
 from ...words.formats import joined, plural, step_text, value_range
 from ...words.labels import said_once
 from ...words.row_words import HEADINGS
-from ...words.rows import Row
+from ...words.rows import UNJUDGED, Row
 
 MAX_ROWS = 32
 """Rows that the chart shows before it thins layers."""
@@ -36,7 +36,7 @@ class RowGroup:
         return f"{words}; {some}half-way at {value_range(steps, step_text)}" if steps else words
 
 
-NO_NEWS = ("few", "unmeasured", "none", "motion")
+NO_NEWS = (*UNJUDGED, "none", "motion")
 """States of rows that say nothing of what the model does: in the chart one line stands for them."""
 
 

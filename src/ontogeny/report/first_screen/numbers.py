@@ -71,10 +71,10 @@ def _concepts_number(concepts: Concepts | None) -> Figure:
     words += f"; {gone:,} gone by the end" if gone else ""
     if concepts.born_controls and concepts.control_steps:
         control = value_range(concepts.born_controls, "{:,}".format)
-        read = plural(concepts.control_steps, "checkpoint")
-        words += (
-            f"; seen from the {read} of controls: {concepts.born_seen:,}, in controls {control}"
-        )
+        read, seen = plural(concepts.control_steps, "checkpoint"), concepts.born_seen
+        everywhere = concepts.control_steps == concepts.node.dataset.sizes["step"]
+        apart = f"counted at the {read} of the controls: {seen:,} here, {control} in controls"
+        words += f"; in controls {control}" if everywhere and seen == born else f"; {apart}"
     return Figure(f"{born:,}", words)
 
 
