@@ -145,7 +145,9 @@ def test_one_model_has_the_section_without_steps(tmp_path):
     one = with_texts(node({"tense": [1, 1, 1, 1]})).isel(step=[3])
     page = page_of(tmp_path, pairs=one)
     section = section_of(page)
-    assert "Here 1 of 1 group is above chance" in section and "since step" not in section
+    assert (
+        "Of what was tried, 1 of 1 group is above chance" in section and "since step" not in section
+    )
     assert page.split('id="first"')[1].index("1 of 1 group is above chance")  # the first screen too
 
 

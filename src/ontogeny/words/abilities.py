@@ -108,7 +108,7 @@ def ability_sentences(abilities: Sequence[Ability], steps: Sequence[int]) -> lis
     above = [ability for ability in abilities if ability.above]
     # Not the run's last step: that may hold NaN, and nothing is known of it.
     last = max(ability.last_step for ability in abilities)
-    where = f"At step {last:,}," if len(steps) > 1 else "Here"
+    where = f"At step {last:,}," if len(steps) > 1 else "Of what was tried,"
     if not above:
         leader = f"the best is {abilities[0].quoted}, {percent(abilities[0])}"
         over = f"corrected over {plural(len(abilities), 'group')}"

@@ -173,12 +173,12 @@ def of_one_model(loss: LossStory) -> Sentence:
         text += f"; a blind guess costs {write(loss.uniform)}"
     surely = [line for line in lines if line.passed]
     parts = [f"{line.words} {write(line.level)}" for line in surely]
-    text += f". Surely below {joined(parts)}." if parts else "."
+    lead, text = f"{text}.", f"Surely below {joined(parts)}." if parts else ""
     for line in lines:
         if not line.passed:
             how = "not below" if line.state == "never" else "not surely below"
             text += f" It is {how} {line.words}, {write(line.level)}."
-    return Sentence(f"{one_model_heading(loss)}.", text)
+    return Sentence(lead, text.strip())
 
 
 def _line_words(line: Line, running: bool) -> str:

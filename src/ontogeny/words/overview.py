@@ -80,6 +80,7 @@ def overview(content: Content, introduced: bool = False) -> Overview:
     heading, lead, leading = _headline(content, rows, fair)
     details = (
         *_failed(content),
+        *([] if introduced else filter(None, [" ".join(unseen_start(content)).strip()])),
         *_basis(rows, fair, content.levels),
         *_reference(content),
         *_controls(content, introduced),
@@ -267,7 +268,8 @@ def _course(row: Row) -> str:
     if not verb or not ends:
         return ""
     verb = verb if row.changed else "went"
-    words = " ".join(filter(None, [f"{sentence_start(owner(row))} {verb} from {ends}", row.units]))
+    units = f"({row.units})" if row.units.startswith("share of") else row.units
+    words = f"{sentence_start(owner(row))} {verb} from {ends} {units}".rstrip()
     if not row.changed:
         order = ", by more than noise, in an order of checkpoints that chance may give"
         words += order if row.moved else ", which is within its noise"
@@ -333,12 +335,9 @@ def _basis(rows: Sequence[Row], fair: Sequence[Row], levels: Levels) -> list[str
 
 def _unjudged(rows: Sequence[Row]) -> list[str]:
     """Say how many rows were not judged, for each reason."""
-    states = Counter(row.state for row in rows)
-    return [
-        f"{plural(states[state], 'row')} {'was' if states[state] == 1 else 'were'} not judged: {why}."
-        for state, why in UNJUDGED.items()
-        if states[state]
-    ]
+    counts = Counter(row.state for row in rows)
+    some = [(counts[state], why) for state, why in UNJUDGED.items() if counts[state]]
+    return [f"{plural(n, 'row')} {'was' if n == 1 else 'were'} not judged: {w}." for n, w in some]
 
 
 def _tests(fair: Sequence[Row], levels: Levels) -> list[str]:
@@ -371,6 +370,16 @@ def _failed(content: Content) -> list[str]:
         return []
     verb = "is" if lost == 1 else "are"
     return [f"{lost:,} of {plural(all_of_them, 'observable')} failed and {verb} not counted."]
+
+
+def unseen_start(content: Content) -> tuple[str, str]:
+    """Say what a run without step 0 cannot show, in two parts; both empty where it has one."""
+    first = content.steps[0] if content.steps else 0
+    if not first or content.one_model or content.headline:
+        return "", ""
+    unit = content.clock.removeprefix("training ").removesuffix("s")
+    what = "what it learned before is not counted, and no birth or half-way step is earlier."
+    return f"It is seen from {unit} {first:,} on:", what
 
 
 def _reference(content: Content) -> list[str]:

@@ -52,7 +52,7 @@ STATES = {
 """Where a row stands, in the order of the chart."""
 
 HEADINGS = {state: sentence_start(words) for state, words in STATES.items()} | {
-    "motion": "Weight change (need not change what the model does)",
+    "motion": "Weight change (need not change what the model does)"
 }
 """Headings of the groups of rows that stand alike."""
 

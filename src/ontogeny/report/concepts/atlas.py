@@ -101,7 +101,7 @@ def _about(content: Content, fitted: Fitted) -> str:
             f"{words}. None got a name: each is no sharper than in the untrained model, or not "
             f"borne out by contexts. {RULE}"
         )
-    alone = "" if content.controls else (
+    alone = "" if content.controls or content.one_model else (
         " No control was run, so it is not known how many names motion alone would give."
     )  # fmt: skip
     return f"{words}; {concepts.named:,} got a name. {RULE}{alone}"

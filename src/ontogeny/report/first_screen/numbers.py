@@ -8,8 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...words.content import Content
-from ...words.formats import interval_text, joined, number, plural, step_text, value_range
+from ...words.formats import (
+    interval_text,
+    joined,
+    mid_sentence,
+    number,
+    plural,
+    step_text,
+    value_range,
+)  # fmt: skip
 from ...words.landmarks import LossStory
+from ...words.row_words import half_words
+from ...words.rows import Row, counted_rows
 from ...words.tuned import MOVED, counts_at_end
 from ..concepts.lives import Concepts
 
@@ -29,11 +39,23 @@ def four_numbers(
     content: Content, loss: LossStory | None, concepts: Concepts | None, running: bool = False
 ) -> tuple[Figure, ...]:
     """Return the loss, the births, the step of passing word frequencies, the findings."""
+    gains = [row for row in counted_rows(content.rows) if row.can_learn]
+    if loss is None and gains:
+        first, third = _of_gain(gains[0])
+    else:
+        first, third = _loss_number(loss), _passed_number(loss, "not yet" if running else "never")
+    second = _changes_number(content) or _concepts_number(concepts)
+    return first, second, third, audit_number(content)
+
+
+def _of_gain(row: Row) -> tuple[Figure, Figure]:
+    """Return the performance at the end, as an accuracy, and when half of its change was over."""
+    last, first = (number(value, 0.01) for value in (row.last_value, row.first_value))
+    name = ", ".join(filter(None, [mid_sentence(row.quantity), row.units]))
+    half = half_words(row)
     return (
-        _loss_number(loss),
-        _changes_number(content) or _concepts_number(concepts),
-        _passed_number(loss, "not yet" if running else "never"),
-        audit_number(content),
+        Figure(last, f"{name}, was {first}"),
+        Figure(half or "–", "step: half of its change over" if half else "no sure change of it"),
     )
 
 

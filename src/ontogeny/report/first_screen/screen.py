@@ -20,8 +20,8 @@ from ...words.loss import (
     one_model_heading,
 )
 from ...words.order import order_sentence
-from ...words.overview import overview, undecided
-from ...words.rows import counted_rows
+from ...words.overview import overview, undecided, unseen_start
+from ...words.rows import Row, counted_rows
 from ...words.sections import best_sentences
 from ...words.tuned import of_tuned
 from ..concepts.lives import Concepts
@@ -63,6 +63,7 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
         _of_performance(content)
         if loss is None and _performance(content)
         else ability(loss, running),
+        *([Sentence(*start)] if any(start := unseen_start(content)) else []),
         _able(content, _appeared(content, concepts)),
         _control(content, loss, concepts),
     )
@@ -226,7 +227,9 @@ def _listed(concepts: Concepts) -> str:
     quoted = joined([f"“{name}”" for name in names[:MOST_NAMES]])
     if len(names) > MOST_NAMES:
         return f"Among them {quoted}."
-    return f"Its name is {quoted}." if concepts.named == 1 else f"The names are {quoted}."
+    if len(names) == 1:
+        return f"{'Its name is' if concepts.named == 1 else 'Each is named'} {quoted}."
+    return f"The names are {quoted}."
 
 
 def _other_rows(content: Content, why: str) -> Sentence:
@@ -270,22 +273,22 @@ def _control(content: Content, loss: LossStory | None, concepts: Concepts | None
             text = f"other {text}"
         return Sentence(lead, text if len(content.steps) > 1 else "what is below may be chance.")
     went = sentence_start(control_loss(loss))
-    text = f"{explained(content)} {f'{went}.' if went else ''}".strip()
-    return Sentence(_control_lead(content, loss), text)
+    row, began = loss.row if loss else None, began_trained(n.dataset for n in content.nodes)
+    open_question = undecided(row, began) if row and not row.learned else ""
+    parts = (explained(content), open_question, f"{went}." if went else "")
+    return Sentence(_control_lead(content, row, began), " ".join(filter(None, parts)))
 
 
-def _control_lead(content: Content, loss: LossStory | None) -> str:
-    row = loss.row if loss else None
+def _control_lead(content: Content, row: Row | None, began: bool) -> str:
     if row is not None and row.controls:
         if row.learned:
             return "Control runs do not learn to predict."
-        began = began_trained(node.dataset for node in content.nodes)
         if not row.controlled and not began:
             return "There are too few control runs to compare with."
         if row.outside:
-            return f"In every control run the loss did worse. {undecided(row, began)}".strip()
+            return "In every control run the loss did worse."
         return "The loss is not shown to do better than in control runs."
-    compared = [row for row in counted_rows(content.rows) if row.controlled]
+    compared = [row for row in counted_rows(content.rows) if row.judgeable and row.controlled]
     if not compared:
         return "Nothing could be compared with control runs."
     beyond = sum(row.beyond for row in compared)

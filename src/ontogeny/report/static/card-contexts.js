@@ -78,6 +78,7 @@ function paperKeys(atlas, i) {
 
 function contextWords(atlas, i, key) {
   if (atlas.contexts.shared) return "Strongest in the code that all steps share";
+  if (DATA.steps.length === 1) return "Where it is strongest";
   if (!atlas.contexts.follow) return `Strongest at step ${formatStep(atlas.step)}${atlas.one_code ? "" : ", which it was fitted to"}`;
   const step = keyStep(atlas, i, key);
   const words = `Strongest at step ${formatStep(step)}`;

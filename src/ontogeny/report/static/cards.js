@@ -80,6 +80,7 @@ function cardFacts(concept) {
 
 // Of a fit to one step: which, and how far the fits of neighbouring steps have the like of it.
 function stepFacts(concept, fact, list) {
+  if (DATA.steps.length === 1) return list;
   if (!shownAtlas.one_code) fact("fitted to step", formatStep(shownAtlas.step));
   else if (concept.kind) fact("since the first checkpoint", concept.kind);
   if (concept.followed) {

@@ -13,7 +13,8 @@ function showValue() {
   const there = !token.matches(".special");
   name.textContent = written.trim() ? written : "␣".repeat(written.length);
   number.textContent = there ? amountWords(valueOf(t, text, place)) : "";
-  rest.textContent = there ? `at ${CLOCK} ${formatStep(measureNow().steps[t])}` : measureNow().absent;
+  const when = DATA.steps.length > 1 ? `at ${CLOCK} ${formatStep(measureNow().steps[t])}` : "";
+  rest.textContent = there ? when : measureNow().absent;
   const x = courseX(currentPlace());
   const here = find("#example-text .here");
   here.setAttribute("x1", x);
@@ -80,6 +81,7 @@ function leadWords(text, place) {
   const { steps, lead, before } = measureNow();
   if (!lead) return [];
   const from = lead[text][place];
+  if (DATA.steps.length === 1) return [`The right token ${from === null ? "is not" : "is"} the likeliest.`];
   if (from === null) return [`The right token does not lead at the last ${CLOCK}.`];
   const low = before?.[text][place] ?? null;
   if (from === steps[0]) return [`The right token leads at every ${CLOCK}.`];
