@@ -74,8 +74,8 @@ def stopped(arguments: Sequence[str]) -> str:
 
     Examples
     --------
-    >>> stopped(["run", "study.toml"])
-    '\\nontogeny: stopped; what is finished is kept. To go on: ontogeny run study.toml\\n'
+    >>> stopped(["run", "study.toml"]).strip()
+    'ontogeny: stopped; what is finished is kept. To go on: ontogeny run study.toml'
     """
     again = shlex.join(["ontogeny", *arguments])
     return f"\nontogeny: stopped; what is finished is kept. To go on: {again}\n"
