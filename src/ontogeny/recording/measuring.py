@@ -20,7 +20,8 @@ from ..errors import ArgumentError
 from ..inputs import Inputs
 from ..needs.derived import Reference
 from ..observables import Observable
-from ..study.cells.readings import Job, ReadStep, Values, own_needs, read_model
+from ..study.cells.models import Job, Values, own_needs, read_model
+from ..study.cells.readings import ReadStep
 from ..study.folder.settings import Settings
 
 

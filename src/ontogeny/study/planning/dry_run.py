@@ -26,7 +26,8 @@ from ...needs.derived import Reference
 from ...observables import Observable
 from ...problems.problem import of_node
 from ...trajectory import Trajectory
-from ..cells.readings import Job, ReadStep, RunView, Values, read_model
+from ..cells.models import Job, Values, read_model
+from ..cells.readings import ReadStep, RunView
 from ..folder.settings import Settings
 
 log = logging.getLogger("ontogeny.study")
