@@ -21,7 +21,8 @@ from ..inputs import Inputs
 from ..needs.derived import Reference
 from ..observables import Observable
 from ..own_code import reason
-from ..study.cells.readings import Job, ReadStep, Values, own_needs, read_model
+from ..study.cells.models import Job, Values, own_needs, read_model
+from ..study.cells.readings import ReadStep
 from ..study.folder.settings import Settings
 
 

@@ -18,7 +18,8 @@ from ..trajectory import Trajectory
 from .cells.cache import VerifiedCellCache, hash_once
 from .cells.environment import environment
 from .cells.graph import is_of_steps
-from .cells.readings import release_skeleton, state_node
+from .cells.models import release_skeleton
+from .cells.readings import state_node
 from .checks import check_observables, check_trajectory, named_inputs
 from .folder.controls import Controls
 from .folder.frozen import entered, frozen_settings, frozen_steps, identity

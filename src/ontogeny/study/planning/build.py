@@ -30,7 +30,8 @@ from ..cells.graph import (
     StudyCell,
     SummaryCell,
 )
-from ..cells.readings import own_needs, state_node, vocabulary_size
+from ..cells.models import own_needs
+from ..cells.readings import state_node, vocabulary_size
 from ..folder.layout import HERE, cell_path, reference_path, run_folder, state_path, summary_path
 from ..folder.settings import Settings
 from .probe import Probe

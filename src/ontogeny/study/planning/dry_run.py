@@ -30,7 +30,8 @@ from ...observables.registry import is_own
 from ...own_code import reason
 from ...problems.problem import of_node
 from ...trajectory import Trajectory
-from ..cells.readings import Job, ReadStep, RunView, Values, read_model
+from ..cells.models import Job, Values, read_model
+from ..cells.readings import ReadStep, RunView
 from ..folder.settings import Settings
 
 log = logging.getLogger("ontogeny.study")

@@ -28,7 +28,7 @@ from ..cells.cache import check_cache
 from ..cells.dependencies import Dependencies, Shared
 from ..cells.environment import environment, pinned
 from ..cells.graph import Context, StepCell, StudyCell, header_of
-from ..cells.readings import Job, Values, read_once
+from ..cells.models import Job, Values, read_once
 from ..folder.claims import claimed, gone, holder
 
 log = logging.getLogger("ontogeny.study")
