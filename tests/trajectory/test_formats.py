@@ -306,10 +306,11 @@ def test_a_gguf_file_is_read_by_transformers_and_needs_no_configuration(llama):
     assert run.skeleton().load(5).lm_head.weight.shape == (32, 8)
 
 
-def test_a_gguf_file_is_not_called_pickled(llama, caplog, monkeypatch):
-    monkeypatch.setattr("ontogeny.trajectory.weights.pickled._announced", [])
+def test_a_gguf_file_is_not_called_pickled(llama, caplog, capsys, monkeypatch):
+    monkeypatch.setattr("ontogeny.trajectory.weights.announced.said", set())
     assert Trajectory.from_folder(llama[1]).steps.tolist() == [0]
     assert "pickled" not in caplog.text and "quantised" in caplog.text
+    assert "GGUF tensors" not in capsys.readouterr().err  # no bar of transformers'
 
 
 def test_a_damaged_gguf_file_is_refused_in_one_line(tmp_path):
