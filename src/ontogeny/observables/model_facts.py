@@ -54,8 +54,9 @@ class ModelFacts:
         """One line for people."""
         predicts = f"{self.objective} predictions" if self.objective else "no predictions"
         family = f" ({self.family})" if self.family else ""
+        layers = plural(len(self.layers), "layer")
         return (
-            f"{self.model_class}{family}: {plural(len(self.layers), 'layer')} of width {self.width}, "
+            f"{self.model_class}{family}: {layers} of width {self.width}, "
             f"{self.parameters / 1e6:.3g} million parameters, {predicts}"
         )
 
