@@ -33,6 +33,11 @@ _OF_RUNS = {
     "changed": ("changed", "; no control was run"),
 }
 
+SIDES = {"more": "by more than", "less": "by less than", "other": "otherwise than"}
+"""How a change lies to those of all control runs, as `Row.side` names it."""
+
+TOO_FEW = "which are too few to decide"
+
 STATES = {
     **{
         f"{n} {what}": where.format(of) + more
@@ -41,7 +46,11 @@ STATES = {
     },
     "learned": "learned",
     "beyond": "changed beyond its motion",
-    "outside": "changed by more than all controls, which are too few to decide",
+    **{
+        f"outside {side}{few}": f"changed {words} all controls, {so_what}"
+        for side, words in SIDES.items()
+        for few, so_what in ((" few", TOO_FEW), ("", "not shown to be beyond motion"))
+    },
     "within": "changed, no more than controls",
     "compared with too few": "changed; its control runs cannot judge it",
     "uncontrolled": "changed; not compared with controls",
