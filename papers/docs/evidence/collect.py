@@ -28,6 +28,7 @@ import xarray as xr
 
 import ontogeny as og
 from ontogeny_papers import reproduce
+from ontogeny_papers.reproduce.verdicts import typeset
 
 HERE = Path(__file__).parent
 NUMBERS = HERE / "numbers"
@@ -104,7 +105,12 @@ def numbers_in(folder: Path) -> list[Any] | None:
 def sentences(verdicts: Sequence[Any]) -> list[dict[str, str]]:
     """Return verdicts as they are stored."""
     return [
-        {"claim": v.claim, "verdict": v.answer, "measured": v.measured, "beside": v.beside}
+        {
+            "claim": v.claim,
+            "verdict": v.answer,
+            "measured": typeset(v.measured),
+            "beside": typeset(v.beside),
+        }
         for v in verdicts
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -89,8 +90,8 @@ def verdict_view(
     data = xr.Dataset(
         {
             "answer": ("claim", [verdict.answer for verdict in verdicts]),
-            "measured": ("claim", [verdict.measured for verdict in verdicts]),
-            "beside": ("claim", [verdict.beside for verdict in verdicts]),
+            "measured": ("claim", [typeset(verdict.measured) for verdict in verdicts]),
+            "beside": ("claim", [typeset(verdict.beside) for verdict in verdicts]),
         },
         coords={"claim": claims},
     )
@@ -209,6 +210,17 @@ def last_of(runs: Sequence[xr.Dataset], name: str) -> np.ndarray:
 
 
 # ---- in words -----------------------------------------------------------------------------------
+
+
+def typeset(text: str) -> str:
+    """Return a text with its minus signs and percentages as the pages of the library have them.
+
+    Examples
+    --------
+    >>> typeset("-0.4 ± 0.01 (5%; 2e-05)")
+    '−0.4 ± 0.01 (5 %; 2e-05)'
+    """
+    return re.sub(r"(?<=\d)%", " %", re.sub(r"(?<![\w.)])-(?=\.?\d)", "−", text))
 
 
 def spread(values: ArrayLike, digits: int = 1) -> str:
