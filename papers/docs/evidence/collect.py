@@ -153,6 +153,8 @@ def _without(numbers: list[Any], names: list[str], same: Callable[[list[Any]], b
 def _names(value: Any) -> Iterator[str]:
     if isinstance(value, xr.Dataset):
         yield from map(str, value.variables)
+        for dim, labels in _labels(value).items():
+            yield from (f"label {dim} {label}" for label in labels)
     elif isinstance(value, Mapping):
         for key, inner in value.items():
             yield f"node {key}"
@@ -162,9 +164,18 @@ def _names(value: Any) -> Iterator[str]:
             yield from _names(inner)
 
 
+def _labels(data: xr.Dataset) -> dict[str, list[str]]:
+    """Return the labels of dimensions that words name, such as distances and alignments."""
+    return {str(d): i.values.tolist() for d, i in data.coords.items()
+            if i.dims == (d,) and i.dtype.kind in "UO" and len({*i.values}) == i.size}  # fmt: skip
+
+
 def _only(value: Any, keep: Callable[[str], bool]) -> Any:
     if isinstance(value, xr.Dataset):
-        data = value.drop_vars([name for name in value.variables if not keep(str(name))])
+        labels = _labels(value).items()
+        kept = {d: [x for x in of if keep(f"label {d} {x}")] for d, of in labels}
+        data = value.sel(kept)
+        data = data.drop_vars([name for name in value.variables if not keep(str(name))])
         return data if keep("attrs") else data.drop_attrs()
     if isinstance(value, Mapping):
         return {k: _only(inner, keep) for k, inner in value.items() if keep(f"node {k}")}
