@@ -243,13 +243,17 @@ def short(values: np.ndarray) -> str:
 
     Examples
     --------
-    >>> short(np.array([2e-5, 3e-5])), short(np.array([0.25]))
-    ('2.5e-05 ± 7e-06', '0.25')
+    >>> short(np.array([2e-5, 3e-5])), short(np.array([0.25])), short(np.array([310.0, 490.0]))
+    ('2.5e-05 ± 7e-06', '0.25', '400 ± 100')
     """
     if not np.isfinite(values).all():
         return "unknown"
-    mean = f"{np.mean(values):.2g}"
-    return mean if len(values) < 2 else f"{mean} ± {np.std(values, ddof=1):.1g}"
+    mean = _rounded(np.mean(values), 2)
+    return mean if len(values) < 2 else f"{mean} ± {_rounded(np.std(values, ddof=1), 1)}"
+
+
+def _rounded(value: Any, digits: int) -> str:
+    return f"{float(f'{value:.{digits}g}'):,.15g}"  # 390, where .2g alone gives 3.9e+02
 
 
 def listed(values: ArrayLike) -> str:
