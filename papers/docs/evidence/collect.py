@@ -173,9 +173,11 @@ def _labels(data: xr.Dataset) -> dict[str, list[str]]:
 
 def _only(value: Any, keep: Callable[[str], bool], place: str = "") -> Any:
     if isinstance(value, xr.Dataset):
-        labels = _labels(value).items()
-        data = value.sel({d: [x for x in of if keep(f"{place} {d} {x}")] for d, of in labels})
-        data = data.drop_vars([name for name in value.variables if not keep(f"{place} {name}")])
+        kept = {d: [x for x in labels if keep(f"{place} {d} {x}")]
+                for d, labels in _labels(value).items()}  # fmt: skip
+        fewer = {d: labels for d, labels in kept.items() if len(labels) < value.sizes[d]}
+        unread = [name for name in value.variables if not keep(f"{place} {name}")]
+        data = value.drop_vars(unread).sel({d: x for d, x in fewer.items() if d not in unread})
         return data if keep("attrs") else data.drop_attrs()
     if isinstance(value, Mapping):
         places = {key: f"{place}/{key}" for key in value}
