@@ -15,8 +15,9 @@ from ontogeny.errors import ArgumentError, check_number
 from ontogeny.figures import Figure, Section
 from ontogeny.multiple_tests import false_discovery
 from ontogeny.needs import Need, Weights
-from ontogeny.observables.base import BlockReading, Observable
+from ontogeny.observables.base import Observable
 from ontogeny.observables.catalogued import PresetEntry, Presets
+from ontogeny.observables.readings import BlockReading
 from ontogeny.quantities import Quantity
 from ontogeny.summary import NumberTable
 from ontogeny.words.names import Names
