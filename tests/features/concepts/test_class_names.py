@@ -198,7 +198,7 @@ def test_classes_go_before_tokens_where_contexts_bear_them_out():
     assert (token.name.item(), token.name_kind.item()) == ("comma", "token")
 
 
-@pytest.mark.parametrize("share, name", [(0.99, "comma"), (0.6, "asked · said · told")])
+@pytest.mark.parametrize(("share", "name"), [(0.99, "comma"), (0.6, "asked · said · told")])
 def test_a_token_that_carries_nearly_all_of_a_concept_names_it(share, name):
     """The concept of all underscores was called "__getitem__ · __repr__"."""
     data = described(
