@@ -200,13 +200,13 @@ def _control(rows: Sequence[Row], data: xr.Dataset) -> list[str]:
     if not beyond and not any(sides):
         return [f"That is no more than motion gives: {ends}."]
     if not beyond:
-        apart = [
+        parts = [
             f"{words.removeprefix('by ')} every control run gives"
             + f" in {_share(sides.count(side), rows)}" * (sides.count(side) < len(rows))
             for side, words in SIDES.items()
             if side in sides
         ]
-        return [f"That is {joined(apart)}, but not shown to be beyond motion: {ends}."]
+        return [f"That is {joined(parts)}, but not shown to be beyond motion: {ends}."]
     apart, others = ([row for row in rows if bool(row.beyond) is past] for past in (True, False))
     mine = _changes([control.run_change for row in apart for control in row.controls])
     theirs = _changes([control.change for row in apart for control in row.controls])
