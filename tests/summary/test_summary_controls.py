@@ -108,13 +108,10 @@ def test_a_small_change_in_the_other_direction_is_neither_more_nor_less():
 
 def test_a_section_with_rows_on_both_sides_of_their_controls_says_so_everywhere():
     node = planted(1.4, 0.6, 1.1)
-    (text,) = [t for t in json.loads(node.attrs["statements"]) if t.startswith("That is")]
-    assert text.startswith(
-        "That is more than every control run gives in 1 of 3 layers and less than every control "
-        "run gives in 1 of 3 layers, but not shown to be beyond motion: "
-    )
     content = read_content(tree({"norm": node}, steps=STEPS.tolist()))
     words = "1 by more than every control, 1 by less than every control"
+    (text,) = [t for t in json.loads(node.attrs["statements"]) if t.startswith("That is")]
+    assert text.startswith(f"That is not shown to be beyond motion ({words}): over the same steps")
     standing = f"3 of 3 rows changed, none shown beyond motion; {words}"
     assert mark(content.nodes[0]) == ("none", standing)
 

@@ -46,11 +46,9 @@ def loss_heading(loss: LossStory, steps: Sequence[int], halves: bool = True) -> 
         if better:
             return f"It predicts better than {better}; too few checkpoints to say since when"
         return f"{plural(len(steps), 'checkpoint')}: too few to tell a course"
-    more = loss.row is not None and math.isfinite(loss.row.controls_needed)
     return {
         "fell as controls": "The loss is not shown to have fallen by more than in control runs",
-        "undecided": "The loss fell by more than in every control run, "
-        + ("too few to decide" if more else "which does not show that it learned"),
+        "undecided": "The loss fell by more than in every control run, which does not decide",
         "fell as renamed": "The loss fell, and is not shown to have learned these words",
         "rose": "The loss rose: the model predicts worse than at first",
         "still": "The loss did not change above chance and noise",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,7 +37,7 @@ _OF_RUNS = {
 SIDES = {"more": "by more than", "less": "by less than", "other": "otherwise than"}
 """How a change lies to those of all control runs, as `Row.side` names it."""
 
-TOO_FEW = "which are too few to decide"
+_SO_WHAT = {" few": "which are too few to decide", "": "not shown to be beyond motion"}
 
 STATES = {
     **{
@@ -49,7 +50,7 @@ STATES = {
     **{
         f"outside {side}{few}": f"changed {words} all controls, {so_what}"
         for side, words in SIDES.items()
-        for few, so_what in ((" few", TOO_FEW), ("", "not shown to be beyond motion"))
+        for few, so_what in _SO_WHAT.items()
     },
     "within": "changed, no more than controls",
     "compared with too few": "changed; its control runs cannot judge it",
@@ -77,6 +78,12 @@ RECORD = (
 def state_words(row: Row) -> str:
     """Say how a row stands."""
     return STATES[row.state]
+
+
+def apart_from_controls(rows: Sequence[Row]) -> str:
+    """Say how many rows changed by more or by less than all controls; empty where none did."""
+    sides = Counter(row.side for row in rows if row.changed)
+    return ", ".join(f"{sides[s]} {words} every control" for s, words in SIDES.items() if sides[s])
 
 
 def direction(row: Row) -> str:

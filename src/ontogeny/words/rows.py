@@ -190,8 +190,7 @@ class Row:
         """
         runs = [control for control in self.controls if kind_of(control.name) not in NO_NULLS]
         pairs = [(run.run_change, run.change) for run in runs if math.isfinite(run.run_change)]
-        apart = {math.copysign(1, run - control) for run, control in pairs if run != control}
-        if len(apart) != 1 or any(run == control for run, control in pairs):
+        if {np.sign(run - control) for run, control in pairs} not in ({1}, {-1}):
             return ""
         if all(abs(run) > abs(control) for run, control in pairs):
             return "more"
