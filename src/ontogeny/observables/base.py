@@ -21,6 +21,7 @@ import xarray as xr
 from ..errors import NonFiniteError, check_whole
 from ..figures import Figure, Section
 from ..needs import Need, Series, Weights
+from ..own_code import reason
 from ..quantities import Quantity, expanded, of_names
 from ..summary import NumberTable
 from ..summary.summarise import summarise
@@ -257,7 +258,7 @@ def by_layer(
             status.append("done")
         except (ValueError, ArithmeticError, np.linalg.LinAlgError, RuntimeError) as error:
             piece = xr.Dataset()
-            status.append(f"failed: {type(error).__name__}: {error}".split("\n")[0])
+            status.append(f"failed: {reason(error)}")
         pieces.append(piece.expand_dims(layer=[path]))
     # "minimal": a layer that failed has no labels of the others' dimensions.
     stacked = xr.concat(pieces, dim="layer", join="outer", data_vars="all", coords="minimal")
