@@ -260,7 +260,7 @@ def test_what_cannot_be_read_is_named(tmp_path, files, words):
 
 def test_a_single_archive_of_nemo_is_named(tmp_path):
     (tmp_path / "model.nemo").write_bytes(b"x")
-    with pytest.raises(CheckpointError, match=r"archives of NeMo; convert .*tar -xf"):
+    with pytest.raises(CheckpointError, match=r"archives of NeMo; unpack with tar -xf"):
         Trajectory.from_folder(tmp_path / "model.nemo")
 
 

@@ -33,10 +33,7 @@ _OF_NAMES = (  # of files in a folder, or one below
     (r"(?:flax|tf)_model.*\.(?:msgpack|h5)", _OTHERS),
     (r"checkpoint_metadata\.json", "files of nanotron; convert with its convert_nanotron_to_hf.py"),
     (r"manifest\.ocdbt|_CHECKPOINT_METADATA", "arrays of JAX; export them to transformers"),
-    (
-        r".+\.nemo",
-        "archives of NeMo; convert with its convert_MODEL_nemo_to_hf.py, or unpack with tar -xf",
-    ),
+    (r".+\.nemo", "archives of NeMo; unpack with tar -xf, or use convert_MODEL_nemo_to_hf.py"),
     (r"consolidated\.\d\d\.pth", f"pieces of Meta's Llama; join them with {_LLAMA}"),
     (r"(?:optimizer|scheduler)\.(?:pt|bin)", "the state of an optimiser, and no weights"),
     (
