@@ -166,6 +166,17 @@ def _add(classes: dict[str, type[Observable]], kind: str, cls: Any) -> None:
     classes[kind] = cls
 
 
+def is_own(observable: Observable) -> bool:
+    """Return whether an observable is neither the library's nor an installed package's.
+
+    Examples
+    --------
+    >>> is_own(make("loss"))
+    False
+    """
+    return type(observable) not in kinds().values()
+
+
 def names() -> tuple[str, ...]:
     """Return the kinds that a study file may name.
 
