@@ -11,6 +11,7 @@ from __future__ import annotations
 import abc
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -298,7 +299,8 @@ class BlockCell(ObservedCell):
         state = load_state(observable, context.dependencies.read)
         reading = ReadBlock(context.trajectory, self.block, job.settings.reference_step)
         try:
-            return Outcome(observable.observe(reading, state))
+            with closing(reading):
+                return Outcome(observable.observe(reading, state))
         except NonFiniteError as error:
             # One diverged checkpoint must not cost a block its whole path. Without its first or
             # last step, however, distances would be of another path, so then the cell fails.
@@ -307,8 +309,8 @@ class BlockCell(ObservedCell):
                 raise
             why = f"failed: NonFiniteError: {error}".split("\n")[0]
         rest = context.trajectory.select(steps=reading.steps[~broken].tolist())
-        reading_of_rest = ReadBlock(rest, self.block, job.settings.reference_step)
-        data = observable.observe(reading_of_rest, state).reindex(step=reading.steps)
+        with closing(ReadBlock(rest, self.block, job.settings.reference_step)) as reading_of_rest:
+            data = observable.observe(reading_of_rest, state).reindex(step=reading.steps)
         status = np.where(broken, why, "done").astype(object)
         return Outcome(data.assign(status=xr.DataArray(status, {"step": reading.steps}, ("step",))))
 

@@ -32,6 +32,7 @@ from ...trajectory import Checkpoint, Trajectory
 from ...trajectory.audit.weight_values import is_initialisation
 from ...trajectory.skeleton import Identity, Skeleton
 from ...trajectory.untrained import untrained_like, with_exchanged_values
+from ...trajectory.weights.files import Reader
 from ..folder.layout import HERE, cell_path, digests_path, reference_path, state_path
 from ..folder.settings import Settings
 from .ahead import Ahead, Lazily, of_dataset
@@ -345,7 +346,11 @@ def _pieces(tokenizer: Any) -> list[str]:
 
 
 class ReadBlock:
-    """One weight matrix over all steps, read in chunks from memory-mapped files."""
+    """One weight matrix over all steps, read in chunks from memory-mapped files.
+
+    The last two steps of which rows were asked stay open until `close`: a high matrix is read
+    some rows at a time, beside another step, and files would be opened for each piece.
+    """
 
     def __init__(self, trajectory: Trajectory, block: WeightBlock, reference_step: int) -> None:
         self.name = block.name
@@ -353,13 +358,28 @@ class ReadBlock:
         self.reference_step = reference_step
         self._trajectory, self._block = trajectory, block
         self.shape, self.masked_rows = tuple(block.shape), block.masked_rows
+        self._opened: dict[int, tuple[Reader, ExitStack]] = {}
+
+    def close(self) -> None:
+        """Close the steps that are open."""
+        while self._opened:
+            self._opened.popitem()[1][1].close()
 
     def rows(self, step: int, rows: np.ndarray) -> np.ndarray:
         """Return chosen rows of the matrix at one step, in float32."""
         first, last = int(rows.min()), int(rows.max()) + 1
-        with self._trajectory[step].open() as reader:
-            values = self._block.rows(reader, first, last).float().numpy()
+        values = self._block.rows(self._reader(step), first, last).float().numpy()
         return np.asarray(values[rows - first])
+
+    def _reader(self, step: int) -> Reader:
+        if step in self._opened:
+            self._opened[step] = self._opened.pop(step)  # the last one asked
+        else:
+            if len(self._opened) > 1:
+                self._opened.pop(next(iter(self._opened)))[1].close()
+            stack = ExitStack()
+            self._opened[step] = stack.enter_context(self._trajectory[step].open()), stack
+        return self._opened[step][0]
 
     def chunks(self) -> Iterator[np.ndarray]:
         """Iterate over ``(steps, coordinates)`` float64 arrays that hold the matrix once."""
