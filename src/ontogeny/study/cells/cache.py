@@ -174,7 +174,7 @@ class DigestCache:
             return checkpoint.digests()
         stamp = [list(file) for file in files.stamp()]  # as JSON gives it back
         entry = self._entries.get(_place(checkpoint))
-        if not isinstance(entry, dict) or entry.get("files") != stamp or "tensors" not in entry:
+        if _digests_of(entry) is None or entry["files"] != stamp:
             entry = {"files": stamp, "tensors": checkpoint.digests()}
             self._entries[_place(checkpoint)] = entry
             self._changed = True
@@ -184,8 +184,7 @@ class DigestCache:
         """Return whether files hold other weights than were noted before this was made."""
         for weights in checkpoint.sources:
             entry = self._noted.get(_place(weights))
-            noted = entry.get("tensors") if isinstance(entry, dict) else None
-            if weights.source is None and noted is not None:
+            if weights.source is None and (noted := _digests_of(entry)) is not None:
                 try:
                     if self._tensors(weights) != noted:
                         return True
@@ -208,6 +207,13 @@ class DigestCache:
         if self._path is not None and self._changed:
             write_json(self._path, self._entries)
             self._changed = False
+
+
+def _digests_of(entry: Any) -> Mapping[str, str] | None:
+    """Return the digests that an entry of the file notes; None where it is damaged."""
+    tensors = entry.get("tensors") if isinstance(entry, dict) and "files" in entry else None
+    is_whole = isinstance(tensors, dict) and all(isinstance(d, str) for d in tensors.values())
+    return tensors if is_whole and tensors else None
 
 
 def hash_once(folder: Path, trajectory: Trajectory) -> None:
