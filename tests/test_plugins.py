@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+import ontogeny
 from helpers.paths import environment
 
 PACKAGE = '''
@@ -108,3 +109,15 @@ def test_a_verb_works_and_a_damaged_one_says_why(installed):
         "ModuleNotFoundError: No module named 'stranger.nowhere'\n"
     )
     assert "greet" in run(installed, "-m", "ontogeny", "--help").stdout
+
+
+def test_a_kind_made_for_another_version_says_which_package_to_install_anew(installed):
+    sizes = installed / "stranger" / "sizes.py"
+    sizes.write_text("from ontogeny.observables.gone import Reading\n" + SIZES)
+    done = run(installed, "-m", "ontogeny", "list", "observables")
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr == (
+        "ontogeny: the observable largest-activation of stranger.sizes:LargestActivation cannot be "
+        f"loaded with ontogeny {ontogeny.__version__}: ModuleNotFoundError: No module named "
+        "'ontogeny.observables.gone'. Install stranger anew, or remove it.\n"
+    )

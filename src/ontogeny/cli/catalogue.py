@@ -112,10 +112,15 @@ PACKAGES = {"observables": "observables", "extractors": "concepts", "distances":
 def catalogue() -> Catalogue:
     """Return observables, extractors, distances and presets."""
     path, stamp = place(), _stamp()
-    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+    # Whatever stands in the file, which somebody else may have written, costs time and no more.
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
         groups = json.loads(path.read_text(encoding="utf-8"))
         if groups["stamp"] == stamp:
-            return groups["content"]
+            return {
+                what: {name: (str(line), str(text)) for name, (line, text) in things}
+                for what in (*PACKAGES, "presets")
+                if (things := dict(groups["content"][what]).items())
+            }
     from ..store import write_whole
 
     content = described(PACKAGES)
