@@ -266,6 +266,7 @@ def test_what_is_said_of_the_disk_counts_the_references_of_every_control_run(mon
     watch = SimpleNamespace(
         noisy=False, before=100.0, step=10.0, written_before=43_000_000, written=630_000
     )
+    watch.failing = lambda _: []
     monkeypatch.setattr(cost, "_one_checkpoint", lambda _: watch)
     monkeypatch.setattr(cost, "_all_blocks", lambda _: (0.0, ()))
     found = cost._timed(SimpleNamespace(device="cpu"), 0, 6, 18, 5, 4)

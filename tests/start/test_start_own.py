@@ -2,9 +2,7 @@
 
 import concurrent.futures
 import importlib
-import multiprocessing
 import pickle
-import subprocess
 import sys
 from dataclasses import dataclass, replace
 from importlib.machinery import PathFinder
@@ -17,7 +15,9 @@ import xarray as xr
 from torch import nn
 
 import ontogeny as og
+from helpers import warm_process
 from helpers.own_model import STEPS, write_own
+from helpers.warm_process import warm_context
 from ontogeny import own_code
 from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.inputs import read_tokens
@@ -104,7 +104,7 @@ def test_own_code_is_named_and_survives_pickling_into_another_process(own):
     build = own_code.load("model.py:build", own)
     assert pickle.loads(pickle.dumps(build)) is build
     assert pickle.loads(pickle.dumps(Sent(build))).thing is build
-    context = multiprocessing.get_context("spawn")
+    context = warm_context()
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
         assert pool.submit(name_of_built, Sent(build)).result() == "GPT"
 
@@ -119,7 +119,7 @@ def test_own_code_leaves_the_imports_of_python_alone(own):
         "print(new, after[1:] == before[1:])"
     )
     named = f"{own / 'model.py'}:build"
-    done = subprocess.run([sys.executable, "-c", code, named], capture_output=True, text=True)
+    done = warm_process.run(["-c", code, named])
     assert done.stdout.split("\n")[-2:] == ["[] True", ""], done.stderr
 
 
@@ -163,7 +163,7 @@ def test_a_study_of_an_own_model_with_an_own_observable(own, tmp_path):
     result = make_study(content, own).run(tmp_path / "s")
     assert not len(result.problems())
     assert result["ActivationNorm"].norm.shape == (4, 3) and result["loss"].loss.notnull().all()
-    context = multiprocessing.get_context("spawn")
+    context = warm_context()
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
         elsewhere = make_study(content, own).run(tmp_path / "elsewhere", executor=pool)
     xr.testing.assert_identical(elsewhere["ActivationNorm"].norm, result["ActivationNorm"].norm)
@@ -289,7 +289,7 @@ def test_a_process_that_starts_later_refuses_a_file_that_was_changed(tmp_path):
     (tmp_path / "m.py").write_text("def build(): return 1\n")
     sent = pickle.dumps(Sent(own_code.load("m.py:build", tmp_path)))
     (tmp_path / "m.py").write_text("def build(): return 2\n")
-    context = multiprocessing.get_context("spawn")
+    context = warm_context()
     with (
         concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool,
         pytest.raises(ImportError, match=r"m\.py was changed or removed while it was in use"),

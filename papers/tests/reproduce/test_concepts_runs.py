@@ -180,15 +180,21 @@ def path_node(kind, noise=1e-3):
     )
 
 
+def path_runs(*nodes):
+    return plane.with_paths({"x": {"a": nodes}})["x"]["a"]
+
+
 def test_a_path_is_curved_only_beyond_noise_and_random_walks():
-    assert plane._curved([path_node("line")] * 2, "x").answer == "does not reproduce"
-    assert plane._curved([path_node("walk")] * 2, "x").answer == "not shown"
+    two = {kind: path_runs(*[path_node(kind)] * 2) for kind in ("line", "walk")}
+    assert plane._curved(two["line"], "x").answer == "does not reproduce"
+    assert plane._curved(two["walk"], "x").answer == "not shown"
     share = plane._straightness(path_node("arc"), 0)
     assert share[0] == pytest.approx(0.5, abs=0.1) and share[1] > 0.9
     bare = path_node("line").drop_vars("refit_dictionary")
-    assert plane._beyond_refits([bare], "x").answer == "not shown here"
-    assert plane._beyond_refits([path_node("line", noise=3.0)], "x").answer == "not shown here"
-    assert plane._beyond_refits([path_node("line")], "x").answer == "holds"
+    assert plane._beyond_refits(path_runs(bare), "x").answer == "not shown here"
+    noisy = path_runs(path_node("line", noise=3.0))
+    assert plane._beyond_refits(noisy, "x").answer == "not shown here"
+    assert plane._beyond_refits(path_runs(path_node("line")), "x").answer == "holds"
 
 
 # ---- table 3 ------------------------------------------------------------------------------------

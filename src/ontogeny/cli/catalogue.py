@@ -113,14 +113,13 @@ def catalogue() -> Catalogue:
     """Return observables, extractors, distances and presets."""
     path, stamp = place(), _stamp()
     # Whatever stands in the file, which somebody else may have written, costs time and no more.
-    with contextlib.suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
+    with contextlib.suppress(Exception):
         groups = json.loads(path.read_text(encoding="utf-8"))
-        if groups["stamp"] == stamp:
-            return {
-                what: {name: (str(line), str(text)) for name, (line, text) in things}
-                for what in (*PACKAGES, "presets")
-                if (things := dict(groups["content"][what]).items())
-            }
+        things = [groups["content"][what].values() for what in (*PACKAGES, "presets")]
+        if groups["stamp"] == stamp and all(
+            line + text for group in things for line, text in group
+        ):
+            return groups["content"]
     from ..store import write_whole
 
     content = described(PACKAGES)

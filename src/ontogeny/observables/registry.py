@@ -22,7 +22,6 @@ import xarray as xr
 
 from .._exports import features
 from .._papers import kinds_of_papers, require_papers
-from .._version import __version__
 from ..errors import ArgumentError, OntogenyError, check_choice, check_known
 from ..needs import InputSet, Model, Need
 from ..own_code import content_of, digest, set_on
@@ -143,9 +142,7 @@ def kinds() -> dict[str, type[Observable]]:
             cls = entry.load()
         except Exception as error:  # of a package for another version, whatever it raises
             raise OntogenyError(
-                f"the observable {entry.name} of {entry.value} cannot be loaded with ontogeny "
-                f"{__version__}: {type(error).__name__}: {error}. Install "
-                f"{entry.dist.name if entry.dist else entry.module} anew, or remove it."
+                f"{entry.value} cannot be loaded; install it anew: {error}"
             ) from error
         _add(classes, entry.name, cls)
     return dict(sorted(classes.items(), key=lambda item: item[1].place()))
@@ -173,6 +170,17 @@ def _add(classes: dict[str, type[Observable]], kind: str, cls: Any) -> None:
             f"{classes[kind].__module__}."
         )
     classes[kind] = cls
+
+
+def is_own(observable: Observable) -> bool:
+    """Return whether an observable is neither the library's nor an installed package's.
+
+    Examples
+    --------
+    >>> is_own(make("loss"))
+    False
+    """
+    return type(observable) not in kinds().values()
 
 
 def names() -> tuple[str, ...]:

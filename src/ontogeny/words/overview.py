@@ -12,19 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .basis import basis, failed
 from .content import Content
-from .controls import (
-    NONE_TRAINED,
-    PAIRS,
-    TRAINED_START,
-    began_trained,
-    explained,
-    in_pairs,
-    made_of_motion,
-)
-from .formats import control_runs, its, joined, mid_sentence, plural, sentence_start, step_text
-from .labels import said_once
-from .levels import VERDICTS, Levels
+from .controls import PAIRS, began_trained, in_pairs, made_of_motion
+from .formats import control_runs, its, mid_sentence, plural, sentence_start, step_text
+from .levels import VERDICTS
 from .order import order_sentence, ordered_rows, owner
 from .row_words import (
     UNCONTROLLED,
@@ -72,22 +64,15 @@ def overview(content: Content, introduced: bool = False) -> Overview:
         lead = (
             "It has no time axis: each number below stands beside what chance gives, if measured."
         )
-        return Overview("One model, at one checkpoint", lead, tuple(_failed(content)), 0, 0, 0, 0)
+        return Overview("One model, at one checkpoint", lead, tuple(failed(content)), 0, 0, 0, 0)
     rows = counted_rows(content.rows)
     enough = len(content.steps) >= content.levels.least_steps
     fair = [row for row in rows if row.judgeable and (enough or row.beyond or row.learned)]
     heading, lead, leading = _headline(content, rows, fair)
-    details = (
-        *_failed(content),
-        *_basis(rows, fair, content.levels),
-        *_reference(content),
-        *_controls(content, introduced),
-        *_weight_change(content.rows),
-    )
     return Overview(
         heading + content.doubted,
         lead,
-        details,
+        basis(content, rows, fair, introduced),
         learned=sum(row.learned for row in fair),
         beyond=sum(row.beyond or row.learned for row in fair),
         changed=sum(row.changed for row in fair),
@@ -324,90 +309,3 @@ def _settled(rows: Sequence[Row]) -> str:
 
 def _sentences(*parts: str) -> str:
     return " ".join(filter(None, parts))
-
-
-def _basis(rows: Sequence[Row], fair: Sequence[Row], levels: Levels) -> list[str]:
-    """Say how many rows were tested, at which level where p bears it out, and which were not."""
-    sentences = _tests(fair, levels) if fair else []
-    unjudged = [row for row in rows if not row.judgeable]
-    few, unknown = (sum(row.noise_known is state for row in unjudged) for state in (True, False))
-    if few and fair:
-        rest = "noise that is correlated between checkpoints could look like"
-        verb, them = ("was", "it") if few == 1 else ("were", "them")
-        sentences.append(f"{plural(few, 'row')} {verb} not judged: {rest} {them}.")
-    if unknown:
-        why = "the noise was not measured"
-        sentences.append(f"{plural(unknown, 'row')} could not be judged: {why}.")
-    return sentences
-
-
-def _tests(fair: Sequence[Row], levels: Levels) -> list[str]:
-    """Say how many rows were tested, and how many of them changed by their controls alone."""
-    sections = len({row.section for row in fair})
-    words = f"{plural(len(fair), 'row')} in {plural(sections, 'section')} were tested"
-    words = "1 row was tested" if len(fair) == 1 else words
-    whole = all(math.isfinite(row.p_uncorrected) for row in fair)
-    over = "over the whole page" if whole else "within each section"
-    if math.isnan(levels.change):
-        return [f"{words}."]
-    if all(row.p_value <= levels.change for row in fair if row.changed and not row.beyond):
-        words += f" against chance at α = {levels.change:g}"
-        if math.isfinite(levels.control) and any(row.controls for row in fair):
-            words += f" and against control runs at {levels.control:g}"
-        words += f", p corrected by Holm’s method {over}"
-    alone = sum(row.beyond and not row.p_value <= levels.change for row in fair)
-    if not alone:
-        return [f"{words}."]
-    if not any(row.controls for row in fair):
-        return [f"{words}.", f"{alone:,} of them changed by renaming alone, not by its order."]
-    rest = "by their difference from the control runs alone, not by their order in time"
-    return [f"{words}.", f"{alone:,} of them changed {rest}."]
-
-
-def _failed(content: Content) -> list[str]:
-    """Say how many observables are not counted, because nothing of them was measured."""
-    lost, all_of_them = len(content.problems.lost), len(content.problems.standings)
-    if not lost:
-        return []
-    verb = "is" if lost == 1 else "are"
-    return [f"{lost:,} of {plural(all_of_them, 'observable')} failed and {verb} not counted."]
-
-
-def _reference(content: Content) -> list[str]:
-    """Say which checkpoint distances are measured to."""
-    step = content.reference_step
-    if step is None or all(row.own_value for row in content.rows):
-        return []
-    place = {content.steps[-1]: "last ", content.steps[0]: "first "}.get(step, "")
-    return [f"Distances are measured to the reference step, the {place}checkpoint ({step:,})."]
-
-
-def _controls(content: Content, introduced: bool) -> list[str]:
-    """Say what control runs are, and how many rows were not measured in them."""
-    if not content.controls:
-        return []
-    count = len(content.controls)
-    sentences = [f"There {'is' if count == 1 else 'are'} {plural(count, 'control run')}."]
-    if not introduced:
-        sentences.append(explained(content, "Control runs" if count > 1 else "Such runs"))
-    if began_trained(node.dataset for node in content.nodes):
-        sentences.append(TRAINED_START)
-    elif made_of_motion(content) and any(row.beyond and not row.learned for row in content.rows):
-        sentences.append(NONE_TRAINED)
-    without = sum(row.judgeable and not row.controlled for row in counted_rows(content.rows))
-    if without:
-        verb = "was" if without == 1 else "were"
-        sentences.append(f"{plural(without, 'row')} {verb} not compared with them.")
-    return sentences
-
-
-def _weight_change(rows: Sequence[Row]) -> list[str]:
-    moving = [row for row in rows if row.role == "motion"]
-    if not moving:
-        return []
-    changed = f"{sum(row.changed for row in moving):,} of {plural(len(moving), 'row')}"
-    what = joined([mid_sentence(name) for name in said_once([row.quantity for row in moving])])
-    return [
-        f"Of weights, {what} changed in {changed}.",
-        "That says neither how far they moved nor what the model does, so it is not counted.",
-    ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -14,6 +13,7 @@ from ... import activity
 from ...errors import CheckpointError, StoreError
 from ...store import Cell, difference, plain, read_cell, write_json
 from ...trajectory import Checkpoint, Trajectory
+from ...trajectory.weights.digests import combine as combined
 from ..folder.claims import held
 from ..folder.layout import digests_path
 from .environment import Environment, environment_of
@@ -111,8 +111,7 @@ def combine(digests: Mapping[str, str], names: Iterable[str] | None = None) -> s
     True
     """
     selection = digests if names is None else {n: digests[n] for n in names if n in digests}
-    text = json.dumps(sorted(selection.items()))
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return combined(selection)
 
 
 class DigestCache:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import abc
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -33,17 +32,8 @@ from .cache import Checked, check_cache
 from .dependencies import REPLACED, Dependencies, Header, Shared
 from .environment import counted, environment_of
 from .merge import stack, summarised, summary_data
-from .readings import (
-    Job,
-    ReadBlock,
-    ReadSeries,
-    ReadStep,
-    RunView,
-    load_state,
-    own_needs,
-    release_skeleton,
-    restored,
-)
+from .models import Job, own_needs, release_skeleton, restored
+from .readings import ReadBlock, ReadSeries, ReadStep, RunView, load_state
 
 
 @dataclass(frozen=True)
@@ -299,8 +289,7 @@ class BlockCell(ObservedCell):
         state = load_state(observable, context.dependencies.read)
         reading = ReadBlock(context.trajectory, self.block, job.settings.reference_step)
         try:
-            with closing(reading):
-                return Outcome(observable.observe(reading, state))
+            return Outcome(observable.observe(reading, state))
         except NonFiniteError as error:
             # One diverged checkpoint must not cost a block its whole path. Without its first or
             # last step, however, distances would be of another path, so then the cell fails.
@@ -309,8 +298,8 @@ class BlockCell(ObservedCell):
                 raise
             why = f"failed: NonFiniteError: {error}".split("\n")[0]
         rest = context.trajectory.select(steps=reading.steps[~broken].tolist())
-        with closing(ReadBlock(rest, self.block, job.settings.reference_step)) as reading_of_rest:
-            data = observable.observe(reading_of_rest, state).reindex(step=reading.steps)
+        reading_of_rest = ReadBlock(rest, self.block, job.settings.reference_step)
+        data = observable.observe(reading_of_rest, state).reindex(step=reading.steps)
         status = np.where(broken, why, "done").astype(object)
         return Outcome(data.assign(status=xr.DataArray(status, {"step": reading.steps}, ("step",))))
 

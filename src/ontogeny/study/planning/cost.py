@@ -107,13 +107,13 @@ class Prices:
         readings: list[Sequence[Need]] = [*groups.values(), *(needs for _, needs in others)]
         # What is prepared reads along what the cells of the same step will need.
         reference = self.settings.reference_step
-        first = [(reference, groups.get("prepared", ())), *others]
         passes = {
             (reference if step == "prepared" else step, probe.passes[need])
             for step, needs in [*groups.items(), *others]
             for need in needs
             if need in probe.passes
         }
+        first = [(reference, groups.get("prepared", ())), *others]
         passes_in_all = [*passes, *self._again(first, groups)]
         batches = sum(-(-len(self.inputs[key.on]) // batch_size) for _, key in passes_in_all)
         fitted = max(
@@ -149,14 +149,9 @@ class Prices:
         passes, room, again = self.probe.passes, ahead.LIMIT, set()
         for step, needs in first:
             keys = {passes[need] for need in needs if need in passes}
-            for need in dict.fromkeys(groups.get(step, ())):
-                size = self.probe.bytes.get(need, 0)
-                if need not in passes or passes[need] not in keys:
-                    continue
-                if size > room:
-                    again.add((step, passes[need]))
-                else:
-                    room -= size
+            along = [need for need in {*groups.get(step, ())} if passes.get(need) in keys]
+            if (room := room - self._bytes_of(along)) < 0:
+                again |= {(step, passes[need]) for need in along}
         return again
 
     def _hold(self, costs: Costs, nodes: set[str], readings: Sequence[Sequence[Need]]) -> None:

@@ -85,9 +85,7 @@ def _cached(place: Path) -> dict[str, HubFile] | None:
         content = json.loads(place.read_bytes())
         files = {str(n): HubFile(int(f["size"]), str(f["digest"])) for n, f in content.items()}
         return _checked(str(place), files)  # a cache may be shared by several users
-    except (CheckpointError, OSError, ValueError, TypeError, LookupError, ArithmeticError):
-        return None
-    except (AttributeError, RecursionError):
+    except Exception:  # whatever somebody else has written there
         return None
 
 
@@ -99,9 +97,8 @@ def _remote(
 
     entries: Any = HfApi(endpoint=endpoint, token=token).list_repo_tree(repo, revision=commit)
     files = [entry for entry in entries if isinstance(entry, RepoFile)]
-    return _checked(
-        repo, {f.path: HubFile(f.size, f.lfs.sha256 if f.lfs else f.blob_id) for f in files}
-    )
+    listing = {f.path: HubFile(f.size, f.lfs.sha256 if f.lfs else f.blob_id) for f in files}
+    return _checked(repo, listing)
 
 
 def _checked(repo: str, listing: dict[str, HubFile]) -> dict[str, HubFile]:

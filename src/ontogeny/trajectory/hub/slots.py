@@ -171,10 +171,8 @@ def own_folder(parent: Path) -> Iterator[Path]:
         remove_stale(parent)
         folder.with_suffix(".lock").touch()
     except OSError as error:
-        raise CheckpointError(
-            f"a bound on revisions downloads into {parent}, which cannot be written to "
-            f"({error.strerror}); name another Hub cache, with HF_HUB_CACHE or cache_dir."
-        ) from error
+        why = f"cannot be written to ({error.strerror}), as a bound on revisions needs"
+        raise CheckpointError(f"{parent} {why}; name another HF_HUB_CACHE or cache_dir.") from error
     lock = FileLock(folder.with_suffix(".lock"), thread_local=False)
     with lock:  # taken before the folder exists, so that no other process takes it for stale
         folder.mkdir()

@@ -16,7 +16,7 @@ from ontogeny.errors import ArgumentError, check_number
 from ontogeny.features.concepts.noise import MATCHINGS, SHARES
 from ontogeny.figures import Section
 from ontogeny.needs import Need, Series
-from ontogeny.observables.base import SeriesReading
+from ontogeny.observables.readings import SeriesReading
 from ontogeny.quantities import Quantity
 from ontogeny.summary.noise import over_steps
 from ontogeny.words.names import Names
