@@ -115,11 +115,10 @@ def catalogue() -> Catalogue:
     # Whatever stands in the file, which somebody else may have written, costs time and no more.
     with contextlib.suppress(Exception):
         groups = json.loads(path.read_text(encoding="utf-8"))
-        things = [groups["content"][what].values() for what in (*PACKAGES, "presets")]
-        if groups["stamp"] == stamp and all(
-            line + text for group in things for line, text in group
-        ):
-            return groups["content"]
+        content = groups["content"]
+        things = [pair for what in (*PACKAGES, "presets") for pair in content[what].values()]
+        if groups["stamp"] == stamp and all(line + text for line, text in things):
+            return content
     from ..store import write_whole
 
     content = described(PACKAGES)

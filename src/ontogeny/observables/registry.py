@@ -141,9 +141,8 @@ def kinds() -> dict[str, type[Observable]]:
         try:
             cls = entry.load()
         except Exception as error:  # of a package for another version, whatever it raises
-            raise OntogenyError(
-                f"{entry.value} cannot be loaded; install it anew: {error}"
-            ) from error
+            why = f"{entry.value} cannot be loaded; install it anew: {error}"
+            raise OntogenyError(why) from error
         _add(classes, entry.name, cls)
     return dict(sorted(classes.items(), key=lambda item: item[1].place()))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -122,11 +123,12 @@ class DigestCache:
         self._entries: dict[str, Any] = {}
         self._changed = False
         if path is not None and path.exists():
-            try:
-                content = json.loads(path.read_text())
-                self._entries = content if isinstance(content, dict) else {}
-            except (OSError, ValueError, RecursionError):  # damage costs time, never a result
-                pass
+            with suppress(Exception):  # whatever the damage is, it costs time and never a result
+                self._entries = {
+                    str(place): entry
+                    for place, entry in json.loads(path.read_text()).items()
+                    if entry["tensors"] and set(map(type, entry["tensors"].values())) == {str}
+                }
         self._noted = dict(self._entries)
 
     def __call__(self, checkpoint: Checkpoint, names: Iterable[str] | None = None) -> str:
@@ -173,7 +175,7 @@ class DigestCache:
             return checkpoint.digests()
         stamp = [list(file) for file in files.stamp()]  # as JSON gives it back
         entry = self._entries.get(_place(checkpoint))
-        if _digests_of(entry) is None or entry["files"] != stamp:
+        if entry is None or entry.get("files") != stamp:
             entry = {"files": stamp, "tensors": checkpoint.digests()}
             self._entries[_place(checkpoint)] = entry
             self._changed = True
@@ -183,9 +185,9 @@ class DigestCache:
         """Return whether files hold other weights than were noted before this was made."""
         for weights in checkpoint.sources:
             entry = self._noted.get(_place(weights))
-            if weights.source is None and (noted := _digests_of(entry)) is not None:
+            if weights.source is None and entry is not None:
                 try:
-                    if self._tensors(weights) != noted:
+                    if self._tensors(weights) != entry["tensors"]:
                         return True
                 except CheckpointError:  # it is gone, which is said where it is read
                     continue
@@ -206,13 +208,6 @@ class DigestCache:
         if self._path is not None and self._changed:
             write_json(self._path, self._entries)
             self._changed = False
-
-
-def _digests_of(entry: Any) -> Mapping[str, str] | None:
-    """Return the digests that an entry of the file notes; None where it is damaged."""
-    tensors = entry.get("tensors") if isinstance(entry, dict) and "files" in entry else None
-    is_whole = isinstance(tensors, dict) and all(isinstance(d, str) for d in tensors.values())
-    return tensors if is_whole and tensors else None
 
 
 def hash_once(folder: Path, trajectory: Trajectory) -> None:

@@ -237,7 +237,7 @@ def vocabulary_size(trajectory: Trajectory) -> int | None:
     return None if tokenizer is None else len(tokenizer)
 
 
-def _opened(trajectory: Trajectory, step: int) -> tuple[AbstractContextManager[Reader], Reader]:
+def _opened(trajectory: Trajectory, step: int) -> tuple[Any, Reader]:
     """Return a checkpoint that is open as long as what is returned is there, and its reader."""
     context = trajectory[step].open()
     return context, context.__enter__()
