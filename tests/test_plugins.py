@@ -1,10 +1,8 @@
 """A stranger's package plugs in as the papers do: kinds, models, names and verbs."""
 
-import subprocess
-import sys
-
 import pytest
 
+from helpers import warm_process
 from helpers.paths import environment
 
 PACKAGE = '''
@@ -73,9 +71,7 @@ def installed(tmp_path):
 def run(folder, *arguments):
     env = environment()
     env["PYTHONPATH"] = f"{folder}:{env['PYTHONPATH']}"
-    return subprocess.run(
-        [sys.executable, *arguments], env=env, capture_output=True, text=True, cwd=folder
-    )
+    return warm_process.run(arguments, env=env, cwd=folder)
 
 
 def test_names_and_kinds_of_a_package_answer(installed):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from helpers import concept_trees as made
 from helpers import report_examples as examples
 from helpers.report_browser import FRAMES, browser, draw_all, hover, quiet, visit
 from ontogeny.figures import Column, Curves, Section, Table, attach
@@ -114,3 +115,28 @@ def test_a_page_of_a_single_step_has_no_player(visit, name, make, seen):
     page = visit(name, make)
     parts = ("#play", "#slider", "#scale", "#now-step")
     assert sum(page.locator(part).is_visible() for part in parts) == seen
+
+
+def test_a_card_says_from_where_on_its_concept_stays_readable(visit):
+    """It said "from step 81 on" of a concept that could not be read at the step after."""
+    data = made.joint_concepts()
+    wave = np.resize([0.9, 0.2, 0.9], data.sizes["step"])
+    steps = data.step.values
+    first = {"layer": data.layer[0]}
+    data["readability"].loc[first] = np.where(steps >= steps[3], 0.9, 0.1)[:, None]
+    data["readability"].loc[{**first, "concept": 0}] = wave
+    page = visit("readable", lambda: made.tree({"joint-concepts": data}))
+    words = page.evaluate(
+        """() => Object.fromEntries([...document.querySelectorAll("#atlas .card[id]")].map((card) =>
+          [card.id, card.querySelector(".foot")?.textContent ?? ""]))"""
+    )
+    lost = np.flatnonzero(wave < 0.5)[-1]
+    wanted = (
+        f"first be read at step {steps[0]}, and at every step from {steps[lost + 1]:,} on"
+        if lost < len(steps) - 1
+        else f"first be read at step {steps[0]}, but not at the last step"
+    )
+    of = {card.rsplit("/", 1)[1]: text for card, text in words.items() if "layers.0" in card}
+    assert wanted in of["0"], of["0"]
+    others = [text for number, text in of.items() if number != "0"]
+    assert others and all(f"It can be read from step {steps[3]:,} on" in t for t in others)

@@ -1,6 +1,5 @@
 """Disk: what is on it while revisions are used one after another, and what is left afterwards."""
 
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -18,6 +17,7 @@ from torch import nn
 from helpers import hub_readers
 from helpers.hub_models import REPO, linear, linear_files, tokenizer_files, two_shards
 from helpers.hub_server import StandIn, build_cache, commit_of
+from helpers.warm_process import warm_context
 from ontogeny import Trajectory
 from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.trajectory import Prefetch, UnknownStepError, retain, retained
@@ -156,7 +156,7 @@ def test_more_open_at_once_than_the_bound_allows_is_an_error_not_a_wait_for_ever
 
 def test_another_process_that_its_trajectory_is_sent_to_keeps_to_the_bound(hub, tmp_path):
     trajectory = opened(hub, tmp_path)
-    pool = multiprocessing.get_context("spawn").Pool(2)
+    pool = warm_context().Pool(2)
     with Prefetch(trajectory, [], max_revisions=2) as prefetch, pool:
         tasks = [(prefetch.trajectory, tmp_path, step) for step in STEPS * 2]
         counts = pool.starmap(hub_readers.read, tasks)

@@ -11,6 +11,7 @@ from .content import LAYER_DIMENSIONS, Content, Node
 from .formats import count, its, plain_text, plural
 from .labels import with_short_layers
 from .one_model import is_one_model
+from .row_words import apart_from_controls
 from .rows import Row, counted_rows
 
 CLAIMED = ("reproduces", "does not reproduce", "not shown")
@@ -67,6 +68,8 @@ def _standing(rows: Sequence[Row]) -> str:
         return f"{learned:,} {of} learned"
     if beyond:
         return f"{beyond:,} {of} changed beyond {its(len(rows))} motion"
+    if apart := apart_from_controls(rows):
+        return f"{changed:,} {of} changed, none shown beyond motion; {apart}"
     return f"{changed:,} {of} changed, no more than controls" if changed else f"0 {of} changed"
 
 
