@@ -185,9 +185,8 @@ class RunView:
         return dependencies
 
 
-@lru_cache(maxsize=1)  # of a large vocabulary it takes half a second, in each observable
-def _pieces(tokenizer: Any) -> list[str]:
-    return pieces_of(tokenizer)
+# Of a large vocabulary it takes half a second, in each observable.
+_pieces = lru_cache(maxsize=1)(pieces_of)
 
 
 class ReadBlock:
