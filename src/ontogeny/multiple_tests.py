@@ -9,33 +9,6 @@ from .arrays import numbers
 from .errors import ArgumentError
 
 
-def false_discovery(p_values: ArrayLike) -> np.ndarray:
-    """Return Benjamini and Hochberg's p-values; NaN (not tested) stays NaN and is not counted.
-
-    Parameters
-    ----------
-    p_values
-        Any shape, each 0 to 1 or NaN; the result has the same shape.
-
-    Raises
-    ------
-    ArgumentError
-        If a value lies outside 0 to 1.
-
-    Examples
-    --------
-    >>> false_discovery([0.01, 0.04, np.nan, 0.03])
-    array([0.03, 0.04,  nan, 0.04])
-    """
-    from scipy.stats import false_discovery_control  # takes a while to import
-
-    values = _checked(p_values)
-    corrected, is_finite = np.full(values.shape, np.nan), np.isfinite(values)
-    if is_finite.any():
-        corrected[is_finite] = false_discovery_control(values[is_finite])
-    return corrected
-
-
 def holm(p_values: ArrayLike) -> np.ndarray:
     """Return p-values corrected that bound the probability of any false positive among all tests.
 
@@ -63,7 +36,7 @@ def holm(p_values: ArrayLike) -> np.ndarray:
     >>> holm([0.01, 0.04, np.nan, 0.03])
     array([0.03, 0.06,  nan, 0.06])
     """
-    values = _checked(p_values)
+    values = checked_p_values(p_values)
     flat = values.ravel()
     corrected = np.full(flat.shape, np.nan)
     order = np.argsort(flat)[: np.count_nonzero(~np.isnan(flat))]
@@ -72,7 +45,19 @@ def holm(p_values: ArrayLike) -> np.ndarray:
     return corrected.reshape(values.shape)
 
 
-def _checked(p_values: ArrayLike) -> np.ndarray:
+def checked_p_values(p_values: ArrayLike) -> np.ndarray:
+    """Return p-values as numbers.
+
+    Raises
+    ------
+    ArgumentError
+        If a value lies outside 0 to 1.
+
+    Examples
+    --------
+    >>> checked_p_values([0.5, 1])
+    array([0.5, 1. ])
+    """
     values = numbers("p_values", p_values)
     if np.any((values < 0) | (values > 1)):
         raise ArgumentError(

@@ -18,6 +18,7 @@ import site
 import sys
 import sysconfig
 import threading
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache, lru_cache
@@ -28,9 +29,9 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, SupportsIndex
 
-from .errors import ArgumentError, suggestion
+from .errors import ArgumentError, OntogenyError, suggestion
 
-__all__ = ["Sendable", "content_of", "digest", "is_own", "load", "set_on", "unwatched"]
+__all__ = ["Sendable", "content_of", "digest", "is_own", "load", "reason", "set_on", "unwatched"]
 
 _NAMED = re.compile(r"(?P<file>.+\.py):(?P<name>[A-Za-z_]\w*)")
 _CONTENTS: dict[int, int] = {}  # by identity; a module keeps what was taken from it alive
@@ -134,6 +135,25 @@ def unwatched(thing: Any) -> list[str]:
         return []
     calls = [(path, *call) for path in (file, *_neighbours(file)) for call in _readings(path)]
     return [f"{path.name}, line {line}: {name}" for path, line, name in calls]
+
+
+def reason(error: Exception) -> str:
+    """Return the kind of an error, its first line, and the line of a user's file that raised it.
+
+    Examples
+    --------
+    >>> reason(TypeError("unsupported"))
+    'TypeError: unsupported'
+    """
+    line = f"{type(error).__name__}: {str(error).strip()}".split("\n")[0]
+    if isinstance(error, OntogenyError):  # raised on purpose: it says what to change
+        return line
+    places = [
+        f" ({Path(frame.f_code.co_filename).name}, line {number})"
+        for frame, number in traceback.walk_tb(error.__traceback__)
+        if _is_users(str(frame.f_globals.get("__name__")), Path(frame.f_code.co_filename))
+    ]
+    return f"{line}{places[-1]}" if places else line
 
 
 def digest(path: Path) -> int:
@@ -337,11 +357,16 @@ def _file_of(thing: Any) -> Path | None:
     if name == "__main__":  # a script or a notebook, of which any other line may change
         return None
     file = getattr(sys.modules.get(name), "__file__", None)
-    top = name.partition(".")[0]
-    if name in _MODULES or file is None or top in _LIBRARY or top in sys.stdlib_module_names:
+    if name in _MODULES or file is None or not _is_users(name, Path(file)):
         return None
-    path = Path(file).resolve()
-    return path if path.suffix == ".py" and _is_watched(path) else None
+    return Path(file).resolve()
+
+
+def _is_users(module: str, file: Path) -> bool:
+    """Return whether a module's file is a user's: no library's, and no line of a notebook."""
+    installed = module.partition(".")[0] in (*_LIBRARY, *sys.stdlib_module_names)
+    users = module in _MODULES or not installed
+    return users and file.suffix == ".py" and _is_watched(file.resolve())
 
 
 def _is_watched(file: Path) -> bool:

@@ -12,7 +12,7 @@ from ontogeny.capture.loss import OwnFrequencies
 from ontogeny.capture.predicted import next_tokens
 from ontogeny.errors import ArgumentError
 from ontogeny.observables.crossing import crossing
-from ontogeny.observables.word_frequencies import word_frequencies
+from ontogeny.observables.word_frequencies import guesses
 
 VOCABULARY = 30
 
@@ -114,7 +114,7 @@ def test_a_model_that_learned_frequencies_from_more_text_uses_no_context():
             return (self.logits + 0.02 * place).expand(len(input_ids), -1, -1)
 
     found = capture.losses(Source(), inputs, "causal")
-    line = word_frequencies(inputs, next_tokens(inputs), len(source))
+    line = guesses(inputs, next_tokens(inputs), len(source), pairs=False)["unigram"]
     losses, weights = found.loss.values[None], found.tokens.values
     assert crossing(np.array([0]), losses, line, weights).certain
     assert not crossing(np.array([0]), losses, found.own_unigram.values, weights).certain

@@ -8,7 +8,7 @@ import ontogeny as og
 from helpers.study_examples import tiny_inputs, tiny_model
 from ontogeny.capture import logits as module
 from ontogeny.capture import read
-from ontogeny.capture.predictor import _likeliest
+from ontogeny.capture.answers import _likeliest
 from ontogeny.needs import Losses
 
 

@@ -4,13 +4,12 @@ import errno
 import json
 import os
 import shutil
-import subprocess
-import sys
 from contextlib import nullcontext
 
 import pytest
 import typer
 
+from helpers import warm_process
 from helpers.command import call
 from helpers.study_examples import developing, record
 from helpers.text_models import save_tokenizer, with_tokenizer
@@ -241,7 +240,7 @@ def test_a_library_that_aborts_says_where():
         "commands.chosen = lambda *_: os.abort()\n"
         "main(['steps', 'somewhere'])"
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    ended = warm_process.run(["-c", code])
     assert ended.returncode < 0 and "Fatal Python error: Aborted" in ended.stderr
 
 

@@ -93,6 +93,9 @@ def test_twice_ends_at_once_with_no_process_left(working, tmp_path):
     os.killpg(working.pid, signal.SIGINT)
     assert working.wait(LIMIT) == 130
     wait_for(lambda: is_over(working.pid))
+    last = working.stderr.read().decode().strip()  # nothing of Python's own after it
+    again = f"To go on: ontogeny {tmp_path}"
+    assert last == f"ontogeny: stopped; what is finished is kept. {again}"
     assert not list(tmp_path.glob("done-*"))
 
 

@@ -266,6 +266,7 @@ def test_what_is_said_of_the_disk_counts_the_references_of_every_control_run(mon
     watch = SimpleNamespace(
         noisy=False, before=100.0, step=10.0, written_before=43_000_000, written=630_000
     )
+    watch.failing = lambda _: []
     monkeypatch.setattr(cost, "_one_checkpoint", lambda _: watch)
     monkeypatch.setattr(cost, "_all_blocks", lambda _: (0.0, ()))
     found = cost._timed(SimpleNamespace(device="cpu"), 0, 6, 18, 5, 4)
@@ -301,6 +302,11 @@ def test_what_there_is_is_said_without_libraries_until_a_file_changes(tmp_path, 
         catalogue.place().write_text(json.dumps(stored | {"stamp": stamp}))
         catalogue.catalogue.cache_clear()
         assert set(catalogue.catalogue()["presets"]) == names
+    forged = [stored | {"content": content} for content in ([], None, {"observables": {"loss": 5}})]
+    for text in (*map(json.dumps, forged), "[" * 100_000):
+        catalogue.place().write_text(text)
+        catalogue.catalogue.cache_clear()
+        assert catalogue.catalogue() == expected
     catalogue.place().write_text("{")
     catalogue.catalogue.cache_clear()
     assert catalogue.catalogue() == expected

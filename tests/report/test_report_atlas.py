@@ -162,7 +162,7 @@ def test_where_few_were_born_the_sharpest_of_the_others_fill_the_lines():
         if i not in few["lines"] and c.get("name")
     ]
     assert min(others) >= max(rest)
-    assert "the 3 born during the run, and the sharpest of the others" in few["words"]
+    assert "the 3 of them born during the run, and the sharpest of the others" in few["words"]
 
 
 def test_a_run_without_births_says_so():

@@ -183,6 +183,7 @@ def test_every_concept_has_a_row_where_all_are_asked_for(visit):
     pressed = [b.get_attribute("aria-pressed") for b in page.locator(".life-choice button").all()]
     assert pressed == ["false", "false", "true"]
     assert "All 22 concepts, by layer and birth" in page.text_content(".life-chosen")
+    assert page.locator("#life text", has_text="11 concepts").count() == 2
     focus = page.locator("#life .row-link")
     focus.focus()
     page.keyboard.press("Home")

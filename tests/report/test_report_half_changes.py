@@ -105,7 +105,7 @@ def test_what_lies_within_a_null_has_an_open_mark():
         assert not dots(group, "dot")
         assert len(dots(group, "open-dot")) == math.isfinite(row.half_step)
     svg = standalone(content)
-    assert "within noise, chance or controls" in svg
+    assert "not shown to exceed noise, chance or controls" in svg
     assert not re.search("learned|developed|beyond", svg, re.IGNORECASE)
 
 

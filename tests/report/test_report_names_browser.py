@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from helpers import concept_trees as made
 from helpers import report_examples as examples
 from helpers.report_browser import FRAMES, browser, draw_all, hover, quiet, visit
 from ontogeny.figures import Column, Curves, Section, Table, attach
@@ -16,6 +17,25 @@ MATRICES = ("self_attn.q_proj", "self_attn.v_proj", "mlp.up_proj")
 BLOCKS = [f"model.layers.{i}.{kind}.weight" for i in range(5) for kind in MATRICES]
 SHORT = [f"{i}.{kind}" for i in range(5) for kind in ("q_proj", "v_proj", "up_proj")]
 BAR = "[id='rank/rank'] .colorbar"
+
+
+def test_each_side_of_what_a_concept_writes_stands_beside_chance(visit):
+    """It called an effect of -0.20 no more than chance, which gives 0.14, by the other side."""
+    data = made.joint_concepts()
+    far = xr.zeros_like(data.written_up) + xr.DataArray([0.2] * 6 + [0.5] * 6, dims="concept")
+    taken = far - 0.7  # 0.5 where 0.2 are added, and 0.2 where 0.5 are
+    data = data.assign(written_up=far, written_down=taken, written_down_id=data.written_up_id)
+    page = visit("written", lambda: made.tree({"joint-concepts": data}))
+    words = page.evaluate(
+        """() => [...document.querySelectorAll("#atlas .card[id]")].map((card) =>
+          [Number(card.id.split("/").pop()), card.querySelector(".foot")?.textContent ?? ""])"""
+    )
+    assert len(words) > 6
+    for number, text in words:
+        up, _, taken = text.partition("Adds to the logits")[2].partition("and takes from ")
+        assert ("(no more than chance)" in up) == (number < 6), text
+        assert ("(no more than chance)" in taken) == (number >= 6), text
+        assert "(95 % of random directions: at most 0.31 on either side)" in taken
 
 
 def wide_tree():
@@ -114,3 +134,28 @@ def test_a_page_of_a_single_step_has_no_player(visit, name, make, seen):
     page = visit(name, make)
     parts = ("#play", "#slider", "#scale", "#now-step")
     assert sum(page.locator(part).is_visible() for part in parts) == seen
+
+
+def test_a_card_says_from_where_on_its_concept_stays_readable(visit):
+    """It said "from step 81 on" of a concept that could not be read at the step after."""
+    data = made.joint_concepts()
+    wave = np.resize([0.9, 0.2, 0.9], data.sizes["step"])
+    steps = data.step.values
+    first = {"layer": data.layer[0]}
+    data["readability"].loc[first] = np.where(steps >= steps[3], 0.9, 0.1)[:, None]
+    data["readability"].loc[{**first, "concept": 0}] = wave
+    page = visit("readable", lambda: made.tree({"joint-concepts": data}))
+    words = page.evaluate(
+        """() => Object.fromEntries([...document.querySelectorAll("#atlas .card[id]")].map((card) =>
+          [card.id, card.querySelector(".foot")?.textContent ?? ""]))"""
+    )
+    lost = np.flatnonzero(wave < 0.5)[-1]
+    wanted = (
+        f"first be read at step {steps[0]}, and at every step from {steps[lost + 1]:,} on"
+        if lost < len(steps) - 1
+        else f"first be read at step {steps[0]}, but not at the last step"
+    )
+    of = {card.rsplit("/", 1)[1]: text for card, text in words.items() if "layers.0" in card}
+    assert wanted in of["0"], of["0"]
+    others = [text for number, text in of.items() if number != "0"]
+    assert others and all(f"It can be read from step {steps[3]:,} on" in t for t in others)

@@ -2,9 +2,8 @@
 
 import concurrent.futures
 import importlib
-import multiprocessing
 import pickle
-import subprocess
+import shutil
 import sys
 from dataclasses import dataclass, replace
 from importlib.machinery import PathFinder
@@ -17,7 +16,9 @@ import xarray as xr
 from torch import nn
 
 import ontogeny as og
+from helpers import warm_process
 from helpers.own_model import STEPS, write_own
+from helpers.warm_process import warm_context
 from ontogeny import own_code
 from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.inputs import read_tokens
@@ -104,7 +105,7 @@ def test_own_code_is_named_and_survives_pickling_into_another_process(own):
     build = own_code.load("model.py:build", own)
     assert pickle.loads(pickle.dumps(build)) is build
     assert pickle.loads(pickle.dumps(Sent(build))).thing is build
-    context = multiprocessing.get_context("spawn")
+    context = warm_context()
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
         assert pool.submit(name_of_built, Sent(build)).result() == "GPT"
 
@@ -119,7 +120,7 @@ def test_own_code_leaves_the_imports_of_python_alone(own):
         "print(new, after[1:] == before[1:])"
     )
     named = f"{own / 'model.py'}:build"
-    done = subprocess.run([sys.executable, "-c", code, named], capture_output=True, text=True)
+    done = warm_process.run(["-c", code, named])
     assert done.stdout.split("\n")[-2:] == ["[] True", ""], done.stderr
 
 
@@ -163,7 +164,7 @@ def test_a_study_of_an_own_model_with_an_own_observable(own, tmp_path):
     result = make_study(content, own).run(tmp_path / "s")
     assert not len(result.problems())
     assert result["ActivationNorm"].norm.shape == (4, 3) and result["loss"].loss.notnull().all()
-    context = multiprocessing.get_context("spawn")
+    context = warm_context()
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
         elsewhere = make_study(content, own).run(tmp_path / "elsewhere", executor=pool)
     xr.testing.assert_identical(elsewhere["ActivationNorm"].norm, result["ActivationNorm"].norm)
@@ -289,7 +290,7 @@ def test_a_process_that_starts_later_refuses_a_file_that_was_changed(tmp_path):
     (tmp_path / "m.py").write_text("def build(): return 1\n")
     sent = pickle.dumps(Sent(own_code.load("m.py:build", tmp_path)))
     (tmp_path / "m.py").write_text("def build(): return 2\n")
-    context = multiprocessing.get_context("spawn")
+    context = warm_context()
     with (
         concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool,
         pytest.raises(ImportError, match=r"m\.py was changed or removed while it was in use"),
@@ -369,6 +370,21 @@ def test_no_tokenizer_may_be_wished_for(own):
     assert found.tokenizer() is None and inputs["text"].texts is None
     with pytest.raises(ArgumentError, match="no tokenizer to read texts with"):
         propose(Wishes(str(own / "out"), tokenizer="none"), own)
+
+
+def test_a_folder_below_with_checkpoints_is_named_where_a_tokenizer_is_wanting(own, tmp_path):
+    """Composer writes a folder `huggingface` beside its own files."""
+    run = shutil.copytree(own / "out", tmp_path / "run")
+    shutil.copytree(own / "out", run / "huggingface")
+    with pytest.raises(ArgumentError, match=r"Or name .*huggingface, which holds checkpoints too"):
+        propose(Wishes(str(run)), own)
+
+
+def test_what_is_named_as_a_tokenizer_and_makes_none_is_said(own):
+    (own / "tok.py").write_text("V = 40\n\ndef make():\n    return missing\n")
+    for name, why in (("V", "not callable"), ("make", r"NameError: .*\(tok.py, line 4\)")):
+        with pytest.raises(ArgumentError, match=f"tok.py:{name} makes no tokenizer .*{why}"):
+            propose(Wishes(str(own / "out"), tokenizer=f"{own}/tok.py:{name}"), own)
 
 
 # ---- tokens ----

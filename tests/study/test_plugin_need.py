@@ -1,10 +1,9 @@
 """A package of somebody else adds a need and an observable, and a study file names them."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
+from helpers import warm_process
 from helpers.study_examples import record, tiny_model
 from ontogeny.tasks import train_tokenizer
 
@@ -57,13 +56,7 @@ def test_a_package_adds_a_need_and_an_observable_that_a_study_file_names(tmp_pat
         '[[observables]]\nkind = "logit-entropy"\n'
     )
     paths = [str(tmp_path / "site"), *filter(None, [os.environ.get("PYTHONPATH")])]
-    done = subprocess.run(
-        [sys.executable, "-c", RUN],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    done = warm_process.run(["-c", RUN], env=env, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "as planned" in done.stdout

@@ -1,14 +1,14 @@
 """A damaged result is said in one line, whichever file is damaged, and is merged again."""
 
 import shutil
-import subprocess
-import sys
+import signal
 from pathlib import Path
 
 import pytest
 import xarray as xr
 
 import ontogeny as og
+from helpers import warm_process
 from helpers.study_examples import LAYERS, developing, record, tiny_inputs
 from ontogeny.cli import main
 from ontogeny.errors import StoreError
@@ -145,7 +145,7 @@ def test_a_run_sweeps_what_killed_workers_left(study, tmp_path):
     )
     written = ["cells/loss/8.safetensors", "states/loss.safetensors", "digests.json"]
     for name in written:
-        subprocess.run([sys.executable, "-c", code, str(tmp_path / "s" / name)], check=False)
+        assert warm_process.run(["-c", code, tmp_path / "s" / name]).returncode == -signal.SIGKILL
     left = [*(tmp_path / "s").glob(".*.tmp"), *(tmp_path / "s").glob("*/**/.*.tmp")]
     assert len(left) == len(written)
     _study(run).run(tmp_path / "s")

@@ -9,6 +9,7 @@ import xarray as xr
 
 from helpers.gated_study import process_at, study, wait_for
 from helpers.study_examples import Counting, developing, record
+from helpers.warm_process import warm_context
 
 STEPS = (0, 1, 2, 4, 8, 16)
 
@@ -23,9 +24,12 @@ def _lives(process):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
-def test_a_worker_that_is_killed_and_one_that_is_paused_cost_no_bit(tmp_path):
-    from distributed import Client, LocalCluster
+def test_a_worker_that_is_killed_and_one_that_is_paused_cost_no_bit(tmp_path, monkeypatch):
+    import dask
+    from distributed import Client, LocalCluster, utils
 
+    warm_context()
+    monkeypatch.setattr(utils, "_forkserver_preload_set", True)
     trajectory = record(developing(STEPS), tmp_path / "run")
     chosen, progress = study(trajectory, tmp_path), Counting()
 
@@ -41,9 +45,10 @@ def test_a_worker_that_is_killed_and_one_that_is_paused_cost_no_bit(tmp_path):
         os.kill(paused, signal.SIGCONT)
         return killed != paused
 
-    cluster = LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-    )
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        cluster = LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        )
     with cluster, Client(cluster) as client, ThreadPoolExecutor(1) as beside:
         disturbed = beside.submit(disturb)
         found = chosen.run(tmp_path / "s", client.get_executor(), progress)

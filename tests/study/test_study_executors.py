@@ -25,6 +25,7 @@ from helpers.study_examples import (
     tiny_inputs,
     tiny_model,
 )
+from helpers.warm_process import warm_context
 from ontogeny import needs
 from ontogeny.capture.blocks import WeightBlock
 from ontogeny.errors import ArgumentError, LayerMatchError, StoreError
@@ -32,7 +33,6 @@ from ontogeny.observables import Observable, by_layer
 from ontogeny.study.running.schedule import _only
 
 STEPS = (0, 1, 2, 4, 8, 16)
-EUROBERT = "transformers.models.eurobert.modeling_eurobert"
 
 
 def _nodes(tree):
@@ -57,11 +57,9 @@ def _executors():
 
     yield "threads", ThreadPoolExecutor(2)
     # Processes of their own that have imported once, in the one that they are forked from.
-    fresh = multiprocessing.get_context("forkserver")
-    fresh.set_forkserver_preload(["ontogeny.study.study", "sklearn.decomposition", EUROBERT])
-    yield "processes", ProcessPoolExecutor(2, fresh)
+    yield "processes", ProcessPoolExecutor(2, warm_context())
     cluster = LocalCluster(
-        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0"
     )
     with cluster, Client(cluster) as client:
         yield "dask", client.get_executor()

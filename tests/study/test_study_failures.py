@@ -13,11 +13,13 @@ import xarray as xr
 
 import ontogeny as og
 from helpers.study_examples import LAYERS, ActivationNorm, Counting, developing, record, tiny_inputs
-from ontogeny import needs
+from ontogeny import needs, own_code
 from ontogeny.cli import main
 from ontogeny.errors import ArgumentError, StudyWarning
 from ontogeny.features.weights import norms
 from ontogeny.observables import Observable, WeightNorms, by_layer
+from ontogeny.observables.registry import make_own
+from ontogeny.start.cost import time_left
 from ontogeny.study.planning import probe
 
 STEPS = (0, 1, 2, 4, 8, 16)
@@ -171,6 +173,55 @@ def test_the_same_failure_three_times_ends_an_observable(
     assert np.isfinite(result["activation-norm"].norm).all()
     failed = [line for line in json.loads(result.attrs["problems"]) if "TypeError" in line]
     assert failed
+
+
+OWN = """
+import torch
+
+def score(model, texts):
+    with torch.no_grad():
+        next(model.parameters()).zero_()
+    return further(len(texts))
+
+def further(count):
+    return count + "one"
+
+def other(model, texts):
+    return further(1)
+"""
+
+
+def own_measures(tmp_path):
+    (tmp_path / "mine.py").write_text(OWN)
+    names = [f"{tmp_path}/mine.py:{name}" for name in ("score", "other")]
+    return [make_own(name, own_code.load(name)) for name in names]
+
+
+def test_a_mistake_in_a_function_of_ones_own_is_said_once_with_its_line(trajectory, tmp_path):
+    study = study_of(trajectory, ActivationNorm(LAYERS), *own_measures(tmp_path))
+    (line,) = [note for note in study.plan().notes if note.startswith("may fail: ")]
+    assert line.startswith(
+        "may fail: score, other, as when tried at step 0: TypeError: unsupported"
+    )
+    assert line.endswith("(mine.py, line 10); the study goes on with 1 other observable")
+    expected = study_of(trajectory, ActivationNorm(LAYERS)).run(tmp_path / "alone", progress=False)
+    tree, (said,) = said_by(study, tmp_path / "s", progress=False)
+    assert said.startswith("12 of 18 cells failed: score (6): TypeError")
+    assert "(mine.py, line 10); other (6): TypeError" in said
+    # What a trial does to the model is undone.
+    np.testing.assert_array_equal(tree["activation-norm"].norm, expected["activation-norm"].norm)
+    # A real cell has failed: it is not tried again before the next run.
+    again = study_of(trajectory, ActivationNorm(LAYERS), *own_measures(tmp_path))
+    assert not [note for note in again.plan(tmp_path / "s").notes if "may fail" in note]
+
+
+def test_what_fails_at_the_checkpoint_that_is_timed_is_said_before_the_question(
+    trajectory, tmp_path
+):
+    study = study_of(trajectory, ActivationNorm(LAYERS), *own_measures(tmp_path))
+    first = time_left(study, study.plan()).lines()[0]
+    assert first.startswith("may fail: score, other, as when tried at step 16: TypeError")
+    assert first.endswith("(mine.py, line 10); the study goes on with 1 other observable")
 
 
 def test_the_page_opens_with_what_failed(pooled, tmp_path):

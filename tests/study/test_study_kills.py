@@ -3,13 +3,12 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 
 import pytest
 import xarray as xr
 
-from helpers.paths import environment, script
+from helpers import warm_process
+from helpers.paths import script
 from helpers.study_examples import developing, record
 
 KILLS = 8
@@ -29,14 +28,8 @@ def _nodes(folder):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_killed_at_random_moments_it_gives_the_same_bits_and_leaves_nothing_behind(tmp_path):
     record(developing((0, 1, 2, 4)), tmp_path / "run")
-    command = [sys.executable, script("killed_at_random.py"), str(tmp_path / "run")]
-    done = subprocess.run(
-        [*command, str(tmp_path), str(KILLS), "0"],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [script("killed_at_random.py"), tmp_path / "run", tmp_path, KILLS, 0]
+    done = warm_process.run(command)
     assert done.returncode == 0, done.stderr
     statuses = [status for _, status in json.loads(done.stdout)]
     assert statuses == [-signal.SIGKILL] * KILLS + [0], done.stdout

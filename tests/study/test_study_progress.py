@@ -68,9 +68,9 @@ def test_a_log_gets_a_line_now_and_then(clock, capsys):
     ]
 
 
-def test_tasks_without_cells_tell_no_pace(clock):
-    pace = shown_progress.Pace([("references", 0.0), *[("steps", 9.0)] * 4])
-    pace.add("references", 0.0, 140.0)
+def test_references_and_states_tell_no_pace(clock):
+    pace = shown_progress.Pace([("first", 4.0), *[("steps", 9.0)] * 4])
+    pace.add("first", 4.0, 140.0)
     clock.now += 140.0
     assert pace.words() == "time left not known yet"
     pace.add("steps", 9.0, 20.0)

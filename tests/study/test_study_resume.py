@@ -14,7 +14,8 @@ import torch
 import xarray as xr
 
 import ontogeny as og
-from helpers.paths import environment, script
+from helpers import warm_process
+from helpers.paths import script
 from helpers.study_examples import LAYERS, Counting, developing, observables, record, tiny_inputs
 from ontogeny.errors import StoreError
 from ontogeny.store import read_cell
@@ -80,8 +81,7 @@ def test_killed_at_every_phase_and_started_again_it_gives_the_same_bits(run, who
     phases = ["loading 1", "preparing 1", "capturing 2", "fitting 9", "writing 12"]
     phases += ["summarising 3", "merging 1"]
     starts = [*(f"phase={phase}" for phase in phases), "to the end"]
-    command = [sys.executable, script("killed_study.py"), str(run), str(tmp_path / "s"), *starts]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True)
+    done = warm_process.run([script("killed_study.py"), run, tmp_path / "s", *starts])
     assert json.loads(done.stdout) == [-signal.SIGKILL] * len(phases) + [0], done.stderr
     assert_same(tmp_path / "s", whole)
     assert not [p for p in (tmp_path / "s").rglob("*") if p.name.endswith((".tmp", ".new", ".old"))]

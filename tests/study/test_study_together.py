@@ -1,7 +1,5 @@
 """Several processes that run one study in one folder at once, as tasks of a batch job do."""
 
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -15,8 +13,8 @@ import pytest
 import xarray as xr
 
 import ontogeny as og
-from helpers import stalling_study
-from helpers.paths import environment, script
+from helpers import stalling_study, warm_process
+from helpers.paths import script
 from helpers.study_examples import (
     ActivationNorm,
     Counting,
@@ -56,14 +54,8 @@ def _strays(folder):
 def test_processes_in_one_folder_compute_each_cell_once(tmp_path):
     run, shared = tmp_path / "run", tmp_path / "shared"
     trajectory = record(developing(STEPS), run)
-    command = [sys.executable, script("killed_study.py"), str(run), str(shared), "TOGETHER"]
-    done = subprocess.run(
-        [*command, "to the end", "to the end"],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [script("killed_study.py"), run, shared, "TOGETHER", "to the end", "to the end"]
+    done = warm_process.run(command)
     assert done.stdout == "[0, 0]", done.stderr
     study = og.Study(trajectory, tiny_inputs(), observables(), device="cpu", noise=1)
     study.run(tmp_path / "alone")
@@ -118,12 +110,12 @@ def test_the_work_of_a_killed_process_is_taken_over_by_one_that_waits_for_it(tmp
     run, out = tmp_path / "run", tmp_path / "s"
     record(developing(STEPS), run)
     monkeypatch.setattr(stalling_study, "SEEN", [])
-    command = [sys.executable, script("stalling_study.py"), str(run), str(out)]
-    with subprocess.Popen(command, env=environment()) as other, ExitStack() as at_last:
+    other = warm_process.begin([script("stalling_study.py"), run, out])
+    with ExitStack() as at_last:
         at_last.callback(other.kill)
         end = time.monotonic() + LONG
         while not out.with_suffix(".stalled").exists():
-            assert other.poll() is None and time.monotonic() < end
+            assert other.exitcode is None and time.monotonic() < end
             time.sleep(0.05)
 
         class Killing(Counting):
@@ -132,7 +124,7 @@ def test_the_work_of_a_killed_process_is_taken_over_by_one_that_waits_for_it(tmp
                 if text.startswith("waiting"):
                     assert set(self.labels) >= {"step 4", "step 8"}
                     other.kill()
-                    other.wait()
+                    other.join()
 
         progress = Killing()
         stalling_study.study(run).run(out, progress=progress)

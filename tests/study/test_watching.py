@@ -4,8 +4,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from contextlib import contextmanager
 
@@ -14,8 +12,8 @@ import pytest
 import xarray as xr
 
 import ontogeny as og
+from helpers import warm_process
 from helpers.command import call
-from helpers.paths import environment
 from helpers.study_examples import developing, record, tiny_inputs
 from ontogeny.errors import ArgumentError, CheckpointError, LayerMatchError, StudyWarning
 from ontogeny.study import watch
@@ -267,26 +265,19 @@ def test_the_trainers_state_says_when_the_training_has_ended(tmp_path):
 
 @contextmanager
 def running(*command, **options):
-    # Whatever runs these tests in the background may have them ignore what Ctrl-C sends.
-    process = subprocess.Popen(
-        command,
-        env=environment(),
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        **options,
-    )
+    process = warm_process.begin(command, **options)
     try:
         yield process
     finally:
         process.kill()
-        process.communicate()
+        process.join()
 
 
 def wait_for(condition, process):
     """Poll until something is so; what cannot be any more fails at once."""
     begin = time.monotonic()
     while not condition():
-        assert process.poll() is None, "the watch has ended"
+        assert process.exitcode is None, "the watch has ended"
         assert time.monotonic() - begin < LIMIT
         time.sleep(0.05)
 
@@ -303,7 +294,7 @@ def test_a_watch_is_killed_stopped_and_resumed_beside_a_training(tmp_path, capsy
         '[[observables]]\nkind = "concepts"\nextractor = "pca"\nn_concepts = 3\n'
     )
     page = tmp_path / "studies" / "report.html"
-    command = [sys.executable, "-m", "ontogeny", "run", str(tmp_path / "study.toml")]
+    command = ["-m", "ontogeny", "run", str(tmp_path / "study.toml")]
     watching = [*command, "--output", str(page.parent), "--watch", "0.1", "--quiet"]
     record_at, left = og.Recorder(tmp_path / "run", every=lambda step: True), developing(STEPS)
 
@@ -326,18 +317,18 @@ def test_a_watch_is_killed_stopped_and_resumed_beside_a_training(tmp_path, capsy
     cells = {path: path.stat().st_mtime_ns for path in kept}
     assert len(cells) == 4
     before = page.stat().st_mtime_ns
-    with running(*watching, stderr=subprocess.PIPE, cwd=tmp_path) as watcher:
+    with running(*watching, err=tmp_path / "said", cwd=tmp_path) as watcher:
         wait_for(lambda: page.stat().st_mtime_ns != before, watcher)
-        watcher.send_signal(signal.SIGINT)
-        _, said = watcher.communicate(timeout=LIMIT)
-        assert watcher.returncode == 130 and "stopped" in said
+        os.kill(watcher.pid, signal.SIGINT)
+        watcher.join(LIMIT)
+        assert watcher.exitcode == 130 and "stopped" in (tmp_path / "said").read_text()
     assert "Watching was stopped there" in page.read_text()
     assert 'http-equiv="refresh"' not in page.read_text()
     trained(8)
-    code, said, complaints = call(capsys, *watching[3:])
+    code, said, complaints = call(capsys, *watching[2:])
     assert code == 0, complaints
     assert f"page: {page}" in said and "Provisional" not in page.read_text()
     assert {p: p.stat().st_mtime_ns for p in cells} == cells
-    code, _, complaints = call(capsys, *command[3:], "--output", tmp_path / "after", "--quiet")
+    code, _, complaints = call(capsys, *command[2:], "--output", tmp_path / "after", "--quiet")
     assert code == 0, complaints
     assert_same_result(page.parent, tmp_path / "after")

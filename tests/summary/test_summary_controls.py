@@ -1,9 +1,13 @@
 """What control runs say of rows: held-out controls are nothing special, learned runs are."""
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import xarray as xr
 
+from helpers.concept_trees import tree
 from ontogeny.dynamics import holm
 from ontogeny.figures import Section
 from ontogeny.quantities import Quantity
@@ -11,6 +15,10 @@ from ontogeny.summary import with_verdicts
 from ontogeny.summary.controls import _predicted, with_controls
 from ontogeny.summary.summarise import summarise
 from ontogeny.summary.verdicts import _beside_controls, judged
+from ontogeny.words.content import read_content
+from ontogeny.words.row_words import state_words
+from ontogeny.words.rows import read_rows
+from ontogeny.words.sections import mark
 from ontogeny.words.statements import statements
 
 STEPS = np.array([0, 1, 2, 4, 8, 16, 32, 64, 128, 256])
@@ -62,7 +70,74 @@ def test_layers_that_go_beyond_motion_are_named_with_their_own_changes():
     run = run.where(~run.layer.isin(["h.0", "h.1", "h.4"]), apart)
     text = page(run, controls_of(rng, 6), NORM).attrs["statements"]
     assert "In layers 0, 1 and 4 this is more than in control runs (\\u22129.99 to \\u2212" in text
-    assert "and so beyond motion; in layers 2, 3 and 5 it is not." in text
+    assert "and so beyond motion; in layers 2, 3 and 5 it is not shown to be." in text
+
+
+def planted(*changes):
+    """Changes of a run in each layer, beside three controls that change by 0.8 to 1.2 in all."""
+    rng, factor = np.random.default_rng(5), np.array(changes)[:, None]
+    run, *controls = (
+        (still := norms(0.0, rng, 0.001, len(changes))).assign(norm=still.norm + part * RISE)
+        for part in (factor, 0.8, 1.0, 1.2)
+    )
+    return page(run, controls, NORM)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (1.7, "changed by more than all controls, which are too few to decide"),
+        (0.3, "changed by less than all controls, which are too few to decide"),
+        (1.4, "changed by more than all controls, not shown to be beyond motion"),
+        (0.6, "changed by less than all controls, not shown to be beyond motion"),
+        (1.1, "changed, no more than controls"),
+    ],
+)
+def test_a_row_says_how_it_lies_to_its_controls_and_whether_more_would_decide(change, words):
+    (row,) = read_rows(planted(change), "", "", "")
+    assert state_words(row) == words and not row.beyond and not row.firm
+
+
+def test_a_small_change_in_the_other_direction_is_neither_more_nor_less():
+    (row,) = read_rows(planted(0.3), "", "", "")
+    back = [replace(control, run_change=-0.3) for control in row.controls]
+    assert row.side == "less" and replace(row, controls=tuple(back)).side == "other"
+    line = replace(back[0], name="line", last_value=row.controls[0].first_value - 0.9)
+    assert replace(row, controls=(*back, line)).side == "other"  # its end is trained
+
+
+def test_a_section_with_rows_on_both_sides_of_their_controls_says_so_everywhere():
+    node = planted(1.4, 0.6, 1.1)
+    content = read_content(tree({"norm": node}, steps=STEPS.tolist()))
+    words = "1 by more than every control, 1 by less than every control"
+    (text,) = [t for t in json.loads(node.attrs["statements"]) if t.startswith("That is")]
+    assert text.startswith(f"That is not shown to be beyond motion ({words}): over the same steps")
+    standing = f"3 of 3 rows changed, none shown beyond motion; {words}"
+    assert mark(content.nodes[0]) == ("none", standing)
+
+
+def test_births_are_no_part_of_what_a_badge_counts():
+    node = planted(1.1, 0.9).assign(concept_born=("concept", [3.0, 9.0]))
+    content = read_content(tree({"norm": node}, steps=STEPS.tolist()))
+    words = "2 of 2 rows changed, no more than controls; births are listed, not tested"
+    assert mark(content.nodes[0]) == ("none", words)
+
+
+def test_the_figure_of_what_rows_follow_comes_first():
+    kinds = Quantity("d", "d", each="kind", heading="{label} d", rows="d", at={"kind": "right"})
+    values = np.stack([RISE, 1 - RISE])
+    data = xr.Dataset({"d": (("kind", "step"), values)}, {"kind": ["left", "right"], "step": STEPS})
+    node = summarise(data, [kinds], Section("Node", "What it is."))
+    titles = [figure["title"] for figure in json.loads(node.attrs["figures"])]
+    assert titles == ["Right d", "Left d"]
+
+
+def test_rows_beyond_motion_by_a_smaller_change_are_not_called_more_than_controls():
+    rng = np.random.default_rng(6)
+    run, small = norms(1.0, rng), norms(0.1, rng)
+    run = run.where(~run.layer.isin(["h.5"]), small)
+    text = page(run, controls_of(rng, 6), NORM).attrs["statements"]
+    assert "In layer 5 control runs do not give this (" in text and "this is more" not in text
 
 
 def test_only_better_performance_than_every_control_is_learned():

@@ -180,18 +180,22 @@ def test_a_run_outside_its_controls_is_not_shown_and_what_would_decide_is_said()
 
 
 def test_more_controls_of_the_same_spread_are_counted():
-    def rows(change):
+    def rows(*changes, spreads=(1.0,)):
+        last = [[-spread, 0.0, spread] for spread in spreads]
         return xr.Dataset(
             {
-                "can_learn": ("row", [True]),
-                "run_change": (("row", "run"), [[change] * 3]),
-                "control_first": (("row", "run"), [[0.0] * 3]),
-                "control_last": (("row", "run"), [[-1.0, 0.0, 1.0]]),
+                "row_quantity": ("row", ["accuracy"] * len(spreads)),
+                "can_learn": ("row", [True] * len(spreads)),
+                "run_change": (("row", "run"), [[change] * 3 for change in changes]),
+                "control_first": (("row", "run"), np.zeros((len(spreads), 3))),
+                "control_last": (("row", "run"), last),
             }
         )
 
     few, many, never = (controls_needed(rows(change), 0.05)[0] for change in (4.5, 3.0, 0.5))
     assert few == 4 and many > 4 and np.isnan(never)
+    agreeing, _ = controls_needed(rows(0.1, 0.0, spreads=(0.001, 1.4)), 0.05)
+    assert np.isnan(agreeing)  # by its own spread four would do, but the test pools that of layers
 
 
 def test_own_frequencies_and_renamings_come_of_one_collector():

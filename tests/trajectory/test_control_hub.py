@@ -1,6 +1,5 @@
 """Controls of Hub revisions: nothing is fetched early, and bounded disk stays bounded."""
 
-import multiprocessing
 import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +13,7 @@ from helpers import hub_readers
 from helpers.control_runs import same, tensors
 from helpers.hub_models import REPO, linear, linear_files, model_files, neox, tokenizer_files
 from helpers.hub_server import StandIn
+from helpers.warm_process import warm_context
 from ontogeny import Trajectory
 from ontogeny.errors import CheckpointError
 from ontogeny.study.cells.cache import DigestCache
@@ -149,7 +149,7 @@ def test_threads_that_read_at_once_wait_for_one_another(hub, tmp_path, kind):
 @pytest.mark.usefixtures("fresh")
 def test_processes_that_read_at_once_keep_to_the_bound(hub, tmp_path):
     control = opened(hub, tmp_path).control()
-    pool = multiprocessing.get_context("spawn").Pool(2)
+    pool = warm_context().Pool(2)
     with Prefetch(control, [], max_revisions=2) as prefetch, pool:
         tasks = [(prefetch.trajectory, tmp_path, step) for step in STEPS]
         assert max(pool.starmap(hub_readers.read, tasks)) <= 2

@@ -1,10 +1,7 @@
 """Controls of folders, models in memory and every kind of architecture: the module gets them."""
 
 import copy
-import multiprocessing
 import pickle
-import subprocess
-import sys
 from concurrent.futures import ProcessPoolExecutor
 
 import pytest
@@ -12,8 +9,10 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
+from helpers import warm_process
 from helpers.control_runs import digest_of, largest_gram_error, record, run_of, same, tensors
 from helpers.tiny_models import Own, bert, eurobert, gpt2, gpt_neox, llama, mixtral
+from helpers.warm_process import warm_context
 from ontogeny import Trajectory
 from ontogeny.study.cells.cache import DigestCache, combine
 from ontogeny.trajectory import retain, retained
@@ -168,19 +167,18 @@ def test_the_same_bits_whatever_is_read_first_and_in_another_process(tmp_path):
         for made in (control, in_memory):
             assert digest_of(pickle.loads(pickle.dumps(made))) == digest_of(made)
     code = (
-        "import sys; sys.path.insert(0, 'tests'); "
         "from helpers.control_runs import digest_of; from ontogeny import Trajectory; "
         f"run = Trajectory.from_folder({str(tmp_path)!r}); "
         f"print({{kind: digest_of(run.control(kind, 3)) for kind in {tuple(KINDS)}}})"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == str(expected)
+    done = warm_process.run(["-c", code])
+    assert done.stdout.strip() == str(expected), done.stderr
 
 
 def test_workers_compute_the_same(tmp_path):
     run = record(tmp_path, run_of(gpt2))
     control = run.control()
-    spawned = multiprocessing.get_context("spawn")  # a fork of a process with threads can hang
+    spawned = warm_context()
     with ProcessPoolExecutor(1, spawned) as pool:
         assert pool.submit(digest_of, control).result() == digest_of(control)
 

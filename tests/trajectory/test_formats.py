@@ -306,10 +306,29 @@ def test_a_gguf_file_is_read_by_transformers_and_needs_no_configuration(llama):
     assert run.skeleton().load(5).lm_head.weight.shape == (32, 8)
 
 
-def test_a_gguf_file_is_not_called_pickled(llama, caplog, monkeypatch):
-    monkeypatch.setattr("ontogeny.trajectory.weights.pickled._announced", [])
+@pytest.mark.filterwarnings("ignore::UserWarning:peft")
+def test_an_adapter_on_a_gguf_file_has_the_logits_of_peft(llama, tmp_path):
+    peft = pytest.importorskip("peft")
+    model, path = llama
+    torch.manual_seed(1)
+    settings = peft.LoraConfig(
+        r=2, target_modules=["q_proj", "down_proj"], init_lora_weights=False, task_type="CAUSAL_LM"
+    )
+    tuned = peft.get_peft_model(model.eval(), settings)
+    tuned.save_pretrained(tmp_path / "run" / "checkpoint-5")
+    run = Trajectory.from_folder(tmp_path / "run", base=path)
+    ids = torch.arange(10)[None]
+    assert torch.allclose(run[5].model()(ids).logits, tuned(ids).logits, atol=1e-5)
+    with tuned.disable_adapter():
+        assert torch.allclose(run[0].model()(ids).logits, tuned(ids).logits, atol=1e-5)
+        assert not torch.allclose(run[5].model()(ids).logits, tuned(ids).logits, atol=1e-2)
+
+
+def test_a_gguf_file_is_not_called_pickled(llama, caplog, capsys, monkeypatch):
+    monkeypatch.setattr("ontogeny.trajectory.weights.announced.said", set())
     assert Trajectory.from_folder(llama[1]).steps.tolist() == [0]
     assert "pickled" not in caplog.text and "quantised" in caplog.text
+    assert "GGUF tensors" not in capsys.readouterr().err  # no bar of transformers'
 
 
 def test_a_damaged_gguf_file_is_refused_in_one_line(tmp_path):

@@ -1,6 +1,5 @@
 """Disk: what is on it while revisions are used one after another, and what is left afterwards."""
 
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -15,9 +14,10 @@ from filelock import FileLock
 from safetensors.torch import load_file
 from torch import nn
 
-from helpers import hub_readers
+from helpers import hub_readers, warm_process
 from helpers.hub_models import REPO, linear, linear_files, tokenizer_files, two_shards
 from helpers.hub_server import StandIn, build_cache, commit_of
+from helpers.warm_process import warm_context
 from ontogeny import Trajectory
 from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.trajectory import Prefetch, UnknownStepError, retain, retained
@@ -156,7 +156,7 @@ def test_more_open_at_once_than_the_bound_allows_is_an_error_not_a_wait_for_ever
 
 def test_another_process_that_its_trajectory_is_sent_to_keeps_to_the_bound(hub, tmp_path):
     trajectory = opened(hub, tmp_path)
-    pool = multiprocessing.get_context("spawn").Pool(2)
+    pool = warm_context().Pool(2)
     with Prefetch(trajectory, [], max_revisions=2) as prefetch, pool:
         tasks = [(prefetch.trajectory, tmp_path, step) for step in STEPS * 2]
         counts = pool.starmap(hub_readers.read, tasks)
@@ -262,9 +262,7 @@ with Prefetch(trajectory) as prefetch:
 def killed(hub, cache):
     """Run a process that uses step 3 when it is killed; return the folders that it leaves."""
     code = KILLED.format(repo=REPO, cache=str(cache), url=hub.url)
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, "-c", code], check=False, env=environment)
-    assert done.returncode == -signal.SIGKILL
+    assert warm_process.run(["-c", code]).returncode == -signal.SIGKILL
     assert 1 <= len(snapshots(cache)) <= 2
     return [path for path in left(cache) if path.is_dir()]
 

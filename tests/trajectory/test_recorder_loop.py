@@ -1,7 +1,6 @@
 """Recording from a plain loop: the training stays the same, the files are right and whole."""
 
 import json
-import os
 import random
 import shutil
 import subprocess
@@ -15,6 +14,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import nn
 
+from helpers import warm_process
 from ontogeny import Recorder, Trajectory
 from ontogeny.errors import ArgumentError
 from ontogeny.machine import writer
@@ -200,10 +200,7 @@ for step in range(3):
 
 
 def test_a_kill_in_the_middle_of_a_write_leaves_only_whole_checkpoints(tmp_path):
-    code = subprocess.run(
-        [sys.executable, "-c", KILLED, str(tmp_path)], check=False, env={**os.environ}
-    ).returncode
-    assert code == 9
+    assert warm_process.run(["-c", KILLED, tmp_path]).returncode == 9
     trajectory = Trajectory.from_folder(tmp_path, model=nn.Linear(2, 2))
     assert list(trajectory.steps) == [0]
     assert [f.kind for f in trajectory.audit()] == ["temporary"]

@@ -28,6 +28,7 @@ import xarray as xr
 
 import ontogeny as og
 from ontogeny_papers import reproduce
+from ontogeny_papers.reproduce.verdicts import typeset
 
 HERE = Path(__file__).parent
 NUMBERS = HERE / "numbers"
@@ -104,7 +105,12 @@ def numbers_in(folder: Path) -> list[Any] | None:
 def sentences(verdicts: Sequence[Any]) -> list[dict[str, str]]:
     """Return verdicts as they are stored."""
     return [
-        {"claim": v.claim, "verdict": v.answer, "measured": v.measured, "beside": v.beside}
+        {
+            "claim": v.claim,
+            "verdict": v.answer,
+            "measured": typeset(v.measured),
+            "beside": typeset(v.beside),
+        }
         for v in verdicts
     ]
 
@@ -144,25 +150,39 @@ def _without(numbers: list[Any], names: list[str], same: Callable[[list[Any]], b
     return _without(_without(numbers, names[:middle], same), names[middle:], same)
 
 
-def _names(value: Any) -> Iterator[str]:
+def _names(value: Any, place: str = "") -> Iterator[str]:
+    """Return the names of what can be left out: variables, labels and nodes, by their place."""
     if isinstance(value, xr.Dataset):
-        yield from map(str, value.variables)
+        yield from (f"{place} {name}" for name in value.variables)
+        for dim, labels in _labels(value).items():
+            yield from (f"{place} {dim} {label}" for label in labels)
     elif isinstance(value, Mapping):
         for key, inner in value.items():
-            yield f"node {key}"
-            yield from _names(inner)
+            yield f"{place}/{key}"
+            yield from _names(inner, f"{place}/{key}")
     elif isinstance(value, list | tuple):
         for inner in value:
-            yield from _names(inner)
+            yield from _names(inner, place)
 
 
-def _only(value: Any, keep: Callable[[str], bool]) -> Any:
+def _labels(data: xr.Dataset) -> dict[str, list[str]]:
+    """Return the labels of dimensions that words name, such as distances and alignments."""
+    return {str(d): i.values.tolist() for d, i in data.coords.items()
+            if i.dims == (d,) and i.dtype.kind in "UO" and len({*i.values}) == i.size}  # fmt: skip
+
+
+def _only(value: Any, keep: Callable[[str], bool], place: str = "") -> Any:
     if isinstance(value, xr.Dataset):
-        data = value.drop_vars([name for name in value.variables if not keep(str(name))])
+        kept = {d: [x for x in labels if keep(f"{place} {d} {x}")]
+                for d, labels in _labels(value).items()}  # fmt: skip
+        fewer = {d: labels for d, labels in kept.items() if len(labels) < value.sizes[d]}
+        unread = [name for name in value.variables if not keep(f"{place} {name}")]
+        data = value.drop_vars(unread).sel({d: x for d, x in fewer.items() if d not in unread})
         return data if keep("attrs") else data.drop_attrs()
     if isinstance(value, Mapping):
-        return {k: _only(inner, keep) for k, inner in value.items() if keep(f"node {k}")}
-    return [_only(inner, keep) for inner in value] if isinstance(value, list | tuple) else value
+        places = {key: f"{place}/{key}" for key in value}
+        return {key: _only(value[key], keep, at) for key, at in places.items() if keep(at)}
+    return [_only(x, keep, place) for x in value] if isinstance(value, list | tuple) else value
 
 
 def packed(value: Any, digits: int) -> Any:
@@ -192,7 +212,7 @@ def _short(attrs: Mapping[Any, Any]) -> dict[str, Any]:
 
 def _values(values: np.ndarray, digits: int) -> Any:
     """Return rounded values; of what is mostly NaN the others alone, with their places."""
-    if values.dtype.kind != "f" or np.isnan(values).mean() <= 0.5:
+    if values.dtype.kind != "f" or np.isnan(values).sum() <= values.size / 2:
         return _rounded(values.tolist(), digits)
     at = np.flatnonzero(~np.isnan(values))
     gaps = np.diff(at, prepend=0).tolist()

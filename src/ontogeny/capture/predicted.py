@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, NonFiniteError
 from ..inputs import Inputs
 from ..inputs.batches import Batch
 from .causality import check_causal
 from .collect import Collector
 from .logits import LogitRows
+
+Reduction: TypeAlias = Callable[[np.ndarray, np.ndarray, Tensor, Tensor], Mapping[str, Any]]
+"""From text (e,), column (e,), token (e,) and log-probabilities (e, V) to numbers (e,) by name."""
 
 _TEXTS = 16  # of a batch, by default
 
@@ -128,3 +131,55 @@ class PredictionCollector(Collector):
                 f"{self.name} gives {size} logits, too few for the token id "
                 f"{int(self._target.max())} of the inputs; is this its tokenizer?"
             )
+
+
+class Reduced(Collector):
+    """Gathers what a function makes of all predictions, as a listener in the pass of another.
+
+    Parameters
+    ----------
+    name
+        The model's name in messages.
+    function
+        See `ontogeny.capture.predictor.Predictor.reduced`.
+    """
+
+    def __init__(self, name: str, function: Reduction) -> None:
+        self._name, self._function = name, function
+        self._pieces: list[dict[str, np.ndarray]] = []
+
+    def add(self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor) -> None:
+        """Note what the function gives."""
+        if bool(torch.isnan(log_p).any()):
+            raise NonFiniteError(f"the logits of {self._name} are not finite at a predicted token.")
+        numbers = self._function(text, column, target, log_p)
+        plain = {
+            name: value.cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
+            for name, value in numbers.items()
+        }
+        self._pieces.append({"text": text, "column": column, **plain})
+
+    def start(self, batch: Batch) -> set[str] | None:
+        """Want nothing beside what the other wants."""
+        return set()
+
+    def finish(self, output: Any) -> None:
+        """Wait for the next predictions."""
+
+    def result(self) -> Any:
+        """Return what the function makes of all numbers, see `ontogeny.needs.Reduced`."""
+        return self._function.result(self.numbers())  # type: ignore[attr-defined]
+
+    def numbers(self) -> dict[str, np.ndarray]:
+        """Return all numbers by name, ordered by text and column.
+
+        Raises
+        ------
+        ArgumentError
+            If nothing is predicted.
+        """
+        if not self._pieces:
+            raise ArgumentError("inputs hold no token that is predicted; use longer texts.")
+        whole = {name: np.concatenate([f[name] for f in self._pieces]) for name in self._pieces[0]}
+        order = np.lexsort((whole["column"], whole["text"]))
+        return {name: values[order] for name, values in whole.items()}

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
-from typing import Any, TypeAlias
-
 import numpy as np
-import torch
 import xarray as xr
 from numpy.typing import ArrayLike
-from torch import Tensor, nn
+from torch import nn
 
-from ..errors import ArgumentError, NonFiniteError, check_whole
+from ..errors import ArgumentError, check_whole
 from ..inputs import Inputs
-from ..inputs.batches import Batch
 from ..needs.base import MASK_FRACTION
+from .answers import AtTokens
 from .causality import check_causal
 from .collect import Collector, feed
 from .families import longest_text
@@ -23,12 +18,7 @@ from .forward import check_fits, quiet, run
 from .logits import LogitRows, head_path
 from .loss import resolve_objective
 from .objectives import ReadingSettings
-from .predicted import PredictionCollector
-
-Reduction: TypeAlias = Callable[[np.ndarray, np.ndarray, Tensor, Tensor], Mapping[str, Any]]
-"""From text (e,), column (e,), token (e,) and log-probabilities (e, V) to numbers (e,) by name."""
-
-_ROWS_AT_ONCE = 256  # bounds the copies of logits that a softmax and a sort make
+from .predicted import PredictionCollector, Reduced, Reduction
 
 
 class Predictor:
@@ -146,7 +136,7 @@ class Predictor:
         right, ids = laid_out.ids[row, column], None
         if self.masked:
             ids = _masked(laid_out, column, width)
-        collector = _AtTokens(self._model, row, column - (not self.masked), right, top)
+        collector = AtTokens(self._model, row, column - (not self.masked), right, top)
         if not self.masked:
             check_causal(self._model, laid_out)
         self._feed(laid_out, ids, collector)
@@ -257,149 +247,3 @@ def _masked(inputs: Inputs, column: np.ndarray, width: np.ndarray) -> np.ndarray
     gap = (place >= 0) & (place < width[:, None])
     assert inputs.mask_token_id is not None
     return np.where(gap, np.int64(inputs.mask_token_id), inputs.ids)
-
-
-class Reduced(Collector):
-    """Gathers what a function makes of all predictions, as a listener in the pass of another.
-
-    Parameters
-    ----------
-    name
-        The model's name in messages.
-    function
-        See `Predictor.reduced`.
-    """
-
-    def __init__(self, name: str, function: Reduction) -> None:
-        self._name, self._function = name, function
-        self._pieces: list[dict[str, np.ndarray]] = []
-
-    def add(self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor) -> None:
-        """Note what the function gives."""
-        if bool(torch.isnan(log_p).any()):
-            raise NonFiniteError(f"the logits of {self._name} are not finite at a predicted token.")
-        numbers = self._function(text, column, target, log_p)
-        plain = {
-            name: value.cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
-            for name, value in numbers.items()
-        }
-        self._pieces.append({"text": text, "column": column, **plain})
-
-    def start(self, batch: Batch) -> set[str] | None:
-        """Want nothing beside what the other wants."""
-        return set()
-
-    def finish(self, output: Any) -> None:
-        """Wait for the next predictions."""
-
-    def result(self) -> Any:
-        """Return what the function makes of all numbers, see `ontogeny.needs.Reduced`."""
-        return self._function.result(self.numbers())  # type: ignore[attr-defined]
-
-    def numbers(self) -> dict[str, np.ndarray]:
-        """Return all numbers by name, ordered by text and column.
-
-        Raises
-        ------
-        ArgumentError
-            If nothing is predicted.
-        """
-        if not self._pieces:
-            raise ArgumentError("inputs hold no token that is predicted; use longer texts.")
-        whole = {name: np.concatenate([f[name] for f in self._pieces]) for name in self._pieces[0]}
-        order = np.lexsort((whole["column"], whole["text"]))
-        return {name: values[order] for name, values in whole.items()}
-
-
-class _AtTokens(Collector):
-    """Takes probabilities, ranks and answers at tokens (row, column) out of forward passes."""
-
-    def __init__(
-        self, model: nn.Module, row: np.ndarray, column: np.ndarray, right: np.ndarray, top: int
-    ) -> None:
-        self._name, self._logits = type(model).__name__, LogitRows.of(model)
-        self._row, self._column, self._right, self._top = row, column, right, top
-        count = len(row)
-        self._log_p, self._rank = np.zeros(count), np.zeros(count, dtype=np.int64)
-        self._answer = np.zeros((count, top), dtype=np.int64)
-        self._answer_log_p = np.zeros((count, top))
-        self._vocabulary = 0
-
-    def start(self, batch: Batch) -> set[str] | None:
-        """Find the batch's tokens."""
-        local = np.full(int(max(self._row.max(), batch.rows.max())) + 1, -1)
-        local[batch.rows] = np.arange(len(batch.rows))
-        self._of_batch = np.flatnonzero(local[self._row] >= 0)
-        column = self._column[self._of_batch] - batch.columns.start
-        self._logits.choose(batch, local[self._row[self._of_batch]], column)
-        return None if len(self._of_batch) else set()
-
-    def attached(self) -> AbstractContextManager[None]:
-        """Watch the vocabulary map for as long as batches are fed."""
-        return self._logits.attached()
-
-    def finish(self, output: Any) -> None:
-        """Read the batch's tokens."""
-        logits = self._logits.take(output)
-        if logits is None:
-            return
-        self._vocabulary = logits.shape[-1]
-        if self._top > self._vocabulary:
-            raise ArgumentError(
-                f"top must be at most {self._vocabulary}, the number of tokens that {self._name} "
-                f"gives a probability; got {self._top}."
-            )
-        for start in range(0, len(logits), _ROWS_AT_ONCE):
-            at = self._of_batch[start : start + _ROWS_AT_ONCE]
-            self._read(at, logits[start : start + _ROWS_AT_ONCE])
-
-    def _read(self, at: np.ndarray, logits: Tensor) -> None:
-        wide = torch.float64 if logits.dtype == torch.float64 else torch.float32
-        log_p = torch.log_softmax(logits.to(wide), dim=-1)
-        if bool(torch.isnan(log_p).any()):
-            raise NonFiniteError(f"the logits of {self._name} are not finite at a chosen token.")
-        right = torch.from_numpy(self._right[at]).to(logits.device)[:, None]
-        log_p_right = log_p.gather(1, right)
-        token = torch.arange(log_p.shape[1], device=logits.device)
-        ahead = (log_p > log_p_right) | ((log_p == log_p_right) & (token < right))
-        self._log_p[at] = log_p_right[:, 0].double().cpu().numpy()
-        self._rank[at] = 1 + ahead.sum(dim=1).cpu().numpy()
-        if self._top:
-            values, ids = _likeliest(log_p, self._top)
-            self._answer[at] = ids.cpu().numpy()
-            self._answer_log_p[at] = values.double().cpu().numpy()
-
-    def result(self) -> xr.Dataset:
-        """Return what was read, see `Predictor.at`."""
-        answers = ("target", "answer")
-        return xr.Dataset(
-            {
-                "right_id": ("target", self._right),
-                "right_log_probability": ("target", self._log_p, {"units": "nats"}),
-                "right_rank": ("target", self._rank),
-                "answer_id": (answers, self._answer),
-                "answer_log_probability": (answers, self._answer_log_p, {"units": "nats"}),
-            },
-            attrs={"vocabulary": self._vocabulary},
-        )
-
-
-def _likeliest(log_p: Tensor, top: int) -> tuple[Tensor, Tensor]:
-    """Return the largest values of each row and their places; of equal ones the first.
-
-    A whole vocabulary is sorted only where a value is equal to the last of them.
-
-    Examples
-    --------
-    >>> _likeliest(torch.tensor([[0.0, 2.0, 1.0, 2.0], [3.0, 3.0, 3.0, 0.0]]), 2)[1].tolist()
-    [[1, 3], [0, 1]]
-    """
-    values, ids = log_p.topk(top, dim=1)
-    tied = (log_p >= values[:, -1:]).sum(dim=1) > top
-    ids = ids.sort(dim=1).values
-    values, order = log_p.gather(1, ids).sort(dim=1, descending=True, stable=True)
-    ids = ids.gather(1, order)
-    if bool(tied.any()):
-        sorted_values, places = log_p[tied].sort(dim=1, descending=True, stable=True)
-        values[tied], ids[tied] = sorted_values[:, :top], places[:, :top]
-    return values, ids

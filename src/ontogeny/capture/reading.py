@@ -30,8 +30,8 @@ from .layers import list_layers, match_attention, match_layers
 from .logits import head_path
 from .loss import LossCollector, resolve_objective
 from .objectives import ReadingSettings, input_set
-from .predicted import Listener, PredictionCollector
-from .predictor import Predictor, Reduced, check_mask_token
+from .predicted import Listener, PredictionCollector, Reduced
+from .predictor import Predictor, check_mask_token
 from .sites import module_of
 from .trace import Trace
 

@@ -144,7 +144,8 @@ def plan(
     if planned.refused:
         raise ArgumentError(planned.refused)
     if timed and planned.to_do:
-        typer.echo("\n".join(time_left(spec, planned).lines()[1:]))
+        cost = time_left(spec, planned)
+        typer.echo("\n".join(cost.lines()[1 + len(cost.failing) :]))
 
 
 @app.command()

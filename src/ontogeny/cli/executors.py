@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shlex
 import signal
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
@@ -46,6 +48,9 @@ def executor_for(
 def _processes(workers: int, gpus: Sequence[str]) -> Iterator[Executor]:
     from concurrent.futures import ProcessPoolExecutor
 
+    # The second Ctrl-C ends all without the order in which semaphores are given back: they are
+    # cleaned up, and what cleans them up says so in Python's words.
+    sys.warnoptions.append("ignore::UserWarning:multiprocessing.resource_tracker")
     # Forking a process that holds OpenMP threads can hang; a fresh one is safe everywhere.
     context = multiprocessing.get_context("spawn")
     begun = context.Value("i", 0)
@@ -64,6 +69,18 @@ def _processes(workers: int, gpus: Sequence[str]) -> Iterator[Executor]:
         signal.signal(signal.SIGINT, before)
 
 
+def stopped(arguments: Sequence[str]) -> str:
+    """Return what is said of a command with these arguments that Ctrl-C has stopped.
+
+    Examples
+    --------
+    >>> stopped(["run", "study.toml"]).strip()
+    'ontogeny: stopped; what is finished is kept. To go on: ontogeny run study.toml'
+    """
+    again = shlex.join(["ontogeny", *arguments])
+    return f"\nontogeny: stopped; what is finished is kept. To go on: {again}\n"
+
+
 def _answer_interrupts() -> Any:
     """Let the first Ctrl-C finish what is under way and the second end all processes at once.
 
@@ -77,7 +94,7 @@ def _answer_interrupts() -> Any:
         if asked:
             for worker in multiprocessing.active_children():
                 worker.kill()
-            os.write(2, b"\nontogeny: stopped; what is finished is kept.\n")
+            os.write(2, stopped(sys.argv[1:]).encode())
             os._exit(130)
         asked = True
         os.write(2, b"\nontogeny: finishing what is under way; Ctrl-C again to stop now.\n")

@@ -11,7 +11,6 @@ import errno
 import faulthandler
 import logging
 import os
-import shlex
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -80,8 +79,9 @@ def _run(arguments: list[str]) -> int:
 
 def _stopped(arguments: Sequence[str]) -> int:
     """Say what Ctrl-C leaves; typer answers it with the exit code alone, or lets it through."""
-    again = shlex.join(["ontogeny", *arguments])
-    sys.stderr.write(f"\nontogeny: stopped; what is finished is kept. To go on: {again}\n")
+    from .executors import stopped
+
+    sys.stderr.write(stopped(arguments))
     return STOPPED
 
 

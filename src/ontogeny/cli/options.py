@@ -99,7 +99,7 @@ def wished(
     base: Annotated[
         str,
         typer.Option(
-            metavar="MODEL", help="What was fine-tuned, a folder or OWNER/NAME: it is step 0."
+            metavar="MODEL", help="What was fine-tuned, a folder, a file or OWNER/NAME: step 0."
         ),
     ] = "",
     abilities: Annotated[

@@ -56,7 +56,7 @@ class Reduced(Need):
     """What a function makes of the prediction of every token, in the passes that losses share.
 
     ``function`` is a frozen value. Its ``reduction(inputs, masked)`` is a
-    `ontogeny.capture.predictor.Reduction` that has ``result(numbers)``: the need's value.
+    `ontogeny.capture.predicted.Reduction` that has ``result(numbers)``: the need's value.
     """
 
     function: Any

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from .._exports import exported_names, exporter
-from .base import BlockReading, Observable, Reading, Run, SeriesReading, by_layer, dataset
+from .base import Observable, by_layer, dataset
 from .catalogued import PresetEntry
 from .model_facts import ModelFacts
+from .readings import BlockReading, Reading, Run, SeriesReading
 from .registry import OwnMeasure, make, make_own, names
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""What an observable is, and what it is given.
+"""What an observable is; `readings` has what it is given.
 
 An observable is a frozen dataclass: its fields are its arguments, they enter the fingerprint of
 every cell, and raising ``version`` makes its old cells stale.
@@ -10,10 +10,10 @@ import abc
 import dataclasses
 import inspect
 import os
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
@@ -21,132 +21,14 @@ import xarray as xr
 from ..errors import NonFiniteError, check_whole
 from ..figures import Figure, Section
 from ..needs import Need, Series, Weights
+from ..own_code import reason
 from ..quantities import Quantity, expanded, of_names
 from ..summary import NumberTable
 from ..summary.summarise import summarise
 from ..words.names import Names
 from .arguments import as_fields
 from .catalogued import Catalogued
-
-
-class Reading(Protocol):
-    """One checkpoint as an observable sees it: ``reading[need]`` for each declared need."""
-
-    step: int
-    """Training step of the checkpoint."""
-    reference_step: int
-    """Step that references are taken from."""
-
-    @property
-    def noise(self) -> bool:
-        """Whether noise floors are to be measured at this step (about five steps of a study)."""
-        ...
-
-    def __getitem__(self, need: Need) -> Any:
-        """Return the value of a declared need."""
-        ...
-
-    def units(self, need: Need) -> np.ndarray:
-        """Return the index of the text that each row of a need's value belongs to.
-
-        Rows of `Activations` are tokens or texts; `Losses` and `Attention` have one row a text.
-        Tokens of one text are not independent, so noise is resampled over these texts.
-        """
-        ...
-
-    def shared(self, need: Need, key: Hashable, make: Callable[[], Any]) -> Any:
-        """Return ``make()``, which other observables at this checkpoint may have computed before.
-
-        It is kept for those that declare the same `need`, within 1 GiB for each worker. `key` must
-        say which function of the need's value it is, and the value must have ``nbytes``.
-        """
-        ...
-
-
-class BlockReading(Protocol):
-    """One weight matrix over all steps, for observables that need `Weights`."""
-
-    name: str
-    """Name of the parameter."""
-    shape: tuple[int, ...]
-    """Its shape, without masked rows."""
-    masked_rows: int
-    """Rows of an embedding beyond the tokenizer, which are left out."""
-    steps: np.ndarray
-    """The steps, increasing."""
-
-    def rows(self, step: int, rows: np.ndarray) -> np.ndarray:
-        """Return chosen rows of the matrix at one step, (len(rows), ...) float32."""
-        ...
-
-    def chunks(self) -> Any:
-        """Iterate over ``(steps, coordinates)`` float arrays that together hold the matrix once."""
-        ...
-
-
-class SeriesReading(Protocol):
-    """One layer of another observable over all steps, for observables that need a `Series`."""
-
-    layer: str
-    """Module path."""
-    reference_step: int
-    """Step that references are taken from."""
-    data: xr.Dataset
-    """The variables asked for, along ``step``; steps whose cells failed are left out."""
-
-
-class Run(Protocol):
-    """The study as `Observable.prepare` sees it."""
-
-    reference_step: int
-
-    @property
-    def steps(self) -> np.ndarray:
-        """All steps of the study."""
-        ...
-
-    @property
-    def first_steps(self) -> np.ndarray:
-        """Those of them that the study's folder was begun with: fits over steps keep to them."""
-        ...
-
-    @property
-    def is_control(self) -> bool:
-        """Whether it is a control run made of the studied one, at fewer steps than that."""
-        ...
-
-    @property
-    def is_trial(self) -> bool:
-        """Whether this is a dry run: a few examples show as well whether it works."""
-        ...
-
-    def reading(self, step: int) -> Reading:
-        """Read one checkpoint for the observable's needs."""
-        ...
-
-    def untrained(self) -> Reading:
-        """Read the run's model before training: at step 0, else newly initialised.
-
-        In a fine-tuned run step 0 is the pretrained model.
-
-        Raises
-        ------
-        ArgumentError
-            If there is no step 0, and the model cannot be initialised anew.
-        """
-        ...
-
-    def tokenizer(self) -> Any:
-        """Return the run's tokenizer, or None if there is none."""
-        ...
-
-    def pieces(self, need: Need) -> list[str]:
-        """Return how each token id is shown, in the order of ids.
-
-        The run's tokenizer tells, else the texts of the need's input set; ids that neither knows
-        are shown as digits.
-        """
-        ...
+from .readings import Run
 
 
 @dataclass(frozen=True)
@@ -376,7 +258,7 @@ def by_layer(
             status.append("done")
         except (ValueError, ArithmeticError, np.linalg.LinAlgError, RuntimeError) as error:
             piece = xr.Dataset()
-            status.append(f"failed: {type(error).__name__}: {error}".split("\n")[0])
+            status.append(f"failed: {reason(error)}")
         pieces.append(piece.expand_dims(layer=[path]))
     # "minimal": a layer that failed has no labels of the others' dimensions.
     stacked = xr.concat(pieces, dim="layer", join="outer", data_vars="all", coords="minimal")

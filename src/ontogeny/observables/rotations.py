@@ -9,7 +9,7 @@ import torch
 
 from ..distances.features import FeatureRotation, feature_rotation
 from ..needs.derived import Reference
-from .base import Reading
+from .readings import Reading
 
 
 @dataclass(frozen=True)

@@ -31,40 +31,14 @@ def blind_guess(vocabulary: int) -> float:
     return float(np.log(vocabulary))
 
 
-def word_frequencies(inputs: Inputs, predicted: np.ndarray, vocabulary: int) -> np.ndarray:
-    """Return the mean loss (n,) of each text's predicted tokens under the tokens' frequencies.
+def guesses(
+    inputs: Inputs, predicted: np.ndarray, vocabulary: int, pairs: bool
+) -> dict[str, np.ndarray]:
+    """Return the mean loss of each text's predicted tokens under word frequencies, and bigrams.
 
     The frequency of a token is its count among the ordinary tokens of all other texts plus α, over
     their number plus α times the vocabulary. It depends on nothing else, so the estimate is the
     same for causal and for masked models; only the tokens that are predicted differ.
-
-    Parameters
-    ----------
-    inputs
-        The texts.
-    predicted
-        (n, L) bool: the tokens that the loss is taken over.
-    vocabulary
-        Number of tokens that the model can give a probability.
-
-    Returns
-    -------
-    numpy.ndarray
-        Nats per token; 0 for a text without a predicted token.
-
-    Examples
-    --------
-    >>> inputs = Inputs.from_tokens([[1, 1, 1, 2], [1, 1, 2, 1]])
-    >>> of_text = word_frequencies(inputs, inputs.ordinary, 1000)
-    >>> bool((of_text < blind_guess(1000)).all())
-    True
-    """
-    text, column = np.nonzero(predicted)
-    return _of_texts(token_costs(inputs, text, column, vocabulary), text, len(inputs))
-
-
-def bigrams(inputs: Inputs, predicted: np.ndarray, vocabulary: int) -> np.ndarray:
-    """Return the mean loss (n,) of each text's predicted tokens given the token before each.
 
     The probability of a token after another is its count there in all other texts plus β times its
     own frequency, over the other's count plus β: a Dirichlet prior at the word frequencies
@@ -72,36 +46,30 @@ def bigrams(inputs: Inputs, predicted: np.ndarray, vocabulary: int) -> np.ndarra
 
     Parameters
     ----------
-    inputs, predicted, vocabulary
-        As of `word_frequencies`; a predicted token has a token before it.
+    inputs
+        The texts.
+    predicted
+        (n, L) bool: the tokens that the loss is taken over; with `pairs` each has one before it.
+    vocabulary
+        Number of tokens that the model can give a probability.
+    pairs
+        Whether bigrams are wanted too.
 
     Returns
     -------
-    numpy.ndarray
-        Nats per token; 0 for a text without a predicted token.
+    dict
+        ``unigram`` and, with `pairs`, ``bigram``, (n,) each: nats per token; 0 for a text without
+        a predicted token.
 
     Examples
     --------
     >>> inputs = Inputs.from_tokens([[1, 2] * 20, [2, 1] * 20])
     >>> predicted = inputs.ordinary & (np.arange(40) > 0)
-    >>> of_text = bigrams(inputs, predicted, 1000)
-    >>> bool((of_text < word_frequencies(inputs, predicted, 1000)).all())
+    >>> costs = guesses(inputs, predicted, 1000, pairs=True)
+    >>> bool((costs["bigram"] < costs["unigram"]).all())
     True
-    """
-    return guesses(inputs, predicted, vocabulary, pairs=True)["bigram"]
-
-
-def guesses(
-    inputs: Inputs, predicted: np.ndarray, vocabulary: int, pairs: bool
-) -> dict[str, np.ndarray]:
-    """Return `word_frequencies` and, with `pairs`, `bigrams`, which share an estimate.
-
-    Examples
-    --------
-    >>> inputs = Inputs.from_tokens([[1, 2] * 20, [2, 1] * 20])
-    >>> predicted = inputs.ordinary & (np.arange(40) > 0)
-    >>> list(guesses(inputs, predicted, 1000, pairs=True))
-    ['unigram', 'bigram']
+    >>> bool((costs["unigram"] < blind_guess(1000)).all())
+    True
     """
     text, column = np.nonzero(predicted)
     models = smoothed(inputs, text, column, vocabulary, 2 if pairs else 1)
@@ -171,7 +139,7 @@ def token_costs(
     Parameters
     ----------
     inputs, vocabulary
-        As of `word_frequencies`.
+        As of `guesses`.
     text, column
         (e,) the tokens, in the columns of `inputs`.
 

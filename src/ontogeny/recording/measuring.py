@@ -20,7 +20,9 @@ from ..errors import ArgumentError
 from ..inputs import Inputs
 from ..needs.derived import Reference
 from ..observables import Observable
-from ..study.cells.readings import Job, ReadStep, Values, own_needs, read_model
+from ..own_code import reason
+from ..study.cells.models import Job, Values, own_needs, read_model
+from ..study.cells.readings import ReadStep
 from ..study.folder.settings import Settings
 
 
@@ -173,7 +175,7 @@ def measure(
                 metrics |= numbers
                 failed |= missing
             except Exception as error:  # an observable never stops a training
-                failed[observable.name] = f"{type(error).__name__}: {error}".split("\n")[0]
+                failed[observable.name] = reason(error)
     return Measured(metrics, failed)
 
 

@@ -12,15 +12,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import xarray as xr
+
 from .. import activity
 from ..capture import match_blocks, weight_block
 from ..errors import OntogenyError
 from ..machine import size_text
 from ..needs import Weights
 from ..observables import Observable
+from ..problems.problem import of_node
+from ..store import read_cell
 from ..study import Plan, Study, make_study
 from ..study.cells.graph import StepCell
+from ..study.folder.layout import cell_path
+from ..study.planning.dry_run import DryFailure
 from ..study.progress import Silent
+from ..study.speaking import doubts
 from ..trajectory import Trajectory
 from ..trajectory.downloading import check_space, missing_bytes
 
@@ -57,6 +64,8 @@ class Cost:
     studies: int = 1
     untimed: tuple[str, ...] = ()
     """Observables that are not in the time, as all checkpoints would be fetched for it."""
+    failing: tuple[str, ...] = ()
+    """What failed at that checkpoint, one line for each reason."""
     keep: Callable[[Path], None] | None = None
     """Begins the study in a folder, with the cells of the checkpoint that was timed."""
 
@@ -72,6 +81,7 @@ class Cost:
         without = f", without {', '.join(self.untimed)}" if self.untimed else ""
         scarce = f", but only {size_text(int(free))} are free" if free < self.kept else ""
         return [
+            *self.failing,
             f"to download: {fetched}",
             f"on disk: {size_text(self.kept)} of results{scarce}{cached}",
             f"time: {time_}{spread}, by {one}{without}",
@@ -99,7 +109,8 @@ def total(costs: Sequence[Cost]) -> Cost:
     names = ("checkpoints", "fetched", "kept", "seconds", "studies")
     sums: dict[str, Any] = {name: sum(getattr(cost, name) for cost in costs) for name in names}
     why_not = next((cost.why_not for cost in costs if cost.why_not), "")
-    return replace(costs[0], **sums, why_not=why_not)
+    failing = tuple(dict.fromkeys(line for cost in costs for line in cost.failing))
+    return replace(costs[0], **sums, why_not=why_not, failing=failing)
 
 
 def download_limit(fetched: int) -> list[str]:
@@ -181,7 +192,7 @@ def _timed(study: Study, fetched: int, steps: int, of_controls: int, noise: int,
         study.begin(place, watch.folder)
 
     numbers = (steps, fetched, stored_bytes, seconds, watch.step, study.device)
-    return Cost(*numbers, untimed=untimed, keep=keep)
+    return Cost(*numbers, untimed=untimed, failing=tuple(watch.failing(study)), keep=keep)
 
 
 def _one_checkpoint(study: Study) -> _Watch:
@@ -254,6 +265,18 @@ class _Watch(Silent):
         self.before = self.step = 0.0
         self.written_before = self.written = self._size = 0
         self._label = label
+
+    def failing(self, study: Study) -> list[str]:
+        """Return how observables failed at the checkpoint, which they may do at others too."""
+        failures, step = [], int(self._label.removeprefix("step "))
+        for name in (observable.name for observable in study.observables):
+            path = cell_path(self.folder, name, step)
+            if path.is_file():
+                cell = read_cell(path)
+                data = cell.data if cell.status == "done" else xr.Dataset({"status": cell.status})
+                rows = of_node(name, data.expand_dims(step=[step]))[:1]
+                failures += [DryFailure(name, step, row.reason, refused=False) for row in rows]
+        return doubts(failures, len(study.observables))
 
     def advance(self, label: str, cells: int, seconds: float) -> None:
         """Note what a task took, and stop after the checkpoint."""

@@ -157,9 +157,10 @@ class Pace:
     def share_done(self) -> float:
         """Return how much of all work is done."""
         done = sum(self._seconds.values())
-        # Tasks without cells tell no pace: references of 143 s made 29 hours of the rest.
-        seconds = sum(self._seconds[kind] for kind, n in self._done.items() if n)
-        usual = seconds / max(sum(n * _COST.get(kind, 1) for kind, n in self._done.items()), 1e-9)
+        # References and states tell no pace: those of 143 s made 29 hours of the rest.
+        paced = {kind: n for kind, n in self._done.items() if n and kind != "first"}
+        seconds = sum(self._seconds[kind] for kind in paced)
+        usual = seconds / max(sum(n * _COST.get(kind, 1) for kind, n in paced.items()), 1e-9)
         left = sum(
             n
             * (
@@ -172,8 +173,8 @@ class Pace:
         return done / max(done + left, 1e-9)
 
     def words(self) -> str:
-        """Return how long the rest will take, once a cell is done."""
-        if not any(self._done.values()):
+        """Return how long the rest will take, once a cell of a checkpoint or a matrix is done."""
+        if not any(n for kind, n in self._done.items() if kind != "first"):
             return "time left not known yet"
         return time_left(self._begin, max(self.share_done(), 1e-3), 1)
 

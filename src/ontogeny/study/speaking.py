@@ -14,6 +14,7 @@ import xarray as xr
 from ..errors import StudyWarning
 from ..inputs import Inputs
 from ..problems.table import problems_of
+from ..words.formats import plural
 from .cells.environment import RECOMPUTE
 from .planning.dry_run import DryFailure
 
@@ -61,13 +62,22 @@ def refusal(failures: Sequence[DryFailure]) -> str:
     )
 
 
-def doubts(failures: Sequence[DryFailure]) -> list[str]:
-    """Return which observables failed in the dry run and may do better at other steps."""
-    return [
-        f"may fail: {failure.node}, as it did in a dry run at step {failure.step}: {failure.why}"
-        for failure in failures
-        if not failure.refused
+def doubts(failures: Sequence[DryFailure], observables: int) -> list[str]:
+    """Return which of so many observables failed at one step and may do better at others.
+
+    Those that failed in the same way share a line; the last one says what goes on.
+    """
+    groups: dict[tuple[int, str], list[str]] = {}
+    for failure in failures:
+        if not failure.refused:
+            groups.setdefault((failure.step, failure.why), []).append(failure.node)
+    lines = [
+        f"may fail: {', '.join(nodes)}, as when tried at step {step}: {why.rstrip('.')}"
+        for (step, why), nodes in groups.items()
     ]
+    if lines and (others := observables - len(failures)):
+        lines[-1] += f"; the study goes on with {plural(others, 'other observable')}"
+    return lines
 
 
 def repeated_texts(inputs: Mapping[str, Inputs]) -> list[str]:

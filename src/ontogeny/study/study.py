@@ -18,7 +18,8 @@ from ..trajectory import Trajectory
 from .cells.cache import VerifiedCellCache, hash_once
 from .cells.environment import environment
 from .cells.graph import is_of_steps
-from .cells.readings import release_skeleton, state_node
+from .cells.models import release_skeleton
+from .cells.readings import state_node
 from .checks import check_observables, check_trajectory, named_inputs
 from .folder.controls import Controls
 from .folder.frozen import entered, frozen_settings, frozen_steps, identity
@@ -197,7 +198,7 @@ class Study:
         plan.notes += repeated_texts(self.inputs)
         plan.notes += filter(None, [old_reference(self._reference, plan.steps, frozen)])
         plan.notes += plan.elsewhere(environment(self.device))
-        plan.notes += doubts(examined.failures)
+        plan.notes += doubts(examined.failures, len(self.observables))
         plan.refused = refusal(examined.failures)
         return plan
 
@@ -331,8 +332,9 @@ class Study:
         """Say what a run should be known for before it computes."""
         if old := old_reference(self._reference, plan.steps, frozen):
             say(old, *MOVE_IT)
+        failing = doubts(probe.failures, len(self.observables))
         changed = [f"changed: {change}" for change in plan.changes()]
-        for line in [*repeated_texts(self.inputs), *doubts(probe.failures), *changed]:
+        for line in [*repeated_texts(self.inputs), *failing, *changed]:
             progress.note(line)
 
     def _parts(self, folder: Path | None, probe: Probe, read: VerifiedCellCache) -> Parts:

@@ -18,20 +18,13 @@ from scipy.stats import t
 from ..dynamics import half_change_step
 from ..figures import Band, Curves, Figure, NullComparison
 from ..quantities import CONTROL, Quantity
+from ..words.control_kinds import MOTION, NO_NULLS, kind_of
 from .noise import band_of_draws
 
 LABEL = "control runs"
 RUN = "run"
 NUMBERED = ("concept", "line", "orthant", "cluster", "component", "direction", "rank", "newborn")
 """Dimensions whose labels mean something else in every run: runs are not compared along them."""
-
-NO_NULLS = ("line", "shuffled")
-"""Kinds that end trained or go in trained directions: they are drawn, but judge nothing."""
-MOTION = ("turned", "mirrored", "walk")
-"""Kinds made of how far a run moved, which harm one that begins trained.
-
-Ten more steps on tokens out of order went beyond them nearly as often as ten on text.
-"""
 
 BORROWED = 2
 """Most degrees of freedom that a row takes over from the others of its quantity."""
@@ -137,18 +130,6 @@ def with_control_bands(
         band = Band(f"{name}_low", f"{name}_high", _label(data[name]))
         with_bands.append(dataclasses.replace(figure, bands=[*figure.bands, band]))
     return data, with_bands
-
-
-def kind_of(run: str) -> str:
-    """Return the kind of a control run from its name, which a number may end.
-
-    Examples
-    --------
-    >>> kind_of("turned 0"), kind_of("trained on nothing")
-    ('turned', 'trained on nothing')
-    """
-    kind, _, number = run.rpartition(" ")
-    return kind if number.isdigit() else run
 
 
 def control_rows(steps: np.ndarray, values: np.ndarray, controls: np.ndarray) -> dict[str, Any]:

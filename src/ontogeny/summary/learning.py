@@ -19,7 +19,8 @@ import xarray as xr
 from scipy.stats import norm, t
 
 from ..quantities import Quantity
-from .controls import NO_NULLS, kind_of
+from ..words.control_kinds import NO_NULLS, kind_of
+from .controls import rows_of_quantities
 from .noise import Z
 
 MIRRORED = "mirrored"
@@ -186,7 +187,9 @@ def not_improved(rows: xr.Dataset, floors: np.ndarray) -> np.ndarray:
 def controls_needed(rows: xr.Dataset, level: float) -> np.ndarray:
     """Return with how many control runs of the same spread each change would reach a level (rows,).
 
-    NaN where it has none to go by, or more than `MOST_CONTROLS` would be needed. Mirrored ones
+    NaN where it has none to go by, or more than `MOST_CONTROLS` would be needed. The spread is that
+    of the test: of the row or of all rows of its quantity, whichever is larger. By the row's alone
+    four controls "would decide" a row at p = 1, in which three happened to agree. Mirrored ones
     count in pairs, by their luck and the noise of texts, which no further pair makes less.
     """
     needed = np.full(rows.sizes["row"], np.nan)
@@ -197,12 +200,14 @@ def controls_needed(rows: xr.Dataset, level: float) -> np.ndarray:
     changes = (rows["control_last"] - rows["control_first"]).transpose("row", "run").values
     change = rows["run_change"].transpose("row", "run").values
     sides = np.where(rows["can_learn"].values, 1, 2)
-    for i, (of_row, of_run) in enumerate(zip(changes, change, strict=True)):
-        finite = of_row[np.isfinite(of_row)]
-        if len(finite) < 2 or not finite.std() > 0:
-            continue
-        offset = abs(np.nanmean(of_run) - finite.mean()) / finite.std(ddof=1)
-        counts = np.arange(len(finite) + 1, MOST_CONTROLS + 1)
+    runs = [of_row[np.isfinite(of_row)] for of_row in changes]
+    variance = np.array([run.var(ddof=1) if len(run) > 1 else np.nan for run in runs])
+    for of_quantity in rows_of_quantities(rows):
+        known = of_quantity[np.isfinite(variance[of_quantity])]
+        variance[known] = np.maximum(variance[known], variance[known].mean() if len(known) else 0)
+    for i in np.flatnonzero(variance > 0):
+        offset = abs(np.nanmean(change[i]) - runs[i].mean()) / np.sqrt(variance[i])
+        counts = np.arange(len(runs[i]) + 1, MOST_CONTROLS + 1)
         p_values = 2 * t.sf(offset / np.sqrt(1 + 1 / counts), counts - 1) * sides[i]
         enough = counts[p_values <= level]
         needed[i] = enough[0] if len(enough) else np.nan

@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from .content import Content
+from .control_kinds import kind_of
 
 _START = "start from the same weights and"
 _NOT_LEARNED = ": what changes there too is not learning"
@@ -26,8 +27,8 @@ TRAINED_START = (
 )
 
 NONE_TRAINED = (
-    "None was trained on tokens without sense, the stronger control of what lies beyond motion: "
-    "--set controls.folders.nothing=FOLDER adds one (a full path)."
+    "None was trained on tokens without sense, the stronger control of what lies beyond motion.",
+    "Add one: --set controls.folders.nothing=FOLDER (a full path).",
 )
 
 PAIRS = (
@@ -47,7 +48,7 @@ def explained(content: Content, subject: str = "They") -> str:
     >>> explained(SimpleNamespace(controls=["walk 0"]))  # doctest: +ELLIPSIS
     'They start from the same weights and take random steps as long as the run’s: what changes ...'
     """
-    kinds = dict.fromkeys(_kind(name) for name in content.controls)
+    kinds = dict.fromkeys(kind_of(name) for name in content.controls)
     words = dict.fromkeys(WHAT_THEY_DO.get(kind, _TRAINED) for kind in kinds)
     return f"{subject} {'; or '.join(words)}." if words else ""
 
@@ -69,12 +70,12 @@ def began_trained(nodes: Iterable[xr.Dataset]) -> bool:
     if flags or any(bool(np.any(value)) for value in labels):
         return any(bool(np.any(value)) for value in (*flags, *labels))
     runs = (str(run) for node in nodes if "run" in node.coords for run in node["run"].values)
-    return any(_kind(run) == "mirrored" for run in runs)
+    return any(kind_of(run) == "mirrored" for run in runs)
 
 
 def made_of_motion(content: Content) -> bool:
     """Return whether a study has control runs, and all move as the run does, untrained."""
-    return bool(content.controls) and all(_kind(run) in WHAT_THEY_DO for run in content.controls)
+    return bool(content.controls) and all(kind_of(run) in WHAT_THEY_DO for run in content.controls)
 
 
 def names_against_controls(
@@ -100,9 +101,4 @@ def names_against_controls(
 
 def in_pairs(names: Iterable[str]) -> bool:
     """Return whether all these control runs are pairs of a motion and the same one backwards."""
-    return all(_kind(name) == "mirrored" for name in names)
-
-
-def _kind(name: str) -> str:
-    start, _, number = name.rpartition(" ")
-    return start if number.isdigit() else name
+    return all(kind_of(name) == "mirrored" for name in names)

@@ -78,7 +78,7 @@ class LossStory:
     - ``"fell"``: by more than chance and noise, and by more than in control runs where there are
       enough of them
     - ``"fell as controls"``: not surely by more than in control runs
-    - ``"undecided"``: by more than in every control run, which are too few to decide
+    - ``"undecided"``: by more than in every control run, which does not decide
     - ``"fell as renamed"``: not surely by more than on the same texts with all words renamed, or
       not surely below a blind guess
     - ``"rose"``: by more than chance and noise

@@ -48,7 +48,7 @@ def loss_heading(loss: LossStory, steps: Sequence[int], halves: bool = True) -> 
         return f"{plural(len(steps), 'checkpoint')}: too few to tell a course"
     return {
         "fell as controls": "The loss is not shown to have fallen by more than in control runs",
-        "undecided": "The loss fell by more than in every control run, too few to decide",
+        "undecided": "The loss fell by more than in every control run, which does not decide",
         "fell as renamed": "The loss fell, and is not shown to have learned these words",
         "rose": "The loss rose: the model predicts worse than at first",
         "still": "The loss did not change above chance and noise",

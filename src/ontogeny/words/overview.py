@@ -8,24 +8,15 @@ can be learned. Without controls the page says so.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .basis import basis, failed, unjudged
 from .content import Content
-from .controls import (
-    NONE_TRAINED,
-    PAIRS,
-    TRAINED_START,
-    began_trained,
-    explained,
-    in_pairs,
-    made_of_motion,
-)
-from .formats import control_runs, its, joined, mid_sentence, plural, sentence_start, step_text
-from .labels import said_once
-from .levels import VERDICTS, Levels
+from .controls import PAIRS, began_trained, in_pairs, made_of_motion
+from .formats import control_runs, its, mid_sentence, plural, sentence_start, step_text
+from .levels import VERDICTS
 from .order import order_sentence, ordered_rows, owner
 from .row_words import (
     UNCONTROLLED,
@@ -36,7 +27,7 @@ from .row_words import (
     half_words,
     values_words,
 )
-from .rows import UNJUDGED, Row, counted_rows
+from .rows import Row, counted_rows
 from .sections import CLAIMED_LEAD, claims_sentence
 
 
@@ -73,23 +64,15 @@ def overview(content: Content, introduced: bool = False) -> Overview:
         lead = (
             "It has no time axis: each number below stands beside what chance gives, if measured."
         )
-        return Overview("One model, at one checkpoint", lead, tuple(_failed(content)), 0, 0, 0, 0)
+        return Overview("One model, at one checkpoint", lead, tuple(failed(content)), 0, 0, 0, 0)
     rows = counted_rows(content.rows)
     enough = len(content.steps) >= content.levels.least_steps
     fair = [row for row in rows if row.judgeable and (enough or row.beyond or row.learned)]
     heading, lead, leading = _headline(content, rows, fair)
-    details = (
-        *_failed(content),
-        *([] if introduced else filter(None, [" ".join(unseen_start(content)).strip()])),
-        *_basis(rows, fair, content.levels),
-        *_reference(content),
-        *_controls(content, introduced),
-        *_weight_change(content.rows),
-    )
     return Overview(
         heading + content.doubted,
         lead,
-        details,
+        basis(content, rows, fair, introduced),
         learned=sum(row.learned for row in fair),
         beyond=sum(row.beyond or row.learned for row in fair),
         changed=sum(row.changed for row in fair),
@@ -163,7 +146,9 @@ def _against_controls(
     short = any(row.can_learn for row in rows)
     opening = "Learning could not be judged" if short else "Learning was not measured here"
     beyond = sum(row.beyond for row in controlled)
-    ends = f"{beyond:,} of {_quantities(len(controlled))} changed beyond {its(beyond)} motion"
+    ends = (
+        f"{beyond:,} of {plural(len(controlled), 'quantity')} changed beyond {its(beyond)} motion"
+    )
     return f"{opening}: {ends}", order_sentence(controlled), ordered_rows(controlled)
 
 
@@ -172,9 +157,7 @@ def _learned_alone(fair: Sequence[Row]) -> tuple[str, str, Sequence[Row]]:
     learned = [row for row in fair if row.learned]
     others = [row for row in fair if not row.learned]
     changed = sum(row.changed for row in others)
-    further = f"{changed:,} of {plural(len(others), 'further quantity')} changed".replace(
-        "further quantitys", "further quantities"
-    )
+    further = f"{changed:,} of {plural(len(others), 'further quantity')} changed"
     heading = "; ".join([_learned_words(learned), *([further] if others else [])])
     rows = _first_of_each(learned)[:2]
     motion = f"No control was run: {mid_sentence(UNCONTROLLED)}" if changed else ""
@@ -227,12 +210,9 @@ def _further(others: Sequence[Row], *, whole: bool) -> str:
         return ""
     beyond = sum(row.beyond for row in others)
     if not beyond:
-        few = (
-            "1 further quantity is"
-            if len(others) == 1
-            else f"{len(others):,} further quantities are"
-        )
-        return f"{few} not shown to have changed beyond motion"
+        verb = "is" if len(others) == 1 else "are"
+        few = plural(len(others), "further quantity")
+        return f"{few} {verb} not shown to have changed beyond motion"
     if len(others) == 1:
         return "1 of 1 further quantity changed beyond its motion"
     many = "all" if beyond == len(others) and whole else f"{beyond:,}"
@@ -242,15 +222,11 @@ def _further(others: Sequence[Row], *, whole: bool) -> str:
 def _beyond_sentence(rows: Sequence[Row]) -> str:
     """Say how many rows changed, and how many of them by more than controls."""
     changed, beyond = (sum(getattr(row, name) for row in rows) for name in ("changed", "beyond"))
-    words = f"{changed:,} of {_quantities(len(rows))} changed"
+    words = f"{changed:,} of {plural(len(rows), 'quantity')} changed"
     if not changed or beyond == changed:
         return f"{words}{f', beyond {its(beyond)} motion' if changed else ''}."
     some = f"{beyond:,}" if beyond else "none"
     return f"{words}, {some} of them beyond {its(beyond)} motion."
-
-
-def _quantities(count: int) -> str:
-    return f"{count:,} {'quantity' if count == 1 else 'quantities'}"
 
 
 def _first_of_each(rows: Sequence[Row]) -> list[Row]:
@@ -278,7 +254,7 @@ def _course(row: Row) -> str:
         words += f"; in {control_runs(len(row.controls))} it went from {controls}{average}"
     if (half := half_words(row)) and row.beyond:
         of = "fall" if verb == "fell" else "rise"
-        words += f"; half its {of} was over by step {half}"
+        words += f"; half of the run’s {of} was over by step {half}"
         if (steps := control_half_words(row)) and controls_went_along(row):
             words += f", in {control_runs(len(row.controls))} by step {steps}"
     return f"{words}."
@@ -298,7 +274,7 @@ def _nothing_judged(content: Content, rows: Sequence[Row]) -> tuple[str, str]:
     """Return the headline where no row could be judged."""
     least = content.levels.least_steps
     if rows and len(content.steps) >= least and {row.state for row in rows} != {"few"}:
-        return "Nothing could be judged", " ".join(_unjudged(rows))
+        return "Nothing could be judged", " ".join(unjudged(rows))
     what = f" {plural(len(rows), 'row')}" if rows else ""
     return f"Too few checkpoints to judge{what}", (
         f"The trajectory has {plural(len(content.steps), 'checkpoint')}; at least {least} that can "
@@ -326,97 +302,3 @@ def _settled(rows: Sequence[Row]) -> str:
 
 def _sentences(*parts: str) -> str:
     return " ".join(filter(None, parts))
-
-
-def _basis(rows: Sequence[Row], fair: Sequence[Row], levels: Levels) -> list[str]:
-    """Say how many rows were tested, at which level where p bears it out, and which were not."""
-    return [*_tests(fair, levels), *_unjudged(rows)] if fair else []
-
-
-def _unjudged(rows: Sequence[Row]) -> list[str]:
-    """Say how many rows were not judged, for each reason."""
-    counts = Counter(row.state for row in rows)
-    some = [(counts[state], why) for state, why in UNJUDGED.items() if counts[state]]
-    return [f"{plural(n, 'row')} {'was' if n == 1 else 'were'} not judged: {w}." for n, w in some]
-
-
-def _tests(fair: Sequence[Row], levels: Levels) -> list[str]:
-    """Say how many rows were tested, and how many of them changed by their controls alone."""
-    sections = len({row.section for row in fair})
-    words = f"{plural(len(fair), 'row')} in {plural(sections, 'section')} were tested"
-    words = "1 row was tested" if len(fair) == 1 else words
-    whole = all(math.isfinite(row.p_uncorrected) for row in fair)
-    over = "over the whole page" if whole else "within each section"
-    if math.isnan(levels.change):
-        return [f"{words}."]
-    if all(row.p_value <= levels.change for row in fair if row.changed and not row.beyond):
-        words += f" against chance at α = {levels.change:g}"
-        if math.isfinite(levels.control) and any(row.controls for row in fair):
-            words += f" and against control runs at {levels.control:g}"
-        words += f", p corrected by Holm’s method {over}"
-    alone = sum(row.beyond and not row.p_value <= levels.change for row in fair)
-    if not alone:
-        return [f"{words}."]
-    if not any(row.controls for row in fair):
-        return [f"{words}.", f"{alone:,} of them changed by renaming alone, not by its order."]
-    rest = "by their difference from the control runs alone, not by their order in time"
-    return [f"{words}.", f"{alone:,} of them changed {rest}."]
-
-
-def _failed(content: Content) -> list[str]:
-    """Say how many observables are not counted, because nothing of them was measured."""
-    lost, all_of_them = len(content.problems.lost), len(content.problems.standings)
-    if not lost:
-        return []
-    verb = "is" if lost == 1 else "are"
-    return [f"{lost:,} of {plural(all_of_them, 'observable')} failed and {verb} not counted."]
-
-
-def unseen_start(content: Content) -> tuple[str, str]:
-    """Say what a run without step 0 cannot show, in two parts; both empty where it has one."""
-    first = content.steps[0] if content.steps else 0
-    if not first or content.one_model or content.headline:
-        return "", ""
-    unit = content.clock.removeprefix("training ").removesuffix("s")
-    what = "what it learned before is not counted, and no birth or half-way step is earlier."
-    return f"It is seen from {unit} {first:,} on:", what
-
-
-def _reference(content: Content) -> list[str]:
-    """Say which checkpoint distances are measured to."""
-    step = content.reference_step
-    if step is None or all(row.own_value for row in content.rows):
-        return []
-    place = {content.steps[-1]: "last ", content.steps[0]: "first "}.get(step, "")
-    return [f"Distances are measured to the reference step, the {place}checkpoint ({step:,})."]
-
-
-def _controls(content: Content, introduced: bool) -> list[str]:
-    """Say what control runs are, and how many rows were not measured in them."""
-    if not content.controls:
-        return []
-    count = len(content.controls)
-    sentences = [f"There {'is' if count == 1 else 'are'} {plural(count, 'control run')}."]
-    if not introduced:
-        sentences.append(explained(content, "Control runs" if count > 1 else "Such runs"))
-    if began_trained(node.dataset for node in content.nodes):
-        sentences.append(TRAINED_START)
-    elif made_of_motion(content) and any(row.beyond and not row.learned for row in content.rows):
-        sentences.append(NONE_TRAINED)
-    without = sum(row.judgeable and not row.controlled for row in counted_rows(content.rows))
-    if without:
-        verb = "was" if without == 1 else "were"
-        sentences.append(f"{plural(without, 'row')} {verb} not compared with them.")
-    return sentences
-
-
-def _weight_change(rows: Sequence[Row]) -> list[str]:
-    moving = [row for row in rows if row.role == "motion"]
-    if not moving:
-        return []
-    changed = f"{sum(row.changed for row in moving):,} of {plural(len(moving), 'row')}"
-    what = joined([mid_sentence(name) for name in said_once([row.quantity for row in moving])])
-    return [
-        f"Of weights, {what} changed in {changed}.",
-        "That says neither how far they moved nor what the model does, so it is not counted.",
-    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,6 +34,11 @@ _OF_RUNS = {
     "changed": ("changed", "; no control was run"),
 }
 
+SIDES = {"more": "by more than", "less": "by less than", "other": "otherwise than"}
+"""How a change lies to those of all control runs, as `Row.side` names it."""
+
+_SO_WHAT = {" few": "which are too few to decide", "": "not shown to be beyond motion"}
+
 STATES = {
     **{
         f"{n} {what}": where.format(of) + more
@@ -41,7 +47,11 @@ STATES = {
     },
     "learned": "learned",
     "beyond": "changed beyond its motion",
-    "outside": "changed by more than all controls, which are too few to decide",
+    **{
+        f"outside {side}{few}": f"changed {words} all controls, {so_what}"
+        for side, words in SIDES.items()
+        for few, so_what in _SO_WHAT.items()
+    },
     "within": "changed, no more than controls",
     "compared with too few": "changed; its control runs cannot judge it",
     "uncontrolled": "changed; not compared with controls",
@@ -66,6 +76,12 @@ RECORD = (
 def state_words(row: Row) -> str:
     """Say how a row stands."""
     return STATES[row.state]
+
+
+def apart_from_controls(rows: Sequence[Row]) -> str:
+    """Say how many rows changed by more or by less than all controls; empty where none did."""
+    sides = Counter(row.side for row in rows if row.changed)
+    return ", ".join(f"{sides[s]} {words} every control" for s, words in SIDES.items() if sides[s])
 
 
 def direction(row: Row) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from .control_kinds import NO_NULLS, kind_of
 from .formats import plain_text
 from .labels import short_names
 
@@ -178,7 +179,22 @@ class Row:
     @property
     def firm(self) -> bool:
         """Whether its change lies within no null: of noise, of chance, or of its control runs."""
-        return self.changed and self.state not in NO_MORE and not self.within_null
+        no_more = self.state.startswith(("within", "outside"))  # of what control runs give
+        return self.changed and not no_more and not self.within_null
+
+    @property
+    def side(self) -> str:
+        """How its change lies to those of all control runs: ``more``, ``less`` or ``other``.
+
+        Empty where it lies among them. ``other`` is the other direction, and not as far.
+        """
+        runs = [control for control in self.controls if kind_of(control.name) not in NO_NULLS]
+        pairs = [(run.run_change, run.change) for run in runs if math.isfinite(run.run_change)]
+        if {np.sign(run - control) for run, control in pairs} not in ({1}, {-1}):
+            return ""
+        if all(abs(run) > abs(control) for run, control in pairs):
+            return "more"
+        return "less" if all(run * control >= 0 for run, control in pairs) else "other"
 
     @property
     def state(self) -> str:
@@ -194,7 +210,8 @@ class Row:
         if not self.changed:
             return "none"
         if self.controlled:
-            return "outside" if self.outside else "within"
+            few = " few" * math.isfinite(self.controls_needed)
+            return f"outside {self.side}{few}" if self.side else "within"
         return "compared with too few" if self.controls else "uncontrolled"
 
 
@@ -216,9 +233,6 @@ UNJUDGED = {
     "unmeasured": "the noise was not measured",
 }
 """States of rows that were not judged, each with its reason."""
-
-NO_MORE = ("within", "outside")
-"""States of rows that changed, where control runs do not show that it is more than motion."""
 
 Bands = Mapping[str, Sequence[tuple[str, str]]]
 """Lower and upper ends of the nulls of a variable, as its figures draw them."""

@@ -11,6 +11,7 @@ from .content import LAYER_DIMENSIONS, Content, Node
 from .formats import count, its, joined, plain_text, plural
 from .labels import with_short_layers
 from .one_model import is_one_model
+from .row_words import apart_from_controls
 from .rows import UNJUDGED, Row, counted_rows
 
 CLAIMED = ("reproduces", "does not reproduce", "not shown")
@@ -52,7 +53,8 @@ def mark(node: Node) -> tuple[str, str]:
         return "untested", f"{plural(len(rows), 'row')} not judged: {joined(sorted(whys), ' or ')}"
     good = [row for row in fair if (row.beyond or row.learned if row.controlled else row.changed)]
     shape = "all" if len(good) == len(rows) else "some" if good else "none"
-    return shape, _standing(fair)
+    listed = "; births are listed, not tested" * ("concept_born" in node.dataset)
+    return shape, _standing(fair) + listed
 
 
 def _standing(rows: Sequence[Row]) -> str:
@@ -68,6 +70,8 @@ def _standing(rows: Sequence[Row]) -> str:
         return f"{learned:,} {of} learned"
     if beyond:
         return f"{beyond:,} {of} changed beyond {its(len(rows))} motion"
+    if apart := apart_from_controls(rows):
+        return f"{changed:,} {of} changed, none shown beyond motion; {apart}"
     return f"{changed:,} {of} changed, no more than controls" if changed else f"0 {of} changed"
 
 

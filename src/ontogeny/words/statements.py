@@ -13,6 +13,7 @@ import xarray as xr
 from ..quantities import Quantity
 from .formats import fine_step, joined, value_range
 from .order import apart
+from .row_words import apart_from_controls
 from .rows import Row, read_rows
 
 FEW = 4
@@ -195,18 +196,17 @@ def _control(rows: Sequence[Row], data: xr.Dataset) -> list[str]:
         return [f"This was learned: {ends}."]
     if beyond == len(rows):
         return [f"That is beyond its motion: {ends}."]
-    if not beyond and not any(row.outside for row in rows):
-        return [f"That is no more than motion gives: {ends}."]
     if not beyond:
-        outside = sum(row.outside for row in rows)
-        every = "" if all(r.outside for r in rows) else f" in {_share(outside, rows)}"
-        more = f"more than every control run gives{every}, but not shown to be beyond motion"
-        return [f"That is {more}: {ends}."]
-    apart, others = ([row for row in rows if bool(row.beyond) is past] for past in (True, False))
-    mine = _changes([control.run_change for row in apart for control in row.controls])
-    theirs = _changes([control.change for row in apart for control in row.controls])
-    than = f"this is more than in control runs ({mine} against {theirs})"
-    return [f"In {_places(apart)} {than}, and so beyond motion; in {_places(others)} it is not."]
+        apart = apart_from_controls(rows)
+        what = f"not shown to be beyond motion ({apart})" if apart else "no more than motion gives"
+        return [f"That is {what}: {ends}."]
+    past, others = ([row for row in rows if bool(row.beyond) is side] for side in (True, False))
+    mine = _changes([control.run_change for row in past for control in row.controls])
+    theirs = _changes([control.change for row in past for control in row.controls])
+    more = all(row.side == "more" for row in past)  # else smaller, or half-way at another step
+    than = "this is more than in control runs" if more else "control runs do not give this"
+    so_far = f"In {_places(past)} {than} ({mine} against {theirs}), and so beyond motion"
+    return [f"{so_far}; in {_places(others)} it is not shown to be."]
 
 
 def _changes(values: Sequence[float]) -> str:

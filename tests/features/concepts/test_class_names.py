@@ -198,6 +198,16 @@ def test_classes_go_before_tokens_where_contexts_bear_them_out():
     assert (token.name.item(), token.name_kind.item()) == ("comma", "token")
 
 
+@pytest.mark.parametrize(("share", "name"), [(0.99, "comma"), (0.6, "asked · said · told")])
+def test_a_token_that_carries_nearly_all_of_a_concept_names_it(share, name):
+    """The concept of all underscores was called "__getitem__ · __repr__"."""
+    data = described(
+        class_name=(("layer", "concept"), np.array([["asked · said · told"]], dtype=object)),
+        token_share=(("layer", "concept", "rank"), [[[share, 0.005]]]),
+    )
+    assert chosen_names(data).name.item() == name
+
+
 def test_a_class_fits_where_a_context_is_strongest_at_a_piece_of_its_words():
     one = described("Timmy · Max · Sue").isel(layer=0, concept=0)
     one["piece_text"].values[:] = [" Tim", "my", "."]

@@ -11,7 +11,7 @@ import ontogeny as og
 from helpers.study_examples import developing, tiny_inputs
 from ontogeny.inputs import Inputs
 from ontogeny.observables.crossing import crossing
-from ontogeny.observables.word_frequencies import bigrams, blind_guess, word_frequencies
+from ontogeny.observables.word_frequencies import blind_guess, guesses
 
 VOCABULARY = 50
 STEPS = np.array([0, 10, 20, 40, 80])
@@ -39,23 +39,22 @@ def predicted(inputs):
 
 def test_lines_are_the_entropies_of_a_planted_chain():
     inputs, words, pairs = chains()
-    unigram = word_frequencies(inputs, predicted(inputs), VOCABULARY).mean()
-    bigram = bigrams(inputs, predicted(inputs), VOCABULARY).mean()
-    assert unigram == pytest.approx(words, abs=0.03)
-    assert pairs < bigram < pairs + 0.12  # 12,000 tokens for 2,500 pairs
+    found = guesses(inputs, predicted(inputs), VOCABULARY, pairs=True)
+    assert found["unigram"].mean() == pytest.approx(words, abs=0.03)
+    assert pairs < found["bigram"].mean() < pairs + 0.12  # 12,000 tokens for 2,500 pairs
     assert blind_guess(VOCABULARY) == pytest.approx(np.log(50))
 
 
-@pytest.mark.parametrize("line", [word_frequencies, bigrams])
-def test_no_line_sees_the_text_that_it_predicts(line):
+def test_no_line_sees_the_text_that_it_predicts():
     rng = np.random.default_rng(0)
     inputs = Inputs.from_tokens(rng.integers(0, 5000, (60, 50)))
-    assert line(inputs, predicted(inputs), 5000).mean() > np.log(5000) - 0.01
+    for costs in guesses(inputs, predicted(inputs), 5000, pairs=True).values():
+        assert costs.mean() > np.log(5000) - 0.01
 
 
 def test_frequencies_are_those_of_the_other_texts_smoothed():
     inputs = Inputs.from_tokens([[1, 1, 2], [1, 2, 3]])
-    found = word_frequencies(inputs, inputs.ordinary, 4)
+    found = guesses(inputs, inputs.ordinary, 4, pairs=False)["unigram"]
 
     def cost(smoothing):  # the first text from the counts of the second, and the other way round
         one = np.array([1, 1, 1]) + smoothing
@@ -70,13 +69,14 @@ def test_frequencies_are_those_of_the_other_texts_smoothed():
 def test_masked_and_causal_share_frequencies_and_differ_in_what_is_predicted():
     inputs, words, _ = chains()
     few = predicted(inputs) & (np.random.default_rng(1).random(inputs.ids.shape) < 0.3)
-    assert word_frequencies(inputs, few, VOCABULARY).mean() == pytest.approx(words, abs=0.06)
+    found = guesses(inputs, few, VOCABULARY, pairs=False)["unigram"]
+    assert found.mean() == pytest.approx(words, abs=0.06)
 
 
 def test_texts_without_a_predicted_token_cost_nothing():
     inputs = Inputs.from_tokens([[1], [1, 2, 1], [2, 1, 2]])
-    assert bigrams(inputs, predicted(inputs), 5)[0] == 0
-    assert word_frequencies(inputs, predicted(inputs), 5)[0] == 0
+    costs = guesses(inputs, predicted(inputs), 5, pairs=True)
+    assert costs["unigram"][0] == costs["bigram"][0] == 0
 
 
 def curve(levels, texts=40, spread=0.3, seed=0):
@@ -141,8 +141,9 @@ def test_sentences_name_step_interval_and_level():
     data = summarised([8.4, 7.0, 6.0, 5.5, 5.0], bigram=5.2)
     words = json.loads(data.attrs["statements"])
     assert words[-2:] == [
-        "From step 20 (10–20) on the loss is below that of word frequencies (6.30 nats).",
-        "From step 80 (40–80) on the loss is below that of bigrams (5.20 nats).",
+        f"From step {high} on the loss is surely below that of {line} nats), and at the earliest "
+        f"from {low}."
+        for high, low, line in ((20, 10, "word frequencies (6.30"), (80, 40, "bigrams (5.20"))
     ]
     assert float(data.loss_below_unigram) == 20 and data.loss_unigram.ndim == 0
     assert not any("blind guess" in each for each in words)

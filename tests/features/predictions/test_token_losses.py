@@ -11,7 +11,7 @@ from ontogeny.features.predictions import loss
 from ontogeny.inputs import Inputs, ShownTexts
 from ontogeny.observables import TokenLosses
 from ontogeny.observables.known_texts import KnownTexts
-from ontogeny.observables.word_frequencies import bigrams, guesses, token_costs, word_frequencies
+from ontogeny.observables.word_frequencies import guesses, token_costs
 
 LENGTHS = (9, 14, 3, 12, 14, 6)
 
@@ -134,12 +134,16 @@ def test_arguments_out_of_range_are_refused(options):
         TokenLosses(**options)
 
 
-def test_guesses_share_an_estimate_and_equal_each_alone():
+def test_word_frequencies_cost_the_same_with_bigrams_and_alone():
     inputs = texts()
     predicted = inputs.ordinary & (np.arange(inputs.ids.shape[1]) > 0)
     found = guesses(inputs, predicted, 64, pairs=True)
-    np.testing.assert_array_equal(found["unigram"], word_frequencies(inputs, predicted, 64))
-    np.testing.assert_array_equal(found["bigram"], bigrams(inputs, predicted, 64))
+    alone = guesses(inputs, predicted, 64, pairs=False)
+    np.testing.assert_array_equal(found["unigram"], alone["unigram"])
+    text, column = np.nonzero(predicted)
+    costs = token_costs(inputs, text, column, 64)
+    of_text = np.bincount(text, costs) / np.bincount(text)
+    np.testing.assert_allclose(alone["unigram"], of_text, rtol=1e-12)
 
 
 def test_lines_of_the_loss_are_made_once_for_all_steps(tmp_path, monkeypatch):
@@ -159,7 +163,7 @@ def test_lines_of_the_loss_are_made_once_for_all_steps(tmp_path, monkeypatch):
     assert [len(args[0]) for args in made] == [2, len(LENGTHS)]  # two texts in the dry run
     inputs, predicted = texts(), np.zeros(texts().ids.shape, dtype=bool)
     predicted[:, 1:] = inputs.ordinary[:, 1:]
-    alone = word_frequencies(inputs, predicted, 64)
+    alone = guesses(inputs, predicted, 64, pairs=False)["unigram"]
     np.testing.assert_array_equal(node.loss_unigram_of_text, alone)
 
 

@@ -15,13 +15,14 @@ import xarray as xr
 from ontogeny import capture
 from ontogeny.errors import ArgumentError, check_whole
 from ontogeny.figures import Figure, Heatmap, Section, attach
-from ontogeny.multiple_tests import false_discovery
 from ontogeny.needs import Need, Weights
-from ontogeny.observables.base import BlockReading, Observable
+from ontogeny.observables.base import Observable
 from ontogeny.observables.catalogued import PresetEntry, Presets
+from ontogeny.observables.readings import BlockReading
 from ontogeny.trajectory import Trajectory
 from ontogeny.words.names import Names, named
 
+from ..dynamics.false_discovery import false_discovery
 from ..geometry.snapshots import SnapshotGram
 from ..geometry.subspaces import (
     principal_angles,

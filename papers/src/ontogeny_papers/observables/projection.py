@@ -16,7 +16,7 @@ from ontogeny.capture.blocks import WeightBlock
 from ontogeny.errors import ArgumentError, CheckpointError, NonFiniteError, check_whole
 from ontogeny.features.weights.norms import parameter_blocks
 from ontogeny.figures import Section
-from ontogeny.observables.base import Run
+from ontogeny.observables.readings import Run
 from ontogeny.quantities import Quantity
 from ontogeny.trajectory.weights import TensorReader
 from ontogeny.words.names import Names

@@ -13,14 +13,15 @@ from ontogeny import geometry
 from ontogeny.capture.blocks import kind_of_block
 from ontogeny.errors import ArgumentError, check_number
 from ontogeny.figures import Figure, Section
-from ontogeny.multiple_tests import false_discovery
 from ontogeny.needs import Need, Weights
-from ontogeny.observables.base import BlockReading, Observable
+from ontogeny.observables.base import Observable
 from ontogeny.observables.catalogued import PresetEntry, Presets
+from ontogeny.observables.readings import BlockReading
 from ontogeny.quantities import Quantity
 from ontogeny.summary import NumberTable
 from ontogeny.words.names import Names
 
+from ..dynamics.false_discovery import false_discovery
 from ..geometry.nulls import NullDistribution
 from ..geometry.snapshots import SnapshotGram
 from .weight_rank_figures import CHARTS, section, separating, statements, symbol

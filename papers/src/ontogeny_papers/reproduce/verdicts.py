@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -89,8 +90,8 @@ def verdict_view(
     data = xr.Dataset(
         {
             "answer": ("claim", [verdict.answer for verdict in verdicts]),
-            "measured": ("claim", [verdict.measured for verdict in verdicts]),
-            "beside": ("claim", [verdict.beside for verdict in verdicts]),
+            "measured": ("claim", [typeset(verdict.measured) for verdict in verdicts]),
+            "beside": ("claim", [typeset(verdict.beside) for verdict in verdicts]),
         },
         coords={"claim": claims},
     )
@@ -211,6 +212,17 @@ def last_of(runs: Sequence[xr.Dataset], name: str) -> np.ndarray:
 # ---- in words -----------------------------------------------------------------------------------
 
 
+def typeset(text: str) -> str:
+    """Return a text with its minus signs and percentages as the pages of the library have them.
+
+    Examples
+    --------
+    >>> typeset("-0.4 ± 0.01 (5%; 2e-05)")
+    '−0.4 ± 0.01 (5 %; 2e-05)'
+    """
+    return re.sub(r"(?<=\d)%", " %", re.sub(r"(?<![\w.)])-(?=\.?\d)", "−", text))
+
+
 def spread(values: ArrayLike, digits: int = 1) -> str:
     """Return ``"2.4 ± 0.1"``, mean and sample SD over seeds; the number alone where there is one.
 
@@ -231,13 +243,17 @@ def short(values: np.ndarray) -> str:
 
     Examples
     --------
-    >>> short(np.array([2e-5, 3e-5])), short(np.array([0.25]))
-    ('2.5e-05 ± 7e-06', '0.25')
+    >>> short(np.array([2e-5, 3e-5])), short(np.array([0.25])), short(np.array([310.0, 490.0]))
+    ('2.5e-05 ± 7e-06', '0.25', '400 ± 100')
     """
     if not np.isfinite(values).all():
         return "unknown"
-    mean = f"{np.mean(values):.2g}"
-    return mean if len(values) < 2 else f"{mean} ± {np.std(values, ddof=1):.1g}"
+    mean = _rounded(np.mean(values), 2)
+    return mean if len(values) < 2 else f"{mean} ± {_rounded(np.std(values, ddof=1), 1)}"
+
+
+def _rounded(value: Any, digits: int) -> str:
+    return f"{float(f'{value:.{digits}g}'):,.15g}"  # 390, where .2g alone gives 3.9e+02
 
 
 def listed(values: ArrayLike) -> str:

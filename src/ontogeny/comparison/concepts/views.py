@@ -25,7 +25,7 @@ from ...store import Cell, plain, read_cell, write_cell
 from ...study import Progress, Study, read_study
 from ...study.cells.cache import combine
 from ...study.cells.environment import pinned
-from ...study.cells.readings import read_needs, release_skeleton
+from ...study.cells.models import read_needs, release_skeleton
 from ...study.planning.parts import RunPart
 from ..layers import match_layers
 from .aligned import aligned_tokens, rows_of

@@ -16,8 +16,8 @@ import xarray as xr
 
 from ...errors import ArgumentError
 from ...figures import Figure
-from ...observables.base import Run
 from ...observables.of_predictions import OfPredictions
+from ...observables.readings import Run
 from ...quantities import Quantity
 from ...tasks.records import Example, digest_of, read_examples, read_records, some_of
 from ...words.names import Names

@@ -11,8 +11,8 @@ import xarray as xr
 
 from ...figures import Figure, Heatmap
 from ...observables.leads import leads_from
-from ...summary.controls import NO_NULLS, kind_of
 from ...summary.learning import p_by_luck
+from ...words.control_kinds import NO_NULLS, kind_of
 from ...words.formats import joined
 from .changes import group_changes
 from .intervals import GroupCourse, Z, above_chance, course_of

@@ -15,7 +15,7 @@ import xarray as xr
 
 from ...errors import ArgumentError, MissingExtraError
 from ...figures import Section
-from ...observables.base import Run
+from ...observables.readings import Run
 from ...quantities import Quantity
 from ...words.names import Names
 from .examples import OfGroups, accuracy, by_group, commonest, names_of, texts_of

@@ -12,9 +12,10 @@ import xarray as xr
 from ...figures import Section
 from ...inputs import ShownTexts
 from ...needs import Attention, InputSet, Need
-from ...observables.base import Observable, Run, dataset
+from ...observables.base import Observable, dataset
 from ...observables.catalogued import PASS, PresetEntry, Presets
 from ...observables.pieces import PIECES, pieces_variable, with_pieces
+from ...observables.readings import Run
 from ...observables.shown import SHOWN, shown_variables
 from ...quantities import Measured, Quantity
 from ...words.names import Names

@@ -18,7 +18,7 @@ from ...errors import ArgumentError, CheckpointError, NonFiniteError
 from ...inputs import Inputs
 from ...inputs.sampling import TokenSample
 from ...needs import Activations, InputSet, Need, Readouts
-from ...observables.base import Run
+from ...observables.readings import Run
 from .describe.contexts import contexts
 from .describe.enrichment import enrichment
 from .describe.names import names

@@ -19,7 +19,7 @@ from ...figures import Section
 from ...needs import Need
 from ...needs.derived import Reference
 from ...observables.arguments import check_names
-from ...observables.base import Reading, Run, by_layer
+from ...observables.base import by_layer
 from ...observables.catalogued import SOME_LAYERS, PresetEntry, Presets
 from ...observables.extractor_fits import (
     PRECISIONS,
@@ -31,6 +31,7 @@ from ...observables.extractor_fits import (
     layer_state,
     matched,
 )
+from ...observables.readings import Reading, Run
 from ...observables.rotations import Rotations
 from ...quantities import Quantity
 from ...units import Units
@@ -205,7 +206,7 @@ class Concepts(FromExtractor):
                 each="distance",
                 heading="{label} distance to the reference step",
                 rows=f"{{layer}} · {title} concepts",
-                subject=f"The {title} concepts of {{layer}}",
+                subject=f"The {title} concepts of {{layer}}, by the {self._judged} distance",
                 at={"distance": self._judged, "alignment": ROTATION_REMOVED},
                 relative_to="reference",
                 settled_by="refit",

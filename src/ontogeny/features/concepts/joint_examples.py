@@ -16,7 +16,7 @@ from ...concepts.joint.readout import CheckpointReadout
 from ...inputs import Inputs, ShownTexts
 from ...inputs.sampling import TokenSample
 from ...needs import Activations, InputSet, Need
-from ...observables.base import Reading
+from ...observables.readings import Reading
 from ...observables.shown import SHOWN, shown_variables
 from ...words.names import Names
 

@@ -16,7 +16,7 @@ from ...concepts.joint.snapshots import standardised
 from ...concepts.joint.whitening import Gathered
 from ...errors import ArgumentError, CheckpointError, NonFiniteError
 from ...needs import Activations
-from ...observables.base import Reading, Run
+from ...observables.readings import Reading, Run
 
 
 def standard(A: torch.Tensor) -> tuple[np.ndarray, float]:

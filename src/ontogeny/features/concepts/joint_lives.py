@@ -183,14 +183,14 @@ def _sentences(data: xr.Dataset) -> Iterator[str]:
         text = (
             f"Of {data.sizes['concept']} latents of {layer}, {numbers['n_concepts']:.0f} are "
             f"concepts, which both halves of the texts find. {numbers['n_apart']:.0f} more can be "
-            f"read, but stand apart: half of the texts does not find them. There at every step: "
-            f"{numbers['n_steady']:.0f}."
+            f"read, but stand apart: half of the texts does not find them. At half of their peak "
+            f"or more at every step: {numbers['n_steady']:.0f}."
         )
         if numbers["n_born"]:
             text += (
                 f" Born during the run: {numbers['n_born']:.0f}, between step "
                 f"{np.nanmin(one.concept_born_after.values):.0f} and step "
-                f"{np.nanmax(one.concept_born.values):.0f}."
+                f"{np.nanmax(one.concept_born_before.values):.0f}."
             )
         if numbers["n_gone"]:
             text += f" Gone by the end: {numbers['n_gone']:.0f}."

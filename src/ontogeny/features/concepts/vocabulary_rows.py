@@ -13,7 +13,7 @@ import xarray as xr
 
 from ...errors import ArgumentError
 from ...figures.characters import shown
-from ...observables.base import BlockReading
+from ...observables.readings import BlockReading
 from .joint_lives import SET_ASIDE
 from .joint_lives import sentences as of_lives
 

@@ -13,9 +13,9 @@ import numpy as np
 import xarray as xr
 
 from ...observables.crossing import crossing
-from ...summary.controls import kind_of
 from ...summary.learning import MIRRORED, luck_of_pairs, p_by_luck
 from ...summary.noise import mean_stderr
+from ...words.control_kinds import kind_of
 from ...words.controls import PAIRS
 
 LEVEL = 0.01

@@ -15,7 +15,8 @@ from ...capture.blocks import WeightBlock, match_blocks, weight_block
 from ...errors import NonFiniteError
 from ...figures import Section
 from ...needs import Need
-from ...observables.base import Observable, Reading, by_layer
+from ...observables.base import Observable, by_layer
+from ...observables.readings import Reading
 from ...quantities import Quantity
 from ...trajectory.weights import TensorReader
 

@@ -102,7 +102,8 @@ def _items(canvas: Canvas, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
     firm = [run.firm for row in rows for run in row.runs] or [row.firm for row in rows]
     if not all(firm):
         compared = any(row.controls for row in rows)
-        yield "open-dot", f"within noise{', chance or controls' if compared else ' or chance'}"
+        what = "noise, chance or controls" if compared else "noise or chance"
+        yield "open-dot", f"not shown to exceed {what}"
     if any(control_half_steps(row) for row in rows):
         yield "control-dot", "control runs"
 

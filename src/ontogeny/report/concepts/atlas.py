@@ -20,7 +20,7 @@ from .arrays import ConceptArrays
 from .cards import card, read_removals
 from .contexts import packed, packed_contexts, shares
 from .layers import has_controls, layers, mean_strengths, safe, unnamed_layers
-from .lives import FEW, MARKS, MORE, SHADES, Concept, Concepts, choice_words
+from .lives import FEW, KINDS, MARKS, MORE, SHADES, Concept, Concepts, choice_words
 from .nodes import APART
 from .steps import Fitted, further_concepts
 from .tokens import Pieces
@@ -35,8 +35,9 @@ KEYFRAMES, FEWER, MANY = 8, 6, 240
 """Checkpoints of which a card shows contexts; fewer where there are many concepts."""
 
 RULE = (
-    "A name is given by the tokens that carry most of a concept’s activation, and only where three "
-    "tokens carry more of it than for 95 % of the untrained model’s concepts in that layer."
+    "A concept is named by the words that carry most of its activation, where their contexts are "
+    "more alike than for 95 % of the untrained model’s concepts in that layer; or by its tokens, "
+    "where three carry more of it than for 95 % of those."
 )
 
 
@@ -51,6 +52,11 @@ class Atlas:
     kinds: tuple[str, ...]
     payload: dict[str, Any]
     further: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def lives(self) -> list[tuple[str, str]]:
+        """The kinds of life that are there, with what they mean."""
+        return [(kind, words) for kind, words in KINDS.items() if kind in self.kinds]
 
     @property
     def titles(self) -> list[str]:

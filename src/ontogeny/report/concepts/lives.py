@@ -22,6 +22,16 @@ SHEET = 24
 """Concepts of a contact sheet."""
 
 SHADES = "Tint: how close to its peak; hatched: cannot be read from that checkpoint alone."
+KINDS = {
+    "from the start": "at half of its peak at the first checkpoint; it may weaken later",
+    "born": "below a quarter of its peak, then at half of it, and readable from there on",
+    "birth not confirmed": "the same, but not readable for long enough after",
+    "grows": "at half of its peak only later, but never below a quarter",
+    "fires on more tokens": "writes what an older concept writes, on other tokens",
+    "not found again": "readable, but half of the texts does not find it",
+}
+"""What is said of each kind of life."""
+
 MARKS = "Dot: birth; bar: the checkpoints between which it lies."
 
 
@@ -154,7 +164,7 @@ def choice_words(concepts: Concepts, count: int) -> str:
         return best_words(concepts, count)
     best = _best(concepts)
     born = sum(math.isfinite(concept.born) for concept in concepts.candidates)
-    how = f"the {born:,} born during the run, and the {best} of the others"
+    how = f"the {born:,} of them born during the run, and the {best} of the others"
     if not born:
         how = f"the {best}; none was seen to be born during the run"
     elif born > n_chosen:

@@ -15,7 +15,8 @@ from scipy.stats import t
 
 from ...figures import Curves, Heatmap
 from ...quantities import CONTROL
-from ...summary.controls import NO_NULLS, NUMBERED, RUN, kind_of
+from ...summary.controls import NUMBERED, RUN
+from ...words.control_kinds import NO_NULLS, kind_of
 from ...words.formats import plain_text
 from .drawable import CONTROL_STEP, Drawable, Runs
 

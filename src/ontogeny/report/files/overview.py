@@ -16,7 +16,7 @@ from ..style import chart_style
 
 _HALF_CHANGES = (
     "A dot stands where half of the way from the first to the last value was done; the bar is its "
-    "95 % interval. Open: moved by no more than noise{} give."
+    "95 % interval. Open: not shown to have moved by more than noise{} give."
 )
 _OF_RUNS = "In ink, with its interval: {}; grey: the other runs. On the right: median and range."
 _LINES = (

@@ -7,7 +7,7 @@ function cardFoot(concept) {
   const earned = concept.alike || (concept.sharp === null ? "" : sharpWords(concept));
   const sharp = earned ? [make("p", { className: "spark-value", textContent: earned })] : [];
   if (!concept.alike && concept.sharp !== null && limitOf(concept) !== null) line(`Three tokens of the untrained model’s concepts carry at most ${percentWords(limitOf(concept))}, for 95 % of them`);
-  if (concept.readable_from !== null) line(readableWords(concept));
+  if (concept.readable_from !== null) line(readableWords(shownAtlas, concept));
   if (concept.fires !== null) line(`Fires on ${percentWords(concept.fires)} of the tokens${explainedWords(concept)}`);
   const again = [[concept.half, "either half of the texts"], [concept.again, "another seed"]].filter(([found]) => found !== null);
   if (again.length) line(`Found again by a fit to ${again.map(([found, by]) => `${by} with a correlation of ${found.toFixed(2)}`).join(", from ")}${concept.kind === "not found again" ? ": it stands apart" : ""}`);
@@ -17,9 +17,16 @@ function cardFoot(concept) {
   return foot.childElementCount > 1 ? [...sharp, foot] : sharp;
 }
 
-function readableWords({ readable_from: from, born }) {
-  const weak = born !== null && from < born ? ", at first too weak to count as born" : "";
-  return `It can be read from step ${formatStep(from)} on${weak}`;
+// What was readable once may not be at the next step: from where on it stays so is said apart.
+function readableWords(atlas, concept) {
+  const { readable_from: first, born } = concept;
+  const i = atlas.concepts.indexOf(concept);
+  const lost = range(atlas.steps.length).findLast((t) => !readableAt(atlas, i, t)) ?? -1;
+  if (lost === atlas.steps.length - 1) return `It can first be read at step ${formatStep(first)}, but not at the last step`;
+  const stays = atlas.steps[lost + 1];
+  const weak = born !== null && stays < born ? ", at first too weak to count as born" : "";
+  if (stays === first) return `It can be read from step ${formatStep(first)} on${weak}`;
+  return `It can first be read at step ${formatStep(first)}, and at every step from ${formatStep(stays)} on${weak}`;
 }
 
 function limitOf(concept) {
@@ -50,15 +57,16 @@ function explainedWords(concept) {
   return `; the ${concept.answers[0]} explains ${percentWords(Math.max(0, concept.answers[1]))} of its code`;
 }
 
-function writtenParts(concept) {
-  const { pieces } = shownAtlas;
-  const one = ([place, value], sign) => [token(shortened(pieces[place], 20)), ` ${sign}${Math.abs(value).toFixed(2)} `];
-  const parts = [...concept.up.flatMap((each) => one(each, each[1] < 0 ? "−" : "+"))];
-  if (concept.down.length) parts.push("and takes from ", ...concept.down.flatMap((each) => one(each, each[1] < 0 ? "−" : "+")));
-  if (concept.random === null) return parts;
-  const most = concept.random;
-  const above = Math.max(...concept.up.map((each) => each[1])) > most ? "" : ": no more than chance";
-  parts.push(`(95 % of random directions: at most ${most.toFixed(2)})${above}`);
+// Each side beside what random directions add at most, and as likely take away.
+function writtenParts({ up, down, random: most }) {
+  const one = ([place, value]) => [token(shortened(shownAtlas.pieces[place], 20)), ` ${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)} `];
+  const side = (tokens) => {
+    const within = most !== null && tokens.every(([, value]) => Math.abs(value) <= most);
+    return [...tokens.flatMap(one), ...(within ? ["(no more than chance) "] : [])];
+  };
+  const parts = side(up);
+  if (down.length) parts.push("and takes from ", ...side(down));
+  if (most !== null) parts.push(`(95 % of random directions: at most ${most.toFixed(2)} on either side)`);
   return parts;
 }
 

@@ -11,7 +11,7 @@ function controlCard(layer) {
     const words =
       `The same fit on the untrained model finds “concepts” too: ${formatStep(untrained.length)} of them. ` +
       (limit === null ? "" : `95 % put at most ${percentWords(limit)} of their activation on three tokens. `) +
-      "A concept that is no sharper gets no name.";
+      "A concept that is no sharper is not named by its tokens, only by words whose contexts are alike.";
     card.append(make("p", { className: "spark-value", textContent: words }), sharpStrip(layer));
   }
   if (controls.length) {

@@ -19,7 +19,7 @@ function drawRows(svg, view, top) {
     if (!members.length) return;
     const group = makeSvg("g", { "data-group": atlas.layers[layer].group });
     svg.append(group);
-    y = layerLabel(group, view, y, layer, members.length);
+    y = layerLabel(group, view, y, layer, members);
     const first = y;
     const cells = new Shades();
     members.forEach((i) => {
@@ -28,22 +28,26 @@ function drawRows(svg, view, top) {
       y += ROW.height;
     });
     group.append(...cells.paths(), birthTicks(atlas, members, view, first));
-    y = layerMean(group, view, Math.max(y, first + (view.from >= PICTURE_NAMES - 40 ? 34 : 0)) + 4, layer) + ROW.gap;
+    y = layerMean(group, view, Math.max(y, first + (view.from >= PICTURE_NAMES - 40 ? 49 : 0)) + 4, layer) + ROW.gap;
   });
   svg.append(rowLink(svg, view, rows, { from: top, to: y - ROW.gap }));
   return y;
 }
 
-function layerLabel(group, view, y, layer, count) {
+// Latents that half of the texts does not find are no concepts: they are counted apart.
+function layerLabel(group, view, y, layer, members) {
   const { short } = DATA.atlas.layers[layer];
-  const many = `${formatStep(count)} ${count === 1 ? "concept" : "concepts"}`;
+  const apart = members.filter((i) => DATA.atlas.concepts[i].kind === "not found again").length;
+  const count = members.length - apart;
+  const parts = [`${formatStep(count)} ${count === 1 ? "concept" : "concepts"}`];
+  if (apart) parts.push(`+ ${formatStep(apart)} not found again`);
   if (view.from < PICTURE_NAMES - 40) {
-    group.append(makeSvg("text", { class: "name", x: 0, y: y + 11 }, `${short} · ${many}`));
+    group.append(makeSvg("text", { class: "name", x: 0, y: y + 11 }, [short, parts.join(" ")].join(" · ")));
     return y + ROW.label;
   }
   const x = view.from - 10;
   group.append(makeSvg("text", { class: "name end", x, y: y + 11 }, shortened(short, 22)));
-  group.append(makeSvg("text", { class: "end", x, y: y + 26 }, many));
+  parts.forEach((part, k) => group.append(makeSvg("text", { class: "end", x, y: y + 26 + 15 * k }, part)));
   return y;
 }
 

@@ -32,17 +32,8 @@ from .cache import Checked, check_cache
 from .dependencies import REPLACED, Dependencies, Header, Shared
 from .environment import counted, environment_of
 from .merge import stack, summarised, summary_data
-from .readings import (
-    Job,
-    ReadBlock,
-    ReadSeries,
-    ReadStep,
-    RunView,
-    load_state,
-    own_needs,
-    release_skeleton,
-    restored,
-)
+from .models import Job, own_needs, release_skeleton, restored
+from .readings import ReadBlock, ReadSeries, ReadStep, RunView, load_state
 
 
 @dataclass(frozen=True)

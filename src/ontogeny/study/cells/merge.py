@@ -15,6 +15,7 @@ import xarray as xr
 
 from ..._version import __version__
 from ...observables import Observable
+from ...own_code import reason
 from ...problems.problem import NO_CELL
 from ...scratch import scratch_array
 from ...store import Cell
@@ -154,7 +155,7 @@ def summarised(
     except Exception as error:  # what was computed is kept, and the page says what failed
         log.warning("%s could not be summarised: %s", observable.name, error)
         log.debug("summarising failed", exc_info=error)
-        return data.assign_attrs(failed=f"{type(error).__name__}: {error}")
+        return data.assign_attrs(failed=reason(error))
 
 
 def _status(

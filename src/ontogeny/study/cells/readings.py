@@ -1,186 +1,33 @@
-"""What observables are given (see `ontogeny.observables.Reading`), and how a checkpoint is read.
-
-These functions run in any process or thread.
-"""
+"""What observables are given of a step, a weight block, a series; see `ontogeny.observables`."""
 
 from __future__ import annotations
 
-import logging
-import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from ... import activity, capture
 from ...capture.blocks import WeightBlock
-from ...capture.gradients import untouched
-from ...errors import ArgumentError, CheckpointError, StoreError, suggestion
-from ...inputs import Inputs
+from ...errors import ArgumentError, StoreError, suggestion
 from ...inputs.pieces import pieces_of, pieces_of_texts
 from ...needs import Need, Series
 from ...needs.derived import Reference
 from ...observables import Observable
-from ...own_code import Sendable
 from ...store import Cell
-from ...trajectory import Checkpoint, Trajectory
+from ...trajectory import Trajectory
 from ...trajectory.audit.weight_values import is_initialisation
-from ...trajectory.skeleton import Identity, Skeleton
 from ...trajectory.untrained import untrained_like, with_exchanged_values
-from ..folder.layout import HERE, cell_path, digests_path, reference_path, state_path
-from ..folder.settings import Settings
-from .ahead import Ahead, Lazily, of_dataset
-from .cache import DigestCache, VerifiedCellCache
+from ...trajectory.weights.files import Reader
+from ..folder.layout import HERE, cell_path, reference_path, state_path
+from .ahead import Lazily, of_dataset
 from .dependencies import Shared
+from .models import Job, own_needs, read_model, read_once, skeleton_of
 
-log = logging.getLogger("ontogeny.study")
-_local = threading.local()
 _CHUNK_BYTES = 1 << 26  # of float64 for all steps together
-
-
-@dataclass(frozen=True)
-class Job(Sendable):
-    """What all tasks of one run share, as picklable values."""
-
-    token: str
-    folder: Path
-    observables: tuple[Observable, ...]
-    inputs: Mapping[str, Inputs]
-    settings: Settings
-    read: Callable[[Path], Cell] = field(default_factory=VerifiedCellCache, repr=False)
-    """Reads a cell of the folder; its checksum is computed once."""
-    first: Identity | None = field(default=None, repr=False)
-    """What every other checkpoint must be the same model as, in whichever order they are read."""
-    studied: Path | None = field(default=None, repr=False)
-    """The folder of the run that is studied, for its controls."""
-
-    @cached_property
-    def by_name(self) -> dict[str, Observable]:
-        """The observables by their node names."""
-        return {o.name: o for o in self.observables}
-
-    def inputs_of(self, need: Need) -> Inputs:
-        """Return the input set that a need reads."""
-        return self.inputs[need.at_step.on or next(iter(self.inputs))]
-
-    @cached_property
-    def digests(self) -> DigestCache:
-        """The digests of weights that the run has noted in its folder."""
-        return DigestCache(digests_path(self.folder))
-
-
-def own_needs(observable: Observable) -> list[Need]:
-    """Return the needs that are read of every checkpoint itself."""
-    return [n for n in observable.needs() if n.at_step is n and n.over == "step"]
-
-
-def read_needs(
-    job: Job, trajectory: Trajectory, step: int, needs: Sequence[Need], along: Sequence[Need] = ()
-) -> dict[Need, Any]:
-    """Read all `needs` of one checkpoint, loaded into this thread's skeleton if a need asks it.
-
-    Those `along` are read too where they share a pass with one of them.
-    """
-    log.debug("phase=loading step=%d", step)
-    activity.now(f"loading and reading step {step}")
-    if job.first is not None:
-        job.first.refuse(trajectory[step])
-    if only_looks(needs):
-        model = trajectory[step].mapped()
-    else:
-        skeleton = _skeleton(job, trajectory)
-        model = _local.model = model_of(skeleton, trajectory[step], needs, job.settings)
-    log.debug("phase=capturing step=%d", step)
-    return read_model(job, model, needs, along)
-
-
-def read_once(
-    job: Job, trajectory: Trajectory, step: int, later: Sequence[Need], needs: Sequence[Need]
-) -> dict[Need, Any]:
-    """Read all `needs` of one checkpoint, but for what was read before with those of another cell.
-
-    `later` are the needs of cells to come that are read along (see `Ahead`).
-    """
-
-    def read(missing: Sequence[Need], along: Sequence[Need]) -> dict[Need, Any]:
-        return read_needs(job, trajectory, step, missing, along) if missing else {}
-
-    ahead = Ahead(job.token, job.folder, job.settings.device)
-    return ahead.read(step, needs, later, read)
-
-
-def only_looks(needs: Iterable[Need]) -> bool:
-    """Return whether no need runs the model or is given it: nothing has to be loaded then."""
-    return not any(need.runs_model or need.exclusive for need in needs)
-
-
-def model_of(
-    skeleton: Skeleton, checkpoint: Checkpoint, needs: Iterable[Need], settings: Settings
-) -> Any:
-    """Return the model of a checkpoint, loaded or streamed; what is given away is loaded."""
-    if settings.weights == "streamed" and not any(need.exclusive for need in needs):
-        return skeleton.streamed(checkpoint)
-    return skeleton.load(checkpoint)
-
-
-def read_model(
-    job: Job, model: Any, needs: Sequence[Need], along: Sequence[Need] = ()
-) -> dict[Need, Any]:
-    """Read all `needs` of a model, as the study reads its checkpoints."""
-    return capture.read(model, needs, job.inputs, job.settings.reading_settings(), along)
-
-
-class Values(dict[Need, Any]):
-    """The values of needs at one checkpoint; asking for one that cannot be read raises why."""
-
-    def __init__(
-        self, needs: Sequence[Need], read: Callable[[Sequence[Need]], dict[Need, Any]]
-    ) -> None:
-        super().__init__()
-        self._errors: dict[Need, Exception] = {}
-        needs = list(dict.fromkeys(needs))
-        try:
-            self.update(read(needs) if needs else {})
-        except CheckpointError as error:
-            # Of a damaged file nothing can be read: one by one it would be loaded for each need.
-            self._errors = dict.fromkeys(needs, error)
-        except Exception as error:  # a need that cannot be read must not cost the others theirs
-            log.debug("reading together failed (%s); reading one by one", error)
-            for need in needs:
-                try:
-                    self.update(read([need]))
-                except Exception as reason:
-                    self._errors[need] = reason
-
-    def __missing__(self, need: Need) -> Any:
-        raise self._errors.get(need, KeyError(need))
-
-
-def _skeleton(job: Job, trajectory: Trajectory) -> Any:
-    """Return this thread's one model skeleton of the run."""
-    # Building a model takes longer than filling it, so each thread builds one and fills it with
-    # the weights of every checkpoint; the token tells the runs of one process apart.
-    if getattr(_local, "token", None) != job.token:
-        settings = job.settings
-        _local.skeleton = trajectory.skeleton(settings.device, settings.torch_dtype())
-        _local.token = job.token
-    return _local.skeleton
-
-
-def release_skeleton() -> None:
-    """Drop this thread's model."""
-    _local.token = _local.skeleton = _local.model = None
-
-
-def restored(observable: Observable) -> AbstractContextManager[Any]:
-    """Return a context after which this thread's model is as it was, if `observable` gets it."""
-    exclusive = any(need.exclusive for need in observable.needs())
-    return untouched(_local.model) if exclusive else nullcontext()
 
 
 class ReadStep:
@@ -306,7 +153,7 @@ class RunView:
             return self.reading(0)
         needs, job, there = own_needs(self._observable), self._job, self._trajectory
         here = there[self.reference_step]
-        like = _skeleton(job, there).load(here)
+        like = skeleton_of(job, there).load(here)
         because = ""
         try:
             model = untrained_like(like, random_state=0, build=here.template)
@@ -339,13 +186,16 @@ class RunView:
         return dependencies
 
 
-@lru_cache(maxsize=1)  # of a large vocabulary it takes half a second, in each observable
-def _pieces(tokenizer: Any) -> list[str]:
-    return pieces_of(tokenizer)
+# Of a large vocabulary it takes half a second, in each observable.
+_pieces = lru_cache(maxsize=1)(pieces_of)
 
 
 class ReadBlock:
-    """One weight matrix over all steps, read in chunks from memory-mapped files."""
+    """One weight matrix over all steps, read in chunks from memory-mapped files.
+
+    The last two steps of which rows were asked stay open: of a high matrix pieces of two steps are
+    read by turns, and files would be opened for each of them.
+    """
 
     def __init__(self, trajectory: Trajectory, block: WeightBlock, reference_step: int) -> None:
         self.name = block.name
@@ -353,12 +203,12 @@ class ReadBlock:
         self.reference_step = reference_step
         self._trajectory, self._block = trajectory, block
         self.shape, self.masked_rows = tuple(block.shape), block.masked_rows
+        self._opened = lru_cache(maxsize=2)(partial(_opened, trajectory))
 
     def rows(self, step: int, rows: np.ndarray) -> np.ndarray:
         """Return chosen rows of the matrix at one step, in float32."""
         first, last = int(rows.min()), int(rows.max()) + 1
-        with self._trajectory[step].open() as reader:
-            values = self._block.rows(reader, first, last).float().numpy()
+        values = self._block.rows(self._opened(step)[1], first, last).float().numpy()
         return np.asarray(values[rows - first])
 
     def chunks(self) -> Iterator[np.ndarray]:
@@ -385,6 +235,12 @@ def vocabulary_size(trajectory: Trajectory) -> int | None:
     """Return the number of tokens that the run's tokenizer knows, where it has one."""
     tokenizer = trajectory.tokenizer()
     return None if tokenizer is None else len(tokenizer)
+
+
+def _opened(trajectory: Trajectory, step: int) -> tuple[Any, Reader]:
+    """Return a checkpoint that is open as long as what is returned is there, and its reader."""
+    context = trajectory[step].open()
+    return context, context.__enter__()
 
 
 class ReadSeries:

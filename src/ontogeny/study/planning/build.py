@@ -30,7 +30,8 @@ from ..cells.graph import (
     StudyCell,
     SummaryCell,
 )
-from ..cells.readings import own_needs, state_node, vocabulary_size
+from ..cells.models import own_needs
+from ..cells.readings import state_node, vocabulary_size
 from ..folder.layout import HERE, cell_path, reference_path, run_folder, state_path, summary_path
 from ..folder.settings import Settings
 from .probe import Probe
@@ -271,7 +272,10 @@ class Graph:
 
 
 def has_begun(folder: Path, observable: Observable) -> bool:
-    """Return whether a folder has a finished cell of an observable with these arguments."""
+    """Return whether a folder has a cell of an observable with these arguments.
+
+    A failed one counts, unless the observable refused it: a dry run would fail in the same way.
+    """
     expected = plain(_for_cells(observable)["observable"])
     for path in cell_path(folder, observable.name, "any").parent.glob("*.safetensors"):
         try:
@@ -279,7 +283,9 @@ def has_begun(folder: Path, observable: Observable) -> bool:
         except StoreError:  # it is damaged, and found to be so when it is checked
             continue
         arguments = header["fingerprint"].get("observable")
-        if header["status"] == "done" and arguments == expected:
+        status = header["status"]
+        tried = status == "done" or (status.startswith("failed") and "ArgumentError" not in status)
+        if tried and arguments == expected:
             return True
     return False
 

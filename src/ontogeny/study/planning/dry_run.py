@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,14 +20,18 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ...capture.gradients import untouched
 from ...errors import ArgumentError, CheckpointError, OntogenyError
 from ...inputs import Inputs
 from ...needs import Need
 from ...needs.derived import Reference
 from ...observables import Observable
+from ...observables.registry import is_own
+from ...own_code import reason
 from ...problems.problem import of_node
 from ...trajectory import Trajectory
-from ..cells.readings import Job, ReadStep, RunView, Values, read_model
+from ..cells.models import Job, Values, read_model
+from ..cells.readings import ReadStep, RunView
 from ..folder.settings import Settings
 
 log = logging.getLogger("ontogeny.study")
@@ -123,7 +128,11 @@ def dry_run(
             values = Values(needs, partial(read_model, job, model))
         if not whole:  # of SmolLM2-135M, decomposing all 211 matrices took 10 s
             values.update({n: _last_two(v) for n, v in values.items() if not n.reads_inputs})
-        failures = [f for o in remaining if (f := _try(o, job, values, trajectory)) is not None]
+        failures = []
+        for observable in remaining:
+            exclusive = any(need.exclusive for need in observable.needs())
+            with untouched(model) if exclusive else nullcontext():
+                failures += _try(observable, job, values, trajectory)
         failed = {failure.node for failure in failures}
         remaining = [o for o in remaining if o.name in failed]
         if not remaining or whole:
@@ -164,11 +173,13 @@ def confirmed(
 def _can(observable: Observable) -> bool:
     """Return whether an observable can be tried at one checkpoint, at the cost of a cell.
 
-    It must be mapped over steps, take its state from no other step or node, and not be given the
-    whole model, to which it might do anything.
+    It must be mapped over steps, and take its state from no other step or node. Those of the
+    library that are given the whole model cost too much.
     """
     needs = [need.at_step for need in observable.needs()]
-    of_steps = bool(needs) and all(need.over == "step" and not need.exclusive for need in needs)
+    of_steps = bool(needs) and all(need.over == "step" for need in needs)
+    if any(need.exclusive for need in needs) and not is_own(observable):
+        return False
     return of_steps and not (observable.prepares_over_steps or observable.state_of)
 
 
@@ -187,8 +198,8 @@ def _some(inputs: Inputs, count: int | None) -> Inputs:
 
 def _try(
     observable: Observable, job: Job, values: Values, trajectory: Trajectory
-) -> DryFailure | None:
-    """Prepare and observe; return how that failed."""
+) -> list[DryFailure]:
+    """Prepare and observe; return how that failed, if it did."""
     step = job.settings.reference_step
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fits on two texts; real cells warn by themselves
@@ -198,26 +209,22 @@ def _try(
             data = observable.observe(_DryReading(job, observable, step, values), state)
         except (_OtherStepsError, CheckpointError) as error:
             log.debug("no dry run of %s: %s", observable.name, error)
-            return None
+            return []
         except Exception as error:
-            why = f"{type(error).__name__}: {_first_line(error)}"
-            return DryFailure(observable.name, step, why, isinstance(error, ArgumentError))
+            refused = isinstance(error, ArgumentError)
+            return [DryFailure(observable.name, step, reason(error), refused)]
     return _failed_layers(observable, data, step)
 
 
-def _failed_layers(observable: Observable, data: Any, step: int) -> DryFailure | None:
+def _failed_layers(observable: Observable, data: Any, step: int) -> list[DryFailure]:
     """Return how layers failed in what was observed, if any did."""
     if not isinstance(data, xr.Dataset):
         kind = type(data).__name__
         why = f"ArgumentError: an observable must return an xarray.Dataset; got {kind}."
-        return DryFailure(observable.name, step, why, refused=True)
+        return [DryFailure(observable.name, step, why, refused=True)]
     rows = of_node(observable.name, data.expand_dims(step=[step]))
     if not rows:
-        return None
+        return []
     refused = all(row.reason.startswith(ArgumentError.__name__) for row in rows)
     all_layers = "status" in data and bool((data["status"] != "done").all())
-    return DryFailure(observable.name, step, rows[0].reason, refused and all_layers)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n")[0]
+    return [DryFailure(observable.name, step, rows[0].reason, refused and all_layers)]

@@ -18,7 +18,7 @@ from ...trajectory.skeleton import Identity
 from ..cells.ahead import new_token
 from ..cells.cache import DigestCache
 from ..cells.graph import StateCell, observed_steps
-from ..cells.readings import Job
+from ..cells.models import Job
 from ..folder.controls import ControlRun, Controls, observed_of_controls
 from ..folder.frozen import frozen_steps
 from ..folder.layout import digests_path, run_folder

@@ -24,7 +24,8 @@ from ...needs import Need, Weights
 from ...observables import Observable
 from ...trajectory import Trajectory
 from ...trajectory.weights import promoted, widest
-from ..cells.readings import model_of, only_looks, vocabulary_size
+from ..cells.models import model_of, only_looks
+from ..cells.readings import vocabulary_size
 from ..folder.settings import DTYPES, Settings
 from .dry_run import DryFailure, dry_run
 

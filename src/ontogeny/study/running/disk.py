@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from ...trajectory import Checkpoint, Prefetch, Trajectory, retain, retained
-from ..cells.readings import Job
+from ..cells.models import Job
 from ..folder.claims import claimed, holder
 from .run import Task, left_of
 

@@ -25,7 +25,7 @@ from typing import TypeAlias
 
 from ... import activity
 from ...errors import StoreError
-from ..cells.readings import Job
+from ..cells.models import Job
 from ..folder.claims import claimed, holder, is_abandoned, sweep_claims
 from .disk import Revisions
 from .executors import Submitting, submitted, workers_here

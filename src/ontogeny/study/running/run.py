@@ -20,7 +20,7 @@ import xarray as xr
 from ... import activity
 from ...errors import CheckpointError, NonFiniteError, StoreError
 from ...needs import Need
-from ...own_code import Sendable
+from ...own_code import Sendable, reason
 from ...store import Cell, write_cell
 from ...trajectory import Trajectory
 from ..cells.ahead import Ahead
@@ -28,7 +28,7 @@ from ..cells.cache import check_cache
 from ..cells.dependencies import Dependencies, Shared
 from ..cells.environment import environment, pinned
 from ..cells.graph import Context, StepCell, StudyCell, header_of
-from ..cells.readings import Job, Values, read_once
+from ..cells.models import Job, Values, read_once
 from ..folder.claims import claimed, gone, holder
 
 log = logging.getLogger("ontogeny.study")
@@ -208,9 +208,9 @@ def _values(job: Job, task: Task, cells: Iterable[StudyCell]) -> Mapping[Need, A
 def _failed(job: Job, error: Exception, fingerprint: Mapping[str, Any]) -> Cell:
     log.debug("observing failed", exc_info=error)
     line = str(error).strip().split("\n")[0]
-    if isinstance(error, CheckpointError):
-        return _cell(job, xr.Dataset(), fingerprint, f"missing: {line}")
-    return _cell(job, xr.Dataset(), fingerprint, f"failed: {type(error).__name__}: {line}")
+    missing = isinstance(error, CheckpointError)
+    status = f"missing: {line}" if missing else f"failed: {reason(error)}"
+    return _cell(job, xr.Dataset(), fingerprint, status)
 
 
 def _cell(

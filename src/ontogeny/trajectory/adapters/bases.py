@@ -16,6 +16,7 @@ from ..hub.repository import Repository, is_name
 from ..hub.revision import HubWeights
 from ..weights.building import Template
 from ..weights.folders import find_weights
+from ..weights.formats import own_template
 from ..weights.inert import plain
 from ..weights.transformers_models import checked_configuration, named_class
 
@@ -47,7 +48,9 @@ def find_base(
     for path in (base_path, *(folder / base_path for folder in beside)):
         if path.exists():
             path = path.resolve()
-            return Checkpoint(0, path.name, path, find_weights(path), model)
+            weights = find_weights(path)
+            template = own_template(weights) if model is None else model
+            return Checkpoint(0, path.name, path, weights, template)
     name = str(base_name)
     if not is_name(name) and not (name and name == base_path.name and name.isascii()):
         raise CheckpointError(

@@ -82,7 +82,7 @@ def _template(base: Checkpoint, settings: AdapterSettings) -> Template | None:
     """Return what builds the adapted class; None where it is the base's own."""
     configuration = base.configuration()
     if configuration is None or base.path is None:
-        return None
+        return base.template  # of a GGUF file, which has no config.json
     name = settings.class_name(checked_configuration(base.path))
     if name is None or [name] == configuration.get("architectures"):
         return None

@@ -12,8 +12,8 @@ import xarray as xr
 from ontogeny import distances
 from ontogeny.figures import Figure, Heatmap, Section
 from ontogeny.observables.arguments import check_names
-from ontogeny.observables.base import SeriesReading
 from ontogeny.observables.catalogued import PresetEntry, Presets
+from ontogeny.observables.readings import SeriesReading
 from ontogeny.quantities import Quantity
 from ontogeny.words.names import Names
 

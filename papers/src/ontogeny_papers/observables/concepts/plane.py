@@ -11,7 +11,7 @@ import xarray as xr
 
 from ontogeny import distances
 from ontogeny.figures import Figure, Scatter, Section
-from ontogeny.observables.base import SeriesReading
+from ontogeny.observables.readings import SeriesReading
 from ontogeny.words.names import Names
 
 from .series import ConceptSeries, finished_dictionaries

@@ -10,8 +10,8 @@ import numpy as np
 import xarray as xr
 
 from ontogeny.figures import Column, Curves, Figure, Heatmap, Section, Table
-from ontogeny.observables.base import SeriesReading
 from ontogeny.observables.catalogued import PresetEntry, Presets
+from ontogeny.observables.readings import SeriesReading
 from ontogeny.summary.noise import over_steps
 from ontogeny.words.names import Names
 

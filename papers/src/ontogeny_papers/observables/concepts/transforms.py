@@ -10,17 +10,17 @@ import numpy as np
 import xarray as xr
 
 from ontogeny import dynamics
-from ontogeny.distances import align
 from ontogeny.dynamics.transforms import Transform
 from ontogeny.errors import ArgumentError, check_number
 from ontogeny.features.concepts.noise import MATCHINGS, SHARES
 from ontogeny.figures import Section
 from ontogeny.needs import Need, Series
-from ontogeny.observables.base import SeriesReading
+from ontogeny.observables.readings import SeriesReading
 from ontogeny.quantities import Quantity
 from ontogeny.summary.noise import over_steps
 from ontogeny.words.names import Names
 
+from ...distances.alignment import align
 from .series import ConceptSeries
 
 _MAPS = {  # which dictionaries, and what maps the reference's to them

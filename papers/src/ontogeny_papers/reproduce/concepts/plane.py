@@ -10,14 +10,37 @@ import xarray as xr
 from ontogeny import distances
 
 from ...observables.concepts.plane import ConceptPlane
-from ..verdicts import Found, Verdict, if_finite, short, spread
+from ..verdicts import Found, Verdict, each, if_finite, short, spread
 from .concept_recipe import ConceptRecipe, sizes
 from .extractors import concepts
 from .paths import the_runs
 
 _EXTRACTORS = {"convex-nmf": "convex NMF", "ica": "ICA", "dictionary": "dictionary learning"}
+_OF_PATHS = ("move", "refit_move", "straight", "straight_line", "straight_walk")
 _DRAWS = 3
 _MARGIN = 0.05  # of the variance by which a path must be less straight to count as curved
+
+
+def with_paths(results: Found) -> Found:
+    """Return nodes with how far and how straight the concepts move, for the judge."""
+    return {
+        name: {
+            label: [_with_path(run, seed) for seed, run in enumerate(runs)]
+            for label, runs in by_run.items()
+        }
+        for name, by_run in results.items()
+    }
+
+
+def _with_path(run: xr.Dataset, seed: int) -> xr.Dataset:
+    if "dictionary" not in run:
+        return run
+    moves, straight = _moves(run), _straightness(run, seed)
+    return run.assign(dict(zip(_OF_PATHS, (*moves, *straight), strict=True)))
+
+
+def _of_paths(runs: Sequence[xr.Dataset]) -> np.ndarray:
+    return each(runs, lambda run: [run[name] for name in _OF_PATHS]).T
 
 
 def judge(results: Found) -> Sequence[Verdict]:
@@ -51,7 +74,7 @@ def _in_plane(results: Found) -> Verdict:
 
 def _beyond_refits(runs: Sequence[xr.Dataset], title: str) -> Verdict:
     """Judge whether concepts move further from checkpoint to checkpoint than refits do."""
-    moves, refits = np.array([_moves(run) for run in runs]).T
+    moves, refits = _of_paths(runs)[:2]
     holds = True if (moves > 1.2 * refits).all() else None
     return Verdict(
         f"(not claimed) {title}: the picture shows how concepts move, not how the solver "
@@ -80,8 +103,7 @@ def _moves(run: xr.Dataset) -> tuple[float, float]:
 
 def _curved(runs: Sequence[xr.Dataset], title: str) -> Verdict:
     """Compare the straightness of concepts' paths with a noisy line and with a random walk."""
-    values = np.array([_straightness(run, seed) for seed, run in enumerate(runs)])
-    share, line, walk = values.T
+    share, line, walk = values = _of_paths(runs)[2:]
     curved = share < line - _MARGIN
     as_walks = bool((share < walk + _MARGIN).any())
     holds = True if curved.all() else None if curved.any() else False
@@ -110,6 +132,8 @@ def _straightness(run: xr.Dataset, seed: int) -> tuple[float, float, float]:
 def _share_of_one(W: np.ndarray) -> float:
     """Return the share of the squared movement of the concepts (step, feature, concept)."""
     centred = (W - W.mean(axis=0)).transpose(2, 0, 1)
+    if not np.isfinite(centred).all():  # noise of refits where there are none
+        return float("nan")
     squares = np.linalg.svd(centred, compute_uv=False) ** 2
     return float(squares[:, 0].sum() / squares.sum()) if squares.sum() > 0 else float("nan")
 
@@ -185,5 +209,6 @@ RECIPES = (
         ),
         "a hundred concepts; two seeds and eight concepts.",
         judge=judge,
+        reduced=with_paths,
     ),
 )

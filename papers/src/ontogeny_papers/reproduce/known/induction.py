@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ontogeny.errors import ArgumentError, check_whole
 from ontogeny.features.circuits.heads import AttentionHeads
@@ -19,16 +18,14 @@ from ontogeny.inputs import Inputs
 from ..training import OptimizerSettings
 from ..verdicts import Found, Verdict, each, exceeds, short, unanimous
 from .formation import Formation
-from .known_recipe import KnownRecipe, KnownSize, SeededRun
-
-if TYPE_CHECKING:
-    from ..training.next_token_model import NextTokenForCausalLM
+from .known_recipe import KnownRecipe, KnownSize
+from .next_token_run import NextTokenRun
 
 _TRAINING, _TESTING = 0x696E6475, 0x74657374
 
 
 @dataclass(frozen=True)
-class InductionRun(SeededRun):
+class InductionRun(NextTokenRun):
     """One training on random tokens that are repeated, with a period that differs by batch.
 
     The period is drawn between a third and a half of the length. With a fixed one a head could
@@ -80,21 +77,6 @@ class InductionRun(SeededRun):
                 f"exist; got {self.vocab_size} for {self.length}."
             )
 
-    def model(self) -> NextTokenForCausalLM:
-        """Return an untrained model, from PyTorch's random state."""
-        from ..training.next_token_model import NextTokenConfig, NextTokenForCausalLM
-
-        return NextTokenForCausalLM(
-            NextTokenConfig(
-                vocab_size=self.vocab_size,
-                hidden_size=self.width,
-                num_hidden_layers=self.layers,
-                num_attention_heads=self.heads,
-                max_position_embeddings=self.length,
-                attn_implementation="eager",
-            )
-        )
-
     def batches(self, seed: int) -> Callable[[int], Tensor]:
         """Return a function of the update, counted from 0, that returns its sequences."""
 
@@ -106,12 +88,6 @@ class InductionRun(SeededRun):
             return torch.from_numpy(np.tile(once, (1, times))[:, : self.length].copy())
 
         return batch
-
-    def loss(self, model: nn.Module, batch: Tensor) -> Tensor:
-        """Return the mean cross-entropy of the next tokens."""
-        from ..training.next_token_model import next_token_loss
-
-        return next_token_loss(model, batch)
 
     def inputs(self) -> dict[str, Inputs]:
         """Return ``repeated`` sequences of half the length, and ``unrepeated`` ones."""

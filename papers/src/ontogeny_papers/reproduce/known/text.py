@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
 import numpy as np
 import torch
 import xarray as xr
-from torch import Tensor, nn
+from torch import Tensor
 
 from ontogeny.errors import check_whole
 from ontogeny.features.circuits.agreement import NgramAgreement
@@ -21,17 +21,15 @@ from ontogeny.tasks import python_documentation, split_texts, train_tokenizer
 from ..training import OptimizerSettings
 from ..verdicts import Found, Verdict, each, joined, listed, short, unanimous
 from .formation import Formation
-from .known_recipe import KnownRecipe, KnownSize, SeededRun
-
-if TYPE_CHECKING:
-    from ..training.next_token_model import NextTokenForCausalLM
+from .known_recipe import KnownRecipe, KnownSize
+from .next_token_run import NextTokenRun
 
 _TRAINING = 0x74657874
 _ROW = 128  # tokens of the rows in which the training text is counted
 
 
 @dataclass(frozen=True)
-class TextRun(SeededRun):
+class TextRun(NextTokenRun):
     """One training of a causal transformer with MLPs on random crops of a text.
 
     Parameters
@@ -72,27 +70,13 @@ class TextRun(SeededRun):
         default_factory=lambda: OptimizerSettings(learning_rate=2e-3)
     )
     texts: int = 96
+    longest: ClassVar[int] = _ROW
+    use_mlp: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for name in ("characters", "batch_size", "steps", "layers", "width", "heads", "texts"):
             check_whole(name, getattr(self, name))
         check_whole("length", self.length, 8)
-
-    def model(self) -> NextTokenForCausalLM:
-        """Return an untrained model, from PyTorch's random state."""
-        from ..training.next_token_model import NextTokenConfig, NextTokenForCausalLM
-
-        return NextTokenForCausalLM(
-            NextTokenConfig(
-                vocab_size=self.vocab_size,
-                hidden_size=self.width,
-                num_hidden_layers=self.layers,
-                num_attention_heads=self.heads,
-                max_position_embeddings=_ROW,
-                use_mlp=True,
-                attn_implementation="eager",
-            )
-        )
 
     def streams(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the tokens of the training text and of the text held out, one after the other."""
@@ -109,12 +93,6 @@ class TextRun(SeededRun):
             return torch.from_numpy(ids[begin[:, None] + places])
 
         return batch
-
-    def loss(self, model: nn.Module, batch: Tensor) -> Tensor:
-        """Return the mean cross-entropy of the next tokens."""
-        from ..training.next_token_model import next_token_loss
-
-        return next_token_loss(model, batch)
 
     def inputs(self) -> dict[str, Inputs]:
         """Return ``held out`` crops, and the training text in rows, as it is counted."""

@@ -14,6 +14,9 @@ from .classes import BETWEEN
 
 LEAST_EXPLAINED = {"class": 0.1, "token": 0.2}
 """Share of a code that tokens explain in texts left out; words of a class are rarer."""
+ONE_TOKEN = 0.9
+"""Share of a code on one token from which on the token names it: "underscore" on its pieces of
+``__getitem__`` and ``__repr__``, whose contexts are alike too."""
 LEAST_AT_PEAK = 0.5  # of the contexts shown, that are strongest at a word of the name
 CLASS, TOKEN = "class", "token"
 CUT = "…"  # in the name of a piece that is part of several words
@@ -22,9 +25,10 @@ CUT = "…"  # in the name of a piece that is part of several words
 def chosen_names(data: xr.Dataset) -> xr.Dataset:
     """Return a node whose names are of classes first, and borne out.
 
-    A name falls where tokens explain too little of the code, or where fewer than half of the
-    contexts shown, those of all steps or those of the last one, are strongest at a word of it.
-    Where several concepts of a layer then have the same one, each gets what differs.
+    Where one token carries nearly all of the code, it goes before a class. A name falls where
+    tokens explain too little of the code, or where fewer than half of the contexts shown, those of
+    all steps or those of the last one, are strongest at a word of it. Where several concepts of a
+    layer then have the same one, each gets what differs.
     """
     if "name" not in data:
         return data
@@ -35,6 +39,8 @@ def chosen_names(data: xr.Dataset) -> xr.Dataset:
     for place in np.ndindex(names.shape):
         one = last.isel(dict(zip(dims, place, strict=True)))
         texts = {CLASS: _text(one, "class_name"), TOKEN: str(names[place])}
+        if "token_share" in one and float(one["token_share"].max()) >= ONE_TOKEN:
+            texts = dict(reversed(texts.items()))
         kind = next((k for k, name in texts.items() if name and borne_out(one, name, k)), "")
         names[place], kinds[place] = texts.get(kind, ""), kind
     if "name_beside" in data:
