@@ -17,7 +17,8 @@ _NAMES = {
         CAV Structure canonical_form structure
     """,
     "distances": """
-        cka_of_grams concept_plane equivalence matching_level pairwise tracks
+        align alignment_residual cka_of_grams concept_plane equivalence matching_level pairwise
+        tracks
     """,
     "dynamics": """
         Fit FitComparison LipschitzRatios SignalComparison average_dictionary compare_fits

@@ -15,7 +15,6 @@ class HoldsTree(Protocol):
     @property
     def tree(self) -> xr.DataTree:
         """The numbers."""
-        ...
 
 
 MergedResult = HoldsTree | xr.DataTree

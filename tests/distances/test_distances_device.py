@@ -6,8 +6,8 @@ import torch
 
 from helpers.fake_device import FakeDevice, placed
 from ontogeny import distances
-from ontogeny.distances.alignment import EQUIVALENCES
 from ontogeny.errors import ArgumentError, NonFiniteError
+from ontogeny_papers.distances.alignment import EQUIVALENCES
 
 GENERATOR = torch.Generator().manual_seed(0)
 STACK = torch.randn(6, 30, 4, generator=GENERATOR)

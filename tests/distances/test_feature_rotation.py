@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from ontogeny.distances import align
 from ontogeny.distances.features import feature_rotation, squared_distances
 from ontogeny.errors import ArgumentError, NonFiniteError
+from ontogeny_papers.distances.alignment import align
 
 
 def _pair(n, m, dtype=torch.float64, condition=1.0):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ontogeny.distances.alignment import EQUIVALENCES as GROUPS
+from ontogeny_papers.distances.alignment import EQUIVALENCES as GROUPS
 
 __all__ = ["GROUPS", "planted_transform"]
 

@@ -3,6 +3,7 @@
 import concurrent.futures
 import importlib
 import pickle
+import shutil
 import sys
 from dataclasses import dataclass, replace
 from importlib.machinery import PathFinder
@@ -369,6 +370,21 @@ def test_no_tokenizer_may_be_wished_for(own):
     assert found.tokenizer() is None and inputs["text"].texts is None
     with pytest.raises(ArgumentError, match="no tokenizer to read texts with"):
         propose(Wishes(str(own / "out"), tokenizer="none"), own)
+
+
+def test_a_folder_below_with_checkpoints_is_named_where_a_tokenizer_is_wanting(own, tmp_path):
+    """Composer writes a folder `huggingface` beside its own files."""
+    run = shutil.copytree(own / "out", tmp_path / "run")
+    shutil.copytree(own / "out", run / "huggingface")
+    with pytest.raises(ArgumentError, match=r"Or name .*huggingface, which holds checkpoints too"):
+        propose(Wishes(str(run)), own)
+
+
+def test_what_is_named_as_a_tokenizer_and_makes_none_is_said(own):
+    (own / "tok.py").write_text("V = 40\n\ndef make():\n    return missing\n")
+    for name, why in (("V", "not callable"), ("make", r"NameError: .*\(tok.py, line 4\)")):
+        with pytest.raises(ArgumentError, match=f"tok.py:{name} makes no tokenizer .*{why}"):
+            propose(Wishes(str(own / "out"), tokenizer=f"{own}/tok.py:{name}"), own)
 
 
 # ---- tokens ----

@@ -324,10 +324,11 @@ def test_an_adapter_on_a_gguf_file_has_the_logits_of_peft(llama, tmp_path):
         assert not torch.allclose(run[5].model()(ids).logits, tuned(ids).logits, atol=1e-2)
 
 
-def test_a_gguf_file_is_not_called_pickled(llama, caplog, monkeypatch):
-    monkeypatch.setattr("ontogeny.trajectory.weights.pickled._announced", [])
+def test_a_gguf_file_is_not_called_pickled(llama, caplog, capsys, monkeypatch):
+    monkeypatch.setattr("ontogeny.trajectory.weights.announced.said", set())
     assert Trajectory.from_folder(llama[1]).steps.tolist() == [0]
     assert "pickled" not in caplog.text and "quantised" in caplog.text
+    assert "GGUF tensors" not in capsys.readouterr().err  # no bar of transformers'
 
 
 def test_a_damaged_gguf_file_is_refused_in_one_line(tmp_path):

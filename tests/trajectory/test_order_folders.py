@@ -41,7 +41,8 @@ def test_files_are_ordered_by_what_they_hold_and_copies_are_named(lightning):
     first, left = run.lines()
     assert first == "3 checkpoints, steps 900 to 2,700, by global_step in the files"
     assert left.startswith("left out: last.ckpt (holds step 2700, as epoch=2-val_loss=1.76.ckpt")
-    assert [f.kind for f in run.audit()] == ["unnumbered"]
+    (finding,) = run.audit()
+    assert finding.kind == "unnumbered" and finding.message == left  # with the reason of each
     by_epoch = Trajectory.from_folder(lightning, step_from="epoch={}")
     assert by_epoch.steps.tolist() == [0, 1, 2]
 

@@ -258,6 +258,12 @@ def test_what_cannot_be_read_is_named(tmp_path, files, words):
         Trajectory.from_folder(tmp_path)
 
 
+def test_a_single_archive_of_nemo_is_named(tmp_path):
+    (tmp_path / "model.nemo").write_bytes(b"x")
+    with pytest.raises(CheckpointError, match=r"archives of NeMo; unpack with tar -xf"):
+        Trajectory.from_folder(tmp_path / "model.nemo")
+
+
 def test_an_archive_is_to_be_unpacked(tmp_path):
     np.savez(tmp_path / "run.zip.npz", a=1)
     path = shutil.move(tmp_path / "run.zip.npz", tmp_path / "run.zip")

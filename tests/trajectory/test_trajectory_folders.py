@@ -15,7 +15,7 @@ from ontogeny import Recorder, Trajectory
 from ontogeny.cli.sources import load_model
 from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.trajectory import UnknownStepError
-from ontogeny.trajectory.weights import pickled, transformers_models
+from ontogeny.trajectory.weights import announced, transformers_models
 
 
 def gpt2(seed=0):
@@ -109,7 +109,7 @@ def test_safetensors_win_over_pickles_in_the_same_folder(tmp_path):
 
 
 def test_reading_pickled_weights_is_said_in_the_log(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(pickled, "_announced", [])  # said once in a process
+    monkeypatch.setattr(announced, "said", set())  # said once in a process
     to_bin(write_linear(tmp_path, 1))
     load_model(tmp_path, model=nn.Linear(3, 2))
     assert "no code in them runs" in caplog.text and str(tmp_path) in caplog.text

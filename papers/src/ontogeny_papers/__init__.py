@@ -23,6 +23,7 @@ PUBLIC = {
         "concepts.structure": ["Structure", "canonical_form", "structure"],
     },
     "distances": {
+        "distances.alignment": ["align", "alignment_residual"],
         "distances.all_pairs": ["pairwise"],
         "distances.equivalences": ["cka_of_grams", "equivalence"],
         "distances.plane": ["concept_plane"],

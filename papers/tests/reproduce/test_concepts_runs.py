@@ -23,6 +23,7 @@ from ontogeny_papers import reproduce
 from ontogeny_papers.reproduce.concepts import (
     ConceptSize,
     MaskedRun,
+    correlations,
     dimension,
     encoders,
     labelled,
@@ -195,6 +196,41 @@ def test_a_path_is_curved_only_beyond_noise_and_random_walks():
     noisy = path_runs(path_node("line", noise=3.0))
     assert plane._beyond_refits(noisy, "x").answer == "not shown here"
     assert plane._beyond_refits(path_runs(path_node("line")), "x").answer == "holds"
+
+
+# ---- figure 14 ----------------------------------------------------------------------------------
+
+
+def correlated_node(seed):
+    """Return curves of two distances and two correlations, with one thing that is not judged."""
+    rng = np.random.default_rng(seed)
+    fall = np.linspace(1, 0, 12)[:, None, None, None] + 0.1 * rng.standard_normal((12, 2, 2, 2))
+    dims = ("step", "layer")
+    return xr.Dataset(
+        {
+            "relative_distance": ((*dims, "distance", "alignment"), fall),
+            "correlation_to_reference": ((*dims, "correlation", "alignment"), 1 - fall),
+            "internal_correlation": (dims, 1 - fall[..., 0, 0]),
+            "dictionary": ("step", np.arange(12)),
+        },
+        coords={
+            "step": np.arange(12),
+            "layer": ["a", "b"],
+            "distance": ["frobenius", "cka"],
+            "correlation": ["columnwise", "optimal"],
+            "alignment": ["as returned", "matched"],
+        },
+        attrs={"reference_step": 11},
+    )
+
+
+def test_curves_that_are_not_judged_change_no_sentence_on_correlations():
+    runs = [correlated_node(seed) for seed in range(3)]
+    found = {f"concepts-{key}": {"a": runs} for key in ("ica", "convex-nmf", "dictionary")}
+    less = correlations.with_curves(found)
+    (one, *_) = less["concepts-ica"]["a"]
+    assert one.distance.values.tolist() == ["frobenius"] and "dictionary" not in one
+    assert correlations.three_kinds(less) == correlations.three_kinds(found)
 
 
 # ---- table 3 ------------------------------------------------------------------------------------

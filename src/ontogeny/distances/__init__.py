@@ -1,12 +1,9 @@
 """How far two dictionaries are from one another, and what brings them together.
 
-`distance` and `correlation` by name or each as a function, `compare` for all of them at once,
-`align` for the best permutation, sign, scale, rotation or
-invertible map.
+`distance` and `correlation` by name or each as a function, `compare` for all of them at once.
 """
 
 from .._exports import exported_names, exporter
-from .alignment import align, alignment_residual
 from .correlations import correlation
 from .covariances import bures, grassmann, matrix_log
 from .norms import entrywise, frobenius, nuclear, schatten, spectral
@@ -27,8 +24,6 @@ __all__ = [
     "bures",
     "correlation",
     "compare",
-    "align",
-    "alignment_residual",
     *exported_names("distances"),
 ]
 

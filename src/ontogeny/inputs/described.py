@@ -166,7 +166,7 @@ class Described(Sampled):
         words = "repeats another" if count == 1 else "repeat others"
         return (
             f"{count} of {len(self)} texts {words}; texts that repeat count as one, which leaves "
-            f"{counts['units']} units"
+            f"{counts['units']} unit{'s' * (counts['units'] != 1)}"
         )
 
     @property

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..words.formats import plural
+
 
 @dataclass(frozen=True)
 class ModelFacts:
@@ -52,8 +54,9 @@ class ModelFacts:
         """One line for people."""
         predicts = f"{self.objective} predictions" if self.objective else "no predictions"
         family = f" ({self.family})" if self.family else ""
+        layers = plural(len(self.layers), "layer")
         return (
-            f"{self.model_class}{family}: {len(self.layers)} layers of width {self.width}, "
+            f"{self.model_class}{family}: {layers} of width {self.width}, "
             f"{self.parameters / 1e6:.3g} million parameters, {predicts}"
         )
 

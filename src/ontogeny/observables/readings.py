@@ -22,11 +22,9 @@ class Reading(Protocol):
     @property
     def noise(self) -> bool:
         """Whether noise floors are to be measured at this step (about five steps of a study)."""
-        ...
 
     def __getitem__(self, need: Need) -> Any:
         """Return the value of a declared need."""
-        ...
 
     def units(self, need: Need) -> np.ndarray:
         """Return the index of the text that each row of a need's value belongs to.
@@ -34,7 +32,6 @@ class Reading(Protocol):
         Rows of `Activations` are tokens or texts; `Losses` and `Attention` have one row a text.
         Tokens of one text are not independent, so noise is resampled over these texts.
         """
-        ...
 
     def shared(self, need: Need, key: Hashable, make: Callable[[], Any]) -> Any:
         """Return ``make()``, which other observables at this checkpoint may have computed before.
@@ -42,7 +39,6 @@ class Reading(Protocol):
         It is kept for those that declare the same `need`, within 1 GiB for each worker. `key` must
         say which function of the need's value it is, and the value must have ``nbytes``.
         """
-        ...
 
 
 class BlockReading(Protocol):
@@ -59,11 +55,9 @@ class BlockReading(Protocol):
 
     def rows(self, step: int, rows: np.ndarray) -> np.ndarray:
         """Return chosen rows of the matrix at one step, (len(rows), ...) float32."""
-        ...
 
     def chunks(self) -> Any:
         """Iterate over ``(steps, coordinates)`` float arrays that together hold the matrix once."""
-        ...
 
 
 class SeriesReading(Protocol):
@@ -85,26 +79,21 @@ class Run(Protocol):
     @property
     def steps(self) -> np.ndarray:
         """All steps of the study."""
-        ...
 
     @property
     def first_steps(self) -> np.ndarray:
         """Those of them that the study's folder was begun with: fits over steps keep to them."""
-        ...
 
     @property
     def is_control(self) -> bool:
         """Whether it is a control run made of the studied one, at fewer steps than that."""
-        ...
 
     @property
     def is_trial(self) -> bool:
         """Whether this is a dry run: a few examples show as well whether it works."""
-        ...
 
     def reading(self, step: int) -> Reading:
         """Read one checkpoint for the observable's needs."""
-        ...
 
     def untrained(self) -> Reading:
         """Read the run's model before training: at step 0, else newly initialised.
@@ -116,11 +105,9 @@ class Run(Protocol):
         ArgumentError
             If there is no step 0, and the model cannot be initialised anew.
         """
-        ...
 
     def tokenizer(self) -> Any:
         """Return the run's tokenizer, or None if there is none."""
-        ...
 
     def pieces(self, need: Need) -> list[str]:
         """Return how each token id is shown, in the order of ids.
@@ -128,4 +115,3 @@ class Run(Protocol):
         The run's tokenizer tells, else the texts of the need's input set; ids that neither knows
         are shown as digits.
         """
-        ...

@@ -17,6 +17,7 @@ from ..tasks import read_labelled
 from ..trajectory import Trajectory
 from ..trajectory.audit import early as early_findings
 from ..trajectory.audit.weight_values import is_initialisation
+from ..trajectory.elsewhere import checkpoints_below
 from .english import no_english
 from .examples import examples_of
 from .presets import FINE_TUNING, ONE_MODEL, Preset, fitted, preset_named
@@ -248,9 +249,13 @@ def _trajectory(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -
         table["tokenizer"] = _tokenizer(tokenizer, folder)
     tokens = any(Path(path).suffix in _TOKEN_FILES for path in wishes.texts)
     if not tokens and not _has_tokenizer(tokenizer, run):
+        # Composer's files have a folder `huggingface` beside them.
+        below = checkpoints_below(run.path, 1) if run.path and run.path.is_dir() else []
+        others = f" Or name {below[0]}, which holds checkpoints too." if below else ""
         raise ArgumentError(
             f"{wishes.source} has no tokenizer to read texts with: give --tokenizer, a name on "
             "the Hub, a folder or nanoGPT's meta.pkl, or token ids with --texts val.bin (or .npy)."
+            f"{others}"
         )
     steps = _steps(wishes.steps, len(run), preset)
     return {**table, "select": steps} if steps else table

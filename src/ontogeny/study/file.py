@@ -240,7 +240,12 @@ def _tokenizer(name: str, base: Path) -> Any:
     if name == "none":
         return False
     if own_code.is_own(name):
-        return own_code.load(name, base)()
+        make = own_code.load(name, base)
+        try:
+            return make()
+        except Exception as error:  # whatever the user's code raises
+            why = own_code.reason(error)
+            raise ArgumentError(f"{name} makes no tokenizer when it is called: {why}") from error
     folder = base / name
     if folder.is_file():
         return character_tokenizer(folder)

@@ -156,9 +156,8 @@ def _checkpoint(
 
 def _unnumbered(order: Order) -> tuple[Finding, ...]:
     """Return a finding on what looks like a checkpoint and was left out, unasked."""
-    names = [name for name, why in order.left_out if not why.startswith((OWN_MODEL, *ASKED))]
-    text = f"left out, because their steps do not fit: {some(names)}"
-    return (Finding("unnumbered", "certain", (), text),) if names else ()
+    left = [f"{n} ({why})" for n, why in order.left_out if not why.startswith((OWN_MODEL, *ASKED))]
+    return (Finding("unnumbered", "certain", (), f"left out: {some(left)}"),) if left else ()
 
 
 def _nothing(folder: Path, incomplete: list[tuple[int, str]], order: Order) -> CheckpointError:

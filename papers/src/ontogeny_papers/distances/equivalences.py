@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ontogeny.arrays import Array, namespace
-from ontogeny.distances.alignment import EQUIVALENCES, align, diagonal
 from ontogeny.distances.matching import assignments, permutations
 from ontogeny.distances.pair import codes_of, double, give, give_stack, pair_of, squares
 from ontogeny.errors import ArgumentError, check_choice
+
+from .alignment import EQUIVALENCES, align, diagonal
 
 
 class Equivalence(NamedTuple):

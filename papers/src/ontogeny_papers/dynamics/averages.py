@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ontogeny.arrays import Array, matrix, to_numpy
-from ontogeny.distances import align
 from ontogeny.errors import ArgumentError, check_choice
+
+from ..distances.alignment import align
 
 AVERAGES = ("aligned", "unaligned", "report-code")
 

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from ... import dynamics
 from ...concepts.joint.presence import found_again
-from ...distances import align
 from ...distances.features import FeatureRotation
+from ...distances.pair import least_squares
 from ...dynamics.transforms import Transform
 from ...observables.extractor_fits import matched
 from ...observables.rotations import Rotations
@@ -146,9 +146,7 @@ def _transform_distances(V: torch.Tensor, W: torch.Tensor, W_ref: torch.Tensor) 
     fitting = matched(W_ref, W)
     apart = []
     for refit, fit in ((V, W), (matched(fitting, V), fitting)):
-        first, second = (
-            align(X, W_ref, under="invertible").transform.double() for X in (refit, fit)
-        )
+        first, second = (least_squares(X, W_ref).double() for X in (refit, fit))
         apart.append(float((first - second).norm()))
     return apart
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ...errors import CheckpointError
 from ..weights.folders import FILE_SUFFIXES, NOT_WEIGHTS, holds_weights, weight_files
+from ..weights.recognised import unreadable
 from .choosing import Choice, Order, order_of
 from .inside import Held, held_step
 from .names import read_name
@@ -81,6 +82,8 @@ def step_of_file(path: Path, choice: Choice | None = None) -> int:
     if path.suffix in _ARCHIVES and not path.name.endswith((".pt.tar", ".pth.tar")):
         raise CheckpointError(f"{path} is an archive; unpack it, and name the folder in it.")
     if path.suffix not in (*FILE_SUFFIXES, *_ARCHIVES, ".bin"):
+        if (reason := unreadable(path)) is not None:
+            raise CheckpointError(f"{path} {reason}.")
         raise CheckpointError(f"{path} is no weight file; these end in {', '.join(FILE_SUFFIXES)}.")
     options = choice or Choice()
     number = held_step(path, options.step_key)

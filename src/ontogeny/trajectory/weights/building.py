@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from ...errors import ArgumentError, CheckpointError, OntogenyError
+from ...own_code import reason
 from .configuration import read_configuration
 from .files import Reader, Weights, state_tensors
 from .inert import few
@@ -237,9 +238,7 @@ def built(template: Callable[..., nn.Module], path: Path | None) -> nn.Module:
     except OntogenyError:
         raise
     except Exception as error:  # whatever the user's code raises
-        raise ArgumentError(
-            f"{name} cannot build the model: {type(error).__name__}: {error}"
-        ) from error
+        raise ArgumentError(f"{name} cannot build the model: {reason(error)}") from error
     raise ArgumentError(
         f"{name} needs {', '.join(required)}, and the checkpoint holds no settings under "
         f"{', '.join(_KEYS)}: name a function without arguments that builds the model."

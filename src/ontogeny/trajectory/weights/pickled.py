@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import multiprocessing
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,11 +11,10 @@ import torch
 from torch import Tensor
 
 from ...errors import CheckpointError
+from .announced import announce
 from .inert import Inert, few, module_tensors, plain, read_inert
 from .parts import no_key
 from .recognised import pointer
-
-logger = logging.getLogger("ontogeny.trajectory")
 
 STATE_KEYS = ("model", "state_dict", "model_state_dict", "module")
 """Under which keys training loops save the weights."""
@@ -128,7 +125,10 @@ def read_pickle(path: Path) -> Any:
     CheckpointError
         If the file is damaged, or no file of torch.
     """
-    _announce_pickle(path)
+    text = (
+        f"weights such as {path} are pickled; tensors and numbers are read, no code in them runs."
+    )
+    announce("pickled", text)
     is_zip = _is_zip(path)
     try:
         return torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip)
@@ -215,16 +215,3 @@ def _is_zip(path: Path) -> bool:
     """Return whether `path` has torch's zip format, the only one that can be memory-mapped."""
     with path.open("rb") as file:
         return file.read(4) == b"PK\x03\x04"
-
-
-_announced: list[Path] = []
-
-
-def _announce_pickle(path: Path) -> None:
-    """Say it once: a run has a hundred such files, and several processes read them."""
-    if not _announced and multiprocessing.parent_process() is None:
-        _announced.append(path)
-        logger.warning(
-            "weights such as %s are pickled; tensors and numbers are read, no code in them runs.",
-            path,
-        )

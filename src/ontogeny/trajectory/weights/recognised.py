@@ -33,7 +33,7 @@ _OF_NAMES = (  # of files in a folder, or one below
     (r"(?:flax|tf)_model.*\.(?:msgpack|h5)", _OTHERS),
     (r"checkpoint_metadata\.json", "files of nanotron; convert with its convert_nanotron_to_hf.py"),
     (r"manifest\.ocdbt|_CHECKPOINT_METADATA", "arrays of JAX; export them to transformers"),
-    (r".+\.nemo", "archives of NeMo; convert with its convert_MODEL_nemo_to_hf.py"),
+    (r".+\.nemo", "archives of NeMo; unpack with tar -xf, or use convert_MODEL_nemo_to_hf.py"),
     (r"consolidated\.\d\d\.pth", f"pieces of Meta's Llama; join them with {_LLAMA}"),
     (r"(?:optimizer|scheduler)\.(?:pt|bin)", "the state of an optimiser, and no weights"),
     (
@@ -55,13 +55,15 @@ _OF_TENSORS = (
 _POINTER = b"version https://git-lfs.github.com/spec/"
 
 
-def unreadable(folder: Path) -> str | None:
-    """Return what a folder holds that is recognised and cannot be read, and what helps; or None."""
-    inner = [path for path in sorted(folder.iterdir()) if path.is_dir()]
-    names = [path.name for place in (folder, *inner[:5]) for path in place.iterdir()]
+def unreadable(place: Path) -> str | None:
+    """Return what a folder or a file is recognised as that cannot be read, and what helps."""
+    names = [place.name]
+    if place.is_dir():
+        inner = [path for path in sorted(place.iterdir()) if path.is_dir()]
+        names = [path.name for folder in (place, *inner[:5]) for path in folder.iterdir()]
     for pattern, what in _OF_NAMES:
         if any(re.fullmatch(pattern, name) for name in names):
-            return f"holds {what.format(str(folder))}"
+            return f"holds {what.format(str(place))}"
     return None
 
 

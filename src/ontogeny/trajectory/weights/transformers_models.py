@@ -6,7 +6,6 @@ transformers is imported when the first function that needs it runs.
 from __future__ import annotations
 
 import json
-import logging
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,12 +19,11 @@ import torch
 from torch import nn
 
 from ...errors import CheckpointError, suggestion
+from .announced import announce
 from .configuration import read_configuration
 from .files import Reader
 from .inert import few, plain
 from .wrappers import without_wrapper
-
-logger = logging.getLogger("ontogeny.trajectory")
 
 # from_pretrained sets the process-wide default dtype while it builds, and progress bars and the
 # log level are process-wide as well.
@@ -259,7 +257,8 @@ def _check_report(folder: Path, name: str, report: dict[str, Any]) -> None:
         raise CheckpointError(f"{folder} is not a whole {name}; weights {'; '.join(problems)}.")
     if report.get("unexpected_keys"):
         left_over = few(sorted(report["unexpected_keys"]))
-        logger.warning("%s holds tensors that %s does not use: %s.", folder, name, left_over)
+        text = f"tensors that {name} does not use: {left_over}."
+        announce(text, f"such files as those in {folder} hold {text}")
 
 
 def own_memory(module: nn.Module) -> nn.Module:

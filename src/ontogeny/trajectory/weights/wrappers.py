@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Collection, Iterator
 
 from ...errors import CheckpointError
+from .announced import announce
 from .inert import few
 from .pickled import unwrapped
-
-logger = logging.getLogger("ontogeny.trajectory")
 
 
 def without_wrapper(names: Collection[str], file_names: list[str]) -> dict[str, str]:
@@ -48,9 +46,8 @@ def without_wrapper(names: Collection[str], file_names: list[str]) -> dict[str, 
     inside = {n.removeprefix(wrapper): f for n, f in stored.items() if n.startswith(wrapper)}
     if len(inside) < len(stored):
         others = few([name for name in stored if not name.startswith(wrapper)])
-        logger.warning(
-            "beside %s* there are tensors of no part of this model: %s.", wrapper, others
-        )
+        text = f"beside {wrapper}* there are tensors of no part of this model: {others}."
+        announce(text, text)
     return inside
 
 

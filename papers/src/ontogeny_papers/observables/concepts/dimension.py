@@ -11,7 +11,6 @@ import numpy as np
 import xarray as xr
 
 from ontogeny import dynamics, geometry
-from ontogeny.distances import align
 from ontogeny.errors import ArgumentError, NonFiniteError, check_choice, check_number, check_whole
 from ontogeny.figures import Column, Figure, Footer, Section, Table
 from ontogeny.observables.arguments import check_names
@@ -20,6 +19,7 @@ from ontogeny.observables.readings import SeriesReading
 from ontogeny.quantities import Measured, Quantity
 from ontogeny.words.names import Names
 
+from ...distances.alignment import align
 from ...dynamics.averages import AVERAGES, window_steps
 from ...geometry.dimension_change import DimensionChange
 from ...geometry.intrinsic import METHODS

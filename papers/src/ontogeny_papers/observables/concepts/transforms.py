@@ -10,7 +10,6 @@ import numpy as np
 import xarray as xr
 
 from ontogeny import dynamics
-from ontogeny.distances import align
 from ontogeny.dynamics.transforms import Transform
 from ontogeny.errors import ArgumentError, check_number
 from ontogeny.features.concepts.noise import MATCHINGS, SHARES
@@ -21,6 +20,7 @@ from ontogeny.quantities import Quantity
 from ontogeny.summary.noise import over_steps
 from ontogeny.words.names import Names
 
+from ...distances.alignment import align
 from .series import ConceptSeries
 
 _MAPS = {  # which dictionaries, and what maps the reference's to them

@@ -39,6 +39,22 @@ _PAIRS = {"columnwise": _RETURNED, "optimal": "matched"}
 """Each correlation beside the Frobenius distance of the same concepts in the same order."""
 
 
+def with_curves(results: Found) -> Found:
+    """Return nodes with the curves that are judged alone, without the eight other distances."""
+    return {
+        name: {label: [_curves(run) for run in runs] for label, runs in by_run.items()}
+        for name, by_run in results.items()
+    }
+
+
+def _curves(run: xr.Dataset) -> xr.Dataset:
+    if "correlation_to_reference" not in run:
+        return run
+    read = ("relative_distance", "correlation_to_reference", "internal_correlation")
+    kept = run[[name for name in run.data_vars if str(name).startswith(read)]]
+    return kept.sel(distance=["frobenius"], alignment=[*_PAIRS.values()])
+
+
 def three_kinds(results: Found) -> Sequence[Verdict]:
     """Judge column-wise, internal and optimal correlations of three extractors."""
     one = only_runs(results)
@@ -189,6 +205,7 @@ RECIPES = (
         *sizes(partial(_fits, _THREE)),
         "what is shared beyond two decays, with 31 checkpoints.",
         judge=three_kinds,
+        reduced=with_curves,
     ),
     ConceptRecipe(
         "concepts-figure-15",
@@ -199,5 +216,6 @@ RECIPES = (
         *two_sizes(_weighed),
         "two models of the report's sizes; the larger here is the usual small one.",
         judge=weighted,
+        reduced=with_curves,
     ),
 )

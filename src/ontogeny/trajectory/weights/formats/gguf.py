@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -11,11 +10,10 @@ from typing import Any
 import torch
 
 from ....errors import CheckpointError
+from ..announced import announce
 from ..files import TensorReader, state_tensors
 from ..inert import plain
 from ..transformers_models import quiet
-
-logger = logging.getLogger("ontogeny.trajectory")
 
 SUFFIX = ".gguf"
 
@@ -45,7 +43,8 @@ def read(files: tuple[Path, ...]) -> TensorReader:
 
 @lru_cache(maxsize=1)
 def _tensors(path: Path, stamp: tuple[int, int]) -> dict[str, torch.Tensor]:
-    logger.warning("weights in %s are read as float32, also where they are quantised.", path)
+    text = f"weights such as {path} are read as float32, also where they are quantised."
+    announce("gguf", text)
     return state_tensors(_transformers(path, "AutoModelForCausalLM", weights=True))
 
 
@@ -62,7 +61,10 @@ def tokenizer(path: Path) -> Any:
 
 def _transformers(path: Path, kind: str, weights: bool) -> Any:
     import transformers
+    from transformers import modeling_gguf_pytorch_utils as converter
 
+    # Its bar is tqdm's, which transformers' switch for progress bars does not reach.
+    converter.tqdm = transformers.utils.logging.tqdm
     place: dict[str, Any] = {"gguf_file": path.name, "local_files_only": True}
     place["trust_remote_code"] = False
     try:

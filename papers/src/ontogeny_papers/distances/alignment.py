@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from array_api_compat import is_torch_array
 
-from ..arrays import Array, namespace
-from ..errors import ArgumentError, check_choice
-from .matching import assignments, permutations
-from .norms import frobenius_of
-from .pair import Factors, Pair, give, give_stack, pair_of
-from .rotations import best_rotation, procrustes_of
+from ontogeny.arrays import Array, namespace
+from ontogeny.distances.matching import assignments, permutations
+from ontogeny.distances.norms import frobenius_of
+from ontogeny.distances.pair import Factors, Pair, give, give_stack, least_squares_of, pair_of
+from ontogeny.distances.rotations import best_rotation, procrustes_of
+from ontogeny.errors import ArgumentError, check_choice
 
 
 class Alignment(NamedTuple):
@@ -156,14 +156,6 @@ def _rotation(pair: Pair) -> Array:
     return best_rotation(pair.inner.mT)
 
 
-def _invertible(pair: Pair) -> Array:
-    xp = pair.xp
-    left, values, right = pair.second.svd
-    is_large = pair.second.ranked(None)
-    inverse = xp.where(is_large, 1.0 / xp.where(is_large, values, xp.ones_like(values)), 0.0)
-    return right.mT @ (inverse[..., None] * (left.mT @ pair.first.stack))
-
-
 def _scales(first: Array, second: Array) -> Array:
     xp = namespace(first, second)
     inner, lengths = _matched_products(first, second), xp.sum(second * second, axis=-2)
@@ -191,6 +183,6 @@ _FINDERS: dict[str, Callable[[Pair], Array]] = {
     "scaling": _scaling,
     "scaled-permutation": _scaled_permutation,
     "rotation": _rotation,
-    "invertible": _invertible,
+    "invertible": least_squares_of,
 }
 EQUIVALENCES: tuple[str, ...] = tuple(_FINDERS)
