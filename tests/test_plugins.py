@@ -104,3 +104,14 @@ def test_a_verb_works_and_a_damaged_one_says_why(installed):
         "ModuleNotFoundError: No module named 'stranger.nowhere'\n"
     )
     assert "greet" in run(installed, "-m", "ontogeny", "--help").stdout
+
+
+def test_a_kind_made_for_another_version_says_which_package_to_install_anew(installed):
+    sizes = installed / "stranger" / "sizes.py"
+    sizes.write_text("from ontogeny.observables.gone import Reading\n" + SIZES)
+    done = run(installed, "-m", "ontogeny", "list", "observables")
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr == (
+        "ontogeny: stranger.sizes:LargestActivation cannot be loaded; install it anew: "
+        "No module named 'ontogeny.observables.gone'\n"
+    )

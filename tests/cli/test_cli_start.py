@@ -302,6 +302,11 @@ def test_what_there_is_is_said_without_libraries_until_a_file_changes(tmp_path, 
         catalogue.place().write_text(json.dumps(stored | {"stamp": stamp}))
         catalogue.catalogue.cache_clear()
         assert set(catalogue.catalogue()["presets"]) == names
+    forged = [stored | {"content": content} for content in ([], None, {"observables": {"loss": 5}})]
+    for text in (*map(json.dumps, forged), "[" * 100_000):
+        catalogue.place().write_text(text)
+        catalogue.catalogue.cache_clear()
+        assert catalogue.catalogue() == expected
     catalogue.place().write_text("{")
     catalogue.catalogue.cache_clear()
     assert catalogue.catalogue() == expected

@@ -1,9 +1,8 @@
 """A feature is one folder: taken away in a copy of the library, all else works without it."""
 
-import subprocess
-import sys
 from pathlib import Path
 
+from helpers import warm_process
 from helpers.paths import PAPERS, ROOT, environment
 from ontogeny._exports import features
 
@@ -25,8 +24,8 @@ entry_points = importlib.metadata.entry_points
 importlib.metadata.entry_points = lambda **k: (
     importlib.metadata.EntryPoints() if "ontogeny" in k.get("group", "") else entry_points(**k)
 )
-study = sys.stdin.read()
-for copy in sys.argv[1:]:
+_, study, *copies = sys.argv
+for copy in copies:
     sys.stdout.flush()
     child = os.fork()
     if child:
@@ -96,14 +95,8 @@ def without(folder, place):
 
 def test_the_rest_works_without_any_one_feature(tmp_path):
     copies = [str(without(folder, tmp_path / folder)) for folder in FOLDERS]
-    done = subprocess.run(
-        [sys.executable, "-c", DRIVER, *copies],
-        input=STUDY,
-        env=environment(PYTHONPATH=""),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
+    env = environment(PYTHONPATH="")
+    done = warm_process.run(["-c", DRIVER, STUDY, *copies], env=env, cwd=tmp_path)
     lines = [line.split() for line in done.stdout.splitlines() if line.startswith("ended ")]
     ended = {folder: status for _, folder, status in lines}
     assert ended == dict.fromkeys(FOLDERS, "0"), done.stderr

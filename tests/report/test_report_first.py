@@ -166,6 +166,15 @@ def test_a_smaller_share_of_named_concepts_than_in_control_runs_is_said():
     assert appeared.text.startswith("That is more than in any control run, but no larger share of")
 
 
+def test_layers_in_which_no_larger_share_got_a_name_are_said_beside_the_sum():
+    node = made.joint_concepts(named=6, control=(2, 1))
+    totals = xr.zeros_like(node.n_concepts_control) + xr.DataArray([3, 11], dims="layer")
+    node = node.assign(n_concepts_control=totals, n_concepts=("layer", [11, 11]))
+    appeared = first(made.tree({"loss": made.loss_story(), "joint-concepts": node})).sentences[1]
+    assert appeared.lead == "12 of 22 concepts got a name (in controls 2–4 of 14)."
+    assert appeared.text.startswith("In layer 0 the share is no larger. Among them")
+
+
 @pytest.mark.parametrize(("layers", "named"), [(1, 1), (1, 3), (2, 12)])
 def test_names_are_among_others_only_where_some_are_left_out(layers, named):
     node = made.joint_concepts(layers=layers, named=named)

@@ -19,6 +19,25 @@ SHORT = [f"{i}.{kind}" for i in range(5) for kind in ("q_proj", "v_proj", "up_pr
 BAR = "[id='rank/rank'] .colorbar"
 
 
+def test_each_side_of_what_a_concept_writes_stands_beside_chance(visit):
+    """It called an effect of -0.20 no more than chance, which gives 0.14, by the other side."""
+    data = made.joint_concepts()
+    far = xr.zeros_like(data.written_up) + xr.DataArray([0.2] * 6 + [0.5] * 6, dims="concept")
+    taken = far - 0.7  # 0.5 where 0.2 are added, and 0.2 where 0.5 are
+    data = data.assign(written_up=far, written_down=taken, written_down_id=data.written_up_id)
+    page = visit("written", lambda: made.tree({"joint-concepts": data}))
+    words = page.evaluate(
+        """() => [...document.querySelectorAll("#atlas .card[id]")].map((card) =>
+          [Number(card.id.split("/").pop()), card.querySelector(".foot")?.textContent ?? ""])"""
+    )
+    assert len(words) > 6
+    for number, text in words:
+        up, _, taken = text.partition("Adds to the logits")[2].partition("and takes from ")
+        assert ("(no more than chance)" in up) == (number < 6), text
+        assert ("(no more than chance)" in taken) == (number >= 6), text
+        assert "(95 % of random directions: at most 0.31 on either side)" in taken
+
+
 def wide_tree():
     rng = np.random.default_rng(0)
     heads = [f"mean share of the energy in component {k}" for k in range(7)]

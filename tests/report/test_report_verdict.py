@@ -37,8 +37,8 @@ def test_learned_rows_head_the_page_with_size_direction_and_controls():
     )
     assert found.lead.startswith(
         "The loss on held-out text fell from 8.34 to 5.02 nats/token; in control runs it went from "
-        "8.34 to 8.00 on average; half its fall was over by step 140 (120–165), in control "
-        "runs by step "
+        "8.34 to 8.00 on average; half of the run’s fall was over by step 140 (120–165), in "
+        "control runs by step "
     )
     assert (found.learned, found.beyond, found.changed, found.judged) == (1, 11, 11, 13)
     assert found.direction == "falls"
@@ -58,7 +58,7 @@ def test_controls_that_went_the_other_way_have_no_half_of_the_fall():
     rising["control_last"] = rising["control_first"] + 0.4
     tree["loss"] = xr.DataTree(rising)
     lead = said(tree).lead
-    assert "half its fall was over by step 140" in lead
+    assert "half of the run’s fall was over by step 140" in lead
     assert "in control runs by step" not in lead
 
 

@@ -1,5 +1,6 @@
 """Weights that change on disk are noticed, whatever a file's size and times say."""
 
+import json
 import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -62,6 +63,11 @@ def test_a_damaged_list_of_digests_costs_time_and_no_result(tmp_path):
     before, path = _digest(run, cache), str(run / "checkpoint-0")
     for content in ("[]", "no JSON", f'{{"{path}": []}}', f'{{"{path}": {{"files": 1}}}}'):
         cache.write_text(content)
+        assert _digest(run, cache) == before
+    entry = json.loads(cache.read_text())[path]
+    for tensors in (None, [], "a", {}, dict.fromkeys(entry["tensors"], 1)):
+        cache.write_text(json.dumps({path: {**entry, "tensors": tensors}}))
+        assert not DigestCache(cache).has_changed(og.Trajectory.from_folder(run)[0])
         assert _digest(run, cache) == before
 
 

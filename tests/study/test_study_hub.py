@@ -5,8 +5,6 @@ import multiprocessing
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import warnings
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack, nullcontext
@@ -18,12 +16,13 @@ import torch
 import xarray as xr
 
 import ontogeny as og
+from helpers import warm_process
 from helpers.deadly import Deadly, assert_lost
 from helpers.hub_counted import CountedHub, snapshots, suite
 from helpers.hub_models import REPO, model_files, neox
 from helpers.hub_server import StandIn
 from helpers.hub_study import study
-from helpers.paths import environment, script
+from helpers.paths import script
 from ontogeny import capture
 from ontogeny.errors import ArgumentError
 from ontogeny.observables import Observable
@@ -62,12 +61,9 @@ def _assert_same(found, expected):
 
 
 def test_killed_in_the_middle_within_one_revision_gives_the_same_bits(hub, whole, tmp_path):
-    env = environment()
-    env.pop("HF_HUB_OFFLINE", None)
     cache, out = tmp_path / "cache", tmp_path / "s"
     hub.cache, hub.beside = cache, 0
-    command = [sys.executable, script("hub_study.py"), hub.url, str(cache), str(out), "1", "9"]
-    killed = subprocess.run(command, env=env, check=False)
+    killed = warm_process.run([script("hub_study.py"), hub.url, cache, out, 1, 9])
     assert killed.returncode == -signal.SIGKILL
     assert len(snapshots(cache)) <= 1
     study(hub.url, cache).run(out, max_revisions=1)

@@ -40,8 +40,8 @@ def test_more_activations_than_memory_are_noted_by_the_plan_and_refused_by_the_r
 ):
     monkeypatch.setattr(plan, "scratch_room", lambda: 0)  # else they would lie in files
     study, small = _study(None), _study(10)
-    needed = study.plan().certain_bytes
-    assert 0 < small.plan().certain_bytes < needed < study.plan().memory_bytes
+    needed = study.plan().certain_bytes()
+    assert 0 < small.plan().certain_bytes() < needed < study.plan().memory_bytes
     monkeypatch.setattr(cost, "memory_of_this_machine", lambda: needed - 1)
     assert "too large: a study takes" in str(study.plan())
     with pytest.raises(ArgumentError, match="give the observables max_tokens"):
@@ -66,7 +66,7 @@ def test_samples_that_memory_has_no_room_for_lie_in_files_and_change_no_number(
     study = _study(None)
     weights = study.plan().model_bytes
     monkeypatch.setattr(cost, "memory_of_this_machine", lambda: weights)
-    assert study.plan().certain_bytes == weights
+    assert study.plan().certain_bytes() == weights
     with pytest.warns(StudyWarning, match="may take about"):
         found = study.run(tmp_path / "files")
     assert made and all(isinstance(array.base, np.memmap) for array in made)
@@ -164,7 +164,7 @@ def test_every_worker_of_this_machine_counts_as_far_as_there_are_checkpoints(
 ):
     monkeypatch.setattr(plan, "scratch_room", lambda: 0)
     study = _study(None)
-    needed = study.plan().certain_bytes
+    needed = study.plan().certain_bytes()
     monkeypatch.setattr(cost, "memory_of_this_machine", lambda: 2 * needed - 1)
     with kind(3) as pool, pytest.raises(ArgumentError, match=r"2 workers.*take fewer workers"):
         study.run(tmp_path / "s", pool)

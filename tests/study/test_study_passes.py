@@ -11,9 +11,10 @@ import xarray as xr
 import ontogeny as og
 from helpers import tiny_models
 from helpers.study_examples import tiny_inputs
-from ontogeny.capture import forward
+from ontogeny.capture import forward, reading
 from ontogeny.needs import Activations
 from ontogeny.observables import AttentionEntropy, Loss, Observable, TextStatistics, TokenLosses
+from ontogeny.study.cells import ahead
 from ontogeny.study.running import run as running
 
 STEPS = (0, 1, 2)
@@ -86,3 +87,29 @@ def test_every_checkpoint_runs_its_texts_once_and_once_for_maps(counted):
     # A control begins at a checkpoint of the run, which is not read again.
     assert sum(n for label, n in plain.items() if "turned" in label) == len(STEPS) - 1
     assert sum(n for label, n in eager.items() if "turned" in label) == len(STEPS) - 1
+
+
+@pytest.mark.parametrize("limit", [ahead.LIMIT, 0])
+def test_the_plan_counts_a_pass_again_where_nothing_that_it_gave_can_be_kept(
+    tmp_path, monkeypatch, limit
+):
+    torch.manual_seed(0)
+    trajectory = og.Trajectory.from_models({step: tiny_models.gpt2() for step in STEPS})
+    passes, together, computed = Counter(), reading._read_together, running.compute_task
+
+    def reading_together(source, needs):
+        passes[source.key.eager] += 1
+        return together(source, needs)
+
+    def computing(job, task):
+        with monkeypatch.context() as patch:  # passes of the examination are not planned
+            patch.setattr(reading, "_read_together", reading_together)
+            return computed(job, task)
+
+    monkeypatch.setattr(running, "compute_task", computing)
+    monkeypatch.setattr(ahead, "LIMIT", limit)
+    study = og.Study(trajectory, tiny_inputs(TEXTS), [Loss(), FromAllSteps(), AttentionEntropy()])
+    planned = study.plan(tmp_path / "s").forwards
+    assert not study.run(tmp_path / "s").problems()
+    assert planned == passes.total()
+    assert passes[False] == len(STEPS) * (1 if limit else 2)

@@ -116,6 +116,22 @@ def test_a_section_with_rows_on_both_sides_of_their_controls_says_so_everywhere(
     assert mark(content.nodes[0]) == ("none", standing)
 
 
+def test_births_are_no_part_of_what_a_badge_counts():
+    node = planted(1.1, 0.9).assign(concept_born=("concept", [3.0, 9.0]))
+    content = read_content(tree({"norm": node}, steps=STEPS.tolist()))
+    words = "2 of 2 rows changed, no more than controls; births are listed, not tested"
+    assert mark(content.nodes[0]) == ("none", words)
+
+
+def test_the_figure_of_what_rows_follow_comes_first():
+    kinds = Quantity("d", "d", each="kind", heading="{label} d", rows="d", at={"kind": "right"})
+    values = np.stack([RISE, 1 - RISE])
+    data = xr.Dataset({"d": (("kind", "step"), values)}, {"kind": ["left", "right"], "step": STEPS})
+    node = summarise(data, [kinds], Section("Node", "What it is."))
+    titles = [figure["title"] for figure in json.loads(node.attrs["figures"])]
+    assert titles == ["Right d", "Left d"]
+
+
 def test_rows_beyond_motion_by_a_smaller_change_are_not_called_more_than_controls():
     rng = np.random.default_rng(6)
     run, small = norms(1.0, rng), norms(0.1, rng)

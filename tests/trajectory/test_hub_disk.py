@@ -14,7 +14,7 @@ from filelock import FileLock
 from safetensors.torch import load_file
 from torch import nn
 
-from helpers import hub_readers
+from helpers import hub_readers, warm_process
 from helpers.hub_models import REPO, linear, linear_files, tokenizer_files, two_shards
 from helpers.hub_server import StandIn, build_cache, commit_of
 from helpers.warm_process import warm_context
@@ -262,9 +262,7 @@ with Prefetch(trajectory) as prefetch:
 def killed(hub, cache):
     """Run a process that uses step 3 when it is killed; return the folders that it leaves."""
     code = KILLED.format(repo=REPO, cache=str(cache), url=hub.url)
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, "-c", code], check=False, env=environment)
-    assert done.returncode == -signal.SIGKILL
+    assert warm_process.run(["-c", code]).returncode == -signal.SIGKILL
     assert 1 <= len(snapshots(cache)) <= 2
     return [path for path in left(cache) if path.is_dir()]
 

@@ -147,6 +147,43 @@ def test_a_listing_that_was_kept_and_is_damaged_is_asked_for_again(hub, tmp_path
     assert hub.calls["tree"] == 5
 
 
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"tokenizer.json": {"size": 1, "digest": "../../../secret"}},
+        {"../../../../evil.py": {"size": 1, "digest": "a" * 40}},
+        {"model.safetensors": {"size": 1, "digest": "ab"}},
+        {"model.safetensors": {"size": float("inf"), "digest": "a" * 64}},
+    ],
+    ids=["digest", "name", "short", "size"],
+)
+def test_a_listing_that_another_user_of_the_cache_forged_is_asked_for_again(hub, tmp_path, forged):
+    (tmp_path / "secret").write_text("secret")
+    cache = tmp_path / "cache"
+    expected = opened(hub, cache)[16].source.listing()
+    (kept,) = cache.rglob(f"{hub.commits(REPO)['step16']}.json")
+    kept.write_text(json.dumps({**json.loads(kept.read_text()), **forged}))
+    listings._listing.cache_clear()
+    again = opened(hub, cache, trust_remote_code=True)[16]
+    assert again.source.listing() == expected
+    again.model()
+    again.source.fetch("tokenizer.json")
+    links = [path.resolve() for path in cache.rglob("*") if path.is_symlink()]
+    assert links and all(path.is_relative_to(cache) for path in links)
+
+
+def test_a_digest_that_was_kept_and_is_wrong_is_not_believed_for_ever(hub, tmp_path):
+    opened(hub, tmp_path)[16].source.listing()
+    (kept,) = tmp_path.rglob(f"{hub.commits(REPO)['step16']}.json")
+    wrong = {"model.safetensors": {"size": 1, "digest": "a" * 64}}
+    kept.write_text(json.dumps({**json.loads(kept.read_text()), **wrong}))
+    listings._listing.cache_clear()
+    with pytest.raises(CheckpointError, match=r"arrived damaged: .*; try again"):
+        opened(hub, tmp_path)[16].model()
+    listings._listing.cache_clear()
+    assert same(opened(hub, tmp_path)[16].model(), linear(16))
+
+
 def test_only_shards_with_tensors_that_are_read_are_fetched(tmp_path):
     revisions = {f"step{s}": two_shards(s, 100 + s) for s in (1, 2)}
 

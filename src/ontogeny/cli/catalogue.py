@@ -112,10 +112,13 @@ PACKAGES = {"observables": "observables", "extractors": "concepts", "distances":
 def catalogue() -> Catalogue:
     """Return observables, extractors, distances and presets."""
     path, stamp = place(), _stamp()
-    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+    # Whatever stands in the file, which somebody else may have written, costs time and no more.
+    with contextlib.suppress(Exception):
         groups = json.loads(path.read_text(encoding="utf-8"))
-        if groups["stamp"] == stamp:
-            return groups["content"]
+        content = groups["content"]
+        things = [pair for what in (*PACKAGES, "presets") for pair in content[what].values()]
+        if groups["stamp"] == stamp and all(line + text for line, text in things):
+            return content
     from ..store import write_whole
 
     content = described(PACKAGES)

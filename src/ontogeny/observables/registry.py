@@ -22,7 +22,7 @@ import xarray as xr
 
 from .._exports import features
 from .._papers import kinds_of_papers, require_papers
-from ..errors import ArgumentError, check_choice, check_known
+from ..errors import ArgumentError, OntogenyError, check_choice, check_known
 from ..needs import InputSet, Model, Need
 from ..own_code import content_of, digest, set_on
 from ..quantities import Measured, Quantity
@@ -138,7 +138,12 @@ def kinds() -> dict[str, type[Observable]]:
         for cls in _of_package(import_module(feature)):
             _add(classes, cls.kind, cls)
     for entry in entry_points(group=GROUP):
-        _add(classes, entry.name, entry.load())
+        try:
+            cls = entry.load()
+        except Exception as error:  # of a package for another version, whatever it raises
+            why = f"{entry.value} cannot be loaded; install it anew: {error}"
+            raise OntogenyError(why) from error
+        _add(classes, entry.name, cls)
     return dict(sorted(classes.items(), key=lambda item: item[1].place()))
 
 

@@ -100,7 +100,8 @@ def _figures(data: xr.Dataset, quantity: Quantity) -> Iterator[Curves]:
     if not quantity.each:
         yield _curves(data, quantity, name, {})
         return
-    for label in map(str, data[quantity.each].values):
+    judged = quantity.at.get(quantity.each)  # the figure of what rows and sentences say comes first
+    for label in sorted(map(str, data[quantity.each].values), key=lambda label: label != judged):
         yield _curves(data, quantity, label, {quantity.each: label})
 
 

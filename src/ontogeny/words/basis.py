@@ -97,7 +97,7 @@ def _controls(content: Content, introduced: bool) -> list[str]:
     if began_trained(node.dataset for node in content.nodes):
         sentences.append(TRAINED_START)
     elif made_of_motion(content) and any(row.beyond and not row.learned for row in content.rows):
-        sentences.append(NONE_TRAINED)
+        sentences += NONE_TRAINED
     without = sum(row.judgeable and not row.controlled for row in counted_rows(content.rows))
     if without:
         verb = "was" if without == 1 else "were"

@@ -27,8 +27,8 @@ TRAINED_START = (
 )
 
 NONE_TRAINED = (
-    "None was trained on tokens without sense, the stronger control of what lies beyond motion: "
-    "--set controls.folders.nothing=FOLDER adds one (a full path)."
+    "None was trained on tokens without sense, the stronger control of what lies beyond motion.",
+    "Add one: --set controls.folders.nothing=FOLDER (a full path).",
 )
 
 PAIRS = (

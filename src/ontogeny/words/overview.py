@@ -146,7 +146,9 @@ def _against_controls(
     short = any(row.can_learn for row in rows)
     opening = "Learning could not be judged" if short else "Learning was not measured here"
     beyond = sum(row.beyond for row in controlled)
-    ends = f"{beyond:,} of {_quantities(len(controlled))} changed beyond {its(beyond)} motion"
+    ends = (
+        f"{beyond:,} of {plural(len(controlled), 'quantity')} changed beyond {its(beyond)} motion"
+    )
     return f"{opening}: {ends}", order_sentence(controlled), ordered_rows(controlled)
 
 
@@ -155,9 +157,7 @@ def _learned_alone(fair: Sequence[Row]) -> tuple[str, str, Sequence[Row]]:
     learned = [row for row in fair if row.learned]
     others = [row for row in fair if not row.learned]
     changed = sum(row.changed for row in others)
-    further = f"{changed:,} of {plural(len(others), 'further quantity')} changed".replace(
-        "further quantitys", "further quantities"
-    )
+    further = f"{changed:,} of {plural(len(others), 'further quantity')} changed"
     heading = "; ".join([_learned_words(learned), *([further] if others else [])])
     rows = _first_of_each(learned)[:2]
     motion = f"No control was run: {mid_sentence(UNCONTROLLED)}" if changed else ""
@@ -210,12 +210,9 @@ def _further(others: Sequence[Row], *, whole: bool) -> str:
         return ""
     beyond = sum(row.beyond for row in others)
     if not beyond:
-        few = (
-            "1 further quantity is"
-            if len(others) == 1
-            else f"{len(others):,} further quantities are"
-        )
-        return f"{few} not shown to have changed beyond motion"
+        verb = "is" if len(others) == 1 else "are"
+        few = plural(len(others), "further quantity")
+        return f"{few} {verb} not shown to have changed beyond motion"
     if len(others) == 1:
         return "1 of 1 further quantity changed beyond its motion"
     many = "all" if beyond == len(others) and whole else f"{beyond:,}"
@@ -225,15 +222,11 @@ def _further(others: Sequence[Row], *, whole: bool) -> str:
 def _beyond_sentence(rows: Sequence[Row]) -> str:
     """Say how many rows changed, and how many of them by more than controls."""
     changed, beyond = (sum(getattr(row, name) for row in rows) for name in ("changed", "beyond"))
-    words = f"{changed:,} of {_quantities(len(rows))} changed"
+    words = f"{changed:,} of {plural(len(rows), 'quantity')} changed"
     if not changed or beyond == changed:
         return f"{words}{f', beyond {its(beyond)} motion' if changed else ''}."
     some = f"{beyond:,}" if beyond else "none"
     return f"{words}, {some} of them beyond {its(beyond)} motion."
-
-
-def _quantities(count: int) -> str:
-    return f"{count:,} {'quantity' if count == 1 else 'quantities'}"
 
 
 def _first_of_each(rows: Sequence[Row]) -> list[Row]:
@@ -260,7 +253,7 @@ def _course(row: Row) -> str:
         words += f"; in {control_runs(len(row.controls))} it went from {controls}{average}"
     if (half := half_words(row)) and row.beyond:
         of = "fall" if verb == "fell" else "rise"
-        words += f"; half its {of} was over by step {half}"
+        words += f"; half of the run’s {of} was over by step {half}"
         if (steps := control_half_words(row)) and controls_went_along(row):
             words += f", in {control_runs(len(row.controls))} by step {steps}"
     return f"{words}."

@@ -52,7 +52,8 @@ def mark(node: Node) -> tuple[str, str]:
         return "untested", f"too few checkpoints to judge {plural(len(rows), 'row')}"
     good = [row for row in fair if (row.beyond or row.learned if row.controlled else row.changed)]
     shape = "all" if len(good) == len(rows) else "some" if good else "none"
-    return shape, _standing(fair)
+    listed = "; births are listed, not tested" * ("concept_born" in node.dataset)
+    return shape, _standing(fair) + listed
 
 
 def _standing(rows: Sequence[Row]) -> str:

@@ -80,6 +80,12 @@ def test_matching_never_increases_a_distance_and_chance_lies_above_refits(trajec
     assert node.sizes["refit"] == 7  # three resamples, three other seeds, another precision
 
 
+def test_sentences_name_the_distance_that_they_are_about():
+    for distances in (("frobenius", "procrustes"), ("frobenius",)):  # the last one is judged
+        svd = og.observables.Concepts("svd", n_concepts=3, layers=LAYERS, distances=distances)
+        assert svd.quantities[0].subject.endswith(f", by the {distances[-1]} distance")
+
+
 def test_starting_from_the_reference_is_another_study(trajectory, tmp_path):
     seeded, warm = (
         og.observables.Concepts("ica", n_concepts=3, layers=LAYERS, init=init, label=init)

@@ -9,6 +9,8 @@ import torch
 from torch import nn
 
 import ontogeny as og
+from helpers.control_runs import record
+from helpers.counted_opens import counted_opens
 from ontogeny.errors import ArgumentError, NonFiniteError
 from ontogeny.features.fine_tuning import weight_change
 from ontogeny.geometry import effective_rank, intruder_dimensions, share_in_leading
@@ -172,6 +174,25 @@ def test_a_high_matrix_is_read_some_rows_at_a_time(monkeypatch):
     read.clear()
     og.observables.WeightChange().observe(reading, None)
     assert read == [50, 50], "what is one piece is read once at each step"
+
+
+def test_the_pieces_of_a_high_matrix_open_no_checkpoint_again(monkeypatch, tmp_path):
+    def build():
+        return nn.Sequential(nn.Linear(6, 50))
+
+    record(tmp_path / "run", {step: build() for step in (0, 4, 9)})
+    run = og.Trajectory.from_folder(tmp_path / "run", model=build)
+    texts = og.Inputs.from_tokens([[1, 2]])
+    study = og.Study(run, texts, [og.observables.WeightChange()], controls=0)
+    opens, counts = counted_opens(monkeypatch), []
+    for i, size in enumerate((4_000_000, 4_000_000, 30)):  # headers are read in the first study
+        monkeypatch.setattr(weight_change, "_CHUNK", size)
+        opens.clear()
+        result = study.run(tmp_path / f"study {i}")
+        assert not result.problems()
+        of_run = list((tmp_path / "run").glob("*/model.safetensors"))
+        counts.append({path.parent.name: opens[path] for path in of_run})
+    assert len(counts[1]) == 3 and counts[1] == counts[2]
 
 
 def test_the_sentences_say_what_is_frozen_and_what_moved_farthest(tree):

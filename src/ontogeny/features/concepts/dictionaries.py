@@ -206,7 +206,7 @@ class Concepts(FromExtractor):
                 each="distance",
                 heading="{label} distance to the reference step",
                 rows=f"{{layer}} · {title} concepts",
-                subject=f"The {title} concepts of {{layer}}",
+                subject=f"The {title} concepts of {{layer}}, by the {self._judged} distance",
                 at={"distance": self._judged, "alignment": ROTATION_REMOVED},
                 relative_to="reference",
                 settled_by="refit",

@@ -303,7 +303,7 @@ def _gain_words(data: xr.Dataset) -> list[str]:
             continue
         step, low, high = (float(data[f"loss_half_{kind}{end}"]) for end in _ENDS)
         interval = "" if low == high else f" ({low:,.0f}–{high:,.0f})"
-        when = f"by step {step:,.0f}{interval}"
+        when = f"by the checkpoint of step {step:,.0f}{interval}"
         if step == data.step[0]:
             when = f"at the first checkpoint, step {step:,.0f}{interval}"
         sentences.append(f"Half of the gain by {words} was there {when}.")
@@ -330,5 +330,5 @@ def _sentence(data: xr.Dataset, line: str) -> str:
         return f"The loss ends below that of {level} on these texts, but not surely on others."
     if step == float(data.step[0]):
         return f"The loss is below that of {level} at every step."
-    interval = "" if low == high else f" ({low:,.0f}–{high:,.0f})"
-    return f"From step {step:,.0f}{interval} on the loss is below that of {level}."
+    since = "" if low == high else f", and at the earliest from {low:,.0f}"
+    return f"From step {high:,.0f} on the loss is surely below that of {level}{since}."

@@ -205,8 +205,20 @@ def _appeared(content: Content, concepts: Concepts | None) -> Sentence:
         return Sentence(lead, _listed(concepts))
     lead = f"{_named_words(concepts)}{_in_controls(concepts)}."
     means = names_against_controls(concepts.named, len(concepts.every), controls)
-    share = f"That is {means}. " if "share" in means else ""
+    share = f"That is {means}. " if "share" in means else _in_layers(concepts)
     return Sentence(lead, f"{share}{_listed(concepts)}")
+
+
+def _in_layers(concepts: Concepts) -> str:
+    """Say in which layers no larger share got a name than in some control run."""
+    data = concepts.data
+    if not {"named", "n_concepts", "named_control", "n_concepts_control"} <= set(data):
+        return ""
+    share = data["named_control"] / data["n_concepts_control"]
+    alike = (data["named"] / data["n_concepts"] <= share.max("run")).values
+    where = {c.short_layer: None for c in concepts.every if alike[c.place[0]]}
+    listed = joined(list(where)) if len(where) <= MOST_NAMES else f"{len(where)} layers"
+    return f"In {listed} the share is no larger. " if where else ""
 
 
 def _named_words(concepts: Concepts) -> str:
@@ -245,7 +257,7 @@ def _other_rows(content: Content, why: str) -> Sentence:
     counted, past = (controlled, "beyond") if controlled else (rows, "changed")
     some = sum(getattr(row, past) or row.learned for row in counted)
     alone = len(counted) == 1
-    further = "1 further quantity" if alone else f"{len(counted):,} further quantities"
+    further = plural(len(counted), "further quantity")
     motion = f"changed beyond {'its' if alone else 'their'} motion"
     ending = motion if controlled else "changed above chance and noise"
     lead = f"{some:,} of {further} {ending}."
@@ -289,5 +301,6 @@ def _control_lead(content: Content, loss: LossStory | None) -> str:
     if not compared:
         return "Nothing could be compared with control runs."
     beyond = sum(row.beyond for row in compared)
-    many = "quantity" if len(compared) == 1 else "quantities"
-    return f"{beyond:,} of {len(compared):,} {many} changed by more than in control runs."
+    return (
+        f"{beyond:,} of {plural(len(compared), 'quantity')} changed by more than in control runs."
+    )

@@ -57,15 +57,16 @@ function explainedWords(concept) {
   return `; the ${concept.answers[0]} explains ${percentWords(Math.max(0, concept.answers[1]))} of its code`;
 }
 
-function writtenParts(concept) {
-  const { pieces } = shownAtlas;
-  const one = ([place, value], sign) => [token(shortened(pieces[place], 20)), ` ${sign}${Math.abs(value).toFixed(2)} `];
-  const parts = [...concept.up.flatMap((each) => one(each, each[1] < 0 ? "−" : "+"))];
-  if (concept.down.length) parts.push("and takes from ", ...concept.down.flatMap((each) => one(each, each[1] < 0 ? "−" : "+")));
-  if (concept.random === null) return parts;
-  const most = concept.random;
-  const above = Math.max(...concept.up.map((each) => each[1])) > most ? "" : ": no more than chance";
-  parts.push(`(95 % of random directions: at most ${most.toFixed(2)})${above}`);
+// Each side beside what random directions add at most, and as likely take away.
+function writtenParts({ up, down, random: most }) {
+  const one = ([place, value]) => [token(shortened(shownAtlas.pieces[place], 20)), ` ${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)} `];
+  const side = (tokens) => {
+    const within = most !== null && tokens.every(([, value]) => Math.abs(value) <= most);
+    return [...tokens.flatMap(one), ...(within ? ["(no more than chance) "] : [])];
+  };
+  const parts = side(up);
+  if (down.length) parts.push("and takes from ", ...side(down));
+  if (most !== null) parts.push(`(95 % of random directions: at most ${most.toFixed(2)} on either side)`);
   return parts;
 }
 

@@ -27,7 +27,7 @@ from ...scratch import scratch_room
 from ...store import Cell, read_cell, write_cell
 
 log = logging.getLogger("ontogeny.study")
-_LIMIT = 1 << 32  # bytes of one run
+LIMIT = 1 << 32  # bytes of one run
 _Read = Callable[[Sequence[Need], Sequence[Need]], dict[Need, Any]]
 
 
@@ -120,7 +120,7 @@ class Ahead:
         try:
             data = as_dataset(value)
             held = sum(path.stat().st_size for path in self._folder.glob("*"))
-            if held + data.nbytes > _LIMIT or data.nbytes > scratch_room() // 4:
+            if held + data.nbytes > LIMIT or data.nbytes > scratch_room() // 4:
                 return
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_cell(self._path(step, need), Cell(data, "done", {}, {}))

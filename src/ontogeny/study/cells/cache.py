@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -14,6 +14,7 @@ from ... import activity
 from ...errors import CheckpointError, StoreError
 from ...store import Cell, difference, plain, read_cell, write_json
 from ...trajectory import Checkpoint, Trajectory
+from ...trajectory.weights.digests import combine as combined
 from ..folder.claims import held
 from ..folder.layout import digests_path
 from .environment import Environment, environment_of
@@ -111,8 +112,7 @@ def combine(digests: Mapping[str, str], names: Iterable[str] | None = None) -> s
     True
     """
     selection = digests if names is None else {n: digests[n] for n in names if n in digests}
-    text = json.dumps(sorted(selection.items()))
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return combined(selection)
 
 
 class DigestCache:
@@ -123,11 +123,12 @@ class DigestCache:
         self._entries: dict[str, Any] = {}
         self._changed = False
         if path is not None and path.exists():
-            try:
-                content = json.loads(path.read_text())
-                self._entries = content if isinstance(content, dict) else {}
-            except (OSError, ValueError, RecursionError):  # damage costs time, never a result
-                pass
+            with suppress(Exception):  # whatever the damage is, it costs time and never a result
+                self._entries = {
+                    str(place): entry
+                    for place, entry in json.loads(path.read_text()).items()
+                    if entry["tensors"] and set(map(type, entry["tensors"].values())) == {str}
+                }
         self._noted = dict(self._entries)
 
     def __call__(self, checkpoint: Checkpoint, names: Iterable[str] | None = None) -> str:
@@ -174,7 +175,7 @@ class DigestCache:
             return checkpoint.digests()
         stamp = [list(file) for file in files.stamp()]  # as JSON gives it back
         entry = self._entries.get(_place(checkpoint))
-        if not isinstance(entry, dict) or entry.get("files") != stamp or "tensors" not in entry:
+        if entry is None or entry.get("files") != stamp:
             entry = {"files": stamp, "tensors": checkpoint.digests()}
             self._entries[_place(checkpoint)] = entry
             self._changed = True
@@ -184,10 +185,9 @@ class DigestCache:
         """Return whether files hold other weights than were noted before this was made."""
         for weights in checkpoint.sources:
             entry = self._noted.get(_place(weights))
-            noted = entry.get("tensors") if isinstance(entry, dict) else None
-            if weights.source is None and noted is not None:
+            if weights.source is None and entry is not None:
                 try:
-                    if self._tensors(weights) != noted:
+                    if self._tensors(weights) != entry["tensors"]:
                         return True
                 except CheckpointError:  # it is gone, which is said where it is read
                     continue

@@ -21,6 +21,7 @@ from ...store import Cell
 from ...trajectory import Trajectory
 from ...trajectory.audit.weight_values import is_initialisation
 from ...trajectory.untrained import untrained_like, with_exchanged_values
+from ...trajectory.weights.files import Reader
 from ..folder.layout import HERE, cell_path, reference_path, state_path
 from .ahead import Lazily, of_dataset
 from .dependencies import Shared
@@ -190,7 +191,11 @@ _pieces = lru_cache(maxsize=1)(pieces_of)
 
 
 class ReadBlock:
-    """One weight matrix over all steps, read in chunks from memory-mapped files."""
+    """One weight matrix over all steps, read in chunks from memory-mapped files.
+
+    The last two steps of which rows were asked stay open: of a high matrix pieces of two steps are
+    read by turns, and files would be opened for each of them.
+    """
 
     def __init__(self, trajectory: Trajectory, block: WeightBlock, reference_step: int) -> None:
         self.name = block.name
@@ -198,12 +203,12 @@ class ReadBlock:
         self.reference_step = reference_step
         self._trajectory, self._block = trajectory, block
         self.shape, self.masked_rows = tuple(block.shape), block.masked_rows
+        self._opened = lru_cache(maxsize=2)(partial(_opened, trajectory))
 
     def rows(self, step: int, rows: np.ndarray) -> np.ndarray:
         """Return chosen rows of the matrix at one step, in float32."""
         first, last = int(rows.min()), int(rows.max()) + 1
-        with self._trajectory[step].open() as reader:
-            values = self._block.rows(reader, first, last).float().numpy()
+        values = self._block.rows(self._opened(step)[1], first, last).float().numpy()
         return np.asarray(values[rows - first])
 
     def chunks(self) -> Iterator[np.ndarray]:
@@ -230,6 +235,12 @@ def vocabulary_size(trajectory: Trajectory) -> int | None:
     """Return the number of tokens that the run's tokenizer knows, where it has one."""
     tokenizer = trajectory.tokenizer()
     return None if tokenizer is None else len(tokenizer)
+
+
+def _opened(trajectory: Trajectory, step: int) -> tuple[Any, Reader]:
+    """Return a checkpoint that is open as long as what is returned is there, and its reader."""
+    context = trajectory[step].open()
+    return context, context.__enter__()
 
 
 class ReadSeries:

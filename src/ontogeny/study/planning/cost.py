@@ -8,11 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from ...capture.reading import PassKey
 from ...inputs import Inputs
 from ...machine import memory_of_this_machine
 from ...needs import Need
 from ...needs.derived import Reference
 from ...observables import Observable
+from ..cells import ahead
 from ..cells.dependencies import SHARED_BYTES
 from ..cells.graph import BlockCell, ReferenceCell, StateCell, StepCell, StudyCell
 from ..folder.settings import Settings
@@ -104,13 +106,16 @@ class Prices:
                 groups.setdefault(cell.key if cell.observed else "prepared", []).extend(needs)
         readings: list[Sequence[Need]] = [*groups.values(), *(needs for _, needs in others)]
         # What is prepared reads along what the cells of the same step will need.
+        reference = self.settings.reference_step
         passes = {
-            (self.settings.reference_step if step == "prepared" else step, probe.passes[need])
+            (reference if step == "prepared" else step, probe.passes[need])
             for step, needs in [*groups.items(), *others]
             for need in needs
             if need in probe.passes
         }
-        batches = sum(-(-len(self.inputs[key.on]) // batch_size) for _, key in passes)
+        first = [(reference, groups.get("prepared", ())), *others]
+        passes_in_all = [*passes, *self._again(first, groups)]
+        batches = sum(-(-len(self.inputs[key.on]) // batch_size) for _, key in passes_in_all)
         fitted = max(
             (self._to_prepare(by_name[c.node]) for c in cells if isinstance(c, StateCell)),
             default=0,
@@ -122,7 +127,7 @@ class Prices:
         if self.settings.weights == "streamed":  # all is read again for every batch
             read = max(read, batches)
         costs = Costs(
-            forwards=len(passes),
+            forwards=len(passes_in_all),
             batches=batches,
             reference_bytes=self._bytes_of({c.need for c in cells if isinstance(c, ReferenceCell)}),
             weight_bytes=probe.stored_bytes * read,
@@ -133,6 +138,21 @@ class Prices:
         )
         self._hold(costs, {cell.node for cell in cells if isinstance(cell, StepCell)}, readings)
         return costs
+
+    def _again(
+        self, first: Sequence[tuple[int, Sequence[Need]]], groups: Mapping[Any, Sequence[Need]]
+    ) -> set[tuple[int, PassKey]]:
+        """Return the passes that are run again: what they gave did not fit into the files for it.
+
+        `first` are the needs that are read before the cells, `groups` those of the cells by step.
+        """
+        passes, room, again = self.probe.passes, ahead.LIMIT, set()
+        for step, needs in first:
+            keys = {passes[need] for need in needs if need in passes}
+            along = [need for need in {*groups.get(step, ())} if passes.get(need) in keys]
+            if (room := room - self._bytes_of(along)) < 0:
+                again |= {(step, passes[need]) for need in along}
+        return again
 
     def _hold(self, costs: Costs, nodes: set[str], readings: Sequence[Sequence[Need]]) -> None:
         """Note in `costs` what one worker holds at most, at the steps of these nodes or before."""

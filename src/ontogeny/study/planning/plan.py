@@ -87,15 +87,11 @@ class Plan(Costs):
         to_do = (e for e in self.entries if e.to_do and isinstance(e.cell, StepCell))
         return len({(e.run, e.key) for e in to_do})
 
-    @property
-    def certain_bytes(self) -> int:
-        """What one worker certainly holds at once: the weights and the activations.
+    def certain_bytes(self, workers: int = 1) -> int:
+        """Return what one worker certainly holds at once: the weights and the activations.
 
         Activations that the disk has room for lie in files where memory is short.
         """
-        return self._certain(1)
-
-    def _certain(self, workers: int) -> int:
         in_files = self.device == "cpu" and self.activation_bytes * workers <= scratch_room()
         return self.model_bytes + (self.fitted_bytes if in_files else self.activation_bytes)
 
@@ -107,7 +103,7 @@ class Plan(Costs):
         ArgumentError
             If they certainly have not.
         """
-        if problem := too_large(self._certain(workers), workers):
+        if problem := too_large(self.certain_bytes(workers), workers):
             raise ArgumentError(problem)
         return too_large(self.memory_bytes, workers, about=True)
 

@@ -80,11 +80,12 @@ def _listing(
 
 
 def _cached(place: Path) -> dict[str, HubFile] | None:
-    """Return a listing that was kept; None where there is none, or it is damaged."""
+    """Return a listing that was kept; None where there is none, or it is damaged or forged."""
     try:
         content = json.loads(place.read_bytes())
-        return {str(n): HubFile(int(f["size"]), str(f["digest"])) for n, f in content.items()}
-    except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        files = {str(n): HubFile(int(f["size"]), str(f["digest"])) for n, f in content.items()}
+        return _checked(str(place), files)  # a cache may be shared by several users
+    except Exception:  # whatever somebody else has written there
         return None
 
 
@@ -96,9 +97,14 @@ def _remote(
 
     entries: Any = HfApi(endpoint=endpoint, token=token).list_repo_tree(repo, revision=commit)
     files = [entry for entry in entries if isinstance(entry, RepoFile)]
-    if outside := [file.path for file in files if Path(file.path).name != file.path]:
-        raise CheckpointError(f"{repo} lists a file outside its folder: {outside[0]!r}.")
     listing = {f.path: HubFile(f.size, f.lfs.sha256 if f.lfs else f.blob_id) for f in files}
+    return _checked(repo, listing)
+
+
+def _checked(repo: str, listing: dict[str, HubFile]) -> dict[str, HubFile]:
+    """Return a listing of which nothing leads out of the cache."""
+    if outside := [name for name in listing if Path(name).name != name]:
+        raise CheckpointError(f"{repo} lists a file outside its folder: {outside[0]!r}.")
     if odd := [f.digest for f in listing.values() if not _DIGEST.fullmatch(f.digest)]:
         raise CheckpointError(f"{repo} lists {odd[0]!r} as the digest of a file, which it is not.")
     return listing

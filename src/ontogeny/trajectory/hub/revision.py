@@ -276,6 +276,8 @@ class HubRevision:
             ) from None
         if digest != listed.digest:
             self._delete(path)
+            with suppress(OSError):  # it may be the listing in the cache that is wrong
+                self.listing_path.unlink()
             raise CheckpointError(
                 f"{path.name} of {self.repo} at {self.name} arrived damaged: its SHA-256 is "
                 f"{digest[:12]}..., the Hub lists {listed.digest[:12]}...; try again."
@@ -298,9 +300,10 @@ class HubRevision:
         if ref.is_relative_to(refs) and not ref.exists():
             # Whole or not there: huggingface_hub cannot scan a cache with an empty ref.
             temporary = self.folder / f".ref-{uuid.uuid4().hex}"
-            ref.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(self.commit)
-            temporary.replace(ref)
+            with suppress(OSError):  # of a cache that cannot be written to
+                ref.parent.mkdir(parents=True, exist_ok=True)
+                temporary.write_text(self.commit)
+                temporary.replace(ref)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import shutil
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Set
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -158,10 +158,21 @@ def _contents(slot: Path) -> list[str]:
 
 @contextmanager
 def own_folder(parent: Path) -> Iterator[Path]:
-    """Yield a new folder in `parent`, deleted in the end; delete what killed processes left."""
-    parent.mkdir(parents=True, exist_ok=True)
-    remove_stale(parent)
+    """Yield a new folder in `parent`, deleted in the end; delete what killed processes left.
+
+    Raises
+    ------
+    CheckpointError
+        If nothing can be written there.
+    """
     folder = parent / uuid.uuid4().hex
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        remove_stale(parent)
+        folder.with_suffix(".lock").touch()
+    except OSError as error:
+        why = f"cannot be written to ({error.strerror}), as a bound on revisions needs"
+        raise CheckpointError(f"{parent} {why}; name another HF_HUB_CACHE or cache_dir.") from error
     lock = FileLock(folder.with_suffix(".lock"), thread_local=False)
     with lock:  # taken before the folder exists, so that no other process takes it for stale
         folder.mkdir()
@@ -178,11 +189,8 @@ def remove_stale(parent: Path) -> None:
         if not folder.is_dir():
             continue
         lock = folder.with_suffix(".lock")
-        with ExitStack() as stack:
-            try:
-                for path in (lock, *folder.glob("*.lock")):
-                    stack.enter_context(FileLock(path).acquire(timeout=0))
-            except Timeout:
-                continue
+        with ExitStack() as stack, suppress(OSError):  # held, or of another user of the cache
+            for path in (lock, *folder.glob("*.lock")):
+                stack.enter_context(FileLock(path).acquire(timeout=0))
             shutil.rmtree(folder, ignore_errors=True)
             lock.unlink(missing_ok=True)
