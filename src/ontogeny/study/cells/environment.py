@@ -206,16 +206,18 @@ def differences(
     return lines
 
 
-def kernels_of(cells: Iterable[tuple[str, Environment]]) -> dict[str, str]:
+def usual(
+    cells: Iterable[tuple[str, Environment]], entries: Iterable[str] = KERNELS
+) -> dict[str, str]:
     """Return what most cells were computed with, as far as it changes the last digits of sums.
 
     Examples
     --------
-    >>> kernels_of([("loss", {"torch": "2.7", "instructions": "x86_64 AVX2"})])
+    >>> usual([("loss", {"torch": "2.7", "instructions": "x86_64 AVX2"})])
     {'instructions': 'x86_64 AVX2'}
     """
     groups = counted(item for _, item in cells)
-    return {name: groups[0][0][name] for name in KERNELS if groups and name in groups[0][0]}
+    return {name: groups[0][0][name] for name in entries if groups and name in groups[0][0]}
 
 
 def _nodes(nodes: Iterable[str]) -> str:

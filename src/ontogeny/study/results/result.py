@@ -19,7 +19,7 @@ from ...store import Cell
 from ...tasks.bundled import BUNDLED
 from ...trajectory import Trajectory
 from ..cells.cache import DigestCache
-from ..cells.environment import Environment, differences, kernels_of
+from ..cells.environment import PACKAGES, Environment, differences, usual
 from ..cells.merge import merge, summary_data
 from ..folder.layout import summary_path
 from ..planning.parts import RunPart
@@ -55,7 +55,11 @@ def merged(
     tree = merge(job.folder, job.observables, attributes, read, units)
     failed = [f"{n}: {d.attrs['failed']}" for n, d in tree.children.items() if "failed" in d.attrs]
     environments = _environments(parts[0], read)
-    further = {"kernels": kernels_of(environments), "environments": differences(environments)}
+    further = {
+        "kernels": usual(environments),
+        "libraries": usual(environments, ("ontogeny", *PACKAGES)),
+        "environments": differences(environments),
+    }
     provenance = json.loads(tree.attrs["provenance"])
     provenance |= {name: value for name, value in further.items() if value}
     tree.attrs["provenance"] = json.dumps(provenance)
