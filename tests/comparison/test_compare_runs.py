@@ -12,7 +12,7 @@ from ontogeny.comparison.clock import first_crossings
 from ontogeny.comparison.layers import match_layers
 from ontogeny.errors import ArgumentError
 from ontogeny.words.content import read_content
-from ontogeny.words.runs import correlations
+from ontogeny.words.runs import Group, agreement_sentence, correlations, line, sentences
 
 
 def told(tree, node):
@@ -229,8 +229,53 @@ def test_rank_correlations_leave_out_what_did_not_change():
     half = np.vstack([half, [9, 9]])
     rows = xr.Dataset({"half_step": (("row", "run"), half)})
     rows["changed"] = rows.half_step < 9
-    assert correlations(rows) == [-1.0]
+    assert correlations(rows) == [(4, -1.0)]
     assert correlations(rows.isel(row=slice(3))) == []
+
+
+def test_a_rank_correlation_says_how_many_rows_it_is_of():
+    half = np.array([[1, 1, 4], [2, 2, 3], [3, 3, 2], [4, 4, 1], [5, 5, 5], [6, 6, 6.0]])
+    rows = xr.Dataset({"half_step": (("row", "run"), half)})
+    rows["changed"] = rows.half_step < 6
+    (text,) = agreement_sentence(rows, "rows")
+    assert "of the 5 of 6 rows that changed in every run: " in text
+    (text,) = agreement_sentence(rows.assign(changed=rows.half_step < [6, 6, 5]), "layers")
+    assert "of the 4–5 of 6 layers that changed in both: " in text
+    (text,) = agreement_sentence(rows.isel(run=[0, 1]), "rows")
+    assert text.endswith("of the 5 of 6 rows that changed in every run: 1.00 between the two runs.")
+
+
+def test_what_one_run_of_several_reaches_by_chance_is_no_difference_between_them():
+    """As readable latents of three seeds, with p-values of .009, .010 and .023."""
+    truth = np.array([[True, False, False]] * 2)
+    none = np.zeros((2, 3), bool)
+    values = {
+        "changed": truth, "beyond": none, "learned": none, "marked": none,
+        "judgeable": ~none, "present": ~none,
+        "first_value": np.array([[28, 30, 23], [30, 32, 25.0]]),
+        "last_value": np.array([[11, 17, 12], [13, 19, 14.0]]),
+        "half_step": np.ones((2, 3)), "half_step_low": np.ones((2, 3)),
+        "half_step_high": np.ones((2, 3)),
+    }  # fmt: skip
+    data = xr.Dataset({name: (("row", "run"), v) for name, v in values.items()}, {"run": [*"abc"]})
+    data = data.assign_coords(row=["one", "two"]).assign(
+        row_layer=("row", ["1", "2"]), row_quantity=("row", ["latents"] * 2)
+    )
+    data["marked"].attrs["controlled"] = [1, 1, 1]
+    said = sentences(Group("latents", data), None)
+    assert said == [
+        "Latents: not shown to have changed beyond motion in any of 3 runs.",
+        "Over all runs it went from 23–32 to 11–19.",
+    ]
+    data["marked"].attrs["controlled"] = [1, 1, 0]  # without controls there is no more to say
+    assert line(Group("latents", data)) == "latents: changed in 2, 0 and 0 of 2 layers (a, b and c)"
+    data["changed"][1] = False
+    said = sentences(Group("latents", data), None)
+    assert (
+        said[1] == "Over all runs the 1 of 2 layers that changed in some went from 23–30 to 11–17."
+    )
+    data["changed"][:] = True
+    assert sentences(Group("latents", data), None)[1] == "It fell from 23–32 to 11–19."
 
 
 def with_settings(tree, **changes):

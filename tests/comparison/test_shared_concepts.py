@@ -20,6 +20,7 @@ from ontogeny.comparison.concepts.node import node_of
 from ontogeny.errors import ArgumentError
 from ontogeny.study.cells.cache import DigestCache
 from ontogeny.words import shared_concepts as words
+from ontogeny.words.sections import mark
 from ontogeny.words.shared_concepts import LEVEL, shared_heading, shared_sentences
 
 
@@ -181,9 +182,10 @@ def test_sentences_say_what_is_shown_and_no_more():
     few = concepts([[10, 20], [20, 10]], [[True, True], [True, False]], 1.0)
     node = node_of({"layer 1": (few, one)}, ["r0", "r1"])
     (text,) = shared_sentences(node)
-    assert "1 concept in 2 of 2 runs (in every control run 6), 1 in one alone" in text
+    which = "in all of 2 control runs, the first of each run, read at 3 of 3 steps: 6"
+    assert f"1 concept in 2 of 2 runs ({which}), 1 in one alone" in text
     assert "1 is shared" in text and "Too few to say" in text
-    assert "1 was born in every run (in every control run 6), of which" in text
+    assert "1 was born in every run (in all of these control runs: 6), of which" in text
     earlier = node.drop_vars(["kept", "unclear", "turned", "lost", "new"])
     assert shared_sentences(earlier) == [text]  # of a comparison that an earlier version wrote
     node = node_of({"layer 1": (concepts([[10], [9]], [[True], [False]]), None)}, ["r0", "r1"])
@@ -192,6 +194,48 @@ def test_sentences_say_what_is_shown_and_no_more():
     led = comparing._led(before, node)
     assert led["heading"] == "The loss fell" and led["lead"] == "It fell."
     assert led["details"][0].startswith("Layer 1: 0 concepts in 2 of 2 runs, 1 in one alone")
+
+
+def test_only_the_first_control_of_each_run_is_read_and_at_which_steps_is_said():
+    one, runs = concepts([[10, 20], [10, 20]]), ["r0", "r1"]
+    life = {run: (np.arange(n), np.ones((n, 2))) for run, n in zip(runs, (2, 1), strict=True)}
+    node = node_of({"layer 1": (one, dataclasses.replace(one, life=life))}, runs)
+    (text,) = shared_sentences(node)
+    assert "(in all of 2 control runs, the first of each run, read at 1–2 of 3 steps: 2)" in text
+    older = node.drop_vars(["steps_read", "control_steps_read"])
+    assert "control runs, the first of each run: 2)" in shared_sentences(older)[0]
+
+
+def test_tables_and_sentences_count_the_same_and_say_what_they_leave_out():
+    unclear = np.nan  # in the run, and neither there from the start nor born
+    births = [[-1, 24, 24, 10], [-1, 56, 56, unclear]]
+    one = concepts(births)
+    one = dataclasses.replace(one, low=one.birth - 16, high=one.birth + 16)
+    node = node_of({"layer 1": (one, None)}, ["r0", "r1"])
+    (text, _) = shared_sentences(node)
+    assert "4 concepts in 2 of 2 runs" in text and "1 was there from the start" in text
+    assert "2 were born in every run, of which 0 have intervals that overlap" in text  # meet at 40
+    assert node.sizes["concept"] == 4 - 1
+    table = json.loads(node.attrs["figures"])[-1]
+    assert table["title"] == "In all runs, but not from the start of each"
+    assert node.concept_in_1.values.tolist().count("no clear birth") == 1
+    drawn = [node[name].attrs["long_name"] for name in ("birth", "birth_low", "birth_high")]
+    assert drawn == ["step of the birth", "first step of its interval", "last step of its interval"]
+
+
+def test_the_section_is_marked_by_what_was_born():
+    same, none = concepts([[10, 20, 40, 80, 160]] * 2), concepts([[-1, -1], [-1, -1]])
+    for control, text, shape in (
+        (none, "5 born in 2 of 2 runs, 0 in controls", "some"),
+        (same, "5 born in 2 of 2 runs, 5 in controls", "none"),
+        (None, "5 born in 2 of 2 runs", "some"),
+    ):
+        node = node_of({"layer 1": (same, control)}, ["r0", "r1"])
+        assert mark(SimpleNamespace(dataset=node, rows=[])) == (shape, text)
+    tuned = dataclasses.replace(same, change=change_of(["kept", "lost", "kept", "kept", "new"]))
+    node = node_of({"layer 1": (tuned, None)}, ["base", "tuned"])
+    shape, text = mark(SimpleNamespace(dataset=node, rows=[]))
+    assert shape == "some" and text.startswith("tuned kept 3 of 4 concepts of base in layer 1")
 
 
 def test_the_heading_counts_over_all_layers():

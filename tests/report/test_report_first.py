@@ -55,7 +55,7 @@ def test_a_run_that_learned_is_told_in_the_order_of_its_landmarks():
     assert control.lead == "Control runs do not learn to predict."
     assert control.text == (
         "They start from the same weights and move as far at every step, in random directions: "
-        "what changes there too is not learning. Their loss went to 8.40–8.70."
+        "a change like theirs may be motion alone. Their loss went to 8.40–8.70."
     )
     assert numbers(screen) == {
         "loss, was 8.30": "5.00",

@@ -22,7 +22,7 @@ from ontogeny.report.chart.draw import draw_chart, lay_chart, views_of
 from ontogeny.report.chart.groups import NO_NEWS, RowGroup, arrange, named_in, without_news
 from ontogeny.report.scales import StepScale
 from ontogeny.words.content import read_content
-from ontogeny.words.row_words import half_facts
+from ontogeny.words.row_words import control_half_words, half_facts, spoken
 from ontogeny.words.rows import ControlRow
 from ontogeny.words.sections import mark
 
@@ -187,11 +187,25 @@ def test_hovering_names_every_control_and_what_was_not_recorded():
     content = read_content(examples.controlled_tree())
     row = next(row for row in content.rows if len(row.controls) == 3)
     halves = enumerate((40, 50, math.nan))
-    controls = tuple(ControlRow(f"walk {i}", 1.0, 2.0, half) for i, half in halves)
+    controls = tuple(ControlRow(f"walk {i}", 2.0, 1.0, half, -1.5) for i, half in halves)
     told = half_facts(dataclasses.replace(row, controls=controls))
     assert told[1:] == ["walk 0: 40", "walk 1: 50", "walk 2: not recorded"]
     told = half_facts(dataclasses.replace(row, controls=controls * 4))
     assert told[1:] == ["8 control runs: 40–50", "4 control runs: not recorded"]
+
+
+def test_controls_that_go_another_way_have_no_step_to_compare():
+    row = next(row for row in read_content(examples.controlled_tree()).rows if row.controls)
+    ends = {"along": 7.0, "rises": 9.0, "hardly": 7.9}
+    controls = tuple(ControlRow(n, 8.0, last, 40.0 + last, -3.0) for n, last in ends.items())
+    row = dataclasses.replace(row, controls=controls)
+    apart = "went another way, or far less"
+    assert control_half_words(row) == "47"
+    assert half_facts(row)[1:] == ["along: 47", f"rises: {apart}", f"hardly: {apart}"]
+    many = half_facts(dataclasses.replace(row, controls=controls * 3))[1:]
+    assert many == ["3 control runs: 47", f"6 control runs: {apart}"]
+    assert "of controls 47;" in f"{spoken(row)};"
+    assert "of controls" not in spoken(dataclasses.replace(row, controls=controls[1:]))
 
 
 # Several runs.
@@ -254,7 +268,11 @@ def test_control_runs_of_all_runs_are_grey_dots():
     for k, tree in enumerate(runs.values()):
         node = tree["loss"].to_dataset()
         halves = ("row", "run"), [[30.0 + k, 60.0 + k]]
-        ends = {f"control_{end}": (("row", "run"), [[8.0, 8.0]]) for end in ("first", "last")}
+        change = float((node.last_value - node.first_value).item())
+        ends = {
+            f"control_{end}": (("row", "run"), [[8.0 + part, 8.0 + part]])
+            for end, part in (("first", 0.0), ("last", change))
+        }
         tree["loss"].dataset = node.assign(control_half_step=halves, **ends).assign_coords(
             run=["turned 0", "turned 1"]
         )

@@ -86,7 +86,6 @@ def test_page_of_a_random_walk_calls_nothing_developed_or_learned():
     rows = " ".join(" ".join([row["state"], *row["facts"]]) for row in page.data["rows"])
     assert "Nothing here was learned" in shown
     rest = (shown + rows + report.chart_svg(tree)).replace("Nothing here was learned", "")
-    rest = rest.replace("what changes there too is not learning", "")
     assert not re.search(r"developed|learn", rest, re.IGNORECASE)
 
 

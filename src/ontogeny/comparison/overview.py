@@ -35,7 +35,7 @@ def details(
     if single := single_models(runs):
         return [*able, *single["details"], *differences]
     rows = _rows(nodes)
-    order = [] if rows is None else agreement_sentence(rows, f"{rows.sizes['row']} rows")
+    order = [] if rows is None else agreement_sentence(rows, "rows")
     without = control_words({run.name: run.controlled for run in runs})
     return [*able, *order, *filter(None, [without]), *differences]
 
@@ -45,10 +45,8 @@ def runs_node(
 ) -> xr.Dataset:
     """Return the node ``runs``: a table of the runs, the chart of all rows, and `words`."""
     data = _table_of(runs, nodes, clock)
-    columns = [Column(str(name)) for name in data.data_vars if str(name) != "controls"]
-    figures: list[Any] = [
-        Table("table", "The runs", columns=[*columns, Column("controls")], rows="run")
-    ]
+    columns = [Column(str(name)) for name in data.data_vars]
+    figures: list[Any] = [Table("table", "The runs", columns=columns, rows="run")]
     rows = _rows(nodes)
     if rows is not None:
         thinned = _thinned(rows)

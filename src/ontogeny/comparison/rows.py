@@ -14,13 +14,9 @@ from .clock import Clock, LossClock
 from .sources import Run
 
 TIMES = (
-    "half_step",
-    "half_step_low",
-    "half_step_high",
-    "settled_step",
-    "control_half_step",
+    "half_step", "half_step_low", "half_step_high", "settled_step", "control_half_step",
     "run_half_step",
-)
+)  # fmt: skip
 """Variables of rows that hold training steps."""
 
 _NAMES = {"half_step": "half-change step", "half_loss": "loss at half of the change"}
@@ -108,12 +104,12 @@ def _keyed(rows: xr.Dataset) -> xr.Dataset:
         for name in ("row_quantity", "row_layer", "row")
     ]
     joined = map(_KEY.join, zip(*parts, strict=True))
-    keys = [f"{key}{_KEY}{number}" for key, number in _numbered(joined)]
+    keys = [f"{key}{_KEY}{number}" for key, number in numbered(joined)]
     rows = rows.drop_vars(["row_quantity", "row_layer"], errors="ignore")
     return rows.assign_coords(row=_texts(keys))
 
 
-def _numbered(labels: Iterable[str]) -> Iterator[tuple[str, int]]:
+def numbered(labels: Iterable[str]) -> Iterator[tuple[str, int]]:
     """Give each label with how often it has come until then."""
     seen: Counter[str] = Counter()
     for label in labels:
@@ -124,7 +120,7 @@ def _numbered(labels: Iterable[str]) -> Iterator[tuple[str, int]]:
 def _distinct(labels: tuple[str, ...]) -> list[str]:
     """Return labels, numbered where several rows share one."""
     count = Counter(labels)
-    return [n if count[n] == 1 else f"{n} ({number})" for n, number in _numbered(labels)]
+    return [n if count[n] == 1 else f"{n} ({number})" for n, number in numbered(labels)]
 
 
 def _texts(values: object) -> np.ndarray:

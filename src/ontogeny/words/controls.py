@@ -11,7 +11,7 @@ from .content import Content
 from .control_kinds import kind_of
 
 _START = "start from the same weights and"
-_NOT_LEARNED = ": what changes there too is not learning"
+_NOT_LEARNED = ": a change like theirs may be motion alone"
 WHAT_THEY_DO = {
     "turned": f"{_START} move as far at every step, in random directions{_NOT_LEARNED}",
     "mirrored": f"{_START} move as far at every step, in random directions and back{_NOT_LEARNED}",
@@ -46,7 +46,7 @@ def explained(content: Content, subject: str = "They") -> str:
     --------
     >>> from types import SimpleNamespace
     >>> explained(SimpleNamespace(controls=["walk 0"]))  # doctest: +ELLIPSIS
-    'They start from the same weights and take random steps as long as the run’s: what changes ...'
+    'They start from the same weights and take random steps as long as the run’s: a change like ...'
     """
     kinds = dict.fromkeys(kind_of(name) for name in content.controls)
     words = dict.fromkeys(WHAT_THEY_DO.get(kind, _TRAINED) for kind in kinds)

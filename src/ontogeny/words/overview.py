@@ -22,7 +22,7 @@ from .row_words import (
     UNCONTROLLED,
     control_ends,
     control_half_words,
-    controls_went_along,
+    controls_along,
     direction,
     half_words,
     values_words,
@@ -255,7 +255,7 @@ def _course(row: Row) -> str:
     if (half := half_words(row)) and row.beyond:
         of = "fall" if verb == "fell" else "rise"
         words += f"; half of the run’s {of} was over by step {half}"
-        if (steps := control_half_words(row)) and controls_went_along(row):
+        if (steps := control_half_words(row)) and len(controls_along(row)) == len(row.controls):
             words += f", in {control_runs(len(row.controls))} by step {steps}"
     return f"{words}."
 

@@ -18,7 +18,7 @@ from .formats import (
     step_text,
     with_interval,
 )
-from .rows import NUMBERS, UNJUDGED, Row
+from .rows import NUMBERS, UNJUDGED, ControlRow, Row
 
 UNCONTROLLED = "A run that moved as far and learned nothing may look the same."
 
@@ -121,14 +121,19 @@ def control_half_words(row: Row) -> str:
     return interval_text(min(steps), max(steps)) or step_text(steps[0])
 
 
-def controls_went_along(row: Row) -> bool:
-    """Return whether all controls went in the row's direction, so that their steps compare."""
-    return all(control.change * row.change > 0 for control in row.controls)
+def controls_along(row: Row) -> list[ControlRow]:
+    """Return the controls that went in the run's direction, and not far less: their steps compare.
+
+    Losses of random motion rise where that of the run falls; both have a half-change step.
+    """
+    of_run = [c.run_change if math.isfinite(c.run_change) else row.change for c in row.controls]
+    both = zip(row.controls, of_run, strict=True)
+    return [c for c, own in both if c.change * own >= COMPARABLE * own**2 > 0]
 
 
 def control_half_steps(row: Row) -> list[float]:
-    """Return the half-change steps of the controls that have one."""
-    return [control.half_step for control in row.controls if math.isfinite(control.half_step)]
+    """Return the half-change steps of the controls whose steps compare with the run's."""
+    return [run.half_step for run in controls_along(row) if math.isfinite(run.half_step)]
 
 
 def half_facts(row: Row) -> list[str]:
@@ -148,18 +153,19 @@ def _half_fact(row: Row) -> str:
 
 def _half_facts_of_controls(row: Row) -> list[str]:
     """Say when each control run was half-way; of many their range."""
-    steps = control_half_steps(row)
-    if len(row.controls) <= MOST_CONTROLS:
-        return [f"{run.name}: {_step_or_none(run.half_step)}" for run in row.controls]
-    of_all = [f"{plural(len(steps), 'control run')}: {control_half_words(row)}"] if steps else []
-    without = len(row.controls) - len(steps)
-    return [*of_all, f"{plural(without, 'control run')}: not recorded"] if without else of_all
+    along, many = controls_along(row), len(row.controls) > MOST_CONTROLS
+    words = []
+    for run in row.controls:
+        half = control_half_words(row) if many else step_text(run.half_step)
+        half = half if math.isfinite(run.half_step) else "not recorded"
+        words.append(half if run in along else "went another way, or far less")
+    if many:
+        return [f"{plural(n, 'control run')}: {text}" for text, n in Counter(words).items()]
+    return [f"{run.name}: {text}" for run, text in zip(row.controls, words, strict=True)]
 
 
-def _step_or_none(step: float) -> str:
-    return step_text(step) if math.isfinite(step) else "not recorded"
-
-
+COMPARABLE = 0.05
+"""Share of the run's change that a control makes at least, if their half-change steps compare."""
 MOST_CONTROLS = 6
 """Control runs that are named one by one."""
 
@@ -173,12 +179,11 @@ MARKS = (
 def mark_records(row: Row) -> list[list[Any]]:
     """Return the fields of `MARKS` for the run or runs of a row, and for its control runs."""
     head = [row.name, row.quantity, row.layer]
-    runs = [(run.name, run.row, run.firm, state_words(run.row)) for run in row.runs]
-    runs = runs or [("", row, row.firm, state_words(row))]
+    runs = [(run.name, run.row, run.firm) for run in row.runs] or [("", row, row.firm)]
     ends = ("half_step", "half_step_low", "half_step_high")
     marks = [
-        [*head, "run", name, *(getattr(of_run, end) for end in ends), firm, words]
-        for name, of_run, firm, words in runs
+        [*head, "run", name, *(getattr(of_run, end) for end in ends), firm, state_words(of_run)]
+        for name, of_run, firm in runs
     ]
     empty = [math.nan, math.nan, "", ""]
     return marks + [[*head, "control", c.name, c.half_step, *empty] for c in row.controls]

@@ -50,6 +50,11 @@ class Group:
         layers = [str(layer) for layer in self.rows.row_layer.values if layer]
         return "layers" if len(set(layers)) == self.rows.sizes["row"] else "series"
 
+    @property
+    def controlled(self) -> bool:
+        """Whether every run has control runs."""
+        return "marked" in self.rows and all(self.rows.marked.attrs.get("controlled", [0]))
+
     def counts(self, verdict: str) -> np.ndarray:
         """Return for how many of its rows a verdict holds in each run (R,)."""
         return self.rows[verdict].transpose("row", "run").values.sum(axis=0)
@@ -124,8 +129,10 @@ def line(group: Group) -> str:
 def _strongest(group: Group) -> str:
     """Return the strongest verdict of a quantity; of one row also what holds in more runs."""
     total, single = group.rows.sizes["run"], group.rows.sizes["row"] == 1
-    parts: list[str] = []
-    most = 0
+    parts, most = [], 0
+    shown = (group.counts("beyond") + group.counts("learned")).any()
+    if group.controlled and group.counts("changed").any() and not shown:
+        return f"not shown to have changed beyond motion in any of {total} runs"
     for verdict in VERDICTS:
         counts, words = group.counts(verdict), _WORDS[verdict]
         if single and counts.sum() > most:
@@ -152,7 +159,7 @@ def sentences(group: Group, say: Callable[..., str]) -> list[str]:
     of_all = [f"{sentence_start(line(group))}.", *_values(group)]
     if group.rows.sizes["row"] == 1:
         return of_all + _half(group, say)
-    of_all += agreement_sentence(group.rows, f"its {group.rows.sizes['row']} {group.kind}")
+    of_all += agreement_sentence(group.rows, group.kind)
     return of_all + _order(group)
 
 
@@ -164,19 +171,20 @@ def _values(group: Group) -> list[str]:
         group.rows[n].transpose("row", "run").values
         for n in ("first_value", "last_value", "changed")
     )
-    counted = changed & np.isfinite(first) & np.isfinite(last)
+    some = changed.any(axis=1)
+    counted = some[:, None] & np.isfinite(first) & np.isfinite(last)
     if not counted.any():
         return []
     rises = (last > first)[counted]
-    units = (
-        group.node[group.quantity].attrs.get("units", "1") if group.quantity in group.node else "1"
-    )
+    units = group.node.get(group.quantity, xr.DataArray()).attrs.get("units", "1")
     ends = f"from {value_range(first[counted])} to {value_range(last[counted])}"
     ends += f" {units}" * (units != "1")
+    if not changed[counted].all():  # those of one run alone would say that it differs
+        part = f"the {some.sum()} of {some.size} {group.kind} that changed in some"
+        return [f"Over all runs {'it' if some.all() else part} went {ends}."]
     if rises.all() or not rises.any():
         return [f"It {'rose' if rises.all() else 'fell'} {ends}."]
-    up, down = int(rises.sum()), int((~rises).sum())
-    return [f"It rose in {up} and fell in {down} of {counted.size}, {ends}."]
+    return [f"It rose in {rises.sum()} and fell in {(~rises).sum()} of {counted.size}, {ends}."]
 
 
 def _half(group: Group, say: Callable[..., str]) -> list[str]:
@@ -190,9 +198,8 @@ def _half(group: Group, say: Callable[..., str]) -> list[str]:
         ends = say([f(half[finite]) for f in (np.min, np.max)], " to ")
         middle = say([np.median(half[finite])])
         return [f"Half of the change was done by {ends}, at the median by {middle}."]
-    intervals = [(low[i], high[i]) for i in finite]
     runs = joined([group.runs[i] for i in finite])
-    when = say(half[finite], intervals=intervals)
+    when = say(half[finite], intervals=[(low[i], high[i]) for i in finite])
     return [f"Half of the change was done by {when} ({runs})."]
 
 
@@ -201,8 +208,8 @@ def _where_changed(rows: xr.Dataset, name: str) -> np.ndarray:
     return rows[name].where(rows["changed"]).transpose("row", "run").values
 
 
-def correlations(rows: xr.Dataset) -> list[float]:
-    """Return Spearman's rank correlation of half-change steps for each pair of runs.
+def correlations(rows: xr.Dataset) -> list[tuple[int, float]]:
+    """Return for each pair of runs its rows, and Spearman's correlation of half-change steps.
 
     Rows count that changed in both runs; a pair with fewer than `MIN_ROWS` of them has none.
 
@@ -210,29 +217,31 @@ def correlations(rows: xr.Dataset) -> list[float]:
     --------
     >>> half = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 40.0], [4.0, 30.0]])
     >>> rows = xr.Dataset({"half_step": (("row", "run"), half)})
-    >>> [round(r, 2) for r in correlations(rows.assign(changed=rows.half_step > 0))]
-    [0.8]
+    >>> [(n, round(r, 2)) for n, r in correlations(rows.assign(changed=rows.half_step > 0))]
+    [(4, 0.8)]
     """
     half = _where_changed(rows, "half_step")
     pairs = []
     for a, b in itertools.combinations(half.T, 2):
         both = np.isfinite(a) & np.isfinite(b)
         if both.sum() >= MIN_ROWS and np.ptp(a[both]) and np.ptp(b[both]):
-            pairs.append(float(spearmanr(a[both], b[both]).statistic))
+            pairs.append((int(both.sum()), float(spearmanr(a[both], b[both]).statistic)))
     return pairs
 
 
 def agreement_sentence(rows: xr.Dataset, what: str) -> list[str]:
-    """Say how alike the order of rows is between runs, where that can be told."""
-    pairs = correlations(rows)
-    if not pairs:
+    """Say how alike the order of rows is between runs, where that can be told, and of how many."""
+    if not (pairs := correlations(rows)):
         return []
-    mean = f"{np.mean(pairs):.2f}"
-    spread = f" (mean of {len(pairs)} pairs of runs, {min(pairs):.2f} to {max(pairs):.2f})"
-    count = rows.sizes["run"]
+    counts, values = zip(*pairs, strict=True)
+    total, count = rows.sizes["row"], rows.sizes["run"]
+    of_all = np.isfinite(_where_changed(rows, "half_step")).all(axis=1).sum()
+    where = "every run" if set(counts) == {of_all} else "both"
+    rows_words = f"the {value_range(counts)} of {total} {what} that changed in {where}"
+    spread = f" (mean of {len(pairs)} pairs of runs, {min(values):.2f} to {max(values):.2f})"
     pair = " between the two runs" if count == 2 else f" between two of {count} runs"
-    between = spread if len(pairs) > 1 else pair
-    return [f"Rank correlation of the half-change steps of {what}: {mean}{between}."]
+    mean = f"{np.mean(values):.2f}{spread if len(pairs) > 1 else pair}"
+    return [f"Rank correlation of the half-change steps of {rows_words}: {mean}."]
 
 
 def _order(group: Group) -> list[str]:

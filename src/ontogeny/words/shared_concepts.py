@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from ..multiple_tests import holm
-from .formats import p_value, plural
+from .formats import p_value, plural, value_range
 from .labels import short_names
 
 COUNTS = ("in_all", "in_some", "in_one", "born_in_all", "from_start")
@@ -37,6 +37,15 @@ def shared_heading(data: xr.Dataset) -> str:
         order += f" in {agree} of {born.sizes['layer']} layers"
     what = f"{plural(count, 'concept')} of {_place(born)}"
     return f"{what} {_were(count)} born in {runs} of {runs} runs{order}"
+
+
+def shared_mark(data: xr.Dataset) -> dict[str, str | int]:
+    """Return the mark of the section in words, and whether it shows what leads the page."""
+    runs, of_controls, heading = data.sizes["run"], data.born_in_all_control, shared_heading(data)
+    beside = f", {of_controls.sum():.0f} in controls" * bool(of_controls.notnull().all())
+    words = f"{data.born_in_all.sum():.0f} born in {runs} of {runs} runs{beside}"
+    is_tuned = bool(data.kept.notnull().any())
+    return {"mark": heading if is_tuned else words, "mark_shown": int(bool(heading))}
 
 
 def _place(data: xr.Dataset) -> str:
@@ -112,7 +121,7 @@ def _of_layer(one: xr.Dataset, names: np.ndarray) -> str:
     some = f", {n['in_some']} in some of them" if runs > 2 else ""
     fewer = f"{some}, {n['in_one']} in one alone" if n["in_some"] + n["in_one"] else ""
     chance, layer = float(one.by_chance), str(one.layer.item())
-    controls = _in_controls(one, "in_all")
+    controls = _in_controls(one, "in_all", _which_controls(one))
     if layer.startswith(("layer ", "the layer ")):
         layer = layer[0].upper() + layer[1:]
     text = (
@@ -128,16 +137,25 @@ def _of_layer(one: xr.Dataset, names: np.ndarray) -> str:
         meet = int(one.births_meet)
         text += (
             f" {n['born_in_all']} {_were(n['born_in_all'])} born in every run"
-            f"{_in_controls(one, 'born_in_all')}, of which {meet} "
-            f"{'has' if meet == 1 else 'have'} intervals that meet.{_order(one)}"
+            f"{_in_controls(one, 'born_in_all', 'in all of these control runs')}, of which {meet} "
+            f"{'has' if meet == 1 else 'have'} intervals that overlap.{_order(one)}"
         )
     return text
 
 
-def _in_controls(one: xr.Dataset, name: str) -> str:
+def _in_controls(one: xr.Dataset, name: str, which: str) -> str:
     """Return beside a count of the runs that of their control runs."""
     count = float(one[f"{name}_control"])
-    return f" (in every control run {count:.0f})" if np.isfinite(count) else ""
+    return f" ({which}: {count:.0f})" if np.isfinite(count) else ""
+
+
+def _which_controls(one: xr.Dataset) -> str:
+    """Say which control runs were read for what runs share, and at how many steps."""
+    words = f"in all of {one.sizes['run']} control runs, the first of each run"
+    if "control_steps_read" not in one:  # of a comparison that an earlier version wrote
+        return words
+    read, of_runs = (value_range(one[n].values) for n in ("control_steps_read", "steps_read"))
+    return f"{words}, read at {read} of {of_runs} steps"
 
 
 def _were(count: int) -> str:

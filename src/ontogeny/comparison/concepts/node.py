@@ -17,7 +17,8 @@ from ...figures.base import Figure
 from ...store import Cell, read_cell, write_cell
 from ...study import Progress, Study
 from ...words.formats import with_interval
-from ...words.shared_concepts import CHANGES, COUNTS, layer_names, shared_sentences
+from ...words.shared_concepts import CHANGES, COUNTS, layer_names, shared_mark, shared_sentences
+from ..rows import numbered
 from .fitting import START, Describing, LayerConcepts, of_layer
 from .views import RunViews, began_at, cell_of, fingerprint_of, matched_layers, price, views_of
 
@@ -124,6 +125,9 @@ def node_of(
     data = xr.Dataset(coords={"layer": list(layers_of_runs), "run": list(runs)}).merge(
         xr.Dataset(_counts(layers_of_runs))
     )
+    for name, part in {"steps_read": 0, "control_steps_read": 1}.items():
+        if fit := next(iter(layers_of_runs.values()))[part]:
+            data[name] = "run", [len(steps) for steps, _ in fit.life.values()]
     shared, partial = _Lines("concept", runs), _Lines("partly_shared", runs)
     changed = _Lines("changed_concept", runs)
     names_of_layers = layer_names(list(layers_of_runs))
@@ -140,40 +144,37 @@ def node_of(
     if "concept" in data.dims:
         born = (data.concept_birth >= 0).all("run").values
         if born.any():
-            newborn = data[["concept_birth", "concept_low", "concept_high"]].isel(concept=born)
-            names = {"concept": "newborn", "concept_birth": "birth"}
-            names |= {f"concept_{end}": f"birth_{end}" for end in ("low", "high")}
-            data = data.merge(newborn.rename(names))
+            ends = {f"concept_{end}": f"birth_{end}" for end in ("low", "high")}
+            names = {"concept_birth": "birth", **ends}
+            newborn = data[[*names]].isel(concept=born)
+            data = data.merge(newborn.rename({**names, "concept": "newborn"}))
     texts = shared_sentences(data) + ([words] if words else [])
     data = attach(_with_names(data), SECTION, _figures(data, runs), texts, role="runs")
-    return data.assign_attrs(mark=f"{len(runs)} runs")
+    return data.assign_attrs(shared_mark(data))
 
 
 def _counts(fits: Mapping[str, tuple[LayerConcepts, LayerConcepts | None]]) -> dict[str, Any]:
     """Return the counts of each layer, over ``layer``."""
-    rows = []
-    for one, control in fits.values():
-        number, (order, p) = one.present.sum(axis=0), one.order()
-        rows.append(
-            {
-                "in_all": one.everywhere.sum(),
-                "in_some": ((number > 1) & ~one.everywhere).sum(),
-                "in_one": (number == 1).sum(),
-                "from_start": one.from_start.sum(),
-                "born_in_all": one.born_everywhere.sum(),
-                "births_meet": one.together.sum(),
-                "order_correlation": order,
-                "order_p": p,
-                "by_chance": one.chance,
-                **{
-                    kind: np.nan if one.change is None else (one.change["kind"] == kind).sum()
-                    for kind in CHANGES
-                },
-                "in_all_control": np.nan if control is None else control.everywhere.sum(),
-                "born_in_all_control": np.nan if control is None else control.born_everywhere.sum(),
-            }
-        )
+    rows = [_counts_of_layer(*fit) for fit in fits.values()]
     return {name: ("layer", np.array([float(r[name]) for r in rows])) for name in rows[0]}
+
+
+def _counts_of_layer(one: LayerConcepts, control: LayerConcepts | None) -> dict[str, Any]:
+    number, (order, p), change = one.present.sum(axis=0), one.order(), one.change
+    return {
+        "in_all": one.everywhere.sum(),
+        "in_some": ((number > 1) & ~one.everywhere).sum(),
+        "in_one": (number == 1).sum(),
+        "from_start": one.from_start.sum(),
+        "born_in_all": one.born_everywhere.sum(),
+        "births_meet": one.together.sum(),
+        "order_correlation": order,
+        "order_p": p,
+        "by_chance": one.chance,
+        **{k: np.nan if change is None else (change["kind"] == k).sum() for k in CHANGES},
+        "in_all_control": np.nan if control is None else control.everywhere.sum(),
+        "born_in_all_control": np.nan if control is None else control.born_everywhere.sum(),
+    }
 
 
 class _Lines:
@@ -190,8 +191,7 @@ class _Lines:
             return
         d, places = self.dim, np.array(chosen)
         short = layer.removeprefix("the layer at ")
-        labels = [f"{short} · {one.label[i] or f'concept {i}'}" for i in chosen]
-        self.labels += labels
+        self.labels += [f"{short} · {one.label[i] or f'concept {i}'}" for i in chosen]
         values: dict[str, Any] = {
             f"{d}_layer": (d, np.array([layer] * len(chosen), dtype=object)),
             f"{d}_label": (d, np.array([one.label[i] for i in chosen], dtype=object)),
@@ -216,11 +216,7 @@ class _Lines:
         """Return all of them."""
         if not self.parts:
             return xr.Dataset()
-        seen: dict[str, int] = {}
-        unique = []
-        for label in self.labels:
-            seen[label] = seen.get(label, 0) + 1
-            unique.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
+        unique = [text if n == 1 else f"{text} ({n})" for text, n in numbered(self.labels)]
         data = xr.concat(self.parts, self.dim, join="outer")
         labels = np.array(unique, dtype=object)
         return data.assign_coords({self.dim: labels, "run": self.runs})
@@ -234,7 +230,7 @@ def _birth_text(one: LayerConcepts, run: int, concept: int) -> str:
     if birth == START:
         return "from the start"
     if np.isnan(birth):
-        return "there"
+        return "no clear birth"
     return with_interval(birth, float(one.low[run, concept]), float(one.high[run, concept]))
 
 
@@ -247,16 +243,22 @@ def _with_names(data: xr.Dataset) -> xr.Dataset:
         "in_one": "in one run alone",
         "from_start": "from the start in every run",
         "born_in_all": "born in every run",
-        "births_meet": "births whose intervals meet",
+        "births_meet": "births whose intervals overlap",
         "order_correlation": "rank correlation of births between runs",
         "order_p": "p-value of their order",
         "by_chance": "shared with tokens in other orders",
-        "in_all_control": "in all control runs",
-        "born_in_all_control": "born in every control run",
+        "in_all_control": "in the first control run of every run",
+        "born_in_all_control": "born in the first control run of every run",
+        "steps_read": "steps that the run was read at",
+        "control_steps_read": "steps that its control run was read at",
         **{kind: kind for kind in CHANGES},
         "changed_concept_cosine": "cosine of its directions in both runs",
         "changed_concept_ratio": "strength in the second run by that in the first",
         "birth": "step of the birth",
+        "birth_low": "first step of its interval",
+        "birth_high": "last step of its interval",
+        "changed_concept_ratio_low": "lower end of its interval over texts",
+        "changed_concept_ratio_high": "upper end of its interval over texts",
         "concept_life": "strength as a share of its peak",
     }
     for name, text in words.items():
@@ -298,15 +300,8 @@ def _figures(data: xr.Dataset, runs: Sequence[str]) -> list[Figure]:
                 "as a share of its peak there. What every run has from its start is left out.",
             )
         )
-    more = [
-        "births_meet",
-        "order_correlation",
-        "order_p",
-        "by_chance",
-        "in_all_control",
-        "born_in_all_control",
-    ]
-    names = [n for n in [*CHANGES, *COUNTS, *more] if bool(data[n].notnull().any())]
+    more = "births_meet order_correlation order_p by_chance in_all_control born_in_all_control"
+    names = [n for n in [*CHANGES, *COUNTS, *more.split()] if bool(data[n].notnull().any())]
     figures.append(
         Table("shared-counts", "What runs share", rows="layer", columns=[Column(n) for n in names])
     )
@@ -317,7 +312,10 @@ def _figures(data: xr.Dataset, runs: Sequence[str]) -> list[Figure]:
         columns = [Column(f"{d}_kind", "change"), ratio, Column(f"{d}_cosine", "cosine")]
         title = f"What {runs[1]} made of the concepts of {runs[0]}"
         figures.insert(0, Table("concept-changes", title, rows=d, columns=columns))
-    for dim, title in (("concept", "In all runs"), ("partly_shared", "In some runs")):
+    for dim, title in (
+        ("concept", "In all runs, but not from the start of each"),
+        ("partly_shared", "In some runs"),
+    ):
         if dim in data.dims:
             columns = [Column(f"{dim}_runs", "runs")]
             columns += [Column(f"{dim}_in_{k}", run) for k, run in enumerate(runs)]

@@ -261,8 +261,7 @@ def _align(runs: dict[str, RunViews], controls: dict[str, RunViews]) -> None:
     needs = [run.need for run in runs.values()]
     if any(need.tokens != "all" for need in needs):
         raise ArgumentError("runs with other tokens are aligned by characters with tokens='all'.")
-    most, seed = needs[0].max_tokens, needs[0].random_state
-    samples, note = aligned_tokens(inputs, list(runs), most, seed)
+    samples, note = aligned_tokens(inputs, list(runs), needs[0].max_tokens, needs[0].random_state)
     for name, sample in zip(list(runs), samples, strict=True):
         for part in (runs, controls):
             if name in part:
@@ -274,8 +273,7 @@ def _check_same(runs: Mapping[str, RunViews]) -> None:
     first = next(iter(runs.values()))
     for run in runs.values():
         inputs, theirs = run.components()["inputs"], first.components()["inputs"]
-        same = [o.observable.activations for o in (run, first)]
-        reads = [(n.tokens, n.max_tokens, n.random_state) for n in same]
+        reads = [(n.tokens, n.max_tokens, n.random_state) for n in (run.need, first.need)]
         if inputs != theirs or reads[0] != reads[1]:
             what = "texts" if inputs != theirs else "tokens of them"
             raise ArgumentError(
@@ -315,21 +313,11 @@ def began_at(runs: Sequence[RunViews], files: Mapping[str, Mapping[int, Path]]) 
 
 def fingerprint_of(runs: Sequence[RunViews]) -> dict[str, Any]:
     """Return what a fit over runs depends on; joint concepts say how it is fitted."""
-    return dict(
-        plain(
-            {
-                "version": 7,
-                "runs": {
-                    f"{run.name} {run.part.name}": [
-                        run.observable.arguments(),
-                        run.components(),
-                        {str(step): digest for step, digest in run.digests.items()},
-                    ]
-                    for run in runs
-                },
-            }
-        )
-    )
+    of_runs = {
+        f"{r.name} {r.part.name}": [r.observable.arguments(), r.components(), r.digests]
+        for r in runs
+    }
+    return dict(plain({"version": 8, "runs": of_runs}))
 
 
 def cell_of(runs: Sequence[RunViews], fingerprint: Mapping[str, Any]) -> Path:
@@ -340,9 +328,8 @@ def cell_of(runs: Sequence[RunViews], fingerprint: Mapping[str, Any]) -> Path:
 
 def price(runs: Sequence[RunViews]) -> str:
     """Return in words what a fit reads and keeps until it is done."""
-    views = [(run, len(run.digests)) for run in runs]
-    bytes_ = sum(run.part.graph.probe.bytes[run.need] // 2 * count for run, count in views)
-    count = sum(count for _, count in views)
+    bytes_ = sum(r.part.graph.probe.bytes[r.need] // 2 * len(r.digests) for r in runs)
+    count = sum(len(run.digests) for run in runs)
     return (
         f"concepts over all runs: {count} checkpoints are read once more, and "
         f"{size_text(bytes_)} of activations are kept until the dictionary is fitted"
