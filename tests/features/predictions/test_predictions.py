@@ -110,7 +110,8 @@ def test_who_knows_frequencies_alone_gives_one_answer_everywhere(planted):
     end = int(data.shared_first_answer[-1])
     words = f"At step 10, {count} of {count} gaps share one first answer; at step 60, "
     assert said[0] == f"{words}{'no two' if end == 1 else end} do."
-    assert said[1].startswith(f"At step 60 the right token leads in 5 of {count} gaps; ")
+    assert said[1].startswith(f"At step 60 the right token leads in 5 of {count} gaps, ")
+    assert ", at step 0 in 0; the most frequent" in said[1]
 
 
 def test_word_frequencies_are_those_of_other_texts(planted):

@@ -304,6 +304,8 @@ def _gain_words(data: xr.Dataset) -> list[str]:
         step, low, high = (float(data[f"loss_half_{kind}{end}"]) for end in _ENDS)
         interval = "" if low == high else f" ({low:,.0f}–{high:,.0f})"
         when = f"by the checkpoint of step {step:,.0f}{interval}"
+        if step == data.step[0] and data.get("loss_trained_start", 0.0) > 0:
+            continue  # its base had it
         if step == data.step[0]:
             when = f"at the first checkpoint, step {step:,.0f}{interval}"
         sentences.append(f"Half of the gain by {words} was there {when}.")
