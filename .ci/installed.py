@@ -48,10 +48,15 @@ def check_package(extras):
 def check_study(executor=None):
     trajectory = og.Trajectory.from_models({step: Tiny(step) for step in (0, 1, 2)})
     inputs = og.Inputs.from_tokens(np.arange(1, 17).reshape(4, 4))
-    study = og.Study(trajectory, inputs, [og.observables.ActivationDecay("mlp")], device="cpu")
+    observables = [
+        og.observables.ActivationDecay("mlp"),
+        og.observables.Concepts("svd", layers="mlp", n_concepts=3),
+    ]
+    study = og.Study(trajectory, inputs, observables, device="cpu")
     with tempfile.TemporaryDirectory() as folder:
         result = study.run(folder, executor)
         assert result["activation-decay"].sizes["step"] == 3
+        assert len(result.problems) == 0, result.problems
         page = og.open_study(folder).report(Path(folder) / "report.html")
         assert Path(page).stat().st_size > 0
         check_figures(og.open_study(folder).tree, Path(folder) / "figures")

@@ -1,4 +1,4 @@
-"""How far two dictionaries are from one another, and what brings them together.
+"""How far two dictionaries are from one another.
 
 `distance` and `correlation` by name or each as a function, `compare` for all of them at once.
 """

@@ -269,18 +269,3 @@ def measured(
     """Check W and V, apply `measure` to them as a `Pair`, and return what `give` makes of it."""
     pair, argument = pair_of(W, V, any_r=any_r)
     return give(measure(pair, **options), argument)
-
-
-def least_squares(W: Array, V: Array) -> Array:
-    """Return the T (..., r, r) of smallest norm for which V T is nearest to W, both (..., m, r)."""
-    pair, argument = pair_of(W, V)
-    return give_stack(least_squares_of(pair), argument)
-
-
-def least_squares_of(pair: Pair) -> Array:
-    """Return the T of smallest norm for which the second one times T is nearest to the first."""
-    xp = pair.xp
-    left, values, right = pair.second.svd
-    is_large = pair.second.ranked(None)
-    inverse = xp.where(is_large, 1.0 / xp.where(is_large, values, xp.ones_like(values)), 0.0)
-    return right.mT @ (inverse[..., None] * (left.mT @ pair.first.stack))

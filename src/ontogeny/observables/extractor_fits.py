@@ -9,7 +9,7 @@ import numpy as np
 import torch
 import xarray as xr
 
-from .. import concepts, distances
+from .. import concepts
 from ..errors import ArgumentError, check_choice
 from .catalogued import FIT
 from .of_activations import OfActivations
@@ -55,11 +55,6 @@ def extractor_title(extractor: str) -> str:
     ('ICA', 'Sparse pca')
     """
     return _TITLES.get(extractor, extractor.replace("-", " ").capitalize())
-
-
-def matched(W: torch.Tensor, V: torch.Tensor) -> torch.Tensor:
-    """Return V with its concepts permuted and signed to lie nearest to those of W."""
-    return distances.align(W, V, under="signed-permutation").aligned
 
 
 def dictionary_array(W: torch.Tensor) -> xr.DataArray:

@@ -141,8 +141,10 @@ def kinds() -> dict[str, type[Observable]]:
         try:
             cls = entry.load()
         except Exception as error:  # of a package for another version, whatever it raises
-            why = f"{entry.value} cannot be loaded; install it anew: {error}"
-            raise OntogenyError(why) from error
+            raise OntogenyError(
+                f"the observable {entry.name} of {entry.value} cannot be loaded: "
+                f"{type(error).__name__}: {error}. Install its package anew, or remove it."
+            ) from error
         _add(classes, entry.name, cls)
     return dict(sorted(classes.items(), key=lambda item: item[1].place()))
 

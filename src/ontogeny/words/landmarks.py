@@ -190,7 +190,8 @@ def _outcome(row: Row | None, measured: int, tested: bool) -> str:
         return "rose" if direction(row) == "rises" else "unjudged"
     if row.outside and row.can_learn and not row.learned and row.controlled:
         return "undecided"
-    short = row.state == "within" or (row.state == "beyond" and row.can_learn)
+    no_more = row.state.startswith(("within", "outside"))  # outside by less than every control
+    short = no_more or (row.state == "beyond" and row.can_learn)
     return "fell as controls" if short else "fell"
 
 

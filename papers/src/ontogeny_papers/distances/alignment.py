@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-from array_api_compat import is_torch_array
-
 from ontogeny.arrays import Array, namespace
 from ontogeny.distances.matching import assignments, permutations
+from ontogeny.distances.nearest import diagonal, least_squares_of, signed_permutation_of, signs
 from ontogeny.distances.norms import frobenius_of
-from ontogeny.distances.pair import Factors, Pair, give, give_stack, least_squares_of, pair_of
+from ontogeny.distances.pair import Factors, Pair, give, give_stack, pair_of
 from ontogeny.distances.rotations import best_rotation, procrustes_of
 from ontogeny.errors import ArgumentError, check_choice
 
@@ -125,19 +123,8 @@ def _permutation(pair: Pair) -> Array:
     return permutations(assignments(pair.inner), pair.inner)
 
 
-def _signs(first: Array, second: Array) -> Array:
-    inner = _matched_products(first, second)
-    xp = namespace(inner)
-    return xp.where(inner < 0, -xp.ones_like(inner), xp.ones_like(inner))
-
-
 def _sign(pair: Pair) -> Array:
-    return diagonal(_signs(pair.first.stack, pair.second.stack))
-
-
-def _signed_permutation(pair: Pair) -> Array:
-    permutation = permutations(assignments(pair.xp.abs(pair.inner)), pair.inner)
-    return permutation @ diagonal(_signs(pair.first.stack, pair.second.stack @ permutation))
+    return diagonal(signs(pair.first.stack, pair.second.stack))
 
 
 def _scaling(pair: Pair) -> Array:
@@ -167,19 +154,10 @@ def _matched_products(first: Array, second: Array) -> Array:
     return namespace(first, second).sum(first * second, axis=-2)
 
 
-def diagonal(values: Array) -> Array:
-    """Diagonal matrices (k, r, r) of `values` (k, r)."""
-    xp = namespace(values)
-    size = values.shape[-1]
-    if is_torch_array(values):
-        return values[..., None] * xp.eye(size, dtype=values.dtype, device=values.device)
-    return values[..., None] * np.eye(size)
-
-
 _FINDERS: dict[str, Callable[[Pair], Array]] = {
     "permutation": _permutation,
     "sign": _sign,
-    "signed-permutation": _signed_permutation,
+    "signed-permutation": signed_permutation_of,
     "scaling": _scaling,
     "scaled-permutation": _scaled_permutation,
     "rotation": _rotation,

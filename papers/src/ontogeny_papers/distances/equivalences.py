@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 from ontogeny.arrays import Array, namespace
 from ontogeny.distances.matching import assignments, permutations
+from ontogeny.distances.nearest import diagonal
 from ontogeny.distances.pair import codes_of, double, give, give_stack, pair_of, squares
 from ontogeny.errors import ArgumentError, check_choice
 
-from .alignment import EQUIVALENCES, align, diagonal
+from .alignment import EQUIVALENCES, align
 
 
 class Equivalence(NamedTuple):

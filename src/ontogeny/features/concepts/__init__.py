@@ -8,7 +8,7 @@ PUBLIC = {
         "describe.neighbours": ["neighbours"],
         "describe.rows": ["concentration", "orientation"],
         "describe.tokens": ["strongest_tokens"],
-        "meaning.classes": ["class_names", "word_coherence"],
+        "meaning.classes": ["class_names"],
     },
     "observables": {
         "dictionaries": ["Concepts"],

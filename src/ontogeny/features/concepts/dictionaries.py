@@ -14,6 +14,7 @@ from ... import distances
 from ...arrays import on_host
 from ...distances.correlations import CORRELATIONS
 from ...distances.features import FeatureRotation
+from ...distances.nearest import matched
 from ...errors import ArgumentError, CheckpointError, NonFiniteError, check_choice, check_whole
 from ...figures import Section
 from ...needs import Need
@@ -29,7 +30,6 @@ from ...observables.extractor_fits import (
     dictionary_array,
     extractor_title,
     layer_state,
-    matched,
 )
 from ...observables.readings import Reading, Run
 from ...observables.rotations import Rotations

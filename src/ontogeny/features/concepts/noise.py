@@ -13,9 +13,8 @@ from torch import Tensor
 from ... import dynamics
 from ...concepts.joint.presence import found_again
 from ...distances.features import FeatureRotation
-from ...distances.pair import least_squares
+from ...distances.nearest import least_squares, matched
 from ...dynamics.transforms import Transform
-from ...observables.extractor_fits import matched
 from ...observables.rotations import Rotations
 from ...quantities import Measured, Quantity
 from ...summary.noise import MEASURABLE

@@ -24,7 +24,8 @@ SHEET = 24
 SHADES = "Tint: how close to its peak; hatched: cannot be read from that checkpoint alone."
 KINDS = {
     "from the start": "at half of its peak at the first checkpoint; it may weaken later",
-    "born": "below a quarter of its peak, then at half of it, and readable from there on",
+    "born": "below a quarter of its peak, then at half of it, and readable at three checkpoints in "
+    "a row from there, or at the last two",
     "birth not confirmed": "the same, but not readable for long enough after",
     "grows": "at half of its peak only later, but never below a quarter",
     "fires on more tokens": "writes what an older concept writes, on other tokens",

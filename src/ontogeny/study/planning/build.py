@@ -338,7 +338,8 @@ def _content(path: Path) -> str:
 def _code_of_summaries() -> bytes:
     """Return a digest of the modules that verdicts, intervals and sentences come from."""
     digest = hashlib.blake2b(digest_size=16)
-    for module in sorted(Path(summary.__file__).parent.glob("*.py")):
+    home = Path(summary.__file__).parents[1]
+    for module in sorted([*home.glob("summary/*.py"), *home.glob("words/*.py")]):
         digest.update(module.read_bytes())
     return digest.digest()
 

@@ -11,6 +11,7 @@ import torch
 import xarray as xr
 
 from ontogeny import capture, distances, dynamics
+from ontogeny.distances.nearest import matched
 from ontogeny.errors import ArgumentError, check_choice, check_number
 from ontogeny.features.concepts.dictionaries import Concepts
 from ontogeny.features.concepts.noise import MATCHINGS
@@ -18,12 +19,7 @@ from ontogeny.figures import Section
 from ontogeny.needs import Gradients, Need
 from ontogeny.needs.derived import Reference
 from ontogeny.observables.base import Observable, by_layer
-from ontogeny.observables.extractor_fits import (
-    FromExtractor,
-    dictionary_array,
-    layer_state,
-    matched,
-)
+from ontogeny.observables.extractor_fits import FromExtractor, dictionary_array, layer_state
 from ontogeny.observables.readings import Reading, Run
 from ontogeny.quantities import Measured, Quantity
 from ontogeny.units import Units

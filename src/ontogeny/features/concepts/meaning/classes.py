@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -18,7 +17,6 @@ from ....inputs.sampling import TokenSample
 from ..describe.contexts import strongest_rows
 from ..describe.names import ALPHA, upper_limit
 from ..describe.rows import Rows, described
-from .coherence import N_DRAWS
 from .contexts import WordContexts
 
 BETWEEN = " · "  # of the words of a class
@@ -26,63 +24,6 @@ FEWEST, MOST = 3, 4  # words of a class name
 LEAST_SHARE = 0.02  # of the squared code, of each word of a class name
 DRAWS_PER_CONCEPT, MOST_DRAWS = 200, 40_000
 EXAMPLES = 4  # of the strongest places
-
-
-def word_coherence(
-    codes: Array,
-    inputs: Inputs,
-    sample: TokenSample,
-    *,
-    pieces: Sequence[str],
-    texts: Sequence[str] = (),
-    random_state: int = 0,
-) -> np.ndarray:
-    """Return how much the words of each concept stand in the same contexts.
-
-    The eight words that carry most of the squared code are chosen on one half of the texts; their
-    vectors are of the words beside them in the other half (`texts`, and where both hold less than
-    100,000 words, Python's documentation and the bundled English). Their weighted mean cosine,
-    with the first three words weighing as much as the third, is compared with that of words that
-    are as frequent, in standard deviations of these; the mean of both directions.
-
-    Parameters
-    ----------
-    codes
-        (n, r) codes of the rows of `sample`.
-    inputs, sample
-        The texts, and which of their tokens the rows are: ``inputs.sample(...)``.
-    pieces
-        How each token id is written, see `ontogeny.inputs.pieces_of`; pieces of a word are joined.
-    texts
-        Further texts that vectors are taken from.
-    random_state
-        Seed of the halves and of the words drawn.
-
-    Returns
-    -------
-    numpy.ndarray
-        (r,) in standard deviations; 0 where fewer than two words have a vector.
-
-    Raises
-    ------
-    ArgumentError
-        If codes and sample disagree, all rows come from one unit of texts, or `pieces` or `texts`
-        are no lists of texts.
-    NonFiniteError
-        If a code is NaN or infinite.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> ids = rng.integers(0, 20, (300, 12)) + 20 * (np.arange(12) % 6)  # six classes take turns
-    >>> inputs = Inputs.from_tokens(ids)
-    >>> codes = np.stack([ids.ravel() < 8, ids.ravel() % 20 == 0], axis=1)  # one; a word of each
-    >>> pieces = [f" w{i}" for i in range(120)]
-    >>> word_coherence(codes, inputs, inputs.sample(), pieces=pieces).round(0).tolist()
-    [6.0, -1.0]
-    """
-    values, _, contexts = _word_contexts(codes, inputs, sample, pieces, texts, random_state)
-    return contexts.judged(values, N_DRAWS).z
 
 
 def class_names(
@@ -101,14 +42,30 @@ def class_names(
     squared code: near to the mean of the class, heavy, and at the strongest places. It is given
     where both hold:
 
-    - the coherence (`word_coherence`) exceeds that of 95 % of the untrained model's concepts;
+    - the coherence exceeds that of 95 % of the untrained model's concepts;
     - the p-value, corrected over the concepts (Holm), is at most .05: words as frequent, drawn
       instead, are rarely as much alike by both halves of the texts.
 
+    The coherence says how much the words stand in the same contexts. The eight words that carry
+    most of the squared code are chosen on one half of the texts; their vectors are of the words
+    beside them in the other half (`texts`, and where both hold less than 100,000 words, Python's
+    documentation and the bundled English). Their weighted mean cosine, with the first three words
+    weighing as much as the third, is compared with that of words that are as frequent, in standard
+    deviations of these; the mean of both directions. It is 0 where fewer than two words have a
+    vector.
+
     Parameters
     ----------
-    codes, inputs, sample, pieces, texts, random_state
-        As of `word_coherence`.
+    codes
+        (n, r) codes of the rows of `sample`.
+    inputs, sample
+        The texts, and which of their tokens the rows are: ``inputs.sample(...)``.
+    pieces
+        How each token id is written, see `ontogeny.inputs.pieces_of`; pieces of a word are joined.
+    texts
+        Further texts that vectors are taken from.
+    random_state
+        Seed of the halves and of the words drawn.
     untrained
         (q,) coherences of the untrained model's concepts in the same layer.
 
@@ -121,7 +78,8 @@ def class_names(
     Raises
     ------
     ArgumentError
-        As `word_coherence`, or if `untrained` is no list of numbers.
+        If codes and sample disagree, all rows come from one unit of texts, `pieces` or `texts`
+        are no lists of texts, or `untrained` is no list of numbers.
     NonFiniteError
         If a code is NaN or infinite.
 
@@ -137,18 +95,12 @@ def class_names(
     >>> len(labels.class_name.values[0].split(" · ")), labels.class_name.values[1]
     (4, '')
     """
-    contexts = _word_contexts(codes, inputs, sample, pieces, texts, random_state)
-    return class_variables(*contexts, untrained)
-
-
-def _word_contexts(
-    codes: Array, inputs: Inputs, sample: TokenSample, pieces: Any, texts: Any, random_state: int
-) -> tuple[np.ndarray, Rows, WordContexts]:
-    """Return the codes turned to their strong side, their rows, and the words of these."""
     values, rows = described(codes, inputs, sample)
     pieces = check_texts("pieces", pieces, "texts, one for each token id")
     further = check_texts("texts", texts, "texts")
-    return values, rows, WordContexts.of(rows, pieces, further, random_state)
+    return class_variables(
+        values, rows, WordContexts.of(rows, pieces, further, random_state), untrained
+    )
 
 
 def class_variables(
