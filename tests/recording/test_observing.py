@@ -1,8 +1,8 @@
 """A model is observed while it trains: the training stays the same, within a budget of its time."""
 
 import json
-import re
 import random
+import re
 from dataclasses import dataclass
 from typing import ClassVar
 
