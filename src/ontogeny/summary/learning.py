@@ -141,8 +141,7 @@ def luck_of_pairs(gains: np.ndarray) -> np.ndarray:
 
 def gains_of_controls(rows: xr.Dataset) -> xr.DataArray:
     """Return by how much each control run improved, of kinds that learn nothing (row, run)."""
-    null = [kind_of(str(run)) not in NO_NULLS for run in rows["run"].values]
-    nulls = rows.isel(run=null)
+    nulls = rows.isel(run=[kind_of(str(run)) not in NO_NULLS for run in rows["run"].values])
     gains = nulls["better_sign"] * (nulls["control_last"] - nulls["control_first"])
     return gains.transpose("row", "run")
 
@@ -165,8 +164,7 @@ def outside(rows: xr.Dataset) -> np.ndarray:
     """
     if "run" not in rows.dims:
         return np.zeros(rows.sizes["row"], dtype=bool)
-    null = [kind_of(str(run)) not in NO_NULLS for run in rows["run"].values]
-    nulls = rows.isel(run=null)
+    nulls = rows.isel(run=[kind_of(str(run)) not in NO_NULLS for run in rows["run"].values])
     apart = nulls["run_change"] - (nulls["control_last"] - nulls["control_first"])
     has_value = apart.notnull().any("run")
     above, below = ((side | apart.isnull()).all("run") for side in (apart > 0, apart < 0))

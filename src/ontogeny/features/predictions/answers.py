@@ -174,9 +174,8 @@ class Predictions(OfPredictions):
         """Return the answers of one checkpoint."""
         assert state is not None
         gaps = Gaps.of_dataset(state)
-        count = np.arange(len(gaps))
         at_gaps = reading[self.needs()[0]].at(
-            gaps.inputs, count, gaps.position, width=gaps.width, top=self.top
+            gaps.inputs, np.arange(len(gaps)), gaps.position, width=gaps.width, top=self.top
         )
         has_answer = gaps.right_id >= 0
         probability = np.exp(at_gaps.right_log_probability.values)

@@ -155,8 +155,7 @@ class Loss(OfPredictions):
         renamed = ("renaming", losses["renamed"].values.astype(np.float32))
         lines = self._lines(inputs, losses, units)
         of_text = np.where(counted, losses["calibrated"].values, 0.0)
-        mean_calibrated = _mean(of_text, weights)
-        calibrated = Measured.over_texts(mean_calibrated, of_text, weights, units)
+        calibrated = Measured.over_texts(_mean(of_text, weights), of_text, weights, units)
         lines |= {
             "loss_calibrated": calibrated.value,
             "loss_calibrated_of_text": calibrated.of_text,
