@@ -391,6 +391,13 @@ def test_a_claim_of_the_learned_run_is_found_where_it_is_made():
     assert len(CLAIMS.findall(said(first(made.learned())))) == 4
 
 
+def test_what_guesses_cost_is_named_by_the_dash_that_it_is_drawn_with():
+    page = render_page(read_content(examples.controlled_tree()))
+    (dash,) = re.findall(r"\.life \.reference \{[^}]*stroke-dasharray: (\d+) ", page)
+    assert int(dash) > 2, "three times as long as it is wide: no dot"
+    assert "; dashed: what guesses cost" in Page(page).words
+
+
 def test_the_page_keeps_its_verdict_behind_the_first_screen():
     page = Page(render_page(read_content(made.learned())))
     assert page.one(id="verdict")["data-learned"] == "1"

@@ -261,8 +261,8 @@ def _course(row: Row) -> str:
     if (half := half_words(row)) and row.beyond:
         of = "fall" if verb == "fell" else "rise"
         words += f"; half of the run’s {of} was over by step {half}"
-        if (steps := control_half_words(row)) and controls_went_along(row):
-            words += f", in {control_runs(len(row.controls))} by step {steps}"
+        if controls_went_along(row):
+            words += f", in {control_runs(len(row.controls))} by step {control_half_words(row)}"
     return f"{words}."
 
 

@@ -19,7 +19,7 @@ from .formats import (
     step_text,
     with_interval,
 )
-from .rows import NUMBERS, UNJUDGED, Row
+from .rows import NUMBERS, UNJUDGED, ControlRow, Row
 
 UNCONTROLLED = "A run that moved as far and learned nothing may look the same."
 
@@ -109,22 +109,27 @@ def half_words(row: Row) -> str:
 
     Two checkpoints alone tell none.
     """
-    if not (row.changed and row.has_half):
-        return ""
-    return with_interval(row.half_step, row.half_step_low, row.half_step_high)
+    ends = (row.half_step, row.half_step_low, row.half_step_high)
+    return with_interval(*ends) if row.changed and row.has_half else ""
+
+
+_TWO_STEPS = "not known: read at two usable steps"
 
 
 def control_half_words(row: Row) -> str:
-    """Return the range of the controls' half-change steps: ``40–90``; empty without any."""
+    """Return the range of the controls' half-change steps, ``40–90``, or why none is known.
+
+    Empty where no control was read or none moved.
+    """
     steps = control_half_steps(row)
     if not steps:
-        return ""
+        return _TWO_STEPS if _TWO_STEPS in map(_step_or_none, row.controls) else ""
     return interval_text(min(steps), max(steps)) or step_text(steps[0])
 
 
 def controls_went_along(row: Row) -> bool:
-    """Return whether all controls went in the row's direction, so that their steps compare."""
-    return all(control.change * row.change > 0 for control in row.controls)
+    """Return whether controls have half-change steps, all in the row's direction, that compare."""
+    return control_half_steps(row) != [] and all(c.change * row.change > 0 for c in row.controls)
 
 
 def control_half_steps(row: Row) -> list[float]:
@@ -151,14 +156,15 @@ def _half_facts_of_controls(row: Row) -> list[str]:
     """Say when each control run was half-way; of many their range."""
     steps = control_half_steps(row)
     if len(row.controls) <= MOST_CONTROLS:
-        return [f"{run.name}: {_step_or_none(run.half_step)}" for run in row.controls]
+        return [f"{run.name}: {_step_or_none(run)}" for run in row.controls]
     of_all = [f"{plural(len(steps), 'control run')}: {control_half_words(row)}"] if steps else []
-    without = len(row.controls) - len(steps)
-    return [*of_all, f"{plural(without, 'control run')}: not recorded"] if without else of_all
+    without = Counter(_step_or_none(run) for run in row.controls if math.isnan(run.half_step))
+    return [*of_all, *(f"{plural(n, 'control run')}: {why}" for why, n in without.items())]
 
 
-def _step_or_none(step: float) -> str:
-    return step_text(step) if math.isfinite(step) else "not recorded"
+def _step_or_none(run: ControlRow) -> str:
+    none = _TWO_STEPS if abs(run.change) > 0 else "not recorded"
+    return step_text(run.half_step) if math.isfinite(run.half_step) else none
 
 
 MOST_CONTROLS = 6

@@ -137,6 +137,12 @@ def summarised(levels, uniform=8.3, unigram=6.3, **lines):
     return og.observables.Loss().summarise(data, {})
 
 
+def test_masks_are_claimed_of_masked_models_alone():
+    """ "The same masked positions" stood over the loss of a causal model."""
+    words = og.observables.Loss.section.definition
+    assert "of a masked model the same masks" in words and words.count("mask") == 2
+
+
 def test_sentences_name_step_interval_and_level():
     data = summarised([8.4, 7.0, 6.0, 5.5, 5.0], bigram=5.2)
     words = json.loads(data.attrs["statements"])

@@ -111,7 +111,7 @@ class Loss(OfPredictions):
     section: ClassVar[Section] = Section(
         title="Loss on fixed texts",
         definition="Mean negative log-probability of the right token at the predicted "
-        "positions; the same texts, and the same masked positions, at every step.",
+        "positions; the same texts, and of a masked model the same masks, at every step.",
         symbol="L(θₜ) = −mean log p(xᵢ | context; θₜ)",
         null="The same texts with all words consistently renamed: where nothing was learned of "
         "them, the loss gains as much on renamed words. A change counts where it exceeds 1.96 "
