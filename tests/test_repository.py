@@ -1,6 +1,8 @@
 """What the repository's own files say twice is the same in both places."""
 
+import os
 import re
+import subprocess
 import tomllib
 
 import pytest
@@ -36,6 +38,30 @@ def test_the_workflow_runs_every_step_on_every_python():
     classifiers = read("pyproject.toml")["project"]["classifiers"]
     versions = [c.rpartition(" ")[2] for c in classifiers if re.search(r":: 3\.\d+$", c)]
     assert matrix["python"] == versions
+
+
+# The run in the foreground fails at once; the one with noise goes on until the test lets it end.
+KERNELS = """#!/usr/bin/env bash
+[ -n "${ONTOGENY_TEST_NOISE:-}" ] || exit 1
+until [ -f "$PLACE/go" ]; do sleep 0.05; done
+echo "left running" >&"$PIPE"
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="runs a script of the shell")
+def test_numerical_tests_that_fail_leave_no_process_behind(tmp_path):
+    python = tmp_path / "python"
+    python.write_text(KERNELS)
+    python.chmod(0o755)
+    read_end, write_end = os.pipe()
+    env = {**os.environ, "PLACE": str(tmp_path), "PIPE": str(write_end)}
+    env.pop("ONTOGENY_TEST_NOISE", None)
+    command = [ROOT / ".ci" / "kernels", python]
+    assert subprocess.run(command, env=env, pass_fds=[write_end]).returncode == 1
+    (tmp_path / "go").touch()
+    os.close(write_end)
+    with os.fdopen(read_end) as pipe:  # at its end when no process holds the other side
+        assert pipe.read() == ""
 
 
 def test_every_dependency_is_pinned():

@@ -370,7 +370,8 @@ def _is_users(module: str, file: Path) -> bool:
 
 
 def _is_watched(file: Path) -> bool:
-    return not any(file.is_relative_to(folder) for folder in _installed())
+    is_cell = re.fullmatch(r"ipykernel_\d+", file.parent.name)  # of a notebook: no file to open
+    return not (is_cell or any(file.is_relative_to(folder) for folder in _installed()))
 
 
 @cache

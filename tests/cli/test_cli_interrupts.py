@@ -45,7 +45,12 @@ def working(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     process = subprocess.Popen(
-        [sys.executable, str(program), str(tmp_path)],
+        [
+            sys.executable,
+            str(program),
+            str(tmp_path),
+            b"\xff",
+        ],  # no UTF-8, as names of files may be
         env=environment(),
         stderr=subprocess.PIPE,
         start_new_session=True,
@@ -94,7 +99,7 @@ def test_twice_ends_at_once_with_no_process_left(working, tmp_path):
     assert working.wait(LIMIT) == 130
     wait_for(lambda: is_over(working.pid))
     last = working.stderr.read().decode().strip()  # nothing of Python's own after it
-    again = f"To go on: ontogeny {tmp_path}"
+    again = f"To go on: ontogeny {tmp_path} '\\udcff'"
     assert last == f"ontogeny: stopped; what is finished is kept. {again}"
     assert not list(tmp_path.glob("done-*"))
 

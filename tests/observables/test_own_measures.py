@@ -1,5 +1,7 @@
 """A function of the user's own as a measure: values, what makes it stale, and its names."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,7 @@ import ontogeny as og
 from helpers.family_models import build
 from ontogeny.errors import ArgumentError
 from ontogeny.observables import MinimalPairs, OwnMeasure, make_own
-from ontogeny.own_code import load
+from ontogeny.own_code import load, reason
 from ontogeny.start.examples import examples_of
 from ontogeny.study.checks import check_observables
 
@@ -83,6 +85,21 @@ def test_a_function_that_does_not_give_one_number_for_each_text_is_named(folder)
     study = og.Study(og.Trajectory.from_models({0: build("gpt2")}), inputs(), total, device="cpu")
     with pytest.warns(og.errors.StudyWarning, match="total must return one number for each of 12"):
         study.run(folder / "study", progress=False, keep_going=True)
+
+
+@pytest.mark.parametrize(
+    ("place", "named"),
+    [
+        ("ipykernel_4711/2938471.py", Path(__file__).name),  # what the cell was called by
+        ("ipykernel_notes/mine.py", "mine.py"),
+        ("mine.py", "mine.py"),
+    ],
+)
+def test_a_failure_names_the_line_of_a_file_that_is_no_cell_of_a_notebook(tmp_path, place, named):
+    code = compile("1 / 0", str(tmp_path / place), "exec")
+    with pytest.raises(ZeroDivisionError) as error:
+        exec(code, {"__name__": "__main__"})
+    assert reason(error.value).startswith(f"ZeroDivisionError: division by zero ({named}, line ")
 
 
 def test_two_of_one_kind_are_called_by_their_files(tmp_path):

@@ -11,12 +11,14 @@ import pytest
 import xarray as xr
 
 from helpers import report_examples as examples
+from helpers.report_page import Page
 from ontogeny import report
 from ontogeny.figures import Section, attach
 from ontogeny.report.chart.canvas import NARROW, WIDE
 from ontogeny.report.chart.draw import draw_chart
 from ontogeny.report.chart.groups import MAX_ROWS, NO_NEWS, arrange
 from ontogeny.report.colours import LEVELS
+from ontogeny.report.page.html import render_page
 from ontogeny.report.scales import StepScale
 from ontogeny.words.content import read_content
 
@@ -116,6 +118,24 @@ def test_rows_that_did_not_develop_are_hatched_throughout():
     tree = one_row_tree(np.linspace(0, 1, 10), [True] * 10, steps, developed=False)
     _, _, root = drawn(tree)
     assert set(cells(chart_rows(root)[0])) == {"hatched"}
+
+
+def test_rows_that_were_not_judged_keep_their_colour_beyond_noise():
+    """They were hatched, which is explained as no larger than noise and chance would give."""
+    distinct = [False, False, True, True, True]
+    course = [0, 0.1, 0.5, 1.5, 1], distinct, [0, 10, 20, 30, 40]
+    content, _, root = drawn(one_row_tree(*course, developed=False, judgeable=False))
+    assert content.rows[0].state == "few"
+    shades = cells(chart_rows(root)[0])
+    assert set(shades) == {"hatched", f"q{round(0.5 * (LEVELS - 1))}", f"q{LEVELS - 1}"}
+    assert "over" in {path.get("class") for path in parts(chart_rows(root)[0], "path")}
+    page = render_page(content)
+    (row,) = Page(page).data["rows"]
+    assert row["told"] is None and row["state"].startswith("not judged, too few checkpoints")
+    words = "A row that was not judged has colour beyond its noise"
+    judged, _, _ = drawn(one_row_tree(*course, developed=False, judgeable=True))
+    assert words in page and words not in render_page(judged)
+    assert Page(render_page(judged)).data["rows"][0]["told"] is False
 
 
 def test_half_way_mark_lies_at_its_step_with_its_interval():

@@ -372,6 +372,11 @@ def test_other_quantities_stand_in_for_concepts():
     tree = examples.developing_tree()
     without = tree.filter(lambda node: "concepts-" not in node.path)
     assert "No concepts were fitted." in first(without).sentences[1].text
+    alone = made.tree({"loss": made.loss_story()})
+    assert first(alone).sentences[1].text == "No other quantity could be judged."
+    unjudged = {"judgeable": ("row", [False])}
+    alone = made.tree({"loss": made.loss_story(learned=False, changed=False).assign(unjudged)})
+    assert first(alone).sentences[1].text == "No quantity could be judged."
 
 
 def test_comparisons_and_results_without_loss_and_concepts_keep_the_overview():
@@ -384,6 +389,13 @@ def test_comparisons_and_results_without_loss_and_concepts_keep_the_overview():
 
 def test_a_claim_of_the_learned_run_is_found_where_it_is_made():
     assert len(CLAIMS.findall(said(first(made.learned())))) == 4
+
+
+def test_what_guesses_cost_is_named_by_the_dash_that_it_is_drawn_with():
+    page = render_page(read_content(examples.controlled_tree()))
+    (dash,) = re.findall(r"\.life \.reference \{[^}]*stroke-dasharray: (\d+) ", page)
+    assert int(dash) > 2, "three times as long as it is wide: no dot"
+    assert "; dashed: what guesses cost" in Page(page).words
 
 
 def test_the_page_keeps_its_verdict_behind_the_first_screen():

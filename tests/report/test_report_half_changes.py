@@ -22,7 +22,13 @@ from ontogeny.report.chart.draw import draw_chart, lay_chart, views_of
 from ontogeny.report.chart.groups import NO_NEWS, RowGroup, arrange, named_in, without_news
 from ontogeny.report.scales import StepScale
 from ontogeny.words.content import read_content
-from ontogeny.words.row_words import control_half_words, half_facts, spoken
+from ontogeny.words.row_words import (
+    control_half_words,
+    controls_went_along,
+    facts,
+    half_facts,
+    spoken,
+)
 from ontogeny.words.rows import ControlRow
 from ontogeny.words.sections import mark
 
@@ -186,8 +192,10 @@ def test_without_a_half_change_step_there_is_no_such_view_and_no_file(make, tmp_
 def test_hovering_names_every_control_and_what_was_not_recorded():
     content = read_content(examples.controlled_tree())
     row = next(row for row in content.rows if len(row.controls) == 3)
-    halves = enumerate((40, 50, math.nan))
-    controls = tuple(ControlRow(f"walk {i}", 2.0, 1.0, half, -1.5) for i, half in halves)
+    ends = enumerate([(1.0, 40), (1.0, 50), (2.0, math.nan)])
+    controls = tuple(
+        ControlRow(f"walk {i}", 2.0, *last_and_half, -1.5) for i, last_and_half in ends
+    )
     told = half_facts(dataclasses.replace(row, controls=controls))
     assert told[1:] == ["walk 0: 40", "walk 1: 50", "walk 2: not recorded"]
     told = half_facts(dataclasses.replace(row, controls=controls * 4))
@@ -206,6 +214,21 @@ def test_controls_that_go_another_way_have_no_step_to_compare():
     assert many == ["3 control runs: 47", f"6 control runs: {apart}"]
     assert "of controls 47;" in f"{spoken(row)};"
     assert "of controls" not in spoken(dataclasses.replace(row, controls=controls[1:]))
+
+
+def test_controls_that_two_steps_alone_were_read_of_have_no_half_change_step():
+    """Half-way between two steps is the same of all of them: eight controls stood at exactly 10."""
+    why = "not known: read at two usable steps"
+    content = read_content(examples.controlled_tree())
+    row = next(row for row in content.rows if row.beyond and row.has_half and row.controls)
+    twice = tuple(ControlRow(f"turned {i}", 1.0, 1.0 + row.change, math.nan) for i in range(8))
+    row = dataclasses.replace(row, controls=twice)
+    assert control_half_words(row) == why and f"half-change step of controls {why}" in facts(row)
+    assert half_facts(row)[1:] == [f"8 control runs: {why}"]
+    assert not controls_went_along(row), "no sentence sets their half beside the run's"
+    known = ControlRow("turned 8", 1.0, 1.0 + row.change, 40.0)
+    row = dataclasses.replace(row, controls=(*twice, known))
+    assert control_half_words(row) == "40" and controls_went_along(row)
 
 
 # Several runs.

@@ -205,7 +205,8 @@ def test_hovering_a_difference_tells_its_terms(controls):
 
 def test_controls_stand_beside_the_run_in_its_colours(controls):
     lines = traces(controls, FIGURE, "line")
-    assert len(lines) == len(LAYERS) and len(traces(controls, FIGURE, "control")) == 1
+    bands = traces(controls, FIGURE, "control")
+    assert [b["meta"]["label"] for b in bands] == [one["meta"]["label"] for one in lines]
     show(controls, SIDE)
     found = colours(controls)
     assert [line[1] for line in found[::3]] == ["run", *(f"control: turned {i}" for i in range(3))]
@@ -219,10 +220,19 @@ def test_controls_stand_beside_the_run_in_its_colours(controls):
 
 def test_a_control_band_is_that_of_each_line_and_not_of_all_together(controls):
     show(controls, OVERLAY)
-    (band,) = traces(controls, FIGURE, "control")
-    outlines = sum(v is None for v in band["y"])
-    assert outlines == len(LAYERS)
-    place = band["x"][0]
+    bands = traces(controls, FIGURE, "control")
+    assert len(bands) == len(LAYERS) and all(sum(v is None for v in b["y"]) == 1 for b in bands)
+    for i, band in enumerate(bands):  # at the first step a layer's value is i / 2
+        assert np.nanmin(known(band["y"])) == pytest.approx(i / 2 + 0.1)
+    looks = controls.evaluate(
+        """(id) => ["control", "line"].map((part) => document.querySelector(`[id="${id}"] .plot`)
+          .data.filter((t) => t.meta?.part === part).map((t) => t.line.color))""",
+        FIGURE,
+    )
+    assert looks[0] == looks[1] and len(set(looks[0])) == len(LAYERS)
+    key = controls.inner_html(f"[id='{FIGURE}'] .plot")
+    assert "control runs (turned), in the colour of their line" in key
+    place = bands[0]["x"][0]
     hover(controls, FIGURE, place, 0.02)
     words = controls.inner_text("#tooltip")
     assert "layer 2" in words or "mlp" in words

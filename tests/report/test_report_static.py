@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 import xarray as xr
 from matplotlib.collections import PolyCollection, QuadMesh
+from matplotlib.colors import to_rgba
 from matplotlib.patches import Circle
 
 from helpers import report_examples as examples
 from helpers.paths import environment
+from helpers.planted_runs import controlled
 from ontogeny import report
 from ontogeny.cli import main
 from ontogeny.errors import ArgumentError
@@ -199,6 +201,20 @@ def test_bands_without_a_relative_form_are_scaled_as_the_value_is():
     axes = drawn(one_node(data, [curves], [1, 2, 3]), "node", "c")[0].axes[0]
     corners = axes.collections[0].get_paths()[0].vertices[:, 1]
     assert corners.min() == pytest.approx(0.5) and corners.max() == pytest.approx(1.0)
+
+
+def test_the_controls_of_every_line_are_drawn_apart_in_its_colour():
+    """In one band a layer lay within the controls of another, far above its own."""
+    figure, _ = drawn(controlled([0.1, 0.7], own=0.9), "entropy", "entropy")
+    axes = figure.axes[0]
+    bands = [c for c in axes.collections if isinstance(c, PolyCollection)]
+    lines = long_lines(axes)
+    assert len(bands) == len(lines) == 3
+    for i, (band, line) in enumerate(zip(bands, lines, strict=True)):
+        np.testing.assert_allclose(band.get_edgecolor()[0], to_rgba(line.get_color()))
+        assert band.get_paths()[0].vertices[:, 1].min() == pytest.approx(i / 2 + 0.1)
+    words = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+    assert "control runs (turned), in the colour of their line" in words
 
 
 def test_more_lines_than_can_be_labelled_have_a_colour_bar():

@@ -12,6 +12,7 @@ import torch
 import xarray as xr
 
 import ontogeny as og
+from helpers.command import call
 from helpers.study_examples import LAYERS, ActivationNorm, Counting, developing, record, tiny_inputs
 from ontogeny import needs, own_code
 from ontogeny.cli import main
@@ -190,6 +191,16 @@ def other(model, texts):
     return further(1)
 """
 
+OWN_LATE = """
+sums = []
+
+def late(model, texts):
+    sums.append(sum(float(p.sum()) for p in model.parameters()))
+    if sums[-1] != sums[0]:
+        raise ValueError("not the first checkpoint")
+    return texts.lengths
+"""
+
 
 def own_measures(tmp_path):
     (tmp_path / "mine.py").write_text(OWN)
@@ -210,9 +221,9 @@ def test_a_mistake_in_a_function_of_ones_own_is_said_once_with_its_line(trajecto
     assert "(mine.py, line 10); other (6): TypeError" in said
     # What a trial does to the model is undone.
     np.testing.assert_array_equal(tree["activation-norm"].norm, expected["activation-norm"].norm)
-    # A real cell has failed: it is not tried again before the next run.
+    # Failed cells do not tell how edited code does: it is tried again before the next run.
     again = study_of(trajectory, ActivationNorm(LAYERS), *own_measures(tmp_path))
-    assert not [note for note in again.plan(tmp_path / "s").notes if "may fail" in note]
+    assert line in again.plan(tmp_path / "s").notes
 
 
 def test_what_fails_at_the_checkpoint_that_is_timed_is_said_before_the_question(
@@ -222,6 +233,30 @@ def test_what_fails_at_the_checkpoint_that_is_timed_is_said_before_the_question(
     first = time_left(study, study.plan()).lines()[0]
     assert first.startswith("may fail: score, other, as when tried at step 16: TypeError")
     assert first.endswith("(mine.py, line 10); the study goes on with 1 other observable")
+
+
+def test_what_only_the_timed_checkpoint_shows_is_printed_with_the_plan(
+    trajectory, tmp_path, monkeypatch, capsys
+):
+    (tmp_path / "late.py").write_text(OWN_LATE)
+    late = make_own("late.py:late", own_code.load("late.py:late", tmp_path))
+    late_alone = study_of(trajectory, late, ActivationNorm(LAYERS))
+    monkeypatch.setattr("ontogeny.study.read_study", lambda path, **_: late_alone)
+    code, out, _ = call(capsys, "plan", "study.toml", "--output", tmp_path / "s", "--time")
+    (line,) = [line for line in out.splitlines() if "may fail" in line]
+    assert code == 0 and line.startswith("may fail: late, as when tried at step 16: ValueError: ")
+    # What the plan says already is not printed again.
+    one = study_of(trajectory.select(steps=[16]), *own_measures(tmp_path))
+    monkeypatch.setattr("ontogeny.study.read_study", lambda path, **_: one)
+    code, out, _ = call(capsys, "plan", "study.toml", "--output", tmp_path / "one", "--time")
+    assert code == 0 and out.count("may fail: score, other") == 1 and "time: " in out
+
+
+def test_a_refused_plan_does_not_say_that_the_study_goes_on(pooled, tmp_path):
+    loss = og.observables.Loss(objective="causal")
+    plan = study_of(pooled, loss, ActivationNorm("mlp"), *own_measures(tmp_path)).plan()
+    (doubt,) = [note for note in plan.notes if note.startswith("may fail: score, other")]
+    assert "loss: ArgumentError" in plan.refused and "goes on" not in doubt
 
 
 def test_the_page_opens_with_what_failed(pooled, tmp_path):

@@ -12,7 +12,7 @@ from ontogeny.dynamics import holm
 from ontogeny.figures import Section
 from ontogeny.quantities import Quantity
 from ontogeny.summary import with_verdicts
-from ontogeny.summary.controls import _predicted, with_controls
+from ontogeny.summary.controls import _predicted, control_rows, with_controls
 from ontogeny.summary.summarise import summarise
 from ontogeny.summary.verdicts import _beside_controls, judged
 from ontogeny.words.content import read_content
@@ -44,6 +44,21 @@ def page(run, controls, quantity):
     data = with_controls(run, names, [quantity])
     node = summarise(data, [quantity], Section("Node", "What it is."))
     return with_verdicts({"node": node}, {"node": [quantity]})["node"]
+
+
+def test_controls_read_at_two_usable_steps_have_no_half_change_step():
+    """The half of any two values lies at one step: it was 10 of eight controls, and no measure."""
+    steps, run = np.array([0, 20, 40]), np.array([3.0, 2.0, np.nan])  # the last one is reference
+    rows = control_rows(steps, run, np.array([[3.0, 2.5, 2.0], [3.0, 1.0, 0.0]]))
+    assert np.isnan(rows["control_half_step"]).all() and np.isnan(rows["run_half_step"]).all()
+    np.testing.assert_allclose(rows["control_last"], [2.5, 1.0])
+    whole = control_rows(steps, np.array([3.0, 2.0, 1.0]), np.array([[3.0, 2.5, 2.0]]))
+    assert 0 < whole["control_half_step"][0] < 40
+
+    rng = np.random.default_rng(3)
+    twice = [one.where(one.step.isin(STEPS[[0, -1]])) for one in controls_of(rng)]
+    node = page(norms(-2.0, rng), twice, NORM)
+    assert np.isnan(node.p_control_half).all() and node.beyond.all()
 
 
 def controls_of(rng, count=3):

@@ -325,7 +325,7 @@ def test_an_adapter_on_a_gguf_file_has_the_logits_of_peft(llama, tmp_path):
 
 
 def test_a_gguf_file_is_not_called_pickled(llama, caplog, capsys, monkeypatch):
-    monkeypatch.setattr("ontogeny.trajectory.weights.announced.said", set())
+    monkeypatch.setattr("ontogeny.trajectory.weights.announced.topics", set())
     assert Trajectory.from_folder(llama[1]).steps.tolist() == [0]
     assert "pickled" not in caplog.text and "quantised" in caplog.text
     assert "GGUF tensors" not in capsys.readouterr().err  # no bar of transformers'

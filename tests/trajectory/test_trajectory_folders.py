@@ -109,7 +109,7 @@ def test_safetensors_win_over_pickles_in_the_same_folder(tmp_path):
 
 
 def test_reading_pickled_weights_is_said_in_the_log(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(announced, "said", set())  # said once in a process
+    monkeypatch.setattr(announced, "topics", set())  # said once in a process
     to_bin(write_linear(tmp_path, 1))
     load_model(tmp_path, model=nn.Linear(3, 2))
     assert "no code in them runs" in caplog.text and str(tmp_path) in caplog.text

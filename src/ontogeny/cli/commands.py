@@ -145,7 +145,8 @@ def plan(
         raise ArgumentError(planned.refused)
     if timed and planned.to_do:
         cost = time_left(spec, planned)
-        typer.echo("\n".join(cost.lines()[1 + len(cost.failing) :]))
+        new = [line for line in cost.failing if line not in planned.notes]
+        typer.echo("\n".join([*new, *cost.lines()[1 + len(cost.failing) :]]))
 
 
 @app.command()

@@ -94,7 +94,7 @@ def _answer_interrupts() -> Any:
         if asked:
             for worker in multiprocessing.active_children():
                 worker.kill()
-            os.write(2, stopped(sys.argv[1:]).encode())
+            os.write(2, stopped(sys.argv[1:]).encode(errors="backslashreplace"))
             os._exit(130)
         asked = True
         os.write(2, b"\nontogeny: finishing what is under way; Ctrl-C again to stop now.\n")

@@ -65,7 +65,8 @@ def refusal(failures: Sequence[DryFailure]) -> str:
 def doubts(failures: Sequence[DryFailure], observables: int) -> list[str]:
     """Return which of so many observables failed at one step and may do better at others.
 
-    Those that failed in the same way share a line; the last one says what goes on.
+    Those that failed in the same way share a line; the last one says what goes on, unless some
+    observable is refused: then nothing does.
     """
     groups: dict[tuple[int, str], list[str]] = {}
     for failure in failures:
@@ -75,7 +76,7 @@ def doubts(failures: Sequence[DryFailure], observables: int) -> list[str]:
         f"may fail: {', '.join(nodes)}, as when tried at step {step}: {why.rstrip('.')}"
         for (step, why), nodes in groups.items()
     ]
-    if lines and (others := observables - len(failures)):
+    if lines and not refusal(failures) and (others := observables - len(failures)):
         lines[-1] += f"; the study goes on with {plural(others, 'other observable')}"
     return lines
 

@@ -146,7 +146,7 @@ def control_rows(steps: np.ndarray, values: np.ndarray, controls: np.ndarray) ->
     -------
     dict
         ``control_first``, ``control_last``, ``control_half_step`` (runs,), and of the run itself
-        at the same steps ``run_change`` and ``run_half_step`` (runs,).
+        at the same steps ``run_change`` and ``run_half_step`` (runs,). Two steps tell no half.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def _of_one(steps: np.ndarray, values: np.ndarray, control: np.ndarray) -> tuple
 
 def _half(steps: np.ndarray, values: np.ndarray) -> float:
     change = values[-1] - values[0]
-    if change == 0:
+    if len(steps) < 3 or change == 0:  # any two values are half-way at one step
         return float("nan")
     return half_change_step(steps, (values - values[0]) / change)
 

@@ -175,7 +175,7 @@ class Skeleton:
     def _agreeing(self, module: nn.Module, checkpoint: Checkpoint) -> dict[str, str]:
         """Return the stored names whose values agree with what transformers loaded."""
         with checkpoint.open() as reader:
-            to_file = self._map(module, reader.names()).to_file
+            to_file = self._map(module, checkpoint, reader.names()).to_file
             proven = agreeing(reader, module, to_file)
         return {name: file_name for name, file_name in to_file.items() if name in proven}
 
@@ -183,7 +183,7 @@ class Skeleton:
         assert self._identity is not None
         self._identity.refuse(checkpoint)
         with checkpoint.open() as reader:
-            names = self._map(module, reader.names())
+            names = self._map(module, checkpoint, reader.names())
             if self._to_file.keys() >= state_tensors(module).keys() and not names.missing:
                 exact = self._dtype is None
                 put(checkpoint.label, reader, module, names.to_file, exact)
@@ -194,7 +194,7 @@ class Skeleton:
             for name, target in state_tensors(module).items():
                 target.copy_(fresh[name])
 
-    def _map(self, module: nn.Module, file_names: list[str]) -> NameMap:
+    def _map(self, module: nn.Module, checkpoint: Checkpoint, file_names: list[str]) -> NameMap:
         if self._names is None or self._names[0] != file_names:
-            self._names = (file_names, map_names(module, file_names))
+            self._names = (file_names, map_names(module, file_names, checkpoint.home.path))
         return self._names[1]

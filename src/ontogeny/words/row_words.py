@@ -12,8 +12,9 @@ import numpy as np
 from .formats import (
     interval_text,
     number,
-    p_value,
+    p_words,
     plural,
+    plus_minus,
     sentence_start,
     step_text,
     with_interval,
@@ -108,16 +109,21 @@ def half_words(row: Row) -> str:
 
     Two checkpoints alone tell none.
     """
-    if not (row.changed and row.has_half):
-        return ""
-    return with_interval(row.half_step, row.half_step_low, row.half_step_high)
+    ends = (row.half_step, row.half_step_low, row.half_step_high)
+    return with_interval(*ends) if row.changed and row.has_half else ""
+
+
+_TWO_STEPS, _APART = "not known: read at two usable steps", "went another way, or far less"
 
 
 def control_half_words(row: Row) -> str:
-    """Return the range of the controls' half-change steps: ``40–90``; empty without any."""
+    """Return the range of the controls' half-change steps, ``40–90``, or why none is known.
+
+    Empty where no control was read or none moved.
+    """
     steps = control_half_steps(row)
     if not steps:
-        return ""
+        return _TWO_STEPS if _TWO_STEPS in map(_step_or_none, row.controls) else ""
     return interval_text(min(steps), max(steps)) or step_text(steps[0])
 
 
@@ -129,6 +135,11 @@ def controls_along(row: Row) -> list[ControlRow]:
     of_run = [c.run_change if math.isfinite(c.run_change) else row.change for c in row.controls]
     both = zip(row.controls, of_run, strict=True)
     return [c for c, own in both if c.change * own >= COMPARABLE * own**2 > 0]
+
+
+def controls_went_along(row: Row) -> bool:
+    """Return whether controls have half-change steps, and all of them compare."""
+    return control_half_steps(row) != [] and controls_along(row) == [*row.controls]
 
 
 def control_half_steps(row: Row) -> list[float]:
@@ -153,15 +164,19 @@ def _half_fact(row: Row) -> str:
 
 def _half_facts_of_controls(row: Row) -> list[str]:
     """Say when each control run was half-way; of many their range."""
-    along, many = controls_along(row), len(row.controls) > MOST_CONTROLS
-    words = []
-    for run in row.controls:
-        half = control_half_words(row) if many else step_text(run.half_step)
-        half = half if math.isfinite(run.half_step) else "not recorded"
-        words.append(half if run in along else "went another way, or far less")
-    if many:
-        return [f"{plural(n, 'control run')}: {text}" for text, n in Counter(words).items()]
-    return [f"{run.name}: {text}" for run, text in zip(row.controls, words, strict=True)]
+    along, steps = controls_along(row), control_half_steps(row)
+    words = [_step_or_none(run, along) for run in row.controls]
+    if len(row.controls) <= MOST_CONTROLS:
+        return [f"{run.name}: {text}" for run, text in zip(row.controls, words, strict=True)]
+    of_all = [f"{plural(len(steps), 'control run')}: {control_half_words(row)}"] if steps else []
+    without = Counter(text for text in words if text in (_APART, _TWO_STEPS, "not recorded"))
+    return [*of_all, *(f"{plural(n, 'control run')}: {why}" for why, n in without.items())]
+
+
+def _step_or_none(run: ControlRow, along: Sequence[ControlRow] = ()) -> str:
+    if math.isfinite(run.half_step):
+        return step_text(run.half_step) if run in along else _APART
+    return _TWO_STEPS if abs(run.change) > 0 else "not recorded"
 
 
 COMPARABLE = 0.05
@@ -198,8 +213,7 @@ def facts(row: Row) -> list[str]:
         parts.append(f"after step {step} any further change is too small to measure")
     for name, p in (("p", row.p_value), ("p against controls", row.p_control)):
         if math.isfinite(p):
-            words = p_value(p)
-            parts.append(f"{name} {words}" if words.startswith("<") else f"{name} = {words}")
+            parts.append(p_words(p, name))
     return list(filter(None, parts))
 
 
@@ -239,6 +253,12 @@ def values_words(first: float, last: float, between: str = " to ") -> str:
     precision = 10.0 ** (math.floor(math.log10(largest)) - 1) if largest else math.nan
     precision = min(precision, 10 * abs(last - first) or precision)
     return between.join(number(value, precision) for value in (first, last)).replace("-", "−")
+
+
+def change_words(row: Row) -> str:
+    """Say by how much a row changed, with the noise of that: ``fell by 0.0076 ± 0.0080``."""
+    verb = "fell" if row.change < 0 else "rose"
+    return f"{verb} by {plus_minus(abs(row.change), row.change_floor)}"
 
 
 def mean(values: Sequence[float]) -> float:

@@ -4,10 +4,12 @@ import json
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import ontogeny as og
 from helpers.lookup_model import WIDTH, WORDS, LookupModel, lookup_texts
 from ontogeny.errors import ArgumentError
+from ontogeny.features.fine_tuning.concept_change import _called
 from ontogeny.observables import ConceptChange, JointConcepts
 from ontogeny.report.concepts.atlas import read_atlas
 from ontogeny.report.first_screen.numbers import four_numbers
@@ -58,6 +60,15 @@ def test_planted_concepts_are_kept_turned_lost_and_new(node):
         (name,) = called[kinds == kind]
         assert name == str(word) or name.partition("(")[2].split(",")[0].rstrip(")") == str(word)
     assert abs(float(data.turned_by.values[0][kinds == "turned"][0])) < 0.2
+
+
+def test_concepts_without_a_name_are_called_by_tokens_in_words():
+    """Bare marks in a list of tokens stood as (., , s, a)."""
+    arrays = {"token_id": (("layer", "concept", "token"), [[[0, 1, 2, 3], [2, 9, 9, 9]]]),
+              "name": (("layer", "concept"), [["", "the"]]),
+              "piece_text": ("piece", [".", ",", " s", "."])}  # fmt: skip
+    called = _called(xr.Dataset(arrays, {"piece": [0, 1, 2, 3]}), [1, 2])
+    assert called.tolist() == [["C0 (full stop, comma, s)", "the"]]
 
 
 @pytest.fixture(scope="module")

@@ -137,6 +137,12 @@ def summarised(levels, uniform=8.3, unigram=6.3, **lines):
     return og.observables.Loss().summarise(data, {})
 
 
+def test_masks_are_claimed_of_masked_models_alone():
+    """ "The same masked positions" stood over the loss of a causal model."""
+    words = og.observables.Loss.section.definition
+    assert "of a masked model the same masks" in words and words.count("mask") == 2
+
+
 def test_sentences_name_step_interval_and_level():
     data = summarised([8.4, 7.0, 6.0, 5.5, 5.0], bigram=5.2)
     words = json.loads(data.attrs["statements"])
@@ -191,6 +197,13 @@ def test_half_of_each_gain_is_where_it_was_planted():
     assert float(data.loss_half_context) == 40  # .7 of 1.1 nats
     assert (float(data.loss_half_context_low), float(data.loss_half_context_high)) == (20, 40)
     assert float(data.loss_below_own_unigram) == 40
+
+
+def test_halves_that_a_trained_start_had_are_no_gain_of_the_run():
+    data = summarised([6.0, 5.9, 5.8, 5.7, 5.6], own_unigram=6.5)
+    assert float(data.loss_half_frequencies) == data.step[0] and "Half of" in data.statements
+    words = og.observables.Loss().words(data.assign(loss_trained_start=1.0), {})
+    assert not any("at the first checkpoint" in text for text in words) and words
 
 
 def test_a_model_without_context_gains_by_frequencies_alone():

@@ -239,20 +239,35 @@ def spread(values: ArrayLike, digits: int = 1) -> str:
 
 
 def short(values: np.ndarray) -> str:
-    """Return a mean and SD over seeds with two digits, of numbers of any size, or "unknown".
+    """Return a mean and SD over seeds, of numbers of any size, or "unknown".
+
+    The mean has two digits; of a hundred and more as many as reach the first one of the SD.
 
     Examples
     --------
     >>> short(np.array([2e-5, 3e-5])), short(np.array([0.25])), short(np.array([310.0, 490.0]))
     ('2.5e-05 ± 7e-06', '0.25', '400 ± 100')
+    >>> short(np.array([1234.0, 1235.0]))
+    '1,234.5 ± 0.7'
     """
     if not np.isfinite(values).all():
         return "unknown"
-    mean = _rounded(np.mean(values), 2)
-    return mean if len(values) < 2 else f"{mean} ± {_rounded(np.std(values, ddof=1), 1)}"
+    mean = float(np.mean(values))
+    if len(values) < 2:
+        return _rounded(mean, 2)
+    sd = float(np.std(values, ddof=1))
+    whole = (
+        abs(mean) >= 100 and sd
+    )  # "1,200 ± 0.7" would look exact, which "0.12 ± 0.0007" does not
+    digits = _leading_place(mean) - _leading_place(sd) + 1 if whole else 2
+    return f"{_rounded(mean, max(digits, 2))} ± {_rounded(sd, 1)}"
 
 
-def _rounded(value: Any, digits: int) -> str:
+def _leading_place(value: float) -> int:
+    return int(f"{abs(value):.0e}".partition("e")[2])
+
+
+def _rounded(value: float, digits: int) -> str:
     return f"{float(f'{value:.{digits}g}'):,.15g}"  # 390, where .2g alone gives 3.9e+02
 
 

@@ -17,6 +17,7 @@ from ...concepts.joint.readout import CheckpointReadout, Moments
 from ...concepts.joint.snapshots import fixed_half, standardised, text_blocks
 from ...errors import check_number
 from ...figures import Section
+from ...figures.characters import in_words, shown
 from ...observables.base import by_layer
 from ...observables.catalogued import INNER_LAYERS, PresetEntry, Presets
 from ...observables.extractor_fits import layer_state
@@ -141,12 +142,11 @@ class ConceptChange(OfJointConcepts):
                 )
                 counts[step, i] = [changes.counts()[name] for name in _KINDS]
                 kind[i], cosine[i] = changes.kind, changes.cosine
-        named = joint.reindex(layer=data.layer.values)
         return data.drop_vars(_PARTS).assign(
             concepts_since=(("step", "layer", "change"), counts),
             change=list(_KINDS),
             change_kind=(("layer", "concept"), kind),
-            called=(("layer", "concept"), _called(named, shape)),
+            called=(("layer", "concept"), _called(joint.reindex(layer=data.layer.values), shape)),
             turned_by=(("layer", "concept"), cosine),
         )
 
@@ -172,7 +172,7 @@ def _called(joint: xr.Dataset, shape: Sequence[int]) -> np.ndarray:
     pieces = written(joint) if "token_id" in joint else {}
     for place in np.ndindex(*shape):
         ids = joint.token_id.values[place][:TOKENS].tolist() if pieces else []
-        tokens = ", ".join(pieces[i].strip() for i in ids if i in pieces)
+        tokens = ", ".join(dict.fromkeys(shown(in_words(pieces[i])) for i in ids if i in pieces))
         name = str(joint["name"].values[place]) if pieces else ""
         called[place] = name or f"C{place[1]}{f' ({tokens})' if tokens else ''}"
     return called

@@ -91,11 +91,16 @@ def _legend_of_overshoot(canvas: Canvas) -> None:
 
 
 def _over(row: Row) -> np.ndarray:
-    return np.asarray((row.progress > 1 + OVERSHOOT) & row.distinct & row.changed)
+    return np.asarray((row.progress > 1 + OVERSHOOT) & _coloured(row))
 
 
 def _under(row: Row) -> np.ndarray:
-    return np.asarray((row.progress < -OVERSHOOT) & row.distinct & row.changed)
+    return np.asarray((row.progress < -OVERSHOOT) & _coloured(row))
+
+
+def _coloured(row: Row) -> np.ndarray:
+    """Return which cells lie beyond noise; none of a row that chance, as judged, explains."""
+    return row.distinct & (row.changed or not row.judgeable)
 
 
 def draw_heading(canvas: Canvas, group: RowGroup) -> None:
@@ -204,10 +209,8 @@ def _cells(canvas: Canvas, row: Row, top: float, height: float) -> None:
 def _shades(row: Row) -> np.ndarray:
     """Shade of every cell: missing, hatched (within noise or chance), or 0 to LEVELS - 1."""
     missing = ~np.isfinite(row.progress)
-    share = np.clip(np.where(missing, 0.0, row.progress), 0, 1)
-    shades = np.round(share * (LEVELS - 1)).astype(int)
-    hatched = ~row.distinct if row.changed else np.ones_like(missing)
-    return np.where(missing, MISSING, np.where(hatched, HATCHED, shades))
+    shades = np.round(np.clip(np.nan_to_num(row.progress), 0, 1) * (LEVELS - 1)).astype(int)
+    return np.where(missing, MISSING, np.where(_coloured(row), shades, HATCHED))
 
 
 def _runs(edges: np.ndarray, member: np.ndarray) -> Iterable[tuple[float, float]]:

@@ -290,7 +290,7 @@ def _row(row: Row, content: Content) -> dict[str, Any]:
         "steps": row.steps.tolist(),
         "progress": {"dims": ["step"], "shape": [len(row.steps)]} | _encoded(row.progress),
         "distinct": "".join("1" if d else "0" for d in row.distinct),
-        "told": row.changed,
+        "told": row.changed if row.judgeable else None,
         "state": state_words(row),
         "facts": facts(row),
         "halves": half_facts(row),

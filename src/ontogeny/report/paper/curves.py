@@ -28,6 +28,8 @@ _LEVELS = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (2, 2)))
 
 _BAND_ALPHAS = (0.32, 0.18)
 
+_OF_LINES = ", in the colour of their line"
+
 
 def draw_curves(view: FigureView) -> Figure:
     """Return the figure."""
@@ -76,39 +78,42 @@ def _draw_theory(axes: Axes, view: FigureView, theory: list[np.ndarray]) -> None
 
 
 def _bands(view: FigureView, panel: Panel) -> list[np.ndarray]:
-    """Return every band as (2, x): where it differs between series, the widest."""
+    """Return every band as (2, parts, x): of control runs a part for each line, else the widest."""
     bands = []
     for band in view.figure.bands:
-        lower, upper = _beside(view, panel, (band.lower, band.upper))
-        is_finite = np.isfinite(lower) & np.isfinite(upper)
-        low = np.where(is_finite, lower, np.inf).min(axis=0)
-        high = np.where(is_finite, upper, -np.inf).max(axis=0)
-        bands.append(np.where(is_finite.any(axis=0), [low, high], np.nan))
+        ends = np.stack(_beside(view, panel, (band.lower, band.upper)))
+        if not band.control:
+            known = np.where(np.isfinite(ends).all(axis=0), ends, np.nan)
+            ends = np.stack([np.fmin.reduce(known[0]), np.fmax.reduce(known[1])])[:, None]
+        bands.append(ends)
     return bands
 
 
-def _band_look(view: FigureView, k: int) -> dict[str, Any]:
-    """Return how a band is drawn; that of control runs is lighter, with dotted edges."""
-    grey = view.base["null"]
+def _band_look(view: FigureView, k: int, line: tuple[Any, Any] | None = None) -> dict[str, Any]:
+    """Return how a band is drawn; that of control runs is lighter, dotted or dashed as its line."""
+    colour, dash = line or (view.base["null"], "-")
     if view.figure.bands[k].control:
-        return {"facecolor": to_rgba(grey, 0.16), "edgecolor": grey, "linewidth": 0.8,
-                "linestyle": ":"}  # fmt: skip
-    return {"color": grey, "alpha": _BAND_ALPHAS[k % 2], "linewidth": 0}
+        return {"facecolor": to_rgba(colour, 0.16), "edgecolor": colour, "linewidth": 0.8,
+                "linestyle": ":" if dash == "-" else dash}  # fmt: skip
+    return {"color": colour, "alpha": _BAND_ALPHAS[k % 2], "linewidth": 0}
 
 
-def _level_look(view: FigureView, k: int) -> dict[str, Any]:
+def _level_look(view: FigureView, k: int, line: tuple[Any, Any] | None = None) -> dict[str, Any]:
     """Return how a null without width is drawn; dashes tell several apart in the key."""
-    return {"color": view.base["null"], "linewidth": 1.2, "linestyle": _LEVELS[k % len(_LEVELS)]}
+    colour = line[0] if line else view.base["null"]
+    return {"color": colour, "linewidth": 1.2, "linestyle": _LEVELS[k % len(_LEVELS)]}
 
 
 def _draw_panel(
     axes: Axes, view: FigureView, panel: Panel, lines: list[np.ndarray], bands: list[np.ndarray]
 ) -> None:
     places = view.axis("x").places(view.scale)
-    for k, (low, high) in enumerate(bands):
-        axes.fill_between(places, low, high, **_band_look(view, k))
-        if _flat((low, high)):
-            axes.plot(places, low, **_level_look(view, k), zorder=1)
+    for k, band in enumerate(bands):
+        lines_of = view.looks("series") if band.shape[1] > 1 else [None]
+        for low, high, line in zip(*band, lines_of, strict=True):
+            axes.fill_between(places, low, high, **_band_look(view, k, line))
+            if _flat((low, high)):
+                axes.plot(places, low, **_level_look(view, k, line), zorder=1)
     values, *ends = lines
     for s, (colour, dash) in enumerate(view.looks("series")):
         if ends:
@@ -183,21 +188,16 @@ def _apart(heights: list[float], gap: float) -> list[float]:
 def _legend(view: FigureView, axes: Axes, bands: Sequence[np.ndarray]) -> list[Any]:
     """Name the nulls and the marks that stand in the first panel; lines are named beside them."""
     handles: list[Any] = [
-        Line2D([], [], **_level_look(view, k), label=band.label)
+        Line2D([], [], **_level_look(view, k), label=words)
         if _flat(bands[k])
-        else Patch(**_band_look(view, k), label=band.label)
+        else Patch(**_band_look(view, k), label=words)
         for k, band in enumerate(view.figure.bands)
-        if band.label
+        if (words := band.label and band.label + _OF_LINES * (bands[k].shape[1] > 1))
     ]
     if view.figure.reference:
-        words = view.figure.reference_label
-        ink = view.base["ink"]
+        ink, words = view.base["ink"], view.figure.reference_label
         handles.append(Line2D([], [], color=ink, linewidth=0.9, linestyle=_DASHED, label=words))
-    return handles + [
-        line
-        for line in axes.get_lines()
-        if isinstance(line, Line2D) and line.get_label() == "audit finding"
-    ]
+    return handles + [line for line in axes.get_lines() if line.get_label() == "audit finding"]
 
 
 def _named_lines(view: FigureView, names: Sequence[str]) -> list[Line2D]:

@@ -152,12 +152,13 @@ function chartHover(event, svg, placeOf) {
   else tellRow(event, row, place);
 }
 
+// `told` is null of a row that was not judged, of which its state says so.
 function tellRow(event, row, place) {
   const places = row.steps.map((step) => DATA.scales[state.scale].at[indexOfStep.get(step)]);
   const i = nearest(places, place);
   const share = values(row.progress)[i];
-  const told = row.told && row.distinct[i] === "1";
-  const doubt = !Number.isNaN(share) && !told && "no larger than chance and noise would give";
+  const told = row.told !== false && row.distinct[i] === "1";
+  const doubt = row.told !== null && !Number.isNaN(share) && !told && "no larger than chance and noise would give";
   const head = `Step ${formatStep(row.steps[i])} · ${row.label}`;
   showTooltip(event, head, shareWords(share), [doubt, row.state, ...row.facts]);
 }

@@ -70,15 +70,15 @@ class CurvesPicture extends Picture {
   }
 
   // A band along x: where it differs between series, the widest over those that are shown; that of
-  // control runs in its parts, since those of one line say nothing of another.
+  // control runs in its parts, each as its line, since those of one line say nothing of another.
   readBand(band, panel) {
     const { figure, view } = this;
-    const parts = this.banded.map((s) => {
+    const parts = this.banded.map((s, k) => {
       const end = (name, i) => view.companion(name, { ...this.index(panel, s), [figure.axes.x]: i });
       const [lower, upper] = [band.lower, band.upper].map((name) =>
         range(this.places.length).map((i) => end(name, i)),
       );
-      return { lower, upper };
+      return { lower, upper, line: this.banded.length > 1 ? panel.lines[k] : null };
     });
     return { label: band.label, control: band.control, ...hull(parts), ...(band.control ? { parts } : {}) };
   }
@@ -146,14 +146,15 @@ class CurvesPicture extends Picture {
     const dashes = { line: { color: this.palette.base["ink-2"], width: 1.3, dash: "5px,4px" } };
     const bands = this.panels[0].bands.map((band) => {
       const { fillcolor, line } = this.bandTrace(band);
-      return { label: band.label, look: isFlat(band) ? { line } : { fill: fillcolor, line } };
+      const label = band.parts?.length > 1 ? `${band.label}, in the colour of their line` : band.label;
+      return { label, look: isFlat(band) ? { line } : { fill: fillcolor, line } };
     });
     return reference ? [{ label, look: dashes }, ...bands] : bands;
   }
 
   panelTraces(panel) {
     return [
-      ...panel.bands.map((band) => this.bandTrace(band)),
+      ...panel.bands.flatMap((band) => (band.parts ?? [band]).map((part) => this.bandTrace(band, part))),
       ...[...panel.lines].sort(chosenLast).flatMap((line) => this.lineTraces(line, panel)),
       this.missingTrace(panel),
     ];
@@ -169,15 +170,16 @@ class CurvesPicture extends Picture {
     return { type: "scatter", mode: "lines", x, y, ...filled, meta };
   }
 
-  // A band without width is drawn as a grey line; that of control runs is lighter, its edges dotted.
-  bandTrace(band) {
-    const { null: grey, "ink-3": line } = this.palette.base;
-    const parts = band.parts ?? [band];
-    const flat = isFlat(band);
-    const meta = { part: band.control ? "control" : "band", label: band.label };
-    const trace = this.area(parts, withAlpha(grey, band.control ? 0.16 : 0.32), meta);
-    const edge = { width: flat ? 2 : parts.length > 8 ? 0 : 1, color: line, dash: band.control ? "dot" : "solid" };
-    return { ...trace, line: edge };
+  // A band without width is drawn as a grey line; that of control runs is lighter, its edges dotted, or
+  // dashed as the line that it is a part for, in whose colour it is.
+  bandTrace(band, part = band) {
+    const { null: grey, "ink-3": ink } = this.palette.base;
+    const { line } = part;
+    const meta = { part: band.control ? "control" : "band", label: line?.label ?? band.label };
+    const trace = this.area([part], withAlpha(line?.colour ?? grey, band.control ? 0.16 : 0.32), meta);
+    const dash = !band.control ? "solid" : line && line.dash !== "solid" ? line.dash : "dot";
+    const width = isFlat(part) ? 2 : band.parts?.length > 8 ? 0 : 1;
+    return { ...trace, line: { width, color: line?.colour ?? ink, dash } };
   }
 
   lineTraces(line, panel) {

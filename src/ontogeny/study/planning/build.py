@@ -272,9 +272,9 @@ class Graph:
 
 
 def has_begun(folder: Path, observable: Observable) -> bool:
-    """Return whether a folder has a cell of an observable with these arguments.
+    """Return whether a folder has a finished cell of an observable with these arguments.
 
-    A failed one counts, unless the observable refused it: a dry run would fail in the same way.
+    A failed one does not count: its code may have been edited, which arguments do not show.
     """
     expected = plain(_for_cells(observable)["observable"])
     for path in cell_path(folder, observable.name, "any").parent.glob("*.safetensors"):
@@ -282,10 +282,7 @@ def has_begun(folder: Path, observable: Observable) -> bool:
             header = read_header(path)
         except StoreError:  # it is damaged, and found to be so when it is checked
             continue
-        arguments = header["fingerprint"].get("observable")
-        status = header["status"]
-        tried = status == "done" or (status.startswith("failed") and "ArgumentError" not in status)
-        if tried and arguments == expected:
+        if header["status"] == "done" and header["fingerprint"].get("observable") == expected:
             return True
     return False
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
+from pathlib import Path
 
 logger = logging.getLogger("ontogeny.trajectory")
-said: set[str] = set()
+topics: set[tuple[str, Path | None]] = set()  # announced in this process, with the run's folder
+_FORMATS = ("pickled", "gguf")  # of all files alike: the first one that is opened shows it
 
 
-def announce(topic: str, text: str) -> None:
+def announce(topic: str, text: str, path: Path | None = None) -> None:
     """Say something of a file, once of each topic: a run has a hundred of them.
 
-    Worker processes read the same files, and say nothing.
+    With the `path` of a checkpoint it is said once of each run, whose folder holds it. Worker
+    processes say nothing of formats; they may be the first to read a file with other tensors.
     """
-    if topic not in said and multiprocessing.parent_process() is None:
-        said.add(topic)
+    key = topic, path and path.parent
+    if key not in topics and not (topic in _FORMATS and multiprocessing.parent_process()):
+        topics.add(key)
         logger.warning("%s", text)

@@ -66,12 +66,10 @@ def build(
     if dtype is not None:
         module = module.to(dtype)
     with weights.open() as reader:
-        names = map_names(module, reader.names())
+        names = map_names(module, reader.names(), path)
         if not is_pretrained(module):
             _check_complete(label, names.missing, names.unexpected)
-        elif (
-            names.missing and path is not None
-        ):  # perhaps stored in parts, which transformers joins
+        elif names.missing and path is not None:  # perhaps in parts, which transformers joins
             return _from_folder(weights, path, dtype, like=module)
         else:
             _check_complete(label, names.missing, ())

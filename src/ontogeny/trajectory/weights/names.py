@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from torch import nn
 
@@ -26,11 +27,12 @@ class NameMap:
     unexpected: tuple[str, ...]
 
 
-def map_names(module: nn.Module, file_names: Iterable[str]) -> NameMap:
+def map_names(module: nn.Module, file_names: Iterable[str], path: Path | None = None) -> NameMap:
     """Return which of `file_names` holds each parameter and persistent buffer of `module`.
 
     Tied tensors are recognised by identity: where one name of a tied group is stored, all names
-    of the group map to it.
+    of the group map to it. `path` is the checkpoint's, by which tensors beside the model are
+    announced once of each run.
 
     Examples
     --------
@@ -38,11 +40,9 @@ def map_names(module: nn.Module, file_names: Iterable[str]) -> NameMap:
     NameMap(to_file={'weight': 'weight'}, missing=('bias',), unexpected=('extra',))
     """
     tensors = state_tensors(module)
-    inside = without_wrapper(tensors, sorted(file_names))
-    if is_pretrained(module):
-        names = {n: inside[name] for n, name in renamed_keys(module, inside).items()}
-    else:
-        names = inside
+    inside = without_wrapper(tensors, sorted(file_names), path)
+    renamed = renamed_keys(module, inside) if is_pretrained(module) else {n: n for n in inside}
+    names = {n: inside[name] for n, name in renamed.items()}
     names_by_tensor = {id(t): names[name] for name, t in reversed(tensors.items()) if name in names}
     to_file = {
         name: names.get(name, names_by_tensor.get(id(tensor), ""))
@@ -50,8 +50,5 @@ def map_names(module: nn.Module, file_names: Iterable[str]) -> NameMap:
         if name in names or id(tensor) in names_by_tensor
     }
     used = set(to_file.values())
-    return NameMap(
-        to_file=to_file,
-        missing=tuple(name for name in tensors if name not in to_file),
-        unexpected=tuple(name for name in inside.values() if name not in used),
-    )
+    missing = tuple(name for name in tensors if name not in to_file)
+    return NameMap(to_file, missing, tuple(n for n in inside.values() if n not in used))

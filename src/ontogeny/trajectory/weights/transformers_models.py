@@ -232,7 +232,7 @@ def load_pretrained(
         with quiet():
             module, report = load({name: name for name in tensors})
             if report["missing_keys"]:
-                inside = without_wrapper(module.state_dict(), tensors)
+                inside = without_wrapper(module.state_dict(), tensors, folder)
                 if inside.keys() != set(tensors):
                     module, report = load(inside)
     except CheckpointError:
@@ -258,7 +258,7 @@ def _check_report(folder: Path, name: str, report: dict[str, Any]) -> None:
     if report.get("unexpected_keys"):
         left_over = few(sorted(report["unexpected_keys"]))
         text = f"tensors that {name} does not use: {left_over}."
-        announce(text, f"such files as those in {folder} hold {text}")
+        announce(text, f"such files as those in {folder} hold {text}", folder)
 
 
 def own_memory(module: nn.Module) -> nn.Module:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator
+from pathlib import Path
 
 from ...errors import CheckpointError
 from .announced import announce
@@ -11,12 +12,15 @@ from .inert import few
 from .pickled import unwrapped
 
 
-def without_wrapper(names: Collection[str], file_names: list[str]) -> dict[str, str]:
+def without_wrapper(
+    names: Collection[str], file_names: list[str], path: Path | None
+) -> dict[str, str]:
     """Return file names by the names in a module, which may be one part of what was saved.
 
     Lightning saves the module that a run's own class holds: names then begin with that part's, and
     tensors of other parts, such as the weights of a loss, stand beside them. What torch.compile
-    and FSDP put into names is taken away as well.
+    and FSDP put into names is taken away as well. Other tensors are announced once of the run that
+    `path`, the checkpoint's, lies in.
 
     Raises
     ------
@@ -47,7 +51,7 @@ def without_wrapper(names: Collection[str], file_names: list[str]) -> dict[str, 
     if len(inside) < len(stored):
         others = few([name for name in stored if not name.startswith(wrapper)])
         text = f"beside {wrapper}* there are tensors of no part of this model: {others}."
-        announce(text, text)
+        announce(text, text, path)
     return inside
 
 
