@@ -171,7 +171,7 @@ def _values(group: Group) -> list[str]:
         group.rows[n].transpose("row", "run").values
         for n in ("first_value", "last_value", "changed")
     )
-    some = changed.any(axis=1)
+    some = np.asarray(changed.any(axis=1))
     counted = some[:, None] & np.isfinite(first) & np.isfinite(last)
     if not counted.any():
         return []

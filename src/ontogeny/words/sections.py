@@ -35,7 +35,7 @@ def mark(node: Node) -> tuple[str, str]:
     """Say how a node stands in the verdict: a mark for the list of sections and its meaning."""
     if stated := node.dataset.attrs.get("mark"):
         runs = {row.state.split()[0] for row in node.rows}
-        shown = {0: "none", 1: "some"}.get(node.dataset.attrs.get("mark_shown"), "untested")
+        shown = {0: "none", 1: "some"}.get(node.dataset.attrs.get("mark_shown", -1), "untested")
         some = "some" if runs & {"every", "some"} else "none" if "no" in runs else shown
         return "all" if runs == {"every"} else some, plain_text(stated)
     if standing_of(node.dataset).lost:
