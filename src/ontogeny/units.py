@@ -214,8 +214,7 @@ class Units:
         counted = np.ones(len(self.place)) if weights is None else np.asarray(weights, np.float64)
         total = self.sums(counted)
         summed = self.sums(np.asarray(values, dtype=np.float64) * counted)
-        means = np.divide(summed, total, out=np.zeros_like(summed), where=total > 0)
-        return means, total
+        return np.divide(summed, total, out=np.zeros_like(summed), where=total > 0), total
 
     def sum_stderr(self, values: ArrayLike) -> float | None:
         """Return the standard error of the sum of values (n,) over all rows; None of one unit.

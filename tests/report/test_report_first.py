@@ -372,6 +372,11 @@ def test_other_quantities_stand_in_for_concepts():
     tree = examples.developing_tree()
     without = tree.filter(lambda node: "concepts-" not in node.path)
     assert "No concepts were fitted." in first(without).sentences[1].text
+    alone = made.tree({"loss": made.loss_story()})
+    assert first(alone).sentences[1].text == "No other quantity could be judged."
+    unjudged = {"judgeable": ("row", [False])}
+    alone = made.tree({"loss": made.loss_story(learned=False, changed=False).assign(unjudged)})
+    assert first(alone).sentences[1].text == "No quantity could be judged."
 
 
 def test_comparisons_and_results_without_loss_and_concepts_keep_the_overview():

@@ -1,6 +1,7 @@
 """When performance is called learned: by renamed words, or by texts and the luck of motion."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -269,8 +270,11 @@ def test_a_newton_step_finds_the_best_temperature():
     assert -log_p.gather(1, target[:, None]).mean() - best.mean() > 0.003
 
 
-def trained_start(gain, luck, harm=(3.0, 0.4, 7.0), *, kind="mirrored", diverged=False):
-    """A run that begins trained beside pairs of controls; a diverged end is finite in none."""
+def trained_start(gain, luck, harm=(3.0, 0.4, 7.0), *, kind="mirrored", diverged=False, jitter=0.0):
+    """A run that begins trained beside pairs of controls; a diverged end is finite in none.
+
+    `jitter` is by how much the change of the loss as it is varies over texts, about the same mean.
+    """
     rng = np.random.default_rng(0)
     start = 2.0 + rng.normal(0, 0.3, 40)
     of_text = np.stack([start, start - gain + rng.normal(0, 0.005, 40)])
@@ -282,9 +286,10 @@ def trained_start(gain, luck, harm=(3.0, 0.4, 7.0), *, kind="mirrored", diverged
         late, nothing = of_text[1] - 0.5 * gain, np.full(40, np.nan)
         of_text = np.stack([*of_text, late, nothing])
         renamed = np.stack([*renamed, renamed[1], np.full(DRAWS + 1, np.nan)])
+    at_end, signs = np.arange(len(steps)) == 1, np.tile([1.0, -1.0], 20)
     data = {
         "loss": ("step", of_text.mean(1)),
-        "loss_of_text": (("step", "text"), of_text),
+        "loss_of_text": (("step", "text"), of_text + jitter * np.outer(at_end, signs)),
         "loss_calibrated": ("step", of_text.mean(1)),
         "loss_calibrated_of_text": (("step", "text"), of_text),
         "loss_weights": (("step", "text"), np.ones_like(of_text)),
@@ -328,7 +333,9 @@ def test_a_trained_start_better_than_all_its_controls_says_what_would_judge_it(k
     assert node.outside.all() and not node.learned.any()
     screen = first_screen(read_content(tree({"loss": node}, steps=(0, 9))))
     words = " ".join([screen.heading, *(f"{s.lead} {s.text}" for s in screen.sentences)])
-    assert "not shown to do better" not in words and "every control run the loss did worse" in words
+    assert (
+        "not shown to do better" not in words and "Every control run ended above the run (" in words
+    )
     pairs = "--set controls.kind=mirrored --set controls.count=6"
     assert (pairs in words) == (kind == "turned")
     assert ("this spread would: --set controls.count=" in words) == (kind == "mirrored"), words
@@ -341,3 +348,52 @@ def test_mirrored_controls_that_would_decide_are_counted_in_pairs():
     size = needed // 6 + 1
     more = trained_start(0.088, np.tile(LUCKS[1], size), np.tile((3.0, 0.4, 7.0), size))
     assert more.learned.all()
+
+
+def words_of(node):
+    screen = first_screen(read_content(tree({"loss": node}, steps=(0, 9))))
+    return " ".join([screen.heading, *(f"{s.lead} {s.text}" for s in screen.sentences)])
+
+
+def test_where_texts_are_too_few_no_more_control_runs_are_advised():
+    lucky, unsure = (trained_start(0.02, luck, jitter=0.2) for luck in LUCKS)
+    for node in (lucky, unsure):
+        assert node.outside.all() and not node.moved.any() and not node.learned.any()
+        assert "controls.count" not in words_of(node) and "cannot decide" not in words_of(node)
+    assert lucky.p_learned < 0.01 and lucky.controls_needed.item() == 6
+    assert unsure.p_learned > 0.05 and np.isnan(unsure.controls_needed).all()
+    fell = r"the loss fell by 0\.0\d\d ± 0\.06\d\. More texts may decide\."
+    few = r"6 control runs are enough \(p [=<] 0\.\d+\); the texts are not: "
+    assert re.search(few + fell, words_of(lucky)), words_of(lucky)
+    assert re.search(f"The texts are too few: {fell}", words_of(unsure)), words_of(unsure)
+
+
+def test_a_trained_start_says_its_gain_and_whether_the_loss_fell_within_its_noise():
+    sure, within = (trained_start(0.02, LUCKS[0], jitter=jitter) for jitter in (0.0, 0.2))
+    judged = r"gain by luck: 0\.0\d+ ± 0\.00\d+ nats over texts, uncorrected p [=<] 0\.\d+\."
+    noise = r" The loss as it is fell by 0\.0\d\d ± 0\.06\d: within the noise of texts\."
+    for node, expected in ((sure, False), (within, True)):
+        text = " ".join(json.loads(node.attrs["statements"]))
+        assert re.search(judged, text), text
+        assert bool(re.search(noise, text)) == expected, text
+        assert float(node.loss_gain) == pytest.approx(0.02, abs=0.003)
+    gains = -np.diff(sure.loss_calibrated_of_text.values, axis=0)[0]
+    error = gains.std(ddof=1) / len(gains) ** 0.5
+    assert float(sure.loss_gain_noise) == pytest.approx(1.96 * error, rel=1e-4)
+
+
+def test_pairs_that_would_decide_are_counted_from_the_test_of_the_row():
+    node = trained_start(0.088, LUCKS[1])
+    likely, hopeless = (node.assign(p_learned_uncorrected=("row", [p])) for p in (0.051, 0.5))
+    assert controls_needed(likely, 0.05)[0] == 8 <= controls_needed(node, 0.05)[0]
+    assert np.isnan(controls_needed(hopeless, 0.05)).all()
+
+
+def test_control_runs_are_said_to_end_above_the_run_only_where_they_do():
+    node = trained_start(0.2, LUCKS[0], harm=(3.0, 0.0, 7.0), jitter=2.0)
+    ends, last = node.control_last.values[0], float(node.last_value[0])
+    assert ends.min() < node.control_first.min()  # one gained a little
+    words = f"Every control run ended above the run ({ends.min():.2f}–{ends.max():.2f} against"
+    assert f"{words} {last:.2f})." in words_of(node)
+    lower = {f"control_{end}": node[f"control_{end}"] - 1 for end in ("first", "last")}
+    assert "In no control run the loss improved as much." in words_of(node.assign(lower))

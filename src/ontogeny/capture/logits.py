@@ -69,8 +69,7 @@ class LogitRows:
         if hidden is None or hidden.shape[:-1] != self._shape:
             return None
         self._selected = True
-        index = self._index.to(hidden.device)
-        rows = hidden.flatten(0, 1).index_select(0, index)
+        rows = hidden.flatten(0, 1).index_select(0, self._index.to(hidden.device))
         if self._in_parts and self.is_large(self._count):
             self._hidden = rows  # mapped in parts when they are taken
             rows = rows[:1]

@@ -134,8 +134,7 @@ class ModelSource:
 
     @cached_property
     def _losses(self) -> LossCollector:
-        positions = self.corrupted[1]
-        return LossCollector(self.model, self.inputs, positions, True, self.listeners)
+        return LossCollector(self.model, self.inputs, self.corrupted[1], True, self.listeners)
 
     @cached_property
     def corrupted(self) -> tuple[np.ndarray | None, np.ndarray | None]:

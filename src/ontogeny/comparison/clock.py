@@ -146,8 +146,7 @@ class LossClock(Clock):
                 aligned[name] = between.assign_attrs(values.attrs)
             elif "step" not in values.dims:
                 aligned[name] = values
-        result = xr.Dataset(aligned, attrs=node.attrs)
-        return result.assign_coords({self.dimension: self.levels})
+        return xr.Dataset(aligned, attrs=node.attrs).assign_coords({self.dimension: self.levels})
 
     def at(self, steps: np.ndarray, run: Run) -> np.ndarray:
         """Return the lowest loss that a run had reached by a step."""
@@ -239,8 +238,7 @@ def _loss_clock(runs: Sequence[Run]) -> LossClock:
             for name, (_, losses) in curves.items()
         )
         raise ArgumentError(f"the losses of the runs share no range: {ranges}.")
-    count = max(len(losses) for _, losses in curves.values())
-    levels = np.linspace(top, bottom, count)
+    levels = np.linspace(top, bottom, max(len(losses) for _, losses in curves.values()))
     steps, losses = ({name: curve[k] for name, curve in curves.items()} for k in (0, 1))
     return LossClock(levels, steps, losses, nodes[0][0])
 

@@ -179,8 +179,7 @@ def _start(Z: Tensor, r: int, seed: int, start: Tensor | None) -> Tensor:
         centers, *_ = cluster(Z, min(r, count), seed, max_iter=10)
     else:
         centers = start.mT
-    labels = nearest(Z, centers)
-    H = one_hot(labels, r).to(Z.dtype).mT.contiguous()
+    H = one_hot(nearest(Z, centers), r).to(Z.dtype).mT.contiguous()
     size = H.sum(1, keepdim=True)
     empty = torch.nonzero(size[:, 0] == 0)[:, 0]
     H[empty, (empty * 7919) % count] = 1.0

@@ -50,8 +50,7 @@ def _rough_codes(G: Tensor, B: Tensor, null: Tensor) -> Tensor:
     Otherwise negative codes are set to zero.
     """
     null = null.to(B.dtype)
-    tolerance = max(VANISHED[B.dtype], 1e-7)
-    X = pseudo_inverse(G, tolerance).to(B.dtype) @ B
+    X = pseudo_inverse(G, max(VANISHED[B.dtype], 1e-7)).to(B.dtype) @ B
     some = (null > 0).any()
     if known(some) is not False:
         X = X - torch.where(some, (X / null[:, None]).amin(0), 0.0) * null[:, None]

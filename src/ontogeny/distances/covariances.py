@@ -105,8 +105,7 @@ def bures_of(pair: Pair, eps: float = 1e-6) -> Array:
     """Bures distance of every member of a pair of stacks."""
     _check_eps(eps)
     f, G = _square_roots(pair, math.sqrt(eps))
-    total = pair.xp.sum(f * f, axis=-1) + squares(G)
-    return nearest_to_diagonal(pair, total, f, G)
+    return nearest_to_diagonal(pair, pair.xp.sum(f * f, axis=-1) + squares(G), f, G)
 
 
 def _square_roots(pair: Pair, root: float) -> tuple[Array, Array]:

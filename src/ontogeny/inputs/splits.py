@@ -171,8 +171,7 @@ def stratified_draw(labels: Any, count: int, random_state: int = 0) -> np.ndarra
     labels = _check_labels(labels)
     if check_whole("count", count) >= len(labels):
         return np.arange(len(labels))
-    rng = generator(random_state)
-    shuffled = rng.permutation(len(labels))
+    shuffled = generator(random_state).permutation(len(labels))
     # Rank within the class over the class's size: its smallest values keep the shares everywhere.
     order = np.empty(len(labels))
     for label in np.unique(labels):

@@ -37,5 +37,4 @@ def leads_from(steps: np.ndarray, leads: np.ndarray) -> tuple[np.ndarray, np.nda
     trailing = np.logical_and.accumulate(first[::-1], axis=0).sum(axis=0)
     begin = len(steps) - trailing
     padded = np.append(steps, np.nan)
-    before = np.where(trailing > 0, steps[np.maximum(begin - 1, 0)], np.nan)
-    return padded[begin], before
+    return padded[begin], np.where(trailing > 0, steps[np.maximum(begin - 1, 0)], np.nan)

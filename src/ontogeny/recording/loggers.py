@@ -52,8 +52,7 @@ def to_trainer(trainer: Any) -> Log:
     """
 
     def log(metrics: Mapping[str, float], step: int) -> None:
-        control = trainer.control
-        due = control.should_log
+        due = trainer.control.should_log
         trainer.log(dict(metrics))
         trainer.control.should_log = due  # which logging resets: the Trainer's own is still to come
 

@@ -73,8 +73,7 @@ class StepScale:
         # Interpolated values (a half-step) may lie between 0 and the first recorded step.
         logs = np.log(np.maximum(values, positive[0]))
         places = start + (1 - start) * _rescale(logs, math.log(positive[0]), math.log(positive[-1]))
-        inside = np.clip(values / positive[0], 0, 1) * start
-        return np.where(values < positive[0], inside, places)
+        return np.where(values < positive[0], np.clip(values / positive[0], 0, 1) * start, places)
 
     def edges(self, steps: Sequence[int] | np.ndarray) -> np.ndarray:
         """Return the left and right edge of each step's cell, shape (n, 2)."""
@@ -83,8 +82,7 @@ class StepScale:
         if apart:
             rest = _cell_edges(centres[1:])
             rest[0, 0] = max(rest[0, 0], ZERO_GAP * 0.55)
-            zero = np.array([[-ZERO_GAP * 0.3, ZERO_GAP * 0.3]])
-            return np.concatenate([zero, rest])
+            return np.concatenate([np.array([[-ZERO_GAP * 0.3, ZERO_GAP * 0.3]]), rest])
         if len(self.steps) == 1:
             return np.tile([[0.1, 0.9]], (len(centres), 1))
         return _cell_edges(centres)

@@ -28,8 +28,7 @@ def page_style() -> str:
         )
     ]
     names = ("page", "first", "cloze", "example-text", "failures", "print")
-    sheets = [static_text(f"{name}.css") for name in names]
-    return "\n".join([*modes, chart_style(), *sheets])
+    return "\n".join([*modes, chart_style(), *[static_text(f"{name}.css") for name in names]])
 
 
 def _variables(palette: Any) -> str:

@@ -116,8 +116,7 @@ def _own_names() -> Iterator[tuple[str, str]]:
 
 def _own_folders() -> list[str]:
     """Return the home and the working folder: they may hold spaces, which no pattern knows."""
-    folders = {str(Path.home()), str(Path.cwd())} - {"/"}
-    return sorted(folders, key=len, reverse=True)
+    return sorted({str(Path.home()), str(Path.cwd())} - {"/"}, key=len, reverse=True)
 
 
 def _is_path(text: str) -> bool:

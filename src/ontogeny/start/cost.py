@@ -129,8 +129,7 @@ def to_fetch(trajectory: Trajectory, bounded: bool = False) -> int:
     """
     needed = missing_bytes(trajectory)
     if needed and not bounded:
-        cache = next(c.source.cache for c in trajectory if c.source is not None)
-        check_space(needed, cache)
+        check_space(needed, next(c.source.cache for c in trajectory if c.source is not None))
     return needed
 
 
@@ -179,8 +178,7 @@ def _timed(study: Study, fetched: int, steps: int, of_controls: int, noise: int,
         watch = _one_checkpoint(study)
         in_blocks, untimed = _all_blocks(study)
     except OntogenyError as error:
-        why = str(error).split("\n")[0]
-        return Cost(steps, fetched, 0, 0.0, 0.0, study.device, why)
+        return Cost(steps, fetched, 0, 0.0, 0.0, study.device, str(error).split("\n")[0])
     # Where every step has noise floors, they are in the time of the one.
     per_checkpoint = steps + of_controls + (not watch.noisy) * noise * (_NOISE_COST - 1)
     seconds = _SUMMARIES * (runs * watch.before + watch.step * per_checkpoint + in_blocks)

@@ -240,8 +240,7 @@ class BarProgress:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
         label = TextColumn("{task.description}", style="bold", markup=False)
-        left = TextColumn("{task.fields[left]}")
-        columns = (label, BarColumn(), MofNCompleteColumn(), left)
+        columns = (label, BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"))
         self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
         self._task: Any = None
         self.pace: Pace | None = None

@@ -385,8 +385,7 @@ def _memory_notes(plan: Plan) -> list[str]:
 
 def _refuse(plan: Plan, probe: Probe, executor: Submitting | None, keep_going: bool) -> None:
     """Raise what would make a run fail later."""
-    at_once = min(workers_here(executor), plan.checkpoints)
-    if warning := plan.memory_warning(at_once):
+    if warning := plan.memory_warning(min(workers_here(executor), plan.checkpoints)):
         say(warning)
     if (refused := refusal(probe.failures)) and not keep_going:
         raise ArgumentError(refused)

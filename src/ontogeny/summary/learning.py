@@ -141,8 +141,7 @@ def luck_of_pairs(gains: np.ndarray) -> np.ndarray:
 
 def gains_of_controls(rows: xr.Dataset) -> xr.DataArray:
     """Return by how much each control run improved, of kinds that learn nothing (row, run)."""
-    null = [kind_of(str(run)) not in NO_NULLS for run in rows["run"].values]
-    nulls = rows.isel(run=null)
+    nulls = rows.isel(run=[kind_of(str(run)) not in NO_NULLS for run in rows["run"].values])
     gains = nulls["better_sign"] * (nulls["control_last"] - nulls["control_first"])
     return gains.transpose("row", "run")
 
@@ -165,8 +164,7 @@ def outside(rows: xr.Dataset) -> np.ndarray:
     """
     if "run" not in rows.dims:
         return np.zeros(rows.sizes["row"], dtype=bool)
-    null = [kind_of(str(run)) not in NO_NULLS for run in rows["run"].values]
-    nulls = rows.isel(run=null)
+    nulls = rows.isel(run=[kind_of(str(run)) not in NO_NULLS for run in rows["run"].values])
     apart = nulls["run_change"] - (nulls["control_last"] - nulls["control_first"])
     has_value = apart.notnull().any("run")
     above, below = ((side | apart.isnull()).all("run") for side in (apart > 0, apart < 0))
@@ -215,17 +213,19 @@ def controls_needed(rows: xr.Dataset, level: float) -> np.ndarray:
 
 
 def _pairs_needed(rows: xr.Dataset, level: float) -> np.ndarray:
-    """Return the same of mirrored control runs, twice as many as there are pairs."""
+    """Return the same of mirrored control runs, twice as many as there are pairs.
+
+    The score is that of the test, which may be the quantity's own, as at the best temperature.
+    """
     needed = np.full(rows.sizes["row"], np.nan)
     luck = luck_of_pairs(gains_of_controls(rows).values)
     counts = np.arange(luck.shape[1] + 1, MOST_CONTROLS // 2 + 1)
-    gains = (rows["better_sign"] * rows["run_change"]).transpose("row", "run").values
-    floors = rows["change_floor"].values if "change_floor" in rows else np.zeros(len(gains))
+    p_values = rows["p_learned_uncorrected"].values
+    floors = rows["change_floor"].values if "change_floor" in rows else np.zeros(len(p_values))
     texts = np.nan_to_num(floors / Z) ** 2
-    for i in np.flatnonzero(np.isfinite(gains).any(1) & (np.nan_to_num(luck) != 0).any(1)):
-        squares = np.nanmean(luck[i] ** 2)
-        freedom = counts * (1 + texts[i] / squares) ** 2  # as in `p_by_luck`
-        score = np.nanmean(gains[i]) / np.sqrt(texts[i] + squares)
-        enough = counts[t.sf(score, freedom) <= level]
+    for i in np.flatnonzero(np.isfinite(p_values) & (np.nan_to_num(luck) != 0).any(1)):
+        per_pair = (1 + texts[i] / np.nanmean(luck[i] ** 2)) ** 2  # freedom, as in `p_by_luck`
+        score = t.isf(p_values[i], luck.shape[1] * per_pair)
+        enough = counts[t.sf(score, counts * per_pair) <= level]
         needed[i] = 2 * enough[0] if len(enough) else np.nan
     return needed

@@ -154,8 +154,7 @@ def _paired_stderr(
     of_text = of_text.transpose(..., "text")
     weights = _weights(data, quantity, of_text)
     end = _end(of_text, usable, to_last)
-    change = (of_text - end).transpose(*of_text.dims)
-    error = mean_stderr(change.values, weights.values)
+    error = mean_stderr((of_text - end).transpose(*of_text.dims).values, weights.values)
     there = _end(weights, usable, to_last).broadcast_like(weights).transpose(*weights.dims).values
     if not (same := (weights.values == there).all(-1)).all():
         end = end.broadcast_like(of_text).transpose(*of_text.dims)

@@ -183,7 +183,8 @@ def _verdicts(
     moved = node["moved"].values & ~memory
     tested = np.isfinite(p_value)
     reachable = node["smallest_p"].values * tests <= LEVELS.change
-    learned = moved & (np.nan_to_num(p_learned, nan=1.0) <= LEVELS.control)
+    enough = np.nan_to_num(p_learned, nan=1.0) <= LEVELS.control  # unless texts are too few
+    learned = moved & enough
     learned &= improved(node) if "better_sign" in node else False
     beyond = learned | (moved & (np.nan_to_num(p_control, nan=1.0) <= LEVELS.control))
     changed = beyond | (moved & (np.nan_to_num(p_value, nan=1.0) <= LEVELS.change))
@@ -198,7 +199,9 @@ def _verdicts(
         verdicts["p_learned"] = p_learned
     if "run" in node.dims:
         verdicts["p_control"] = p_control
-        verdicts["controls_needed"] = controls_needed(node, LEVELS.control / max(tests, 1))
+        needed = controls_needed(node, LEVELS.control / max(tests, 1))
+        there = np.where(enough, float(node.sizes["run"]), np.nan)  # more cannot replace texts
+        verdicts["controls_needed"] = np.where(node["moved"].values, needed, there)
     words = {name: node[name].attrs if name in node else {} for name in verdicts}
     node = node.assign({name: ("row", v, words[name]) for name, v in verdicts.items()})
     return node.assign_attrs(LEVELS.attributes())

@@ -119,8 +119,7 @@ def split_texts(
     count = min(max(round(test_fraction * units.count), 1), units.count - 1)
     is_heldout = np.isin(units.place, order[:count])
     rest = [text for text, out in zip(texts, is_heldout, strict=True) if not out]
-    heldout = [text for text, out in zip(texts, is_heldout, strict=True) if out]
-    return rest, heldout
+    return rest, [text for text, out in zip(texts, is_heldout, strict=True) if out]
 
 
 def python_topics() -> list[str]:

@@ -124,8 +124,7 @@ def document_files(
         raise ArgumentError(f"paths {_listed(paths)} hold no text.")
     number = np.repeat(np.arange(len(grouped)), [len(texts) for texts in grouped])
     flat = tuple(text for texts in grouped for text in texts)
-    form = " and ".join(dict.fromkeys(forms))
-    return LabelledTexts(flat, None, "files", (), number, form)
+    return LabelledTexts(flat, None, "files", (), number, " and ".join(dict.fromkeys(forms)))
 
 
 def _content(path: Path, encoding: str) -> str:

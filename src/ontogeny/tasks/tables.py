@@ -87,10 +87,9 @@ def read_labelled(
             read_labelled(file, file_format="lines", encoding=encoding, on_error=on_error)
             for file in path.values()
         ]
-        path_labels = [name for name, part in zip(path, parts, strict=True) for _ in part.texts]
         return LabelledTexts(
             tuple(t for part in parts for t in part.texts),
-            as_labels(path_labels),
+            as_labels([name for name, part in zip(path, parts, strict=True) for _ in part.texts]),
             ", ".join(part.source for part in parts),
             tuple(line for part in parts for line in part.skipped),
         )

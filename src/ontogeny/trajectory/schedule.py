@@ -62,8 +62,7 @@ class Schedule:
         if callable(every):
             return cls(every, total)
         if isinstance(every, Iterable):
-            steps = {check_step("every", step) for step in every}
-            return cls(tuple(sorted(steps)), total)
+            return cls(tuple(sorted({check_step("every", step) for step in every})), total)
         if check_step("every", every) < 1:
             raise ArgumentError(f"every must be at least 1; got {every}.")
         return cls(int(every), total)

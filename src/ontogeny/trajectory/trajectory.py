@@ -299,8 +299,7 @@ class Trajectory:
         if order is None:
             return [self._reach, *notes[: len(readings)]]
         gone = [f"left out: step {step} ({why})" for step, why in self.catalogue.incomplete[:5]]
-        lines = order.lines([c.step for c in self.checkpoints])
-        return [*lines, *gone, *notes[: len(readings)]]
+        return [*order.lines([c.step for c in self.checkpoints]), *gone, *notes[: len(readings)]]
 
     def __len__(self) -> int:
         return len(self.checkpoints)
@@ -400,8 +399,7 @@ class Trajectory:
             )
         if count is not None:
             selection = spread(selection, count, spacing)
-        checkpoints = tuple(self._by_step[step] for step in selection)
-        return replace(self, checkpoints=checkpoints)
+        return replace(self, checkpoints=tuple(self._by_step[step] for step in selection))
 
     def control(self, kind: str = "turned", random_state: int = 0) -> Trajectory:
         """Return a run that moved as far as this one at the same steps, and learned nothing.

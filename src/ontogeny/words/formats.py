@@ -57,6 +57,17 @@ def number(value: float, uncertainty: float = math.nan) -> str:
     return f"{value:,.{decimals}f}"
 
 
+def plus_minus(value: float, noise: float) -> str:
+    """Return a change with its noise, two digits of which are written.
+
+    Examples
+    --------
+    >>> plus_minus(0.0076175, 0.0080145)
+    '0.0076 ± 0.0080'
+    """
+    return f"{number(value, noise)} ± {number(noise, noise)}".replace("-", "−")
+
+
 def step_text(step: float) -> str:
     """Return a training step: whole, thousands separated.
 
@@ -105,6 +116,17 @@ def p_value(p: float) -> str:
     if not math.isfinite(p):
         return "not tested"
     return "< 0.0001" if p < 1e-4 else f"{p:.2g}"
+
+
+def p_words(p: float, name: str = "p") -> str:
+    """Return a p-value with its name.
+
+    Examples
+    --------
+    >>> p_words(0.00004), p_words(0.0312, "p against controls")
+    ('p < 0.0001', 'p against controls = 0.031')
+    """
+    return f"{name} {'' if p < 1e-4 else '= '}{p_value(p)}"
 
 
 def count(n: float) -> str:

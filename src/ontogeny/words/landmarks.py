@@ -88,7 +88,7 @@ class LossStory:
 
     ``best`` is the lowest loss, at ``best_step`` with its interval; ``rises`` whether the last one
     is higher by more than its noise. ``lost_after`` is the last step with a finite loss, NaN unless
-    later ones have none.
+    later ones have none. ``based`` is whether the first step is that of a base.
     """
 
     title: str
@@ -107,6 +107,7 @@ class LossStory:
     best_high: float = math.nan
     rises: bool = False
     lost_after: float = math.nan
+    based: bool = False
 
     @property
     def uses_context(self) -> bool | None:
@@ -143,6 +144,7 @@ def read_loss(content: Content) -> LossStory | None:
         row=row,
         **_lowest(data, losses, steps),
         lost_after=math.nan if finite[-1] else float(steps[-1]),
+        based=content.based,
     )
 
 

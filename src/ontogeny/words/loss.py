@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from .formats import joined, number, plural, step_text, value_range, with_interval
+from .formats import joined, number, plural, step_text, three_digits, value_range, with_interval
 from .landmarks import Line, LossStory
 from .one_model import alike
 from .row_words import values_words
@@ -138,7 +138,11 @@ def _ability_lead(loss: LossStory) -> str:
     words = loss.lines.get("unigram")
     better = _better_than(loss)
     if better and loss.outcome in ("fell", "unjudged", "still", "no course"):
-        return f"It predicts better than {better}."
+        if not _like_base(loss):
+            return f"It predicts better than {better}."
+        level = {line.words: three_digits(line.level) for line in loss.lines.values()}[better]
+        base = f"Like its base ({three_digits(loss.first)})"
+        return f"{base}, it predicts better than {better} ({level})."
     if loss.outcome == "fell" and words and words.passed:
         return "It knows how often words occur." if loss.of_model else "Its loss fell."
     if loss.outcome == "fell":
@@ -152,6 +156,12 @@ def _ability_lead(loss: LossStory) -> str:
         "no course": "It is not shown to predict better.",
         "unjudged": "What it learned cannot be judged.",
     }[loss.outcome]
+
+
+def _like_base(loss: LossStory) -> bool:
+    """Return whether its base was surely below all lines already that it is surely below."""
+    lines = (*loss.lines.values(), *loss.of_model.values())
+    return loss.based and {line.state for line in lines if line.passed} == {"at every step"}
 
 
 def one_model_heading(loss: LossStory) -> str:
@@ -203,6 +213,8 @@ def _context_words(loss: LossStory) -> str:
         why = "It does not surely use more than the token before"
         cost = number(pairs.level, 0.1)
         return f"{why}: the mean of its predictions after each token costs {cost}."
+    if _like_base(loss):
+        return ""
     cost = number(words.level, 0.1)
     gain = f"{number(words.level - loss.last, 0.1)} {loss.units.split(' per ')[0]}".strip()
     average = f"Its average prediction, without context, would cost {cost}"

@@ -15,11 +15,12 @@ from typing import Any
 from .basis import basis, failed, unjudged
 from .content import Content
 from .controls import PAIRS, began_trained, in_pairs, made_of_motion
-from .formats import control_runs, its, mid_sentence, plural, sentence_start, step_text
+from .formats import control_runs, its, mid_sentence, p_words, plural, sentence_start, step_text
 from .levels import VERDICTS
 from .order import order_sentence, ordered_rows, owner
 from .row_words import (
     UNCONTROLLED,
+    change_words,
     control_ends,
     control_half_words,
     controls_went_along,
@@ -184,9 +185,14 @@ def undecided(row: Row, trained: bool = False) -> str:
     if not row.outside or row.beyond:
         return ""
     if trained and not in_pairs(control.name for control in row.controls):
-        return f"Any motion harms a trained start; {PAIRS}."
-    count = len(row.controls)
-    few = f"{plural(count, 'control run')} cannot decide whether that is more than motion gives"
+        return f"Motion mostly harms a trained start; {PAIRS}."
+    count = plural(len(row.controls), "control run")
+    if not row.moved:
+        are = "is" if len(row.controls) == 1 else "are"
+        enough = f"{count} {are} enough ({p_words(row.p_learned)}); the texts are not"
+        lead = enough if math.isfinite(row.controls_needed) else "The texts are too few"
+        return f"{lead}: {mid_sentence(owner(row))} {change_words(row)}. More texts may decide."
+    few = f"{count} cannot decide whether that is more than motion gives"
     if math.isfinite(row.controls_needed):
         needed = int(row.controls_needed)
         return f"{few}; {needed} of this spread would: --set controls.count={needed}."

@@ -12,8 +12,9 @@ import numpy as np
 from .formats import (
     interval_text,
     number,
-    p_value,
+    p_words,
     plural,
+    plus_minus,
     sentence_start,
     step_text,
     with_interval,
@@ -199,8 +200,7 @@ def facts(row: Row) -> list[str]:
         parts.append(f"after step {step} any further change is too small to measure")
     for name, p in (("p", row.p_value), ("p against controls", row.p_control)):
         if math.isfinite(p):
-            words = p_value(p)
-            parts.append(f"{name} {words}" if words.startswith("<") else f"{name} = {words}")
+            parts.append(p_words(p, name))
     return list(filter(None, parts))
 
 
@@ -240,6 +240,12 @@ def values_words(first: float, last: float, between: str = " to ") -> str:
     precision = 10.0 ** (math.floor(math.log10(largest)) - 1) if largest else math.nan
     precision = min(precision, 10 * abs(last - first) or precision)
     return between.join(number(value, precision) for value in (first, last)).replace("-", "−")
+
+
+def change_words(row: Row) -> str:
+    """Say by how much a row changed, with the noise of that: ``fell by 0.0076 ± 0.0080``."""
+    verb = "fell" if row.change < 0 else "rose"
+    return f"{verb} by {plus_minus(abs(row.change), row.change_floor)}"
 
 
 def mean(values: Sequence[float]) -> float:

@@ -20,7 +20,7 @@ from .labels import short_names
 
 NUMBERS = (
     "first_value", "last_value", "half_step", "half_step_low", "half_step_high", "settled_step",
-    "p_value", "p_uncorrected", "p_control", "p_learned", "controls_needed",
+    "p_value", "p_uncorrected", "p_control", "p_learned", "controls_needed", "change_floor",
 )  # fmt: skip
 """Variables of rows that a row holds as numbers."""
 
@@ -138,6 +138,7 @@ class Row:
     p_control: float
     p_learned: float
     controls_needed: float
+    change_floor: float
     noise_known: bool
     moved: bool
     only_memory: bool

@@ -118,8 +118,7 @@ def studied(content: Content, brief: bool = False) -> str:
         steps = f"one checkpoint, of {unit} {first:,}" if first else "one model"
     version = f"ontogeny {content.version}" if content.version else ""
     day = content.created.split("T")[0]
-    inputs = [_input_line(data, brief) for data in content.inputs]
-    parts = [model, steps, *inputs, day, version]
+    parts = [model, steps, *[_input_line(data, brief) for data in content.inputs], day, version]
     return " · ".join(part for part in parts if part)
 
 

@@ -108,8 +108,7 @@ def _worse(node: Node) -> list[Row]:
     if "better_sign" not in node.dataset:
         return []
     worse = {1.0: "falls", -1.0: "rises"}
-    signs = node.dataset.better_sign.values.tolist()
-    pairs = zip(node.rows, signs, strict=True)
+    pairs = zip(node.rows, node.dataset.better_sign.values.tolist(), strict=True)
     return [row for row, sign in pairs if row.changed and direction(row) == worse.get(sign)]
 
 

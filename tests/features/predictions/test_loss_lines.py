@@ -199,6 +199,13 @@ def test_half_of_each_gain_is_where_it_was_planted():
     assert float(data.loss_below_own_unigram) == 40
 
 
+def test_halves_that_a_trained_start_had_are_no_gain_of_the_run():
+    data = summarised([6.0, 5.9, 5.8, 5.7, 5.6], own_unigram=6.5)
+    assert float(data.loss_half_frequencies) == data.step[0] and "Half of" in data.statements
+    words = og.observables.Loss().words(data.assign(loss_trained_start=1.0), {})
+    assert not any("at the first checkpoint" in text for text in words) and words
+
+
 def test_a_model_without_context_gains_by_frequencies_alone():
     levels = np.array([8.3, 6.5, 6.1, 6.0, 6.0])
     data = summarised(levels, unigram=6.3, own_unigram=levels + 2e-7)

@@ -110,7 +110,21 @@ def test_who_knows_frequencies_alone_gives_one_answer_everywhere(planted):
     end = int(data.shared_first_answer[-1])
     words = f"At step 10, {count} of {count} gaps share one first answer; at step 60, "
     assert said[0] == f"{words}{'no two' if end == 1 else end} do."
-    assert said[1].startswith(f"At step 60 the right token leads in 5 of {count} gaps; ")
+    assert said[1].startswith(f"At step 60 the right token leads in 5 of {count} gaps, ")
+    assert ", at step 0 in 0; the most frequent" in said[1]
+
+
+def test_right_tokens_at_the_end_stand_beside_those_at_first_and_in_control_runs(planted):
+    data, _ = planted
+    count = data.sizes["gap"]
+    share = np.full((2, data.sizes["step"]), np.nan)
+    share[:, -1] = 4 / count, 2 / count
+    data = data.assign(right_first_control=(("run", "step"), share))
+    (words,) = (w for w in Predictions().words(data, {}) if "right token leads" in w)
+    assert f"leads in 5 of {count} gaps, at step 0 in 0, in control runs in 2–4; " in words
+    share[:, -1] = np.nan  # not read at the last step
+    (words,) = (w for w in Predictions().words(data, {}) if "right token leads" in w)
+    assert "control" not in words
 
 
 def test_word_frequencies_are_those_of_other_texts(planted):

@@ -112,9 +112,8 @@ class OfExamples(OfGroups):
         paths = [*dict.fromkeys(self.paths)]  # examples that are read twice would count twice
         digest_of(paths)  # which names the argument where one cannot be read
         for path, stem in zip(paths, _apart(paths, "stem"), strict=True):
-            name = Path(path).name
             some, problems = read_examples(
-                read_records(path), name, self.example_of, self.one, stem
+                read_records(path), Path(path).name, self.example_of, self.one, stem
             )
             examples += some
             left_out += problems

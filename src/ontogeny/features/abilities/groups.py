@@ -84,8 +84,7 @@ def with_courses(
         level = math.nan if ngrams is None else float(ngrams.values[members].mean())
         numbers.append((len(members), likes, level, float(chance[members].mean())))
     data = data.assign(_variables(courses, np.array(numbers, dtype=float), steps))
-    leads = np.where(np.isfinite(right), right == 1.0, np.nan)
-    begin = leads_from(steps, leads)[0]
+    begin = leads_from(steps, np.where(np.isfinite(right), right == 1.0, np.nan))[0]
     data = data.assign({**_ends(data), "right": (("step", dim), right), "right_from": (dim, begin)})
     if len(names) > 1:
         data = data.assign(_overall(data, course_of(steps, right, contrast, chance)))

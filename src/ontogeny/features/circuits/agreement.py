@@ -135,8 +135,7 @@ class NgramAgreement(OfPredictions):
                 f"orders must be (1,) for a masked model, which sees both sides of a token, while "
                 f"n-grams see those before it; got {self.orders}."
             )
-        vocabulary = model.vocabulary(inputs)
-        models = _models(KnownTexts.of(counted), vocabulary, max(self.orders))
+        models = _models(KnownTexts.of(counted), model.vocabulary(inputs), max(self.orders))
         rng = np.random.default_rng([self.random_state, 13])
         other = rng.permutation(np.argwhere(inputs.ordinary))
         compare = Comparison(models, inputs, self.orders, other)

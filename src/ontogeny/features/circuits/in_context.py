@@ -119,8 +119,7 @@ class InContextLearning(OfPredictions):
         places = Measured.over_texts(
             ("place", table.mean(axis=1)), table, even, units, ("place", "text")
         )
-        cell = dataset({"score": score, "place_loss": places})
-        return cell.assign_coords(place=list(PLACES))
+        return dataset({"score": score, "place_loss": places}).assign_coords(place=list(PLACES))
 
 
 @dataclass(frozen=True, eq=False)

@@ -113,8 +113,7 @@ class HeadScores(Need):
     def read(self, source: Source) -> HeadReading:
         """Return the scores."""
         sequences = self._sequences(source)
-        paths = match_attention(source.model, self.layers)
-        collector = _HeadCollector(paths, sequences)
+        collector = _HeadCollector(match_attention(source.model, self.layers), sequences)
         with eager_attention(source.model):
             feed(
                 source.model,

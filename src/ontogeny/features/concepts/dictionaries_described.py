@@ -201,8 +201,7 @@ def with_names(data: xr.Dataset) -> xr.Dataset:
     data = tidied(chosen_names(data))
     if "concept_kind" not in data:
         return data
-    concept = ~data.concept_kind.isin(SET_ASIDE)
-    data = only_of(data, concept)
+    data = only_of(data, ~data.concept_kind.isin(SET_ASIDE))
     n_names = (data["name"] != "").sum("concept")
     return data.assign(named=n_names.where(data["unnamed_because"] == ""))
 

@@ -165,11 +165,10 @@ class ConceptEffects(OfJointConcepts):
 
     def needs(self) -> Sequence[Need]:
         """Return the activations here and at the reference, and the model with its loss."""
-        loss = LOSSES[self.objective]
         return [
             self.activations,
             Reference(self.activations),
-            Gradients(loss, self.on, self.mask_fraction, self.random_state),
+            Gradients(LOSSES[self.objective], self.on, self.mask_fraction, self.random_state),
         ]
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:

@@ -102,8 +102,7 @@ class ShownCodes:
         codes = state.codes.transpose("layer", "token", "concept").values
         parts = []
         for one in codes:
-            values = np.where((row >= 0)[:, None], one[row], np.nan)
-            parts.append(_grid(values, one, texts))
+            parts.append(_grid(np.where((row >= 0)[:, None], one[row], np.nan), one, texts))
         return state.assign(
             shown_variables(texts) | {"shown_shared_code": (("layer", *_DIMS), np.stack(parts))}
         )

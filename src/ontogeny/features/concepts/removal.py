@@ -214,8 +214,7 @@ class _Rows:
             )
         self._seen.add(label)
         added = rows.to(hidden.device, hidden.dtype)
-        index = self._index.to(hidden.device)
-        flat = hidden.flatten(0, 1).index_add(0, index, added)
+        flat = hidden.flatten(0, 1).index_add(0, self._index.to(hidden.device), added)
         return flat.reshape(hidden.shape)
 
     def check_shape(self, label: str, hidden: Any, width: int | None = None) -> None:

@@ -18,7 +18,7 @@ from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_p
 from ...observables.readings import Run
 from ...observables.word_frequencies import shares_elsewhere
 from ...quantities import Measured, Quantity
-from ...words.formats import sentence_start
+from ...words.formats import control_runs, sentence_start, value_range
 from ...words.names import Names
 from ...words.one_model import is_one_model
 from .choice import choose_gaps
@@ -174,9 +174,8 @@ class Predictions(OfPredictions):
         """Return the answers of one checkpoint."""
         assert state is not None
         gaps = Gaps.of_dataset(state)
-        count = np.arange(len(gaps))
         at_gaps = reading[self.needs()[0]].at(
-            gaps.inputs, count, gaps.position, width=gaps.width, top=self.top
+            gaps.inputs, np.arange(len(gaps)), gaps.position, width=gaps.width, top=self.top
         )
         has_answer = gaps.right_id >= 0
         probability = np.exp(at_gaps.right_log_probability.values)
@@ -273,9 +272,15 @@ def _led(data: xr.Dataset) -> list[str]:
     count = int((data.right_id >= 0).sum())
     if not count:
         return []
-    last = int(data.shared_first_answer.dropna("step").step[-1])
+    first, last = data.shared_first_answer.dropna("step").step.values[[0, -1]]
     lead = int(data.right_leads_from.notnull().sum())
     sentence = f"At step {last:,} the right token leads in {lead} of {count} gaps"
+    if first < last:
+        sentence += f", at step {first:,} in {int((data.right_rank.sel(step=first) == 1).sum())}"
+    beside = data.get("right_first_control")
+    if beside is not None and (beside := beside.sel(step=last) * count).notnull().any():
+        in_controls = value_range(beside.values, "{:.0f}".format)
+        sentence += f", in {control_runs(beside.size)} in {in_controls}"
     if "right_first_frequencies" not in data:
         return [f"{sentence}."]
     guessed = int((data.frequent_id == data.right_id).sum())

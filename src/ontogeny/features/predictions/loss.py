@@ -155,8 +155,7 @@ class Loss(OfPredictions):
         renamed = ("renaming", losses["renamed"].values.astype(np.float32))
         lines = self._lines(inputs, losses, units)
         of_text = np.where(counted, losses["calibrated"].values, 0.0)
-        mean_calibrated = _mean(of_text, weights)
-        calibrated = Measured.over_texts(mean_calibrated, of_text, weights, units)
+        calibrated = Measured.over_texts(_mean(of_text, weights), of_text, weights, units)
         lines |= {
             "loss_calibrated": calibrated.value,
             "loss_calibrated_of_text": calibrated.of_text,
@@ -304,6 +303,8 @@ def _gain_words(data: xr.Dataset) -> list[str]:
         step, low, high = (float(data[f"loss_half_{kind}{end}"]) for end in _ENDS)
         interval = "" if low == high else f" ({low:,.0f}–{high:,.0f})"
         when = f"by the checkpoint of step {step:,.0f}{interval}"
+        if step == data.step[0] and data.get("loss_trained_start", 0.0) > 0:
+            continue  # its base had it
         if step == data.step[0]:
             when = f"at the first checkpoint, step {step:,.0f}{interval}"
         sentences.append(f"Half of the gain by {words} was there {when}.")

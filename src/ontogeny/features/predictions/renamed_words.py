@@ -14,16 +14,17 @@ import xarray as xr
 
 from ...observables.crossing import crossing
 from ...summary.learning import MIRRORED, luck_of_pairs, p_by_luck
-from ...summary.noise import mean_stderr
+from ...summary.noise import Z, mean_stderr
 from ...words.control_kinds import kind_of
 from ...words.controls import PAIRS
+from ...words.formats import p_words, plus_minus
 
 LEVEL = 0.01
 """By which steps are dated; the verdict of the row is corrected over the page."""
 
 _BEGAN_TRAINED = (
-    "The first checkpoint knows these words: it is no initialisation. Any motion harms it, so that "
-    "no change is compared with motion"
+    "The first checkpoint knows these words: it is no initialisation. Motion mostly harms it, so "
+    "that no change is compared with motion"
 )
 _JUDGED = (
     "the gain at the best temperature of each checkpoint, over texts and against what mirrored "
@@ -37,6 +38,8 @@ VARIABLES = {
     "loss_p_known": ("share of renamings that cost as little", "1"),
     "loss_p_learned": ("p-value of what was learned of the words", "1"),
     "loss_trained_start": ("1 where the first step knows the words already", "1"),
+    "loss_gain": ("gain at the best temperature, which is judged", "nats per token"),
+    "loss_gain_noise": ("1.96 standard errors of that gain over texts", "nats per token"),
     "loss_judged_at": ("last step that run and control runs share, where it is judged", "steps"),
     "loss_learned_from": ("step from which on more was learned than renamings gain", "steps"),
 }
@@ -99,8 +102,10 @@ def _judged_by_pairs(data: xr.Dataset) -> dict[str, float]:
     change = of_text.transpose("step", "text").values
     weights = data["loss_weights"].transpose("step", "text").max("step").fillna(0.0).values
     error = np.atleast_1d(mean_stderr(change[0] - change[1], weights))
-    p_value = float(p_by_luck(-gain.diff("step").values, error**2, luck)[0])
-    return {"loss_p_learned": p_value, "loss_judged_at": float(ends[1])}
+    gains = -gain.diff("step").values
+    p = float(p_by_luck(gains, error**2, luck)[0])
+    judged = {"loss_gain": float(gains[0]), "loss_gain_noise": Z * float(error[0])}
+    return {"loss_p_learned": p, "loss_judged_at": float(ends[1]), **judged}
 
 
 def _share(values: np.ndarray) -> np.ndarray:
@@ -123,12 +128,23 @@ def _surely_below_blind(data: xr.Dataset) -> np.ndarray:
     )
 
 
-def _where(data: xr.Dataset) -> str:
-    """Say at which step a gain is judged, where that is not the last one."""
-    at = float(data.get("loss_judged_at", np.inf))
-    if at >= data.step.values[-1]:
-        return ""
-    return f", at step {at:,.0f}, the last one with a finite loss in all of them"
+def _result(data: xr.Dataset) -> str:
+    """Say what the gain is and, where that is not the last step, at which one it is judged.
+
+    The loss as it is may fall within its noise all the same, and is not called learned then.
+    """
+    at, loss, where = float(data["loss_judged_at"]), data["loss"].dropna("step"), ""
+    if at < data.step.values[-1]:
+        where = f", at step {at:,.0f}, the last one with a finite loss in all of them"
+    gain = plus_minus(float(data["loss_gain"]), float(data["loss_gain_noise"]))
+    p = p_words(float(data["loss_p_learned"]), "uncorrected p")
+    result = f"{where}: {gain} nats over texts, {p}."
+    fall, noise = float(loss[0] - loss[-1]), float(data["loss_floor"].sel(step=loss.step[-1]))
+    if 0 < fall <= noise:
+        result += (
+            f" The loss as it is fell by {plus_minus(fall, noise)}: within the noise of texts."
+        )
+    return result
 
 
 def sentence(data: xr.Dataset) -> list[str]:
@@ -146,7 +162,7 @@ def sentence(data: xr.Dataset) -> list[str]:
             words.append(f"{_BEGAN_TRAINED}; {PAIRS}.")
         return words
     if float(data["loss_trained_start"]):
-        return [f"{_BEGAN_TRAINED}. Whether it learned is judged by {_JUDGED}{_where(data)}."]
+        return [f"{_BEGAN_TRAINED}. Whether it learned is judged by {_JUDGED}{_result(data)}"]
     since, p = float(data["loss_learned_from"]), float(last["loss_p_gain"])
     if np.isfinite(since):
         return [f"{cost}; from step {since:,.0f} on the gain is more than renamings have."]

@@ -169,8 +169,7 @@ class TokenLosses(OfPredictions):
         if "token_rank" not in data:
             return data
         ranks = data.token_rank.transpose("step", "text", "place")
-        leads = (ranks == 1).where(ranks.notnull())
-        begin, before = leads_from(data.step.values, leads.values)
+        begin, before = leads_from(data.step.values, (ranks == 1).where(ranks.notnull()).values)
         tokens = ("text", "place")
         costs = data.token_loss_frequencies
         data = with_pieces(whole_numbers(data, ["token_id", "token_rank"]), ["token_id"])

@@ -96,8 +96,7 @@ def _gram(A: Centred, k: int, _: int) -> tuple[np.ndarray, np.ndarray, np.ndarra
         V = A.transposed_times(U)
     else:
         # 1^T S~ = 0, so S^T S~ = S~^T S~.
-        gram = _product(A.A.T) - rows * np.outer(A.means, A.means)
-        V = _leading(gram, k)
+        V = _leading(_product(A.A.T) - rows * np.outer(A.means, A.means), k)
         U = A.times(V)
     image = V if rows <= columns else U
     sigma = np.linalg.norm(image, axis=0)

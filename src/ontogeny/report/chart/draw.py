@@ -178,8 +178,7 @@ def draw_track(
     ys = top + height * (high - track.values) / ((high - low) or 1.0)
 
     def curve() -> None:
-        xs = canvas.x(canvas.scale.positions(track.steps))
-        canvas.lines("curve", _stretches(xs, ys))
+        canvas.lines("curve", _stretches(canvas.x(canvas.scale.positions(track.steps)), ys))
 
     for words, level in levels.items():
         if math.isfinite(level):

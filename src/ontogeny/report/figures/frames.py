@@ -17,8 +17,7 @@ def figure_frame(drawable: Drawable) -> pd.DataFrame:
     names = drawable.written
     data = xr.Dataset({name: drawable.selected(name).drop_attrs() for name in names})
     order = list(dict.fromkeys(str(d) for array in data.values() for d in array.dims))
-    rows = data.to_dataframe(dim_order=order).reset_index()
-    return rows[[*order, *names]]
+    return data.to_dataframe(dim_order=order).reset_index()[[*order, *names]]
 
 
 def chart_frame(rows: Sequence[Row], view: str) -> pd.DataFrame:
@@ -41,11 +40,9 @@ def _cells(rows: Sequence[Row]) -> pd.DataFrame:
 
 
 def _marks(rows: Sequence[Row]) -> pd.DataFrame:
-    lines = [mark for row in rows for mark in mark_records(row)]
-    return pd.DataFrame(lines, columns=list(MARKS))
+    return pd.DataFrame([mark for row in rows for mark in mark_records(row)], columns=list(MARKS))
 
 
 def row_frame(rows: Sequence[Row]) -> pd.DataFrame:
     """Return one line for each row of the chart: where it went, when, and how it was judged."""
-    lines = [(row.name, *record(row)) for row in rows]
-    return pd.DataFrame(lines, columns=["row", *RECORD])
+    return pd.DataFrame([(row.name, *record(row)) for row in rows], columns=["row", *RECORD])

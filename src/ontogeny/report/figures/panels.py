@@ -40,8 +40,7 @@ def _with_axes(drawable: Drawable, value: xr.DataArray) -> Drawable:
     axes = drawable.axes
     if len(set(axes.values())) < len(axes):
         raise Problem(f"One dimension of {value.name!r} is used twice: {axes}.")
-    dims = [str(d) for d in value.dims if d not in axes.values()]
-    return replace(drawable, choose=dims)
+    return replace(drawable, choose=[str(d) for d in value.dims if d not in axes.values()])
 
 
 def _check_boundary(drawable: Drawable, boundary: Boundary) -> None:

@@ -98,8 +98,7 @@ def _tree(drawable: Drawable, words: xr.DataArray) -> list[list[int]]:
     above = texts(drawable, parent)
     if above.dims != (groups,):
         raise Problem(f"{parent!r} must have the dimension {groups!r} alone; it has {above.dims}.")
-    labels = map(plain_text, words[groups].values)
-    return preorder(list(labels), above.values.tolist())
+    return preorder(list(map(plain_text, words[groups].values)), above.values.tolist())
 
 
 def preorder(labels: Sequence[str], parents: Sequence[str]) -> list[list[int]]:

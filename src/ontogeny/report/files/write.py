@@ -193,8 +193,7 @@ def write_concepts(
 
 
 def _life_words(concepts: Concepts) -> str:
-    words = choice_words(concepts, FEW)
-    return _LIFE.format(chosen=words, shades=SHADES, marks=MARKS)
+    return _LIFE.format(chosen=choice_words(concepts, FEW), shades=SHADES, marks=MARKS)
 
 
 def _sheet_words(content: Content, concepts: Concepts) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from ...words.abilities import abilities_of, ability_sentences
 from ...words.basis import unseen_start
 from ...words.content import Content
 from ...words.controls import began_trained, explained, names_against_controls
-from ...words.formats import joined, of_tokens, plural, sentence_start, value_range
+from ...words.formats import joined, number, of_tokens, plural, sentence_start, value_range
 from ...words.landmarks import LossStory, read_loss
 from ...words.loss import (
     Sentence,
@@ -32,6 +33,7 @@ from .numbers import Figure, four_numbers, numbers_of_one
 MOST_NAMES = 3
 MOST_WORDS = 110
 _END = re.compile(r"(?<=[\w)”%]\.) (?=[A-Z\d“])")
+_ABOVE = "Every control run ended above the run"
 NO_CONTROL = ("No control was run:", "changes below may be mere motion.")
 
 
@@ -256,7 +258,8 @@ def _other_rows(content: Content, why: str) -> Sentence:
         apart if fitted_apart(content) else "No concepts were fitted." * (not has_concepts)
     )
     if len(content.steps) < content.levels.least_steps or not rows:
-        return Sentence(why, "No other quantity could be judged.")
+        judged = any(row.judgeable for row in content.rows)
+        return Sentence(why, f"No {'other ' * judged}quantity could be judged.")
     controlled = [row for row in rows if row.controlled]
     counted, past = (controlled, "beyond") if controlled else (rows, "changed")
     some = sum(getattr(row, past) or row.learned for row in counted)
@@ -285,11 +288,12 @@ def _control(content: Content, loss: LossStory | None, concepts: Concepts | None
         if loss and loss.row and loss.row.learned:
             text = f"other {text}"
         return Sentence(lead, text if len(content.steps) > 1 else "what is below may be chance.")
-    went = sentence_start(control_loss(loss))
     row, began = loss.row if loss else None, began_trained(n.dataset for n in content.nodes)
+    lead = _control_lead(content, row, began)
+    went = "" if lead.startswith(_ABOVE) else sentence_start(control_loss(loss))
     open_question = undecided(row, began) if row and not row.learned else ""
-    parts = (explained(content), open_question, f"{went}." if went else "")
-    return Sentence(_control_lead(content, row, began), " ".join(filter(None, parts)))
+    parts = (open_question, explained(content), f"{went}." if went else "")
+    return Sentence(lead, " ".join(filter(None, parts)))
 
 
 def _control_lead(content: Content, row: Row | None, began: bool) -> str:
@@ -299,7 +303,12 @@ def _control_lead(content: Content, row: Row | None, began: bool) -> str:
         if not row.controlled and not began:
             return "There are too few control runs to compare with."
         if row.outside:
-            return "In every control run the loss did worse."
+            ends = [run.last_value for run in row.controls if math.isfinite(run.last_value)]
+            if (apart := min(ends) - row.last_value) > 0:
+                last = number(row.last_value, min(0.1, apart))
+                of_controls = value_range(ends, lambda end: number(end, min(0.1, apart)))
+                return f"{_ABOVE} ({of_controls} against {last})."
+            return "In no control run the loss improved as much."
         return "The loss is not shown to do better than in control runs."
     compared = [row for row in counted_rows(content.rows) if row.judgeable and row.controlled]
     if not compared:

@@ -71,8 +71,7 @@ def draw_figure(drawable: Drawable, content: Content, ax: Any = None) -> Any:
     from ..paper.frame import fix_layout
     from ..paper.view import FigureView
 
-    view = FigureView(drawable, content, ax)
-    drawing = kind_of(drawable.figure).draw(view)
+    drawing = kind_of(drawable.figure).draw(FigureView(drawable, content, ax))
     if ax is None and drawing.get_layout_engine() is not None:
         fix_layout(drawing)
     return drawing

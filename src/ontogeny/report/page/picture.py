@@ -25,8 +25,7 @@ def first_picture(content: Content, first: FirstScreen) -> str:
     """Return the loss with its lines over the life lines of concepts."""
     canvas = Canvas(_LAYOUT, content.steps)
     if first.loss is not None and content.track is not None:
-        levels = line_levels(content, first.loss)
-        draw_track(canvas, content.track, levels)
+        draw_track(canvas, content.track, line_levels(content, first.loss))
     if first.concepts is not None:
         lines = first.concepts.lines
         for concept, name in zip(lines, line_names(lines), strict=True):

@@ -45,7 +45,6 @@ def write(tree: MergedResult, path: str | Path, live: Live | None = None) -> Pat
         raise ArgumentError(
             f"path must name a file such as {target / 'report.html'}; it is a folder."
         )
-    page = render_page(read_content(tree), live=live)
-    write_whole(target, page.encode())
+    write_whole(target, render_page(read_content(tree), live=live).encode())
     sweep(target.parent, f".{glob.escape(target.name)}.*.tmp")
     return target

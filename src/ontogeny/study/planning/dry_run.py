@@ -112,8 +112,7 @@ def dry_run(
     texts
         Numbers of texts that are tried in turn where fewer were not enough; None means all.
     """
-    step = int(trajectory.steps[0])
-    settings = replace(settings, noise_steps=(), reference_step=step)
+    settings = replace(settings, noise_steps=(), reference_step=int(trajectory.steps[0]))
     remaining = [o for o in observables if _can(o)]
     failures: list[DryFailure] = []
     # Some need more than two texts, such as fits of many concepts: what fails is tried on more,

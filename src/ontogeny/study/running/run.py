@@ -150,8 +150,7 @@ def _is_blocked(job: Job, cell: StudyCell, report: Done) -> bool:
     reason = cell.blocked(header) or _hopeless(job, cell)
     if reason:
         report.blocked[cell.node, reason] += 1
-        fingerprint = cell.fingerprint(header)
-        _write(job, cell, _cell(job, xr.Dataset(), fingerprint, f"failed: {reason}"))
+        _write(job, cell, _cell(job, xr.Dataset(), cell.fingerprint(header), f"failed: {reason}"))
     return bool(reason)
 
 

@@ -202,8 +202,7 @@ def resolve(
             f"{join_steps(others)} {verb} left out: the same weights as step {base}, byte for byte"
         )
         noted.append(Finding("duplicate-dropped", "certain", others, text))
-    rest = tuple(c for c in checkpoints if c.step not in dropped)
-    return rest, tuple(noted)
+    return tuple(c for c in checkpoints if c.step not in dropped), tuple(noted)
 
 
 _FILES = 5  # files without a step that are looked at

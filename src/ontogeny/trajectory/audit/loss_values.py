@@ -25,8 +25,7 @@ def losses(folder: Path | None, checkpoints: Sequence[Checkpoint]) -> Iterator[F
     Read are ``training_log.json`` of our own training runs and ``trainer_state.json`` of the
     Trainer, in the run's folder or its last checkpoint.
     """
-    logged = _logged(folder, checkpoints)
-    steps, values = _at_checkpoints(logged, [c.step for c in checkpoints])
+    steps, values = _at_checkpoints(_logged(folder, checkpoints), [c.step for c in checkpoints])
     if len(steps) < _FEWEST:
         return
     bend = np.abs(np.convolve(values, [-0.5, 1.0, -0.5], mode="valid"))

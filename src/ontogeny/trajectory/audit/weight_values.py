@@ -70,8 +70,7 @@ def numbers(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
     values = np.array([alike[step].values for step in steps])
     if len(steps) < _FEWEST or values.shape[1] < _FEWEST_ELEMENTS:
         return
-    distances = squareform(pdist(values))
-    yield from suspicions(steps, distances)
+    yield from suspicions(steps, squareform(pdist(values)))
 
 
 def suspicions(steps: Sequence[int], distances: np.ndarray) -> list[Finding]:

@@ -85,8 +85,7 @@ class Sources:
             self._pairs[index] = pair_lengths(self.path[index - 1], self.path[index])
         lengths = self._pairs[index]
         if name not in lengths:
-            step = self.values(index, name) - self.values(index - 1, name)
-            lengths[name] = norm(step)
+            lengths[name] = norm(self.values(index, name) - self.values(index - 1, name))
         if not np.isfinite(lengths[name]):
             raise CheckpointError(
                 f"the way of {name} to {self.path[index].label} is {lengths[name]}: the weights "

@@ -72,8 +72,7 @@ def stem(name: str) -> str:
     >>> stem("epoch=0-val_loss=5.70.ckpt"), stem("model.2/")
     ('epoch=0-val_loss=5.70', 'model.2')
     """
-    suffix = next((end for end in SUFFIXES if name.endswith(end)), "")
-    return name.removesuffix(suffix)
+    return name.removesuffix(next((end for end in SUFFIXES if name.endswith(end)), ""))
 
 
 def shape(name: str) -> str:
@@ -100,8 +99,7 @@ def by_marks(names: Sequence[str]) -> Reading | None:
         raise refuse([_with_glob(candidate, readings) for candidate in (reading, *others)])
     for other in others:
         reading.leave_out(other.steps, f"not named as the others are, {reading.source}")
-    numbers = {name: marked[name] for name in reading.steps}
-    _check_alternatives(reading, numbers)
+    _check_alternatives(reading, {name: marked[name] for name in reading.steps})
     return reading
 
 
