@@ -56,9 +56,10 @@ def test_controls_read_at_two_usable_steps_have_no_half_change_step():
     assert 0 < whole["control_half_step"][0] < 40
 
     rng = np.random.default_rng(3)
-    twice = [one.where(one.step.isin(STEPS[[0, -1]])) for one in controls_of(rng)]
+    twice = [one.where(one.step.isin(STEPS[[0, -1]])) for one in controls_of(rng, 8)]
     node = page(norms(-2.0, rng), twice, NORM)
     assert np.isnan(node.p_control_half).all() and node.beyond.all()
+    assert (node.p_control >= 2 * node.p_control_change).all(), "no less strict than with a half"
 
 
 def controls_of(rng, count=3):

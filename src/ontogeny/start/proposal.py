@@ -203,7 +203,7 @@ def _in_pairs(count: Any) -> Any:
 
 
 def _begins_trained(run: Trajectory, source: str) -> bool:
-    """Return whether the first checkpoint is no initialisation: any motion harms such a run.
+    """Return whether the first checkpoint is no initialisation: motion mostly harms such a run.
 
     Of a repository, whose first weights may be large, only the step is asked.
     """

@@ -131,7 +131,8 @@ def _two_sided(node: xr.Dataset) -> np.ndarray:
     if "run" not in node.dims:
         return np.full(node.sizes["row"], np.nan)
     both = np.stack([node["p_control_change"].values, node["p_control_half"].values])
-    return np.minimum(np.fmin(*both) * np.isfinite(both).sum(0), 1.0)
+    # Twice also where one is known: counted once, 51 of 804 runs like their controls were beyond.
+    return np.minimum(2 * np.fmin(*both), 1.0)
 
 
 def _shares(node: xr.Dataset) -> np.ndarray:

@@ -420,7 +420,7 @@ class Trajectory:
             ones, vocabularies among them, are permuted with random signs, and so are vectors.
             Tensors of more than two dimensions are taken as (first, all other).
             ``"mirrored"``: the same of half the seed, and of odd seeds backwards, so that seeds 2k
-            and 2k + 1 are a pair; for runs that begin trained, which any motion harms.
+            and 2k + 1 are a pair; for runs that begin trained, which motion mostly harms.
             ``"walk"``: Gaussian increments with the norms of this run's, for each tensor.
             ``"line"``: straight from the first to the last checkpoint of each tensor, with the
             share of the way that the length of the path until a step has in the whole path.
