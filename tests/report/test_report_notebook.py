@@ -302,7 +302,8 @@ def test_the_summary_has_the_sentences_of_the_page(result, tmp_path):
     words = re.sub(r"<[^>]+>", "", page).replace("&#39;", "'").replace("&amp;", "&")
     assert summary.heading in words and len(summary.sentences) > 3
     for sentence in summary.sentences:
-        assert sentence in words, sentence
+        for part in re.split(r"(?<=\.) ", sentence):  # the page folds what names an option
+            assert part in words, part
         assert sentence.split(".")[0].split()[0] in str(summary)
     assert max(map(len, str(summary).splitlines())) <= 100
     assert "1 of 26 cells failed" in str(summary)  # what failed comes before what was found
