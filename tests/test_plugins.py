@@ -112,6 +112,7 @@ def test_a_kind_made_for_another_version_says_which_package_to_install_anew(inst
     done = run(installed, "-m", "ontogeny", "list", "observables")
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr == (
-        "ontogeny: stranger.sizes:LargestActivation cannot be loaded; install it anew: "
-        "No module named 'ontogeny.observables.gone'\n"
+        "ontogeny: the observable largest-activation of stranger.sizes:LargestActivation cannot be "
+        "loaded: ModuleNotFoundError: No module named 'ontogeny.observables.gone'. Install its "
+        "package anew, or remove it.\n"
     )

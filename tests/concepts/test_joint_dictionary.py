@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from ontogeny.concepts import JointDictionary
 from ontogeny.concepts.joint import StaleDictionaryWarning, whitening
-from ontogeny.concepts.joint.codes import METHODS, sparse
+from ontogeny.concepts.joint.codes import METHODS, _readout, sparse
 from ontogeny.concepts.joint.presence import found_again
 from ontogeny.errors import ArgumentError, NonFiniteError
 from planted_lives import planted_lives
@@ -297,3 +297,11 @@ def test_sparse_keeps_the_largest_and_turns_to_the_right():
     kept = sparse(codes, 2)
     assert (kept > 0).sum() == 200 and (kept[:, 4] == 0).all()
     np.testing.assert_array_equal(kept, sparse(codes * [-1, 5, -7, 1, 1], 2).astype(kept.dtype))
+
+
+def test_rounding_that_leaves_a_negative_variance_is_read_as_none():
+    """On one processor a study of eight nearly collinear codes ended in a singular matrix."""
+    D, gram = np.array([[1.0, 0.0, 0.0]]), np.array([[1.02]])
+    weights = _readout(D, gram, np.eye(3))
+    size = 1e-2 * (3 - 1.02) / 3  # what is added to every variance
+    np.testing.assert_allclose(weights, [[1 / size], [0], [0]], rtol=1e-10, atol=1e-10)

@@ -1,5 +1,6 @@
 """A study of one model: from a folder, a file or a checkpoint to a page without a time axis."""
 
+import json
 import re
 
 import numpy as np
@@ -107,6 +108,8 @@ def test_two_single_models_are_compared_by_the_same_texts(tmp_path):
     assert len(heading) == 1
     assert heading[0].startswith("easy predicts these texts better than hard: ")
     assert heading[0].endswith("by 0.20 ± 0.00")
+    lead = json.loads(compare(runs).tree.attrs["headline"])["lead"]
+    assert all(f"{name}: The loss is {of_text[name].mean():.2f}." in lead for name in runs)
     unsure = summary_lines(compare({name: runs[name] for name in ("hard", "alike")}))
     assert "are not shown to differ in their loss" in unsure[0]
     assert "control" not in str(compare(runs).tree.attrs["headline"])

@@ -173,8 +173,9 @@ def test_a_failing_layer_and_a_failing_step_leave_the_rest(serial, tmp_path):
     trajectory, _ = serial
     tree = _study(trajectory, [og.observables.Loss(), Picky()]).run(tmp_path / "s")
     status = tree["picky"].status
-    assert status.sel(step=2).values.tolist() == ["done", "failed: ValueError: this layer"]
-    assert set(status.sel(step=8).values) == {"failed: RuntimeError: no eighth step, please"}
+    done, failed = status.sel(step=2).values.tolist()
+    assert done == "done" and failed.startswith("failed: ValueError: this layer (test_study_")
+    assert all("failed: RuntimeError: no eighth step" in s for s in status.sel(step=8).values)
     good = tree["picky"]["mean"].sel(layer="model.layers.0.mlp")
     assert np.isnan(good.sel(step=8)) and np.isfinite(good.drop_sel(step=8)).all()
     assert np.isfinite(tree["loss"].loss).all()
@@ -343,4 +344,4 @@ def test_memory_does_not_grow_with_the_checkpoints(tmp_path):
 
     models = {step: tiny_model(step) for step in STEPS}
     _study(og.Trajectory.from_models(models), [Watch()]).run(tmp_path / "s")
-    assert len(seen) == 1
+    assert len(seen) <= 2 < len(STEPS)  # one of all tasks, and one on which it was tried before

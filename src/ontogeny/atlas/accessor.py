@@ -198,8 +198,7 @@ def with_labels(result: MergedResult) -> xr.DataTree:
     if not labelled:
         return tree
     nodes = {name: child.to_dataset() for name, child in tree.children.items()} | labelled
-    root = tree.to_dataset()
-    return xr.DataTree.from_dict({"/": root, **nodes})
+    return xr.DataTree.from_dict({"/": tree.to_dataset(), **nodes})
 
 
 _MARK = "token_share"

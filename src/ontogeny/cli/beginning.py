@@ -105,7 +105,7 @@ def begin(
 
     def before(trajectory: Trajectory) -> None:
         nonlocal fetched
-        needed = to_fetch(trajectory, bounded or first_alone)
+        needed = fetched = to_fetch(trajectory, bounded or first_alone)
         if first_alone:  # the rest is fetched by the run
             needed = to_fetch(trajectory.select(steps=[int(trajectory.steps[-1])]))
         _ask(download_limit(needed), yes)

@@ -53,8 +53,9 @@ def kernel_differences(runs: Sequence[Run]) -> list[str]:
         recorded = [part for part in parts if part]
         if all(part == recorded[0] for part in recorded):
             continue
-        names = [n for n in recorded[0] if any(p.get(n) != recorded[0][n] for p in recorded)]
-        words = [", ".join(f"{n} {part.get(n)}" for n in names if n in part) for part in parts]
+        every = dict.fromkeys(name for part in recorded for name in part)
+        names = [n for n in every if len({part.get(n) for part in recorded}) > 1]
+        words = [", ".join(f"{n} {p.get(n, 'none')}" for n in names if p) for p in parts]
         listed = _listed(runs, [word or "not recorded" for word in words])
         sentence = f"The runs were computed with different {what}: {listed}. Numbers differ in "
         lines.append(

@@ -23,8 +23,8 @@ def single_models(runs: Sequence[Run]) -> dict[str, Any] | None:
     if any(len(run.steps) != 1 for run in runs):
         return None
     contents = {run.name: read_content(run.tree) for run in runs}
-    losses = {name: loss for name in contents if (loss := read_loss(contents[name]))}
-    lead = " ".join(f"{name}: {of_one_model(loss).text}" for name, loss in losses.items())
+    losses = {n: of_one_model(loss) for n in contents if (loss := read_loss(contents[n]))}
+    lead = " ".join(f"{name}: {loss.lead} {loss.text}".strip() for name, loss in losses.items())
     return {
         "heading": _better(runs) or f"{plural(len(runs), 'model')} side by side",
         "lead": lead or "Their loss was not measured; the sections show what was.",

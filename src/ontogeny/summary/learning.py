@@ -220,12 +220,16 @@ def _pairs_needed(rows: xr.Dataset, level: float) -> np.ndarray:
     needed = np.full(rows.sizes["row"], np.nan)
     luck = luck_of_pairs(gains_of_controls(rows).values)
     counts = np.arange(luck.shape[1] + 1, MOST_CONTROLS // 2 + 1)
+    gains = (rows["better_sign"] * rows["run_change"]).transpose("row", "run").values
     p_values = rows["p_learned_uncorrected"].values
     floors = rows["change_floor"].values if "change_floor" in rows else np.zeros(len(p_values))
     texts = np.nan_to_num(floors / Z) ** 2
-    for i in np.flatnonzero(np.isfinite(p_values) & (np.nan_to_num(luck) != 0).any(1)):
-        per_pair = (1 + texts[i] / np.nanmean(luck[i] ** 2)) ** 2  # freedom, as in `p_by_luck`
-        score = t.isf(p_values[i], luck.shape[1] * per_pair)
+    for i in np.flatnonzero(np.isfinite(gains).any(1) & (np.nan_to_num(luck) != 0).any(1)):
+        squares = np.nanmean(luck[i] ** 2)
+        per_pair = (1 + texts[i] / squares) ** 2  # freedom, as in `p_by_luck`
+        score = np.nanmean(gains[i]) / np.sqrt(texts[i] + squares)
+        if 0 < p_values[i] < 1:  # 1 is said where something else forbids it
+            score = t.isf(p_values[i], luck.shape[1] * per_pair)
         enough = counts[t.sf(score, counts * per_pair) <= level]
         needed[i] = 2 * enough[0] if len(enough) else np.nan
     return needed

@@ -182,13 +182,13 @@ def undecided(row: Row, trained: bool = False) -> str:
 
     `trained` is whether the run began trained.
     """
-    if not row.outside or row.beyond:
+    if not row.outside or row.beyond or not row.noise_known:
         return ""
     if trained and not in_pairs(control.name for control in row.controls):
         return f"Motion mostly harms a trained start; {PAIRS}."
-    count = plural(len(row.controls), "control run")
+    count = plural(len(row.nulls), "control run")
     if not row.moved:
-        are = "is" if len(row.controls) == 1 else "are"
+        are = "is" if len(row.nulls) == 1 else "are"
         enough = f"{count} {are} enough ({p_words(row.p_learned)}); the texts are not"
         lead = enough if math.isfinite(row.controls_needed) else "The texts are too few"
         return f"{lead}: {mid_sentence(owner(row))} {change_words(row)}. More texts may decide."

@@ -184,13 +184,17 @@ class Row:
         return self.changed and not no_more and not self.within_null
 
     @property
+    def nulls(self) -> list[ControlRow]:
+        """The control runs that judge it."""
+        return [control for control in self.controls if kind_of(control.name) not in NO_NULLS]
+
+    @property
     def side(self) -> str:
         """How its change lies to those of all control runs: ``more``, ``less`` or ``other``.
 
         Empty where it lies among them. ``other`` is the other direction, and not as far.
         """
-        runs = [control for control in self.controls if kind_of(control.name) not in NO_NULLS]
-        pairs = [(run.run_change, run.change) for run in runs if math.isfinite(run.run_change)]
+        pairs = [(c.run_change, c.change) for c in self.nulls if math.isfinite(c.run_change)]
         if {np.sign(run - control) for run, control in pairs} not in ({1}, {-1}):
             return ""
         if all(abs(run) > abs(control) for run, control in pairs):

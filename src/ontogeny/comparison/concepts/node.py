@@ -218,8 +218,7 @@ class _Lines:
             return xr.Dataset()
         unique = [text if n == 1 else f"{text} ({n})" for text, n in numbered(self.labels)]
         data = xr.concat(self.parts, self.dim, join="outer")
-        labels = np.array(unique, dtype=object)
-        return data.assign_coords({self.dim: labels, "run": self.runs})
+        return data.assign_coords({self.dim: np.array(unique, dtype=object), "run": self.runs})
 
 
 def _birth_text(one: LayerConcepts, run: int, concept: int) -> str:

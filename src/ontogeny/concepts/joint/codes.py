@@ -134,8 +134,7 @@ def fitted_codes(
         both = np.where(half[:, None], *matched)
         *codes, halves = _all_refined([*sources, both], r, k, gathered)
         correlation = np.min([c for c, _ in matches], axis=0)
-        padded = np.pad(correlation, (0, r - len(correlation)))
-        return Fits(codes[0], codes[1:], halves, padded)
+        return Fits(codes[0], codes[1:], halves, np.pad(correlation, (0, r - len(correlation))))
 
 
 def _other_method(
@@ -200,7 +199,12 @@ def _readout(D: np.ndarray, gram: np.ndarray, moment: np.ndarray) -> np.ndarray:
     size = max(RIDGE * np.trace(residual), ROUNDING * np.trace(moment), 1e-30) / len(residual)
     residual.flat[:: len(residual) + 1] += size
     scale = float(np.trace(residual)) / len(residual)
-    return np.asarray(scipy.linalg.solve(residual / scale, D.T, assume_a="pos")) / scale
+    try:
+        return np.asarray(scipy.linalg.solve(residual / scale, D.T, assume_a="pos")) / scale
+    except np.linalg.LinAlgError:
+        # Of codes that are nearly collinear, rounding may leave a direction a negative variance.
+        variances, axes = np.linalg.eigh(residual)
+        return np.asarray(axes / np.maximum(variances, size) @ (axes.T @ D.T))
 
 
 def _divided(values: np.ndarray, by: np.ndarray) -> np.ndarray:

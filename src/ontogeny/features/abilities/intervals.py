@@ -157,8 +157,7 @@ def change_p_value(change: np.ndarray, contrast: np.ndarray) -> float:
     together = _clustered_variance(change[None], contrast)[0]
     effect = max(1.0, together / alone) if alone > 0 else 1.0
     number, fewer = (up + down) / effect, min(up, down) / effect
-    p_one = binom.cdf(np.ceil(fewer - 1e-9), np.floor(number + 1e-9), 0.5)
-    return float(min(1.0, 2 * p_one))
+    return float(min(1.0, 2 * binom.cdf(np.ceil(fewer - 1e-9), np.floor(number + 1e-9), 0.5)))
 
 
 def above_chance(p_values: np.ndarray) -> np.ndarray:

@@ -136,6 +136,8 @@ def _result(data: xr.Dataset) -> str:
     at, loss, where = float(data["loss_judged_at"]), data["loss"].dropna("step"), ""
     if at < data.step.values[-1]:
         where = f", at step {at:,.0f}, the last one with a finite loss in all of them"
+    if not np.isfinite(data["loss_gain_noise"]):
+        return f"{where}."
     gain = plus_minus(float(data["loss_gain"]), float(data["loss_gain_noise"]))
     p = p_words(float(data["loss_p_learned"]), "uncorrected p")
     result = f"{where}: {gain} nats over texts, {p}."

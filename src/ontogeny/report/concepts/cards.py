@@ -53,8 +53,7 @@ def finite(value: float, digits: int = 4) -> float | None:
     """Return a number with few digits, nothing of what is not finite."""
     if not math.isfinite(value):
         return None
-    whole = float(value).is_integer()
-    return int(value) if whole else float(f"{value:.{digits}g}")
+    return int(value) if float(value).is_integer() else float(f"{value:.{digits}g}")
 
 
 def _tokens(tokens: Sequence[Token], pieces: Pieces) -> list[list[Any]]:

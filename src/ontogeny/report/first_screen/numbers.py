@@ -53,9 +53,10 @@ def _of_gain(row: Row) -> tuple[Figure, Figure]:
     last, first = (number(value, 0.01) for value in (row.last_value, row.first_value))
     name = ", ".join(filter(None, [mid_sentence(row.quantity), row.units]))
     half = half_words(row)
+    unknown = "its half-change step is not known" if row.changed else "no sure change of it"
     return (
         Figure(last, f"{name}, was {first}"),
-        Figure(half or "–", "step: half of its change over" if half else "no sure change of it"),
+        Figure(half or "–", "step: half of its change over" if half else unknown),
     )
 
 

@@ -303,7 +303,7 @@ def _control_lead(content: Content, row: Row | None, began: bool) -> str:
         if not row.controlled and not began:
             return "There are too few control runs to compare with."
         if row.outside:
-            ends = [run.last_value for run in row.controls if math.isfinite(run.last_value)]
+            ends = [run.last_value for run in row.nulls if math.isfinite(run.last_value)]
             if (apart := min(ends) - row.last_value) > 0:
                 last = number(row.last_value, min(0.1, apart))
                 of_controls = value_range(ends, lambda end: number(end, min(0.1, apart)))

@@ -83,8 +83,7 @@ class Picture(abc.ABC):
         return target
 
     def __repr__(self) -> str:
-        lines = [f"{self.name}: {self.title}", self.caption]
-        return "\n".join(line for line in lines if line)
+        return "\n".join(line for line in [f"{self.name}: {self.title}", self.caption] if line)
 
     def _repr_html_(self) -> str:
         try:

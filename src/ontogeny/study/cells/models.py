@@ -100,8 +100,7 @@ def read_once(
     def read(missing: Sequence[Need], along: Sequence[Need]) -> dict[Need, Any]:
         return read_needs(job, trajectory, step, missing, along) if missing else {}
 
-    ahead = Ahead(job.token, job.folder, job.settings.device)
-    return ahead.read(step, needs, later, read)
+    return Ahead(job.token, job.folder, job.settings.device).read(step, needs, later, read)
 
 
 def only_looks(needs: Iterable[Need]) -> bool:

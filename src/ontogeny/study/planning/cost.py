@@ -236,8 +236,7 @@ def held_about(
     """
     rows, features = largest
     work = 8 * (_COPIES * rows * features + _PRODUCTS * features**2)
-    samples = activation_bytes + reference_bytes
-    return _BUFFERS + model_bytes + max(pass_bytes, work) + samples
+    return _BUFFERS + model_bytes + max(pass_bytes, work) + activation_bytes + reference_bytes
 
 
 def too_large(needed_bytes: int, workers: int = 1, *, about: bool = False) -> str | None:

@@ -97,5 +97,4 @@ def _reduced(matrix: sparse.csr_array, n_directions: int) -> np.ndarray:
         left, size, _ = svds(matrix, k, v0=np.ones(min(matrix.shape)))
     vectors = left * np.sqrt(np.maximum(size, 0.0))
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit = vectors / np.where(length > 0, length, 1.0)
-    return np.pad(unit, ((0, 0), (0, n_directions - k)))
+    return np.pad(vectors / np.where(length > 0, length, 1.0), ((0, 0), (0, n_directions - k)))
