@@ -56,7 +56,7 @@ def check_study(executor=None):
     with tempfile.TemporaryDirectory() as folder:
         result = study.run(folder, executor)
         assert result["activation-decay"].sizes["step"] == 3
-        assert len(result.problems) == 0, result.problems
+        assert len(result.problems()) == 0, result.problems()
         page = og.open_study(folder).report(Path(folder) / "report.html")
         assert Path(page).stat().st_size > 0
         check_figures(og.open_study(folder).tree, Path(folder) / "figures")
