@@ -23,7 +23,7 @@ MIN_ROWS = 4
 """Fewer rows have no rank correlation worth a number."""
 MANY = 6
 """More runs are summed up instead of listed."""
-UNJUDGED = "not judged: too few checkpoints, correlated noise or noise not measured"
+_NOT_JUDGED = "not judged: too few checkpoints, correlated noise or noise not measured"
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,7 @@ def line(group: Group) -> str:
     words = _strongest(group) or f"no change is shown in any of {total} runs"
     unknown = group.counts("present") - group.counts("judgeable")
     if unknown.any() and not group.counts("judgeable").any():
-        return f"{group.name}: {UNJUDGED}"
+        return f"{group.name}: {_NOT_JUDGED}"
     if unknown.any():
         runs = list(itertools.compress(group.runs, unknown))
         words += f"; not all of it could be judged in {joined(runs)}"
@@ -300,9 +300,9 @@ def summary_lines(tree: MergedResult) -> list[str]:
     nodes = [child.to_dataset() for child in compared.subtree if child is not compared]
     sections = [node for node in nodes if node.attrs.get("role") != "runs"]
     groups = [group for node in sections for group in telling(groups_of(node))]
-    lines = [text for text in map(line, groups) if not text.endswith(UNJUDGED)]
-    if rest := [group.name for group in groups if line(group).endswith(UNJUDGED)]:
-        lines.append(f"{joined(rest)}: {UNJUDGED}")
+    lines = [text for text in map(line, groups) if not text.endswith(_NOT_JUDGED)]
+    if rest := [group.name for group in groups if line(group).endswith(_NOT_JUDGED)]:
+        lines.append(f"{joined(rest)}: {_NOT_JUDGED}")
     if "shared-concepts" in compared.children:
         lines = [*shared_sentences(compared["shared-concepts"].to_dataset()), *lines]
     runs = compared["runs"].to_dataset()

@@ -143,7 +143,7 @@ def test_word_frequencies_cost_the_same_with_bigrams_and_alone():
     text, column = np.nonzero(predicted)
     costs = token_costs(inputs, text, column, 64)
     of_text = np.bincount(text, costs) / np.bincount(text)
-    np.testing.assert_allclose(alone["unigram"], of_text, rtol=1e-12)
+    np.testing.assert_allclose(alone["unigram"], of_text, rtol=1e-10)
 
 
 def test_lines_of_the_loss_are_made_once_for_all_steps(tmp_path, monkeypatch):

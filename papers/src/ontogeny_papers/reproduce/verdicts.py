@@ -256,10 +256,9 @@ def short(values: np.ndarray) -> str:
     if len(values) < 2:
         return _rounded(mean, 2)
     sd = float(np.std(values, ddof=1))
-    whole = (
-        abs(mean) >= 100 and sd
-    )  # "1,200 ± 0.7" would look exact, which "0.12 ± 0.0007" does not
-    digits = _leading_place(mean) - _leading_place(sd) + 1 if whole else 2
+    digits = 2
+    if abs(mean) >= 100 and sd:  # "1,200 ± 0.7" would look exact, which "0.12 ± 0.0007" does not
+        digits = _leading_place(mean) - _leading_place(sd) + 1
     return f"{_rounded(mean, max(digits, 2))} ± {_rounded(sd, 1)}"
 
 
