@@ -101,18 +101,45 @@ def test_a_verb_works_and_a_damaged_one_says_why(installed):
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr == (
         "ontogeny: the verb damaged of stranger.nowhere:verb cannot be loaded: "
-        "ModuleNotFoundError: No module named 'stranger.nowhere'\n"
+        "ModuleNotFoundError: No module named 'stranger.nowhere'. Install its package anew, or "
+        "remove it.\n"
     )
     assert "greet" in run(installed, "-m", "ontogeny", "--help").stdout
 
 
-def test_a_kind_made_for_another_version_says_which_package_to_install_anew(installed):
+def test_a_kind_made_for_another_version_is_named_and_all_others_work(installed):
     sizes = installed / "stranger" / "sizes.py"
     sizes.write_text("from ontogeny.observables.gone import Reading\n" + SIZES)
-    done = run(installed, "-m", "ontogeny", "list", "observables")
-    assert done.returncode == 1 and done.stdout == ""
-    assert done.stderr == (
+    said = (
         "ontogeny: the observable largest-activation of stranger.sizes:LargestActivation cannot be "
         "loaded: ModuleNotFoundError: No module named 'ontogeny.observables.gone'. Install its "
         "package anew, or remove it.\n"
     )
+    for _ in range(2):  # no list without it is stored, which would hide what installing mends
+        done = run(installed, "-m", "ontogeny", "list", "observables")
+        assert done.returncode == 0 and done.stderr == said
+        assert "  loss: " in done.stdout and "largest-activation" not in done.stdout
+    assert run(installed, "-m", "ontogeny", "help", "loss").stdout.startswith("loss: ")
+    asked = run(installed, "-m", "ontogeny", "help", "largest-activation")
+    assert asked.returncode == 1 and asked.stderr.startswith(said)
+    code = "import ontogeny as og; og.observables.make('largest-activation')"
+    assert said[len("ontogeny: ") :] in run(installed, "-c", code).stderr
+
+
+def test_names_and_losses_of_a_damaged_package_leave_all_others(installed):
+    (installed / "stranger" / "__init__.py").write_text("import nothing_of_this_name")
+    info = installed / "stranger-1.0.dist-info" / "entry_points.txt"
+    info.write_text(ENTRY_POINTS + "[ontogeny.losses]\nodd = stranger:loss\n")
+    code = (
+        "import ontogeny as og, torch\n"
+        "from ontogeny.capture.objectives import make_loss\n"
+        "print(og.observables.WeightNorms.kind)\n"
+        "texts, model = og.Inputs.from_tokens([[1, 2]]), torch.nn.Linear(1, 1)\n"
+        "make_loss(model, texts, og.needs.Gradients('none'))\n"
+        "print('all others')\n"
+        "make_loss(model, texts, og.needs.Gradients('odd'))"
+    )
+    done = run(installed, "-c", code)
+    assert done.stdout.splitlines() == ["weight-norms", "all others"]
+    assert "the package stranger of stranger cannot be loaded: ModuleNotFoundError" in done.stderr
+    assert "the loss odd of stranger:loss cannot be loaded: Mod" in done.stderr

@@ -15,13 +15,14 @@ import importlib
 import importlib.util
 import pkgutil
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from ._papers import of_papers, require_papers
-from .errors import ArgumentError
+from .errors import ArgumentError, OntogenyError, StudyWarning
 
 GROUP = "ontogeny.names"
 _FEATURES = f"{__package__}.features"
@@ -87,13 +88,42 @@ def homes(module: str) -> Mapping[str, str]:
     >>> homes("observables")["WeightNorms"]
     'ontogeny.features.weights.norms'
     """
-    packages = tuple(entry.value for entry in entry_points(group=GROUP))
     result: dict[str, str] = {}
-    for name, home in _given(module, features() + packages):
+    for name, home in _given(module, features() + _packages()):
         if name in result:
             raise ArgumentError(f"{home} and {result[name]} both give {name!r} to {module}.")
         result[name] = home
     return result
+
+
+def load_entry(what: str, entry: EntryPoint, kind: type[OntogenyError] = OntogenyError) -> Any:
+    """Return what an installed package adds; an error of the given kind says what helps.
+
+    Raises
+    ------
+    OntogenyError
+        If it cannot be loaded.
+    """
+    try:
+        return entry.load()
+    except Exception as error:  # of a package for another version, whatever it raises
+        why = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
+        raise kind(
+            f"the {what} {entry.name} of {entry.value} cannot be loaded: {why}. Install its "
+            "package anew, or remove it."
+        ) from error
+
+
+@cache
+def _packages() -> tuple[str, ...]:
+    """Return the installed packages that give names; one that cannot be loaded is left out."""
+    packages = []
+    for entry in entry_points(group=GROUP):
+        try:
+            packages.append(load_entry("package", entry).__name__)
+        except OntogenyError as error:
+            warnings.warn(StudyWarning(str(error)), stacklevel=2)
+    return tuple(packages)
 
 
 def _given(module: str, packages: tuple[str, ...]) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, TypeAlias
 
@@ -18,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from .._exports import load_entry
 from ..errors import ArgumentError, check_choice, check_whole
 from ..inputs import Inputs
 from ..inputs.batches import Batch
@@ -84,12 +84,14 @@ LossFactory: TypeAlias = Callable[[Inputs, Gradients], Loss]
 def loss_names() -> tuple[str, ...]:
     """Return the names that `ontogeny.needs.Gradients` may give as its loss.
 
+    Under a name of the library's own, an installed package's loss is never used.
+
     Examples
     --------
     >>> loss_names()[:3]
     ('next-token', 'masked', 'classification')
     """
-    return tuple(_factories())
+    return (*_OURS, *entry_points(group=GROUP).names)
 
 
 def make_loss(
@@ -124,12 +126,12 @@ def make_loss(
     name = need.loss
     if name is None:
         name = {"causal": "next-token", "masked": "masked"}[_objective(model, inputs)]
-    check_choice("loss", name, _factories())
+    check_choice("loss", name, loss_names())
     if name == "next-token":
         check_causal(model, inputs)
     if name in _OURS:
         return _OURS[name](inputs, need, position_ids)
-    loss = _factories()[name](inputs, need)
+    loss = load_entry("loss", entry_points(group=GROUP)[name], ArgumentError)(inputs, need)
     if not callable(loss):
         raise ArgumentError(
             f"the loss {name!r} must be a function (inputs, need) that returns loss(model, batch); "
@@ -146,17 +148,6 @@ def _objective(model: nn.Module, inputs: Inputs) -> str:
             f"the class name {type(model).__name__} does not show what the model predicts; give "
             f"loss= one of {', '.join(map(repr, loss_names()))}."
         ) from None
-
-
-@cache
-def _factories() -> dict[str, LossFactory]:
-    """Return all losses; a package's entry point must not take a name that is taken."""
-    factories: dict[str, Any] = dict(_OURS)
-    for entry in entry_points(group=GROUP):
-        if entry.name in factories:
-            raise ArgumentError(f"the loss {entry.name!r} of {entry.value} has a name in use.")
-        factories[entry.name] = entry.load()
-    return factories
 
 
 def _next_token(inputs: Inputs, need: Gradients, position_ids: bool) -> Loss:

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from .._exports import load_entry
 from .._papers import require_papers
+from ..errors import OntogenyError
 
 GROUP = "ontogeny.commands"
 
@@ -18,28 +20,19 @@ def add_commands(app: Any) -> None:
     """
     verbs = {entry.name: entry for entry in entry_points(group=GROUP)}
     for name, entry in verbs.items():
-        app.command(name)(_loaded(entry))
+        try:
+            command = load_entry("verb", entry)
+        except OntogenyError as error:
+            command = _broken(entry, error)
+        app.command(name)(command)
     if "reproduce" not in verbs:  # whatever is asked of it, the answer is how to install it
         anything = {"allow_extra_args": True, "ignore_unknown_options": True}
         app.command("reproduce", context_settings=anything)(_reproduce)
 
 
-def _loaded(entry: EntryPoint) -> Callable[..., Any]:
-    try:
-        command: Callable[..., Any] = entry.load()
-    except Exception as error:  # whatever a stranger's package raises
-        return _broken(entry, error)
-    return command
-
-
-def _broken(entry: EntryPoint, error: Exception) -> Callable[[], None]:
+def _broken(entry: EntryPoint, error: OntogenyError) -> Callable[[], None]:
     def broken() -> None:
-        from ..errors import OntogenyError
-
-        raise OntogenyError(
-            f"the verb {entry.name} of {entry.value} cannot be loaded: "
-            f"{type(error).__name__}: {error}"
-        ) from error
+        raise error
 
     broken.__doc__ = f"Not available: {entry.value} cannot be loaded."
     return broken

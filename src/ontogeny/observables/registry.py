@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,9 +21,9 @@ import numpy as np
 import torch
 import xarray as xr
 
-from .._exports import features
+from .._exports import features, load_entry
 from .._papers import kinds_of_papers, require_papers
-from ..errors import ArgumentError, OntogenyError, check_choice, check_known
+from ..errors import ArgumentError, OntogenyError, StudyWarning, check_choice, check_known
 from ..needs import InputSet, Model, Need
 from ..own_code import content_of, digest, set_on
 from ..quantities import Measured, Quantity
@@ -127,11 +128,17 @@ GROUP = "ontogeny.observables"
 
 
 @cache
+def left_out() -> dict[str, str]:
+    """Return the kinds of installed packages that cannot be loaded, and why."""
+    return {}
+
+
+@cache
 def kinds() -> dict[str, type[Observable]]:
     """Return all kinds in the order in which presets list them, then the others.
 
-    The library's are the classes in the folders of features that have a ``kind``; a package's
-    entry point must not take a name that is taken.
+    The library's are the classes in the folders of features that have a ``kind``. A package's
+    entry point that cannot be loaded, or takes a name that is taken, is left out with a warning.
     """
     classes: dict[str, type[Observable]] = {}
     for feature in features():
@@ -139,13 +146,10 @@ def kinds() -> dict[str, type[Observable]]:
             _add(classes, cls.kind, cls)
     for entry in entry_points(group=GROUP):
         try:
-            cls = entry.load()
-        except Exception as error:  # of a package for another version, whatever it raises
-            raise OntogenyError(
-                f"the observable {entry.name} of {entry.value} cannot be loaded: "
-                f"{type(error).__name__}: {error}. Install its package anew, or remove it."
-            ) from error
-        _add(classes, entry.name, cls)
+            _add(classes, entry.name, load_entry("observable", entry))
+        except OntogenyError as error:
+            warnings.warn(StudyWarning(str(error)), stacklevel=2)
+            left_out()[entry.name] = str(error)
     return dict(sorted(classes.items(), key=lambda item: item[1].place()))
 
 
@@ -211,6 +215,8 @@ def make(kind: str, **arguments: Any) -> Observable:
     """
     if kind in kinds_of_papers() and kind not in kinds():
         require_papers(f"the observable {kind!r}")
+    if kind not in kinds() and kind in left_out():
+        raise OntogenyError(left_out()[kind])
     return _made(kind, kinds()[check_choice("kind", kind, kinds())], arguments)
 
 

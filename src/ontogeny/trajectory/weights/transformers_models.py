@@ -10,14 +10,14 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
+from ..._exports import load_entry
 from ...errors import CheckpointError, suggestion
 from .announced import announce
 from .configuration import read_configuration
@@ -153,23 +153,10 @@ def checked_configuration(folder: Path, cls: Any = None) -> Any:
     return config
 
 
-@cache
-def _entry_points() -> dict[str, EntryPoint]:
-    return {entry.name: entry for entry in entry_points(group=GROUP)}
-
-
 def _declared_class(name: str) -> Any:
     """Return what an installed package declares under the name of a class, or None."""
-    entry = _entry_points().get(name)
-    if entry is None:
-        return None
-    try:
-        return entry.load()
-    except (ImportError, AttributeError) as error:
-        raise CheckpointError(
-            f"the model class {name!r} is declared as {entry.value}, which cannot be imported: "
-            f"{error}. Install that package anew."
-        ) from error
+    entry = next(iter(entry_points(group=GROUP, name=name)), None)
+    return entry and load_entry("model class", entry, CheckpointError)
 
 
 def _check_kernels(folder: Path, configuration: Any) -> None:
