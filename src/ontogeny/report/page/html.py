@@ -36,9 +36,8 @@ from ..texts.abilities import turning
 from ..texts.cloze import read_cloze
 from ..texts.example import read_example
 from .live import LEFT_OUT, Live
-from .one_model import loss_picture
 from .payload import build_payload, json_script
-from .picture import first_picture
+from .picture import first_picture, loss_picture
 from .sections import fold_words, parts
 
 BEFORE_KINDS = (
