@@ -15,8 +15,8 @@ from ...summary.controls import RUN
 from ...words.content import Node
 from ...words.formats import plain_text
 from ...words.labels import LayerGroups
+from .axes import Axis, read_axis
 from .cells import DataTable
-from .fields import Axis, read_axis
 
 CONTROL_STEP = "control step"
 """The steps that control runs were read at, along which their values are stored in the page."""

@@ -7,8 +7,9 @@ from dataclasses import replace
 import xarray as xr
 
 from ...figures import Boundary
+from .axes import is_step
 from .drawable import Drawable, Problem
-from .fields import check_dimensions, is_step, numbers, variable
+from .fields import check_dimensions, numbers, variable
 from .runs import figure_with_runs
 
 

@@ -13,9 +13,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from ...figures import Column, Pair
 from ...words.formats import plain_text
+from .axes import Axis
 from .cells import Cell, DataTable, Head, Line, TableColumn, cell_of, decimals_of, total_of
 from .drawable import Drawable, Problem
-from .fields import Axis, check_dimensions, is_text, numbers, texts, variable
+from .fields import check_dimensions, is_text, numbers, texts, variable
 
 ROWS_SHOWN = 400
 """Rows of a table in the page; its files hold all."""

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import xarray as xr
 
+from ..figures.axes import is_step
 from ..figures.drawable import Drawable
-from ..figures.fields import is_step
 from .base import kind_of
 
 BUDGET = 600_000

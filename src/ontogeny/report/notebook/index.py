@@ -15,8 +15,8 @@ from ...errors import ArgumentError, StudyWarning
 from ...trees import MergedResult
 from ...words.content import LAYER_DIMENSIONS, Content, read_content
 from ..choosing import chosen_steps, layer_paths, listed
+from ..figures.axes import is_step
 from ..figures.drawable import Drawable
-from ..figures.fields import is_step
 from ..kinds import list_drawables
 from .figure import ResultFigure, read_figure
 from .table import table_html

@@ -17,8 +17,9 @@ from ...words.row_words import MARKS, RECORD, facts, half_facts, mark_records, r
 from ...words.rows import Row, half_steps
 from ..chart.draw import views_of
 from ..colours import palettes
+from ..figures.axes import Axis
 from ..figures.drawable import Drawable
-from ..figures.fields import Axis, is_text
+from ..figures.fields import is_text
 from ..figures.runs import LINES
 from ..figures.tables import latex_table
 from ..first_screen.payload import finite

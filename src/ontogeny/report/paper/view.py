@@ -12,8 +12,8 @@ from matplotlib.colors import Normalize
 
 from ...words.content import Content
 from ..colours import palettes, ramp_at
+from ..figures.axes import Axis
 from ..figures.drawable import Drawable
-from ..figures.fields import Axis
 from ..scales import StepScale
 
 DASHES = ("-", "--", ":", "-.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from ..weights.building import Template
 from ..weights.folders import find_weights
 from ..weights.formats import own_template
 from ..weights.inert import few, plain
+from ..weights.states import trainer_state
 from ..weights.transformers_models import checked_configuration, named_class
 from .settings import SETTINGS, AdapterSettings, read_settings
 from .weights import AdapterWeights, BaseWeights
@@ -34,12 +34,8 @@ def adapter_steps(folder: Path, paths: Mapping[int, Path]) -> dict[int, Path]:
     folders = {step: path for step, path in paths.items() if (path / SETTINGS).is_file()}
     if folders or paths or not (folder / SETTINGS).is_file():
         return folders
-    try:
-        state = json.loads((folder / "trainer_state.json").read_text(encoding="utf-8"))
-        step = int(state["global_step"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError, OverflowError):
-        step = 1
-    return {max(step, 1): folder}
+    step = trainer_state(folder).get("global_step")
+    return {step if isinstance(step, int) and step > 0 else 1: folder}
 
 
 def open_adapters(
