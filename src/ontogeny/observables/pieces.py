@@ -21,7 +21,12 @@ SHOWN: Names = {
 
 def pieces_variable(pieces: Sequence[str]) -> tuple[str, np.ndarray]:
     """Return pieces in the order of ids as a variable of a state."""
-    return "vocabulary", np.array([*pieces, None], dtype=object)[:-1]
+    return "vocabulary", object_array(pieces)
+
+
+def object_array(texts: Sequence[str]) -> np.ndarray:
+    """Return texts as an array of objects; of no text as well, of which NumPy makes numbers."""
+    return np.array([*texts, None], dtype=object)[:-1]
 
 
 def with_pieces(data: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
