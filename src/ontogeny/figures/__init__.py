@@ -5,8 +5,6 @@ and needs neither the observable's package nor a model. Every name in a specific
 is a variable or a dimension of the dataset that it is attached to.
 """
 
-from __future__ import annotations
-
 from .attachment import attach
 from .base import Figure, Section
 from .marks import Marks

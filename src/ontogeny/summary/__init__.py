@@ -5,8 +5,6 @@ rules. There is one rule for noise that is missing: it stays unknown (NaN) and g
 there is one unit that noise is resampled over: the text, never the token.
 """
 
-from __future__ import annotations
-
 from ..units import Units
 from ..words.names import Names
 from .figures import NumberTable
