@@ -19,6 +19,7 @@ import csv
 import io
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -260,16 +261,18 @@ def unpacked(value: Any) -> Any:
     return [unpacked(inner) for inner in value] if isinstance(value, list) else value
 
 
-def judge_again() -> None:
-    """Store what today's judges say of the stored numbers, and print the verdicts that changed."""
+def judge_again() -> list[str]:
+    """Store what today's judges say of the stored numbers; return the verdicts that changed."""
+    changes = []
     for path in sorted(NUMBERS.glob("*.json")):
         finding = json.loads((HERE / path.name).read_text("utf-8"))
         judge = reproduce.recipe(finding["recipe"]).judge
         today = sentences(judge(*unpacked(json.loads(path.read_text("utf-8")))))
         for before, now in zip_longest(finding["verdicts"], today, fillvalue={}):
             if [before.get(key) for key in _KEYS] != [now.get(key) for key in _KEYS]:
-                print(f"{path.stem}: {_shown(before)} -> {_shown(now)}")
+                changes.append(f"{path.stem}: {_shown(before)} -> {_shown(now)}")
         _write(path.name, finding | {"verdicts": today})
+    return changes
 
 
 def _shown(verdict: Mapping[str, str]) -> str:
@@ -383,7 +386,7 @@ def main() -> None:
                 if (judged := numbers_in(folder)) is not None:
                     text = json.dumps(judged, ensure_ascii=False, separators=(",", ":"))
                     (NUMBERS / f"{folder.name}.json").write_text(f"{text}\n", encoding="utf-8")
-    judge_again()
+    sys.stdout.writelines(f"{change}\n" for change in judge_again())
     found = stored()
     PAGE.write_text(with_tables(PAGE.read_text("utf-8"), found), encoding="utf-8")
     for family in FAMILIES:
