@@ -7,8 +7,7 @@ is a variable or a dimension of the dataset that it is attached to.
 
 from .attachment import attach
 from .base import Figure, Section
-from .marks import Marks
-from .panels import Band, Boundary, Curves, Heatmap, NullComparison
+from .panels import Band, Boundary, Curves, Heatmap, Marks, NullComparison
 from .points import Scatter
 from .tables import Column, Footer, Pair, Table
 from .words import Words, show_token
