@@ -248,7 +248,8 @@ class ConceptEffects(OfJointConcepts):
             variables["removed_p_single"] = ("removal", np.array(p))
         nulls = {name: (("removal", "draw"), part.mean(values)) for name, values in draws.items()}
         variables["removed"] = Measured.over_texts(
-            ("removal", part.mean(costs)), costs, part.weights, part.units.of_row, ("removal", "text"),
+            ("removal", part.mean(costs)), costs, part.weights, part.units.of_row,
+            ("removal", "text"),
             nulls=nulls,
         )  # fmt: skip
         return variables
