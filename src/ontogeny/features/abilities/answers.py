@@ -11,11 +11,12 @@ import xarray as xr
 
 from ...errors import ArgumentError
 from ...figures import Section
+from ...observables.pieces import object_array
 from ...quantities import Quantity
 from ...tasks.records import Example, group_of, named, text_of
 from ...words.names import Names
 from .choice_forms import PROMPT, is_choices
-from .examples import OfExamples, accuracy, by_group, commonest, names_of, texts_of
+from .examples import OfExamples, accuracy, by_group, commonest, names_of
 from .token_texts import TokenTexts
 
 ANSWER = ("answer", "target", "completion")
@@ -103,8 +104,8 @@ class Answers(OfExamples):
         answers = [example.texts[0].strip() for example in examples]
         share = commonest([example.group for example in examples], answers)
         return {
-            "prompt": ("example", texts_of([example.before[0] for example in examples])),
-            "answer_text": ("example", texts_of(answers)),
+            "prompt": ("example", object_array([example.before[0] for example in examples])),
+            "answer_text": ("example", object_array(answers)),
             "commonest": ("example", share),
         }
 

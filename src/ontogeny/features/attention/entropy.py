@@ -14,9 +14,8 @@ from ...inputs import ShownTexts
 from ...needs import Attention, InputSet, Need
 from ...observables.base import Observable, dataset
 from ...observables.catalogued import PASS, PresetEntry, Presets
-from ...observables.pieces import PIECES, pieces_variable, with_pieces
+from ...observables.pieces import PIECES, SHOWN, pieces_variable, shown_variables, with_pieces
 from ...observables.readings import Run
-from ...observables.shown import SHOWN, shown_variables
 from ...quantities import Measured, Quantity
 from ...words.names import Names
 

@@ -25,10 +25,10 @@ from .describe.names import names
 from .describe.rows import Rows, concentration, turned
 from .describe.tokens import strongest_tokens
 from .described import arrays, code_sketch, fit_id, piece_array
-from .meaning.beside import beside
 from .meaning.classes import class_variables
 from .meaning.coherence import N_DRAWS
 from .meaning.contexts import WordContexts
+from .meaning.naming import beside
 
 NONE = "there is no untrained model to compare with"
 

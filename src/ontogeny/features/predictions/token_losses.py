@@ -13,7 +13,7 @@ from ...figures import Figure, Heatmap, Section
 from ...inputs import ShownTexts
 from ...observables.base import dataset
 from ...observables.catalogued import PREDICTED, PresetEntry, Presets
-from ...observables.leads import leads_from
+from ...observables.crossing import leads_from
 from ...observables.of_predictions import OfPredictions
 from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
 from ...observables.readings import Run

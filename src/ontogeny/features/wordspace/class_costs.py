@@ -11,8 +11,8 @@ import xarray as xr
 from torch import Tensor
 
 from ...inputs import Inputs
+from .cloze import corpus_support
 from .concepts import signatures, svd_concepts
-from .contexts import corpus_support
 
 _SMALLEST = 1e-30  # a probability that float32 rounds to 0
 

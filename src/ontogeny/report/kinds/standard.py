@@ -9,7 +9,7 @@ import pandas as pd
 from ...errors import ArgumentError
 from ...figures import Curves, Heatmap, Marks, NullComparison, Scatter, Table, Words
 from ..figures.drawable import Drawable
-from ..figures.scatter import read_scatter
+from ..figures.panels import read_scatter
 from ..figures.tables import read_table
 from ..figures.words import heaviest, read_words
 from ..style import STATIC

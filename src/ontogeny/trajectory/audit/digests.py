@@ -20,7 +20,7 @@ from ..tokenizers import changed_files
 from ..weights.configuration import changes
 from ..weights.digests import non_finite as non_finite_names
 from ..weights.digests import shard_digests
-from ..weights.files import Weights
+from ..weights.files import Weights, matrix_names
 from ..weights.folders import find_weights
 
 _MOST = 20  # checkpoints that a remedy names
@@ -134,11 +134,7 @@ def never_moving(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
         return
     first, *rest = [c.digests() for c in checkpoints]
     with checkpoints[0].open() as reader:
-        matrices = [
-            name
-            for name in reader.names()
-            if len(reader.shape(name)) == 2 and reader.dtype(name).is_floating_point
-        ]
+        matrices = matrix_names(reader)
     still = [n for n in matrices if all(digests.get(n) == first[n] for digests in rest)]
     if 0 < len(still) < len(matrices):
         text = (
