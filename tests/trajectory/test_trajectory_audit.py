@@ -74,7 +74,7 @@ def test_not_a_number_and_infinity_are_named_with_their_tensor(tmp_path):
         save_file(tensors, tmp_path / f"checkpoint-{step}" / "model.safetensors")
     findings = [f for f in Trajectory.from_folder(tmp_path).audit() if f.kind == "non-finite"]
     assert [(f.steps, f.message) for f in findings] == [
-        ((1, 3), "steps 1 and 3 hold NaN or infinity in bad.weight"),
+        ((1, 3), "steps 1 and 3 hold NaN or infinity in bad.weight")
     ]
 
 
