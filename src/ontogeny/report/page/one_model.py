@@ -19,8 +19,8 @@ from ..chart.canvas import NARROW, WIDE, Canvas, ChartLayout
 MOST_LAYERS = 8
 MODEL = "this model"
 _LAYOUTS = (
-    replace(WIDE, name="one-wide", width=860, row=20, left=200),
-    replace(NARROW, name="one-narrow", left=160),
+    replace(WIDE, name="one-wide", width=860, row=20, left=216),
+    replace(NARROW, name="one-narrow", left=188),
 )
 
 Level = tuple[str, float, float, float]
