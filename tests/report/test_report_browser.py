@@ -175,7 +175,7 @@ def test_layer_chips_filter_figures_and_chart(page):
     page.press("#layers button:has-text('4')", "Enter")
     draw_all(page)
     series = {t["meta"]["series"] for t in traces(page, "concepts-ica/distance", "line")}
-    assert series == {"model.layers.2.mlp", "model.layers.4.mlp"}
+    assert series == {"layer 2", "layer 4"}
     assert len(traces(page, "attention-entropy/heads", "heatmap")) == 2
     assert len(traces(page, "variance-rank/rank", "dots")[0]["x"]) == 6
     dimmed = page.evaluate("document.querySelectorAll('svg.chart-wide .row.dim').length")
@@ -199,7 +199,7 @@ def test_missing_cells_tell_their_reason_on_hover(page):
     figure = "concepts-ica/distance"
     hover(page, figure, StepScale(tuple(examples.STEPS)).positions([128])[0], 0.98)
     words = page.inner_text("#tooltip")
-    assert "Step 128" in words and "model.layers.1.mlp" in words
+    assert "Step 128" in words and "layer 1" in words and "model.layers" not in words
     assert "failed: ICA did not converge in 400 iterations" in words
     crosses = traces(page, figure, "missing")
     assert all(len(t["x"]) == 1 for t in crosses)
