@@ -175,7 +175,7 @@ def test_layer_chips_filter_figures_and_chart(page):
     page.press("#layers button:has-text('4')", "Enter")
     draw_all(page)
     series = {t["meta"]["series"] for t in traces(page, "concepts-ica/distance", "line")}
-    assert series == {"layer 2", "layer 4"}
+    assert series == {"model.layers.2.mlp", "model.layers.4.mlp"}
     assert len(traces(page, "attention-entropy/heads", "heatmap")) == 2
     assert len(traces(page, "variance-rank/rank", "dots")[0]["x"]) == 6
     dimmed = page.evaluate("document.querySelectorAll('svg.chart-wide .row.dim').length")

@@ -74,7 +74,7 @@ function cardFacts(concept) {
   if (concept.born === null) fact("life", bornWords(concept));
   else fact("born", formatStep(concept.born), intervalWords(concept, "(", ")"));
   if (concept.gone !== null) fact("gone from", formatStep(concept.gone));
-  else if (concept.settled === null) fact("settled", DATA.live ? "not yet" : "not by the last step");
+  else if (concept.settled === null) fact("settled", DATA.refresh ? "not yet" : "not by the last step");
   else fact("settled from", formatStep(concept.settled));
   return list;
 }

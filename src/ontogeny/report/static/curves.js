@@ -24,11 +24,12 @@ class CurvesPicture extends Picture {
   // Name, colour and dash of every line.
   looks(panel) {
     const { series, palette, view } = this;
-    if (!series) return [{ label: "", full: "", colour: this.panelColour(panel), dash: "solid" }];
+    if (!series) return [{ label: "", full: "", path: "", colour: this.panelColour(panel), dash: "solid" }];
     const styles = seriesStyles(series, palette, !this.figure.reference);
     return this.shown.map((s) => ({
       label: formatLabel(series, s),
       full: fullLabel(series, s),
+      path: String(series.values[s]),
       ...styles[s],
       ...(view.over ? this.runLook(s) : {}),
     }));
@@ -185,7 +186,7 @@ class CurvesPicture extends Picture {
   }
 
   lineTraces(line, panel) {
-    const meta = { part: "line", series: line.full, facet: panel.title, label: line.label };
+    const meta = { part: "line", series: line.path, facet: panel.title, label: line.label };
     const { kept } = line;
     const ys = kept.map((i) => line.ys[i]);
     const sizes = ys.map((_, k) => (line.partial ? 5 : isLonely(ys, k) ? 6 : 0));
