@@ -83,8 +83,8 @@ def _bands(view: FigureView, panel: Panel) -> list[np.ndarray]:
     for band in view.figure.bands:
         ends = np.stack(_beside(view, panel, (band.lower, band.upper)))
         if not band.control:
-            known = np.where(np.isfinite(ends).all(axis=0), ends, np.nan)
-            ends = np.stack([np.fmin.reduce(known[0]), np.fmax.reduce(known[1])])[:, None]
+            finite = np.where(np.isfinite(ends).all(axis=0), ends, np.nan)
+            ends = np.stack([np.fmin.reduce(finite[0]), np.fmax.reduce(finite[1])])[:, None]
         bands.append(ends)
     return bands
 
