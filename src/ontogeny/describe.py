@@ -4,8 +4,6 @@ Functions of codes (n, r) and of the tokens that their rows are of. Codes may ha
 concept is first turned to the side where it is strongest, see `orientation`.
 """
 
-from __future__ import annotations
-
 from ._exports import exported_names, exporter
 
 __all__ = [*exported_names("describe")]

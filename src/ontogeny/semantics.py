@@ -3,8 +3,6 @@
 Arrays and text only; embeddings of models are read by :mod:`ontogeny.capture`.
 """
 
-from __future__ import annotations
-
 from ._exports import exported_names, exporter
 
 __all__ = [*exported_names("semantics")]

@@ -3,8 +3,6 @@
 For any `torch.nn.Module` and any ``loss(model, batch)``; the module is never written to.
 """
 
-from __future__ import annotations
-
 from ._exports import exported_names, exporter
 
 __all__ = [*exported_names("updates")]

@@ -4,8 +4,6 @@
 only; `ontogeny.observables` measures what stands on the cards.
 """
 
-from __future__ import annotations
-
 from .accessor import with_labels
 from .labels import Labels, read_labels
 

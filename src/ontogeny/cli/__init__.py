@@ -1,7 +1,5 @@
 """The command ``ontogeny``."""
 
-from __future__ import annotations
-
 from .main import main
 
 __all__ = ["main"]

@@ -11,9 +11,9 @@ import typer
 
 from .._version import __version__
 from ..errors import ArgumentError
+from .catalogue import help_, list_, table
 from .comparing import compare
 from .concept import concept
-from .listing import help_, list_, table
 from .options import (
     Exclude,
     Key,

@@ -4,8 +4,6 @@ Every run keeps its own noise, verdicts and controls; nothing is measured or jud
 runs do not share is refused or marked, so that a difference between curves is one between runs.
 """
 
-from __future__ import annotations
-
 from ..words.runs import summary_lines
 from .comparing import compare, write_comparison
 

@@ -3,8 +3,6 @@
 All of them are scikit-learn transformers; NumPy arrays and PyTorch tensors are taken alike.
 """
 
-from __future__ import annotations
-
 from .._exports import exported_names, exporter
 from .base import Extractor
 from .convex import ConvexNMF

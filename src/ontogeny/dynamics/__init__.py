@@ -4,8 +4,6 @@ Functions of NumPy arrays only. The training step is the last axis of series (`d
 `step_order_test`) and the first one of tables with one column a layer (`compare_signals`).
 """
 
-from __future__ import annotations
-
 from ontogeny.dynamics.transforms import transform
 
 from .._exports import exported_names, exporter

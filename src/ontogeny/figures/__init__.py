@@ -5,12 +5,9 @@ and needs neither the observable's package nor a model. Every name in a specific
 is a variable or a dimension of the dataset that it is attached to.
 """
 
-from __future__ import annotations
-
 from .attachment import attach
 from .base import Figure, Section
-from .marks import Marks
-from .panels import Band, Boundary, Curves, Heatmap, NullComparison
+from .panels import Band, Boundary, Curves, Heatmap, Marks, NullComparison
 from .points import Scatter
 from .tables import Column, Footer, Pair, Table
 from .words import Words, show_token

@@ -4,8 +4,6 @@ Functions of arrays only. A path of T snapshots in d dimensions enters every sta
 (T, T) displacement Gram matrix, so nothing here grows with d but the one pass which builds it.
 """
 
-from __future__ import annotations
-
 from .._exports import exported_names, exporter
 from .rank import effective_rank, participation_ratio, singular_value_rank, stable_rank
 

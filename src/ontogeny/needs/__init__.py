@@ -7,8 +7,6 @@ A need says itself how it is read, in terms of its source: a model with an input
 package adds a need by subclassing `Need`.
 """
 
-from __future__ import annotations
-
 from .activity import Activations, Attention, Readouts
 from .base import Need, Source
 from .derived import InputSet, Model, Series, Weights

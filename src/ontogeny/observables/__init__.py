@@ -1,7 +1,5 @@
 """Observables: functions of one checkpoint, each with its nulls and its figures."""
 
-from __future__ import annotations
-
 from .._exports import exported_names, exporter
 from .base import Observable, by_layer, dataset
 from .catalogued import PresetEntry

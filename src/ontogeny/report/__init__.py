@@ -9,8 +9,6 @@ specification with its arrays), `concepts`, `verdict` and `sentences` (what is s
 kind of figure is read, drawn and written), and what users call: `page`, `files` and `notebook`.
 """
 
-from __future__ import annotations
-
 from .files.write import chart_svg, write_figures
 from .page.write import write
 

@@ -4,8 +4,6 @@
 machine before `Parcel.push`. `ontogeny.open_study` opens what was pushed by its name.
 """
 
-from __future__ import annotations
-
 from .parcel import prepare
 
 __all__ = ["prepare"]

@@ -1,7 +1,5 @@
 """From the name of a run to a study that fits it: presets, study files, and what they cost."""
 
-from __future__ import annotations
-
 from .presets import PRESETS
 from .proposal import Wishes, propose
 from .shown import look

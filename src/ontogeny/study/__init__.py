@@ -1,7 +1,5 @@
 """Studies: observables mapped over a trajectory, resumable, stacked into one labelled result."""
 
-from __future__ import annotations
-
 from ..atlas import accessor as accessor  # registers result.concept
 from ..problems.table import ProblemsAccessor as ProblemsAccessor  # registers result.problems
 from .file import make_study, read_study

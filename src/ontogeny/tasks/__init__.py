@@ -10,8 +10,6 @@ Examples
 (8, 2)
 """
 
-from __future__ import annotations
-
 from .bundled import bundled_texts
 from .corpus import python_documentation, split_texts
 from .files import document_files, text_files

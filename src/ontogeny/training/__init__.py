@@ -13,8 +13,6 @@ What the papers train is in `ontogeny_papers.reproduce.training`.
     scrambled_tokens            such tokens, for a loop of your own
 """
 
-from __future__ import annotations
-
 from .causal import causal_language_modelling
 from .control_run import scrambled
 from .loop import adamw_one_cycle, train

@@ -5,8 +5,6 @@ files inertly; code that comes with a checkpoint never runs unless it is asked f
 checkpoints while a model trains is in `ontogeny.recording`.
 """
 
-from __future__ import annotations
-
 from .checkpoint import Checkpoint
 from .downloading import download
 from .findings import Findings

@@ -3,5 +3,3 @@
 A row is read once, as `rows.Row`; page, notebook, terminal, files and comparisons say the same of
 it. Nothing here knows what measured a result, what draws it, or a model.
 """
-
-from __future__ import annotations

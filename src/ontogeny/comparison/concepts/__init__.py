@@ -1,7 +1,5 @@
 """One dictionary of concepts over the runs of a comparison."""
 
-from __future__ import annotations
-
 from .node import NODE, concepts_of_runs, price_of_concepts
 from .views import studies_of, views_here
 

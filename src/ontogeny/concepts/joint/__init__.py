@@ -1,7 +1,5 @@
 """Joint dictionaries: concepts with one code for the whole run, and a life over checkpoints."""
 
-from __future__ import annotations
-
 from .dictionary import JointDictionary
 from .lives import Lives
 from .presence import BirthIntervals, Presence

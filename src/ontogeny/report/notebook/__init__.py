@@ -4,8 +4,6 @@ The pictures are those that `ontogeny.report.write_figures` writes for papers, a
 same tables.
 """
 
-from __future__ import annotations
-
 from .figure import ResultChart, ResultFigure
 from .index import FigureIndex
 from .picture import Picture

@@ -3,8 +3,6 @@
 Every module here draws what :mod:`ontogeny.report.kinds` read; matplotlib is imported with it.
 """
 
-from __future__ import annotations
-
 from ..drawing import check_drawing
 
 check_drawing()  # before the first import of matplotlib

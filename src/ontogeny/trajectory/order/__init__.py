@@ -1,7 +1,5 @@
 """Which files are the checkpoints of a run, in which order, and why the others are not."""
 
-from __future__ import annotations
-
 from .candidates import ordered, step_of_file
 from .choosing import Choice, Order, order_of
 

@@ -1,7 +1,5 @@
 """Observables of classifiers that read their answer at the last token."""
 
-from __future__ import annotations
-
 from .accuracy import ReadoutAccuracy
 from .sae_probe import SaeProbe
 

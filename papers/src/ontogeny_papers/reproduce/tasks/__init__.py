@@ -1,7 +1,5 @@
 """Data with known structure that the papers train on: markers, organisms, imbalanced digits."""
 
-from __future__ import annotations
-
 from .digits import ImbalancedDigits, imbalanced_digits
 from .marker_stream import MarkerStream
 from .markers import MarkerBatch, MarkerTask

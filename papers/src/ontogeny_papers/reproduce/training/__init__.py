@@ -8,8 +8,6 @@
                          or a RunningTask
 """
 
-from __future__ import annotations
-
 from .contexts import ContextTask, context_model, record_logits
 from .digits import DigitTask, digit_network
 from .marker_run import MarkerRun, readout_loss, record_marker_runs

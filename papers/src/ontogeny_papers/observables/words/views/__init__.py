@@ -1,7 +1,5 @@
 """Views of word geometry as nodes of a report: clouds, maps, scores, and training."""
 
-from __future__ import annotations
-
 from .clouds import clusters_view, orthants_view, tree_view
 from .maps import concepts_view, space_view
 from .page import semantics_page
