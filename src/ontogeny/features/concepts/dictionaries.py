@@ -145,7 +145,7 @@ class Concepts(FromExtractor):
     )
     presets: ClassVar[Presets] = PRESETS
     version: ClassVar[int] = 8
-    kept: ClassVar[tuple[str, ...]] = KEPT_OF_STATE
+    state_variables: ClassVar[tuple[str, ...]] = KEPT_OF_STATE
     uses_noise: ClassVar[bool] = True
     variables: ClassVar[Names] = VARIABLES
 

@@ -69,7 +69,7 @@ def distances_declared(title: str, judged: str, shown: str) -> tuple[Quantity, .
         Quantity(
             "relative_distance",
             "distance relative to the norms",
-            each="distance",
+            per="distance",
             heading="{label} distance to the reference step",
             rows=f"{{layer}} · {title} concepts",
             subject=f"The {title} concepts of {{layer}}, by the {judged} distance",
@@ -109,7 +109,7 @@ def correlations_declared() -> tuple[Quantity, ...]:
         Quantity(
             "correlation_to_reference",
             "correlation with the reference step's concepts",
-            each="correlation",
+            per="correlation",
             heading="{label} correlation with the reference step's concepts",
             caption="Mean |cosine| of columns. Columnwise: of equal columns, which depends on "
             "the order of the concepts. Optimal: after the best one-to-one assignment. "

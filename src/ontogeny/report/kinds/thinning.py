@@ -51,7 +51,9 @@ def thinned(drawables: Sequence[Drawable], budget: int) -> list[Drawable]:
             steps = np.union1d(places[view.node.id]["step"], np.flatnonzero(read))
             places[view.node.id]["step"] = steps
     return [
-        view if view.problem or view.table is not None else replace(view, kept=places[view.node.id])
+        view
+        if view.problem or view.table is not None
+        else replace(view, places=places[view.node.id])
         for view in drawables
     ]
 

@@ -235,7 +235,7 @@ def _status(drawable: Drawable) -> dict[str, Any] | None:
     if "status" not in drawable.node.dataset:
         return None
     status = drawable.node.dataset["status"]
-    status = status.isel({d: i for d, i in drawable.kept.items() if d in status.dims})
+    status = status.isel({d: i for d, i in drawable.places.items() if d in status.dims})
     texts = np.asarray(status.values, dtype=object)
     places = np.argwhere(texts != "done")
     cells = {",".join(map(str, place)): plain_text(texts[tuple(place)]) for place in places}
