@@ -208,7 +208,7 @@ def _views(content: Content, concepts: Concepts, picks: Sequence[Concept]) -> li
     for count in (FEW, MORE):
         lines = [place[c.place] for c in concepts.choice(count) if c.place in place]
         if not views or len(lines) > len(views[-1]["lines"]):
-            words = f"{choice_words(concepts, count)} {SHADES} {MARKS}"
+            words = f"{choice_words(concepts, count)} {SHADES} After a name: its layer. {MARKS}"
             views.append({"label": f"{len(lines):,}", "lines": lines, "words": words})
     every = len(concepts.every)
     all_words = f"All {plural(every, 'concept')}" if every > 1 else "The only concept"

@@ -26,8 +26,8 @@ _HEIGHT = 14.0
 MOST_LAYERS = 8
 MODEL = "this model"
 _LAYOUTS = (
-    replace(WIDE, name="one-wide", width=860, row=20, left=200),
-    replace(NARROW, name="one-narrow", left=160),
+    replace(WIDE, name="one-wide", width=860, row=20, left=216),
+    replace(NARROW, name="one-narrow", left=188),
 )
 
 Level = tuple[str, float, float, float]
