@@ -117,3 +117,4 @@ def test_a_kind_that_is_taken_is_left_out(tmp_path, monkeypatch):
     with pytest.warns(og.errors.StudyWarning, match=r"observable 'loss' .* a name that is taken"):
         assert registry.kinds()["loss"] is og.observables.Loss
     registry.kinds.cache_clear()
+    registry.left_out.cache_clear()
