@@ -16,10 +16,10 @@ from .neighbour_ratios import (
     FEWEST,
     FLAT,
     METHODS,
-    _log_ratios,
     check_estimator,
     estimate,
     log_ratios,
+    usable_logs,
 )
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def two_nn(
         raise ArgumentError("n_draws must be 0 or at least 2; got 1.")
     X = X / (np.abs(X).max() or 1.0)  # squares of distances must not under- or overflow
     ratios, coincides = log_ratios(X)
-    logs, duplicates = _log_ratios(ratios), int(coincides.sum())
+    logs, duplicates = usable_logs(ratios), int(coincides.sum())
     if len(logs) < FEWEST:
         raise ArgumentError(
             f"X must hold at least {FEWEST} points with two neighbours at a distance; of "
@@ -193,7 +193,7 @@ def two_nn_null(
     n, m = check_whole("n", n, minimum=FEWEST), check_whole("m", m)
     n_draws = check_whole("n_draws", n_draws)
     rng = np.random.default_rng(random_state)
-    draws = [_log_ratios(log_ratios(rng.standard_normal((n, m)))[0]) for _ in range(n_draws)]
+    draws = [usable_logs(log_ratios(rng.standard_normal((n, m)))[0]) for _ in range(n_draws)]
     return np.array([estimate(d[None], method, discard)[0] for d in draws])
 
 

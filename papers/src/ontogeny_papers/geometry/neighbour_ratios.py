@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ontogeny.errors import check_choice, check_number
 
 from .neighbours import two_nearest
-
-if TYPE_CHECKING:
-    pass
 
 METHODS = ("regression", "origin", "facco", "likelihood")
 FEWEST = 5  # points with a usable ratio
@@ -45,13 +40,14 @@ def dimension_of_ratios(logs: np.ndarray, method: str, discard: float) -> float:
 
     It is undefined where fewer than five are known (not NaN), or more than half are 0.
     """
-    ratios = _log_ratios(logs)
+    ratios = usable_logs(logs)
     if len(ratios) < FEWEST or 2 * int((ratios < FLAT).sum()) > len(ratios):
         return float("nan")
     return float(estimate(ratios[None], method, discard)[0])
 
 
-def _log_ratios(logs: np.ndarray) -> np.ndarray:
+def usable_logs(logs: np.ndarray) -> np.ndarray:
+    """Return the log ratios that are known, sorted."""
     return np.sort(logs[~np.isnan(logs)])
 
 
