@@ -38,7 +38,7 @@ RUN = MaskedRun(
     RunSettings(
         steps=8, tokens_per_step=64, length=16, vocab_size=280, layers=1, width=16, heldout=0.3
     ),
-    checkpoints=4,
+    checkpoints=5,
 )
 
 
