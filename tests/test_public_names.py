@@ -15,7 +15,7 @@ import ontogeny as og
 import ontogeny_papers
 from ontogeny._exports import homes
 from ontogeny._papers import _NAMES, kinds_of_papers, of_papers, require_papers
-from ontogeny.cli import listing
+from ontogeny.cli import catalogue
 from ontogeny.errors import ArgumentError, MissingExtraError
 from ontogeny.observables import registry
 
@@ -104,9 +104,9 @@ def test_without_the_papers_a_study_file_that_names_their_kind_says_so(monkeypat
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"'concept-tracks'.* pip install"):
         registry.make("concept-tracks", of="concepts-ica")
-    monkeypatch.setattr(listing, "_all_names", lambda: list(others))
+    monkeypatch.setattr(catalogue, "_all_names", lambda: list(others))
     with pytest.raises(MissingExtraError, match=r"'tcav'.* pip install"):
-        listing.help_("tcav")
+        catalogue.help_("tcav")
 
 
 def test_an_unknown_name_is_an_attribute_error():

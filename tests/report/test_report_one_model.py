@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 from ontogeny.figures import Section, attach
-from ontogeny.report.page.one_model import loss_picture
+from ontogeny.report.page.picture import loss_picture
 from ontogeny.words.content import read_content
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from ontogeny.observables import ModelFacts
-from ontogeny.start.english import no_english
+from ontogeny.start.examples import no_english
 from ontogeny.start.presets import fitted, preset_named
 from ontogeny.tasks import train_tokenizer
 

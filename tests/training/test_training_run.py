@@ -100,7 +100,7 @@ def test_a_folder_with_files_is_refused_and_left_alone(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"step": 3}, "unknown setting 'step'.*Did you mean 'steps'"),
+        ({"step": 3}, "no setting 'step'.*Did you mean 'steps'"),
         ({"heldout": 0.0}, "fraction"),
         ({"steps": 0}, "steps"),
         ({"vocab_size": 10}, "vocab_size"),

@@ -7,8 +7,9 @@ Each folder is an ``--output`` of ``ontogeny reproduce``. The findings of a reci
 stands what its judge was given, seed by seed with the draws of every null: only what the verdicts
 rest on, with as few digits as give the same sentences. From all of them come the verdicts on
 ``papers/docs/papers.md`` and, with their numbers and nulls, ``papers/docs/evidence/FAMILY.csv``: of
-a recipe that was run at its full size, that run, else the quick one. Without a folder the tables
-alone are written.
+a recipe that was run at its full size, that run, else the quick one. Findings whose numbers are
+stored are judged again from these, so that a judge that changes needs no new run; the changed
+verdicts are printed.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import csv
 import io
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -39,6 +41,7 @@ _LONGEST = 60  # characters of an attribute
 _LARGEST = 200_000  # bytes of a file of numbers
 _TABLE = re.compile(r"(<!-- table of (\S+) -->\n).*?(<!-- end -->)", re.S)
 _ANSWERS = {"reproduces": "reproduce", "does not reproduce": "do not", "not shown": "are not shown"}
+_KEYS = ("claim", "verdict")  # of which a change is printed
 FAMILIES = ("concepts", "execution", "semantics")
 _HEAD = "| recipe | claim | verdict |\n| --- | --- | --- |\n"
 _COLUMNS = ("recipe", "claim", "verdict", "measured", "null or control", "seeds")
@@ -258,6 +261,29 @@ def unpacked(value: Any) -> Any:
     return [unpacked(inner) for inner in value] if isinstance(value, list) else value
 
 
+def judge_again() -> list[str]:
+    """Store what today's judges say of the stored numbers; return the verdicts that changed."""
+    changes = []
+    for path in sorted(NUMBERS.glob("*.json")):
+        finding = json.loads((HERE / path.name).read_text("utf-8"))
+        judge = reproduce.recipe(finding["recipe"]).judge
+        today = sentences(judge(*unpacked(json.loads(path.read_text("utf-8")))))
+        for before, now in zip_longest(finding["verdicts"], today, fillvalue={}):
+            if [before.get(key) for key in _KEYS] != [now.get(key) for key in _KEYS]:
+                changes.append(f"{path.stem}: {_shown(before)} -> {_shown(now)}")
+        _write(path.name, finding | {"verdicts": today})
+    return changes
+
+
+def _shown(verdict: Mapping[str, str]) -> str:
+    return ": ".join(verdict.get(key, "none") for key in _KEYS)
+
+
+def _write(name: str, finding: Mapping[str, Any]) -> None:
+    text = json.dumps(finding, indent=1, ensure_ascii=False)
+    (HERE / name).write_text(f"{text}\n", encoding="utf-8")
+
+
 # ---- the tables ---------------------------------------------------------------------------------
 
 
@@ -349,18 +375,18 @@ def with_tables(page: str, found: dict[str, dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    """Store the findings of the folders and write the tables."""
+    """Store the findings of the folders, judge what is stored again and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", nargs="*", type=Path, help="outputs of ontogeny reproduce")
     names = set(reproduce.names())
     for output in parser.parse_args().folders:
         for folder in sorted(output.iterdir()):
             if folder.name.removesuffix("-quick") in names and (folder / "report.html").exists():
-                text = json.dumps(found_in(folder), indent=1, ensure_ascii=False)
-                (HERE / f"{folder.name}.json").write_text(f"{text}\n", encoding="utf-8")
+                _write(f"{folder.name}.json", found_in(folder))
                 if (judged := numbers_in(folder)) is not None:
                     text = json.dumps(judged, ensure_ascii=False, separators=(",", ":"))
                     (NUMBERS / f"{folder.name}.json").write_text(f"{text}\n", encoding="utf-8")
+    sys.stdout.writelines(f"{change}\n" for change in judge_again())
     found = stored()
     PAGE.write_text(with_tables(PAGE.read_text("utf-8"), found), encoding="utf-8")
     for family in FAMILIES:

@@ -42,7 +42,7 @@ def reproduce(
     quiet: Quiet = False,
 ) -> None:
     """Train, measure and judge a claim of the papers or a known development, over seeds."""
-    from ontogeny.cli.listing import table
+    from ontogeny.cli.catalogue import table
     from ontogeny.cli.progress import TrainingLines, progress_for
 
     from . import reproduce as recipes

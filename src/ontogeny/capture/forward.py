@@ -6,7 +6,7 @@ import inspect
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, cast
@@ -35,13 +35,17 @@ class Enough(BaseException):
     """
 
 
+def forked_random(model: nn.Module) -> AbstractContextManager[None]:
+    """Return the context after which the random states that a model draws from are as before."""
+    device = device_of(model)
+    return torch.random.fork_rng(devices=[device] if device.type == "cuda" else [])
+
+
 @contextmanager
 def quiet(model: nn.Module) -> Iterator[None]:
     """Hold `model` in evaluation mode without gradients; modes and random state come back."""
     modes = {module: module.training for module in model.modules()}
-    device = device_of(model)
-    devices = [device] if device.type == "cuda" else []
-    with torch.random.fork_rng(devices=devices), torch.no_grad():
+    with forked_random(model), torch.no_grad():
         model.eval()
         try:
             yield

@@ -15,7 +15,7 @@ from ..errors import ArgumentError, CheckpointError
 from ..inputs import Inputs
 from ..inputs.batches import Batch
 from ..needs import Gradients
-from .forward import check_fits, device_of
+from .forward import check_fits, forked_random
 from .objectives import Loss, ReadingSettings, input_set, make_loss
 
 
@@ -121,10 +121,8 @@ def untouched(model: nn.Module) -> Iterator[nn.Module]:
     True
     """
     saved = [_ModuleState(module) for module in model.modules()]
-    device = device_of(model)
-    devices = [device] if device.type == "cuda" else []
     try:
-        with torch.random.fork_rng(devices=devices), torch.enable_grad():
+        with forked_random(model), torch.enable_grad():
             yield model
     finally:
         broken = [name for state in saved for name in state.restore()]

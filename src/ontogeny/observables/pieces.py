@@ -1,19 +1,32 @@
-"""How the token ids of a result are written."""
+"""Tokens of a result: how their ids are written, and the texts of which every token is shown."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from ..inputs import ShownTexts
+from ..words.names import Names
+
 PIECES = "vocabulary_pieces"
 """Variable of a state: how each id of the vocabulary is written."""
+SHOWN: Names = {
+    "shown_text_number": ("number of the text in its input set", ""),
+    "shown_token_id": ("token; -1 beyond the text", ""),
+}
 
 
 def pieces_variable(pieces: Sequence[str]) -> tuple[str, np.ndarray]:
     """Return pieces in the order of ids as a variable of a state."""
-    return "vocabulary", np.array([*pieces, None], dtype=object)[:-1]
+    return "vocabulary", object_array(pieces)
+
+
+def object_array(texts: Sequence[str]) -> np.ndarray:
+    """Return texts as an array of objects; of no text as well, of which NumPy makes numbers."""
+    return np.array([*texts, None], dtype=object)[:-1]
 
 
 def with_pieces(data: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
@@ -62,3 +75,11 @@ def whole_numbers(data: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
     """
     columns = {name: data[name].fillna(-1).astype(np.int64) for name in names if name in data}
     return data.assign(columns)
+
+
+def shown_variables(texts: ShownTexts) -> dict[str, Any]:
+    """Return numbers of the texts and ids of their tokens, under the names of `SHOWN`."""
+    return {
+        "shown_text_number": ("shown_text", texts.number),
+        "shown_token_id": (("shown_text", "shown_place"), texts.ids),
+    }

@@ -18,8 +18,7 @@ from ..trajectory import Trajectory
 from ..trajectory.audit import early as early_findings
 from ..trajectory.audit.weight_values import is_initialisation
 from ..trajectory.elsewhere import checkpoints_below
-from .english import no_english
-from .examples import examples_of
+from .examples import examples_of, no_english
 from .presets import FINE_TUNING, ONE_MODEL, Preset, fitted, preset_named
 from .sets import with_sets
 from .shown import longest_of, look

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..errors import ArgumentError
 from ..inputs.conversations import messages_of
@@ -16,6 +16,8 @@ MESSAGES = ("messages", "conversations", "conversation")
 """Usual names of a column of conversations."""
 TEXT_NAMES = ("sentence", "text", "review", "content", "document", "phrase")
 """Usual names of a column of texts."""
+Rows: TypeAlias = Iterator[tuple[int, Any]]
+"""The line of each record and its fields; in their place a text, why the line holds none."""
 _SEEN = 200  # rows by which a column is judged
 
 
@@ -44,7 +46,7 @@ def read_columns(path: Path, content: str, field: str | int | None) -> tuple[lis
     if suffix in (".jsonl", ".ndjson"):
         # Not splitlines(): JSON strings may hold the other line separators of Unicode.
         numbered = [(n, line) for n, line in enumerate(content.split("\n"), 1) if line.strip()]
-        rows = {f"line {n}": _parsed(f"{path}, line {n}", line) for n, line in numbered}
+        rows = {f"line {n}": parse_json(f"{path}, line {n}", line) for n, line in numbered}
         return _texts(path, rows, field)
     head = content.partition("\n")[0]
     semicolons = ";" in head and "," not in head and "; " not in head  # not those of a sentence
@@ -53,7 +55,7 @@ def read_columns(path: Path, content: str, field: str | int | None) -> tuple[lis
 
 
 def _json(path: Path, content: str) -> dict[str, Any]:
-    values = _parsed(str(path), content)
+    values = parse_json(str(path), content)
     if isinstance(values, dict):  # such as {"data": [...]}
         lists = [value for value in values.values() if isinstance(value, list)]
         if len(lists) != 1:
@@ -64,7 +66,32 @@ def _json(path: Path, content: str) -> dict[str, Any]:
     return {f"entry {n}": value for n, value in enumerate(values, 1)}
 
 
-def _parsed(where: str, content: str) -> Any:
+def json_lines(lines: Iterable[str]) -> Rows:
+    """Read lines of JSON that hold an object each; a line without text is left out.
+
+    Examples
+    --------
+    >>> list(json_lines(['{"text": "a"}', "", "[1]"]))
+    [(1, {'text': 'a'}), (3, 'it is not an object')]
+    """
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                row = json.loads(line)
+            except (json.JSONDecodeError, RecursionError) as error:
+                yield number, f"it is not JSON ({getattr(error, 'msg', error)})"
+                continue
+            yield number, row if isinstance(row, dict) else "it is not an object"
+
+
+def parse_json(where: str, content: str) -> Any:
+    """Return what JSON holds.
+
+    Raises
+    ------
+    ArgumentError
+        If it is none; the message begins with `where` it stands.
+    """
     try:
         return json.loads(content)
     except (json.JSONDecodeError, RecursionError) as error:

@@ -5,23 +5,18 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from ..errors import ArgumentError
+from .columns import Rows, json_lines, parse_json
 from .files import read_text
 
 TABLES = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 GROUP_FIELDS = ("group", "paradigm", "uid", "category", "phenomenon", "subject")
-_SHOWN = 3
-
-
-Rows: TypeAlias = Iterator[tuple[int, Any]]
-"""The line of each record and its fields; in their place a text, why the line holds none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +79,7 @@ def read_records(path: str | Path) -> Rows:
     elif suffix == ".json" and (text := read_text(path, "utf-8")).lstrip().startswith("["):
         rows = _of_list(path, text)
     else:
-        rows = _of_lines(_lines(path))
+        rows = json_lines(_lines(path))
     for line, row in rows:
         is_record = isinstance(row, dict)
         yield line, {str(name).strip(): v for name, v in row.items()} if is_record else row
@@ -103,23 +98,8 @@ def _lines(path: Path) -> Iterator[str]:
         yield from read_text(path, "utf-8").split("\n")[given:]
 
 
-def _of_lines(lines: Iterable[str]) -> Rows:
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                row = json.loads(line)
-            except (json.JSONDecodeError, RecursionError) as error:
-                yield number, f"it is not JSON ({getattr(error, 'msg', error)})"
-                continue
-            yield number, row if isinstance(row, dict) else "it is not an object"
-
-
 def _of_list(path: Path, text: str) -> Rows:
-    try:
-        rows = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise ArgumentError(f"{path} is not JSON: {error}.") from None
-    for number, row in enumerate(rows, 1):
+    for number, row in enumerate(parse_json(str(path), text), 1):
         yield number, row if isinstance(row, dict) else "it is not an object"
 
 
@@ -220,7 +200,7 @@ def read_examples(
     return examples, left_out
 
 
-def some_of(problems: Sequence[str]) -> str:
+def some_of(problems: Sequence[str], most: int = 3) -> str:
     """Return a few of many problems in one line.
 
     Examples
@@ -228,5 +208,5 @@ def some_of(problems: Sequence[str]) -> str:
     >>> some_of(["a", "b", "c", "d", "e"])
     'a; b; c; and 2 more'
     """
-    more = len(problems) - _SHOWN
-    return "; ".join(problems[:_SHOWN]) + (f"; and {more:,} more" if more > 0 else "")
+    more = len(problems) - most
+    return "; ".join(problems[:most]) + (f"; and {more:,} more" if more > 0 else "")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import itertools
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
@@ -14,9 +13,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import ArgumentError, check_choice, suggestion
-from .columns import TEXT_NAMES
+from .columns import TEXT_NAMES, json_lines
 from .files import read_text
 from .labelled import LabelledTexts, as_labels
+from .records import some_of
 
 Column: TypeAlias = str | int
 FORMATS = ("tsv", "csv", "jsonl", "lines", "label-text", "cola")
@@ -24,7 +24,6 @@ _SUFFIXES = {".tsv": "tsv", ".tab": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".n
 LABEL_NAMES = ("label", "labels", "class", "category", "target", "sentiment", "acceptability")
 """Usual names of a column of classes."""
 _NO_COLUMNS = ("lines", "label-text")
-_SHOWN = 5
 
 
 def read_labelled(
@@ -153,10 +152,8 @@ class _Rows:
 
     def result(self) -> LabelledTexts:
         if self.broken and self.on_error == "raise":
-            more = len(self.broken) - _SHOWN
-            listed = "; ".join(self.broken[:_SHOWN]) + (f"; and {more} more" if more > 0 else "")
             raise ArgumentError(
-                f"{self.source} has {len(self.broken)} broken rows: {listed}. "
+                f"{self.source} has {len(self.broken)} broken rows: {some_of(self.broken, 5)}. "
                 "on_error='skip' leaves them out."
             )
         labels = as_labels(self.labels) if self.labelled and self.labels else None
@@ -178,16 +175,9 @@ class _Rows:
     def read_json(self, lines: list[str]) -> None:
         text: str | None = None
         label: str | None = None
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except (json.JSONDecodeError, RecursionError) as error:
-                self.bad(number, f"it is not JSON ({error})")
-                continue
+        for number, row in json_lines(lines):
             if not isinstance(row, dict):
-                self.bad(number, "it is not an object")
+                self.bad(number, row)
                 continue
             if text is None:  # the first object shows which fields there are
                 text, label = self._columns(list(row))

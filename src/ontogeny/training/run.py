@@ -9,13 +9,17 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ..errors import ArgumentError, check_choice, check_whole, suggestion
+from ..errors import ArgumentError, check_choice, check_known, check_whole
 from ..recording import Recorder
 from ..tasks import python_documentation, split_texts, train_tokenizer
 from ..trajectory.schedule import log_steps
-from .causal import CausalLanguageModelling, causal_language_modelling
 from .loop import Progress, TrainingLog, adamw_one_cycle, train
-from .masked import MaskedLanguageModelling, masked_language_modelling
+from .masked import (
+    CausalLanguageModelling,
+    MaskedLanguageModelling,
+    causal_language_modelling,
+    masked_language_modelling,
+)
 from .models import causal_model, demo_model
 
 _ARCHITECTURES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
@@ -200,11 +204,7 @@ def record(
 
 def _settings(quick: bool, changes: dict[str, Any]) -> RunSettings:
     names = [field.name for field in fields(RunSettings)]
-    for name in changes:
-        if name not in names:
-            raise ArgumentError(
-                f"unknown setting {name!r}; there are {', '.join(names)}.{suggestion(name, names)}"
-            )
+    check_known("a training run", "setting", changes, names)
     settings = replace(RunSettings.quick() if quick else RunSettings(), **changes)
     check_choice("architecture", settings.architecture, _ARCHITECTURES)
     check_whole("checkpoints", settings.checkpoints, 4)

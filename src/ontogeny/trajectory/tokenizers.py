@@ -15,6 +15,7 @@ from ..inputs.character_tokenizers import character_tokenizer
 from .checkpoint import Checkpoint
 from .hub.repository import list_files
 from .hub.revision import HubRevision
+from .weights.files import stamp_of
 from .weights.formats import gguf
 
 _FILES = (
@@ -69,14 +70,9 @@ def file_digests(folder: Path) -> dict[str, str]:
 
 def _digest(path: Path) -> str:
     try:
-        return _digest_of(path, _stamp(path))
+        return _digest_of(path, stamp_of(path.stat()))
     except FileNotFoundError:
         raise CheckpointError(f"{path} is gone.") from None
-
-
-def _stamp(path: Path) -> tuple[int, int, int, int]:
-    stat = path.stat()
-    return stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_ctime_ns
 
 
 @lru_cache(maxsize=4096)
@@ -186,7 +182,7 @@ def _read_once(folder: Path) -> Any:
     """Return the tokenizer of a folder. A large one takes seconds, so equal ones are read once."""
     others = (p.name for p in folder.iterdir() if p.suffix in (".jinja", ".model", ".spm", ".txt"))
     paths = [folder / name for name in sorted({*_FILES, "config.json", *others})]
-    files = tuple((p.name, _content_of(p, _stamp(p))) for p in paths if p.is_file())
+    files = tuple((p.name, _content_of(p, stamp_of(p.stat()))) for p in paths if p.is_file())
     if files not in _loaded:
         while len(_loaded) >= _LOADED:
             _loaded.pop(next(iter(_loaded)))

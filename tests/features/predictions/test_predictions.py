@@ -15,7 +15,7 @@ from ontogeny.features.predictions.choice import choose_gaps
 from ontogeny.features.predictions.gaps import gaps_at, given_gaps
 from ontogeny.inputs import Inputs
 from ontogeny.observables import Predictions
-from ontogeny.observables.leads import leads_from
+from ontogeny.observables.crossing import leads_from
 from ontogeny.observables.word_frequencies import shares_elsewhere
 from ontogeny.tasks import train_tokenizer
 

@@ -271,7 +271,7 @@ def _rank_tells(
     rank_tells = learned and null <= 0.5 * gap
     higher = [exceeds(rank[a], rank[b], 1.0) for a, b in ((curriculum, mixed), (mixed, curriculum))]
     return Verdict(
-        "the rank distinguishes the two",
+        "(not claimed) the rank distinguishes the two",
         None if None in higher or not (rank_tells if any(higher) else learned) else any(higher),
         f"curriculum {spread(rank[curriculum])}, mixed {spread(rank[mixed])}",
         f"directions in random order {span(ranks[curriculum], 'shuffled')} and "

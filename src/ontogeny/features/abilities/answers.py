@@ -11,11 +11,12 @@ import xarray as xr
 
 from ...errors import ArgumentError
 from ...figures import Section
+from ...observables.pieces import object_array
 from ...quantities import Quantity
 from ...tasks.records import Example, group_of, named, text_of
 from ...words.names import Names
 from .choice_forms import PROMPT, is_choices
-from .examples import OfExamples, accuracy, by_group, commonest, names_of, texts_of
+from .examples import OfExamples, accuracy, by_group, commonest, names_of
 from .token_texts import TokenTexts
 
 ANSWER = ("answer", "target", "completion")
@@ -55,7 +56,13 @@ class Answers(OfExamples):
     question: ClassVar[str] = "Does the model find the last word of a text, and since when?"
     form: ClassVar[str] = "texts whose last word is to be found"
     fields_of_form: ClassVar[str] = "text, or prompt and answer"
-    kept: ClassVar = ("group_of_example", "prompt", "answer_text", "commonest", "left_out")
+    state_variables: ClassVar = (
+        "group_of_example",
+        "prompt",
+        "answer_text",
+        "commonest",
+        "left_out",
+    )
     quantities: ClassVar[tuple[Quantity, ...]] = accuracy(
         "example", "whose answer is right", "the commonest answer", ngrams=False
     )
@@ -103,8 +110,8 @@ class Answers(OfExamples):
         answers = [example.texts[0].strip() for example in examples]
         share = commonest([example.group for example in examples], answers)
         return {
-            "prompt": ("example", texts_of([example.before[0] for example in examples])),
-            "answer_text": ("example", texts_of(answers)),
+            "prompt": ("example", object_array([example.before[0] for example in examples])),
+            "answer_text": ("example", object_array(answers)),
             "commonest": ("example", share),
         }
 

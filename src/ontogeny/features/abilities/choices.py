@@ -10,11 +10,12 @@ import numpy as np
 import xarray as xr
 
 from ...figures import Section
+from ...observables.pieces import object_array
 from ...quantities import Quantity
 from ...tasks.records import Example
 from ...words.names import Names
 from .choice_forms import choice_of, is_choices
-from .examples import SHARE, OfExamples, accuracy, by_group, names_of, texts_of
+from .examples import SHARE, OfExamples, accuracy, by_group, names_of
 from .ngrams import ngram_scores
 from .token_texts import TokenTexts
 
@@ -56,7 +57,7 @@ class Choices(OfExamples):
     question: ClassVar[str] = "Which of several answers does the model choose, and since when?"
     form: ClassVar[str] = "questions with answers to choose from"
     fields_of_form: ClassVar[str] = "prompt, answers and right, or ARC's, HellaSwag's, ..."
-    kept: ClassVar[tuple[str, ...]] = (
+    state_variables: ClassVar[tuple[str, ...]] = (
         *("group_of_question", "prompt", "answer_text", "question_of_answer", "right_answer"),
         *("characters", "right_ngrams", "left_out"),
     )
@@ -101,8 +102,8 @@ class Choices(OfExamples):
         right = np.cumsum(numbers) - numbers + [example.right for example in examples]
         answers = [answer.strip() for example in examples for answer in example.texts]
         return {
-            "prompt": ("question", texts_of([example.before[0] for example in examples])),
-            "answer_text": ("answer", texts_of(answers)),
+            "prompt": ("question", object_array([example.before[0] for example in examples])),
+            "answer_text": ("answer", object_array(answers)),
             "question_of_answer": ("answer", of_answer),
             "right_answer": ("question", right),
             "characters": ("answer", np.array([len(answer) for answer in answers])),

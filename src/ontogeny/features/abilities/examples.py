@@ -17,6 +17,7 @@ import xarray as xr
 from ...errors import ArgumentError
 from ...figures import Figure
 from ...observables.of_predictions import OfPredictions
+from ...observables.pieces import object_array
 from ...observables.readings import Run
 from ...quantities import Quantity
 from ...tasks.records import Example, digest_of, read_examples, read_records, some_of
@@ -133,11 +134,11 @@ class OfExamples(OfGroups):
         examples = examples[:TRIED] if run.is_trial else examples
         examples, tokens, problems = _as_tokens(examples, run.tokenizer(), predictor)
         counted = (inputs, predictor.vocabulary(inputs))
-        groups = (self.one, texts_of([example.group for example in examples]))
+        groups = (self.one, object_array([example.group for example in examples]))
         before = {f"group_of_{self.one}": groups, **self.before_asking(examples, tokens, counted)}
         state = xr.Dataset({**tokens.variables(), **before})
         left_out = left_out + problems
-        return state.assign(left_out=("left_out", texts_of(left_out))) if left_out else state
+        return state.assign(left_out=("left_out", object_array(left_out))) if left_out else state
 
     @abc.abstractmethod
     def before_asking(
@@ -153,7 +154,7 @@ def accuracy(one: str, title: str, chance: str, ngrams: bool = True) -> tuple[Qu
     over: dict[str, Any] = {"unit": f"{one}s", "shade": f"95 % over {one}s"}
     over |= {"nulls": {**level, "chance": chance}}
     over |= {"minimum": 0.0, "better": "higher", "subject": None}
-    over |= {"caption": f"Bars: 95 % over {one}s. Grey: {grey}."}
+    over |= {"caption": f"Grey: {grey}."}
     heading, title = f"{one.capitalize()}s {title}", f"share of {one}s {title}"
     whole: dict[str, Any] = {"rows": f"{one}s of all groups", "heading": f"{heading}, all groups"}
     return (
@@ -179,7 +180,7 @@ def by_group(state: xr.Dataset, one: str, right: np.ndarray) -> tuple[np.ndarray
     places = {name: place for place, name in enumerate(dict.fromkeys(of_example))}
     place = np.array([places[label] for label in of_example])
     size = np.bincount(place)
-    return texts_of(list(places)), np.bincount(place, right) / size, size
+    return object_array(list(places)), np.bincount(place, right) / size, size
 
 
 def commonest(groups: Sequence[str], answers: Sequence[str]) -> np.ndarray:
@@ -204,11 +205,6 @@ def _apart(paths: Sequence[str], part: str) -> list[str]:
         f"{place.parent.name}/{name}" if names.count(name) > 1 else name
         for place, name in zip(places, names, strict=True)
     ]
-
-
-def texts_of(values: Sequence[str]) -> np.ndarray:
-    """Return texts as an array of objects."""
-    return np.array([*values, None], dtype=object)[:-1]
 
 
 @cache

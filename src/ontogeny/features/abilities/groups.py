@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from ...figures import Figure, Heatmap
-from ...observables.leads import leads_from
+from ...observables.crossing import leads_from
 from ...summary.learning import p_by_luck
 from ...words.control_kinds import NO_NULLS, kind_of
 from ...words.formats import joined

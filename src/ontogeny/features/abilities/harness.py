@@ -15,10 +15,11 @@ import xarray as xr
 
 from ...errors import ArgumentError, MissingExtraError
 from ...figures import Section
+from ...observables.pieces import object_array
 from ...observables.readings import Run
 from ...quantities import Quantity
 from ...words.names import Names
-from .examples import OfGroups, accuracy, by_group, commonest, names_of, texts_of
+from .examples import OfGroups, accuracy, by_group, commonest, names_of
 from .token_texts import TokenTexts, tokenised
 
 
@@ -65,7 +66,7 @@ class Harness(OfGroups):
     requires: ClassVar[str] = "texts, a vocabulary head, pip install 'ontogeny[eval]'"
     minima: ClassVar[Mapping[str, int]] = {"limit": 1}
     file_arguments: ClassVar[tuple[str, ...]] = ("folders",)
-    kept: ClassVar[tuple[str, ...]] = (
+    state_variables: ClassVar[tuple[str, ...]] = (
         "group_of_example",
         "prompt",
         "answer_text",
@@ -125,7 +126,7 @@ class Harness(OfGroups):
         samples = [
             {**sample, "group": task, "right": self._right(sample)}
             for task, of_task in results["samples"].items()
-            for sample in sorted(of_task, key=lambda each: each["doc_id"])
+            for sample in sorted(of_task, key=lambda record: record["doc_id"])
             if sample["filter"] == of_task[0]["filter"]
         ]
         return samples, model.asked
@@ -150,18 +151,18 @@ class Harness(OfGroups):
         groups, targets = [s["group"] for s in samples], [str(s["target"]) for s in samples]
         # Beside answers to a prompt a metric may ask for them without it (acc_mutual_info).
         asked_of = [s["arguments"] for s in samples]
-        numbers = np.array([sum(bool(a[0]) for a in each) or len(each) for each in asked_of])
+        numbers = np.array([sum(bool(a[0]) for a in pairs) or len(pairs) for pairs in asked_of])
         chance = np.where(numbers > 1, 1 / numbers, commonest(groups, targets))
         state = {
-            "group_of_example": ("example", texts_of(groups)),
-            "prompt": ("example", texts_of([str(s["arguments"][0][0]) for s in samples])),
-            "answer_text": ("example", texts_of(targets)),
+            "group_of_example": ("example", object_array(groups)),
+            "prompt": ("example", object_array([str(s["arguments"][0][0]) for s in samples])),
+            "answer_text": ("example", object_array(targets)),
             "chance": ("example", chance),
         }
         good = np.array([not reason for reason in why])
         data = xr.Dataset(state).isel(example=good)
         if left_out := [f"{g}: {w}" for g, w in zip(groups, why, strict=True) if w]:
-            data["left_out"] = ("left_out", texts_of(left_out))
+            data["left_out"] = ("left_out", object_array(left_out))
         return data.assign({**tokens.variables(), "good": ("sample", good)})
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:

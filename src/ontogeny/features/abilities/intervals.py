@@ -8,8 +8,7 @@ import numpy as np
 
 from ...dynamics import holm
 from ...dynamics.shares import wilson_interval
-from ...observables.crossing import crossing
-from ...observables.leads import leads_from
+from ...observables.crossing import crossing, leads_from
 
 Z = 1.959964
 LEVEL = 0.05

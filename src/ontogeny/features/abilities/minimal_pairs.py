@@ -13,10 +13,11 @@ import xarray as xr
 from ...errors import check_choice
 from ...figures import Section
 from ...observables.catalogued import PREDICTED, PresetEntry, Presets
+from ...observables.pieces import object_array
 from ...quantities import Quantity
 from ...tasks.records import Example
 from ...words.names import Names
-from .examples import OfExamples, accuracy, by_group, names_of, texts_of
+from .examples import OfExamples, accuracy, by_group, names_of
 from .ngrams import ngram_scores
 from .pairs import contrasts, is_pairs, pair_of
 from .token_texts import TokenTexts
@@ -77,7 +78,7 @@ class MinimalPairs(OfExamples):
     )
     form: ClassVar[str] = "minimal pairs"
     fields_of_form: ClassVar[str] = "right and wrong, or sentence_good and sentence_bad"
-    kept: ClassVar[tuple[str, ...]] = (
+    state_variables: ClassVar[tuple[str, ...]] = (
         *("group_of_pair", "right_text", "wrong_text", "contrast", "turned_contrast"),
         *("tokens_right", "tokens_wrong", "right_ngrams", "left_out"),
     )
@@ -132,8 +133,8 @@ class MinimalPairs(OfExamples):
         apart = -np.diff(ngram_scores(tokens, *counted).reshape(-1, 2))[:, 0]
         scored = tokens.scored.reshape(-1, 2).T
         return {
-            "right_text": ("pair", texts_of([e.before[0] + e.texts[0] for e in examples])),
-            "wrong_text": ("pair", texts_of([e.before[1] + e.texts[1] for e in examples])),
+            "right_text": ("pair", object_array([e.before[0] + e.texts[0] for e in examples])),
+            "wrong_text": ("pair", object_array([e.before[1] + e.texts[1] for e in examples])),
             "contrast": ("pair", contrast),
             "turned_contrast": ("pair", turned),
             "tokens_right": ("pair", scored[0]),

@@ -14,9 +14,8 @@ from ...inputs import ShownTexts
 from ...needs import Attention, InputSet, Need
 from ...observables.base import Observable, dataset
 from ...observables.catalogued import PASS, PresetEntry, Presets
-from ...observables.pieces import PIECES, pieces_variable, with_pieces
+from ...observables.pieces import PIECES, SHOWN, pieces_variable, shown_variables, with_pieces
 from ...observables.readings import Run
-from ...observables.shown import SHOWN, shown_variables
 from ...quantities import Measured, Quantity
 from ...words.names import Names
 
@@ -55,7 +54,7 @@ class AttentionEntropy(Observable):
         PresetEntry(("standard", "circuits", "fine-tuning", "everything", "one-model"), {}, 160),
     )
     version: ClassVar[int] = 3
-    kept: ClassVar[tuple[str, ...]] = (*SHOWN, PIECES)
+    state_variables: ClassVar[tuple[str, ...]] = (*SHOWN, PIECES)
     variables: ClassVar[Names] = {
         **SHOWN,
         "shown_entropy": ("attention entropy of each token shown, mean over heads", "nats"),

@@ -37,9 +37,8 @@ from .dictionaries_described import (
     with_names,
 )
 from .joint_examples import SHOWN_CODES, SHOWN_KEPT, ShownCodes, shown_of_concepts
-from .joint_gathered import read_together, standard
+from .joint_gathered import observed, read_together, stale_sentences, standard
 from .joint_lives import VARIABLES, lives_of_layers, sentences
-from .joint_observed import observed, stale_sentences
 from .meaning.steps import MEANING, WORDS, alike_at_step
 
 BLOCKS = 50  # of texts, that births are resampled over
@@ -116,7 +115,7 @@ class JointConcepts(OfActivations):
         ),
     )
     version: ClassVar[int] = 5
-    kept: ClassVar[tuple[str, ...]] = (
+    state_variables: ClassVar[tuple[str, ...]] = (
         *KEPT,
         *SHARED,
         *SHOWN_KEPT,

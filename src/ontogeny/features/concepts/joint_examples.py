@@ -16,8 +16,8 @@ from ...concepts.joint.readout import CheckpointReadout
 from ...inputs import Inputs, ShownTexts
 from ...inputs.sampling import TokenSample
 from ...needs import Activations, InputSet, Need
+from ...observables.pieces import SHOWN, shown_variables
 from ...observables.readings import Reading
-from ...observables.shown import SHOWN, shown_variables
 from ...words.names import Names
 
 PARTS = 100  # of the largest shared code of a concept, that codes are stored in

@@ -1,22 +1,26 @@
-"""Checkpoints that joint concepts are fitted on: read one at a time, fitted one layer at a time."""
+"""Joint concepts at checkpoints: read one at a time for the fit, and what they do at one."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import torch
+import xarray as xr
 
 from ... import activity
 from ...arrays import to_numpy
+from ...concepts.joint.readout import CheckpointReadout
+from ...concepts.joint.runs import STALE
 from ...concepts.joint.snapshots import standardised
 from ...concepts.joint.whitening import Gathered
 from ...errors import ArgumentError, CheckpointError, NonFiniteError
 from ...needs import Activations
 from ...observables.readings import Reading, Run
+from ...quantities import Measured
 
 
 def standard(A: torch.Tensor) -> tuple[np.ndarray, float]:
@@ -25,7 +29,7 @@ def standard(A: torch.Tensor) -> tuple[np.ndarray, float]:
     return standardised(values, np.arange(len(values)))
 
 
-class Kept:
+class CheckpointFile:
     """Checkpoints (n, m) of one layer, in a temporary file until it is their turn to be fitted.
 
     A fit holds an (n, n) kernel beside its checkpoints. With all layers at once in memory that
@@ -65,7 +69,7 @@ class Kept:
 
 def read_together(
     run: Run, steps: Sequence[int], need: Activations, files: ExitStack, *, with_steps: bool
-) -> tuple[dict[str, Kept], Reading]:
+) -> tuple[dict[str, CheckpointFile], Reading]:
     """Return the checkpoints of each layer, read one at a time, and the last reading.
 
     Checkpoints that cannot be read or give NaN are left out: their own cells say so. If all are,
@@ -89,7 +93,7 @@ def read_together(
     ArgumentError
         If a step that was named cannot be read.
     """
-    gathered: dict[str, Kept] = {}
+    gathered: dict[str, CheckpointFile] = {}
     last: Reading | None = None
     unread: Exception = ArgumentError("there is no step to fit the codes on.")
     for step in steps:
@@ -105,9 +109,70 @@ def read_together(
         for path, A in values.items():
             if path not in gathered:
                 file = files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
-                gathered[path] = Kept(file)
+                gathered[path] = CheckpointFile(file)
             gathered[path].add(standard(A)[0])
     if last is None:
         raise unread
     activity.now("fitting joint concepts")
     return gathered, last
+
+
+def observed(there: CheckpointReadout, again: np.ndarray, limit: float) -> dict[str, Any]:
+    """Return strength and readability of the latents at a checkpoint.
+
+    `again` are the codes (n, r) of another seed; a latent is readable from `limit` on.
+    """
+    presence, halves = there.presence, there.readable
+    counts = [float((halves >= limit)[i].sum()) for i in (0, 1)]
+    counts.append(float((there.moments.readable(again).mean(axis=0) >= limit).sum()))
+    labels = {"refit": ["half 1", "half 2", "seed 1"]}
+    return {
+        "concepts_there": Measured(
+            float((presence.readable[0] >= limit).sum()),
+            replicates=xr.DataArray(np.array(counts), dims="refit", coords=labels),
+        ),
+        "explained": float(presence.explained[0]),
+        "strength": ("concept", presence.strength[0]),
+        "readability": ("concept", presence.readable[0]),
+        "whitened": (("concept", "other"), presence.whitened[0]),
+        "influence": (("block", "concept"), presence.influence[0]),
+        "spread": ("concept", presence.spread[0]),
+    }
+
+
+def stale_sentences(data: xr.Dataset, fitted: Sequence[int]) -> list[str]:
+    """Return one sentence for each layer whose codes know less of new checkpoints than of old ones.
+
+    Parameters
+    ----------
+    data
+        Cells along ``step``, with ``explained(step, layer)``.
+    fitted
+        Steps that the codes were fitted on.
+
+    Examples
+    --------
+    >>> explained = xr.DataArray(
+    ...     [[0.8], [0.7], [0.5]], {"step": [0, 10, 20], "layer": ["h.0"]}, ("step", "layer")
+    ... )
+    >>> stale_sentences(explained.to_dataset(name="explained"), (0, 10))[0].partition(":")[0]
+    'The codes of h.0 have gone stale'
+    """
+    if "explained" not in data or not len(fitted):
+        return []
+    explained = data.explained.transpose("step", "layer")
+    old = explained.sel(step=explained.step.isin(list(fitted)))
+    new = explained.sel(step=explained.step > max(fitted))
+    if not old.sizes["step"] or not new.notnull().any():
+        return []
+    sentences = []
+    for layer in data.layer.values:
+        least, later = float(old.sel(layer=layer).min()), new.sel(layer=layer).dropna("step")
+        if later.size and float(later.min()) < STALE * least:
+            worst = int(later.step[later.values.argmin()])
+            sentences.append(
+                f"The codes of {layer} have gone stale: they explain {float(later.min()):.2f} of "
+                f"the variance at step {worst:,}, and at least {least:.2f} at the steps that they "
+                "were fitted on. Add later steps to fit_steps."
+            )
+    return sentences

@@ -3,10 +3,10 @@
 If it learned nothing of them, its answers know no label: exchanged among the texts they fit as
 well. One pass gives all exchanges. But an answer that knows no label still follows some feature of
 the texts, which goes with the labels by luck. That luck does not shrink with more texts: random
-heads on a pretrained model of language (SmolLM2-135M) have a standard deviation of .04 on 872
-sentiments, and of .26 on images of two digits. So the last accuracy must also exceed, by the noise
-of texts and by the luck of at least two control runs, what exchanged labels give; the harm of
-control runs does not count.
+heads on a pretrained model of language (SmolLM2-135M-Instruct in four bits) have a standard
+deviation of .04 on 872 sentiments, and of .26 on images of two digits. So the last accuracy must
+also exceed, by the noise of texts and by the luck of at least two control runs, what exchanged
+labels give; the harm of control runs does not count.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import xarray as xr
 from ...figures import Column, Curves, Figure, Section, Table
 from ...observables.base import dataset
 from ...observables.catalogued import PREDICTED, PresetEntry, Presets
-from ...observables.leads import leads_from
+from ...observables.crossing import leads_from
 from ...observables.of_predictions import OfPredictions
 from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
 from ...observables.readings import Run
@@ -75,7 +75,7 @@ class Predictions(OfPredictions):
             20,
         ),
     )
-    kept: ClassVar[tuple[str, ...]] = (
+    state_variables: ClassVar[tuple[str, ...]] = (
         *("right_id", "frequency", "frequent_id", "frequent_share"),
         *("gap_before", "gap_after", PIECES),
     )

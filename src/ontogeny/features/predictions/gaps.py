@@ -15,7 +15,7 @@ from ...figures.tables import percent
 from ...inputs import Inputs
 from ...inputs.pieces import in_words, shown
 from ...inputs.tokenize import tokenize
-from ...observables.pieces import written
+from ...observables.pieces import object_array, written
 
 GAP = re.compile(r"____+(?:\[(?P<answer>[^\]]*)\])?")
 """A gap in a sentence, with the right answer in brackets where it is known."""
@@ -103,8 +103,8 @@ class Gaps:
                 "width": ("gap", self.width),
                 "right_id": ("gap", self.right_id),
                 "unit": ("gap", self.unit),
-                "gap_before": ("gap", _texts(self.before)),
-                "gap_after": ("gap", _texts(self.after)),
+                "gap_before": ("gap", object_array(self.before)),
+                "gap_after": ("gap", object_array(self.after)),
             },
             attrs={"mask_token_id": mask_token},
         )
@@ -278,10 +278,6 @@ def _sides(inputs: Inputs, text: int, position: int, pieces: Sequence[str]) -> t
     stop -= len(token) - len(token.rstrip())
     shown_to = inputs.spans[text][inputs.ordinary[text], 1].max()  # where the text was cut
     return whole[:start], whole[max(start, stop) : shown_to]
-
-
-def _texts(values: Sequence[str]) -> np.ndarray:
-    return np.array([*values, None], dtype=object)[:-1]
 
 
 _SHOWN = 40  # characters on each side of a gap

@@ -13,7 +13,7 @@ from ...figures import Figure, Heatmap, Section
 from ...inputs import ShownTexts
 from ...observables.base import dataset
 from ...observables.catalogued import PREDICTED, PresetEntry, Presets
-from ...observables.leads import leads_from
+from ...observables.crossing import leads_from
 from ...observables.of_predictions import OfPredictions
 from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
 from ...observables.readings import Run
@@ -65,7 +65,7 @@ class TokenLosses(OfPredictions):
         PresetEntry(("standard", "circuits", "everything", "one-model"), PREDICTED, 30),
     )
     version: ClassVar[int] = 2
-    kept: ClassVar[tuple[str, ...]] = (
+    state_variables: ClassVar[tuple[str, ...]] = (
         "token_id",
         "token_loss_frequencies",
         "text_number",

@@ -5,8 +5,15 @@ that is imported here or by whoever uses it; `base` says what it may define.
 """
 
 from . import standard  # noqa: F401 - these are the kinds that the library has
-from .base import FigureKind, kind_of
-from .reading import draw_figure, figure_notes, list_drawables, read, read_drawables
+from .base import (
+    FigureKind,
+    draw_figure,
+    figure_notes,
+    kind_of,
+    list_drawables,
+    read,
+    read_drawables,
+)
 
 __all__ = [
     "FigureKind",

@@ -9,7 +9,7 @@ import pandas as pd
 from ...errors import ArgumentError
 from ...figures import Curves, Heatmap, Marks, NullComparison, Scatter, Table, Words
 from ..figures.drawable import Drawable
-from ..figures.scatter import read_scatter
+from ..figures.panels import read_scatter
 from ..figures.tables import read_table
 from ..figures.words import heaviest, read_words
 from ..style import STATIC
@@ -89,7 +89,7 @@ class WordsKind(FigureKind):
 
     def whole(self, drawable: Drawable) -> set[str]:
         """Return the dimensions of a cloud's words and of the tree."""
-        return set(map(str, drawable.own[drawable.figure.value].dims)) - set(drawable.choose)
+        return set(map(str, drawable.extra[drawable.figure.value].dims)) - set(drawable.choose)
 
     def draw(self, view: Any) -> Any:
         """Draw the clouds."""

@@ -13,33 +13,29 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from ...words.abilities import abilities_of, ability_sentences
-from ...words.content import Content
-from ...words.formats import p_value, plain_text, step_text
+from ...words.abilities import abilities_of, ability_sentences, has_abilities
+from ...words.content import Content, Node
+from ...words.formats import joined, p_value, plain_text, plural, step_text
 from ...words.overview import overview
 from ...words.row_words import control_half_words, half_words, journey, state_words
-from ...words.sections import mark, studied
+from ...words.sections import mark, section_sentences, studied
 from ..chart.canvas import NARROW, WIDE
 from ..chart.draw import draw_chart, views_of
 from ..concepts.atlas import read_atlas
 from ..failures import old_reference, read_failures, section_failures
 from ..figures.drawable import Drawable
 from ..figures.tables import ROWS_SHOWN
-from ..first_screen.payload import build_first
-from ..first_screen.runs import first_of_runs
+from ..first_screen.runs import build_first, first_of_runs
 from ..first_screen.screen import first_screen
 from ..kinds import kind_of, read_drawables
-from ..kinds.base import scripts
-from ..kinds.thinning import BUDGET, thinned
+from ..kinds.base import BUDGET, scripts, thinned
 from ..style import STATIC, page_style, static_text
 from ..texts.abilities import turning
 from ..texts.cloze import read_cloze
 from ..texts.example import read_example
 from .live import LEFT_OUT, Live
-from .one_model import loss_picture
-from .payload import build_payload, json_script
-from .picture import first_picture
-from .sections import fold_words, parts
+from .payload import build_payload, figure_of, json_script
+from .picture import first_picture, loss_picture
 
 BEFORE_KINDS = (
     "core", "format", "state", "theme", "tooltip", "library", "panels", "annotations", "view",
@@ -53,6 +49,7 @@ AFTER_KINDS = (
     "example-text",
     "example-course", "example-print", "links", "live", "tables", "page",
 )  # fmt: skip
+Parts = tuple[tuple[Sequence[str], Sequence[str]], Sequence[Drawable], Sequence[Drawable]]
 
 
 def render_page(content: Content, budget: int = BUDGET, live: Live | None = None) -> str:
@@ -215,3 +212,39 @@ def _definition(drawable: Drawable) -> list[tuple[str, str]]:
         extra = [plain_text(attrs[key]) for key in ("symbol", "units") if attrs.get(key)]
         lines.append((plain_text(name), ", ".join([drawable.label(name), *extra])))
     return lines
+
+
+def parts(node: Node, drawables: Sequence[Drawable], drawn_above: bool) -> Parts:
+    """Return the sentences that stand open and those that are folded, and both of the figures.
+
+    Of what was tested and not found, the first sentence says so, and the rest is folded.
+    `drawn_above` is whether the first screen has its curve already.
+    """
+    candidates = [d for d in drawables if d.node is node]
+    sentences = section_sentences(node)
+    if candidates and mark(node)[0] == "none" and sentences and not has_abilities(node.dataset):
+        return (sentences[:1], sentences[1:]), [], candidates
+    lead = [] if drawn_above and node.role == "track" else _bearing(node, candidates)
+    return (sentences, []), lead, [d for d in candidates if d not in lead]
+
+
+def _bearing(node: Node, items: list[Drawable]) -> list[Drawable]:
+    """Return the figure that bears the sentences: that of the strongest row, else the first."""
+    rows = sorted(node.rows, key=lambda row: -(row.learned + row.beyond + row.changed))
+    best = [d for d in items if [d.id] == [figure_of(row, items) for row in rows[:1]]] or items[:1]
+    names = {"groups", *(f"{d.figure.id}-map" for d in best)}  # too many for curves
+    return [d for d in items if d.figure.id in names][:1] or best
+
+
+def fold_words(sentences: Sequence[str], folded: Sequence[Drawable]) -> str:
+    """Say what is folded: further sentences, and figures by their titles.
+
+    Examples
+    --------
+    >>> fold_words(["One.", "Two."], [])
+    '2 more sentences'
+    """
+    titles = "; ".join(str(d.figure.title) for d in folded)
+    counts = [plural(len(sentences), "more sentence")] if sentences else []
+    counts += [f"{plural(len(folded), 'figure')}: {titles}"] if folded else []
+    return joined(counts)

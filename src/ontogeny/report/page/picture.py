@@ -1,16 +1,20 @@
-"""The first picture as SVG, which stands in the page for readers without JavaScript."""
+"""The first picture as SVG: of a run for readers without JavaScript, and of one checkpoint."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from html import escape
 
 import numpy as np
+import xarray as xr
 
 from ...words.content import Content
-from ...words.formats import with_interval
-from ..chart.canvas import WIDE, Canvas
+from ...words.formats import number, of_tokens, sentence_start, with_interval
+from ...words.labels import short_names, truncate
+from ...words.landmarks import LossStory, read_loss, track_node
+from ..chart.canvas import NARROW, WIDE, Canvas, ChartLayout
 from ..chart.draw import draw_axis, draw_clock, draw_track
 from ..colours import LEVELS
 from ..concepts.lives import Concept, Concepts, line_names
@@ -19,6 +23,15 @@ from ..first_screen.screen import FirstScreen
 
 _LAYOUT = replace(WIDE, name="first", width=860, left=190, right=150)
 _HEIGHT = 14.0
+MOST_LAYERS = 8
+MODEL = "this model"
+_LAYOUTS = (
+    replace(WIDE, name="one-wide", width=860, row=20, left=216),
+    replace(NARROW, name="one-narrow", left=188),
+)
+
+Level = tuple[str, float, float, float]
+"""One way to predict, what it costs, and the interval of that."""
 
 
 def first_picture(content: Content, first: FirstScreen) -> str:
@@ -57,3 +70,70 @@ def _line(canvas: Canvas, concepts: Concepts, concept: Concept, name: str) -> No
     canvas.text(layout.left - 10, base, name, "name end")
     canvas.text(layout.width, base, words, "value end")
     canvas.y = top + _HEIGHT
+
+
+def loss_picture(content: Content, *_: object) -> str:
+    """Return the loss of one model beside its lines, wide and for phones; empty without a loss."""
+    loss, node = read_loss(content), track_node(content)
+    if loss is None or node is None:
+        return ""
+    levels = [*_levels(loss, node.dataset)]
+    levels += [level for part in content.nodes for level in _of_layers(part.dataset)]
+    unit = content.token_unit
+    levels = [(of_tokens(words, unit), at, low, high) for words, at, low, high in levels]
+    levels = sorted((x for x in levels if math.isfinite(x[1])), key=lambda level: -level[1])
+    return "".join(_drawn(levels, loss, layout) for layout in _LAYOUTS)
+
+
+def _levels(loss: LossStory, data: xr.Dataset) -> Iterator[Level]:
+    """Give the model, the lines under its loss, and the loss of texts with renamed words."""
+    ends = [float(data.get(f"loss_{end}", data["loss"])[0]) for end in ("low", "high")]
+    yield MODEL, loss.last, ends[0], ends[1]
+    guesses = {line.words: line.level for line in (*loss.lines.values(), *loss.of_model.values())}
+    for words, level in {"blind guess": loss.uniform, **guesses}.items():
+        yield words, level, level, level
+    if "loss_renamed" in data:  # the first renaming leaves every word as it is
+        ends = np.quantile(data["loss_renamed"].values[0, 1:], (0.5, 0.025, 0.975)).tolist()
+        yield "renamed words", ends[0], ends[1], ends[2]
+
+
+def _of_layers(data: xr.Dataset) -> Iterator[Level]:
+    """Give what a lens reads off at most some layers."""
+    if "lens_loss" in data:
+        count, loss = data.sizes["layer"], data["lens_loss"]
+        names = short_names(list(map(str, data["layer"].values)))
+        for i in np.unique(np.linspace(0, count - 1, min(count, MOST_LAYERS)).round().astype(int)):
+            ends = [float(data.get(f"lens_loss{end}", loss)[0, i]) for end in ("", "_low", "_high")]
+            yield f"read off {names[i]}", ends[0], ends[1], ends[2]
+
+
+def _drawn(levels: list[Level], loss: LossStory, layout: ChartLayout) -> str:
+    canvas, top = Canvas(layout, (0,)), layout.font + 10
+    most = max(end for _, *ends in levels for end in ends if math.isfinite(end))
+    apart = 10.0 ** math.floor(math.log10(most))
+    apart *= next(share for share in (0.2, 0.5, 1.0, 2.0) if most <= 6 * share * apart)
+    ticks = np.arange(0, most + apart, apart).tolist()
+    end = layout.left + layout.plot_width
+
+    def x(value: float) -> float:
+        return layout.left + layout.plot_width * value / ticks[-1]
+
+    canvas.text(0, layout.font, sentence_start(f"{loss.title}, {loss.units}"), "group")
+    for i, (words, value, *ends) in enumerate(levels):
+        middle = top + (i + 0.5) * layout.row
+        base = middle + layout.font * 0.35
+        canvas.text(layout.left - 10, base, truncate(words, 30), "end")
+        canvas.lines("guide", [[(layout.left, middle), (end, middle)]])
+        low, high = (e if math.isfinite(e) else value for e in ends)
+        canvas.whisker(x(low), middle, x(value), x(high), "dot" if words == MODEL else "open-dot")
+        canvas.text(layout.width, base, number(value, 0.1), "value end")
+    bottom = top + len(levels) * layout.row
+    canvas.lines("boundary", [[(x(loss.last), top), (x(loss.last), bottom)]])
+    canvas.lines("axis", [[(layout.left, bottom), (end, bottom)]])
+    for tick in ticks:
+        canvas.text(x(tick), bottom + layout.font + 3, f"{tick:g}", "tick middle")
+    label = "; ".join(f"{words} {number(value, 0.1)}" for words, value, *_ in levels)
+    kind, size = layout.name.replace("one", "chart"), f"{layout.width:g} {bottom + 20:.0f}"
+    head = f'class="{kind}" viewBox="0 0 {size}"'
+    role = f'role="img" aria-label="{escape(f"{loss.title}: {label}")}"'
+    return f'<svg {head} font-size="{layout.font}" {role}>{canvas.svg}</svg>'

@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from ...capture.blocks import WeightBlock
-from ...errors import ArgumentError, StoreError, suggestion
+from ...errors import ArgumentError, StoreError, check_known
 from ...inputs.pieces import pieces_of, pieces_of_texts
 from ...needs import Need, Series
 from ...needs.derived import Reference
@@ -277,13 +277,7 @@ class ReadSeries:
 
 
 def _variables(data: xr.Dataset, source: Series) -> xr.Dataset:
-    unknown = [name for name in source.variables if name not in data]
-    if unknown:
-        names = [str(name) for name in data.data_vars]
-        raise ArgumentError(
-            f"{source.node} has no variable {unknown[0]!r}; its cells hold {', '.join(names)}."
-            f"{suggestion(unknown[0], names)}"
-        )
+    check_known(source.node, "variable", source.variables, map(str, data.data_vars))
     return data[list(source.variables)]
 
 

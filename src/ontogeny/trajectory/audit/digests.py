@@ -20,7 +20,7 @@ from ..tokenizers import changed_files
 from ..weights.configuration import changes
 from ..weights.digests import non_finite as non_finite_names
 from ..weights.digests import shard_digests
-from ..weights.files import Weights
+from ..weights.files import Weights, matrix_names
 from ..weights.folders import find_weights
 
 _MOST = 20  # checkpoints that a remedy names
@@ -81,12 +81,14 @@ def shards(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
 
 
 def non_finite(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
-    """Yield every checkpoint with NaN or infinity, and the tensors."""
+    """Yield the checkpoints with NaN or infinity in the same tensors, and these."""
+    together: dict[tuple[str, ...], list[int]] = {}
     for checkpoint in checkpoints:
-        names = non_finite_names(checkpoint.weights)
-        if names:
-            text = f"step {checkpoint.step} holds NaN or infinity in {some(names)}"
-            yield Finding("non-finite", "certain", (checkpoint.step,), text)
+        together.setdefault(non_finite_names(checkpoint.weights), []).append(checkpoint.step)
+    together.pop((), None)
+    for names, steps in together.items():
+        text = f"{join_steps(steps)} hold{'s' * (len(steps) == 1)} NaN or infinity in {some(names)}"
+        yield Finding("non-finite", "certain", tuple(steps), text)
 
 
 def configuration(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
@@ -132,11 +134,7 @@ def never_moving(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
         return
     first, *rest = [c.digests() for c in checkpoints]
     with checkpoints[0].open() as reader:
-        matrices = [
-            name
-            for name in reader.names()
-            if len(reader.shape(name)) == 2 and reader.dtype(name).is_floating_point
-        ]
+        matrices = matrix_names(reader)
     still = [n for n in matrices if all(digests.get(n) == first[n] for digests in rest)]
     if 0 < len(still) < len(matrices):
         text = (

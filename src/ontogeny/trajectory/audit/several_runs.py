@@ -9,6 +9,7 @@ import torch
 
 from ..checkpoint import Checkpoint
 from ..findings import Finding
+from ..weights.files import matrix_names
 from .digests import remedy
 
 _MATRICES = 6  # of a checkpoint, that are looked at
@@ -50,11 +51,7 @@ def restarts(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
 def _sample(checkpoint: Checkpoint) -> _Sample:
     """Return the first elements of a few matrices."""
     with checkpoint.open() as reader:
-        names = [
-            name
-            for name in reader.names()
-            if len(reader.shape(name)) == 2 and reader.dtype(name).is_floating_point
-        ]
+        names = matrix_names(reader)
         sample = names[:: max(1, len(names) // _MATRICES)]
         return {
             (n, reader.shape(n)): reader.get(n).detach().reshape(-1)[:_ELEMENTS].cpu().double()

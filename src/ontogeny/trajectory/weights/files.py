@@ -28,7 +28,7 @@ from .parts import keyed, unknown
 from .pickled import unpickle
 from .recognised import check_readable, pointer
 
-_Stamp: TypeAlias = tuple[int, int, int, int]
+Stamp: TypeAlias = tuple[int, int, int, int]
 
 
 class Reader(Protocol):
@@ -48,6 +48,15 @@ class Reader(Protocol):
 
     def rows(self, name: str, start: int, stop: int) -> Tensor:
         """Return ``tensor[start:stop]``, reading no other row."""
+
+
+def matrix_names(reader: Reader) -> list[str]:
+    """Return the names of the floating-point matrices of a checkpoint."""
+    return [
+        name
+        for name in reader.names()
+        if len(reader.shape(name)) == 2 and reader.dtype(name).is_floating_point
+    ]
 
 
 class Weights(Protocol):
@@ -108,7 +117,7 @@ class _Shard:
         except OSError as error:
             raise CheckpointError(f"{self._path} is gone: {error.strerror}.") from None
         # Not by the change time: a new link to the file, or new rights, are no new content.
-        if _stamp_of(os.fstat(file.fileno()))[:-1] != self._stamp[:-1]:
+        if stamp_of(os.fstat(file.fileno()))[:-1] != self._stamp[:-1]:
             raise CheckpointError(f"{self._path} was written over while it was read.")
         return file
 
@@ -294,20 +303,20 @@ def _join(shards: Any) -> dict[str, Any]:
     return joined
 
 
-def _stamp(path: Path) -> _Stamp:
+def _stamp(path: Path) -> Stamp:
     try:
-        return _stamp_of(path.stat())
+        return stamp_of(path.stat())
     except OSError as error:
         raise CheckpointError(f"{path} is not a readable safetensors file: {error}.") from None
 
 
-def _stamp_of(stat: os.stat_result) -> _Stamp:
+def stamp_of(stat: os.stat_result) -> Stamp:
     """Return what changes when a file is written over: a copy may keep the modification time."""
     return stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_ctime_ns
 
 
 @lru_cache(maxsize=1024)
-def _header(path: Path, stamp: _Stamp) -> tuple[int, dict[str, _Entry], dict[str, str]]:
+def _header(path: Path, stamp: Stamp) -> tuple[int, dict[str, _Entry], dict[str, str]]:
     """Return where the tensors of a file begin, each of them by its name, and its notes."""
     with _safe(path) as checked, path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")

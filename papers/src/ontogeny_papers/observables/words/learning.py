@@ -14,7 +14,7 @@ from torch import nn
 
 from ontogeny.capture.loss import resolve_objective
 from ontogeny.errors import ArgumentError, check_choice, check_whole
-from ontogeny.features.wordspace.contexts import corpus_support, next_word
+from ontogeny.features.wordspace.cloze import corpus_support, next_word
 from ontogeny.features.wordspace.support import checked_lengths
 from ontogeny.figures import Figure, Section
 from ontogeny.needs import InputSet, Model, Need

@@ -20,7 +20,7 @@ _TURNED = (
 )
 
 
-def falls(nodes: Sequence[xr.Dataset]) -> Verdict:
+def falls(nodes: Sequence[xr.Dataset], *, is_claimed: bool = True) -> Verdict:
     """Judge Definition 11: below the first value for good, in all distances and layers.
 
     Distances to the last step fall in a run that learned nothing as well, where that is so.
@@ -31,7 +31,8 @@ def falls(nodes: Sequence[xr.Dataset]) -> Verdict:
     controls = np.concatenate([_controls_fell(node) for node in nodes])
     fell = controls.size > 0 and controls.mean() > 0.5
     return Verdict(
-        "the nine distances to the last step fall for good (learning progress, Definition 11)",
+        "(not claimed) " * (not is_claimed)
+        + "the nine distances to the last step fall for good (learning progress, Definition 11)",
         None if holds and (fell or not controls.size) else holds,
         f"relative to the norms of both dictionaries, which grow: as the solver returned the "
         f"concepts {_count(returned)} curves of all distances, layers and seeds; with order, signs "

@@ -69,13 +69,16 @@ def _falls(runs: Sequence[xr.Dataset], title: str) -> Verdict:
     steps = np.mean(
         [run.step_dimension.median("layer", skipna=False).values[[0, -1]] for run in runs], axis=0
     )
+    ends = (
+        f"from {steps[0]:.0f} at the first to {steps[1]:.0f} at the last step (seeds' mean of the "
+        "layers' median)"
+    )
     bend = (
-        f"checkpoint by checkpoint {short(early)} and {short(late)}, from {steps[0]:.0f} at the "
-        f"first to {steps[1]:.0f} at the last step; lower in {lower} of {int(mask.sum())} layers "
-        f"and seeds (p < {LEVEL} each), on average in {falling} of {len(runs)} seeds"
+        f"checkpoint by checkpoint {short(early)} and {short(late)}, {ends}; lower in {lower} of "
+        f"{int(mask.sum())} layers and seeds (p < {LEVEL} each), on average in {falling} of "
+        f"{len(runs)} seeds"
         if mask.any()
-        else f"from {steps[0]:.0f} at the first to {steps[1]:.0f} at the last step; undefined: the "
-        "concepts of a checkpoint are orthogonal"
+        else f"{ends}; undefined: the concepts of a checkpoint are orthogonal"
     )
     return Verdict(
         f"{claimed}{title}: the dimension falls from the first half of the steps to the second",

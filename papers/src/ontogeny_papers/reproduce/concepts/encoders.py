@@ -97,7 +97,7 @@ def _early(encoders: Sequence[xr.Dataset]) -> Verdict:
     last = float(encoders[0].step[-1])
     when = f"at step {np.median(finite):,.0f} of {last:,.0f}" if len(finite) else "never"
     return Verdict(
-        "the structure of the concepts has converged in the first regime",
+        "the structure of the concepts may have converged in the first regime",
         None if holds and (not known_controls or (control > 0.5).any()) else holds,
         f"by {_FIRST:.0%} of the steps the correlation of the logits has done {short(done)} of its "
         f"change; KL is half-way {when} (median of seeds and layers)",

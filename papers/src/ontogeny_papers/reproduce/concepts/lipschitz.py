@@ -143,7 +143,7 @@ def _local(nodes: dict[str, Sequence[xr.Dataset]], of: dict[str, Sequence[xr.Dat
     with np.errstate(divide="ignore", invalid="ignore"):
         smaller = exceeds(np.log(ica), np.log(convex), np.log(_CONSTANT))
     return Verdict(
-        "convex NMF is the more Lipschitz-continuous extractor in practice",
+        "convex NMF is one of the most Lipschitz-continuous extractors in practice",
         smaller,
         "relative change of the dictionary per relative change of the activations, in random "
         "directions: " + ", ".join(f"{title} {short(values)}" for title, values in ratios.items()),

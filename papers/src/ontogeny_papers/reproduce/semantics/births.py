@@ -12,8 +12,8 @@ import xarray as xr
 from scipy.stats import rankdata
 
 from ontogeny.features.concepts.joint import JointConcepts
+from ontogeny.features.wordspace.cloze import corpus_support
 from ontogeny.features.wordspace.concepts import ConceptBasis, signatures, svd_concepts
-from ontogeny.features.wordspace.contexts import corpus_support
 from ontogeny.features.wordspace.support import Support
 from ontogeny.figures import Column, Marks, Section, Table, attach
 from ontogeny.inputs import Inputs

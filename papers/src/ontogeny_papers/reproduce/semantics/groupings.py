@@ -98,10 +98,13 @@ def of_groups(claim: str, score: semantics.Score, more: str = "", beside: str = 
 
 
 def of_rotation(scores: Sequence[semantics.Score]) -> Verdict:
-    """Judge whether the true axes are better than nearly all rotated ones, for every score."""
+    """Judge whether the true axes are better than nearly all rotated ones, for every score.
+
+    The paper says that single concepts carry no meaning, and compares no other axes.
+    """
     percentiles = [s.rotated_percentile for s in scores]
     return Verdict(
-        "the singular axes themselves carry the meaning",
+        "(not claimed) other axes inside the same concepts give orthants that are less good",
         min(percentiles) > 100 * (1 - LEVEL) or None,  # not seen is not absent
         ", ".join(
             f"{s.value:.2f} at percentile {at:.0f}"

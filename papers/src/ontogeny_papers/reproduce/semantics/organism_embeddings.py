@@ -138,7 +138,7 @@ def _of_axes(
             f"(p = {p:.2g}); chance is above 0.5, as either direction counts",
         ),
         Verdict(
-            "other axes of the same concepts order them less well (Fig. 10)",
+            "(not claimed) other axes of the same concepts order them less well",
             p_rotated <= LEVEL or None,  # not seen is not absent
             measured,
             f"random rotations of the {k} concepts {rotated.mean():.2f}, as well "

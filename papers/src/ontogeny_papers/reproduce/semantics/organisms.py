@@ -171,7 +171,7 @@ def _of_runs(runs_of: dict[str, list[xr.Dataset]]) -> list[Verdict]:
         ),
         Verdict(
             "classes are learned at earlier epochs than the sets within them",
-            all(bool((a > 0).all()) for a in advantage.values()),
+            unanimous([a > 0 for a in advantage.values()], *advantage.values()),
             "; ".join(
                 f"Adam {rate}: in {int((a > 0).sum())} of {len(a)} seeds"
                 for rate, a in advantage.items()
@@ -187,7 +187,7 @@ def _of_order(claim: str, runs: list[xr.Dataset]) -> Verdict:
     values, p = _order(runs[0].sigma.values, np.stack([r.learned.values for r in runs]))
     return Verdict(
         claim,
-        bool(p <= LEVEL and (values > 0).all()),
+        True if p <= LEVEL and (values > 0).all() else False if (values <= 0).all() else None,
         f"rank correlations {joined(values)}",
         f"one random order of the six concepts for all seeds: p = {p:.2g}",
     )

@@ -155,7 +155,7 @@ def _of_order(claim: str, runs: list[xr.Dataset]) -> Verdict:
     p = max(float(run.p_value) for run in runs)
     return Verdict(
         claim,
-        bool(p <= LEVEL and (mine > high).all()),
+        True if p <= LEVEL and (mine > high).all() else False if (mine <= 0).all() else None,
         f"rank correlation of σₖ and minus the step of half the last projection, "
         f"{runs[0].sizes['concept']} concepts: {joined(mine)}",
         f"shuffled next words' concepts, 95 %: {low:.2f} to {high:.2f}; random orders p = {p:.1g}",

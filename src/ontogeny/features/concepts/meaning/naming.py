@@ -1,15 +1,16 @@
-"""Which of its names a concept keeps: those that its code and its contexts bear out."""
+"""Which names a concept keeps, by its code and contexts, and what tells it from its namesakes."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import xarray as xr
 
 from ....figures.characters import in_words, shown
 from ..describe.row_words import word_at
+from ..describe.rows import BEYOND, Kinds, Rows, squared
 from .classes import BETWEEN
 
 LEAST_EXPLAINED = {"class": 0.1, "token": 0.2}
@@ -20,6 +21,8 @@ ONE_TOKEN = 0.9
 LEAST_AT_PEAK = 0.5  # of the contexts shown, that are strongest at a word of the name
 CLASS, TOKEN = "class", "token"
 CUT = "…"  # in the name of a piece that is part of several words
+LEAST = 0.1  # share of the squared code by which a neighbour must be commoner than elsewhere
+_SIDES = ((-1, "after", "at the start"), (1, "before", "at the end"))
 
 
 def chosen_names(data: xr.Dataset) -> xr.Dataset:
@@ -91,3 +94,39 @@ def _told_apart(names: np.ndarray, beside: np.ndarray) -> np.ndarray:
 
 def _text(one: xr.Dataset, name: str) -> str:
     return str(one[name].item()) if name in one else ""
+
+
+def beside(
+    values: np.ndarray, rows: Rows, names: Sequence[str], pieces: Sequence[str]
+) -> np.ndarray:
+    """Return for each concept (r,) the neighbour that tells it from others of the same name.
+
+    Empty for a name that is the only one of its kind, and where nothing tells it apart.
+
+    Examples
+    --------
+    >>> from ontogeny.inputs import Inputs
+    >>> inputs = Inputs.from_tokens([[0, 2, 1, 2], [0, 2, 1, 2]])
+    >>> values = np.zeros((8, 2))
+    >>> values[1::4, 0], values[3::4, 1] = 1, 1
+    >>> rows = Rows(inputs, inputs.sample())
+    >>> beside(values, rows, ["comma", "comma"], [" a", " b", ","]).tolist()
+    ['after a', 'after b']
+    """
+    neighbours = np.full(len(names), "", dtype=object)
+    strength = squared(values)
+    share = strength / np.maximum(strength.sum(axis=0), np.finfo(float).tiny)
+    sides = [Kinds.of(rows.ids(offset)) for offset, *_ in _SIDES]
+    carried = [kinds.sums(share) for kinds in sides]
+    for name in {name for name in names if name and list(names).count(name) > 1}:
+        group = np.flatnonzero(np.asarray(names, dtype=object) == name)
+        for j in group:
+            others = group[group != j]
+            more = [sums[:, j] - sums[:, others].max(axis=1) for sums in carried]
+            side = int(more[1].max() > more[0].max())
+            if more[side].max() >= LEAST:
+                _, word, edge = _SIDES[side]
+                i = int(sides[side].values[more[side].argmax()])
+                piece = pieces[i] if i < len(pieces) else str(i)
+                neighbours[j] = edge if i == BEYOND else f"{word} {shown(in_words(piece))}"
+    return neighbours
