@@ -84,7 +84,7 @@ class StudyWarning(UserWarning):
 
     Parameters
     ----------
-    said
+    message
         What is so.
     in_python, in_command
         How the text ends for a caller in Python, and for a user of the command.
@@ -96,9 +96,9 @@ class StudyWarning(UserWarning):
     ('2 of 9 cells failed; see `result.problems()`', '2 of 9 cells failed')
     """
 
-    def __init__(self, said: str, in_python: str = "", in_command: str = "") -> None:
-        super().__init__(f"{said}{in_python}")
-        self.in_command = f"{said}{in_command}"
+    def __init__(self, message: str, in_python: str = "", in_command: str = "") -> None:
+        super().__init__(f"{message}{in_python}")
+        self.in_command = f"{message}{in_command}"
 
 
 class DenseCodesWarning(UserWarning):

@@ -8,27 +8,22 @@ numbers of two versions of it never end up in one result.
 
 from __future__ import annotations
 
-import ast
-import hashlib
 import importlib
 import io
 import pickle
 import re
-import site
 import sys
-import sysconfig
 import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache, lru_cache
-from importlib.machinery import PathFinder
 from importlib.util import cache_from_source, module_from_spec, spec_from_file_location
 from operator import attrgetter
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, SupportsIndex
 
+from .code_files import LIBRARY, digest, is_watched, neighbours, readings
 from .errors import ArgumentError, OntogenyError, suggestion
 
 __all__ = ["Sendable", "content_of", "digest", "is_own", "load", "reason", "set_on", "unwatched"]
@@ -38,11 +33,6 @@ _CONTENTS: dict[int, int] = {}  # by identity; a module keeps what was taken fro
 _MODULES: dict[str, tuple[Path, int]] = {}  # file and digest of the modules made here, by name
 _NEIGHBOURS: dict[str, bytes] = {}  # contents of the files that they imported, when they did so
 _SET: dict[type, dict[str, Any]] = {}  # attributes that classes of users' files were given later
-_LIBRARY = ("ontogeny", "ontogeny_papers")  # their versions are in every fingerprint
-_READERS = re.compile(
-    r"(.+\.)?(open|read_(text|bytes|csv|json)|load(txt|_file)?|genfromtxt|fromfile|memmap|safe_open"
-    r"|from_(file|pretrained)|import_module|__import__)"
-)
 _RUNNING = threading.RLock()  # of two threads that want a file, one runs it
 
 
@@ -133,7 +123,7 @@ def unwatched(thing: Any) -> list[str]:
     file = next((f for f, c in _MODULES.values() if c == _CONTENTS.get(id(thing))), _file_of(thing))
     if file is None:
         return []
-    calls = [(path, *call) for path in (file, *_neighbours(file)) for call in _readings(path)]
+    calls = [(path, *call) for path in (file, *neighbours(file)) for call in readings(path)]
     return [f"{path.name}, line {line}: {name}" for path, line, name in calls]
 
 
@@ -154,30 +144,6 @@ def reason(error: Exception) -> str:
         if _is_users(str(frame.f_globals.get("__name__")), Path(frame.f_code.co_filename))
     ]
     return f"{line}{places[-1]}" if places else line
-
-
-def digest(path: Path) -> int:
-    """Return a number that changes with a file, and with those that it imports.
-
-    These are files beside it, on Python's path and of editable packages; what lies in the standard
-    library or in site-packages is installed, and does not count.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = (folder / "model.py").write_text("from blocks import Block")
-    >>> _ = (folder / "blocks.py").write_text("class Block: width = 1")
-    >>> before = digest(folder / "model.py")
-    >>> _ = (folder / "blocks.py").write_text("class Block: width = 2")
-    >>> digest(folder / "model.py") == before
-    False
-    """
-    content = hashlib.blake2b(digest_size=6)
-    content.update(path.read_bytes())
-    for text in sorted(file.read_bytes() for file in _neighbours(path)):
-        content.update(text)  # in an order that does not depend on where the files lie
-    return int.from_bytes(content.digest(), "big")
 
 
 def set_on(cls: type, **attributes: Any) -> None:
@@ -272,7 +238,7 @@ def _execute(path: Path, name: str) -> None:
     sys.modules[name] = module  # dataclasses look up the module of their annotations there
     try:
         with _beside(path.parent):
-            _forget_changed(_neighbours(path))
+            _forget_changed(neighbours(path))
             exec(code, vars(module))
     except BaseException:
         del sys.modules[name]
@@ -308,49 +274,6 @@ def _forget_changed(files: list[Path]) -> None:
     _NEIGHBOURS.update(now)
 
 
-def _neighbours(path: Path) -> list[Path]:
-    """Return the files that `path` imports, also through each other, sorted."""
-    files: set[Path] = set()
-    queue = [path]
-    while queue:
-        new = set(_imported(queue.pop(), path.parent)) - files - {path}
-        files |= new
-        queue.extend(new)
-    return sorted(files)
-
-
-def _imported(path: Path, folder: Path) -> Iterator[Path]:
-    """Give the files that `path` names in its imports; `folder` comes first on Python's path."""
-    for level, parts in _imports(path):
-        # A parent that is no package has no name of its own, as in ``from . import blocks``.
-        places = (
-            [path.parents[min(level, len(path.parents)) - 1]]
-            if level
-            else [folder, *_places(parts[0])]
-        )
-        files = next(filter(None, (_files(place, parts) for place in places)), [])
-        yield from (file for file in files if _is_watched(file))
-
-
-def _files(place: Path, parts: list[str]) -> list[Path]:
-    """Return the files of a dotted name's packages and its module in a folder."""
-    names = [place.joinpath(*parts[:end]) for end in range(1, len(parts) + 1)]
-    files = [file for name in names for file in (Path(f"{name}.py"), name / "__init__.py")]
-    return [file for file in files if file.is_file()]
-
-
-def _places(name: str) -> Iterator[Path]:
-    """Give the folders in which Python looks for a top-level name after the file's own."""
-    if name in sys.stdlib_module_names or name in _LIBRARY:
-        return
-    yield from (Path(entry or ".").resolve() for entry in sys.path)
-    for finder in sys.meta_path:  # of packages that are installed as editable
-        if finder is not PathFinder and (find := getattr(finder, "find_spec", None)):
-            spec = find(name, None, None)
-            if spec is not None and spec.has_location:
-                yield Path(spec.origin).resolve().parents[bool(spec.submodule_search_locations)]
-
-
 def _file_of(thing: Any) -> Path | None:
     """Return the watched file of a function, a class or an object's class."""
     name = getattr(thing, "__module__", None) or type(thing).__module__
@@ -364,49 +287,6 @@ def _file_of(thing: Any) -> Path | None:
 
 def _is_users(module: str, file: Path) -> bool:
     """Return whether a module's file is a user's: no library's, and no line of a notebook."""
-    installed = module.partition(".")[0] in (*_LIBRARY, *sys.stdlib_module_names)
+    installed = module.partition(".")[0] in (*LIBRARY, *sys.stdlib_module_names)
     users = module in _MODULES or not installed
-    return users and file.suffix == ".py" and _is_watched(file.resolve())
-
-
-def _is_watched(file: Path) -> bool:
-    is_cell = re.fullmatch(r"ipykernel_\d+", file.parent.name)  # of a notebook: no file to open
-    return not (is_cell or any(file.is_relative_to(folder) for folder in _installed()))
-
-
-@cache
-def _installed() -> frozenset[Path]:
-    """Return the folders of the standard library and of installed packages."""
-    names = ("stdlib", "platstdlib", "purelib", "platlib")
-    folders = [*map(sysconfig.get_path, names), *site.getsitepackages(), site.getusersitepackages()]
-    return frozenset(Path(folder).resolve() for folder in folders)
-
-
-def _imports(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Give the dots before each name that a file imports, and the name, split at its dots."""
-    for node in _nodes(path.read_bytes()):
-        if isinstance(node, ast.Import):
-            yield from ((0, alias.name.split(".")) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            before = node.module.split(".") if node.module else []
-            yield from ((node.level, [*before, alias.name]) for alias in node.names)
-
-
-def _readings(path: Path) -> Iterator[tuple[int, str]]:
-    """Give the line and the name of each call that reads a file, or imports by a made name."""
-    for node in _nodes(path.read_bytes()):
-        if isinstance(node, ast.Call):
-            name = ast.unparse(node.func)
-            if _READERS.fullmatch(name):
-                yield node.lineno, name
-
-
-@lru_cache(1024)
-def _nodes(content: bytes) -> list[ast.AST]:
-    """Return the imports and calls of a file; of a file that is no Python, none."""
-    try:
-        tree = ast.parse(content)
-    except (SyntaxError, ValueError):  # it fails with a better message when it is run
-        return []
-    kinds = (ast.Import, ast.ImportFrom, ast.Call)
-    return [node for node in ast.walk(tree) if isinstance(node, kinds)]
+    return users and file.suffix == ".py" and is_watched(file.resolve())

@@ -95,11 +95,11 @@ class Quantity:
         empty text means a single line.
     select
         Labels at which a figure shows further dimensions.
-    each
+    per
         A dimension of which every label gets a figure of its own; ``{label}`` in the heading
         stands for it.
     labels
-        What the labels of `each` are called in headings, where not as they are:
+        What the labels of `per` are called in headings, where not as they are:
         ``{"kl": "KL divergence"}``.
     y_scale
         ``"linear"`` or ``"log"``.
@@ -138,7 +138,7 @@ class Quantity:
     series: str | None = None
     facet: str | None = None
     select: Mapping[str, Any] = field(default_factory=dict)
-    each: str = ""
+    per: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     y_scale: str = "linear"
     optional: bool = False

@@ -145,7 +145,9 @@ def test_a_concept_born_inside_of_another_is_born_when_it_writes_something_of_it
     assert found.kind.tolist() == ["from the start", "born"]
     assert found.born.tolist() == [-1, 2]
     assert found.inside.tolist() == [-1, 0]
-    np.testing.assert_allclose(found.own[:, 1], [0, 0, 0.8**0.5, 0.8**0.5, 0.8**0.5], atol=1e-9)
+    np.testing.assert_allclose(
+        found.own_share[:, 1], [0, 0, 0.8**0.5, 0.8**0.5, 0.8**0.5], atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("method", ["batchtopk", "l1"])

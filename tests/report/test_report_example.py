@@ -94,7 +94,7 @@ def test_a_text_has_the_direction_of_its_predicted_tokens_and_ends_where_it_ends
     assert "".join(token.text for token in hebrew.tokens) == (
         "<|bos|>" + "".join(examples.HEBREW) + " cat<|eos|>"
     )
-    assert [token.known for token in short.tokens] == [False, True, True, False]
+    assert [token.has_value for token in short.tokens] == [False, True, True, False]
     names = {token.text: token.words for token in plain.tokens}
     assert names["."] == "full stop" and names["  "] == "space × 2" and names["↵"] == "new line"
     assert names[" cat"] == ""

@@ -44,7 +44,8 @@ def numbers(screen):
 def test_a_run_that_learned_is_told_in_the_order_of_its_landmarks():
     screen = first(made.learned())
     assert screen.heading == (
-        "It learned word frequencies first (half by step 16), then context (half by 64)"
+        "It learned word frequencies first (half of this gain by step 16), then context (half by "
+        "step 64)"
     )
     ability, appeared, control = screen.sentences
     assert ability.lead == "It predicts better than word frequencies."
@@ -323,15 +324,15 @@ def test_a_result_without_own_frequencies_claims_no_context():
 
 
 PAIRS = (
-    "It learned word frequencies first (half by step 16), then which token follows which (half by "
-    "64)"
+    "It learned word frequencies first (half of this gain by step 16), then which token follows "
+    "which (half by step 64)"
 )
 
 
 @pytest.mark.parametrize(
     ("below", "lead", "words"),
     [
-        ((64.0, 32.0, 128.0), "bigrams", f"{PAIRS}, then more of the context (half by 128)"),
+        ((64.0, 32.0, 128.0), "bigrams", f"{PAIRS}, then more of the context (half by step 128)"),
         (NEVER, "word frequencies", PAIRS),
     ],
 )

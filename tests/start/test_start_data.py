@@ -21,6 +21,12 @@ AWKWARD = {
 }
 
 
+def test_a_note_stands_apart_from_a_line_of_any_length():
+    for width in range(1, 60):
+        (line,) = toml.lines({"a": "x" * width}, {"a": "a note"})
+        assert line.index(" # a note") and tomllib.loads(line) == {"a": "x" * width}
+
+
 def test_toml_comes_back_as_it_was_written():
     text = toml.joined([toml.lines(AWKWARD, {"a": "a note", "tiny": "small"})])
     assert tomllib.loads(text) == AWKWARD

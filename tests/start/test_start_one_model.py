@@ -123,8 +123,8 @@ def test_a_value_is_above_a_null_only_if_its_interval_is():
         node = summarise(data, [quantity], Section("Norm", ""))
         return node.attrs["statements"]
 
-    assert "it is above" in said(0.1)
-    assert "not surely apart" in said(0.5)
+    assert "It is surely higher than chance (1.00 to 1.50)" in said(0.1)
+    assert "It is not surely higher or lower than chance" in said(0.5)
 
 
 def test_only_an_initialisation_stands_for_the_untrained_model():

@@ -19,7 +19,7 @@ import ontogeny as og
 from helpers import warm_process
 from helpers.own_model import STEPS, write_own
 from helpers.warm_process import warm_context
-from ontogeny import own_code
+from ontogeny import code_files, own_code
 from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.inputs import read_tokens
 from ontogeny.start import Wishes, look, propose
@@ -263,7 +263,7 @@ class Editable:
 
 def test_what_installed_packages_hold_is_not_read_at_each_start(tmp_path):
     (tmp_path / "m.py").write_text("import torch, transformers, json, ontogeny\n")
-    assert own_code._neighbours(tmp_path / "m.py") == []
+    assert code_files.neighbours(tmp_path / "m.py") == []
 
 
 def test_a_model_of_an_imported_module_changes_with_its_file(tmp_path, monkeypatch):

@@ -75,7 +75,19 @@ def test_references_and_states_tell_no_pace(clock):
     assert pace.words() == "time left not known yet"
     pace.add("steps", 9.0, 20.0)
     clock.now += 20.0
-    assert pace.words() == "about 1 min 00 s left"
+    assert pace.words() == "time left not known yet"
+    pace.add("steps", 9.0, 20.0)
+    clock.now += 20.0
+    assert pace.words() == "about 40 s left"
+
+
+def test_the_first_checkpoint_tells_no_pace(clock):
+    """It reads what is read once, and may have waited: 550 s made 5 h 52 min of 38 others."""
+    pace = shown_progress.Pace([("steps", 9.0)] * 39)
+    for seconds in (550.0, 10.0):
+        pace.add("steps", 9.0, seconds)
+        clock.now += seconds
+    assert pace.words() == "about 6 min 10 s left"
 
 
 def test_the_command_gets_a_line_for_each_task(clock, capsys):

@@ -25,7 +25,7 @@ class Centres(Observable):
 
     scale: float = 1.0
     kind: ClassVar[str] = "centres"
-    kept: ClassVar = ("untrained", "missing")
+    state_variables: ClassVar = ("untrained", "missing")
     quantities: ClassVar = (Quantity("distance", "distance"),)
 
     def needs(self):

@@ -140,7 +140,7 @@ def test_births_are_no_part_of_what_a_badge_counts():
 
 
 def test_the_figure_of_what_rows_follow_comes_first():
-    kinds = Quantity("d", "d", each="kind", heading="{label} d", rows="d", at={"kind": "right"})
+    kinds = Quantity("d", "d", per="kind", heading="{label} d", rows="d", at={"kind": "right"})
     values = np.stack([RISE, 1 - RISE])
     data = xr.Dataset({"d": (("kind", "step"), values)}, {"kind": ["left", "right"], "step": STEPS})
     node = summarise(data, [kinds], Section("Node", "What it is."))

@@ -202,7 +202,7 @@ def test_more_controls_of_the_same_spread_are_counted():
 def test_own_frequencies_and_renamings_come_of_one_collector():
     inputs = padded()
     assert LossCollector(Pairs(30), inputs)._renamed is None
-    assert LossCollector(Pairs(30), inputs, own=True)._renamed is not None
+    assert LossCollector(Pairs(30), inputs, of_model=True)._renamed is not None
 
 
 def test_what_is_learned_without_controls_is_not_said_to_be_motion():

@@ -3,6 +3,7 @@
 import math
 import os
 import pickle
+import shutil
 from types import SimpleNamespace
 
 import gguf
@@ -18,6 +19,7 @@ from ontogeny import Trajectory
 from ontogeny.errors import CheckpointError
 from ontogeny.trajectory.weights import find_weights
 from ontogeny.trajectory.weights.formats import deepspeed
+from ontogeny.trajectory.weights.formats import gguf as gguf_format
 
 
 def build():
@@ -329,6 +331,30 @@ def test_a_gguf_file_is_not_called_pickled(llama, caplog, capsys, monkeypatch):
     assert Trajectory.from_folder(llama[1]).steps.tolist() == [0]
     assert "pickled" not in caplog.text and "quantised" in caplog.text
     assert "GGUF tensors" not in capsys.readouterr().err  # no bar of transformers'
+
+
+@pytest.mark.parametrize(("memory", "read"), [(10**9, 2), (0, 4)])
+def test_files_of_a_run_are_converted_once_as_far_as_memory_goes(llama, monkeypatch, memory, read):
+    model, path = llama
+    for step in (0, 1):
+        shutil.copyfile(path, path.with_name(f"tiny-step-{step}.gguf"))
+    path.unlink()
+    names = []
+
+    def converted(path, kind, weights):
+        names.append(path.name)
+        return model
+
+    monkeypatch.setattr(gguf_format, "_converted", {})
+    monkeypatch.setattr(gguf_format, "_transformers", converted)
+    monkeypatch.setattr(gguf_format, "free_memory", lambda: memory)
+    run = Trajectory.from_folder(path.parent)
+    monkeypatch.setattr(gguf_format, "_converted", {})
+    names.clear()
+    for step in (0, 1, 1, 0, 1):  # as a control is made of two checkpoints, in turn
+        with run[step].open() as reader:
+            assert len(reader.names()) == len(model.state_dict())
+    assert len(names) == read
 
 
 def test_a_damaged_gguf_file_is_refused_in_one_line(tmp_path):

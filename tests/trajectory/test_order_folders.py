@@ -113,3 +113,14 @@ def test_matrices_that_never_move_and_two_runs_are_findings(tmp_path):
     assert found["configuration"].endswith("leave one out: --exclude step_4.safetensors")
     left = Trajectory.from_folder(tmp_path, exclude="step_4.safetensors")
     assert [f.kind for f in left.audit()] == ["frozen"]
+
+
+def test_updates_that_fairseq_holds_count_before_epochs_in_its_names(tmp_path):
+    for name, updates in {"_1_5": 5, "_1_10": 10, "_2_20": 20, "1": 10, "_last": 20}.items():
+        history = [{"num_updates": 0}, {"num_updates": updates}]
+        state = {"model": {"w": torch.ones(2) * updates}, "optimizer_history": history}
+        torch.save(state, tmp_path / f"checkpoint{name}.pt")
+    order = Trajectory.from_folder(tmp_path, torch.nn.Linear(1, 1)).catalogue.order
+    names = {5: "checkpoint_1_5.pt", 10: "checkpoint_1_10.pt", 20: "checkpoint_2_20.pt"}
+    assert dict(order.names) == names and order.source == "num_updates in the files"
+    assert dict(order.left_out)["checkpoint_last.pt"] == "holds step 20, as checkpoint_2_20.pt does"

@@ -232,6 +232,12 @@ def test_what_is_advised_of_two_runs_opens_one_of_them(names, advice, steps):
     assert dict(chosen.names) == {step: steps.format(step) for step in (100, 200)}
 
 
+def test_runs_whose_number_is_one_of_the_steps_are_told_apart():
+    files = [f"seed_{seed}-step_{step}k/" for seed in (0, 1) for step in (0, 20, 40)]
+    with pytest.raises(CheckpointError, match=r"take one run with --only 'seed_0-step_\*k'"):
+        order_of(files)
+
+
 def test_batches_of_composer_are_steps_and_shards_with_an_underscore_are_none():
     names = ["ep0-ba100-rank0.pt", "ep0-ba200-rank0.pt", "ep1-ba300-rank0.pt", "latest-rank0.pt"]
     assert list(order_of(names).names) == [100, 200, 300]

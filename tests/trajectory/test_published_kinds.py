@@ -136,6 +136,10 @@ def stored(state, dtype):
     return {n: v.to(dtype if v.ndim == 2 else torch.bfloat16) for n, v in state.items()}
 
 
+def nan_head(state):
+    return {"lm_head.weight": torch.full_like(state["lm_head.weight"], torch.nan)}
+
+
 def test_weights_of_eight_bits_are_widened_and_whole_numbers_refused(tmp_path, model, settings):
     for kind in ("fp8", "int8"):
         (tmp_path / kind).mkdir()
@@ -144,6 +148,10 @@ def test_weights_of_eight_bits_are_widened_and_whole_numbers_refused(tmp_path, m
     weight = Trajectory.from_folder(run)[10].model().lm_head.weight
     expected = (model.lm_head.weight + 10).to(torch.float8_e4m3fn).to(torch.bfloat16)
     assert weight.dtype == torch.bfloat16 and torch.equal(weight, expected)
+    assert not Trajectory.from_folder(run).audit()  # PyTorch does not ask such tensors itself
+    written(model, run, change=lambda s: stored({**s, **nan_head(s)}, torch.float8_e4m3fn))
+    messages = [f.message for f in Trajectory.from_folder(run).audit() if f.kind == "non-finite"]
+    assert messages == ["steps 0, 10 and 20 hold NaN or infinity in lm_head.weight"]
     run = written(model, tmp_path / "int8", change=lambda s: stored(s, torch.int8))
     with pytest.raises(CheckpointError, match=r"9 of 9 matrices as whole numbers of eight bits"):
         Trajectory.from_folder(run)
@@ -235,8 +243,8 @@ def test_models_of_opt_are_no_files_of_an_optimiser(tmp_path):
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        (["checkpoint-5/flax_model.msgpack"], "holds weights of Flax or TensorFlow"),
-        (["checkpoint-5/tf_model.h5"], "holds weights of Flax or TensorFlow"),
+        (["checkpoint-5/flax_model.msgpack"], "holds weights of Flax, Keras or TensorFlow"),
+        (["checkpoint-5/tf_model.h5"], "holds weights of Flax, Keras or TensorFlow"),
         (["step_5.npz"], "holds arrays or pickles"),
         (["10/checkpoint_metadata.json", "latest.txt"], "holds files of nanotron; convert"),
         (["step-5/manifest.ocdbt"], "holds arrays of JAX"),
@@ -245,6 +253,8 @@ def test_models_of_opt_are_no_files_of_an_optimiser(tmp_path):
         (["consolidated.00.pth", "consolidated.01.pth"], "pieces of Meta's Llama; join"),
         (["model-a1:v0/model.safetensors", "x-a1:v1/model.safetensors"], "whose steps cannot be"),
         (["params_5.pkl"], "holds arrays or pickles"),
+        (["weights.01-2.35.hdf5"], "holds weights of Flax, Keras or TensorFlow"),
+        (["model_00000500.bin"], r"holds weights of llm\.c; convert each"),
         (["meta.pkl", "train.bin"], "holds no checkpoints; looked for"),
         (["checkpoint-5/optimizer.pt", "checkpoint-5/scheduler.pt"], "the state of an optimiser"),
         (["checkpoint-5/optimizer.bin", "checkpoint-5/random_states_0.pkl"], "of an optimiser"),
@@ -256,6 +266,53 @@ def test_what_cannot_be_read_is_named(tmp_path, files, words):
         (tmp_path / name).write_bytes(b"x")
     with pytest.raises(CheckpointError, match=words):
         Trajectory.from_folder(tmp_path)
+
+
+def test_what_verl_saves_is_named_with_the_command_that_joins_it(tmp_path):
+    for step in STEPS:
+        actor = tmp_path / f"global_step_{step}" / "actor"
+        actor.mkdir(parents=True)
+        for name in ("model", "optim", "extra_state"):
+            torch.save({"w": torch.ones(2)}, actor / f"{name}_world_size_1_rank_0.pt")
+        torch.save({"x": torch.ones(2)}, actor.parent / "data.pt")  # where the texts were
+    with pytest.raises(CheckpointError, match=r"verl holds; join it with python -m verl\.model_me"):
+        Trajectory.from_folder(tmp_path)
+
+
+def test_the_hubs_cache_is_named_with_the_repository_that_it_holds(tmp_path):
+    (tmp_path / "models--me--tiny-lm" / "snapshots" / "0a1b").mkdir(parents=True)
+    with pytest.raises(CheckpointError, match=f"me/tiny-lm, .* export HF_HUB_CACHE={tmp_path}"):
+        Trajectory.from_folder(tmp_path / "models--me--tiny-lm")
+
+
+def nested(state):
+    """Return the tensors as mappings in mappings, by the parts of their names."""
+    tree: dict = {}
+    for name, value in state.items():
+        *places, last = name.split(".")
+        inner = tree
+        for place in places:
+            inner = inner.setdefault(place, {})
+        inner[last] = value
+    return tree
+
+
+@pytest.mark.parametrize("key", ["params", "model"])
+def test_weights_in_mappings_within_mappings_are_read(tmp_path, model, settings, key):
+    (tmp_path / "config.json").write_text(json.dumps(settings))
+    adam = {"state": {0: {"exp_avg": torch.ones(2)}}}
+    run = written(
+        model, tmp_path, "step_{}.pt", lambda s: {key: nested(s), "optimizer": adam, "args": {}}
+    )
+    assert is_right(Trajectory.from_folder(run), model)
+    assert is_right(Trajectory.from_folder(run, key=key), model)
+
+
+def test_the_mask_of_gpt_neox_in_half_precision_is_no_finding(tmp_path, model, settings):
+    (tmp_path / "config.json").write_text(json.dumps(settings))
+    masked = {"attention.masked_bias": torch.tensor(-1e9).half()}
+    run = Trajectory.from_folder(written(model, tmp_path, change=lambda s: {**s, **masked}))
+    assert not [finding for finding in run.audit() if finding.kind == "non-finite"]
 
 
 def test_a_single_archive_of_nemo_is_named(tmp_path):

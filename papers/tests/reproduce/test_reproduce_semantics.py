@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 import ontogeny as og
-from helpers.paths import DATA, PAPERS_GUIDES
+from helpers.paths import DATA, PAPERS
 from ontogeny import semantics
 from ontogeny.cli.main import _run
 from ontogeny.errors import ArgumentError
@@ -276,9 +276,9 @@ def test_the_command_reads_a_text_of_the_users(tmp_path, text, monkeypatch, caps
     assert "reads no text" in capsys.readouterr().err
 
 
-def test_the_guide_names_every_recipe():
-    guide = PAPERS_GUIDES / "semantics.md"
-    assert all(f"`{name}`" in guide.read_text(encoding="utf-8") for name in RECIPES)
+def test_the_papers_page_names_every_recipe():
+    page = (PAPERS / "docs" / "papers.md").read_text(encoding="utf-8")
+    assert all(f"`{name}`" in page for name in RECIPES)
 
 
 def test_seeds_that_share_an_arbitrary_order_do_not_count_as_independent():

@@ -182,12 +182,12 @@ class _Search:
     def __init__(self, paths: Sequence[str], parts: _Parts) -> None:
         self.parts = parts
         self._paths = paths
-        self._known = set(paths)
+        self._path_set = set(paths)
         self._siblings = _siblings(paths)
 
     def labels(self, text: str, aliases: Aliases) -> set[str]:
         """Return what one pattern means: a full path, else a short name, else a pattern."""
-        if split_label(text)[0] not in self._known:
+        if split_label(text)[0] not in self._path_set:
             for group in aliases.translate(text):
                 matches = set().union(*(self._matching(pattern) for pattern in group))
                 if matches:
@@ -196,7 +196,7 @@ class _Search:
 
     def _matching(self, pattern: str) -> set[str]:
         text, part = split_label(pattern)
-        matches = {text} if text in self._known else _matching(text, self._paths, self._siblings)
+        matches = {text} if text in self._path_set else _matching(text, self._paths, self._siblings)
         return {_label(path, part) for path in matches if part in self.parts(path)}
 
 

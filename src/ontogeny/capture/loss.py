@@ -41,8 +41,8 @@ def resolve_objective(model: nn.Module, objective: str = "auto") -> str:
 class LossCollector(PredictionCollector):
     """Cross-entropy of the predicted tokens, summed per text.
 
-    Special tokens and padding are never predicted. With `own` it also tells what the means of the
-    model's own predictions cost, and what the texts do with their words renamed.
+    Special tokens and padding are never predicted. With `of_model` it also tells what
+    the means of the model's own predictions cost, and what the texts do with their words renamed.
     """
 
     def __init__(
@@ -50,14 +50,14 @@ class LossCollector(PredictionCollector):
         model: nn.Module,
         inputs: Inputs,
         positions: np.ndarray | None = None,
-        own: bool = False,
+        of_model: bool = False,
         listeners: Sequence[Listener] = (),
     ) -> None:
         super().__init__(model, inputs, positions, listeners)
         self._frequencies = (
-            OwnFrequencies(inputs, self.positions, bool(self.shift)) if own else None
+            OwnFrequencies(inputs, self.positions, bool(self.shift)) if of_model else None
         )
-        self._renamed = RenamedWords(inputs, self.positions) if own else None
+        self._renamed = RenamedWords(inputs, self.positions) if of_model else None
         self._calibration = Calibration(len(inputs))
         self._sums = np.zeros(len(inputs))
         self._losses: list[tuple[np.ndarray, Tensor]] = []

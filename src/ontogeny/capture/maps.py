@@ -30,7 +30,7 @@ class MapCollector(Collector):
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = tuple(paths)
-        self._known: set[str] = set()
+        self._map_paths: set[str] = set()
         self._batches = 0
 
     @abstractmethod
@@ -50,8 +50,8 @@ class MapCollector(Collector):
             self._awaited: set[str] | None = set()
         else:
             # The first calls of shared modules are none to stop after.
-            repeated = any("@" in path for path in self._known)
-            self._awaited = set(self._known) if self._batches and not repeated else None
+            repeated = any("@" in path for path in self._map_paths)
+            self._awaited = set(self._map_paths) if self._batches and not repeated else None
         return self._awaited
 
     def take(self, path: str, output: Any) -> None:
@@ -64,7 +64,7 @@ class MapCollector(Collector):
         call = sum(split_label(taken)[0] == path for taken in self._taken)
         path = f"{path}@{call}" if call else path  # of a module that several layers share
         self._taken.add(path)
-        self._known.add(path)
+        self._map_paths.add(path)
         self._last = weights
         self.reduce(path, weights)
 

@@ -12,7 +12,7 @@ import xarray as xr
 
 from ..errors import ArgumentError, StoreError
 from ..figures import Curves, Section, attach
-from ..figures.attachment import extend
+from ..figures.base import extend
 from ..store import write_json
 from ..study import Progress, Study, StudyResult
 from ..study.cells.merge import provenance
@@ -224,7 +224,9 @@ def _attached(
     data = attach(data, section, run_figures, texts, role)
     if stays:
         data = extend(data, [_steps_at_loss()])
-    mark = line(groups[0]) if len(groups) == 1 else f"{len(runs)} runs"
+    counted = f"{len(groups)} quantities" if groups else "nothing"
+    side = f"{len(runs)} runs beside each other, {counted} counted over them"
+    mark = line(groups[0]) if len(groups) == 1 else side
     return data.assign_attrs(statements_of_runs=json.dumps(of_runs), mark=mark)
 
 

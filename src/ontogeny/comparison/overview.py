@@ -68,7 +68,7 @@ def runs_node(
         care=_alignment(clock),
     )
     data = attach(data, section, figures, words, role="runs")
-    return data.assign_attrs(mark=f"{len(runs)} runs")
+    return data.assign_attrs(mark=f"what {len(runs)} runs show together")
 
 
 def _levels_words(runs: Sequence[Run]) -> str:

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from .linalg import least_squares, product
 from .rows import Factor, next_worst, shift_step, sweep, vanishing
-from .tensors import Stalled, iterate, known, precise, select
+from .tensors import Stalled, if_read, iterate, precise, select
 
 WINDOW = 10  # iterations over which progress is measured
 REVIVE_UNTIL = 10  # iterations in which concepts without a use start again at a sample
@@ -109,7 +109,7 @@ def _revive(A: Tensor, U: Tensor, W: Tensor, W_ahead: Tensor) -> None:
     In place, in U (r, n) and in both dictionaries (r, m).
     """
     unused = (U == 0).all(1)
-    if known(unused.any()) is False:
+    if if_read(unused.any()) is False:
         return
     error = (A - U.mT @ W_ahead).square().sum(1)
     worst, revived = next_worst(unused, error)

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from .linalg import eigen, identity, thin_svd
 from .rows import vanishing
-from .tensors import iterate, known, on_cpu, precise, select
+from .tensors import if_read, iterate, on_cpu, precise, select
 
 MARGIN = 0.03  # smallest typical distance of a code from the hyperplane, against all
 CONDITION = 1e-7  # smallest squared length of a near-cancellation that float32 resolves
@@ -202,7 +202,7 @@ def _wrong(Y: Tensor, z: Tensor) -> Tensor:
 def _turn(Y: Tensor, z: Tensor, ridge: Tensor) -> Tensor:
     """Return z after a step of inverse iteration with the codes on its wrong side, never worse."""
     side = Y @ z < 0
-    if known(side.any()) is False:
+    if if_read(side.any()) is False:
         return z
     wrong = Y[side] if on_cpu(Y) else Y * side[:, None]
     moment = wrong.mT @ wrong
@@ -214,7 +214,7 @@ def _turn(Y: Tensor, z: Tensor, ridge: Tensor) -> Tensor:
         new = z + part * (aim - z)
         new = new / torch.linalg.vector_norm(new)
         first = (_wrong(Y, new) < best) & ~lower
-        if known(first):
+        if if_read(first):
             return new
         turned, lower = torch.where(first, new, turned), lower | first
     return turned

@@ -15,7 +15,7 @@ from .halfspace import HalfSpace, best_half_space
 from .linalg import least_squares, moments, pseudo_inverse, thin_svd, unit_rows
 from .rows import Factor, solve_rows, vanishing
 from .solution import Solution
-from .tensors import check_stopping, known, precise
+from .tensors import check_stopping, if_read, precise
 
 NONNEGATIVE = Factor("nonnegative")
 # Squared length of a combination of unit concepts, against the longest, that counts as nothing.
@@ -52,7 +52,7 @@ def _rough_codes(G: Tensor, B: Tensor, null: Tensor) -> Tensor:
     null = null.to(B.dtype)
     X = pseudo_inverse(G, max(VANISHED[B.dtype], 1e-7)).to(B.dtype) @ B
     some = (null > 0).any()
-    if known(some) is not False:
+    if if_read(some) is not False:
         X = X - torch.where(some, (X / null[:, None]).amin(0), 0.0) * null[:, None]
     return X.clamp(min=0)
 

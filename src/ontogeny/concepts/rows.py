@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from .linalg import eigen, product
-from .tensors import known, on_cpu, precise
+from .tensors import if_read, on_cpu, precise
 
 ROUND = 5  # sweeps after which columns are checked
 READ_EVERY = 5  # rounds after which the host asks another device whether any column still moves
@@ -107,7 +107,7 @@ def shift_step(X: Tensor, B: Tensor, null: Tensor, value: Tensor) -> Tensor:
     steps creep along it; one line search per column does not.
     """
     helps = (value > 0) & (null.sum() > 0)
-    if known(helps) is False:
+    if if_read(helps) is False:
         return X
     along = (null * helps).to(X.dtype)[None]
     weight = (1 / value.clamp(min=1e-30)).to(X.dtype)

@@ -16,7 +16,7 @@ from .gates import Gate, gate_of
 from .linalg import column_gram, product, unit_rows
 from .rows import Factor, next_worst, sweep
 from .solution import Solution
-from .tensors import known, precise
+from .tensors import if_read, precise
 
 VARIANTS = ("vanilla", "topk", "batchtopk", "jumprelu")
 RESAMPLE_UNTIL = 0.5  # dead concepts start again within this part of the training
@@ -277,7 +277,7 @@ def train(
             with torch.no_grad():
                 used |= (codes > 0).any(0, keepdim=True)
                 model.W /= torch.linalg.vector_norm(model.W, dim=0, keepdim=True).clamp(min=1e-12)
-        if epoch + 1 <= RESAMPLE_UNTIL * epochs and known(used.all()) is not True:
+        if epoch + 1 <= RESAMPLE_UNTIL * epochs and if_read(used.all()) is not True:
             _resample(model, X, ~used[0], optimizer)
 
 

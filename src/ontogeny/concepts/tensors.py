@@ -3,7 +3,7 @@
 And what a fit certainly holds beside its activations, and whether there is room for it.
 
 A number of a GPU that is read on the host makes the host wait until everything before it is
-computed. Loops therefore decide by ``known`` and ``select``, which read flags on the CPU only.
+computed. Loops therefore decide by ``if_read`` and ``select``, which read flags on the CPU only.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ def precise(tensor: Tensor) -> Tensor:
     return tensor if tensor.device.type in WITHOUT_DOUBLE else tensor.double()
 
 
-def known(flag: Tensor) -> bool | None:
+def if_read(flag: Tensor) -> bool | None:
     """Return a flag where reading it waits for no device, elsewhere None.
 
     Examples
     --------
-    >>> known(torch.tensor(False))
+    >>> if_read(torch.tensor(False))
     False
     """
     return bool(flag) if on_cpu(flag) else None

@@ -78,7 +78,7 @@ class Observable(Catalogued, abc.ABC):
 
     A property where they depend on the arguments.
     """
-    kept: ClassVar[tuple[str, ...]] = ()
+    state_variables: ClassVar[tuple[str, ...]] = ()
     """Variables of the state that stand in the result; `summarise` finds them beside the cells."""
     compared: ClassVar[tuple[str, ...]] = ()
     """Further variables, of cells or from `derive`: ``x_control`` holds them in control runs."""
@@ -89,7 +89,7 @@ class Observable(Catalogued, abc.ABC):
     section: ClassVar[Section | None] = None
     """Heading and margin notes of its node; made of the quantities by default."""
     role: ClassVar[str] = "development"
-    """What the rows of its node mean, see `ontogeny.figures.attachment`."""
+    """What the rows of its node mean, see `ontogeny.figures.base`."""
     summary_only: ClassVar[tuple[str, ...]] = ()
     """Arguments that only the summary uses: changing one makes no cell stale."""
     variables: ClassVar[Names] = {}
@@ -265,7 +265,7 @@ def by_layer(
     return stacked.assign(status=("layer", np.array(status, dtype=object)))
 
 
-def dataset(found: Mapping[str, Any], where: str = "") -> xr.Dataset:
+def dataset(values: Mapping[str, Any], where: str = "") -> xr.Dataset:
     """Return measurements and plain values by name as the variables of a cell.
 
     Raises
@@ -280,7 +280,7 @@ def dataset(found: Mapping[str, Any], where: str = "") -> xr.Dataset:
     ['norm', 'norm_stderr']
     """
     variables = {}
-    for name, value in expanded(found):
+    for name, value in expanded(values):
         if isinstance(value, xr.DataArray):
             array = value
         else:

@@ -52,7 +52,7 @@ class Cost:
     checkpoints: int
     fetched: int
     """Bytes that are fetched from the Hub and stay in its cache."""
-    kept: int
+    stored: int
     """Bytes of the study's own folder, about."""
     seconds: float
     """All of it with one worker, about."""
@@ -79,11 +79,11 @@ class Cost:
         time_ = _span(self._seconds(workers))
         one = f"{self.at_one:.1f} s for one of {self.checkpoints} checkpoints on {self.device}"
         without = f", without {', '.join(self.untimed)}" if self.untimed else ""
-        scarce = f", but only {size_text(int(free))} are free" if free < self.kept else ""
+        scarce = f", but only {size_text(int(free))} are free" if free < self.stored else ""
         return [
             *self.failing,
             f"to download: {fetched}",
-            f"on disk: {size_text(self.kept)} of results{scarce}{cached}",
+            f"on disk: {size_text(self.stored)} of results{scarce}{cached}",
             f"time: {time_}{spread}, by {one}{without}",
         ]
 
@@ -106,7 +106,7 @@ def total(costs: Sequence[Cost]) -> Cost:
     >>> total([one, one]).seconds, total([one, one]).checkpoints
     (120.0, 16)
     """
-    names = ("checkpoints", "fetched", "kept", "seconds", "studies")
+    names = ("checkpoints", "fetched", "stored", "seconds", "studies")
     sums: dict[str, Any] = {name: sum(getattr(cost, name) for cost in costs) for name in names}
     why_not = next((cost.why_not for cost in costs if cost.why_not), "")
     failing = tuple(dict.fromkeys(line for cost in costs for line in cost.failing))

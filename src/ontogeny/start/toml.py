@@ -41,7 +41,7 @@ def lines(table: Mapping[str, Any], notes: Mapping[str, str] | None = None) -> l
     for name, content in table.items():
         line = f"{key(name)} = {value(content)}"
         note = notes.get(name)
-        written.append(f"{line:<{_COLUMN}}# {note}" if note else line)
+        written.append(f"{line:<{_COLUMN - 1}} # {note}" if note else line)
     return written
 
 

@@ -145,11 +145,13 @@ class Pace:
         self._left = defaultdict[str, float](float)
         self._done = defaultdict[str, float](float)
         self._seconds = defaultdict[str, float](float)
+        self._begun = dict[str, tuple[float, float]]()
         for kind, cells in tasks:
             self._left[kind] += cells
 
     def add(self, kind: str, cells: float, seconds: float) -> None:
         """One task is finished."""
+        self._begun.setdefault(kind, (cells, seconds))
         self._left[kind] -= cells
         self._done[kind] += cells
         self._seconds[kind] += seconds
@@ -158,23 +160,28 @@ class Pace:
         """Return how much of all work is done."""
         done = sum(self._seconds.values())
         # References and states tell no pace: those of 143 s made 29 hours of the rest.
-        paced = {kind: n for kind, n in self._done.items() if n and kind != "first"}
-        seconds = sum(self._seconds[kind] for kind in paced)
-        usual = seconds / max(sum(n * _COST.get(kind, 1) for kind, n in paced.items()), 1e-9)
-        left = sum(
-            n
-            * (
-                self._seconds[kind] / self._done[kind]
-                if self._done[kind]
-                else usual * _COST.get(kind, 1)
-            )
-            for kind, n in self._left.items()
-        )
+        timed = {kind: self._timed(kind) for kind, n in self._done.items() if n and kind != "first"}
+        weight = sum(n * _COST.get(kind, 1) for kind, (n, _) in timed.items())
+        usual = sum(seconds for _, seconds in timed.values()) / max(weight, 1e-9)
+        left = 0.0
+        for kind, n in self._left.items():
+            cells, seconds = self._timed(kind)
+            left += n * (seconds / cells if cells else usual * _COST.get(kind, 1))
         return done / max(done + left, 1e-9)
 
+    def _timed(self, kind: str) -> tuple[float, float]:
+        """Return the cells and seconds that tell a pace: not those of the first task, if others do.
+
+        It holds what is done once. One that also waited made 5 h 52 min of a study of 16 minutes.
+        """
+        cells, seconds = self._begun.get(kind, (0.0, 0.0))
+        if self._done[kind] > cells:
+            return self._done[kind] - cells, self._seconds[kind] - seconds
+        return cells, seconds
+
     def words(self) -> str:
-        """Return how long the rest will take, once a cell of a checkpoint or a matrix is done."""
-        if not any(n for kind, n in self._done.items() if kind != "first"):
+        """Return how long the rest will take, once two tasks of one kind are done."""
+        if not any(self._done[k] > n for k, (n, _) in self._begun.items() if k != "first"):
             return "time left not known yet"
         return time_left(self._begin, max(self.share_done(), 1e-3), 1)
 

@@ -3,6 +3,71 @@
 Whatever an observable measures passes through `summarise`, so that all of it is judged by the same
 rules. There is one rule for noise that is missing: it stays unknown (NaN) and gives no verdict. And
 there is one unit that noise is resampled over: the text, never the token.
+
+Rows of the developmental chart are variables with a dimension ``row`` in the node of a result.
+Those from ``control_first`` on exist only where there are control runs:
+
+``row`` : row
+    label, such as ``layers.3.mlp · ICA concepts``
+``row_layer`` : row
+    module path or ``""``
+``progress`` : row, step
+    fraction of the way from first to last value, 0 to 1 (may overshoot)
+``distinct`` : row, step
+    the change since the first step exceeds the noise floor
+``first_value``, ``last_value`` : row
+    first and last value that count (the reference step does not)
+``own_value`` : row
+    a value of its own, no distance to a reference step or similarity with one
+``half_step``, ``half_step_low``, ``half_step_high`` : row
+    half-change step with its interval, wherever the row moved, else NaN
+``settled_step`` : row
+    from here on it moves less than its noise; NaN if never
+``noise_known``, ``moved`` : row
+    the noise of the last step was measured; the change from first to last exceeds it
+``only_memory`` : row
+    the memory of the reference step would give the same curve, so there is no verdict
+``p_uncorrected``, ``smallest_p`` : row
+    the larger p-value of order and trend; the smallest that the number of steps allows
+``p_value`` : row
+    ``p_uncorrected`` after Holm's correction over all rows of the page (rows of ``role``
+    ``"motion"`` among themselves)
+``judgeable`` : row
+    the noise is known, not ``only_memory``, and the level can be reached with so many steps
+    and rows
+``can_learn``, ``better_sign`` : row
+    held-out performance (``Quantity.better``); +1 or -1 where higher or lower is better, else
+    0
+``p_learned``, ``p_learned_uncorrected`` : row
+    p-value of the gain of performance where nothing was learned, see nulls
+``outside``, ``not_improved`` : row
+    on one side of all controls (of performance the better one); performance surely no better
+    than at first
+``controls_needed`` : row
+    control runs of the same spread that would decide, those there are where only texts are
+    too few; NaN where more would not
+``lead``, ``change_floor`` : row
+    last value above the null that it must beat, in standard errors; noise of the change
+``changed`` : row
+    it moved and ``p_value`` is at most 1 %, or it is ``beyond``
+``beyond`` : row
+    it moved and ``p_control`` is at most 5 %, or it was ``learned``
+``learned`` : row
+    performance that improved by more than where nothing is learned, and than in every
+    control, at 5 % over the page
+``developed`` : row
+    the same as ``learned``, for one version
+``control_first``, ``control_last``, ``control_half_step`` : row, run
+    the same of each control run, at the steps that it was read at
+``run_change``, ``run_half_step`` : row, run
+    those of the run itself at these steps
+``p_control_change``, ``p_control_half`` : row
+    whether a further control would lie as far off, uncorrected
+``p_control_share`` : row
+    as which share of a test it counts where the layers of its quantity move together
+``p_control`` : row
+    twice the smaller of the two p-values, after a correction over the page by Holm's steps,
+    in which the rows of a quantity that are left count by these shares, up to all of them
 """
 
 from ..units import Units

@@ -54,7 +54,8 @@ def _of_one(figure: Figure) -> Figure | None:
         return None
     names = ("id", "title", "value", "caption", "relative", "relative_label", "select", "bands")
     same = {name: getattr(figure, name) for name in (*names, "interval")}
-    same["caption"] = figure.caption.replace("One line a layer", "One dot a layer")
+    caption = figure.caption.replace("One line a layer", "One dot a layer")
+    same["caption"] = caption.replace("Shade:", "Bars:").replace(" at each step", "")
     facet = figure.facet if figure.series else None
     return NullComparison(**same, rows=rows, facet=facet)
 
@@ -97,12 +98,12 @@ def _figures(data: xr.Dataset, quantity: Quantity) -> Iterator[Curves]:
     name = quantity.name
     if not quantity.figure or name not in data or "step" not in data[name].dims:
         return
-    if not quantity.each:
+    if not quantity.per:
         yield _curves(data, quantity, name, {})
         return
-    judged = quantity.at.get(quantity.each)  # the figure of what rows and sentences say comes first
-    for label in sorted(map(str, data[quantity.each].values), key=lambda label: label != judged):
-        yield _curves(data, quantity, label, {quantity.each: label})
+    judged = quantity.at.get(quantity.per)  # the figure of what rows and sentences say comes first
+    for label in sorted(map(str, data[quantity.per].values), key=lambda label: label != judged):
+        yield _curves(data, quantity, label, {quantity.per: label})
 
 
 def _curves(data: xr.Dataset, quantity: Quantity, label: str, at: dict[str, Any]) -> Curves:
@@ -114,7 +115,7 @@ def _curves(data: xr.Dataset, quantity: Quantity, label: str, at: dict[str, Any]
     free = [d for d in dims if d not in (series, "run")]
     figure = Curves(
         label.replace("_", "-"),
-        quantity.heading_of(at.get(quantity.each, "")),
+        quantity.heading_of(at.get(quantity.per, "")),
         value=name,
         caption=_caption(data, quantity),
         relative=quantity.share,

@@ -201,8 +201,8 @@ def controls_needed(rows: xr.Dataset, level: float) -> np.ndarray:
     runs = [of_row[np.isfinite(of_row)] for of_row in changes]
     variance = np.array([run.var(ddof=1) if len(run) > 1 else np.nan for run in runs])
     for of_quantity in rows_of_quantities(rows):
-        known = of_quantity[np.isfinite(variance[of_quantity])]
-        variance[known] = np.maximum(variance[known], variance[known].mean() if len(known) else 0)
+        valid = of_quantity[np.isfinite(variance[of_quantity])]
+        variance[valid] = np.maximum(variance[valid], variance[valid].mean() if len(valid) else 0)
     for i in np.flatnonzero(variance > 0):
         offset = abs(np.nanmean(change[i]) - runs[i].mean()) / np.sqrt(variance[i])
         counts = np.arange(len(runs[i]) + 1, MOST_CONTROLS + 1)

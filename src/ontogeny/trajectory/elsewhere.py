@@ -42,8 +42,8 @@ def elsewhere(folder: Path) -> list[tuple[str, str]]:
         git = shlex.join(["git", "-C", str(folder)])
         to = shlex.quote(str(folder.with_name(f"{folder.name}-steps")))
         form = f"%(refname:lstrip={kind.count('/')})"
-        each = f"for r in $({git} for-each-ref --format='{form}' {kind})"
-        how = f"{each}; do {git} worktree add {to}/$r $r; done; then name {to}"
+        loop = f"for r in $({git} for-each-ref --format='{form}' {kind})"
+        how = f"{loop}; do {git} worktree add {to}/$r $r; done; then name {to}"
         others.append((f"revisions {few(names)}", how))
     return others
 

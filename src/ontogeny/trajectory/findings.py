@@ -9,6 +9,7 @@ from typing import Any
 from ..figures.characters import escaped
 from ..markup import html_table
 
+_MOST_STEPS = 12
 _SHOWN = 5  # names in one sentence
 
 
@@ -68,13 +69,15 @@ class Findings(tuple[Finding, ...]):
 
 
 def join_steps(steps: Sequence[int]) -> str:
-    """Return steps as words.
+    """Return steps as words, of many steps how many there are between which.
 
     Examples
     --------
-    >>> join_steps([300]), join_steps([100, 200, 300])
-    ('step 300', 'steps 100, 200 and 300')
+    >>> join_steps([300]), join_steps([100, 200, 300]), join_steps(range(1, 300))
+    ('step 300', 'steps 100, 200 and 300', '299 steps between 1 and 299')
     """
+    if len(steps) > _MOST_STEPS:
+        return f"{len(steps)} steps between {steps[0]} and {steps[-1]}"
     *head, last = map(str, steps)
     return f"steps {', '.join(head)} and {last}" if head else f"step {last}"
 

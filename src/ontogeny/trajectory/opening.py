@@ -9,6 +9,7 @@ with weight files whose names hold the step, as nanoGPT, Lightning and own train
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -165,6 +166,13 @@ def _nothing(folder: Path, incomplete: list[tuple[int, str]], order: Order) -> C
         step, why = incomplete[0]
         return CheckpointError(
             f"{folder} holds {len(incomplete)} checkpoints but none is whole; step {step}: {why}"
+        )
+    if folder.name.startswith("models--") and (folder / "snapshots").is_dir():
+        name = folder.name.removeprefix("models--").replace("--", "/")
+        place = shlex.quote(str(folder.resolve().parent))
+        return CheckpointError(
+            f"{folder} is the Hub's cache of {name}, which is the name to give, after "
+            f"export HF_HUB_CACHE={place}."
         )
     if below := checkpoints_below(folder):
         names = some([str(path) for path in below])

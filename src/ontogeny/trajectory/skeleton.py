@@ -48,8 +48,8 @@ class Identity:
     def of(cls, checkpoint: Checkpoint) -> Identity:
         """Return that of a checkpoint."""
         configuration = checkpoint.configuration()
-        known = configuration is not None or not checkpoint.is_downloaded
-        return cls(checkpoint.label, configuration, {} if known else _shapes(checkpoint))
+        is_configured = configuration is not None or not checkpoint.is_downloaded
+        return cls(checkpoint.label, configuration, {} if is_configured else _shapes(checkpoint))
 
     def refuse(self, checkpoint: Checkpoint) -> None:
         """Raise CheckpointError where a checkpoint is another model."""

@@ -157,12 +157,12 @@ def _ability(node: Node, group: xr.Dataset, above: bool, changed: bool) -> Abili
     control = group.get("accuracy_control", xr.DataArray([[]], dims=("run", "step")))
     at_end = control.dropna("step", how="any").isel(step=slice(-1, None)).values.ravel()
     course = group.accuracy.dropna("step")
-    known = course.step.values
-    ends = [float(group[n].sel(step=known[0])) if n in group and len(known) else math.nan
+    at = course.step.values
+    ends = [float(group[n].sel(step=at[0])) if n in group and len(at) else math.nan
             for n in ("accuracy_low", "accuracy_high")]  # fmt: skip
     values |= {"first_low": ends[0], "first_high": ends[1]}
     values["left_from"] = _left_from(course, *ends)
-    last_step = int(known[-1] if len(known) else group.step.values[-1])
+    last_step = int(at[-1] if len(at) else group.step.values[-1])
     return Ability(
         *(plain_text(group.group.item()), node.id, tuple(map(float, at_end)), last_step, above),
         *(changed and rose > 0 and above, changed and rose < 0 and lasting),

@@ -90,8 +90,9 @@ def _gains_in_order(loss: LossStory, halves: bool) -> str:
         return f"It learned {' and '.join([*gains, words['context']])}"
     if len(gains) > 1 and all(a.high <= b.low for a, b in pairwise(loss.gains)):
         if halves:
-            steps = ["step " * (not i) + step_text(gain.step) for i, gain in enumerate(loss.gains)]
-            gains = [f"{gain} (half by {at})" for gain, at in zip(gains, steps, strict=True)]
+            steps = [f"half by step {step_text(gain.step)}" for gain in loss.gains]
+            steps[0] = steps[0].replace("half", "half of this gain")
+            gains = [f"{gain} ({at})" for gain, at in zip(gains, steps, strict=True)]
         first, *later = gains
         first = first.replace("word frequencies", "word frequencies first")
         return f"It learned {', then '.join([first, *later])}"

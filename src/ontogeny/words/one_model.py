@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from ..quantities import Quantity
-from .formats import joined, plural
+from .formats import plural
 
 
 def is_one_model(data: xr.Dataset) -> bool:
@@ -51,7 +51,8 @@ def value_statements(data: xr.Dataset, quantities: Sequence[Quantity]) -> list[s
     >>> data = xr.Dataset({"x": (("step", "layer"), [[2.0, 4.0]])}, {"layer": ["a", "b"]})
     >>> data = data.assign(x_chance_low=("step", [1.0]), x_chance_high=("step", [1.5]))
     >>> value_statements(data, [Quantity("x", "norm", rows="{layer}", nulls={"chance": "chance"})])
-    ['The norm of 2 layers is 2.00 (a) to 4.00 (b); chance: 1.00 to 1.50, 2 of 2 above.']
+    ['The norm of 2 layers is 2.00 (a) to 4.00 (b). Of 2 layers, 2 are surely higher than chance \
+(1.00 to 1.50).']
     """
     return [text for q in quantities if _is_said(data, q) for text in _of_quantity(data, q)]
 
@@ -75,78 +76,57 @@ def _of_quantity(data: xr.Dataset, quantity: Quantity) -> Iterator[str]:
 
 def _sentence(data: xr.Dataset, quantity: Quantity, subject: str, at: dict[str, str]) -> str:
     """Say where the values lie, and how many of them lie past each null."""
+    name = quantity.name
 
-    def of(name: str) -> np.ndarray | None:
-        if name not in data:
-            return None
-        array = data[name].isel(step=0) if "step" in data[name].dims else data[name]
+    def of(*names: str) -> xr.DataArray:
+        array = next(data[each] for each in names if each in data)
+        array = array.isel(step=0, drop=True, missing_dims="ignore").astype(float)
         place = {d: v for d, v in {**quantity.at, **at}.items() if d in array.dims}
-        return np.atleast_1d(array.sel(place).values.astype(float))
+        return array.sel(place, drop=True)
 
-    values = of(quantity.name)
-    assert values is not None
-    values, good = values.ravel(), np.isfinite(values.ravel())
-    if not good.any():
+    def flat(*names: str) -> np.ndarray:
+        return of(*names).broadcast_like(value).transpose(*value.dims).values.ravel()
+
+    value = of(name)
+    values, low, high = flat(name), flat(f"{name}_low", name), flat(f"{name}_high", name)
+    if not np.isfinite(values).any():
         return ""
-    low, high = (of(f"{quantity.name}_{end}") for end in ("low", "high"))
-    low, high = (values if end is None else end.ravel() for end in (low, high))
-    bands = {
-        label: [of(f"{quantity.name}_{null}_{end}") for end in ("low", "high")]
-        if f"{quantity.name}_{null}_low" in data
-        else [of(f"{quantity.name}_{null}")] * 2
+    pairs = {
+        label: [flat(f"{name}_{null}_{end}", f"{name}_{null}") for end in ("low", "high")]
         for null, label in quantity.nulls.items()
+        if f"{name}_{null}_low" in data or f"{name}_{null}" in data
     }
-    ends = {
-        label: (a, b)
-        for label, (a, b) in bands.items()
-        if a is not None and b is not None and np.isfinite(a).any()
-    }
-    write = alike([*values[good], *(np.nanmax(b) for _, b in ends.values())])
+    nulls = [(label, a, b) for label, (a, b) in pairs.items() if np.isfinite(a).any()]
+    digits = alike([*values, *(np.nanmax(b) for _, _, b in nulls)])
     units = "" if quantity.units in ("1", "") else f" {quantity.units}"
-    text = _ends(data, quantity, subject, values, write) + units
-    nulls = [
-        _beside(label, a, b, low[good], high[good], good, write) for label, (a, b) in ends.items()
-    ]
-    return f"{text}{'; ' if nulls else ''}{'; '.join(nulls)}."
+    labels = list(map(str, value["layer"].values)) if value.dims == ("layer",) else []
+    count = int(np.isfinite(values).sum())
+    noun = str(value.dims[0]) if value.ndim == 1 else "value"
+
+    def between(least: float, most: float) -> str:
+        return " to ".join(dict.fromkeys(map(digits, (least, most)))) + units
+
+    words = between(np.nanmin(values), np.nanmax(values))
+    if labels and " to " in words:
+        first, last = (f"({labels[i]})" for i in (np.nanargmin(values), np.nanargmax(values)))
+        words = f"{words.replace(' to ', f' {first} to ')} {last}"
+    layers = labels[0] if len(labels) == 1 else plural(count, "layer")
+    subject = subject.replace("{layer}", layers)
+    texts = [f"{subject} is {words}."]
+    for label, a, b in nulls:
+        there = " there" * (np.unique(a[np.isfinite(a)]).size > 1)  # each beside its own layer
+        null = f"{label}{there} ({between(np.nanmin(a), np.nanmax(b))})"
+        sides = {"higher": int((low > b).sum()), "lower": int((high < a).sum())}
+        texts.append(_beside(null, {side: n for side, n in sides.items() if n}, count, noun))
+    return " ".join(texts)
 
 
-def _ends(
-    data: xr.Dataset,
-    quantity: Quantity,
-    subject: str,
-    values: np.ndarray,
-    write: Callable[[float], str],
-) -> str:
-    """Return the subject with its value, or with the lowest and the highest of several layers."""
-    good = np.isfinite(values)
-    layers = "layer" in data[quantity.name].dims and data.sizes["layer"] == len(values)
-    labels = list(map(str, data["layer"].values)) if layers else []
-    if len(values) == 1:
-        return f"{subject.replace('{layer}', labels[0] if labels else '')} is {write(values[0])}"
-    if not labels:
-        return f"{subject} is {write(values[good].min())} to {write(values[good].max())}"
-    first, last = int(np.nanargmin(values)), int(np.nanargmax(values))
-    subject = subject.replace("{layer}", plural(int(good.sum()), "layer"))
-    ends = f"{write(values[first])} ({labels[first]}) to {write(values[last])} ({labels[last]})"
-    return f"{subject} is {ends}"
-
-
-def _beside(
-    label: str,
-    null_low: np.ndarray,
-    null_high: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
-    good: np.ndarray,
-    write: Callable[[float], str],
-) -> str:
-    """Say what a null gives, and how many values lie surely above or below it."""
-    a, b = (end.ravel()[good] if end.size == good.size else end for end in (null_low, null_high))
-    ends = dict.fromkeys(map(write, (float(np.nanmin(a)), float(np.nanmax(b)))))
-    sides = {"above": int((low > b).sum()), "below": int((high < a).sum())}
-    count = len(low)
-    if count == 1:
-        side = next((name for name, n in sides.items() if n), "not surely apart from it")
-        return f"{label}: {' to '.join(ends)}, {'it is ' if side in sides else ''}{side}"
-    parts = [f"{n} of {count} {name}" for name, n in sides.items() if n]
-    return f"{label}: {' to '.join(ends)}, {joined(parts) or 'none surely apart from it'}"
+def _beside(null: str, sides: dict[str, int], count: int, noun: str) -> str:
+    """Say how many of `count` values lie surely on either side of a null."""
+    if not sides:
+        none = f"None of {plural(count, noun)} is" if count > 1 else "It is not"
+        return f"{none} surely higher or lower than {null}."
+    (side, n), *other = sides.items()
+    subject = f"Of {plural(count, noun)}, {n}" if count > 1 else "It"
+    more = "".join(f", and {n} surely {side}" for side, n in other)
+    return f"{subject} {'is' if n == 1 else 'are'} surely {side} than {null}{more}."

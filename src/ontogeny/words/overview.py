@@ -63,7 +63,9 @@ def overview(content: Content, introduced: bool = False) -> Overview:
         return _of_headline(content)
     if content.one_model and not any(node.role == "claims" for node in content.nodes):
         lead = (
-            "It has no time axis: each number below stands beside what chance gives, if measured."
+            "It has no time axis: each number below stands beside what chance gives, if measured. "
+            "What training taught it cannot be told: control runs, which move as far in random "
+            "directions, need several checkpoints."
         )
         return Overview("One model, at one checkpoint", lead, tuple(failed(content)), 0, 0, 0, 0)
     rows = counted_rows(content.rows)

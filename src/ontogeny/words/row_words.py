@@ -134,7 +134,7 @@ def controls_along(row: Row) -> list[ControlRow]:
     """
     of_run = [c.run_change if math.isfinite(c.run_change) else row.change for c in row.controls]
     both = zip(row.controls, of_run, strict=True)
-    return [c for c, own in both if c.change * own >= COMPARABLE * own**2 > 0]
+    return [c for c, change in both if c.change * change >= COMPARABLE * change**2 > 0]
 
 
 def controls_went_along(row: Row) -> bool:

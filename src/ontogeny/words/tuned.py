@@ -88,8 +88,8 @@ def counts_at_end(data: xr.Dataset) -> dict[str, int]:
 
     Nothing where they are not known at two checkpoints.
     """
-    known = data.concepts_since.dropna("step", how="all")
-    return {str(n.change.item()): int(n) for n in _at_end(known)} if known.sizes["step"] > 1 else {}
+    lives = data.concepts_since.dropna("step", how="all")
+    return {str(n.change.item()): int(n) for n in _at_end(lives)} if lives.sizes["step"] > 1 else {}
 
 
 def _at_end(counts: xr.DataArray) -> xr.DataArray:

@@ -170,8 +170,8 @@ def _change(
     first = base.at(-1 if start is None else steps.index(start))
     asked = np.isin(np.arange(len(joint.replicates_)), concepts)
     # From a known start the basis is common, also where most concepts have turned.
-    known, readable = start is not None, joint.readable
-    of_all = concept_changes(first, tuned.at(-1), asked, readable=readable, common_basis=known)
+    from_start, readable = start is not None, joint.readable
+    of_all = concept_changes(first, tuned.at(-1), asked, readable=readable, common_basis=from_start)
     if start is None and not of_all.common_basis:
         return None
     # Where the first writes almost nothing, a ratio to it is a number of noise.

@@ -50,7 +50,7 @@ class Lives:
     inside
         (r,) the older concept inside of which it was born: it fires where that one fires, and
         wrote nothing of its own before.
-    own
+    own_share
         (S, r) part of its strength that is its own: 1, but for concepts born inside another.
     """
 
@@ -62,7 +62,7 @@ class Lives:
     confirmed: np.ndarray
     grown_out_of: np.ndarray
     inside: np.ndarray
-    own: np.ndarray
+    own_share: np.ndarray
 
     @property
     def is_concept(self) -> np.ndarray:
@@ -124,7 +124,7 @@ def lives(
         confirmed=confirmed(readable >= threshold - SECOND, start),
         grown_out_of=grown,
         inside=inside,
-        own=share,
+        own_share=share,
     )
 
 

@@ -192,7 +192,7 @@ def birth_intervals(
         times = rng.multinomial(blocks, np.full(blocks, 1 / blocks)) - 1.0
         moved = np.einsum("b,sbr->sr", times.astype(np.float32), presence.influence)
         noise = presence.spread * rng.standard_normal(squared.shape)
-        curve = np.sqrt(np.maximum(squared + moved + noise, 0)) * life.own
+        curve = np.sqrt(np.maximum(squared + moved + noise, 0)) * life.own_share
         start = first_half(curve)
         starts[k] = np.where(was_low(curve, start), start, -1)
     seen = starts >= 0

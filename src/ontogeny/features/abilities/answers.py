@@ -56,7 +56,13 @@ class Answers(OfExamples):
     question: ClassVar[str] = "Does the model find the last word of a text, and since when?"
     form: ClassVar[str] = "texts whose last word is to be found"
     fields_of_form: ClassVar[str] = "text, or prompt and answer"
-    kept: ClassVar = ("group_of_example", "prompt", "answer_text", "commonest", "left_out")
+    state_variables: ClassVar = (
+        "group_of_example",
+        "prompt",
+        "answer_text",
+        "commonest",
+        "left_out",
+    )
     quantities: ClassVar[tuple[Quantity, ...]] = accuracy(
         "example", "whose answer is right", "the commonest answer", ngrams=False
     )

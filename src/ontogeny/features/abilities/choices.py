@@ -57,7 +57,7 @@ class Choices(OfExamples):
     question: ClassVar[str] = "Which of several answers does the model choose, and since when?"
     form: ClassVar[str] = "questions with answers to choose from"
     fields_of_form: ClassVar[str] = "prompt, answers and right, or ARC's, HellaSwag's, ..."
-    kept: ClassVar[tuple[str, ...]] = (
+    state_variables: ClassVar[tuple[str, ...]] = (
         *("group_of_question", "prompt", "answer_text", "question_of_answer", "right_answer"),
         *("characters", "right_ngrams", "left_out"),
     )

@@ -154,7 +154,7 @@ def accuracy(one: str, title: str, chance: str, ngrams: bool = True) -> tuple[Qu
     over: dict[str, Any] = {"unit": f"{one}s", "shade": f"95 % over {one}s"}
     over |= {"nulls": {**level, "chance": chance}}
     over |= {"minimum": 0.0, "better": "higher", "subject": None}
-    over |= {"caption": f"Bars: 95 % over {one}s. Grey: {grey}."}
+    over |= {"caption": f"Grey: {grey}."}
     heading, title = f"{one.capitalize()}s {title}", f"share of {one}s {title}"
     whole: dict[str, Any] = {"rows": f"{one}s of all groups", "heading": f"{heading}, all groups"}
     return (

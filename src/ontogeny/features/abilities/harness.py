@@ -66,7 +66,7 @@ class Harness(OfGroups):
     requires: ClassVar[str] = "texts, a vocabulary head, pip install 'ontogeny[eval]'"
     minima: ClassVar[Mapping[str, int]] = {"limit": 1}
     file_arguments: ClassVar[tuple[str, ...]] = ("folders",)
-    kept: ClassVar[tuple[str, ...]] = (
+    state_variables: ClassVar[tuple[str, ...]] = (
         "group_of_example",
         "prompt",
         "answer_text",
@@ -126,7 +126,7 @@ class Harness(OfGroups):
         samples = [
             {**sample, "group": task, "right": self._right(sample)}
             for task, of_task in results["samples"].items()
-            for sample in sorted(of_task, key=lambda each: each["doc_id"])
+            for sample in sorted(of_task, key=lambda record: record["doc_id"])
             if sample["filter"] == of_task[0]["filter"]
         ]
         return samples, model.asked
@@ -151,7 +151,7 @@ class Harness(OfGroups):
         groups, targets = [s["group"] for s in samples], [str(s["target"]) for s in samples]
         # Beside answers to a prompt a metric may ask for them without it (acc_mutual_info).
         asked_of = [s["arguments"] for s in samples]
-        numbers = np.array([sum(bool(a[0]) for a in each) or len(each) for each in asked_of])
+        numbers = np.array([sum(bool(a[0]) for a in pairs) or len(pairs) for pairs in asked_of])
         chance = np.where(numbers > 1, 1 / numbers, commonest(groups, targets))
         state = {
             "group_of_example": ("example", object_array(groups)),

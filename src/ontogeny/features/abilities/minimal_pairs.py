@@ -78,7 +78,7 @@ class MinimalPairs(OfExamples):
     )
     form: ClassVar[str] = "minimal pairs"
     fields_of_form: ClassVar[str] = "right and wrong, or sentence_good and sentence_bad"
-    kept: ClassVar[tuple[str, ...]] = (
+    state_variables: ClassVar[tuple[str, ...]] = (
         *("group_of_pair", "right_text", "wrong_text", "contrast", "turned_contrast"),
         *("tokens_right", "tokens_wrong", "right_ngrams", "left_out"),
     )

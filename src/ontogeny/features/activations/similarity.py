@@ -65,7 +65,7 @@ class OfMeasures(OfActivations):
                 unit="blocks of texts",
                 relative_to=self.relative_to,
                 nulls={"shuffled": "tokens out of order"},
-                each="measure",
+                per="measure",
                 labels=LABELS,
                 heading=f"{{label}} with {self.other}",
             ),

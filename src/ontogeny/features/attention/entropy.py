@@ -54,7 +54,7 @@ class AttentionEntropy(Observable):
         PresetEntry(("standard", "circuits", "fine-tuning", "everything", "one-model"), {}, 160),
     )
     version: ClassVar[int] = 3
-    kept: ClassVar[tuple[str, ...]] = (*SHOWN, PIECES)
+    state_variables: ClassVar[tuple[str, ...]] = (*SHOWN, PIECES)
     variables: ClassVar[Names] = {
         **SHOWN,
         "shown_entropy": ("attention entropy of each token shown, mean over heads", "nats"),

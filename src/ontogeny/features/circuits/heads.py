@@ -87,7 +87,7 @@ class AttentionHeads(Observable):
             subject="The strongest {score} score of {layer}",
             unit="sequences",
             nulls=_NULLS,
-            each="score",
+            per="score",
             heading="{label} score of the strongest head",
             caption="One line a layer. The head is chosen at each step on one half of the "
             "sequences and measured on the other.",

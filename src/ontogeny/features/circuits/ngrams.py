@@ -136,10 +136,10 @@ class _Counts:
         shape = (len(places) + 1, vocabulary)
         return cls(places, sparse.coo_array((np.ones(len(row)), (row, token)), shape).tocsr())
 
-    def after(self, context: np.ndarray, own: np.ndarray | None) -> np.ndarray:
+    def after(self, context: np.ndarray, text: np.ndarray | None) -> np.ndarray:
         """Return the counts (e, V) after each context, without those of the units `own`."""
         counts = self._rows(np.full(len(context), -1), context)
-        return (counts if own is None else counts - self._rows(own, context)).toarray()
+        return (counts if text is None else counts - self._rows(text, context)).toarray()
 
     def _rows(self, unit: np.ndarray, context: np.ndarray) -> sparse.csr_array:
         pairs = zip(unit.tolist(), context.tolist(), strict=True)

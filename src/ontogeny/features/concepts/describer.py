@@ -210,7 +210,7 @@ class Texts:
 
     def with_classes(
         self,
-        found: dict[str, Any],
+        variables: dict[str, Any],
         codes: np.ndarray,
         words: WordContexts | None,
         untrained: np.ndarray | None,
@@ -218,15 +218,15 @@ class Texts:
     ) -> dict[str, Any]:
         """Return what describes concepts with codes (n, r) with their class names beside."""
         if words is None:
-            return found
+            return variables
         rows, values = Rows(self.inputs, self.sample), turned(codes)
         classes = arrays(class_variables(values, rows, words, untrained))
         if untrained is None:
             del classes["coherence_limit"]  # NaN
-        tokens = xr.Dataset(found)["name"].values
+        tokens = xr.Dataset(variables)["name"].values
         names = np.where(classes["class_name"] == "", tokens, classes["class_name"])
         return {
-            **found,
+            **variables,
             **classes,
             "name_beside": ("concept", beside(values, rows, names.tolist(), pieces)),
         }

@@ -21,7 +21,7 @@ from ...needs import Need
 from ...needs.derived import Reference
 from ...observables.arguments import check_names
 from ...observables.base import by_layer
-from ...observables.catalogued import SOME_LAYERS, PresetEntry, Presets
+from ...observables.catalogued import Presets
 from ...observables.extractor_fits import (
     PRECISIONS,
     FromExtractor,
@@ -37,8 +37,14 @@ from ...quantities import Quantity
 from ...units import Units
 from ...words.names import Names
 from ...words.one_model import is_one_model
-from .described import DESCRIBED
 from .describer import Describer
+from .dictionaries_declared import (
+    PRESETS,
+    VARIABLES,
+    correlations_declared,
+    distances_declared,
+    section_declared,
+)
 from .dictionaries_described import (
     KEPT_OF_STATE,
     NAMED,
@@ -137,41 +143,11 @@ class Concepts(FromExtractor):
     question: ClassVar[str] = (
         "Which directions does a dictionary find at each step, and how far are they from the last?"
     )
-    presets: ClassVar[Presets] = (
-        PresetEntry(
-            ("standard", "everything"),
-            {"n_concepts": "$concepts", **SOME_LAYERS, "extractor": "svd"},
-            60,
-        ),
-        PresetEntry(
-            ("standard", "everything"),
-            {"n_concepts": "$concepts", **SOME_LAYERS, "extractor": "ica"},
-            70,
-        ),
-        PresetEntry(
-            ("one-model",),
-            {"n_concepts": "$concepts", **SOME_LAYERS, "extractor": "ica", "examples": 4},
-            50,
-        ),
-    )
+    presets: ClassVar[Presets] = PRESETS
     version: ClassVar[int] = 8
-    kept: ClassVar[tuple[str, ...]] = KEPT_OF_STATE
+    state_variables: ClassVar[tuple[str, ...]] = KEPT_OF_STATE
     uses_noise: ClassVar[bool] = True
-    variables: ClassVar[Names] = {
-        "dictionary": ("dictionary of concepts", "dictionary units"),
-        "code_coordinates": ("codes in a basis of both steps", "code units"),
-        "codes": ("codes", "code units"),
-        "norm": ("norm of the dictionary", "dictionary units"),
-        "iterations": ("iterations of the solver", "iterations"),
-        "converged": ("whether the solver converged", "1"),
-        "refit_dictionary": ("refitted dictionary", "dictionary units"),
-        "refit_transform_distance": ("change of the transform by refitting", "1"),
-        "refit_log_det": ("log-determinant of the transform of refits", "1"),
-        "refit_condition": ("condition number of the transform of refits", "1"),
-        "code_likeness": ("median correlation of each code with the nearest of the same fit", "1"),
-        "refit_share": ("share of the squared change by refitting", "1"),
-        **DESCRIBED,
-    }
+    variables: ClassVar[Names] = VARIABLES
 
     def check(self) -> None:
         """Refuse arguments out of range."""
@@ -193,68 +169,9 @@ class Concepts(FromExtractor):
     def quantities(self) -> tuple[Quantity, ...]:  # type: ignore[override]
         """Distances to the reference, the reconstruction error, and correlations."""
         title = extractor_title(self.extractor)
-        refit = {"refit": "refitting alone"}
-        compared: dict[str, Any] = {
-            "unit": "refits",
-            "nulls": {**refit, "chance": "chance"},
-            "facet": "alignment",
-        }
         return (
-            Quantity(
-                "relative_distance",
-                "distance relative to the norms",
-                each="distance",
-                heading="{label} distance to the reference step",
-                rows=f"{{layer}} · {title} concepts",
-                subject=f"The {title} concepts of {{layer}}, by the {self._judged} distance",
-                at={"distance": self._judged, "alignment": ROTATION_REMOVED},
-                relative_to="reference",
-                settled_by="refit",
-                minimum=0.0,
-                caption="Relative to the norms. Left as the solver returned them, then with "
-                "concepts permuted and signed, then with the rotation of the activations removed "
-                "as well.",
-                **compared,
-            ),
-            Quantity(
-                "distance_to_reference",
-                "distance to the reference step",
-                "dictionary units",
-                heading="the same distances, absolute",
-                select={"distance": self.distances[0]},
-                minimum=0.0,
-                caption="Not divided by the norms, which grow in training.",
-                **compared,
-            ),
-            Quantity(
-                "reconstruction_error",
-                "reconstruction error, relative",
-                symbol="‖A − UWᵀ‖ / ‖A‖",
-                heading="reconstruction error",
-                nulls=refit,
-                caption="Fraction of the norm of the activations that the concepts leave out.",
-            ),
-            Quantity(
-                "correlation_to_reference",
-                "correlation with the reference step's concepts",
-                each="correlation",
-                heading="{label} correlation with the reference step's concepts",
-                caption="Mean |cosine| of columns. Columnwise: of equal columns, which depends on "
-                "the order of the concepts. Optimal: after the best one-to-one assignment. "
-                "Weighted: the same, each of the reference's concepts weighted by its share of "
-                "the reference's absolute codes.",
-                optional=True,
-                **compared,
-            ),
-            Quantity(
-                "internal_correlation",
-                "internal correlation among the concepts of a step",
-                unit="refits",
-                nulls=refit,
-                optional=True,
-                caption="Mean |cosine| of every concept with its match among the others: how "
-                "redundant the dictionary is.",
-            ),
+            *distances_declared(title, self._judged, self.distances[0]),
+            *correlations_declared(),
             FOUND_AGAIN,
             *([NAMED] if self._describer.active else ()),
         )
@@ -262,20 +179,7 @@ class Concepts(FromExtractor):
     @property
     def section(self) -> Section:  # type: ignore[override]
         """Heading and margin notes."""
-        return Section(
-            title=f"{extractor_title(self.extractor)} concepts",
-            definition=f"A dictionary W of concepts is fitted to the activations of each layer at "
-            f"each step, and compared with the reference step's. The verdict uses the "
-            f"{self._judged} distance with the rotation removed.",
-            symbol="Aₜ ≈ UₜWₜᵀ,  d(Wₜ, W_ref) / √(‖Wₜ‖² + ‖W_ref‖²)",
-            null="Grey: refitting at the same step on resampled texts, in the other floating-point "
-            "precision (and with other seeds, where the solver has any), and chance: the same "
-            "dictionary in a random basis, or against tokens out of order.",
-            care="Without matching, two fits of one model already differ, by order, sign and "
-            "rotation. A distance is 0 at the reference step by definition; that step is left out "
-            "of the verdict.",
-            source="Bernas 2025, Algorithm 2, Defs 40 and 44, 49-52, Figs 13-15 and 17",
-        )
+        return section_declared(extractor_title(self.extractor), self._judged)
 
     def needs(self) -> Sequence[Need]:
         """Return the activations here and at the reference step."""

@@ -25,8 +25,7 @@ from ...observables.readings import Reading
 from ...quantities import Measured
 from ...units import Units
 from ...words.names import Names
-from .effect_controls import chosen_concepts, others_of, p_above
-from .effect_layer import LayerEffects
+from .effect_controls import LayerEffects, chosen_concepts, others_of, p_above
 from .effect_verdicts import VARIABLES, figures, sentences, verdicts
 from .joint import JointConcepts
 from .removal import LossAtTokens
@@ -227,7 +226,7 @@ class ConceptEffects(OfJointConcepts):
 
     def _removed(self, part: LayerEffects, removed: np.ndarray, controls: bool) -> dict[str, Any]:
         """Return the exact effects of the removed concepts, and of their controls."""
-        own = np.stack([part.removed(j) for j in removed])
+        costs = np.stack([part.removed(j) for j in removed])
         variables: dict[str, Any] = {
             "removed_concept": ("removal", removed),
             "first_order": ("removal", part.effect[removed]),
@@ -243,12 +242,13 @@ class ConceptEffects(OfJointConcepts):
             }
             p = [
                 max(p_above(mine, values[i], part.weights, part.units) for values in draws.values())
-                for i, mine in enumerate(own)
+                for i, mine in enumerate(costs)
             ]
             variables["removed_p_single"] = ("removal", np.array(p))
         nulls = {name: (("removal", "draw"), part.mean(values)) for name, values in draws.items()}
         variables["removed"] = Measured.over_texts(
-            ("removal", part.mean(own)), own, part.weights, part.units.of_row, ("removal", "text"),
+            ("removal", part.mean(costs)), costs, part.weights, part.units.of_row,
+            ("removal", "text"),
             nulls=nulls,
         )  # fmt: skip
         return variables

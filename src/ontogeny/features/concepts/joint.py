@@ -115,7 +115,7 @@ class JointConcepts(OfActivations):
         ),
     )
     version: ClassVar[int] = 5
-    kept: ClassVar[tuple[str, ...]] = (
+    state_variables: ClassVar[tuple[str, ...]] = (
         *KEPT,
         *SHARED,
         *SHOWN_KEPT,

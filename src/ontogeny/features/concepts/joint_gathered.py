@@ -29,7 +29,7 @@ def standard(A: torch.Tensor) -> tuple[np.ndarray, float]:
     return standardised(values, np.arange(len(values)))
 
 
-class Kept:
+class CheckpointFile:
     """Checkpoints (n, m) of one layer, in a temporary file until it is their turn to be fitted.
 
     A fit holds an (n, n) kernel beside its checkpoints. With all layers at once in memory that
@@ -69,7 +69,7 @@ class Kept:
 
 def read_together(
     run: Run, steps: Sequence[int], need: Activations, files: ExitStack, *, with_steps: bool
-) -> tuple[dict[str, Kept], Reading]:
+) -> tuple[dict[str, CheckpointFile], Reading]:
     """Return the checkpoints of each layer, read one at a time, and the last reading.
 
     Checkpoints that cannot be read or give NaN are left out: their own cells say so. If all are,
@@ -93,7 +93,7 @@ def read_together(
     ArgumentError
         If a step that was named cannot be read.
     """
-    gathered: dict[str, Kept] = {}
+    gathered: dict[str, CheckpointFile] = {}
     last: Reading | None = None
     unread: Exception = ArgumentError("there is no step to fit the codes on.")
     for step in steps:
@@ -109,7 +109,7 @@ def read_together(
         for path, A in values.items():
             if path not in gathered:
                 file = files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
-                gathered[path] = Kept(file)
+                gathered[path] = CheckpointFile(file)
             gathered[path].add(standard(A)[0])
     if last is None:
         raise unread

@@ -273,7 +273,7 @@ def replication_words(data: xr.Dataset) -> list[str]:
     last = tried.isel(step=-1)
     mean = last.mean([dim for dim in last.dims if dim != "change"])
     parts = [f"{100 * float(v):.0f} % with another {v.change.item()}" for v in mean if v == v]
-    found = f"At step {int(last.step):,} a fit finds concepts again: "
+    begin = f"At step {int(last.step):,} a fit finds concepts again: "
     alike = float(data.code_likeness.sel(step=last.step).median())
     one = f"Its codes repeat: half of them correlate by {alike:.2f} or more with another one."
-    return [f"{found}{', '.join(parts)}.", *([one] if alike >= SAME else [])]
+    return [f"{begin}{', '.join(parts)}.", *([one] if alike >= SAME else [])]

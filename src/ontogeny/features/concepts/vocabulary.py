@@ -110,7 +110,7 @@ class VocabularyConcepts(Observable):
     presets: ClassVar[Presets] = (
         PresetEntry(("weights", "everything"), {"n_concepts": "$concepts"}, 190),
     )
-    kept: ClassVar[tuple[str, ...]] = ("piece_text",)
+    state_variables: ClassVar[tuple[str, ...]] = ("piece_text",)
     variables: ClassVar[Names] = {
         **JointConcepts.variables,
         "codes": ("code of every row that was read", "standard deviations"),

@@ -75,7 +75,7 @@ class Predictions(OfPredictions):
             20,
         ),
     )
-    kept: ClassVar[tuple[str, ...]] = (
+    state_variables: ClassVar[tuple[str, ...]] = (
         *("right_id", "frequency", "frequent_id", "frequent_share"),
         *("gap_before", "gap_after", PIECES),
     )

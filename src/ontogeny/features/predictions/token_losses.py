@@ -65,7 +65,7 @@ class TokenLosses(OfPredictions):
         PresetEntry(("standard", "circuits", "everything", "one-model"), PREDICTED, 30),
     )
     version: ClassVar[int] = 2
-    kept: ClassVar[tuple[str, ...]] = (
+    state_variables: ClassVar[tuple[str, ...]] = (
         "token_id",
         "token_loss_frequencies",
         "text_number",

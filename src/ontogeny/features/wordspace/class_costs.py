@@ -57,7 +57,7 @@ class ClassCosts:
             shares = torch.cat([p @ table, rest], dim=1).cpu().numpy()
             self._sums[g] += shares.sum(axis=0)
             for q in range(1, self.depth + 1):
-                share = np.take_along_axis(_coarser(shares, q), _own(mine[g], q)[:, None], axis=1)
+                share = np.take_along_axis(_coarser(shares, q), _at(mine[g], q)[:, None], axis=1)
                 costs[f"{g}_{q}"] = np.log(np.maximum(share[:, 0], _SMALLEST))
         return costs
 
@@ -74,7 +74,7 @@ class ClassCosts:
             [
                 [
                     sums[f"{g}_{q}"]
-                    - np.log(np.maximum(_coarser(mean[[g]], q)[0], _SMALLEST))[_own(mine[g], q)]
+                    - np.log(np.maximum(_coarser(mean[[g]], q)[0], _SMALLEST))[_at(mine[g], q)]
                     for q in range(1, self.depth + 1)
                 ]
                 for g in range(len(self.codes))
@@ -101,7 +101,7 @@ def _coarser(shares: np.ndarray, depth: int) -> np.ndarray:
     return np.concatenate([inner, shares[:, -1:]], axis=1)
 
 
-def _own(codes: np.ndarray, depth: int) -> np.ndarray:
+def _at(codes: np.ndarray, depth: int) -> np.ndarray:
     """Return the place of each token's class among the classes of the first `depth` signs."""
     return np.where(codes < 0, 2**depth, codes & (2**depth - 1))
 

@@ -43,7 +43,7 @@ WIDE = ChartLayout("wide", 1060, 320, 142, 17, 12, 44, legend_left=0)
 NARROW = ChartLayout("narrow", 380, 132, 56, 16, 10.5, 21, legend_left=0)
 
 _WIDTHS = {"–": 0.56, **dict.fromkeys("0123456789", 0.64)}
-"""Widths of characters in widths of the letter m, of the broadest usual font; others 0.42."""
+"""Widths beside the letter m, of the broadest usual font; of letters 0.66, of others 0.42."""
 
 
 def fitted(layout: ChartLayout, numbers: Sequence[str], ends: Sequence[str] = ()) -> ChartLayout:
@@ -55,7 +55,10 @@ def fitted(layout: ChartLayout, numbers: Sequence[str], ends: Sequence[str] = ()
     (142, 178)
     """
     widths = [
-        max((sum(_WIDTHS.get(c, 0.42) for c in text) for text in texts), default=0.0)
+        max(
+            (sum(_WIDTHS.get(c, 0.66 if c.isalpha() else 0.42) for c in t) for t in texts),
+            default=0.0,
+        )
         for texts in (numbers, ends)
     ]
     room = 2 * GAP * sum(width > 0 for width in widths)

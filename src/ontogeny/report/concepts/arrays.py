@@ -118,7 +118,7 @@ class ConceptArrays:
     def tokens(self, ids: str, values: str, place: Place) -> tuple[Token, ...]:
         """Return the tokens of a concept, each with its number."""
         return tuple(
-            Token(token, self.pieces.known.get(token, str(token)), value)
+            Token(token, self.pieces.by_id.get(token, str(token)), value)
             for token, value in self._pairs(ids, values, place)
         )
 
@@ -144,7 +144,7 @@ class ConceptArrays:
         return Context(
             int(text),
             int(at),
-            tuple(self.pieces.known.get(int(ids[i]), str(int(ids[i]))) for i in within),
+            tuple(self.pieces.by_id.get(int(ids[i]), str(int(ids[i]))) for i in within),
             tuple(codes[i] for i in within),
             self.data["place"].values[within].tolist().index(0),
             numbers=self.pieces.numbers_only,

@@ -124,7 +124,7 @@ def _notices(fitted: Fitted, concepts: Sequence[Concept], pieces: Pieces) -> lis
         )
     if not fitted.concepts.unnamed:
         sentences += unnamed_layers(fitted.concepts.arrays)
-    if pieces.known and pieces.numbers_only:
+    if pieces.by_id and pieces.numbers_only:
         sentences.append("The run holds no tokenizer; tokens are shown by number.")
     return sentences
 
@@ -162,7 +162,7 @@ def _payload(content: Content, fitted: Fitted) -> dict[str, Any]:
         "about": _about(content, fitted),
         "notices": _notices(fitted, picks, pieces),
         "naming": _naming(concepts),
-        "numbers": pieces.known and pieces.numbers_only,
+        "numbers": pieces.by_id and pieces.numbers_only,
         "step": fitted.step,
         "one_code": fitted.one_code,
         "layers": layers(content, arrays, f"concept={safe(concepts.node.path)}{at}"),
@@ -208,7 +208,7 @@ def _views(content: Content, concepts: Concepts, picks: Sequence[Concept]) -> li
     for count in (FEW, MORE):
         lines = [place[c.place] for c in concepts.choice(count) if c.place in place]
         if not views or len(lines) > len(views[-1]["lines"]):
-            words = f"{choice_words(concepts, count)} {SHADES} {MARKS}"
+            words = f"{choice_words(concepts, count)} {SHADES} After a name: its layer. {MARKS}"
             views.append({"label": f"{len(lines):,}", "lines": lines, "words": words})
     every = len(concepts.every)
     all_words = f"All {plural(every, 'concept')}" if every > 1 else "The only concept"

@@ -25,7 +25,7 @@ class Pieces:
     ([1, 0, 1, -1], [' the', ','])
     """
 
-    known: dict[int, str]
+    by_id: dict[int, str]
     texts: list[str] = field(default_factory=list)
     places: dict[int, int] = field(default_factory=dict)
 
@@ -40,7 +40,7 @@ class Pieces:
 
     def text(self, token: int) -> str:
         """Return how a token is shown; by its number where no text is known, never empty."""
-        text = plain_text(shown(self.known.get(token, str(token))))
+        text = plain_text(shown(self.by_id.get(token, str(token))))
         return text if text.strip() else "␣" * len(text) or "∅"
 
     def place(self, token: int) -> int:
@@ -61,4 +61,4 @@ class Pieces:
     @property
     def numbers_only(self) -> bool:
         """Whether the result holds no tokenizer: every token is shown by its number."""
-        return all(text == str(token) for token, text in self.known.items())
+        return all(text == str(token) for token, text in self.by_id.items())

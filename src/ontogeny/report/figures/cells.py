@@ -48,10 +48,10 @@ class TableColumn:
     beside: Mapping[str, np.ndarray]
     totals: Sequence[float | None]
 
-    def rows(self, kept: np.ndarray) -> TableColumn:
+    def rows(self, chosen: np.ndarray) -> TableColumn:
         """Return the column with some of its rows."""
-        beside = {name: array[kept] for name, array in self.beside.items()}
-        return replace(self, values=self.values[kept], beside=beside)
+        beside = {name: array[chosen] for name, array in self.beside.items()}
+        return replace(self, values=self.values[chosen], beside=beside)
 
     @property
     def sd(self) -> np.ndarray | None:
@@ -73,7 +73,7 @@ class TableColumn:
         return np.full(self.values.shape, math.nan)
 
     @property
-    def known(self) -> np.ndarray:
+    def is_filled(self) -> np.ndarray:
         """Cells with something in them."""
         if self.head.words:
             return np.asarray(self.values != "", dtype=bool)
@@ -126,12 +126,12 @@ def decimals_of(column: TableColumn) -> int | None:
     """
     if column.head.words or column.values.dtype.kind in "iub":
         return None
-    spread = column.spread[column.known & (column.spread > 0) & np.isfinite(column.spread)]
+    spread = column.spread[column.is_filled & (column.spread > 0) & np.isfinite(column.spread)]
     if spread.size:
         places = 1 - np.floor(np.log10(spread))
         shared = int(np.clip(np.ceil(np.median(places)), 0, 8))
         return shared if np.ptp(places) <= 1 else None
-    sizes = np.abs(column.values[column.known].astype(float))
+    sizes = np.abs(column.values[column.is_filled].astype(float))
     sizes = sizes[(sizes > 0) & np.isfinite(sizes)]
     if column.ends or column.sd is not None or not sizes.size:
         return None
@@ -144,7 +144,7 @@ def decimals_of(column: TableColumn) -> int | None:
 def cell_of(column: TableColumn, i: int, decimals: int | None, shaded: bool) -> Cell:
     """Return the cell of row `i`: its words, digits, and what it is sorted by."""
     value = column.values[i]
-    if not column.known[i]:
+    if not column.is_filled[i]:
         return Cell(missing=True)
     if column.head.words:
         return Cell(text=str(value), sort=str(value))

@@ -67,9 +67,9 @@ class Drawable:
     """A figure of one node, checked against the node's data.
 
     ``id`` is unique in the page. ``choose`` holds dimensions left over, for which the reader picks
-    one label at a time. ``own`` holds arrays made for this figure, which stand in for variables of
+    one label at a time. ``extra`` holds arrays made for this figure; they stand for variables of
     these names. ``table`` is a table as it is written, ``tree`` holds clouds of words in the order
-    of drawing, each with its depth. ``kept`` holds the places that thinning leaves along a
+    of drawing, each with its depth. ``places`` holds the places that thinning leaves along a
     dimension. ``runs`` holds the runs that the reader may compare in it. A ``derived`` figure has
     a node of its own, made for it. ``notice`` says what reading the figure left out, ``problem``
     why it is not drawn.
@@ -80,10 +80,10 @@ class Drawable:
     figure: Any
     groups: LayerGroups
     choose: Sequence[str] = ()
-    own: Mapping[str, xr.DataArray] = field(default_factory=dict)
+    extra: Mapping[str, xr.DataArray] = field(default_factory=dict)
     table: DataTable | None = None
     tree: Sequence[Sequence[int]] = ()
-    kept: Mapping[str, np.ndarray] = field(default_factory=dict)
+    places: Mapping[str, np.ndarray] = field(default_factory=dict)
     runs: Runs | None = None
     derived: bool = False
     notice: str = ""
@@ -110,7 +110,7 @@ class Drawable:
     def variables(self) -> list[str]:
         """All variables that the figure draws, each once."""
         names = dict.fromkeys(name for name in self.figure.variables() if name)
-        names.update(dict.fromkeys(self.own))
+        names.update(dict.fromkeys(self.extra))
         return [name for name in names if name != self.colour_dimension]
 
     @property
@@ -141,15 +141,15 @@ class Drawable:
 
     def array(self, name: str) -> xr.DataArray:
         """Return what is drawn under a variable's name, thinned."""
-        return self.thin(self.own[name] if name in self.own else self.selected(name))
+        return self.thin(self.extra[name] if name in self.extra else self.selected(name))
 
     def thin(self, array: xr.DataArray) -> xr.DataArray:
         """Return the places of an array that thinning leaves."""
-        return array.isel({d: i for d, i in self.kept.items() if d in array.dims})
+        return array.isel({d: i for d, i in self.places.items() if d in array.dims})
 
     def array_key(self, name: str) -> tuple[str, str]:
         """Return what tells an array from others of its name in the node."""
-        return name, self.id if name in self.own else str(dict(self.figure.select))
+        return name, self.id if name in self.extra else str(dict(self.figure.select))
 
     def relative_name(self, name: str) -> str | None:
         """Return the variable that is a companion's own relative form, if the result has it."""
@@ -159,10 +159,10 @@ class Drawable:
     def axis(self, dimension: str) -> Axis:
         """Return the labels along a dimension of the arrays."""
         controls = self.runs.controls.values() if self.runs else ()
-        arrays = [self.node.dataset, *self.own.values(), *controls]
+        arrays = [self.node.dataset, *self.extra.values(), *controls]
         labels = next(a[dimension].values for a in arrays if dimension in a.dims)
-        if dimension in self.kept:
-            labels = labels[self.kept[dimension]]
+        if dimension in self.places:
+            labels = labels[self.places[dimension]]
         return read_axis(dimension, labels, self.groups)
 
     def label(self, name: str) -> str:
@@ -210,7 +210,7 @@ class Drawable:
         if self.problem:
             return ""
         sizes = self.node.dataset.sizes
-        thinned = [f"{len(i):,} of {sizes[d]:,} along {d}" for d, i in self.kept.items()
+        thinned = [f"{len(i):,} of {sizes[d]:,} along {d}" for d, i in self.places.items()
                    if len(i) < sizes[d]]  # fmt: skip
         parts = [f"Thinned to hold the page small: {', '.join(thinned)}." if thinned else ""]
         parts.append(self.notice)

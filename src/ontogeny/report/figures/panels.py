@@ -80,5 +80,5 @@ def read_scatter(drawable: Drawable) -> Drawable:
         drawable,
         figure=replace(figure, value=figure.x, points=points, facet=facet),
         choose=[d for d in dims if d not in (*points, facet)],
-        own=words,
+        extra=words,
     )

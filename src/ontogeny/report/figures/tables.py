@@ -30,7 +30,7 @@ def read_table(drawable: Drawable) -> Drawable:
         raise Problem(f"The result has no dimension {missing[0]!r}.")
     sizes = {d: data.sizes[d] for d in dims}
     columns = [_column(drawable, column, sizes) for column in figure.columns]
-    rows = np.flatnonzero(np.any([column.known for column in columns], axis=0))
+    rows = np.flatnonzero(np.any([column.is_filled for column in columns], axis=0))
     columns = [column.rows(rows) for column in columns]
     places = np.stack(np.unravel_index(rows, tuple(sizes.values())), axis=1)
     lines = _lines([drawable.axis(d) for d in dims], places, columns, figure.pairs)

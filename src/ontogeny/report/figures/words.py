@@ -54,7 +54,7 @@ def read_words(drawable: Drawable) -> Drawable:
     return replace(
         drawable,
         choose=[str(d) for d in words.dims if d not in (figure.groups, figure.rank)],
-        own=labels,
+        extra=labels,
         tree=tree[:CLOUDS_SHOWN],
         notice=more if len(tree) > CLOUDS_SHOWN else "",
     )
@@ -62,7 +62,7 @@ def read_words(drawable: Drawable) -> Drawable:
 
 def heaviest(drawable: Drawable) -> float:
     """Return the largest weight of a word, or 0."""
-    return float(np.nanmax(np.abs(drawable.own[drawable.figure.value].values), initial=0.0))
+    return float(np.nanmax(np.abs(drawable.extra[drawable.figure.value].values), initial=0.0))
 
 
 def _heaviest(

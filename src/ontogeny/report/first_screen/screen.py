@@ -85,10 +85,10 @@ def _in_units(screen: FirstScreen | None, unit: str) -> FirstScreen | None:
     if screen is None:
         return None
     sentences = [
-        replace(each, lead=of_tokens(each.lead, unit), text=of_tokens(each.text, unit))
-        for each in screen.sentences
+        replace(line, lead=of_tokens(line.lead, unit), text=of_tokens(line.text, unit))
+        for line in screen.sentences
     ]
-    numbers = [replace(each, words=of_tokens(each.words, unit)) for each in screen.numbers]
+    numbers = [replace(one, words=of_tokens(one.words, unit)) for one in screen.numbers]
     return replace(
         screen,
         heading=of_tokens(screen.heading, unit),

@@ -89,7 +89,7 @@ class WordsKind(FigureKind):
 
     def whole(self, drawable: Drawable) -> set[str]:
         """Return the dimensions of a cloud's words and of the tree."""
-        return set(map(str, drawable.own[drawable.figure.value].dims)) - set(drawable.choose)
+        return set(map(str, drawable.extra[drawable.figure.value].dims)) - set(drawable.choose)
 
     def draw(self, view: Any) -> Any:
         """Draw the clouds."""

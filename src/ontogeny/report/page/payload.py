@@ -22,7 +22,7 @@ from ..figures.drawable import Drawable
 from ..figures.fields import is_text
 from ..figures.runs import LINES
 from ..figures.tables import latex_table
-from ..first_screen.payload import finite
+from ..first_screen.runs import finite
 from ..kinds import kind_of
 from ..run_differences import derived_names
 from ..run_words import band_words, captions, view_code
@@ -235,7 +235,7 @@ def _status(drawable: Drawable) -> dict[str, Any] | None:
     if "status" not in drawable.node.dataset:
         return None
     status = drawable.node.dataset["status"]
-    status = status.isel({d: i for d, i in drawable.kept.items() if d in status.dims})
+    status = status.isel({d: i for d, i in drawable.places.items() if d in status.dims})
     texts = np.asarray(status.values, dtype=object)
     places = np.argwhere(texts != "done")
     cells = {",".join(map(str, place)): plain_text(texts[tuple(place)]) for place in places}

@@ -26,8 +26,8 @@ _HEIGHT = 14.0
 MOST_LAYERS = 8
 MODEL = "this model"
 _LAYOUTS = (
-    replace(WIDE, name="one-wide", width=860, row=20, left=200),
-    replace(NARROW, name="one-narrow", left=160),
+    replace(WIDE, name="one-wide", width=860, row=20, left=216),
+    replace(NARROW, name="one-narrow", left=188),
 )
 
 Level = tuple[str, float, float, float]
@@ -78,7 +78,7 @@ def loss_picture(content: Content, *_: object) -> str:
     if loss is None or node is None:
         return ""
     levels = [*_levels(loss, node.dataset)]
-    levels += [level for each in content.nodes for level in _of_layers(each.dataset)]
+    levels += [level for part in content.nodes for level in _of_layers(part.dataset)]
     unit = content.token_unit
     levels = [(of_tokens(words, unit), at, low, high) for words, at, low, high in levels]
     levels = sorted((x for x in levels if math.isfinite(x[1])), key=lambda level: -level[1])
@@ -100,10 +100,10 @@ def _levels(loss: LossStory, data: xr.Dataset) -> Iterator[Level]:
 def _of_layers(data: xr.Dataset) -> Iterator[Level]:
     """Give what a lens reads off at most some layers."""
     if "lens_loss" in data:
-        count, own = data.sizes["layer"], data["lens_loss"]
+        count, loss = data.sizes["layer"], data["lens_loss"]
         names = short_names(list(map(str, data["layer"].values)))
         for i in np.unique(np.linspace(0, count - 1, min(count, MOST_LAYERS)).round().astype(int)):
-            ends = [float(data.get(f"lens_loss{end}", own)[0, i]) for end in ("", "_low", "_high")]
+            ends = [float(data.get(f"lens_loss{end}", loss)[0, i]) for end in ("", "_low", "_high")]
             yield f"read off {names[i]}", ends[0], ends[1], ends[2]
 
 

@@ -78,14 +78,12 @@ def _draw_theory(axes: Axes, view: FigureView, theory: list[np.ndarray]) -> None
 
 
 def _bands(view: FigureView, panel: Panel) -> list[np.ndarray]:
-    """Return every band as (2, parts, x): of control runs a part for each line, else the widest."""
+    """Return every band as (2, parts, x): one part, or one for each line where they differ."""
     bands = []
     for band in view.figure.bands:
         ends = np.stack(_beside(view, panel, (band.lower, band.upper)))
-        if not band.control:
-            known = np.where(np.isfinite(ends).all(axis=0), ends, np.nan)
-            ends = np.stack([np.fmin.reduce(known[0]), np.fmax.reduce(known[1])])[:, None]
-        bands.append(ends)
+        alike = np.array_equal(ends, ends[:, :1].repeat(ends.shape[1], axis=1), equal_nan=True)
+        bands.append(ends[:, :1] if alike else ends)
     return bands
 
 
@@ -95,13 +93,13 @@ def _band_look(view: FigureView, k: int, line: tuple[Any, Any] | None = None) ->
     if view.figure.bands[k].control:
         return {"facecolor": to_rgba(colour, 0.16), "edgecolor": colour, "linewidth": 0.8,
                 "linestyle": ":" if dash == "-" else dash}  # fmt: skip
-    return {"color": colour, "alpha": _BAND_ALPHAS[k % 2], "linewidth": 0}
+    return {"color": colour, "alpha": _BAND_ALPHAS[k % 2] / (2 if line else 1), "linewidth": 0}
 
 
 def _level_look(view: FigureView, k: int, line: tuple[Any, Any] | None = None) -> dict[str, Any]:
-    """Return how a null without width is drawn; dashes tell several apart in the key."""
-    colour = line[0] if line else view.base["null"]
-    return {"color": colour, "linewidth": 1.2, "linestyle": _LEVELS[k % len(_LEVELS)]}
+    """Return how a null without width is drawn; dashes tell it from its line, and in the key."""
+    colour, dash = line[0] if line else view.base["null"], _LEVELS[(k + bool(line)) % len(_LEVELS)]
+    return {"color": colour, "linewidth": 1.2, "linestyle": dash}
 
 
 def _draw_panel(

@@ -1,4 +1,7 @@
-"""Null comparisons: a dot for each row beside its nulls' bands, filled where outside all."""
+"""Null comparisons: a dot for each row beside its nulls' bands.
+
+It is filled where its interval, or without one its value, lies outside all of them.
+"""
 
 from __future__ import annotations
 
@@ -69,8 +72,11 @@ def _draw_dots(
         axes.hlines(rows, ends[0], ends[1], colors=view.base["ink"], linewidth=0.8, zorder=2)
     # A null without numbers tells nothing about the value, so it cannot be outside of it.
     outside = np.isfinite(values)
+    # A value alone almost never equals a null without width, such as chance.
+    spans = ends if len(ends) else np.stack([values, values])
+    least, most = np.where(np.isfinite(spans).all(axis=0), spans, values)
     for low, high in bands:
-        outside &= (values < low) | (values > high)
+        outside &= (most < low) | (least > high)
     grouped = view.axis("rows").group is not None
     colours = [colour if grouped else view.base["ink"] for colour, _ in view.looks("rows")]
     filled = [c if far else view.base["paper"] for c, far in zip(colours, outside, strict=True)]
@@ -89,9 +95,10 @@ def _legend(view: FigureView) -> list[Line2D]:
     if not view.figure.bands:
         return bands
     ink, paper = view.base["ink"], view.base["paper"]
+    outside = "interval " * bool(view.figure.interval) + "outside every null"
     dots = [
         Line2D([], [], linestyle="", marker="o", markersize=3.8, color=ink, label=words,
                markerfacecolor=fill, markeredgewidth=0.9)
-        for words, fill in (("outside every null", ink), ("within one", paper))
+        for words, fill in ((outside, ink), ("not", paper))
     ]  # fmt: skip
     return bands + dots

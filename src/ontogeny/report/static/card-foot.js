@@ -13,7 +13,10 @@ function cardFoot(concept) {
   if (again.length) line(`Found again by a fit to ${again.map(([found, by]) => `${by} with a correlation of ${found.toFixed(2)}`).join(", from ")}${concept.kind === "not found again" ? ": it stands apart" : ""}`);
   if (concept.up.length) line(shownAtlas.step === null ? "Adds to the logits at the last step " : "Adds to the logits ", ...writtenParts(concept));
   if (concept.removed) line(removalWords(concept.removed));
-  if (concept.near.length) line("Nearest directions, with their cosine: ", ...concept.near.flatMap((near, k) => nearParts(concept, near, k)));
+  if (concept.near.length) {
+    line("Nearest directions, with their cosine: ", ...concept.near.flatMap((near, k) => nearParts(concept, near, k)));
+    oneStop(foot, findAll("a", foot));
+  }
   return foot.childElementCount > 1 ? [...sharp, foot] : sharp;
 }
 

@@ -24,11 +24,12 @@ class CurvesPicture extends Picture {
   // Name, colour and dash of every line.
   looks(panel) {
     const { series, palette, view } = this;
-    if (!series) return [{ label: "", full: "", colour: this.panelColour(panel), dash: "solid" }];
+    if (!series) return [{ label: "", full: "", path: "", colour: this.panelColour(panel), dash: "solid" }];
     const styles = seriesStyles(series, palette, !this.figure.reference);
     return this.shown.map((s) => ({
       label: formatLabel(series, s),
       full: fullLabel(series, s),
+      path: String(series.values[s]),
       ...styles[s],
       ...(view.over ? this.runLook(s) : {}),
     }));
@@ -69,8 +70,8 @@ class CurvesPicture extends Picture {
     return { ys, ends, theory, reasons, point, kept: places ?? range(ys.length), partial: places !== null };
   }
 
-  // A band along x: where it differs between series, the widest over those that are shown; that of
-  // control runs in its parts, each as its line, since those of one line say nothing of another.
+  // A band along x; where it differs between the lines that are shown, in its parts, each as its line,
+  // since what chance gives one line says nothing of another.
   readBand(band, panel) {
     const { figure, view } = this;
     const parts = this.banded.map((s, k) => {
@@ -80,7 +81,9 @@ class CurvesPicture extends Picture {
       );
       return { lower, upper, line: this.banded.length > 1 ? panel.lines[k] : null };
     });
-    return { label: band.label, control: band.control, ...hull(parts), ...(band.control ? { parts } : {}) };
+    const ends = parts.map(({ lower, upper }) => String([lower, upper]));
+    const differ = ends.some((each) => each !== ends[0]);
+    return { label: band.label, control: band.control, ...hull(parts), ...(differ ? { parts } : {}) };
   }
 
   // The band of a difference, or of the range of many runs.
@@ -170,20 +173,20 @@ class CurvesPicture extends Picture {
     return { type: "scatter", mode: "lines", x, y, ...filled, meta };
   }
 
-  // A band without width is drawn as a grey line; that of control runs is lighter, its edges dotted, or
-  // dashed as the line that it is a part for, in whose colour it is.
+  // A band without width is drawn as a line. A part has the colour of its line, but no edge that could
+  // be taken for it. The band of control runs is lighter, its edges dotted or dashed as its line.
   bandTrace(band, part = band) {
     const { null: grey, "ink-3": ink } = this.palette.base;
     const { line } = part;
     const meta = { part: band.control ? "control" : "band", label: line?.label ?? band.label };
-    const trace = this.area([part], withAlpha(line?.colour ?? grey, band.control ? 0.16 : 0.32), meta);
-    const dash = !band.control ? "solid" : line && line.dash !== "solid" ? line.dash : "dot";
-    const width = isFlat(part) ? 2 : band.parts?.length > 8 ? 0 : 1;
+    const trace = this.area([part], withAlpha(line?.colour ?? grey, band.control || line ? 0.16 : 0.32), meta);
+    const dash = !band.control && !line ? "solid" : line && line.dash !== "solid" ? line.dash : "dot";
+    const width = isFlat(part) ? 2 : (line && !band.control) || band.parts?.length > 8 ? 0 : 1;
     return { ...trace, line: { width, color: line?.colour ?? ink, dash } };
   }
 
   lineTraces(line, panel) {
-    const meta = { part: "line", series: line.full, facet: panel.title, label: line.label };
+    const meta = { part: "line", series: line.path, facet: panel.title, label: line.label };
     const { kept } = line;
     const ys = kept.map((i) => line.ys[i]);
     const sizes = ys.map((_, k) => (line.partial ? 5 : isLonely(ys, k) ? 6 : 0));

@@ -18,13 +18,14 @@ function printedTexts() {
       for (const name of ["role", "tabindex", "aria-selected", "aria-describedby"]) token.removeAttribute(name);
       token.style.setProperty("--a", tintOf(valueOf(t, text, place)));
     });
-    const head = `${CLOCK} ${formatStep(steps[t])}: ${meanWords(t, text)}`;
+    const head = `${steps.length > 1 ? `${CLOCK} ${formatStep(steps[t])}: ` : ""}${meanWords(t, text)}`;
     return make("div", {}, make("p", { className: "example-when", textContent: head[0].toUpperCase() + head.slice(1) }), line);
   });
   return [why, ...rows];
 }
 
 function printWords(count) {
+  if (count < 2) return "";
   if (count < 3) return "The first and the last checkpoint.";
   return "The first and the last checkpoint, and between them those at which the first and the last row of the chart are half-way.";
 }

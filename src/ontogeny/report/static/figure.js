@@ -358,6 +358,7 @@ function segments(label, names, pressed, pick) {
   }
   press(pressed);
   group.append(...buttons);
+  oneStop(group, buttons);
   return group;
 }
 

@@ -30,9 +30,9 @@ function formatLabel(axis, i) {
   return axis.short[i];
 }
 
-// A label as the result has it, for hover: the whole path of a module.
+// A label for hover: as the result has it, but modules by the names of layers that the page uses.
 function fullLabel(axis, i) {
-  return axis.kind === "category" ? String(axis.values[i]) : formatLabel(axis, i);
+  return axis.kind === "category" && !axis.group ? String(axis.values[i]) : formatLabel(axis, i);
 }
 
 // plotly.js reads a subset of HTML, templates and TeX in its labels; so escaped they stay text.

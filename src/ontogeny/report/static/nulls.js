@@ -1,4 +1,5 @@
-// One dot for each row beside the grey bands of its null models; a filled dot lies outside all of them.
+// One dot for each row beside the grey bands of its null models; where it is filled, its interval lies
+// outside all of them. A value alone almost never equals a null without width, such as chance.
 
 class NullPicture extends RowsPicture {
   read() {
@@ -21,7 +22,9 @@ class NullPicture extends RowsPicture {
     const value = view.value(index);
     const ends = figure.interval ? figure.interval.map((name) => view.companion(name, index)) : null;
     const bands = figure.bands.map((b) => [view.companion(b.lower, index), view.companion(b.upper, index)]);
-    const outside = Number.isFinite(value) && bands.every(([low, high]) => !(value >= low && value <= high));
+    const [least, most] = ends?.every(Number.isFinite) ? ends : [value, value];
+    // A null without numbers tells nothing about the value, so it cannot be outside of it.
+    const outside = Number.isFinite(value) && bands.every(([low, high]) => most < low || least > high);
     return { index, value, ends, bands, outside };
   }
 
@@ -33,7 +36,8 @@ class NullPicture extends RowsPicture {
   }
 
   headWords() {
-    return this.figure.bands.length ? "● outside every null   ○ within one" : "";
+    const { bands, interval } = this.figure;
+    return bands.length ? `● ${interval ? "interval " : ""}outside every null   ○ not` : "";
   }
 
   panelTraces(panel) {

@@ -53,6 +53,6 @@ class RowsPicture extends Picture {
     const { height } = this.frame.boxes[number];
     const place = (spot.y / height) * (this.shown.length + 0.2) - 0.6;
     const row = Math.max(0, Math.min(this.shown.length - 1, Math.round(place)));
-    return { place, row, name: String(this.rowAxis.values[this.shown[row]]) };
+    return { place, row, name: fullLabel(this.rowAxis, this.shown[row]) };
   }
 }

@@ -30,7 +30,7 @@ class Token:
 
     text: str
     words: str
-    known: bool
+    has_value: bool
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def _sources(content: Content, concepts: Concepts | None) -> list[tuple[Any, Sho
 
 def _example(content: Content, base: ShownTokens, measures: Sequence[Measure]) -> Example:
     pieces = Pieces.of(base.node.dataset)
-    is_finite = measures[0].known
+    is_finite = measures[0].has_value
     texts = tuple(
         _text(pieces, ids, is_shown, f"text {number:,}")
         for ids, is_shown, number in zip(base.ids, is_finite, base.numbers, strict=True)
@@ -114,7 +114,7 @@ def _example(content: Content, base: ShownTokens, measures: Sequence[Measure]) -
     return Example(
         texts=texts,
         measures=tuple(measures),
-        numbers=not pieces.known or pieces.numbers_only,
+        numbers=not pieces.by_id or pieces.numbers_only,
         first=base.first,
         notices=_notices(base),
         payload={"missing": MISSING, "measures": payload, "first": base.first},
@@ -124,7 +124,7 @@ def _example(content: Content, base: ShownTokens, measures: Sequence[Measure]) -
 def _text(pieces: Pieces, ids: np.ndarray, is_finite: np.ndarray, name: str) -> Text:
     """Return one text as far as it goes; it runs as most letters of its known tokens do."""
     there = ids >= 0
-    raw = [pieces.known.get(int(token), str(token)) for token in ids[there]]
+    raw = [pieces.by_id.get(int(token), str(token)) for token in ids[there]]
     ordinary = is_finite[there]
     tokens = tuple(
         Token(_written(piece), _words(piece), bool(asked))

@@ -44,7 +44,7 @@ class Measure:
 
     "Every token with" ``what`` it is: the stronger its tint, ``meaning``; ``care`` stands after it.
     ``low`` and ``high`` stand at the ends of the scale, ``absent`` says what tokens without a value
-    are, and ``known`` (text, place) which have one. Several ``options`` (group, name) make a
+    are, and ``has_value`` (text, place) which have one. Several ``options`` (group, name) make a
     ``menu``.
     """
 
@@ -57,7 +57,7 @@ class Measure:
     low: str
     high: str
     absent: str
-    known: np.ndarray
+    has_value: np.ndarray
     payload: dict[str, Any]
     menu: str = ""
     options: tuple[tuple[str, str], ...] = (("", ""),)
@@ -106,7 +106,7 @@ def read_loss(tokens: ShownTokens, base: ShownTokens) -> Measure | None:
         low="sure",
         high=f"surprised ({top} {units} or more)",
         absent="not predicted",
-        known=is_finite,
+        has_value=is_finite,
         payload=_payload(tokens.node, values, costs, 10) | words,
         controls=_ends(data, "shown_loss_control", "the mean over these texts", units),
     )
@@ -144,7 +144,7 @@ def read_entropy(tokens: ShownTokens, base: ShownTokens) -> Measure | None:
         low=f"to few ({bottom} nats or less)",
         high=f"to many ({top} nats or more)",
         absent="not counted",
-        known=is_finite,
+        has_value=is_finite,
         payload=_payload(tokens.node, values, equal, parts) | words,
         menu="Layer",
         options=tuple(("", name) for name in layers),
@@ -184,7 +184,7 @@ def read_codes(tokens: ShownTokens, base: ShownTokens, concepts: Concepts) -> Me
         low="nothing",
         high="the concept’s largest code (100 %)",
         absent="no code",
-        known=is_finite,
+        has_value=is_finite,
         payload=_payload(tokens.node, values, _shared(tokens, base, picks), 1, readable[:, None])
         | words,
         menu="Concept",

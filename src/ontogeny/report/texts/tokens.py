@@ -56,7 +56,7 @@ class ShownTokens:
     @property
     def first(self) -> int:
         """The text to begin with: that of most words, as digits and signs tell a reader little."""
-        pieces = Pieces.of(self.node.dataset).known.items()
+        pieces = Pieces.of(self.node.dataset).by_id.items()
         words = [i for i, piece in pieces if piece.strip().isalpha()]
         return int(np.isin(self.ids, words).sum(axis=1).argmax()) if self.ids.size else 0
 

@@ -375,7 +375,7 @@ class SummaryCell(StudyCell):
     def _with_state(self, stacked: xr.Dataset, context: Context) -> xr.Dataset:
         """Return the cells with what is kept of the state, where there is any of both."""
         observable = context.job.by_name[self.node]
-        names = observable.kept if observable.prepares else ()
+        names = observable.state_variables if observable.prepares else ()
         if not names or not set(stacked.data_vars) - {"status"}:
             return stacked
         state = context.dependencies.read(self.reads[-1]).data

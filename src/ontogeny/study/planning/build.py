@@ -222,7 +222,11 @@ class Graph:
             *(cell.place for cell in cells),
             *(summary_path(HERE, node) for node in observable.depends_on),
             *(summary_path(run_folder(HERE, run), name) for run in beside),
-            *([state_path(HERE, name)] if observable.kept and observable.prepares else ()),
+            *(
+                [state_path(HERE, name)]
+                if observable.state_variables and observable.prepares
+                else ()
+            ),
         )
         label = self.label(f"the summary of {name}")
         start = (name, "summary", summary_path(HERE, name), label, components)

@@ -111,7 +111,7 @@ class Examination:
         checkpoint = self.trajectory.select(steps=[step])
         hub = all(c.source is not None and not c.is_computed for c in checkpoint)
         if folder is not None and hub:
-            examined = self._kept(folder, checkpoint, tried, bounded)
+            examined = self._stored_or_probed(folder, checkpoint, tried, bounded)
         else:
             examined = self._probed(checkpoint, tried, bounded)
         if self.settings.dtype == "stored":
@@ -127,7 +127,7 @@ class Examination:
         with Prefetch(checkpoint, max_revisions=1) as prefetch:
             return probe(prefetch.trajectory, *arguments)
 
-    def _kept(
+    def _stored_or_probed(
         self, folder: Path, checkpoint: Trajectory, tried: Sequence[Observable], bounded: bool
     ) -> Probe:
         """Return what a process in this environment has found at a revision, or find it now.

@@ -81,12 +81,14 @@ def shards(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
 
 
 def non_finite(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
-    """Yield every checkpoint with NaN or infinity, and the tensors."""
+    """Yield the checkpoints with NaN or infinity in the same tensors, and these."""
+    together: dict[tuple[str, ...], list[int]] = {}
     for checkpoint in checkpoints:
-        names = non_finite_names(checkpoint.weights)
-        if names:
-            text = f"step {checkpoint.step} holds NaN or infinity in {some(names)}"
-            yield Finding("non-finite", "certain", (checkpoint.step,), text)
+        together.setdefault(non_finite_names(checkpoint.weights), []).append(checkpoint.step)
+    together.pop((), None)
+    for names, steps in together.items():
+        text = f"{join_steps(steps)} hold{'s' * (len(steps) == 1)} NaN or infinity in {some(names)}"
+        yield Finding("non-finite", "certain", tuple(steps), text)
 
 
 def configuration(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ from ..weights.files import MemoryWeights, Reader
 
 _PAIRS = 4096  # of checkpoints whose increments a process remembers
 
-_known: OrderedDict[tuple[str, str], dict[str, float]] = OrderedDict()
+_lengths: OrderedDict[tuple[str, str], dict[str, float]] = OrderedDict()
 
 
 class Sources:
@@ -102,10 +102,10 @@ def pair_lengths(before: Checkpoint, after: Checkpoint) -> dict[str, float]:
     if isinstance(before.weights, MemoryWeights) or isinstance(after.weights, MemoryWeights):
         return {}
     key = (before.fingerprint, after.fingerprint)
-    lengths = _known.setdefault(key, {})
-    _known.move_to_end(key)
-    while len(_known) > _PAIRS:
-        _known.popitem(last=False)
+    lengths = _lengths.setdefault(key, {})
+    _lengths.move_to_end(key)
+    while len(_lengths) > _PAIRS:
+        _lengths.popitem(last=False)
     return lengths
 
 

@@ -155,7 +155,10 @@ def _check_alternatives(reading: Reading, numbers: Mapping[str, Number]) -> None
             raise refuse([reading, other])
     for step, names in doubles.items():
         parts, others = (re.split(r"(\d+)", name) for name in names[:2])
-        glob = "".join("*" if p.isdigit() and p in others else p for p in parts).rstrip("/")
+        if len(parts) != len(others):
+            others = [part if part in others else "" for part in parts]
+        pairs = zip(parts, others, strict=True)  # seed_0-step_0, seed_1-step_0: by their places
+        glob = "".join("*" if p.isdigit() and p == q else p for p, q in pairs).rstrip("/")
         copies = fnmatch.fnmatchcase(names[1].rstrip("/"), glob)
         run = "" if copies or "*" not in glob else f"take one run with --only '{glob}', "
         raise CheckpointError(

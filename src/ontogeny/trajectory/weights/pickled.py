@@ -18,7 +18,7 @@ from .recognised import pointer
 
 STATE_KEYS = ("model", "state_dict", "model_state_dict", "module")
 """Under which keys training loops save the weights."""
-STEP_KEYS = ("iter_num", "global_step", "step", "iteration", "iter")
+STEP_KEYS = ("iter_num", "global_step", "step", "iteration", "iter", "num_updates")
 """Under which keys training loops save the step."""
 # What torch.compile, FSDP, activation checkpointing and Lightning put into names.
 _WRAPPED = re.compile(
@@ -60,7 +60,7 @@ def unpickle(path: Path, key: str | None = None) -> dict[str, Tensor]:
             f"torch.save(model.state_dict(), {path.stem + '_state.pt'!r})"
         )
     places = dict(_places(state))
-    tensors = _usual(path, state, places) if key is None else _under(path, places, key)
+    tensors = _usual(path, state, places) if key is None else _under(path, state, places, key)
     result = {unwrapped(name): value for name, value in tensors.items() if name != _AVERAGED}
     if len(result) < len(tensors) - (_AVERAGED in tensors):
         raise CheckpointError(
@@ -89,8 +89,10 @@ def held_numbers(path: Path) -> dict[str, int]:
     {'iter_num': 500}
     """
     state = _pickled(path)
-    items = state.items() if isinstance(state, Mapping) else ()
-    return {key: whole for key, value in items if (whole := _whole(value)) is not None}
+    items = dict(state) if isinstance(state, Mapping) else {}
+    if isinstance(history := items.get("optimizer_history"), list) and history:  # of fairseq
+        items |= history[-1]
+    return {key: whole for key, value in items.items() if (whole := _whole(value)) is not None}
 
 
 def held(path: Path, keys: Sequence[str]) -> dict[str, Any]:
@@ -176,6 +178,10 @@ def _usual(path: Path, state: Mapping[str, Any], places: Mapping[str, dict]) -> 
     for place in (*STATE_KEYS, "", *sole):
         if place in places:
             return places[place]
+    tops = {place.partition(".")[0] for place in others}
+    for top in (*STATE_KEYS, *(tops if len(tops) == 1 else ())):
+        if tensors := _nested(state.get(top)):  # params: {"head": {"weight": ...}}
+            return tensors
     choose = f"choose with --key {plain(others[0])}; " if others else ""
     raise CheckpointError(
         f"{path} holds no tensors by name, also not under {', '.join(STATE_KEYS)}; {choose}it has "
@@ -183,10 +189,23 @@ def _usual(path: Path, state: Mapping[str, Any], places: Mapping[str, dict]) -> 
     )
 
 
-def _under(path: Path, places: Mapping[str, dict], key: str) -> dict[str, Tensor]:
+def _nested(state: Any, depth: int = 20) -> dict[str, Tensor]:
+    """Return the tensors in mappings within mappings, their keys joined by dots."""
+    items = state.items() if isinstance(state, Mapping) and depth else ()
+    tensors = {str(key): value for key, value in items if isinstance(value, Tensor)}
+    for key, value in items:
+        tensors |= {f"{key}.{name}": t for name, t in _nested(value, depth - 1).items()}
+    return tensors
+
+
+def _under(
+    path: Path, state: Mapping[str, Any], places: Mapping[str, dict], key: str
+) -> dict[str, Tensor]:
     """Return the tensors under a key, or those whose names begin with it."""
     if key in places:
         return places[key]
+    if tensors := _nested(state.get(key)):
+        return tensors
     for tensors in places.values():
         inner = {
             n.removeprefix(f"{key}."): v for n, v in tensors.items() if n.startswith(f"{key}.")

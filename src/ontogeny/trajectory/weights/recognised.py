@@ -15,7 +15,10 @@ _BRIDGE = (
     "files of Megatron; export with Megatron Bridge, AutoBridge.from_hf_pretrained(MODEL)"
     ".export_ckpt"
 )
-_OTHERS = "weights of Flax or TensorFlow; transformers 4 converts them, with from_flax or from_tf"
+_OTHERS = (
+    "weights of Flax, Keras or TensorFlow; transformers 4 converts its own, with from_flax or "
+    "from_tf"
+)
 _LLAMA = "transformers' convert_llama_weights_to_hf"
 _OF_NAMES = (  # of files in a folder, or one below
     (
@@ -30,7 +33,15 @@ _OF_NAMES = (  # of files in a folder, or one below
             "fsdp_state_dict_type SHARDED_STATE_DICT or FULL_STATE_DICT"
         ),
     ),
-    (r"(?:flax|tf)_model.*\.(?:msgpack|h5)", _OTHERS),
+    (
+        r"model_world_size_\d+_rank_\d+\.pt",
+        (
+            "what each process of verl holds; join it with python -m verl.model_merger merge "
+            "--backend fsdp --local_dir FOLDER --target_dir OUT"
+        ),
+    ),
+    (r".+\.(?:msgpack|h5|hdf5|keras)", _OTHERS),
+    (r"model_\d{8}\.bin", "weights of llm.c; convert each with its dev/eval/export_hf.py"),
     (r"checkpoint_metadata\.json", "files of nanotron; convert with its convert_nanotron_to_hf.py"),
     (r"manifest\.ocdbt|_CHECKPOINT_METADATA", "arrays of JAX; export them to transformers"),
     (r".+\.nemo", "archives of NeMo; unpack with tar -xf, or use convert_MODEL_nemo_to_hf.py"),

@@ -60,7 +60,7 @@ def stream(
         names = {n: f"{path}.{n}".lstrip(".") for n, p in part._parameters.items() if p is not None}
         if names:
             file_names = {n: to_file[full] for n, full in names.items()}
-            loader = _Own(part, weights, file_names, aim, dtype)
+            loader = _PartLoader(part, weights, file_names, aim, dtype)
             part.register_forward_pre_hook(loader.take)
             part.register_forward_hook(loader.give_up, always_call=True)
     _DEVICES[module] = aim
@@ -74,7 +74,7 @@ def device_of_parts(module: nn.Module) -> torch.device | None:
 _DEVICES: WeakKeyDictionary[nn.Module, torch.device] = WeakKeyDictionary()
 
 
-class _Own:
+class _PartLoader:
     """The weights of one part: stored names by its own names for them."""
 
     def __init__(

@@ -52,7 +52,7 @@ class ConceptDistances(ConceptSeries):
         Quantity(
             "to_previous",
             "distance to the step before, relative to the norms",
-            each="distance",
+            per="distance",
             heading="{label}: to the checkpoint before",
             nulls={"refit": "refitting alone"},
             caption="Spacing of the checkpoints matters: neighbours are nearer where checkpoints "

@@ -140,7 +140,7 @@ class EncoderDynamics(FromExtractor):
             Quantity(
                 "comparison",
                 "encoded codes against the reference's",
-                each="metric",
+                per="metric",
                 labels=_METRICS,
                 heading="{label}",
                 facet="codes",

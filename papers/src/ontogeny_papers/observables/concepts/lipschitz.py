@@ -90,7 +90,7 @@ class Lipschitz(FromExtractor, ConceptSeries):
             "concepts_per_activations",
             "concept distance per activation distance",
             _PER_ACTIVATION,
-            each="distance",
+            per="distance",
             heading="{label} distance of concepts per activation distance",
             y_scale="log",
             nulls={"refit": "refitting alone", "chance": "chance"},

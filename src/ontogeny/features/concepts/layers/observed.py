@@ -133,7 +133,7 @@ class ConceptLayers(OfActivations):
     presets: ClassVar[Presets] = (
         PresetEntry(("everything",), {"layers": "$layers", "n_concepts": "$latents"}, 55),
     )
-    kept: ClassVar[tuple[str, ...]] = ("replicates", "concept_tokens")
+    state_variables: ClassVar[tuple[str, ...]] = ("replicates", "concept_tokens")
     compared: ClassVar[tuple[str, ...]] = ("n_earlier", "n_later")
     variables: ClassVar[Names] = {
         "readability": ("correlation of the codes with a readout of this layer", "1"),

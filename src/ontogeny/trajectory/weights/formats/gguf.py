@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import torch
 
 from ....errors import CheckpointError
+from ....machine import free_memory
 from ..announced import announce
 from ..files import TensorReader, state_tensors
 from ..inert import plain
 from ..transformers_models import quiet
 
 SUFFIX = ".gguf"
+_converted: dict[tuple[Path, tuple[int, int]], dict[str, torch.Tensor]] = {}
+_alone = Lock()  # a checkpoint may be read ahead while another is used
 
 
 @dataclass(frozen=True)
@@ -41,11 +44,25 @@ def read(files: tuple[Path, ...]) -> TensorReader:
     return TensorReader(_tensors(files[0], (stat.st_size, stat.st_mtime_ns)))
 
 
-@lru_cache(maxsize=1)
 def _tensors(path: Path, stamp: tuple[int, int]) -> dict[str, torch.Tensor]:
+    """Return converted tensors, and hold those of several files in a quarter of the memory.
+
+    A study of a run with its controls reads each file a dozen times.
+    """
     text = f"weights such as {path} are read as float32, also where they are quantised."
     announce("gguf", text)
-    return state_tensors(_transformers(path, "AutoModelForCausalLM", weights=True))
+    with _alone:
+        tensors = _converted.pop((path, stamp), None)
+        if tensors is None:
+            tensors = state_tensors(_transformers(path, "AutoModelForCausalLM", weights=True))
+        _converted[path, stamp] = tensors  # the last one that was read comes last
+        while len(_converted) > 1 and 4 * (size := _bytes()) > size + (free_memory() or 0):
+            del _converted[next(iter(_converted))]
+        return tensors
+
+
+def _bytes() -> int:
+    return sum(t.nbytes for tensors in _converted.values() for t in tensors.values())
 
 
 def tokenizer(path: Path) -> Any:
