@@ -172,6 +172,26 @@ def test_a_model_without_modules_is_refused_in_one_line():
         look(run[0], texts)
 
 
+def test_a_classifier_without_a_padding_token_is_told_where_one_stands():
+    def build():
+        model = tf.GPT2ForSequenceClassification(
+            tf.GPT2Config(n_embd=8, n_layer=1, n_head=2, vocab_size=VOCABULARY, n_positions=32)
+        )
+        model.config.pad_token_id = None
+        return model
+
+    run, texts = _studied(build, 1)
+    with pytest.raises(og.errors.ArgumentError, match="is defined. Set pad_token_id in its conf"):
+        look(run[0], texts)
+
+
+def test_ids_beyond_the_vocabulary_are_those_of_another_model():
+    run, _ = _studied(MODELS["GPT-2"], 1)
+    texts = og.Inputs.from_tokens([[1, 2, 3], [1, 2, 3], [1, VOCABULARY + 3, 2]])
+    with pytest.raises(og.errors.ArgumentError, match="id 19, but GPT2LMHeadModel has only 16"):
+        look(run[0], texts)
+
+
 def test_a_classifier_without_labels_is_told_what_their_column_may_be_called():
     run, texts = _studied(MODELS["a classifier"], 1)
     assert "with one of the columns label, labels, class" in look(run[0], texts).no_labels

@@ -73,9 +73,8 @@ def test_not_a_number_and_infinity_are_named_with_their_tensor(tmp_path):
         tensors = {"good": torch.ones(3), "bad.weight": torch.tensor([1.0, value]).to(dtype)}
         save_file(tensors, tmp_path / f"checkpoint-{step}" / "model.safetensors")
     findings = [f for f in Trajectory.from_folder(tmp_path).audit() if f.kind == "non-finite"]
-    assert [f.message for f in findings] == [
-        "step 1 holds NaN or infinity in bad.weight",
-        "step 3 holds NaN or infinity in bad.weight",
+    assert [(f.steps, f.message) for f in findings] == [
+        ((1, 3), "steps 1 and 3 hold NaN or infinity in bad.weight")
     ]
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,7 +16,7 @@ from .. import capture
 from ..capture.calls import calls_of
 from ..capture.causality import check_causal
 from ..capture.families import longest_text
-from ..capture.forward import quiet, run, without_prefix
+from ..capture.forward import check_fits, quiet, run, without_prefix
 from ..capture.layers import LayerInfo
 from ..capture.logits import logits_of
 from ..capture.loss import resolve_objective
@@ -49,6 +50,7 @@ def look(checkpoint: Checkpoint, inputs: Inputs) -> ModelFacts:
     """
     model = checkpoint.model(dtype=torch.float32)
     longest = _longest(model)
+    check_fits(model, _few(inputs, longest, len(inputs)))
     few = _few(inputs, longest)
     family = capture.family_of(model)
     layers, every = _layers(model)
@@ -91,9 +93,9 @@ def _longest(model: nn.Module) -> int | None:
     return longest_text(config) or next((n for n in lengths if isinstance(n, int)), None)
 
 
-def _few(inputs: Inputs, longest: int | None) -> Inputs:
-    """Return two of the texts, no longer than the model takes."""
-    few = inputs.subset(np.arange(min(2, len(inputs)))).padded("right")
+def _few(inputs: Inputs, longest: int | None, count: int = 2) -> Inputs:
+    """Return some of the texts, no longer than the model takes."""
+    few = inputs.subset(np.arange(min(count, len(inputs)))).padded("right")
     return Inputs.from_tokens(
         few.ids[:, :longest],
         few.mask[:, :longest],
@@ -104,16 +106,25 @@ def _few(inputs: Inputs, longest: int | None) -> Inputs:
 
 
 def _first_run(model: nn.Module, layers: Sequence[str], few: Inputs) -> list[LayerInfo]:
-    """Return what layers give; a model of the user's may fail in its own ways."""
-    try:
+    """Return what layers give."""
+    with _running(model, few):
         return capture.list_layers(model, layers, few)
+
+
+@contextmanager
+def _running(model: nn.Module, few: Inputs) -> Iterator[None]:
+    """Say in one line how a model fails on texts: one of the user's may do so in its own ways."""
+    try:
+        yield
     except OntogenyError:
         raise
     except Exception as error:
+        remedy = "Is --set inputs.max_length=N needed, or another forward?"
+        if "padding token" in str(error):  # a classifier of GPT-2's kind
+            remedy = "Set pad_token_id in its config.json, as in training."
         raise ArgumentError(
             f"{type(model).__name__} does not run on a text of {few.ids.shape[1]} tokens with ids "
-            f"up to {few.ids.max()}: {type(error).__name__}: {error}. Is --set "
-            "inputs.max_length=N needed, or another forward?"
+            f"up to {few.ids.max()}: {type(error).__name__}: {str(error).rstrip('.')}. {remedy}"
         ) from error
 
 
@@ -192,7 +203,7 @@ def _objective(model: nn.Module, inputs: Inputs) -> tuple[str, bool]:
 
 def _logits(model: nn.Module, inputs: Inputs) -> torch.Tensor | None:
     """Return what may be logits: one row of at least as many numbers as there are ids, a token."""
-    with quiet(model):
+    with quiet(model), _running(model, inputs):
         logits = logits_of(run(model, inputs.padded("right").batches(len(inputs))[0]))
     logits = without_prefix(logits, inputs.ids.shape)
     fits = (
