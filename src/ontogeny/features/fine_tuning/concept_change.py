@@ -18,12 +18,11 @@ from ...concepts.joint.snapshots import fixed_half, standardised, text_blocks
 from ...errors import check_number
 from ...figures import Section
 from ...figures.characters import in_words, shown
-from ...observables.base import by_layer
-from ...observables.catalogued import INNER_LAYERS, PresetEntry, Presets
+from ...observables import PresetEntry, Reading, by_layer
+from ...observables.catalogued import INNER_LAYERS, Presets
 from ...observables.extractor_fits import layer_state
 from ...observables.of_activations import OfJointConcepts
 from ...observables.pieces import written
-from ...observables.readings import Reading
 from ...quantities import Quantity
 from ...words.names import Names
 from ...words.tuned import concept_changes_text
@@ -81,7 +80,8 @@ class ConceptChange(OfJointConcepts):
             facet="layer",
             caption="Kept: readable at both checkpoints. Turned: kept, and written in another "
             "direction. Lost, new: readable at one alone, and the other one surely writes less "
-            "than half of it. Unclear: neither is shown.",
+            "than half of it. Unclear: none of these is shown, such as of a concept that one "
+            "checkpoint writes too faintly to know its direction.",
         ),
     )
     variables: ClassVar[Names] = {
