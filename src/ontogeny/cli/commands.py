@@ -11,7 +11,6 @@ import typer
 
 from .._version import __version__
 from ..errors import ArgumentError
-from .beginning import init, study
 from .catalogue import help_, list_, table
 from .comparing import compare
 from .concept import concept, push
@@ -29,6 +28,7 @@ from .options import (
     output,
 )
 from .plugins import add_commands
+from .starting import init, study
 from .watching import Patience, Until, Watch, refuse_with_watch, watched
 
 app = typer.Typer(
