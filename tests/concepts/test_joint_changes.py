@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ontogeny.concepts import JointDictionary, concept_changes
-from ontogeny.concepts.joint.presence import found_again
+from ontogeny.concepts.joint.presence import Presence, found_again
 
 N, M, EACH = 3000, 32, 4
 KINDS = np.repeat(["kept", "faint", "turned", "lost", "new"], EACH)
@@ -145,3 +145,25 @@ def test_stored_presences_in_single_precision_give_the_same(planted):
     assert again.kind[1:].tolist() == changes.kind[1:].tolist()
     np.testing.assert_allclose(again.cosine[1:], changes.cosine[1:], rtol=1e-4, atol=1e-5)
     assert np.isnan(again.cosine[0])
+
+
+def faded(readable, strength=0.07):
+    """The same concept at two checkpoints, of which the second writes little and reads it less."""
+
+    def at(strength, readable):
+        one = np.full((1, 1), strength)
+        return Presence(
+            decoders=np.full((1, 1, 3), strength), strength=one, floor=np.full((1, 1), 0.1),
+            readable=np.full((1, 1), readable), influence=np.zeros((1, 5, 1)),
+            spread=np.full((1, 1), 1e-6), explained=np.ones(1), whitened=np.zeros((1, 0, 0)),
+        )  # fmt: skip
+
+    return concept_changes(at(1.0, 0.9), at(strength, readable), common_basis=True)
+
+
+def test_a_concept_that_faded_to_where_nothing_more_is_known_of_it_is_not_called_kept():
+    """Five concepts at 0 to 10 % of their peak, read at .54 to .60, were "kept"."""
+    assert faded(0.54).kind == ["unclear"]
+    assert faded(0.9).kind == ["unclear"]  # the direction is below its noise
+    assert faded(0.54, 0.8).kind == ["kept"]
+    assert faded(0.9, 0.15).kind == ["kept"]  # faint, and plainly read in a known direction

@@ -17,7 +17,7 @@ from ontogeny import figures, report
 from ontogeny.quantities import Quantity
 from ontogeny.report.first_screen.runs import first_of_runs, line_levels, run_curves
 from ontogeny.report.kinds import read_drawables
-from ontogeny.report.kinds.thinning import thinned
+from ontogeny.report.kinds.base import thinned
 from ontogeny.report.page.html import render_page
 from ontogeny.report.page.picture import first_picture
 from ontogeny.report.run_differences import difference_of

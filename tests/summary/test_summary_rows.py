@@ -10,7 +10,7 @@ import ontogeny as og
 from helpers.study_examples import developing, tiny_inputs
 from ontogeny.quantities import Measured, Quantity
 from ontogeny.summary.noise import MEASURABLE, Z, change_floor, mean_stderr, null_bands, with_noise
-from ontogeny.summary.rows import chart_rows
+from ontogeny.summary.rows import _after_half, chart_rows
 from ontogeny.words.names import named
 from ontogeny.words.statements import statements
 
@@ -307,3 +307,14 @@ def test_a_null_of_many_draws_may_be_missing_at_steps():
 def test_a_mean_needs_one_text_for_each_row(values, texts):
     with pytest.raises(og.errors.ArgumentError, match="one number for each row"):
         Measured.mean(values, texts)
+
+
+def test_a_row_settles_no_earlier_than_half_of_its_change_is_surely_over():
+    """A half-change step of 118 (90 to 400) stood beside "settled from 160 on" of 400 steps."""
+    steps, unknown = np.array([0, 100, 200, 400]), np.nan
+    settled = _after_half(
+        steps,
+        np.array([100.0, 100.0, 100.0, 200.0, unknown]),
+        np.array([90.0, 150.0, 400.0, unknown, 50.0]),
+    )
+    np.testing.assert_array_equal(settled, [100, 200, unknown, 200, unknown])

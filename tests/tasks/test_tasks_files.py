@@ -8,7 +8,7 @@ import pytest
 from helpers.paths import DATA
 from ontogeny.errors import ArgumentError
 from ontogeny.tasks import document_files, read_labelled, text_files
-from ontogeny.tasks.forms import WORDS
+from ontogeny.tasks.files import WORDS
 
 LONG = "A sentence that is long enough to be a paragraph."
 

@@ -196,8 +196,12 @@ def kind_of_block(name: str) -> str:
     --------
     >>> kind_of_block("layers.0.q_proj.weight"), kind_of_block("h.3.attn.c_attn.weight#q")
     ('q_proj', 'c_attn#q')
+    >>> kind_of_block("encoder.layer.0.attention.output.dense.weight")  # "dense" says too little
+    'attention.output.dense'
     """
     path, _, part = name.partition("#")
     parts = [p for p in path.split(".") if not p.isdigit()]
     kind = parts[-2] if len(parts) > 1 else parts[-1]
+    if kind == "dense":
+        kind = re.sub(r".*\.\d+\.", "", path).rpartition(".")[0]
     return f"{kind}#{part}" if part else kind

@@ -1,4 +1,4 @@
-"""Before a study runs: what is proposed, what it costs, and whether it was begun already."""
+"""The commands that begin: what is proposed and what it costs, to the file and to the page."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import os
 import shlex
 import sys
 import tomllib
+import webbrowser
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
+from .. import activity
 from ..errors import ArgumentError
 from ..machine import free_disk, free_memory, peak_memory, size_text
 from ..start.cost import Cost, download_limit, estimate, to_fetch, total
@@ -22,6 +24,7 @@ from ..start.source import check_source, names_of, same_source
 from ..start.written import study_text
 from ..store import write_whole
 from ..trajectory import Trajectory
+from .options import MaxRevisions, Quiet, Source, Yes, output, with_wishes
 
 _ASKED = "# Asked for: "
 
@@ -196,3 +199,103 @@ def _ask(above: list[str], yes: bool) -> None:
         )
     if not typer.confirm(f"This will {what}. Go on?"):
         raise typer.Exit(1)
+
+
+@with_wishes
+def init(
+    source: Source,
+    asked: Any,
+    output: Annotated[Path, output("FILE", "The study file.")] = Path("study.toml"),
+    yes: Yes = False,
+) -> None:
+    """Write a study file that fits a run."""
+    from ..errors import ArgumentError
+    from ..start import Wishes
+
+    if output.exists():
+        raise ArgumentError(f"{output} exists; give another --output, or remove it.")
+    run_with = f"ontogeny run {shlex.quote(str(output))}"
+    begun = begin(Wishes(source, **asked), output, yes, first_alone=True)
+    begun.write(run_with)
+    say([begun], 1)
+    typer.echo(f"study file: {output}\nrun it: {run_with}")
+
+
+@with_wishes
+def study(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SOURCE",
+            help="A folder of checkpoints, one such file, or a repository OWNER/NAME on the Hub. "
+            "Several, such as seeds, are compared.",
+        ),
+    ],
+    asked: Any,
+    output: Annotated[
+        Path | None,
+        output(
+            "DIR",
+            "Its folder; studies/NAME by default. The study file is DIR.toml. Of several runs, "
+            "the folder of their studies.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Processes on this machine; by default what fits, at most 4."),
+    ] = None,
+    max_revisions: MaxRevisions = None,
+    open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    yes: Yes = False,
+    quiet: Quiet = False,
+) -> None:
+    """Study runs, from their names to a page; several are compared on one."""
+    studies, workers = prepared(sources, asked, output, workers, yes, quiet, max_revisions)
+    lost = False
+    for name, folder in studies.items():
+        if len(studies) > 1 and not quiet:
+            typer.echo(f"studying {name}", err=True)
+        lost |= _finish(folder, workers, max_revisions, quiet)
+    page = next(iter(studies.values())) / "report.html"
+    if len(studies) > 1:
+        page = _compare(studies, (output or Path("studies")) / "comparison.html", quiet)
+    if open_:
+        webbrowser.open(page.resolve().as_uri())
+    if lost:
+        raise typer.Exit(3)
+
+
+def _finish(folder: Path, workers: int, max_revisions: int | None, quiet: bool) -> bool:
+    """Run the study of a folder and write its page; return whether an observable has no cell."""
+    from ..study import open_study, read_study
+    from .executors import executor_for
+    from .progress import progress_for
+
+    study_file = study_file_of(folder)
+    spec, progress = read_study(study_file), progress_for(quiet)
+    with executor_for(workers, None, spec.device) as executor:
+        result = spec.run(folder, executor, progress, max_revisions=max_revisions)
+    activity.now("writing the page")
+    page = open_study(folder).report(folder / "report.html")
+    typer.echo(f"study file: {study_file}\npage: {page}")
+    return bool(result.problems().lost)
+
+
+def _compare(studies: Mapping[str, Path], page: Path, quiet: bool) -> Path:
+    """Write the page that compares studies, and say each of its sentences."""
+    from .. import comparison, report
+    from ..comparison.concepts import views_here
+    from ..errors import ArgumentError
+    from .progress import progress_for
+
+    try:
+        runs, progress = dict(studies), progress_for(quiet)
+        tree = comparison.compare(runs, concepts=views_here(runs, progress), progress=progress)
+    except ArgumentError as error:
+        command = shlex.join(["ontogeny", "compare", *map(str, studies.values())])
+        raise ArgumentError(f"the studies are finished, not compared: {error} {command}") from error
+    activity.now("writing the page")
+    typer.echo(f"comparison: {report.write(tree, page)}")
+    for line in comparison.summary_lines(tree):
+        typer.echo(line)
+    return page

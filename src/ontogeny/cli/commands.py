@@ -11,9 +11,10 @@ import typer
 
 from .._version import __version__
 from ..errors import ArgumentError
+from .beginning import init, study
 from .catalogue import help_, list_, table
 from .comparing import compare
-from .concept import concept
+from .concept import concept, push
 from .options import (
     Exclude,
     Key,
@@ -28,8 +29,6 @@ from .options import (
     output,
 )
 from .plugins import add_commands
-from .sharing import push
-from .starting import init, study
 from .watching import Patience, Until, Watch, refuse_with_watch, watched
 
 app = typer.Typer(

@@ -12,7 +12,7 @@ import xarray as xr
 
 from ..errors import ArgumentError, StoreError
 from ..figures import Curves, Section, attach
-from ..figures.attachment import extend
+from ..figures.base import extend
 from ..store import write_json
 from ..study import Progress, Study, StudyResult
 from ..study.cells.merge import provenance

@@ -5,8 +5,7 @@ and needs neither the observable's package nor a model. Every name in a specific
 is a variable or a dimension of the dataset that it is attached to.
 """
 
-from .attachment import attach
-from .base import Figure, Section
+from .base import Figure, Section, attach
 from .panels import Band, Boundary, Curves, Heatmap, Marks, NullComparison
 from .points import Scatter
 from .tables import Column, Footer, Pair, Table

@@ -2,8 +2,7 @@
 
 from .._exports import exported_names, exporter
 from .base import Observable, by_layer, dataset
-from .catalogued import PresetEntry
-from .model_facts import ModelFacts
+from .catalogued import ModelFacts, PresetEntry
 from .readings import BlockReading, Reading, Run, SeriesReading
 from .registry import OwnMeasure, make, make_own, names
 

@@ -89,7 +89,7 @@ class Observable(Catalogued, abc.ABC):
     section: ClassVar[Section | None] = None
     """Heading and margin notes of its node; made of the quantities by default."""
     role: ClassVar[str] = "development"
-    """What the rows of its node mean, see `ontogeny.figures.attachment`."""
+    """What the rows of its node mean, see `ontogeny.figures.base`."""
     summary_only: ClassVar[tuple[str, ...]] = ()
     """Arguments that only the summary uses: changing one makes no cell stale."""
     variables: ClassVar[Names] = {}

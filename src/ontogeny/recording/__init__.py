@@ -10,8 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from .loggers import to_mlflow, to_tensorboard, to_trainer, to_wandb
-from .observed import read_observed
+from .loggers import read_observed, to_mlflow, to_tensorboard, to_trainer, to_wandb
 from .recorder import Recorder
 
 if TYPE_CHECKING:

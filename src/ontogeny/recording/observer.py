@@ -21,9 +21,8 @@ from ..study.speaking import say
 from ..trajectory.schedule import Every, Schedule
 from ..trajectory.selection import check_step
 from ..trajectory.weights.saving import unwrap
-from .loggers import as_logs
+from .loggers import OBSERVED, append, as_logs, entries
 from .measuring import check_live, measure
-from .observed import OBSERVED, append, entries
 from .processes import is_first_process
 
 # How much of a training's time observing may take.

@@ -96,12 +96,11 @@ def _measured(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset | 
         n_tests=max(_PAGE, len(values)),
         floor_to_last=np.stack(late),
     )
-    settled_step = np.array(
-        [
-            step if below is None else _settled_below(steps, row, below, reference)
-            for step, row, below in zip(course.settled_step, values, settled, strict=True)
-        ]
-    )
+    settled_steps = [
+        step if below is None else _settled_below(steps, row, below, reference)
+        for step, row, below in zip(course.settled_step, values, settled, strict=True)
+    ]
+    settled_step = _after_half(steps, np.array(settled_steps), course.half_step_high)
     better = {q.name: {"lower": -1, "higher": 1}.get(q.better, 0) for q in quantities}
     sign = np.array([better[name] for name in names])
     rows = xr.Dataset(
@@ -177,6 +176,16 @@ def _series(data: xr.Dataset, quantity: Quantity) -> Iterator[tuple[Any, ...]]:
         numbers = (series.sel(at).values for series in (value, floor, late))
         lead = lead_over_null(data, quantity, at)
         yield label, layer, quantity.name, *numbers, below, beside, lead
+
+
+def _after_half(steps: np.ndarray, settled: np.ndarray, half_high: np.ndarray) -> np.ndarray:
+    """Return settled steps, none before half of the change is surely over; NaN for the last step.
+
+    A row with a half-change step of 118 (90 to 400) had settled at 160 of 400 steps.
+    """
+    surely = np.searchsorted(steps, np.where(np.isfinite(half_high), half_high, steps[0]))
+    later = np.maximum(settled, steps[np.minimum(surely, len(steps) - 1)])
+    return np.where(later < steps[-1], later, np.nan)
 
 
 def _settled_below(

@@ -51,7 +51,7 @@ def summarise(
         From the data with all that was derived to what is special about the node; it stands after
         the figures and sentences of its quantities.
     role
-        What the rows mean, see `ontogeny.figures.attachment`.
+        What the rows mean, see `ontogeny.figures.base`.
     names
         What further variables are: those over steps and layers are drawn where there is neither a
         quantity nor a figure.

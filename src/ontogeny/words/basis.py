@@ -115,7 +115,7 @@ def _controls(content: Content, introduced: bool) -> list[str]:
 
 
 def _weight_change(rows: Sequence[Row]) -> list[str]:
-    moving = [row for row in rows if row.role == "motion"]
+    moving = [row for row in rows if row.role == "motion" and row.judgeable]
     if not moving:
         return []
     changed = f"{sum(row.changed for row in moving):,} of {plural(len(moving), 'row')}"

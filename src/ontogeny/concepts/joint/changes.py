@@ -27,7 +27,8 @@ class ConceptChanges:
         - ``"turned"``: kept, and written in another direction; only of models with a common basis
         - ``"lost"``, ``"new"``: readable in one alone, and the other writes less than a quarter of
           it, surely less than half
-        - ``"unclear"``: neither is shown
+        - ``"unclear"``: none of these is shown, such as where one of both surely writes less than
+          half of it and reads it below ``readable``, or too faintly to know the direction
         - ``"no concept"``: readable in neither, or not a latent that is asked about
     ratio, low, high
         (r,) strength in the second model by that in the first, and its 95 % interval over texts;
@@ -111,13 +112,19 @@ def concept_changes(
     is_shown = best >= readable if concept is None else concept & (best >= readable - SECOND)
     there = pair >= readable - SECOND
     ratio, low, high = _ratios(first, second, n_draws, random_state)
-    lost = there[0] & ~there[1] & (ratio < QUARTER) & (high < HALF)
-    new = there[1] & ~there[0] & (ratio > 1 / QUARTER) & (low > 1 / HALF)
+    fainter = (ratio < QUARTER) & (high < HALF)
+    stronger = (ratio > 1 / QUARTER) & (low > 1 / HALF)
+    lost, new = there[0] & ~there[1] & fainter, there[1] & ~there[0] & stronger
     in_both, cosine = there.all(axis=0), _cosines(first, second)
-    alike = cosine[is_shown & in_both & np.isfinite(cosine)]
+    known = np.isfinite(cosine)
+    alike = cosine[is_shown & in_both & known]
     common = common_basis or bool(len(alike) and np.median(alike) >= TURNED)
+    # A tenth of a concept, read at .54, was called kept: the benefit of the doubt that `SECOND`
+    # gives is for a concept that is there, and no direction is no equal direction.
+    faded = (fainter | stronger) & (pair.min(axis=0) < readable)
+    kept = in_both & ~faded & (known | ~np.array(common))
     kind = np.select(
-        [~is_shown, in_both & common & (cosine < TURNED), in_both, lost, new],
+        [~is_shown, in_both & common & (cosine < TURNED), kept, lost, new],
         ["no concept", "turned", "kept", "lost", "new"],
         "unclear",
     )

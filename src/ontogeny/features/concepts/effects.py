@@ -25,8 +25,7 @@ from ...observables.readings import Reading
 from ...quantities import Measured
 from ...units import Units
 from ...words.names import Names
-from .effect_controls import chosen_concepts, others_of, p_above
-from .effect_layer import LayerEffects
+from .effect_controls import LayerEffects, chosen_concepts, others_of, p_above
 from .effect_verdicts import VARIABLES, figures, sentences, verdicts
 from .joint import JointConcepts
 from .removal import LossAtTokens

@@ -183,8 +183,8 @@ def _sentences(data: xr.Dataset) -> Iterator[str]:
         text = (
             f"Of {data.sizes['concept']} latents of {layer}, {numbers['n_concepts']:.0f} are "
             f"concepts, which both halves of the texts find. {numbers['n_apart']:.0f} more can be "
-            f"read, but stand apart: half of the texts does not find them. At half of their peak "
-            f"or more at every step: {numbers['n_steady']:.0f}."
+            f"read, but stand apart: half of the texts does not find them. Of the concepts, "
+            f"{numbers['n_steady']:.0f} are at half of their peak or more at every step."
         )
         if numbers["n_born"]:
             text += (
@@ -193,5 +193,5 @@ def _sentences(data: xr.Dataset) -> Iterator[str]:
                 f"{np.nanmax(one.concept_born_before.values):.0f}."
             )
         if numbers["n_gone"]:
-            text += f" Gone by the end: {numbers['n_gone']:.0f}."
+            text += f" Below a quarter of their peak at the end: {numbers['n_gone']:.0f}."
         yield text

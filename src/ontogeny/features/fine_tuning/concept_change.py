@@ -81,7 +81,8 @@ class ConceptChange(OfJointConcepts):
             facet="layer",
             caption="Kept: readable at both checkpoints. Turned: kept, and written in another "
             "direction. Lost, new: readable at one alone, and the other one surely writes less "
-            "than half of it. Unclear: neither is shown.",
+            "than half of it. Unclear: none of these is shown, such as of a concept that one "
+            "checkpoint writes too faintly to know its direction.",
         ),
     )
     variables: ClassVar[Names] = {

@@ -85,13 +85,13 @@ def _loss_number(loss: LossStory | None) -> Figure:
 
 def _concepts_number(concepts: Concepts | None) -> Figure:
     if concepts is None:
-        return Figure("–", "no concepts with a birth")
+        return Figure("–", "births of concepts were not measured")
     born, gone = len(concepts.born), len(concepts.gone)
     words = "concept born" if born == 1 else "concepts born"
     ends = [end for c in concepts.born for end in (c.after, c.born, c.before)]
     if between := interval_text(min(ends, default=math.nan), max(ends, default=math.nan)):
         words += f", at steps {between}"
-    words += f"; of all, {gone:,} gone by the end" if gone else ""
+    words += f"; of all, {gone:,} faded by the end" if gone else ""
     if concepts.born_controls and concepts.control_steps:
         control = value_range(concepts.born_controls, "{:,}".format)
         read, seen = plural(concepts.control_steps, "checkpoint"), concepts.born_seen

@@ -1,15 +1,16 @@
-"""The first screen of several runs, and the curves and lines that the first picture draws."""
+"""The first screen of several runs, and what the script of the first picture draws."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from ...words.content import Content
 from ...words.controls import explained
 from ...words.formats import number, of_tokens, plural, sentence_start, value_range
-from ...words.landmarks import LINES, LossStory, read_loss, track_node
+from ...words.landmarks import LINES, LossStory, control_curve, read_loss, track_node
 from ...words.loss import Sentence, control_loss
 from .numbers import Figure, audit_number
 from .screen import FirstScreen, shortened
@@ -68,3 +69,28 @@ def line_levels(content: Content, loss: LossStory) -> dict[str, float]:
         if line is not None and line.dims == ("run",) and np.ptp(line.values) == 0:
             levels[of_tokens(words, content.token_unit)] = float(line[0])
     return {words: level for words, level in levels.items() if math.isfinite(level)}
+
+
+def build_first(content: Content, first: FirstScreen) -> dict[str, Any]:
+    """Return the arrays of the loss picture; the loss itself is the page's track."""
+    loss = first.loss
+    if loss is None or content.track is None:
+        return {"lines": [], "control": None, "runs": []}
+    lines = [
+        {"words": words, "level": level, "text": f"{words} {number(level, 0.1)}"}
+        for words, level in line_levels(content, loss).items()
+    ]
+    control = control_curve(content)
+    curves = run_curves(content)
+    return {
+        "of": "mean" if curves else "run",
+        "runs": [[finite(v) for v in curve] for curve in curves],
+        "lines": lines,
+        "control": None if control is None else [[finite(v) for v in end] for end in control],
+        "control_name": "control" if len(content.controls) == 1 else "controls",
+    }
+
+
+def finite(value: float) -> float | None:
+    """Return a number as JSON holds it, which has no NaN and no infinity."""
+    return float(value) if math.isfinite(value) else None

@@ -25,12 +25,10 @@ from ..concepts.atlas import read_atlas
 from ..failures import old_reference, read_failures, section_failures
 from ..figures.drawable import Drawable
 from ..figures.tables import ROWS_SHOWN
-from ..first_screen.payload import build_first
-from ..first_screen.runs import first_of_runs
+from ..first_screen.runs import build_first, first_of_runs
 from ..first_screen.screen import first_screen
 from ..kinds import kind_of, read_drawables
-from ..kinds.base import scripts
-from ..kinds.thinning import BUDGET, thinned
+from ..kinds.base import BUDGET, scripts, thinned
 from ..style import STATIC, page_style, static_text
 from ..texts.abilities import turning
 from ..texts.cloze import read_cloze

@@ -22,7 +22,7 @@ from ..figures.drawable import Drawable
 from ..figures.fields import is_text
 from ..figures.runs import LINES
 from ..figures.tables import latex_table
-from ..first_screen.payload import finite
+from ..first_screen.runs import finite
 from ..kinds import kind_of
 from ..run_differences import derived_names
 from ..run_words import band_words, captions, view_code

@@ -9,9 +9,8 @@ check_drawing()  # before the first import of matplotlib
 
 from .chart import draw_chart_figure
 from .contact_sheet import draw_contact_sheet
-from .first_screen import draw_first_screen
+from .first_screen import draw_first_screen, draw_life_figure
 from .frame import encoded, save, style
-from .life_lines import draw_life_figure
 
 __all__ = [
     "draw_chart_figure", "draw_contact_sheet", "draw_first_screen", "draw_life_figure",

@@ -73,7 +73,7 @@ function cardFacts(concept) {
   if (shownAtlas.step !== null) return stepFacts(concept, fact, list);
   if (concept.born === null) fact("life", bornWords(concept));
   else fact("born", formatStep(concept.born), intervalWords(concept, "(", ")"));
-  if (concept.gone !== null) fact("gone from", formatStep(concept.gone));
+  if (concept.gone !== null) fact("below a quarter of its peak from", formatStep(concept.gone));
   else if (concept.settled === null) fact("settled", DATA.refresh ? "not yet" : "not by the last step");
   else fact("settled from", formatStep(concept.settled));
   return list;

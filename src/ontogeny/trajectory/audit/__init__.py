@@ -26,9 +26,8 @@ from .digests import (
     tokenizer,
     without_a_step,
 )
-from .loss_values import losses
+from .loss_values import losses, misplaced
 from .missing_steps import holes, left_behind, missing
-from .notes import misplaced
 from .several_runs import restarts
 from .weight_values import numbers
 

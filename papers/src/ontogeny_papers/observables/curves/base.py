@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from ontogeny.errors import ArgumentError, suggestion
-from ontogeny.figures.attachment import extend
+from ontogeny.figures.base import extend
 from ontogeny.needs import Need
 from ontogeny.observables.arguments import check_node
 from ontogeny.observables.base import Observable

@@ -11,7 +11,7 @@ import xarray as xr
 
 from ontogeny.errors import ArgumentError, check_choice, check_whole
 from ontogeny.figures import Figure, Section
-from ontogeny.figures.attachment import extend
+from ontogeny.figures.base import extend
 from ontogeny.needs import Gradients, Need
 from ontogeny.observables.base import by_layer
 from ontogeny.observables.readings import Reading
