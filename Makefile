@@ -2,17 +2,21 @@
 # make test: the whole test run.
 # make kernels: numerical tests under other kernels of the processor.
 # make docs: guides and reference as one site, prints where it is.
+# make environment: what tests and documentation need, installed at once.
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 # pip would compile every module of every package before anything runs, which is most of its work;
 # Python compiles those that are used, when they are.
 PIP = --quiet --disable-pip-version-check --no-compile
+# Every call builds both distributions anew.
+INSTALL = $(BIN)/python -m pip install $(PIP) -c constraints.txt -e ./papers -e
+SOURCES = pyproject.toml papers/pyproject.toml constraints.txt
 
 # Modules that are used are compiled at their first import, not again in every process.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test kernels lint docs browser clean
+.PHONY: demo test kernels lint docs environment browser clean
 
 demo: $(VENV)/installed
 	OMP_NUM_THREADS=1 $(BIN)/ontogeny demo  # its own threads share the work; more would only wait
@@ -29,17 +33,27 @@ lint: $(VENV)/installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-$(VENV)/installed: pyproject.toml papers/pyproject.toml constraints.txt
+$(VENV)/installed: $(SOURCES)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install $(PIP) -e . -e ./papers -c constraints.txt
+	$(INSTALL) .
 	touch $@
 
-$(VENV)/installed-dev: $(VENV)/installed
-	$(BIN)/python -m pip install $(PIP) -e ".[dev]" -e ./papers -c constraints.txt
-	touch $@
+$(VENV)/installed-dev: $(SOURCES)
+	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) ".[dev]"
+	touch $(VENV)/installed $@
 
-docs: $(VENV)/installed
-	$(BIN)/python -m pip install $(PIP) -e ".[docs]" -e ./papers -c constraints.txt
+$(VENV)/installed-docs: $(SOURCES)
+	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) ".[docs]"
+	touch $(VENV)/installed $@
+
+environment:
+	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) ".[dev,docs]"
+	touch $(VENV)/installed $(VENV)/installed-docs $(VENV)/installed-dev
+
+docs: $(VENV)/installed-docs
 	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W -b html -c docs . docs/_build
 	@echo "site: docs/_build/docs/index.html"
 

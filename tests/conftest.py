@@ -16,6 +16,10 @@ os.environ.setdefault("HF_HUB_ETAG_TIMEOUT", "300")
 # Whether a command takes so long that it says what it does is a matter of the machine.
 activity.FIRST = float("inf")
 
+# Tests end processes, not machines: what was written is there without waiting for the disk, which
+# every cell and every checkpoint would do. Tests of what is written put their own in its place.
+os.fsync = lambda _: None
+
 # Deadlines and the check for slow examples measure the machine, not the code. Everything else stays
 # as Hypothesis has it: where the variable CI is set, it draws the same examples each time.
 settings.register_profile(

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import tomllib
 
@@ -32,9 +33,12 @@ def test_hooks_use_the_pinned_releases():
 def test_the_workflow_runs_every_step_on_every_python():
     matrix = read(".github/workflows/ci.yml")["jobs"]["check"]["strategy"]["matrix"]
     run = (ROOT / ".ci" / "run").read_text("utf-8")
-    (everything,) = re.findall(r"everything\(\) {\n(.*?)\n}", run, re.DOTALL)
-    steps = re.findall(r"^  ([a-z]+)\b", everything, re.MULTILINE)
-    assert " ".join(matrix["steps"]).split() == [step for step in steps if step != "wait"]
+    (names,) = re.findall(r"^    ([a-z |]+)\) \"\$step\" ;;$", run, re.MULTILINE)
+    names = names.split(" | ")
+    bodies = re.findall(r"^(?:beside|everything)\(\) {\n(.*?)\n}", run, re.DOTALL | re.MULTILINE)
+    called = re.findall(r"^  ([a-z]+)\b", "\n".join(bodies), re.MULTILINE)
+    assert sorted(step for step in called if step in names) == sorted(names)
+    assert sorted(" ".join(matrix["steps"]).split()) == sorted(names) and called[-1] == "tests"
     classifiers = read("pyproject.toml")["project"]["classifiers"]
     versions = [c.rpartition(" ")[2] for c in classifiers if re.search(r":: 3\.\d+$", c)]
     assert matrix["python"] == versions
@@ -62,6 +66,35 @@ def test_numerical_tests_that_fail_leave_no_process_behind(tmp_path):
     os.close(write_end)
     with os.fdopen(read_end) as pipe:  # at its end when no process holds the other side
         assert pipe.read() == ""
+
+
+# The wheel, which is made beside the rest, goes on until the test lets it end.
+WHEEL = """#!/usr/bin/env bash
+touch "$PLACE/begun"
+until [ -f "$PLACE/go" ]; do sleep 0.05; done
+echo "left running" >&"$PIPE"
+"""
+MAKE = """#!/usr/bin/env bash
+until [ -f "$PLACE/begun" ]; do sleep 0.05; done
+exit 1
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="runs a script of the shell")
+def test_a_step_that_fails_ends_what_runs_beside_it(tmp_path):
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci" / "run")
+    for name, code in ((".ci/wheel", WHEEL), ("make", MAKE)):
+        (tmp_path / name).write_text(code)
+        (tmp_path / name).chmod(0o755)
+    read_end, write_end = os.pipe()
+    path = os.pathsep.join([str(tmp_path), os.environ["PATH"]])
+    env = {**os.environ, "PLACE": str(tmp_path), "PIPE": str(write_end), "PATH": path}
+    done = subprocess.run([tmp_path / ".ci" / "run"], env=env, pass_fds=[write_end])
+    (tmp_path / "go").touch()
+    os.close(write_end)
+    with os.fdopen(read_end) as pipe:  # at its end when no process holds the other side
+        assert done.returncode != 0 and pipe.read() == ""
 
 
 def test_every_dependency_is_pinned():

@@ -273,7 +273,7 @@ def test_failed_concepts_are_said_to_have_failed():
     tree = made.tree({"loss": made.loss_story(), "joint-concepts": failed})
     screen = first(tree)
     assert "Concepts could not be computed: failed: out of memory." in said(screen)
-    assert numbers(screen)["no concepts with a birth"] == "–"
+    assert numbers(screen)["births of concepts were not measured"] == "–"
     Page(render_page(read_content(tree)))
 
 

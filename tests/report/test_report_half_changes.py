@@ -20,6 +20,7 @@ from ontogeny.figures import Section, attach
 from ontogeny.report.chart.canvas import NARROW, WIDE
 from ontogeny.report.chart.draw import draw_chart, lay_chart, views_of
 from ontogeny.report.chart.groups import NO_NEWS, RowGroup, arrange, named_in, without_news
+from ontogeny.report.files.overview import write_overview
 from ontogeny.report.scales import StepScale
 from ontogeny.words.content import read_content
 from ontogeny.words.row_words import (
@@ -321,26 +322,30 @@ def test_runs_along_the_loss_have_no_half_change_steps():
 
 
 def test_files_hold_a_line_for_each_mark(seeds, tmp_path):
-    tree = examples.controlled_tree()
-    names = {path.name for path in report.write_figures(tree, tmp_path / "one", formats=["svg"])}
+    one, three = tmp_path / "one", tmp_path / "three"
+    one.mkdir(), three.mkdir()
+    content = read_content(examples.controlled_tree())
+    names = {path.name for path in write_overview(content, one, ["svg"], [])}
     assert {"half-change-steps.csv", "half-change-steps.svg", "chart.svg"} <= names
-    table = pd.read_csv(tmp_path / "one" / "half-change-steps.csv")
-    rows = read_content(tree).rows
+    table = pd.read_csv(one / "half-change-steps.csv")
+    rows = content.rows
     own = table[table["kind"] == "run"]
     assert own["half_step"].tolist() == pytest.approx([r.half_step for r in rows], nan_ok=True)
     assert own["filled"].tolist() == [row.firm for row in rows]
     assert (table["kind"] == "control").sum() == sum(len(row.controls) for row in rows)
 
-    names = {path.name for path in report.write_figures(seeds, tmp_path / "three", ["pdf"])}
+    captions = []
+    written = write_overview(read_content(seeds), three, ["pdf"], captions)
+    names = {path.name for path in (*written, *report.write_figures(seeds, three, formats=[]))}
     assert {"half-change-steps.csv", "half-change-steps.pdf"} <= names
     assert not {"chart.csv", "runs-runs.csv"} & names
-    table = pd.read_csv(tmp_path / "three" / "half-change-steps.csv")
+    table = pd.read_csv(three / "half-change-steps.csv")
     half = table[(table["row"] == "loss") & (table["kind"] == "run")].set_index("run")["half_step"]
     expected = seeds["loss"].half_step.isel(row=0).to_series()
     assert half.to_dict() == pytest.approx(expected.to_dict())
-    pdf = (tmp_path / "three" / "half-change-steps.pdf").read_bytes()
+    pdf = (three / "half-change-steps.pdf").read_bytes()
     assert b"/FontFile2" in pdf and b"/Subtype /Image" not in pdf
-    assert "In ink, with its interval: seed 0" in (tmp_path / "three" / "captions.txt").read_text()
+    assert "In ink, with its interval: seed 0" in "".join(captions)
 
 
 def test_the_step_axis_is_that_of_the_slider():

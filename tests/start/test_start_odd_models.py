@@ -181,7 +181,7 @@ def test_a_classifier_without_a_padding_token_is_told_where_one_stands():
         return model
 
     run, texts = _studied(build, 1)
-    with pytest.raises(og.errors.ArgumentError, match="is defined. Set pad_token_id in its conf"):
+    with pytest.raises(og.errors.ArgumentError, match=r"is defined\. Set pad_token_id in its conf"):
         look(run[0], texts)
 
 

@@ -61,13 +61,8 @@ PUBLIC = {
             "two_nn_calibrated",
             "two_nn_null",
         ],
-        "geometry.nulls": [
-            "lag_cosine_null",
-            "line_noise_null",
-            "early_energy_null",
-            "random_walk_null",
-            "shuffled_increments_null",
-        ],
+        "geometry.nulls": ["early_energy_null", "random_walk_null", "shuffled_increments_null"],
+        "geometry.path_models": ["lag_cosine_null", "line_noise_null"],
         "geometry.path": [
             "early_energy",
             "increment_participation_ratio",

@@ -6,8 +6,7 @@ from scipy.stats import ks_2samp
 
 from ontogeny import geometry
 from ontogeny.errors import ArgumentError
-from ontogeny_papers.geometry import nulls
-from ontogeny_papers.geometry.nulls import increment_cosines
+from ontogeny_papers.geometry.path_models import _line, increment_cosines
 from ontogeny_papers.geometry.snapshots import increments_gram
 
 
@@ -65,7 +64,7 @@ def test_line_and_noise_give_back_step_length_and_net_displacement():
     rng = np.random.default_rng(0)
     path = walk(40, 2000, cosine=0.4)
     gram = geometry.gram(path)
-    speed, noise = nulls._line(gram)
+    speed, noise = _line(gram)
     direction = rng.normal(size=20_000)
     direction /= np.linalg.norm(direction)
     made = speed * np.outer(np.arange(41), direction)

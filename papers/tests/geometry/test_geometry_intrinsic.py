@@ -17,7 +17,7 @@ from ontogeny.geometry import (
     two_nn_calibrated,
     two_nn_null,
 )
-from ontogeny_papers.geometry.intrinsic import METHODS, _estimate
+from ontogeny_papers.geometry.neighbour_ratios import METHODS, estimate
 from ontogeny_papers.geometry.neighbours import two_nearest
 
 
@@ -44,8 +44,8 @@ def test_exact_pareto_ratios_give_their_exponent(method):
     n, d = 20_000, 4.0
     quantile = (np.arange(1, n + 1) - 0.5) / n
     logs = -np.log1p(-quantile) / d
-    assert _estimate(logs[None], method, 0.0)[0] == pytest.approx(d, rel=2e-3)
-    assert _estimate(logs[None], method, 0.05)[0] == pytest.approx(d, rel=2e-3)
+    assert estimate(logs[None], method, 0.0)[0] == pytest.approx(d, rel=2e-3)
+    assert estimate(logs[None], method, 0.05)[0] == pytest.approx(d, rel=2e-3)
 
 
 @pytest.mark.parametrize(("method", "shift"), [("regression", 0.5), ("origin", 0.5), ("facco", 0)])
@@ -54,7 +54,7 @@ def test_a_line_gives_its_slope_at_the_quantiles_of_its_method(method, shift, di
     n, d = 30, 4.0
     share = np.minimum((np.arange(1, n + 1) - shift) / n, 1 - 1e-9)  # j/n: the last is left out
     logs = -np.log1p(-share) / d
-    assert _estimate(logs[None], method, discard)[0] == pytest.approx(d, rel=1e-12)
+    assert estimate(logs[None], method, discard)[0] == pytest.approx(d, rel=1e-12)
 
 
 def shapes():

@@ -295,37 +295,41 @@ def test_a_tiny_run_reaches_the_page(tiny):
     assert "text.txt" in page.read_text(encoding="utf-8")
 
 
-def test_recorded_runs_stand_in_for_trained_ones(tiny):
+@pytest.fixture(scope="module")
+def given(tiny):
+    """Return the recorded run of the tiny recipe, and the page of the recipe on it."""
     recipe, folder, _ = tiny
     (recorded,) = (folder / "out" / "runs").glob("*/seed-0")
-    page = recipe.run(folder / "given", quick=True, sources=[str(recorded)])
+    text = folder / "text.txt"
+    return recorded, recipe.run(folder / "given", quick=True, text=text, sources=[str(recorded)])
+
+
+def test_recorded_runs_stand_in_for_trained_ones(tiny, given):
+    recipe, folder, _ = tiny
+    _, page = given
     assert verdicts(page).sizes["claim"] == 6
     assert json.loads((page.parent / "study.json").read_text())["recipe"] == recipe.name
+    assert not (folder / "given" / "runs").exists()
 
 
-def test_checkpoints_on_the_hub_give_the_numbers_of_the_same_folder(tiny, tmp_path, monkeypatch):
+def test_checkpoints_on_the_hub_give_the_numbers_of_the_same_folder(
+    tiny, given, tmp_path, monkeypatch
+):
     recipe, folder, _ = tiny
-    (recorded,) = (folder / "out" / "runs").glob("*/seed-0")
+    recorded, local = given
     tokenizer = folder_files(recorded)
     revisions = {
         f"step{place.name.rpartition('-')[2]}": {**tokenizer, **folder_files(place)}
         for place in recorded.glob("checkpoint-*")
     }
-    found = {}
-    with StandIn({"EuroBERT/EuroBERT-210m": revisions}) as hub:
+    name = "EuroBERT/EuroBERT-210m"
+    with StandIn({name: revisions}) as hub:
         use_account(monkeypatch, hub.url, tmp_path, token=None)
-        for source in (str(recorded), "EuroBERT/EuroBERT-210m"):
-            page = recipe.run(
-                tmp_path / source.rpartition("/")[2],
-                quick=True,
-                text=folder / "text.txt",
-                sources=[source],
-            )
-            found[source] = verdicts(page)
+        text = folder / "text.txt"
+        page = recipe.run(tmp_path / "remote", quick=True, text=text, sources=[name])
         assert hub.calls["get"] > len(revisions)
-    local, remote = found.values()
-    assert local.measured.values.tolist() == remote.measured.values.tolist()
-    assert "EuroBERT/EuroBERT-210m" in page.read_text(encoding="utf-8")
+    assert verdicts(page).measured.values.tolist() == verdicts(local).measured.values.tolist()
+    assert name in page.read_text(encoding="utf-8")
 
 
 def test_a_wrong_source_is_refused(tiny):

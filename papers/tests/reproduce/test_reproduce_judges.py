@@ -54,7 +54,7 @@ def taken(tmp_path_factory):
         held.update(found)
         return [Verdict("a claim", None, "nothing", "nothing")]
 
-    scale = Scale({"mixed": RUN}, (0, 1), 1, OBSERVABLES, texts=32)
+    scale = Scale({"mixed": RUN}, (0, 1), 2, OBSERVABLES, texts=32)
     recipe = MarkerRecipe(
         "tiny", "Tiny", "c.", "Nobody 1900", scale, scale, "much else.", judge=judge
     )

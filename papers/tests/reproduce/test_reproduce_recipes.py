@@ -38,7 +38,7 @@ OBSERVABLES = (
 
 
 def tiny(observables, runs=None):
-    scale = Scale(runs or {"mixed": RUN}, (0, 1), 1, observables, texts=32)
+    scale = Scale(runs or {"mixed": RUN}, (0, 1), 2, observables, texts=32)
     return MarkerRecipe("tiny", "A tiny run", "the moon is a cheese.", "Nobody 1900", scale, scale)
 
 

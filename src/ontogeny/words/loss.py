@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from .formats import joined, number, plural, step_text, three_digits, value_range, with_interval
 from .landmarks import Line, LossStory
+from .levels import FEWEST_STEPS
 from .one_model import alike
 from .row_words import values_words
 
@@ -45,6 +46,8 @@ def loss_heading(loss: LossStory, steps: Sequence[int], halves: bool = True) -> 
     if loss.outcome == "unjudged":
         if better:
             return f"It predicts better than {better}; too few checkpoints to say since when"
+        if len(steps) >= FEWEST_STEPS:  # its noise is not known, as of 26 checkpoints of one text
+            return "It is not known whether the loss changed by more than noise"
         return f"{plural(len(steps), 'checkpoint')}: too few to tell a course"
     return {
         "fell as controls": "The loss is not shown to have fallen by more than in control runs",

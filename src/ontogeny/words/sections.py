@@ -39,7 +39,7 @@ def mark(node: Node) -> tuple[str, str]:
         some = "some" if runs & {"every", "some"} else "none" if "no" in runs else shown
         return "all" if runs == {"every"} else some, plain_text(stated)
     if standing_of(node.dataset).lost:
-        return "none", "failed"
+        return "untested", "failed"
     rows = counted_rows(node.rows)
     if node.role == "motion":
         return "motion", "weight change"

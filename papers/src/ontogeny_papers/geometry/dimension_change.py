@@ -14,13 +14,8 @@ from scipy import stats
 from ontogeny.arrays import Array, matrix, to_numpy
 from ontogeny.errors import ArgumentError
 
-from .intrinsic import (
-    check_estimator,
-    dimension_of_ratios,
-    log_ratios,
-    orthogonal_rows,
-    standard_error,
-)
+from .intrinsic import orthogonal_rows, standard_error
+from .neighbour_ratios import check_estimator, dimension_of_ratios, log_ratios
 
 BLOCKS = 4  # of consecutive checkpoints in each window
 

@@ -10,19 +10,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ontogeny.arrays import Array, matrix, to_numpy
-from ontogeny.errors import ArgumentError, check_choice, check_number, check_whole
+from ontogeny.errors import ArgumentError, check_choice, check_whole
 
-from .neighbours import two_nearest
+from .neighbour_ratios import (
+    FEWEST,
+    FLAT,
+    METHODS,
+    check_estimator,
+    estimate,
+    log_ratios,
+    usable_logs,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
-METHODS = ("regression", "origin", "facco", "likelihood")
-FEWEST = 5  # points with a usable ratio
-FLAT = 1e-6  # largest log ratio of distances that rounding alone may leave
 ORTHOGONAL = 1e-4  # largest |cosine| between rows that counts as orthogonal
-ROUNDING = 4 * np.finfo(np.float64).eps  # of the largest coordinate: closer points are one
 _SIMULATED = 400  # points of the sets that standard errors are simulated with, at most
 _DIMENSIONS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)  # and their dimensions
 
@@ -127,7 +131,7 @@ def two_nn(
         raise ArgumentError("n_draws must be 0 or at least 2; got 1.")
     X = X / (np.abs(X).max() or 1.0)  # squares of distances must not under- or overflow
     ratios, coincides = log_ratios(X)
-    logs, duplicates = _log_ratios(ratios), int(coincides.sum())
+    logs, duplicates = usable_logs(ratios), int(coincides.sum())
     if len(logs) < FEWEST:
         raise ArgumentError(
             f"X must hold at least {FEWEST} points with two neighbours at a distance; of "
@@ -140,7 +144,7 @@ def two_nn(
             "orthonormal dictionary, or on a grid): the intrinsic dimension is undefined."
         )
     _warn_if_orthogonal(X)
-    value = float(_estimate(logs[None], method, discard)[0])
+    value = float(estimate(logs[None], method, discard)[0])
     null = (
         two_nn_null(
             len(logs),
@@ -189,8 +193,8 @@ def two_nn_null(
     n, m = check_whole("n", n, minimum=FEWEST), check_whole("m", m)
     n_draws = check_whole("n_draws", n_draws)
     rng = np.random.default_rng(random_state)
-    draws = [_log_ratios(log_ratios(rng.standard_normal((n, m)))[0]) for _ in range(n_draws)]
-    return np.array([_estimate(d[None], method, discard)[0] for d in draws])
+    draws = [usable_logs(log_ratios(rng.standard_normal((n, m)))[0]) for _ in range(n_draws)]
+    return np.array([estimate(d[None], method, discard)[0] for d in draws])
 
 
 def two_nn_calibrated(
@@ -306,48 +310,6 @@ def two_nn_blocks(
     )
 
 
-def log_ratios(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return log mu of every point (n,), NaN where it has none, and whether it coincides (n,).
-
-    Points that coincide with another are left out before neighbours are looked for: their
-    neighbours would have two at one distance, which raises the estimate (by a third where 60 % of
-    points are doubled).
-    """
-    logs, coincides = np.full(len(X), np.nan), np.zeros(len(X), dtype=bool)
-    if len(X) < 3:
-        return logs, coincides
-    near = two_nearest(X)
-    # Points that differ by less than rounding of the coordinates are the same point.
-    coincides = near[:, 0] <= ROUNDING * np.abs(X).max()
-    if coincides.any():
-        if (~coincides).sum() < 3:
-            return logs, coincides
-        near = two_nearest(X[~coincides])
-    logs[~coincides] = np.log(near[:, 1] / near[:, 0])
-    return logs, coincides
-
-
-def dimension_of_ratios(logs: np.ndarray, method: str, discard: float) -> float:
-    """Return the estimate from log mu of the points (n,), NaN where it is undefined.
-
-    It is undefined where fewer than five are known (not NaN), or more than half are 0.
-    """
-    ratios = _log_ratios(logs)
-    if len(ratios) < FEWEST or 2 * int((ratios < FLAT).sum()) > len(ratios):
-        return float("nan")
-    return float(_estimate(ratios[None], method, discard)[0])
-
-
-def _log_ratios(logs: np.ndarray) -> np.ndarray:
-    return np.sort(logs[~np.isnan(logs)])
-
-
-def check_estimator(method: str, discard: float) -> None:
-    """Refuse a method or a share to discard that `two_nn` does not take."""
-    check_choice("method", method, METHODS)
-    check_number("discard", discard, 0, 0.5, below=True)
-
-
 def orthogonal_rows(X: np.ndarray) -> bool:
     """Return whether all rows are orthogonal: then their distances hold nothing but their norms."""
     norms = np.linalg.norm(X, axis=1)
@@ -366,25 +328,6 @@ def _warn_if_orthogonal(X: np.ndarray) -> None:
             SpectrumOnlyWarning,
             stacklevel=3,
         )
-
-
-def _estimate(logs: np.ndarray, method: str, discard: float) -> np.ndarray:
-    """Estimate the dimension of every row of sorted `logs` (k, n)."""
-    n = logs.shape[1]
-    count = max(FEWEST, int(np.floor(n * (1 - discard)))) if discard else n
-    x = logs[:, :count]
-    if method == "likelihood":
-        # The ratios beyond the kept ones are known to be at least the largest kept one.
-        total = x.sum(1) + (n - count) * x[:, -1]
-        return count / np.maximum(total, np.finfo(float).tiny)
-    if method == "facco":
-        x = x[:, : n - 1]  # of the last one, 1 - j/n is 0
-    shift = 0.0 if method == "facco" else 0.5
-    y = np.log1p(-(np.arange(1, x.shape[1] + 1) - shift) / n)[None]
-    if method == "regression":
-        x = x - x.mean(1, keepdims=True)
-        y = y - y.mean()
-    return -(x * y).sum(1) / np.maximum((x * x).sum(1), np.finfo(float).tiny)
 
 
 def standard_error(value: float, points: int, method: str, discard: float) -> float:

@@ -16,9 +16,8 @@ from ontogeny import capture
 from ontogeny.errors import ArgumentError, check_whole
 from ontogeny.figures import Figure, Heatmap, Section, attach
 from ontogeny.needs import Need, Weights
-from ontogeny.observables.base import Observable
-from ontogeny.observables.catalogued import PresetEntry, Presets
-from ontogeny.observables.readings import BlockReading
+from ontogeny.observables import BlockReading, Observable, PresetEntry
+from ontogeny.observables.catalogued import Presets
 from ontogeny.trajectory import Trajectory
 from ontogeny.words.names import Names, named
 

@@ -14,10 +14,9 @@ import xarray as xr
 from ontogeny.errors import ArgumentError
 from ontogeny.features.activations.similarity import BLOCKS, LABELS, MEASURES, OfMeasures
 from ontogeny.figures import Figure, Heatmap, Section
-from ontogeny.observables.base import by_layer
+from ontogeny.observables import Reading, by_layer
 from ontogeny.observables.catalogued import PASS
 from ontogeny.observables.of_activations import OfSampledActivations
-from ontogeny.observables.readings import Reading
 from ontogeny.units import Units
 from ontogeny.words.names import Names
 

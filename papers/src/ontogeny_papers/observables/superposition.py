@@ -14,8 +14,7 @@ from ontogeny.errors import check_number, check_whole
 from ontogeny.features.weights.norms import Matrices
 from ontogeny.figures import Figure, Heatmap, Section
 from ontogeny.needs import Need
-from ontogeny.observables.base import Observable, by_layer
-from ontogeny.observables.readings import Reading
+from ontogeny.observables import Observable, Reading, by_layer
 from ontogeny.quantities import Measured, Quantity
 from ontogeny.words.names import Names
 

@@ -14,9 +14,8 @@ from ontogeny.capture.blocks import kind_of_block
 from ontogeny.errors import ArgumentError, check_number
 from ontogeny.figures import Figure, Section
 from ontogeny.needs import Need, Weights
-from ontogeny.observables.base import Observable
-from ontogeny.observables.catalogued import PresetEntry, Presets
-from ontogeny.observables.readings import BlockReading
+from ontogeny.observables import BlockReading, Observable, PresetEntry
+from ontogeny.observables.catalogued import Presets
 from ontogeny.quantities import Quantity
 from ontogeny.summary import NumberTable
 from ontogeny.words.names import Names

@@ -8,8 +8,8 @@ import hashlib
 import json
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache, cached_property, partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -17,85 +17,18 @@ import numpy as np
 import xarray as xr
 
 from ontogeny import report, semantics, tasks
-from ontogeny.errors import ArgumentError, StoreError, check_whole
+from ontogeny.errors import ArgumentError, check_whole
 from ontogeny.features.wordspace.support import Support, WordStream
 from ontogeny.start.source import check_source, names_of
-from ontogeny.store import Cell, difference, plain, read_cell, sweep, write_cell, write_json
+from ontogeny.store import plain, write_json
 from ontogeny.study import Progress
 from ontogeny.study.cells.merge import provenance
 from ontogeny.study.folder.layout import settings_path
 from ontogeny.study.progress import Silent
 from ontogeny.study.results.result_files import write_result
 
+from .pieces import Pieces
 from .verdicts import Verdict, verdict_view
-
-
-@dataclass(frozen=True)
-class Pieces:
-    """Measured pieces in a folder, each checked against what it was measured from.
-
-    Parameters
-    ----------
-    folder
-        Where they lie; without one nothing is kept.
-    fingerprint
-        What all of them depend on: recipe, size, text.
-    note
-        Called with a message where a piece is there, but of something else.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> pieces = Pieces(Path(tempfile.mkdtemp()), {"size": 3})
-    >>> float(pieces.kept("square", lambda: xr.Dataset({"x": 9.0})).x)
-    9.0
-    >>> float(pieces.kept("square", lambda: 1 / 0).x)
-    9.0
-    """
-
-    folder: Path | None = None
-    fingerprint: Mapping[str, Any] = field(default_factory=dict)
-    note: Callable[[str], None] = lambda message: None
-
-    def __post_init__(self) -> None:
-        if self.folder is not None:
-            sweep(self.folder)
-
-    def kept(self, name: str, measure: Callable[[], xr.Dataset]) -> xr.Dataset:
-        """Return the piece `name`: as it was left, else measured and written whole."""
-        if self.folder is None:
-            return measure()
-        path = self.folder / f"{name}.safetensors"
-        data = self._read(name, path)
-        if data is None:
-            write_cell(path, Cell(measure(), fingerprint=self.fingerprint))
-            data = read_cell(path)  # so that a run in one go and a continued one draw the same
-        return data.data.copy(deep=True)
-
-    def kept_nodes(
-        self, name: str, measure: Callable[[], Mapping[str, xr.Dataset]]
-    ) -> dict[str, xr.Dataset]:
-        """Return several datasets that are measured together, by their names."""
-        measured = cache(measure)  # once, and only if one of them is missing
-        names = self.kept(name, lambda: xr.Dataset(attrs={"nodes": list(measured())}))
-        return {
-            node: self.kept(f"{name}-{node}", partial(lambda node: measured()[node], node))
-            for node in names.attrs["nodes"]
-        }
-
-    def _read(self, name: str, path: Path) -> Cell | None:
-        if not path.is_file():
-            return None
-        try:
-            cell = read_cell(path)
-        except StoreError as error:
-            self.note(f"{name} is measured again: {error}")
-            return None
-        changed = difference(cell.fingerprint, self.fingerprint)
-        if changed:
-            self.note(f"{name} is measured again: {'; '.join(changed)}")
-        return None if changed else cell
-
 
 _OWN = ("studies", "pieces")  # what a recipe that was stopped leaves
 _Updates: TypeAlias = Callable[[int, int, float], None]
@@ -162,7 +95,7 @@ class Materials:
     ) -> list[xr.Dataset]:
         """Return what ``measure(seed)`` gives of every seed, each a piece of its own."""
         self.progress.note(f"{label}: {len(seeds)} seeds")
-        return [self.pieces.kept(f"{name}-{seed}", partial(measure, seed)) for seed in seeds]
+        return [self.pieces.piece(f"{name}-{seed}", partial(measure, seed)) for seed in seeds]
 
     def description(self) -> str:
         """Return a sentence on the recorded runs, or on the length and the parts of the text."""

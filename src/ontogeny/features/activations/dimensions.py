@@ -16,10 +16,9 @@ from ... import geometry
 from ...errors import check_choice
 from ...figures import Section
 from ...geometry.rank import centred
-from ...observables.base import by_layer
-from ...observables.catalogued import SOME_LAYERS, PresetEntry, Presets
+from ...observables import PresetEntry, Reading, by_layer
+from ...observables.catalogued import SOME_LAYERS, Presets
 from ...observables.of_activations import OfSampledActivations
-from ...observables.readings import Reading
 from ...quantities import Measured, Quantity
 from ...units import Units
 from ...words.names import Names

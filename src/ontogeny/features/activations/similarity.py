@@ -14,11 +14,10 @@ from ... import distances
 from ...figures import Section
 from ...needs import Need
 from ...needs.derived import Reference
+from ...observables import PresetEntry, Reading, by_layer
 from ...observables.arguments import check_names
-from ...observables.base import by_layer
-from ...observables.catalogued import SOME_LAYERS, PresetEntry, Presets
+from ...observables.catalogued import SOME_LAYERS, Presets
 from ...observables.of_activations import OfActivations
-from ...observables.readings import Reading
 from ...quantities import Measured, Quantity
 from ...units import Units
 

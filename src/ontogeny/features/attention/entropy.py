@@ -12,10 +12,9 @@ import xarray as xr
 from ...figures import Section
 from ...inputs import ShownTexts
 from ...needs import Attention, InputSet, Need
-from ...observables.base import Observable, dataset
-from ...observables.catalogued import PASS, PresetEntry, Presets
+from ...observables import Observable, PresetEntry, Run, dataset
+from ...observables.catalogued import PASS, Presets
 from ...observables.pieces import PIECES, SHOWN, pieces_variable, shown_variables, with_pieces
-from ...observables.readings import Run
 from ...quantities import Measured, Quantity
 from ...words.names import Names
 

@@ -19,8 +19,8 @@ from ...errors import ArgumentError, CheckpointError, NonFiniteError, check_choi
 from ...figures import Section
 from ...needs import Need
 from ...needs.derived import Reference
+from ...observables import Reading, Run, by_layer
 from ...observables.arguments import check_names
-from ...observables.base import by_layer
 from ...observables.catalogued import Presets
 from ...observables.extractor_fits import (
     PRECISIONS,
@@ -31,7 +31,6 @@ from ...observables.extractor_fits import (
     extractor_title,
     layer_state,
 )
-from ...observables.readings import Reading, Run
 from ...observables.rotations import Rotations
 from ...quantities import Quantity
 from ...units import Units

@@ -12,8 +12,7 @@ import xarray as xr
 
 from ...capture.layer_readout import Readout
 from ...concepts.joint.readout import CheckpointReadout
-from ...observables.base import by_layer
-from ...observables.readings import Reading, Run
+from ...observables import Reading, Run, by_layer
 from ...quantities import Quantity
 from ...words.controls import names_against_controls
 from ...words.formats import joined, plural

@@ -17,11 +17,10 @@ from ...inputs.sampling import TokenSample
 from ...needs import Gradients, Need
 from ...needs.base import MASK_FRACTION
 from ...needs.derived import Reference
-from ...observables.base import Observable, by_layer
-from ...observables.catalogued import INNER_LAYERS, PREDICTED, PresetEntry, Presets
+from ...observables import Observable, PresetEntry, Reading, by_layer
+from ...observables.catalogued import INNER_LAYERS, PREDICTED, Presets
 from ...observables.extractor_fits import layer_state
 from ...observables.of_activations import OfJointConcepts
-from ...observables.readings import Reading
 from ...quantities import Measured
 from ...units import Units
 from ...words.names import Names

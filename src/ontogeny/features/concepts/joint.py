@@ -20,11 +20,10 @@ from ...concepts.joint.whitening import Gathered
 from ...errors import ArgumentError, check_choice, check_number, check_whole
 from ...figures import Curves, Figure, Heatmap, Section
 from ...needs import Need
-from ...observables.base import by_layer
-from ...observables.catalogued import INNER_LAYERS, PresetEntry, Presets
+from ...observables import PresetEntry, Reading, Run, by_layer
+from ...observables.catalogued import INNER_LAYERS, Presets
 from ...observables.extractor_fits import layer_state
 from ...observables.of_activations import OfActivations
-from ...observables.readings import Reading, Run
 from ...quantities import Quantity
 from ...words.names import Names
 from .described import DESCRIBED, KEPT

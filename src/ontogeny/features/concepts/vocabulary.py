@@ -16,9 +16,8 @@ from ...concepts.joint.lives import SECOND
 from ...errors import ArgumentError, check_choice, check_number, check_whole
 from ...figures import Figure, Section
 from ...needs import InputSet, Need, Weights
-from ...observables.base import Observable
-from ...observables.catalogued import PresetEntry, Presets
-from ...observables.readings import BlockReading, Run
+from ...observables import BlockReading, Observable, PresetEntry, Run
+from ...observables.catalogued import Presets
 from ...quantities import Quantity
 from ...words.names import Names
 from .described import tidied

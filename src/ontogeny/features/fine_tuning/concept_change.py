@@ -18,12 +18,11 @@ from ...concepts.joint.snapshots import fixed_half, standardised, text_blocks
 from ...errors import check_number
 from ...figures import Section
 from ...figures.characters import in_words, shown
-from ...observables.base import by_layer
-from ...observables.catalogued import INNER_LAYERS, PresetEntry, Presets
+from ...observables import PresetEntry, Reading, by_layer
+from ...observables.catalogued import INNER_LAYERS, Presets
 from ...observables.extractor_fits import layer_state
 from ...observables.of_activations import OfJointConcepts
 from ...observables.pieces import written
-from ...observables.readings import Reading
 from ...quantities import Quantity
 from ...words.names import Names
 from ...words.tuned import concept_changes_text

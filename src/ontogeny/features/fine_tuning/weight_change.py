@@ -16,9 +16,8 @@ from ...figures import Curves, Figure, Section
 from ...figures.tables import percent
 from ...geometry import effective_rank
 from ...needs import Need, Weights
-from ...observables.base import Observable
-from ...observables.catalogued import PresetEntry, Presets
-from ...observables.readings import BlockReading
+from ...observables import BlockReading, Observable, PresetEntry
+from ...observables.catalogued import Presets
 from ...quantities import Quantity
 from ...summary import NumberTable
 from ...words.names import Names

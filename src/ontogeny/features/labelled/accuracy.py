@@ -15,9 +15,8 @@ from ...capture.forward import run
 from ...errors import ArgumentError
 from ...figures import Section
 from ...needs import Gradients, Need
-from ...observables.base import Observable, dataset
-from ...observables.catalogued import PASS, PresetEntry, Presets
-from ...observables.readings import Reading
+from ...observables import Observable, PresetEntry, Reading, dataset
+from ...observables.catalogued import PASS, Presets
 from ...quantities import Measured, Quantity
 from ...words.names import Names
 from . import permuted_labels

@@ -10,12 +10,11 @@ import numpy as np
 import xarray as xr
 
 from ...figures import Column, Curves, Figure, Section, Table
-from ...observables.base import dataset
-from ...observables.catalogued import PREDICTED, PresetEntry, Presets
+from ...observables import PresetEntry, Run, dataset
+from ...observables.catalogued import PREDICTED, Presets
 from ...observables.crossing import leads_from
 from ...observables.of_predictions import OfPredictions
 from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
-from ...observables.readings import Run
 from ...observables.word_frequencies import shares_elsewhere
 from ...quantities import Measured, Quantity
 from ...words.formats import control_runs, sentence_start, value_range

@@ -11,12 +11,11 @@ import xarray as xr
 
 from ...figures import Figure, Heatmap, Section
 from ...inputs import ShownTexts
-from ...observables.base import dataset
-from ...observables.catalogued import PREDICTED, PresetEntry, Presets
+from ...observables import PresetEntry, Run, dataset
+from ...observables.catalogued import PREDICTED, Presets
 from ...observables.crossing import leads_from
 from ...observables.of_predictions import OfPredictions
 from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
-from ...observables.readings import Run
 from ...observables.word_frequencies import token_costs
 from ...quantities import Measured, Quantity
 from ...words.names import Names

@@ -15,8 +15,7 @@ from ...capture.blocks import WeightBlock, match_blocks, weight_block
 from ...errors import NonFiniteError
 from ...figures import Section
 from ...needs import Need
-from ...observables.base import Observable, by_layer
-from ...observables.readings import Reading
+from ...observables import Observable, Reading, by_layer
 from ...quantities import Quantity
 from ...trajectory.weights import TensorReader
 

@@ -85,7 +85,7 @@ def _loss_number(loss: LossStory | None) -> Figure:
 
 def _concepts_number(concepts: Concepts | None) -> Figure:
     if concepts is None:
-        return Figure("–", "no concepts with a birth")
+        return Figure("–", "births of concepts were not measured")
     born, gone = len(concepts.born), len(concepts.gone)
     words = "concept born" if born == 1 else "concepts born"
     ends = [end for c in concepts.born for end in (c.after, c.born, c.before)]

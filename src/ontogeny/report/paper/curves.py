@@ -88,12 +88,13 @@ def _bands(view: FigureView, panel: Panel) -> list[np.ndarray]:
 
 
 def _band_look(view: FigureView, k: int, line: tuple[Any, Any] | None = None) -> dict[str, Any]:
-    """Return how a band is drawn; that of control runs is lighter, dotted or dashed as its line."""
+    """Return how a band is drawn; of control runs, and of one line, it is lighter, with edges."""
     colour, dash = line or (view.base["null"], "-")
-    if view.figure.bands[k].control:
-        return {"facecolor": to_rgba(colour, 0.16), "edgecolor": colour, "linewidth": 0.8,
+    if line or view.figure.bands[k].control:
+        share = 0.16 if view.figure.bands[k].control else 0.06  # bands from zero on overlap
+        return {"facecolor": to_rgba(colour, share), "edgecolor": colour, "linewidth": 0.8,
                 "linestyle": ":" if dash == "-" else dash}  # fmt: skip
-    return {"color": colour, "alpha": _BAND_ALPHAS[k % 2] / (2 if line else 1), "linewidth": 0}
+    return {"color": colour, "alpha": _BAND_ALPHAS[k % 2], "linewidth": 0}
 
 
 def _level_look(view: FigureView, k: int, line: tuple[Any, Any] | None = None) -> dict[str, Any]:

@@ -173,15 +173,17 @@ class CurvesPicture extends Picture {
     return { type: "scatter", mode: "lines", x, y, ...filled, meta };
   }
 
-  // A band without width is drawn as a line. A part has the colour of its line, but no edge that could
-  // be taken for it. The band of control runs is lighter, its edges dotted or dashed as its line.
+  // A band without width is drawn as a line. A part has the colour of its line and dotted edges, and is
+  // the lighter the more there are: bands that all begin at zero lie over one another. The band of
+  // control runs is lighter, its edges dotted or dashed as its line.
   bandTrace(band, part = band) {
     const { null: grey, "ink-3": ink } = this.palette.base;
     const { line } = part;
     const meta = { part: band.control ? "control" : "band", label: line?.label ?? band.label };
-    const trace = this.area([part], withAlpha(line?.colour ?? grey, band.control || line ? 0.16 : 0.32), meta);
+    const share = band.control ? 0.16 : 0.32 / (band.parts?.length ?? 1);
+    const trace = this.area([part], withAlpha(line?.colour ?? grey, share), meta);
     const dash = !band.control && !line ? "solid" : line && line.dash !== "solid" ? line.dash : "dot";
-    const width = isFlat(part) ? 2 : (line && !band.control) || band.parts?.length > 8 ? 0 : 1;
+    const width = isFlat(part) ? 2 : band.parts?.length > 8 ? 0 : 1;
     return { ...trace, line: { width, color: line?.colour ?? ink, dash } };
   }
 

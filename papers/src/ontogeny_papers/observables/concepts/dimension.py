@@ -22,8 +22,8 @@ from ontogeny.words.names import Names
 from ...distances.alignment import align
 from ...dynamics.averages import AVERAGES, window_steps
 from ...geometry.dimension_change import DimensionChange
-from ...geometry.intrinsic import METHODS
 from ...geometry.intrinsic import IntrinsicDimension as geometry_IntrinsicDimension
+from ...geometry.neighbour_ratios import METHODS
 from .series import ConceptSeries, finished_dictionaries
 
 _WINDOWS: dict[str, Any] = {

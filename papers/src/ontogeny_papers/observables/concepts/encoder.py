@@ -14,10 +14,9 @@ from ontogeny import dynamics
 from ontogeny.errors import ArgumentError, check_choice, check_number
 from ontogeny.figures import Figure, Heatmap, Section
 from ontogeny.needs import InputSet, Need
-from ontogeny.observables.base import by_layer
-from ontogeny.observables.catalogued import SOME_LAYERS, PresetEntry, Presets
+from ontogeny.observables import PresetEntry, Reading, Run, by_layer
+from ontogeny.observables.catalogued import SOME_LAYERS, Presets
 from ontogeny.observables.extractor_fits import FromExtractor, extractor_title, layer_state
-from ontogeny.observables.readings import Reading, Run
 from ontogeny.quantities import Measured, Quantity
 from ontogeny.summary.noise import reference_index
 from ontogeny.units import Units

@@ -18,9 +18,8 @@ from ontogeny.features.concepts.noise import MATCHINGS
 from ontogeny.figures import Section
 from ontogeny.needs import Gradients, Need
 from ontogeny.needs.derived import Reference
-from ontogeny.observables.base import Observable, by_layer
+from ontogeny.observables import Observable, Reading, Run, by_layer
 from ontogeny.observables.extractor_fits import FromExtractor, dictionary_array, layer_state
-from ontogeny.observables.readings import Reading, Run
 from ontogeny.quantities import Measured, Quantity
 from ontogeny.units import Units
 from ontogeny.words.names import Names

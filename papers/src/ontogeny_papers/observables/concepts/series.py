@@ -10,10 +10,9 @@ import numpy as np
 
 from ontogeny.errors import ArgumentError
 from ontogeny.needs import Need, Series
+from ontogeny.observables import Observable, SeriesReading
 from ontogeny.observables.arguments import check_node
-from ontogeny.observables.base import Observable
 from ontogeny.observables.catalogued import SECONDS
-from ontogeny.observables.readings import SeriesReading
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,8 @@ import xarray as xr
 
 from ontogeny.figures import Figure, Heatmap, Section
 from ontogeny.needs import InputSet, Need
-from ontogeny.observables.base import by_layer
+from ontogeny.observables import Reading, Run, by_layer
 from ontogeny.observables.catalogued import FIT
-from ontogeny.observables.readings import Reading, Run
 from ontogeny.quantities import Quantity
 from ontogeny.words.names import Names
 

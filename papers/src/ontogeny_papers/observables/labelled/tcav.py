@@ -13,8 +13,7 @@ from ontogeny.errors import ArgumentError, check_choice, check_whole
 from ontogeny.figures import Figure, Section
 from ontogeny.figures.base import extend
 from ontogeny.needs import Gradients, Need
-from ontogeny.observables.base import by_layer
-from ontogeny.observables.readings import Reading
+from ontogeny.observables import Reading, by_layer
 from ontogeny.quantities import Quantity
 from ontogeny.units import Units
 from ontogeny.words.names import Names

@@ -87,7 +87,7 @@ def measure_contexts(size: ContextsSize, materials: Materials) -> Findings:
     for name, source, seed in zip(names, materials.sources, size.seeds, strict=True):
         materials.progress.note(f"{name}: contexts of 1 to {_LONGEST} tokens")
         measure = partial(_measured, source, seed, size, materials)
-        runs[name] = materials.pieces.kept_nodes(f"contexts-{name}", measure)
+        runs[name] = materials.pieces.piece_nodes(f"contexts-{name}", measure)
     agreement = {name: nodes.pop("agreement") for name, nodes in runs.items()}
     lifts = [nodes.pop("lift") for nodes in runs.values()]
     rows = [

@@ -41,7 +41,7 @@ def measure_free_embeddings(size: FreeSize, materials: Materials) -> Findings:
     d = min(size.concepts, len(S) - 1)
     note = materials.progress.note
     note("free embeddings, square loss, aligned start")
-    piece = materials.pieces.kept
+    piece = materials.pieces.piece
     aligned = piece("aligned", partial(semantics.train_ufm, S_centred, d, records=100))
     options: dict[str, Any] = {"init": "random", "step_size": 0.05, "records": 100}
     started = materials.of_seeds(

@@ -49,7 +49,7 @@ def measure_imbalance(size: ImbalanceSize, materials: Materials) -> Findings:
     """Return when each kind of concept is learned, by free embeddings and by a network."""
     step = semantics.step_imbalance(size.classes, size.ratio)
     materials.progress.note(f"free embeddings: {size.classes} classes, ratio {size.ratio}")
-    piece = materials.pieces.kept
+    piece = materials.pieces.piece
     flow = {rule: piece(f"flow-{rule}", partial(_flow, step, rule)) for rule in _RULES}
     nodes: dict[str, list[xr.Dataset]] = {}
     for i, (label, (majorities, minorities, uneven)) in enumerate(_DIGITS.items()):

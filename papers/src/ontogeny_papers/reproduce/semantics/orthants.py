@@ -62,9 +62,9 @@ def measure_orthants(size: OrthantSize, materials: Materials) -> Findings:
     labels = known_classes(support.words, materials.title)
     materials.progress.note(f"{support.shape[0]} words, {support.shape[1]} contexts: scoring")
     pieces = materials.pieces
-    scores = pieces.kept("groupings", lambda: _scores(basis, labels, size))
-    lift = pieces.kept("lift", lambda: _lift(support, basis, size))
-    shares = pieces.kept("shares", lambda: _shares(basis, labels, size))
+    scores = pieces.piece("groupings", lambda: _scores(basis, labels, size))
+    lift = pieces.piece("lift", lambda: _lift(support, basis, size))
+    shares = pieces.piece("shares", lambda: _shares(basis, labels, size))
 
     def page() -> dict[str, xr.Dataset]:
         tree = semantics_page(basis, support, dims=size.dims, n_draws=size.n_draws)
@@ -74,7 +74,7 @@ def measure_orthants(size: OrthantSize, materials: Materials) -> Findings:
     text = (
         "Orthants beside k-means with as many clusters as orthants, and the poles of one concept."
     )
-    nodes = {"groupings": groupings_view(scores, text, care), **pieces.kept_nodes("page", page)}
+    nodes = {"groupings": groupings_view(scores, text, care), **pieces.piece_nodes("page", page)}
     nodes |= _others(basis, support, size)
     allowed = np.asarray(support.S.sum(axis=1)).ravel()
     correlation = abs(float(np.corrcoef(basis.U[:, 0], allowed)[0, 1]))

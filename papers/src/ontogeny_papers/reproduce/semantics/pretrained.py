@@ -80,7 +80,7 @@ def measure_pretrained(size: PretrainedSize, materials: Materials) -> Findings:
     runs = {}
     for name, read in embedded.items():
         materials.progress.note(f"{name}: orthants of word embeddings")
-        runs[name] = materials.pieces.kept_nodes(
+        runs[name] = materials.pieces.piece_nodes(
             f"run-{name.replace(' ', '-')}", partial(_measured, name, read, size)
         )
     scores = {name: nodes.pop("scores") for name, nodes in runs.items()}

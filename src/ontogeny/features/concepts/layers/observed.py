@@ -19,10 +19,9 @@ from ....concepts.joint.whitening import Gathered
 from ....errors import ArgumentError, check_number, check_whole
 from ....figures import Heatmap, Section
 from ....needs import InputSet, Need
-from ....observables.base import by_layer, dataset
-from ....observables.catalogued import PresetEntry, Presets
+from ....observables import PresetEntry, Reading, Run, by_layer, dataset
+from ....observables.catalogued import Presets
 from ....observables.of_activations import OfActivations
-from ....observables.readings import Reading, Run
 from ....quantities import Measured, Quantity
 from ....words.formats import plural
 from ....words.names import Names
