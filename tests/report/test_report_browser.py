@@ -539,3 +539,21 @@ def test_step_against_step_has_a_hairline_along_both_axes(page):
     assert upright[3] > 90 and across[2] > 90
     assert abs(upright[0] - across[0]) < 0.1 * across[2]  # at the left end
     assert abs(upright[1] - across[1]) < 0.1 * upright[3]  # at the lower end
+
+
+def test_a_tap_tells_numbers_until_the_next_touch(browser, tmp_path):
+    path = report.write(examples.developing_tree(), tmp_path / "page.html")
+    context = browser.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    )
+    page = context.new_page()
+    page.goto(path.resolve().as_uri())
+    plot = page.locator("[id='concepts-ica/distance'] .plot")
+    plot.scroll_into_view_if_needed()
+    until(page, "() => document.querySelector(\"[id='concepts-ica/distance'][data-drawn]\")")
+    plot.tap(position={"x": 150, "y": 80})
+    page.wait_for_selector("#tooltip:not([hidden])")
+    assert "layer" in page.inner_text("#tooltip") and "Step" in page.inner_text("#tooltip")
+    page.touchscreen.tap(5, 5)
+    page.wait_for_selector("#tooltip", state="hidden")
+    context.close()

@@ -1,5 +1,6 @@
 import gzip
 import json
+import lzma
 import textwrap
 
 import pytest
@@ -120,6 +121,24 @@ def test_white_space_and_short_pieces_stay_as_they_are(tmp_path):
 def test_the_column_of_texts_is_guessed_where_one_is_text(tmp_path, name, content, texts):
     (tmp_path / name).write_text(content, encoding="utf-8")
     assert text_files(tmp_path / name) == texts
+
+
+def test_a_dataset_that_was_saved_to_disk_is_read_by_its_column(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    table = arrow.table({"story": ["a b c", "d e f"], "id": [1, 2]})
+    for part in ("train", "test"):
+        (tmp_path / part).mkdir()
+        for name in ("data-00000-of-00001.arrow", "cache-0a1b.arrow"):
+            with arrow.ipc.new_stream(tmp_path / part / name, table.schema) as writer:
+                writer.write_table(table)
+        for name in ("dataset_info.json", "state.json"):
+            (tmp_path / part / name).write_text('{"features": {}}')
+    (tmp_path / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
+    texts = document_files(tmp_path)
+    assert texts.texts == ("a b c", "d e f") * 2 and texts.form == "of the column 'story'"
+    (tmp_path / "x.arrow").write_bytes(b"no table")
+    with pytest.raises(ArgumentError, match=r"x\.arrow is not readable as Arrow"):
+        document_files(tmp_path / "x.arrow")
 
 
 def test_a_parquet_file_is_read_by_its_column(tmp_path):
@@ -251,7 +270,12 @@ def test_json_labels_of_different_kinds_do_not_merge(tmp_path, written, labels):
 
 @pytest.mark.parametrize(
     ("content", "kind"),
-    [(gzip.compress(b"a"), "gzip"), (b"%PDF-1.7", "PDF"), (b"PK\x03\x04", "zip")],
+    [
+        (gzip.compress(b"a"), "gzip"),
+        (lzma.compress(b"a"), "xz"),
+        (b"%PDF-1.7", "PDF"),
+        (b"PK\x03\x04", "zip"),
+    ],
 )
 def test_archives_and_pages_are_no_texts(tmp_path, content, kind):
     path = tmp_path / "texts.txt"

@@ -355,6 +355,7 @@ def test_files_of_a_run_are_converted_once_as_far_as_memory_goes(llama, monkeypa
         with run[step].open() as reader:
             assert len(reader.names()) == len(model.state_dict())
     assert len(names) == read
+    assert run.tokenizer() is run.tokenizer() and len(names) == read + 1
 
 
 def test_a_damaged_gguf_file_is_refused_in_one_line(tmp_path):

@@ -1,4 +1,4 @@
-"""Texts in columns: CSV, TSV, JSON, JSON lines and Parquet, and which of the columns holds them."""
+"""Texts in columns, as of CSV, JSON lines or Parquet, and which of the columns holds them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 from ..errors import ArgumentError
 from ..inputs.conversations import messages_of
 
-SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".tab", ".parquet")
+BINARY = (".parquet", ".arrow")
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".tab", *BINARY)
 MESSAGES = ("messages", "conversations", "conversation")
 """Usual names of a column of conversations."""
 TEXT_NAMES = ("sentence", "text", "review", "content", "document", "phrase")
@@ -29,7 +30,7 @@ def read_columns(path: Path, content: str, field: str | int | None) -> tuple[lis
     path
         Its suffix says what it is.
     content
-        What it holds, of all but Parquet.
+        What it holds, of all but Parquet and Arrow.
     field
         The column, by name, or by number from 0 where there is no row of names; None guesses it.
 
@@ -39,8 +40,8 @@ def read_columns(path: Path, content: str, field: str | int | None) -> tuple[lis
         If the file is not what its name says, or has no such column; the message names its columns.
     """
     suffix = path.suffix.lower()
-    if suffix == ".parquet":
-        return _texts(path, _parquet(path), field)
+    if suffix in BINARY:
+        return _texts(path, _binary(path, suffix), field)
     if suffix == ".json":
         return _texts(path, _json(path, content), field)
     if suffix in (".jsonl", ".ndjson"):
@@ -134,18 +135,21 @@ def _are_names(first: Sequence[str]) -> bool:
     return usual or (short and len(set(first)) == len(first) and not any(map(_is_number, first)))
 
 
-def _parquet(path: Path) -> dict[str, Any]:
+def _binary(path: Path, suffix: str) -> dict[str, Any]:
     try:
-        from pyarrow import ArrowException, parquet
+        from pyarrow import ArrowException, ipc, memory_map, parquet
     except ImportError:
         raise ArgumentError(
             f"{path} is read with pyarrow, which is not installed: pip install pyarrow."
         ) from None
     try:
-        rows = parquet.read_table(path).to_pylist()
+        if suffix == ".arrow":  # as save_to_disk of datasets writes
+            rows = ipc.open_stream(memory_map(str(path))).read_all().to_pylist()
+        else:
+            rows = parquet.read_table(path).to_pylist()
     except (OSError, ArrowException) as error:
         why = str(error).split("\n")[0]
-        raise ArgumentError(f"{path} is not readable as Parquet: {why}") from None
+        raise ArgumentError(f"{path} is not readable as {suffix[1:].title()}: {why}") from None
     return {f"row {n}": row for n, row in enumerate(rows)}
 
 

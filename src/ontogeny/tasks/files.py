@@ -13,16 +13,19 @@ import numpy as np
 
 from ..errors import ArgumentError, check_choice
 from ..inputs.conversations import is_conversation
-from .columns import SUFFIXES, read_columns
+from .columns import BINARY, SUFFIXES, read_columns
 from .labelled import LabelledTexts
 
 Paths: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 _PLAIN = (".txt", ".md", ".rst", ".text")
 _NO_TEXT = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip", b"%PDF": "PDF"}
+_NO_TEXT |= {b"\xfd7zXZ": "xz", b"BZh": "bzip2"}
 _MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _OF_FOLDERS = (*_PLAIN, ".json", ".jsonl")
 _SUFFIXES = (*_PLAIN, *SUFFIXES)
+# What datasets writes beside the tables of save_to_disk.
+_BESIDE = re.compile(r"(?:dataset_info|dataset_dict|state)\.json|(?:cache-.*|indices)\.arrow")
 _WIKI_TITLE = re.compile(r"^(?=[^\S\n]*=[^\S\n]*[^=\s].*=[^\S\n]*$)", re.MULTILINE)
 UNITS = ("auto", "line", "paragraph", "document", "file")
 WORDS = {
@@ -49,11 +52,12 @@ def text_files(
 ) -> list[Any]:
     r"""Read texts from files, folders and globs, as they stand there.
 
-    ``.json``, ``.jsonl``, ``.csv``, ``.tsv`` and ``.parquet`` hold a text in each row: a string, or
-    what stands in the column `field`; a conversation is a list of messages. Every other file is
-    plain text: its lines of the form ``= Title =`` (the headings of WikiText) are dropped and the
-    rest is cut into `unit`. Empty texts are left out. The order is that of the paths, in a folder
-    or glob by name; a file named twice is read once.
+    ``.json``, ``.jsonl``, ``.csv``, ``.tsv``, ``.parquet`` and ``.arrow`` (``save_to_disk`` of
+    datasets) hold a text in each row: a string, or what stands in the column `field`; a
+    conversation is a list of messages. Every other file is plain text: its lines of the form
+    ``= Title =`` (the headings of WikiText) are dropped and the rest is cut into `unit`. Empty
+    texts are left out. The order is that of the paths, in a folder or glob by name; a file named
+    twice is read once.
 
     Parameters
     ----------
@@ -146,7 +150,7 @@ def document_files(
 
 
 def _content(path: Path, encoding: str) -> str:
-    return "" if path.suffix.lower() == ".parquet" else read_text(path, encoding)
+    return "" if path.suffix.lower() in BINARY else read_text(path, encoding)
 
 
 def _files(paths: Paths) -> list[Path]:
@@ -161,7 +165,8 @@ def _matches(path: Path) -> list[Path]:
     if path.is_file():  # also a name with brackets in it, which a glob would misread
         return [path]
     if path.is_dir():
-        readable = sorted(p for p in path.rglob("*") if p.suffix.lower() in _SUFFIXES)
+        every = (p for p in path.rglob("*") if not _BESIDE.fullmatch(p.name))
+        readable = sorted(p for p in every if p.suffix.lower() in _SUFFIXES)
         texts = [p for p in readable if p.suffix.lower() in _OF_FOLDERS]
         files = texts or readable  # beside texts, tables say something about them
         what = f"no file that ends in {', '.join(_SUFFIXES)}"

@@ -8,7 +8,7 @@ from ...words.formats import step_text
 
 LEFT_OUT = (
     "Until the training has ended, distances are measured to the first step, and noise floors and "
-    "control runs are left out, so nothing here can be called learned."
+    "control runs are left out, so only the loss can be called learned."
 )
 
 

@@ -319,9 +319,10 @@ class Figure {
     return full[k] === undefined ? null : { head: this.picture.barTitle, value: full[k], rest: [] };
   }
 
-  // A click sets the current step.
+  // A click sets the current step. A finger does not hover, so a tap also tells the numbers.
   pick(event) {
     const told = this.told(event);
+    if (event.pointerType === "touch" && told) showTooltip(event, told.head, told.value, told.rest);
     const { axes } = nodeOf(this.data);
     const { x, facet } = this.drawn.axes;
     const dimension = [x, facet, ...this.drawn.points].find((d) => axes[d]?.kind === "step");

@@ -21,3 +21,7 @@ function showTooltip(event, head, value, rest) {
 function hideTooltip() {
   tooltip.hidden = true;
 }
+
+// What a tap has told goes with the next touch anywhere, and does not stay behind where the page moves.
+addEventListener("pointerdown", hideTooltip, { capture: true });
+addEventListener("scroll", hideTooltip, { passive: true });

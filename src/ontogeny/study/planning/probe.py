@@ -116,13 +116,7 @@ def probe(
             layers[need] = labels
     positions, difference = "auto", 0.0
     if any(need.runs_model for need in by_need):
-        watched = sorted({label for labels in layers.values() for label in labels})
-        checks = [
-            capture.check_batch_invariance(model, part, watched or None) for part in inputs.values()
-        ]
-        difference = max(check.difference for check in checks)
-        # One way for all input sets: the strictest that any of them needs.
-        positions = max((c.positions for c in checks), key=("model", "mask", "right").index)
+        positions, difference = _invariance(model, inputs, layers)
     dtype = settings.dtype if settings.dtype != "stored" else _dtype_of(model)
     settings = dataclasses.replace(settings, positions=positions, dtype=dtype)
     # Again, as the tensors that a need reads are traced with the positions that were found.
@@ -159,6 +153,19 @@ def probe(
         dtype=dtype,
         failures=tuple(dry_run(model, trajectory, inputs, tried, settings)),
     )
+
+
+def _invariance(
+    model: Any, inputs: Mapping[str, Inputs], layers: Mapping[Need, Sequence[str]]
+) -> tuple[str, float]:
+    """Return how positions are given so that batches do not matter, and by how much they do."""
+    watched = sorted({label for labels in layers.values() for label in labels})
+    checks = [
+        capture.check_batch_invariance(model, part, watched or None) for part in inputs.values()
+    ]
+    # One way for all input sets: the strictest that any of them needs.
+    positions = max((c.positions for c in checks), key=("model", "mask", "right").index)
+    return positions, max(check.difference for check in checks)
 
 
 def _model_bytes(model: Any, dtype: str, settings: Settings, needs: Sequence[Need]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -40,8 +41,12 @@ def read(files: tuple[Path, ...]) -> TensorReader:
     CheckpointError
         If transformers cannot read the file.
     """
-    stat = files[0].stat()
-    return TensorReader(_tensors(files[0], (stat.st_size, stat.st_mtime_ns)))
+    return TensorReader(_tensors(files[0], _stamp(files[0])))
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    stat = path.stat()
+    return stat.st_size, stat.st_mtime_ns
 
 
 def _tensors(path: Path, stamp: tuple[int, int]) -> dict[str, torch.Tensor]:
@@ -73,6 +78,11 @@ def tokenizer(path: Path) -> Any:
     CheckpointError
         If transformers cannot read it.
     """
+    return _tokenizer(path, _stamp(path))
+
+
+@lru_cache(maxsize=4)
+def _tokenizer(path: Path, stamp: tuple[int, int]) -> Any:
     return _transformers(path, "AutoTokenizer", weights=True)
 
 
