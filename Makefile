@@ -9,8 +9,9 @@ BIN = $(VENV)/bin
 # pip would compile every module of every package before anything runs, which is most of its work;
 # Python compiles those that are used, when they are.
 PIP = --quiet --disable-pip-version-check --no-compile
-# Every call builds both distributions anew.
-INSTALL = $(BIN)/python -m pip install $(PIP) -c constraints.txt -e ./papers -e
+# Every call builds both distributions anew. The papers come second: pip looks for ontogeny elsewhere
+# when it reads that they need it first.
+INSTALL = $(BIN)/python -m pip install $(PIP) -c constraints.txt
 SOURCES = pyproject.toml papers/pyproject.toml constraints.txt
 
 # Modules that are used are compiled at their first import, not again in every process.
@@ -35,22 +36,22 @@ lint: $(VENV)/installed-dev
 
 $(VENV)/installed: $(SOURCES)
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) .
+	$(INSTALL) -e . -e ./papers
 	touch $@
 
 $(VENV)/installed-dev: $(SOURCES)
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) ".[dev]"
+	$(INSTALL) -e ".[dev]" -e ./papers
 	touch $(VENV)/installed $@
 
 $(VENV)/installed-docs: $(SOURCES)
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) ".[docs]"
+	$(INSTALL) -e ".[docs]" -e ./papers
 	touch $(VENV)/installed $@
 
 environment:
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) ".[dev,docs]"
+	$(INSTALL) -e ".[dev,docs]" -e ./papers
 	touch $(VENV)/installed $(VENV)/installed-docs $(VENV)/installed-dev
 
 docs: $(VENV)/installed-docs
