@@ -147,7 +147,7 @@ def test_stored_presences_in_single_precision_give_the_same(planted):
     assert np.isnan(again.cosine[0])
 
 
-def faded(readable, strength=0.07):
+def faded(readable, strength=0.07, turned=False):
     """The same concept at two checkpoints, of which the second writes little and reads it less."""
 
     def at(strength, readable):
@@ -158,7 +158,10 @@ def faded(readable, strength=0.07):
             spread=np.full((1, 1), 1e-6), explained=np.ones(1), whitened=np.zeros((1, 0, 0)),
         )  # fmt: skip
 
-    return concept_changes(at(1.0, 0.9), at(strength, readable), common_basis=True)
+    second = at(strength, readable)
+    if turned:
+        second = replace(second, decoders=second.decoders * np.array([1, -1, 0.0]))
+    return concept_changes(at(1.0, 0.9), second, common_basis=True)
 
 
 def test_a_concept_that_faded_to_where_nothing_more_is_known_of_it_is_not_called_kept():
@@ -166,4 +169,6 @@ def test_a_concept_that_faded_to_where_nothing_more_is_known_of_it_is_not_called
     assert faded(0.54).kind == ["unclear"]
     assert faded(0.9).kind == ["unclear"]  # the direction is below its noise
     assert faded(0.54, 0.8).kind == ["kept"]
+    assert faded(0.54, 0.15, turned=True).kind == ["unclear"]
+    assert faded(0.9, 0.15, turned=True).kind == ["turned"]
     assert faded(0.9, 0.15).kind == ["kept"]  # faint, and plainly read in a known direction

@@ -116,15 +116,19 @@ def test_two_single_models_are_compared_by_the_same_texts(tmp_path):
 
 
 def test_a_value_is_above_a_null_only_if_its_interval_is():
-    def said(stderr):
-        data = xr.Dataset({"x": ("step", [2.0]), "x_stderr": ("step", [stderr])}, {"step": [0]})
-        data["x_chance"] = ("step", "draw"), [[1.0, 1.5]]
+    def said(stderr, draws=(1.0, 1.5)):
+        data = xr.Dataset({"x": ("step", [2.0])}, {"step": [0]})
+        if stderr is not None:
+            data["x_stderr"] = ("step", [stderr])
+        data["x_chance"] = ("step", "draw"), [draws]
         quantity = Quantity("x", "norm", rows="norm", nulls={"chance": "chance"})
         node = summarise(data, [quantity], Section("Norm", ""))
         return node.attrs["statements"]
 
     assert "It is surely higher than chance (1.00 to 1.50)" in said(0.1)
     assert "It is not surely higher or lower than chance" in said(0.5)
+    assert "It is surely higher than chance (1.00 to 1.50)" in said(None)  # beside draws
+    assert "It is higher than chance (1.50)" in said(None, (1.5, 1.5))  # nothing is sure
 
 
 def test_only_an_initialisation_stands_for_the_untrained_model():

@@ -312,9 +312,12 @@ def test_a_mean_needs_one_text_for_each_row(values, texts):
 def test_a_row_settles_no_earlier_than_half_of_its_change_is_surely_over():
     """A half-change step of 118 (90 to 400) stood beside "settled from 160 on" of 400 steps."""
     steps, unknown = np.array([0, 100, 200, 400]), np.nan
+    usable = np.ones((6, 4), dtype=bool)
+    usable[5, 3] = False  # nothing was measured after step 200
     settled = _after_half(
         steps,
-        np.array([100.0, 100.0, 100.0, 200.0, unknown]),
-        np.array([90.0, 150.0, 400.0, unknown, 50.0]),
+        usable,
+        np.array([100.0, 100.0, 100.0, 200.0, unknown, 100.0]),
+        np.array([90.0, 150.0, 400.0, unknown, 50.0, 150.0]),
     )
-    np.testing.assert_array_equal(settled, [100, 200, unknown, 200, unknown])
+    np.testing.assert_array_equal(settled, [100, 200, unknown, 200, unknown, unknown])

@@ -141,6 +141,19 @@ def test_a_dataset_that_was_saved_to_disk_is_read_by_its_column(tmp_path):
         document_files(tmp_path / "x.arrow")
 
 
+def test_an_arrow_file_is_read_as_a_stream_is(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    table = arrow.table({"story": ["a b c", "d e f"], "id": [1, 2]})
+    with arrow.ipc.new_file(tmp_path / "x.arrow", table.schema) as writer:
+        writer.write_table(table)
+    assert document_files(tmp_path / "x.arrow").texts == ("a b c", "d e f")
+
+
+def test_a_file_named_as_datasets_names_its_own_is_read_where_no_table_is(tmp_path):
+    (tmp_path / "state.json").write_text('[{"text": "a b c"}, {"text": "d e f"}]')
+    assert document_files(tmp_path).texts == ("a b c", "d e f")
+
+
 def test_a_parquet_file_is_read_by_its_column(tmp_path):
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     table = arrow.table({"id": [1, 2], "story": ["one two", "three four"]})

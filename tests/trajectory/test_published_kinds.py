@@ -14,6 +14,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from ontogeny import Trajectory
 from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.start import Wishes, propose
+from ontogeny.trajectory.weights.pickled import held_numbers, unpickle
 
 STEPS = (0, 10, 20)
 SIZES = {"hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 2, "vocab_size": 16}
@@ -306,6 +307,37 @@ def test_weights_in_mappings_within_mappings_are_read(tmp_path, model, settings,
     )
     assert is_right(Trajectory.from_folder(run), model)
     assert is_right(Trajectory.from_folder(run, key=key), model)
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        lambda w: {"trainer": {"model": w, "optimizer": {"state": {0: {"exp_avg": w}}}}},
+        lambda w: {"model": {"net": w, "opt": {"state": {0: {"exp_avg": w["enc"]["w"]}}}}},
+        lambda w: {"state": {"params": w, "momentum": w}},
+    ],
+    ids=["trainer", "optimiser", "momentum"],
+)
+def test_moments_of_an_optimiser_are_never_read_as_weights(tmp_path, state):
+    """A loop's "trainer" gave optimizer.state.0.exp_avg as a weight, without a word."""
+    path = tmp_path / "step_1.pt"
+    torch.save(state({"enc": {"w": torch.ones(2)}, "dec": {"w": torch.ones(2)}}), path)
+    with pytest.raises(CheckpointError, match="holds no tensors by name"):
+        unpickle(path)
+
+
+@pytest.mark.parametrize("history", [["Adam"], [3], [None], []])
+def test_another_history_than_that_of_fairseq_is_left_alone(tmp_path, history):
+    path = tmp_path / "step_1.pt"
+    torch.save({"model": {"w": torch.ones(2)}, "optimizer_history": history, "step": 7}, path)
+    assert held_numbers(path) == {"step": 7}
+
+
+def test_a_single_number_that_became_infinite_is_a_finding(tmp_path, model, settings):
+    (tmp_path / "config.json").write_text(json.dumps(settings))
+    scale = {"scale": torch.tensor(float("inf"))}
+    run = Trajectory.from_folder(written(model, tmp_path, change=lambda s: {**s, **scale}))
+    assert [finding for finding in run.audit() if finding.kind == "non-finite"]
 
 
 def test_the_mask_of_gpt_neox_in_half_precision_is_no_finding(tmp_path, model, settings):

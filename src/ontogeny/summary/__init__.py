@@ -22,7 +22,8 @@ Those from ``control_first`` on exist only where there are control runs:
 ``half_step``, ``half_step_low``, ``half_step_high`` : row
     half-change step with its interval, wherever the row moved, else NaN
 ``settled_step`` : row
-    from here on it moves less than its noise; NaN if never
+    from here on it moves less than its noise, and half of its change is surely over; NaN if never,
+    or only from the last step on
 ``noise_known``, ``moved`` : row
     the noise of the last step was measured; the change from first to last exceeds it
 ``only_memory`` : row

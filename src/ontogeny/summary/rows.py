@@ -100,7 +100,9 @@ def _measured(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset | 
         step if below is None else _settled_below(steps, row, below, reference)
         for step, row, below in zip(course.settled_step, values, settled, strict=True)
     ]
-    settled_step = _after_half(steps, np.array(settled_steps), course.half_step_high)
+    is_reference = np.arange(len(steps)) == (-1 if reference is None else reference)
+    usable = np.isfinite(np.stack(values)) & ~is_reference
+    settled_step = _after_half(steps, usable, np.array(settled_steps), course.half_step_high)
     better = {q.name: {"lower": -1, "higher": 1}.get(q.better, 0) for q in quantities}
     sign = np.array([better[name] for name in names])
     rows = xr.Dataset(
@@ -178,14 +180,18 @@ def _series(data: xr.Dataset, quantity: Quantity) -> Iterator[tuple[Any, ...]]:
         yield label, layer, quantity.name, *numbers, below, beside, lead
 
 
-def _after_half(steps: np.ndarray, settled: np.ndarray, half_high: np.ndarray) -> np.ndarray:
-    """Return settled steps, none before half of the change is surely over; NaN for the last step.
+def _after_half(
+    steps: np.ndarray, usable: np.ndarray, settled: np.ndarray, half_high: np.ndarray
+) -> np.ndarray:
+    """Return settled steps (rows,), none before half of the change is surely over.
 
-    A row with a half-change step of 118 (90 to 400) had settled at 160 of 400 steps.
+    NaN for the last of the ``usable`` (rows, T) steps, which nothing follows. A row with a
+    half-change step of 118 (90 to 400) had settled at 160 of 400 steps.
     """
     surely = np.searchsorted(steps, np.where(np.isfinite(half_high), half_high, steps[0]))
     later = np.maximum(settled, steps[np.minimum(surely, len(steps) - 1)])
-    return np.where(later < steps[-1], later, np.nan)
+    last = steps[len(steps) - 1 - usable[:, ::-1].argmax(axis=1)]
+    return np.where(later < last, later, np.nan)
 
 
 def _settled_below(

@@ -144,7 +144,10 @@ def _binary(path: Path, suffix: str) -> dict[str, Any]:
         ) from None
     try:
         if suffix == ".arrow":  # as save_to_disk of datasets writes
-            rows = ipc.open_stream(memory_map(str(path))).read_all().to_pylist()
+            stored = memory_map(str(path))
+            is_file = stored.read(6) == b"ARROW1"  # else a stream
+            stored.seek(0)
+            rows = (ipc.open_file if is_file else ipc.open_stream)(stored).read_all().to_pylist()
         else:
             rows = parquet.read_table(path).to_pylist()
     except (OSError, ArrowException) as error:

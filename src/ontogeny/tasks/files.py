@@ -165,8 +165,9 @@ def _matches(path: Path) -> list[Path]:
     if path.is_file():  # also a name with brackets in it, which a glob would misread
         return [path]
     if path.is_dir():
-        every = (p for p in path.rglob("*") if not _BESIDE.fullmatch(p.name))
-        readable = sorted(p for p in every if p.suffix.lower() in _SUFFIXES)
+        readable = sorted(p for p in path.rglob("*") if p.suffix.lower() in _SUFFIXES)
+        if any(p.suffix == ".arrow" for p in readable):
+            readable = [p for p in readable if not _BESIDE.fullmatch(p.name)]
         texts = [p for p in readable if p.suffix.lower() in _OF_FOLDERS]
         files = texts or readable  # beside texts, tables say something about them
         what = f"no file that ends in {', '.join(_SUFFIXES)}"

@@ -150,11 +150,11 @@ def plural(n: int, noun: str) -> str:
     --------
     >>> plural(1, "layer"), plural(1200, "layer")
     ('1 layer', '1,200 layers')
-    >>> plural(2, "ability"), plural(2, "key")
-    ('2 abilities', '2 keys')
+    >>> plural(2, "ability"), plural(2, "key"), plural(2, "class")
+    ('2 abilities', '2 keys', '2 classes')
     """
     if n != 1:
-        noun = re.sub(r"(?<=[^aeiou])y$", "ie", noun) + "s"
+        noun = re.sub(r"(?<=[^aeiou])y$", "ie", re.sub(r"(s|sh|ch|x)$", r"\1e", noun)) + "s"
     return f"{n:,} {noun}"
 
 

@@ -14,7 +14,6 @@ from itertools import pairwise
 
 from .formats import joined, number, plural, step_text, three_digits, value_range, with_interval
 from .landmarks import Line, LossStory
-from .levels import FEWEST_STEPS
 from .one_model import alike
 from .row_words import values_words
 
@@ -44,9 +43,11 @@ def loss_heading(loss: LossStory, steps: Sequence[int], halves: bool = True) -> 
     if loss.outcome in ("still", "no course") and better:
         return f"It predicts better than {better} at the last checkpoint"
     if loss.outcome == "unjudged":
+        noise = loss.row is not None and loss.row.state == "unmeasured"
         if better:
-            return f"It predicts better than {better}; too few checkpoints to say since when"
-        if len(steps) >= FEWEST_STEPS:  # its noise is not known, as of 26 checkpoints of one text
+            why = "without its noise nothing says" if noise else "too few checkpoints to say"
+            return f"It predicts better than {better}; {why} since when"
+        if noise:  # as of 26 checkpoints of one text, which were "too few"
             return "It is not known whether the loss changed by more than noise"
         return f"{plural(len(steps), 'checkpoint')}: too few to tell a course"
     return {

@@ -110,23 +110,27 @@ def _sentence(data: xr.Dataset, quantity: Quantity, subject: str, at: dict[str, 
     if labels and " to " in words:
         first, last = (f"({labels[i]})" for i in (np.nanargmin(values), np.nanargmax(values)))
         words = f"{words.replace(' to ', f' {first} to ')} {last}"
-    layers = labels[0] if len(labels) == 1 else plural(count, "layer")
+    n_layers = value.sizes.get("layer", 1) if value.ndim > 1 else count
+    layers = labels[0] if len(labels) == 1 else plural(n_layers, "layer")
     subject = subject.replace("{layer}", layers)
     texts = [f"{subject} is {words}."]
     for label, a, b in nulls:
         there = " there" * (np.unique(a[np.isfinite(a)]).size > 1)  # each beside its own layer
         null = f"{label}{there} ({between(np.nanmin(a), np.nanmax(b))})"
         sides = {"higher": int((low > b).sum()), "lower": int((high < a).sum())}
-        texts.append(_beside(null, {side: n for side, n in sides.items() if n}, count, noun))
+        # Without an interval, or a band of draws, only the values themselves can be compared.
+        has_interval = f"{name}_low" in data or not np.array_equal(a, b, equal_nan=True)
+        sides = {side: n for side, n in sides.items() if n}
+        texts.append(_beside(null, sides, count, noun, "surely " * has_interval))
     return " ".join(texts)
 
 
-def _beside(null: str, sides: dict[str, int], count: int, noun: str) -> str:
-    """Say how many of `count` values lie surely on either side of a null."""
+def _beside(null: str, sides: dict[str, int], count: int, noun: str, surely: str) -> str:
+    """Say how many of `count` values lie (surely) on either side of a null."""
     if not sides:
         none = f"None of {plural(count, noun)} is" if count > 1 else "It is not"
-        return f"{none} surely higher or lower than {null}."
+        return f"{none} {surely}higher or lower than {null}."
     (side, n), *other = sides.items()
     subject = f"Of {plural(count, noun)}, {n}" if count > 1 else "It"
-    more = "".join(f", and {n} surely {side}" for side, n in other)
-    return f"{subject} {'is' if n == 1 else 'are'} surely {side} than {null}{more}."
+    more = "".join(f", and {n} {surely}{side}" for side, n in other)
+    return f"{subject} {'is' if n == 1 else 'are'} {surely}{side} than {null}{more}."

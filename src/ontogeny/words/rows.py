@@ -35,7 +35,7 @@ NAMES = {
     "progress": ("share of the way from the first to the last value", "1"),
     "distinct": ("changed above the noise floor", ""),
     "half_step": ("half-change step", "steps"),
-    "settled_step": ("step from which on it moves less than its noise", "steps"),
+    "settled_step": ("step from which on it moves less than its noise, half of it over", "steps"),
     "first_value": ("first value", _OF_ROW),
     "last_value": ("last value", _OF_ROW),
     "moved": ("changed by more than its noise", ""),

@@ -124,7 +124,7 @@ def concept_changes(
     faded = (fainter | stronger) & (pair.min(axis=0) < readable)
     kept = in_both & ~faded & (known | ~np.array(common))
     kind = np.select(
-        [~is_shown, in_both & common & (cosine < TURNED), kept, lost, new],
+        [~is_shown, in_both & ~faded & common & (cosine < TURNED), kept, lost, new],
         ["no concept", "turned", "kept", "lost", "new"],
         "unclear",
     )

@@ -68,7 +68,7 @@ class AttentionEntropy(Observable):
             rows="{layer} · attention entropy",
             subject="The attention entropy of {layer}",
             nulls={"uniform": "uniform attention"},
-            caption="One line per layer. Low: each token attends to few others.",
+            caption="One line a layer. Low: each token attends to few others.",
         ),
         Quantity(
             "entropy",

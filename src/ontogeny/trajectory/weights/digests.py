@@ -100,7 +100,7 @@ def _is_finite(tensor: Tensor) -> bool:
     if not (tensor.is_floating_point() or tensor.is_complex()):
         return True
     if not tensor.ndim:  # GPT-NeoX's masked_bias, -1e9, is -inf in half precision
-        return not bool(tensor.isnan())
+        return not bool(tensor.isnan() | tensor.isposinf())
     chunks = tensor.detach().reshape(-1).split(_CHUNK)
     # PyTorch does not ask numbers of eight bits.
     return all(bool((c if c.itemsize > 1 else c.float()).isfinite().all()) for c in chunks)

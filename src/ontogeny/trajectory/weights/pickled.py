@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -90,8 +90,9 @@ def held_numbers(path: Path) -> dict[str, int]:
     """
     state = _pickled(path)
     items = dict(state) if isinstance(state, Mapping) else {}
-    if isinstance(history := items.get("optimizer_history"), list) and history:  # of fairseq
-        items |= history[-1]
+    match items.get("optimizer_history"):
+        case [*_, Mapping() as last]:  # of fairseq
+            items |= last
     return {key: whole for key, value in items.items() if (whole := _whole(value)) is not None}
 
 
@@ -178,15 +179,22 @@ def _usual(path: Path, state: Mapping[str, Any], places: Mapping[str, dict]) -> 
     for place in (*STATE_KEYS, "", *sole):
         if place in places:
             return places[place]
-    tops = {place.partition(".")[0] for place in others}
-    for top in (*STATE_KEYS, *(tops if len(tops) == 1 else ())):
-        if tensors := _nested(state.get(top)):  # params: {"head": {"weight": ...}}
+    for top in (*STATE_KEYS, "params"):  # params: {"head": {"weight": ...}}
+        tensors = _nested(state.get(top))
+        if tensors and _is_one_model(tensors):
             return tensors
     choose = f"choose with --key {plain(others[0])}; " if others else ""
     raise CheckpointError(
         f"{path} holds no tensors by name, also not under {', '.join(STATE_KEYS)}; {choose}it has "
         f"the keys {few(others or state)}."
     )
+
+
+def _is_one_model(names: Iterable[str]) -> bool:
+    """Return whether no name is that of an optimiser's tensor, or in a state dict beside others."""
+    places = {name.rpartition(".")[0] for name in names}
+    ends = {place.rpartition(".")[2] for place in places}
+    return not any(map(_OPTIMISER.search, places)) and ends.isdisjoint(STATE_KEYS)
 
 
 def _nested(state: Any, depth: int = 20) -> dict[str, Tensor]:
