@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint, EntryPoints
 from typing import ClassVar
 
 import numpy as np
@@ -208,23 +209,18 @@ def test_next_token_loss_is_that_of_the_loss_observable():
     assert given.loss(model, given.batch([0, 1])).item() == pytest.approx(total, rel=1e-6)
 
 
+def first_logit(inputs, need):
+    """A loss as an installed package brings it."""
+    return lambda model, batch: model(torch.tensor(batch.ids)).sum()
+
+
 def test_losses_of_other_packages_are_found_by_name(monkeypatch):
-    class Entry:
-        name, value = "first-logit", "package:loss"
-
-        @staticmethod
-        def load():
-            return lambda inputs, need: lambda model, batch: model(torch.tensor(batch.ids)).sum()
-
-    monkeypatch.setattr(objectives, "entry_points", lambda group: [Entry()])
-    objectives._factories.cache_clear()
-    try:
-        need = needs.Gradients("first-logit")
-        given = gradients(Reader(), need, {"text": tiny_inputs()})
-        assert given.loss(given.model, given.batch([0])).ndim == 0
-        assert "first-logit" in loss_names()
-    finally:
-        objectives._factories.cache_clear()
+    entries = EntryPoints([EntryPoint("first-logit", f"{__name__}:first_logit", objectives.GROUP)])
+    monkeypatch.setattr(objectives, "entry_points", lambda group: entries.select(group=group))
+    need = needs.Gradients("first-logit")
+    given = gradients(Reader(), need, {"text": tiny_inputs()})
+    assert given.loss(given.model, given.batch([0])).ndim == 0
+    assert "first-logit" in loss_names()
 
 
 def test_batches_are_drawn_without_a_text_twice():

@@ -91,15 +91,16 @@ def test_names_beside_a_colour_bar_are_whole_and_tell_blocks_apart(visit):
     assert right <= frame["x"] + frame["width"]
 
 
-def test_the_whole_path_is_told_on_hover_over_lines_and_bar(visit):
+def test_matrices_have_the_names_of_the_page_on_hover_over_lines_and_bar(visit):
     page = visit("wide", wide_tree)
     draw_all(page)
     hover(page, "rank/rank", 0.9, 0.3)
-    assert any(block in page.inner_text("#tooltip") for block in BLOCKS)
+    words = page.inner_text("#tooltip")
+    assert any(name in words for name in SHORT) and "model.layers" not in words
     bar = page.locator(f"{BAR} .cbfills").bounding_box()
-    for share, block in ((0.01, BLOCKS[-1]), (0.99, BLOCKS[0])):
+    for share, name in ((0.01, SHORT[-1]), (0.99, SHORT[0])):
         page.mouse.move(bar["x"] + 4, bar["y"] + share * bar["height"])
-        assert page.inner_text("#tooltip").split("\n") == ["block", block]
+        assert page.inner_text("#tooltip").split("\n") == ["block", name]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -34,7 +34,7 @@ def hub():
 @pytest.fixture
 def fresh(monkeypatch):
     """No increments are known from earlier tests."""
-    monkeypatch.setattr(sources, "_known", type(sources._known)())
+    monkeypatch.setattr(sources, "_lengths", type(sources._lengths)())
 
 
 def opened(hub, cache, **options):
