@@ -67,11 +67,11 @@ def added(request, tmp_path, monkeypatch):
         monkeypatch.setattr(activations, "__path__", [*activations.__path__, str(tmp_path)])
         module = f"{activations.__name__}.token_norm"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # what is listed is kept there
-    for stored in (registry.kinds, catalogue):
+    for stored in (registry._loaded, catalogue):
         stored.cache_clear()
     yield registry.kinds()[KIND]
     sys.modules.pop(module)
-    for stored in (registry.kinds, catalogue):
+    for stored in (registry._loaded, catalogue):
         stored.cache_clear()
 
 
@@ -113,8 +113,7 @@ def test_a_kind_that_is_taken_is_left_out(tmp_path, monkeypatch):
             return og.observables.Loss
 
     monkeypatch.setattr(registry, "entry_points", lambda group: [Taken()])
-    registry.kinds.cache_clear()
+    registry._loaded.cache_clear()
     with pytest.warns(og.errors.StudyWarning, match=r"observable 'loss' .* a name that is taken"):
         assert registry.kinds()["loss"] is og.observables.Loss
-    registry.kinds.cache_clear()
-    registry.left_out.cache_clear()
+    registry._loaded.cache_clear()

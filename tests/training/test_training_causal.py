@@ -13,7 +13,7 @@ from ontogeny.training import (
     scrambled,
     train,
 )
-from ontogeny.training.masked import CausalBatch
+from ontogeny.training.causal import CausalBatch
 from ontogeny.training.parallel import shared_among
 
 TEXTS = [f"The number {n} comes after {n - 1}." for n in range(60)]

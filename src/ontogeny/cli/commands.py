@@ -13,7 +13,7 @@ from .._version import __version__
 from ..errors import ArgumentError
 from .catalogue import help_, list_, table
 from .comparing import compare
-from .concept import concept, push
+from .concept import concept
 from .options import (
     Exclude,
     Key,
@@ -28,6 +28,7 @@ from .options import (
     output,
 )
 from .plugins import add_commands
+from .sharing import push
 from .starting import init, study
 from .watching import Patience, Until, Watch, refuse_with_watch, watched
 

@@ -127,20 +127,24 @@ class OwnMeasure(Observable):
 GROUP = "ontogeny.observables"
 
 
-@cache
-def left_out() -> dict[str, str]:
-    """Return the kinds of installed packages that cannot be loaded, and why."""
-    return {}
-
-
-@cache
 def kinds() -> dict[str, type[Observable]]:
     """Return all kinds in the order in which presets list them, then the others.
 
     The library's are the classes in the folders of features that have a ``kind``. A package's
     entry point that cannot be loaded, or takes a name that is taken, is left out with a warning.
     """
+    return _loaded()[0]
+
+
+def left_out() -> dict[str, str]:
+    """Return the kinds of installed packages that cannot be loaded, and why."""
+    return _loaded()[1]
+
+
+@cache
+def _loaded() -> tuple[dict[str, type[Observable]], dict[str, str]]:
     classes: dict[str, type[Observable]] = {}
+    reasons: dict[str, str] = {}
     for feature in features():
         for cls in _of_package(import_module(feature)):
             _add(classes, cls.kind, cls)
@@ -149,8 +153,8 @@ def kinds() -> dict[str, type[Observable]]:
             _add(classes, entry.name, load_entry("observable", entry))
         except OntogenyError as error:
             warnings.warn(StudyWarning(str(error)), stacklevel=2)
-            left_out()[entry.name] = str(error)
-    return dict(sorted(classes.items(), key=lambda item: item[1].place()))
+            reasons[entry.name] = str(error)
+    return dict(sorted(classes.items(), key=lambda item: item[1].place())), reasons
 
 
 def _of_package(package: ModuleType) -> Iterator[type[Observable]]:
@@ -215,7 +219,7 @@ def make(kind: str, **arguments: Any) -> Observable:
     """
     if kind in kinds_of_papers() and kind not in kinds():
         require_papers(f"the observable {kind!r}")
-    if kind not in kinds() and kind in left_out():
+    if kind in left_out() and kind not in kinds():
         raise OntogenyError(left_out()[kind])
     return _made(kind, kinds()[check_choice("kind", kind, kinds())], arguments)
 

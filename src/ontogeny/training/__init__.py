@@ -13,9 +13,10 @@ What the papers train is in `ontogeny_papers.reproduce.training`.
     scrambled_tokens            such tokens, for a loop of your own
 """
 
+from .causal import causal_language_modelling
 from .control_run import scrambled
 from .loop import adamw_one_cycle, train
-from .masked import causal_language_modelling, masked_language_modelling
+from .masked import masked_language_modelling
 from .models import causal_model, demo_model
 from .run import RunSettings, record_training_run
 from .scrambling import scrambled_tokens

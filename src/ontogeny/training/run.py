@@ -13,13 +13,9 @@ from ..errors import ArgumentError, check_choice, check_known, check_whole
 from ..recording import Recorder
 from ..tasks import python_documentation, split_texts, train_tokenizer
 from ..trajectory.schedule import log_steps
+from .causal import CausalLanguageModelling, causal_language_modelling
 from .loop import Progress, TrainingLog, adamw_one_cycle, train
-from .masked import (
-    CausalLanguageModelling,
-    MaskedLanguageModelling,
-    causal_language_modelling,
-    masked_language_modelling,
-)
+from .masked import MaskedLanguageModelling, masked_language_modelling
 from .models import causal_model, demo_model
 
 _ARCHITECTURES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {

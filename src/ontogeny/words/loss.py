@@ -45,8 +45,8 @@ def loss_heading(loss: LossStory, steps: Sequence[int], halves: bool = True) -> 
     if loss.outcome == "unjudged":
         noise = loss.row is not None and loss.row.state == "unmeasured"
         if better:
-            why = "without its noise nothing says" if noise else "too few checkpoints to say"
-            return f"It predicts better than {better}; {why} since when"
+            since = "since when is not known" if noise else "too few checkpoints to say since when"
+            return f"It predicts better than {better}; {since}"
         if noise:  # as of 26 checkpoints of one text, which were "too few"
             return "It is not known whether the loss changed by more than noise"
         return f"{plural(len(steps), 'checkpoint')}: too few to tell a course"

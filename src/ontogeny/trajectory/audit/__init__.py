@@ -26,8 +26,9 @@ from .digests import (
     tokenizer,
     without_a_step,
 )
-from .loss_values import losses, misplaced
+from .loss_values import losses
 from .missing_steps import holes, left_behind, missing
+from .notes import misplaced
 from .several_runs import restarts
 from .weight_values import numbers
 
