@@ -183,6 +183,7 @@ def test_several_runs_become_one_page_that_compares_them(there, tmp_path, capsys
         (["run", "--steps", "0,3"], "the nearest are"),
         (["run", "--set", "inputs.max_textz=3"], "Did you mean 'max_texts'?"),
         (["run", "--set", "inputs.max_texts"], "--set takes key=value"),
+        (["run", "--set", "controls.steps=2"], ": controls.steps must be a whole number"),
         (["run", "--set", "inputz.max_texts=3"], "trajectory., inputs., controls., options."),
         (["run", "--set", "observables.los.on=3"], "Did you mean 'loss'?"),
         (["run", "--set", "observables.loss.objectiv=3"], "Did you mean 'objective'?"),
