@@ -421,4 +421,4 @@ def test_a_certain_finding_on_the_first_or_last_step_stands_in_the_headline(of):
     tree.attrs["findings"] = json.dumps([inside, perhaps])
     assert of(tree).heading == before
     tree.attrs["findings"] = json.dumps([inside, copies])
-    assert of(tree).heading == f"{before}; but they hold the same weights"
+    assert of(tree).heading == f"{before}; they hold the same weights"
