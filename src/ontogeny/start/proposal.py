@@ -82,20 +82,28 @@ class Wishes:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A study file's content, and what it was made of."""
+    """A study file's content, and what it was made of.
+
+    Attributes
+    ----------
+    available
+        Checkpoints that there are.
+    lines
+        Which they are, in which order, and what is left out.
+    left_out
+        Why observables of the preset are not in it, by kind.
+    texts
+        What the texts are, and what too little of them costs.
+    """
 
     wishes: Wishes
     preset: Preset
     content: Mapping[str, Any]
     shown: ModelFacts
     available: int
-    """Checkpoints that there are."""
     lines: Sequence[str]
-    """Which they are, in which order, and what is left out."""
     left_out: Mapping[str, str] = field(default_factory=dict)
-    """Why observables of the preset are not in it, by kind."""
     texts: Sequence[str] = ()
-    """What the texts are, and what too little of them costs."""
 
     def left_out_lines(self) -> list[str]:
         """Return for each reason which observables are left out."""
