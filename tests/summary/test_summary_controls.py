@@ -74,7 +74,7 @@ def test_a_run_that_moves_as_its_controls_is_called_changed_and_not_beyond():
 
 
 def test_controls_that_begin_elsewhere_say_where():
-    """Concepts are fitted anew to step 0: the change was compared, and no first value stood there."""
+    """Concepts are fitted anew to step 0: no first value stood beside the change."""
     rng = np.random.default_rng(1)
     run = norms(-2.0, rng)
     first = run.norm.isel(step=0)
