@@ -313,4 +313,5 @@ def _control_lead(content: Content, row: Row | None, began: bool) -> str:
     if not compared:
         return "Nothing could be compared with control runs."
     beyond = sum(row.beyond for row in compared)
-    return f"{beyond:,} of {plural(len(compared), 'row')} of the chart changed by more than in control runs."
+    of_all = f"{beyond:,} of {plural(len(compared), 'row')} of the chart"
+    return f"{of_all} changed by more than in control runs."
