@@ -41,6 +41,12 @@ def test_the_hairline_of_the_picture_stands_under_the_handle(page, scale, key):
     page.press("#scale button[data-scale=log]", "Enter")
 
 
+def test_the_line_of_the_step_crosses_no_heading(page):
+    apart = """() => document.querySelector("#life .here").getBoundingClientRect().top
+        - document.querySelector("#life .head").getBoundingClientRect().bottom"""
+    assert page.evaluate(apart) > 0
+
+
 def test_births_stand_where_the_slider_has_their_steps(page):
     settled(page)
     found = page.evaluate(

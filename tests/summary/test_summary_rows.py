@@ -180,6 +180,15 @@ def test_settling_is_judged_by_refits():
     assert judged(data, CONCEPTS).settled_step.item() == 6
 
 
+def test_a_distance_to_the_last_step_says_where_its_last_value_stands():
+    """It is 0 there by definition, and the sentence went "to 0.05" as if at the end."""
+    course = [1.0] * 12 + [0.9, 0.7, 0.5, 0.3, 0.1] + [0.08] * 14 + [0.05, 0.0]
+    data = series([course], x_stderr=0.01).assign_attrs(reference_step=len(course) - 1)
+    found = judged(data, CONCEPTS).assign(changed=("row", [True]), judgeable=("row", [True]))
+    (words, *_) = statements(found, [CONCEPTS])
+    assert "from 1 to 0.05 at step 31, the last one before its reference step;" in words
+
+
 def test_rows_stand_layer_by_layer_within_further_dimensions():
     values = np.arange(40.0).reshape(2, 2, 10)
     data = xr.Dataset(

@@ -120,7 +120,7 @@ class Content:
         ends = {*self.steps[:1], *self.steps[-1:]}
         certain = [f for f in self.findings if f.kind in DAMAGE and f.certainty == "certain"]
         doubts = [f for f in certain if ends & {*f.steps}]
-        return f"; but {doubts[0].message}" if doubts else ""
+        return f"; {doubts[0].message}" if doubts else ""
 
     @property
     def rows(self) -> list[Row]:

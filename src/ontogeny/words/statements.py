@@ -109,11 +109,11 @@ def _of_rows(rows: Sequence[Row], subject: str, data: xr.Dataset, quantity: Quan
             f"{_share(memory, rows)}, so that no verdict is given."
         )
     if not unjudged and not changed:
-        sentences.append(_no_course(rows, subject, quantity))
+        sentences.append(_no_course(rows, data, subject, quantity))
     return [*sentences, *_order(changed, quantity), *_control(changed, data)]
 
 
-def _no_course(rows: Sequence[Row], subject: str, quantity: Quantity) -> str:
+def _no_course(rows: Sequence[Row], data: xr.Dataset, subject: str, quantity: Quantity) -> str:
     """Say that no row changed; of those that moved, that only the order of steps is not shown."""
     moved = sum(row.moved for row in rows)
     if not moved:
@@ -123,13 +123,19 @@ def _no_course(rows: Sequence[Row], subject: str, quantity: Quantity) -> str:
     chance = f"by more than noise, but chance may give {steps:,} checkpoints such an order"
     if len(rows) > 1:
         return f"{subject} moved in {_share(moved, rows)} {chance}."
-    return f"{subject} went {_ends(rows, quantity)}, {chance} (p = {rows[0].p_value:.2g})."
+    return f"{subject} went {_ends(rows, data, quantity)}, {chance} (p = {rows[0].p_value:.2g})."
 
 
-def _ends(rows: Sequence[Row], quantity: Quantity) -> str:
+def _ends(rows: Sequence[Row], data: xr.Dataset, quantity: Quantity) -> str:
+    """Say from what to what; of a distance to the last checkpoint also where it ends, before it."""
     units = "" if quantity.units == "1" else f" {quantity.units}"
     first, last = ([getattr(r, name) for r in rows] for name in ("first_value", "last_value"))
-    return f"from {value_range(first)} to {value_range(last)}{units}"
+    steps, before = data["step"].values, ""
+    end = steps[-1] if quantity.relative_to == "last" else data.attrs.get("reference_step")
+    if quantity.relative_to and end == steps[-1]:
+        measured = np.isfinite([row.progress[:-1] for row in rows]).any(axis=0)
+        before = f" at step {steps[:-1][measured][-1]:,}, the last one before its reference step"
+    return f"from {value_range(first)} to {value_range(last)}{units}{before}"
 
 
 def _course(
@@ -138,7 +144,7 @@ def _course(
     """Say in which direction rows went, from what to what, and when half of it was over."""
     rises = [row.last_value > row.first_value for row in changed]
     where = "" if len(rows) == 1 else f" in {_share(len(changed), rows, of=changed)}"
-    ends, half = _ends(changed, quantity), ""
+    ends, half = _ends(changed, data, quantity), ""
     if any(row.has_half for row in changed):
         half = f"; half of the change was over by {_half(changed)}"
     if len(set(rises)) == 1:
@@ -189,7 +195,7 @@ def _control(rows: Sequence[Row], data: xr.Dataset) -> list[str]:
     controls = [control for row in rows for control in row.controls]
     ends = (
         f"over the same steps it changed by {_changes([c.run_change for c in controls])}, and in "
-        f"control runs by {_changes([c.change for c in controls])}"
+        f"control runs by {_changes([c.change for c in controls])}{_beginnings(rows)}"
     )
     learned, beyond = (sum(getattr(r, verdict) for r in rows) for verdict in ("learned", "beyond"))
     if learned == len(rows):
@@ -206,7 +212,24 @@ def _control(rows: Sequence[Row], data: xr.Dataset) -> list[str]:
     more = all(row.side == "more" for row in past)  # else smaller, or half-way at another step
     than = "this is more than in control runs" if more else "control runs do not give this"
     so_far = f"In {_places(past)} {than} ({mine} against {theirs}), and so beyond motion"
-    return [f"{so_far}; in {_places(others)} it is not shown to be."]
+    return [f"{so_far}; in {_places(others)} it is not shown to be{_beginnings(rows)}."]
+
+
+def _beginnings(rows: Sequence[Row]) -> str:
+    """Say where control runs begin elsewhere, as concepts that are fitted anew to the first step.
+
+    Distances are to the last step of each: that of a run began at 0.94, of its controls at 0.66.
+    """
+    firsts = [(row, [control.first_value for control in row.controls]) for row in rows]
+    apart = [
+        (row.first_value, values)
+        for row, values in firsts
+        if values and all(abs(v - row.first_value) > row.change_floor for v in values)
+    ]
+    if not apart:
+        return ""
+    theirs = value_range(value for _, values in apart for value in values)
+    return f"; control runs began at {theirs}, the run at {value_range(own for own, _ in apart)}"
 
 
 def _changes(values: Sequence[float]) -> str:

@@ -6,12 +6,13 @@ import base64
 import gzip
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from ...words.abilities import abilities_of, ability_sentences, has_abilities
 from ...words.content import Content, Node
@@ -123,6 +124,7 @@ def _template() -> Template:
         lstrip_blocks=True,
     )
     environment.filters |= {"step": step_text, "p_value": p_value, "state": state_words}
+    environment.filters["breakable"] = breakable
     environment.filters |= {
         "journey": journey, "half": half_words, "control_half": control_half_words,
     }  # fmt: skip
@@ -154,6 +156,17 @@ def _policy(scripts: Sequence[str]) -> str:
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
+
+
+def breakable(heading: str) -> Markup:
+    """Return a heading whose paths of matrices break after their dots.
+
+    Examples
+    --------
+    >>> str(breakable("half at 1.5; h.1.mlp is < 0"))
+    'half at 1.5; h.1.<wbr>mlp is &lt; 0'
+    """
+    return Markup(re.sub(r"(?<=\w)\.(?=[a-z])", ".<wbr>", escape(heading)))
 
 
 def _facts(content: Content) -> list[tuple[str, list[tuple[str, str]]]]:

@@ -5,7 +5,7 @@ const PITCH = { close: 24, apart: 28 }; // pixels, of which a pointer needs 24
 // The heading over lines or rows, with room for the choice between them.
 function drawLifeHead(svg, view, top) {
   const words = DATA.atlas.naming === "named" ? "Life lines of concepts" : "Life lines of concepts, not named";
-  svg.append(makeSvg("text", { class: "head", x: 0, y: top + 19 }, words));
+  svg.append(makeSvg("text", { class: "head halo", x: 0, y: top + 19 }, words));
   const choice = find("#life .life-choice");
   if (!choice) return top + 28;
   const beside = textWidth(words, 13) + 24 + choice.offsetWidth <= Math.max(view.to, choice.offsetWidth);

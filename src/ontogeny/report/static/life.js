@@ -106,7 +106,8 @@ function lifePicture(holder) {
     y = lines.lines ? drawLines(svg, view, y, lines.lines) : drawRows(svg, view, y);
   }
   y = drawSteps(svg, view, y);
-  svg.append(makeSvg("line", { class: "here", y1: 0, y2: y - 18 }));
+  // The line of the step begins under the first heading, which it crossed, and passes behind the second.
+  svg.append(makeSvg("line", { class: "here", y1: 18, y2: y - 18 }), ...findAll(".head", svg));
   svg.setAttribute("viewBox", `0 0 ${width} ${y}`);
   svg.setAttribute("height", y);
   svg.dataset.from = from;
