@@ -117,7 +117,7 @@ def test_a_run_with_nothing_to_do_reads_no_cell_no_model_and_no_weights(finished
 
 
 def _cells(folder):
-    places = ("cells/*/*", "states/*", "runs/*/cells/*/*", "runs/*/states/*")
+    places = ("cells/*/*", "runs/*/cells/*/*")
     return sum(len(list((folder / "study").glob(place))) for place in places)
 
 

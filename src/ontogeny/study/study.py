@@ -315,7 +315,7 @@ class Study:
                 result = StudyResult(path)
                 _say_audit(result.tree, progress)
                 self._announce((), examined, frozen, progress)
-                cells = sum(len(part.graph.cells()) for part in parts)
+                cells = sum(c.observed for part in parts for c in part.graph.cells())
                 progress.note(f"nothing to do: {plural(cells, 'cell')} are there")
                 return result
             except StoreError:  # of damage that its files' stamps do not show
