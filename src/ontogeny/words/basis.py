@@ -115,7 +115,5 @@ def _weight_change(rows: Sequence[Row]) -> list[str]:
         return []
     changed = f"{sum(row.changed for row in moving):,} of {plural(len(moving), 'row')}"
     what = joined([mid_sentence(name) for name in said_once([row.quantity for row in moving])])
-    return [
-        f"Of weights, {what} changed in {changed}.",
-        "That says neither how far they moved nor what the model does, so it is not counted.",
-    ]
+    why = "which says neither how far weights moved nor what the model does"
+    return [f"Not counted: {what} changed in {changed}, {why}."]
