@@ -24,6 +24,7 @@ from ..store import write_whole
 from ..trajectory import Trajectory
 
 _ASKED = "# Asked for: "
+_FEW_STEPS, _FEW_TEXTS = 8, 80  # as the quick preset has them
 
 
 def study_file_of(folder: Path) -> Path:
@@ -78,7 +79,7 @@ def prepared(
     if new and not quiet:
         say(new, workers)
     if new:
-        _ask(total([begun_study.cost for begun_study in new]).limits(workers), yes)
+        _ask(total([begun_study.cost for begun_study in new]).limits(workers), yes, _less(new))
     for begun_study in new:
         folder = begun_study.file.with_name(begun_study.file.name.removesuffix(".toml"))
         usual = folder == Path("studies", folder.name)
@@ -108,7 +109,8 @@ def begin(
         needed = fetched = to_fetch(trajectory, bounded or first_alone)
         if first_alone:  # the rest is fetched by the run
             needed = to_fetch(trajectory.select(steps=[int(trajectory.steps[-1])]))
-        _ask(download_limit(needed), yes)
+        fewer = [] if first_alone else _fewer(len(trajectory))
+        _ask(download_limit(needed), yes, fewer)
 
     file.parent.mkdir(parents=True, exist_ok=True)  # paths of the study file go through it
     proposal = propose(wishes, file.parent, before)
@@ -185,14 +187,30 @@ def _workers(begun: Sequence[Begun]) -> int:
     return max(1, min(4, cores, room))
 
 
-def _ask(above: list[str], yes: bool) -> None:
-    """Ask whether to go on where a limit is passed; without a terminal, refuse."""
+def _less(begun: Sequence[Begun]) -> list[str]:
+    """Return options that make these studies smaller; none that they are below already."""
+    quick = (
+        [] if all(study.proposal.preset.name == "quick" for study in begun) else ["--preset quick"]
+    )
+    texts = max(study.proposal.content["inputs"]["max_texts"] for study in begun)
+    few = [f"--set inputs.max_texts={_FEW_TEXTS}"] * (texts > _FEW_TEXTS)
+    return [*quick, *_fewer(max(study.cost.checkpoints for study in begun)), *few]
+
+
+def _fewer(checkpoints: int) -> list[str]:
+    return [f"--steps {_FEW_STEPS}"] * (checkpoints > _FEW_STEPS)
+
+
+def _ask(above: list[str], yes: bool, less: Sequence[str]) -> None:
+    """Ask whether to go on where a limit is passed; without a terminal, refuse.
+
+    `less` are options that ask for less.
+    """
     if not above or yes:
         return
     what = " and ".join(above)
     if not sys.stdin.isatty():
-        raise ArgumentError(
-            f"this would {what}; pass --yes to do so, or ask for less: --preset quick, --steps 8."
-        )
+        smaller = f", or ask for less: {', '.join(less)}" if less else ""
+        raise ArgumentError(f"this would {what}; pass --yes to do so{smaller}.")
     if not typer.confirm(f"This will {what}. Go on?"):
         raise typer.Exit(1)
