@@ -368,7 +368,7 @@ def test_names_that_could_not_be_given_are_not_called_unsharp():
 
 def test_other_quantities_stand_in_for_concepts():
     screen = first(examples.developing_tree())
-    assert re.match(r"\d+ of 18 further quantities changed", screen.sentences[1].lead)
+    assert re.match(r"\d+ of 18 further rows of the chart changed", screen.sentences[1].lead)
     assert "Concepts were fitted to each checkpoint by itself" in screen.sentences[1].text
     tree = examples.developing_tree()
     without = tree.filter(lambda node: "concepts-" not in node.path)

@@ -114,7 +114,7 @@ def test_selection_of_a_figure_is_made_before_drawing():
 @pytest.mark.parametrize(
     ("tree", "heading", "changed"),
     [
-        (examples.developing_tree(), "17 of 19 quantities changed; no control was run", 17),
+        (examples.developing_tree(), "17 of 19 rows changed; no control was run", 17),
         (examples.still_tree(), "No change above chance and noise", 0),
         (
             examples.developing_tree(steps=[0, 1, 10, 100]),

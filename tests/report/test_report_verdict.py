@@ -33,7 +33,7 @@ def changed(tree, node, **variables):
 def test_learned_rows_head_the_page_with_size_direction_and_controls():
     found = said(examples.controlled_tree())
     assert found.heading == (
-        "Loss on held-out text was learned; 10 of 12 further quantities changed beyond their motion"
+        "Loss on held-out text was learned; 10 of 12 further rows changed beyond their motion"
     )
     assert found.lead.startswith(
         "The loss on held-out text fell from 8.34 to 5.02 nats/token; in control runs it went from "
@@ -66,7 +66,7 @@ def test_a_run_that_learned_nothing_says_so_however_far_it_moved():
     found = said(examples.controlled_tree(learned=False))
     assert found.heading == "Nothing here was learned"
     assert "; in control runs it went from 8.34 to 8.53 on average." in (found.lead)
-    assert "11 of 13 quantities changed, none of them beyond its motion." in found.lead
+    assert "11 of 13 rows changed, none of them beyond its motion." in found.lead
     assert (found.learned, found.beyond) == (0, 0)
 
 
@@ -91,7 +91,7 @@ def test_page_of_a_random_walk_calls_nothing_developed_or_learned():
 
 def test_without_controls_the_page_says_that_motion_may_look_the_same():
     found = said(examples.controlled_tree(controls=[]))
-    assert found.heading == "11 of 13 quantities changed; no control was run"
+    assert found.heading == "11 of 13 rows changed; no control was run"
     assert found.lead.startswith("A run that moved as far and learned nothing may look the same.")
     rows = examples.controlled_tree(controls=[])
     assert {r.state for r in read_content(rows).rows} == {"uncontrolled", "none", "motion"}
@@ -100,35 +100,34 @@ def test_without_controls_the_page_says_that_motion_may_look_the_same():
 def test_all_quantities_are_counted_as_all():
     tree = examples.controlled_tree(controls=[])
     del tree["attention-entropy"]
-    assert said(tree).heading == "All 7 quantities changed; no control was run"
+    assert said(tree).heading == "All 7 rows changed; no control was run"
 
 
 def test_controls_without_performance_do_not_measure_learning():
     tree = examples.controlled_tree()
     del tree["loss"]
     assert said(tree).heading == (
-        "Learning was not measured here: 10 of 12 quantities changed beyond their motion"
+        "Learning was not measured here: 10 of 12 rows changed beyond their motion"
     )
 
 
 def test_performance_that_was_not_compared_leaves_learning_open():
     tree = changed(examples.controlled_tree(learned=False), "loss", p_control=np.nan)
-    assert said(tree).heading.startswith("Learning could not be judged: 0 of 12 quantities")
+    assert said(tree).heading.startswith("Learning could not be judged: 0 of 12 rows")
 
 
 def test_too_few_controls_are_no_verdict():
     tree = examples.controlled_tree(learned=False)
     for name in ("loss", "concepts-ica", "attention-entropy"):
         tree = changed(tree, name, p_control=np.nan)
-    assert said(tree).heading == (
-        "11 of 13 quantities changed; too few control runs to compare with"
-    )
+    assert said(tree).heading == ("11 of 13 rows changed; too few control runs to compare with")
 
 
 def test_rows_that_could_not_be_judged_are_counted_apart():
     tree = changed(examples.controlled_tree(controls=[]), "attention-entropy", judgeable=False)
     found = said(tree)
-    assert found.heading == "All 7 quantities changed; no control was run"
+    of_all = "7 of 7 rows changed, 6 more could not be judged"
+    assert found.heading == f"{of_all}; no control was run"
     few = "too few checkpoints to tell a change from chance"
     assert f"6 rows were not judged: {few}." in found.details
     memory, unknown = np.arange(6) < 3, np.arange(6) == 5

@@ -380,11 +380,35 @@ def test_a_folder_below_with_checkpoints_is_named_where_a_tokenizer_is_wanting(o
         propose(Wishes(str(run)), own)
 
 
+def test_a_missing_builder_and_a_missing_tokenizer_are_said_at_once(own):
+    """Of timm's files the tokenizer was asked for first, and the builder when it was given."""
+    with pytest.raises(ArgumentError, match=r"no config.* and no tokenizer.*--model.*and give"):
+        propose(Wishes(str(own / "out")), own)
+    with pytest.raises(ArgumentError, match=r"not known: [^;]*--model model\.py:build\.$"):
+        propose(Wishes(str(own / "out"), texts=[str(own / "val.bin")]), own)
+
+
+def test_what_a_selection_leaves_out_is_said(own):
+    given = {"model": f"{own}/model.py:build", "texts": [str(own / "val.bin")]}
+    few = propose(Wishes(str(own / "out"), steps="3", preset="quick", **given), own)
+    assert few.lines[:2] == [
+        "3 of 4 checkpoints, steps 0 to 40, by iter_num in the files",
+        "left out: step 20 (not selected)",
+    ]
+    assert og.Trajectory.from_folder(own / "out").select(count=3).lines() == few.lines[:2]
+    memory = og.Trajectory.from_models({s: torch.nn.Linear(1, 1) for s in range(9)})
+    assert memory.select(count=2).lines() == [
+        "2 of 9 checkpoints, steps 0 to 8",
+        "left out: steps 1, 2, 3, 4, 5 and 2 more (not selected)",
+    ]
+
+
 def test_what_is_named_as_a_tokenizer_and_makes_none_is_said(own):
     (own / "tok.py").write_text("V = 40\n\ndef make():\n    return missing\n")
+    wishes = Wishes(str(own / "out"), model=f"{own}/model.py:build")
     for name, why in (("V", "not callable"), ("make", r"NameError: .*\(tok.py, line 4\)")):
         with pytest.raises(ArgumentError, match=f"tok.py:{name} makes no tokenizer .*{why}"):
-            propose(Wishes(str(own / "out"), tokenizer=f"{own}/tok.py:{name}"), own)
+            propose(replace(wishes, tokenizer=f"{own}/tok.py:{name}"), own)
 
 
 # ---- tokens ----
@@ -397,6 +421,21 @@ def test_a_stream_of_tokens_is_cut_all_over_the_file_and_a_table_by_rows(tmp_pat
     assert read_tokens(tmp_path / "stream.npy", max_length=10).size == 100
     np.save(tmp_path / "rows.npy", np.arange(12).reshape(3, 4))
     assert read_tokens(tmp_path / "rows.npy", 3, 2).tolist() == [[0, 1, 2], [4, 5, 6]]
+
+
+def test_ids_of_torch_are_read_and_no_other_file_of_it(tmp_path):
+    """Such a file was called "a zip, no text: unpack it"."""
+    ids = torch.arange(12)
+    torch.save(ids, tmp_path / "ids.pt")
+    torch.save({"input_ids": ids.view(3, 4), "labels": ids}, tmp_path / "rows.pt")
+    assert read_tokens(tmp_path / "ids.pt", 4).tolist() == ids.view(3, 4).tolist()
+    assert read_tokens(tmp_path / "rows.pt", 3, 2).tolist() == [[0, 1, 2], [4, 5, 6]]
+    torch.save({"model": {"w": torch.ones(3)}}, tmp_path / "model.pt")
+    torch.save(torch.ones(3, dtype=torch.bfloat16), tmp_path / "half.pt")
+    (tmp_path / "text.pt").write_text("A cat sat.")
+    for name in ("model.pt", "half.pt", "text.pt"):
+        with pytest.raises(ArgumentError, match=f"{name} holds no tensor of token ids"):
+            read_tokens(tmp_path / name, 3)
 
 
 @pytest.mark.parametrize(

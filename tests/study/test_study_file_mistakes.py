@@ -144,3 +144,10 @@ def test_a_negative_seed_and_a_misspelt_input_set_are_refused(place):
         _study(place, "[observables]", random_state=-3)
     with pytest.raises(ArgumentError, match=r"on must be one of 'text'; got 'tetx'.*'text'\?"):
         _study(place, "[observables]", on='"tetx"').plan()
+
+
+@pytest.mark.parametrize(("key", "value"), [("steps", 2), ("count", -1)])
+def test_too_few_controls_are_refused_before_checkpoints_are_opened(tmp_path, key, value):
+    tables = {"trajectory": {"folder": "none"}, "inputs": {"bundled": "english"}}
+    with pytest.raises(ArgumentError, match=f"controls.{key} must be a whole number"):
+        file.make_study({**tables, "observables": [], "controls": {key: value}}, tmp_path)

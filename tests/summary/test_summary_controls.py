@@ -73,6 +73,20 @@ def test_a_run_that_moves_as_its_controls_is_called_changed_and_not_beyond():
     assert "no more than motion gives" in node.attrs["statements"]
 
 
+def test_controls_that_begin_elsewhere_say_where():
+    """Concepts are fitted anew to step 0: no first value stood beside the change."""
+    rng = np.random.default_rng(1)
+    run = norms(-2.0, rng)
+    first = run.norm.isel(step=0)
+
+    def words(above):
+        controls = [run.assign(norm=first + above + 0.1 * k * (run.norm - first)) for k in (1, 2)]
+        return " ".join(json.loads(page(run, controls, NORM).attrs["statements"]))
+
+    assert "; control runs began at 3.99–4.02, the run at 0.988–1.02" in words(3)
+    assert "began" not in words(0)
+
+
 def test_a_run_that_goes_where_controls_do_not_is_beyond():
     rng = np.random.default_rng(1)
     node = page(norms(-2.0, rng), controls_of(rng), NORM)

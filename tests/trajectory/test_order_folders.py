@@ -57,6 +57,21 @@ def test_the_command_shows_what_would_be_taken(lightning, capsys):
     assert "2 checkpoints, epochs 0 to 1, by the names, epoch={}" in capsys.readouterr().out
 
 
+def test_numbers_that_are_the_epochs_that_files_hold_are_epochs(tmp_path, capsys):
+    """The audit of timm's files said "step 0" of epochs, and whole paths of broken ones."""
+    for epoch in range(5):
+        state = {"epoch": epoch, "arch": "tiny", "state_dict": weights(min(epoch, 3))}
+        torch.save(state, tmp_path / f"checkpoint-{epoch}.pth.tar")
+    (tmp_path / "checkpoint-2.pth.tar").write_bytes(b"cut")
+    run = Trajectory.from_folder(tmp_path)
+    assert run.lines()[0] == "5 checkpoints, epochs 0 to 4, by the names, checkpoint-{}"
+    broken, copies = run.audit()
+    assert broken.message.startswith("epoch 2 cannot be read: checkpoint-2.pth.tar cannot be read")
+    assert copies.message == "epochs 3 and 4 hold the same weights, byte for byte"
+    torch.save({"epoch": 9, "state_dict": weights(7)}, tmp_path / "checkpoint-5.pth.tar")
+    assert Trajectory.from_folder(tmp_path).lines()[0].startswith("6 checkpoints, steps 0 to 5")
+
+
 def test_the_trainers_state_counts_and_its_root_model_is_named(tmp_path):
     for step in (10, 20):
         path = tmp_path / f"checkpoint-{step}"

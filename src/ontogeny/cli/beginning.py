@@ -21,6 +21,7 @@ from ..start.proposal import Proposal, Wishes, propose
 from ..start.source import check_source, names_of, same_source
 from ..start.written import study_text
 from ..store import write_whole
+from ..study import Study
 from ..trajectory import Trajectory
 
 _ASKED = "# Asked for: "
@@ -42,8 +43,9 @@ class Begun:
 
     def write(self, run_with: str) -> None:
         """Write the study file, whole or not at all."""
-        text = study_text(self.proposal, run_with)
-        write_whole(self.file, _with_asked(text, self.proposal.wishes).encode())
+        first, rest = study_text(self.proposal, run_with).split("\n", 1)
+        text = f"{first}\n{_asked_line(self.proposal.wishes)}\n{rest}"
+        write_whole(self.file, text.encode())
 
 
 def prepared(
@@ -54,15 +56,18 @@ def prepared(
     yes: bool,
     quiet: bool,
     max_revisions: int | None,
-) -> tuple[dict[str, Path], int]:
-    """Return the folders of studies by name, with their study files written, and the workers."""
+) -> tuple[dict[str, Path], dict[Path, Study], int]:
+    """Return the folders of studies by name, those begun now by their study files, and the workers.
+
+    Their study files are written.
+    """
     for source in sources:
         check_source(source)
     names = names_of(sources)
     folders = {name: (output or Path("studies")) / name for name in names}
     if len(sources) == 1 and output is not None:
         folders = {names[0]: output}
-    new = []
+    new, studies = [], {}
     for source, folder in zip(sources, folders.values(), strict=True):
         wishes, file = Wishes(source, **asked), study_file_of(folder)
         if file.exists():
@@ -86,8 +91,8 @@ def prepared(
         where = [] if usual else ["--output", str(folder)]
         begun_study.write(shlex.join(["ontogeny", "run", str(begun_study.file), *where]))
         if begun_study.cost.keep is not None:
-            begun_study.cost.keep(folder)
-    return folders, workers
+            studies[begun_study.file] = begun_study.cost.keep(folder)
+    return folders, studies, workers
 
 
 def begin(
@@ -157,12 +162,6 @@ def _check_begun(file: Path, wishes: Wishes, wished: bool) -> None:
 def _check_new(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ArgumentError(f"{folder} holds files that are no study; give another --output.")
-
-
-def _with_asked(text: str, wishes: Wishes) -> str:
-    """Return the text of a study file, with a comment on what was asked for below its first."""
-    first, rest = text.split("\n", 1)
-    return f"{first}\n{_asked_line(wishes)}\n{rest}"
 
 
 def _asked_line(wishes: Wishes) -> str:

@@ -71,7 +71,7 @@ def wished(
         list[str] | None,
         typer.Option(
             metavar="FILE",
-            help="Texts, or token ids (.npy, .bin); English that is here by default.",
+            help="Texts, or token ids (.npy, .bin, .pt); English that is here by default.",
         ),
     ] = None,
     steps: Annotated[

@@ -70,12 +70,13 @@ def study(
     """Study runs, from their names to a page; several are compared on one."""
     from .beginning import prepared
 
-    studies, workers = prepared(sources, asked, output, workers, yes, quiet, max_revisions)
+    arguments = (sources, asked, output, workers, yes, quiet, max_revisions)
+    studies, begun, workers = prepared(*arguments)
     lost = False
     for name, folder in studies.items():
         if len(studies) > 1 and not quiet:
             typer.echo(f"studying {name}", err=True)
-        lost |= _finish(folder, workers, max_revisions, quiet)
+        lost |= _finish(folder, begun, workers, max_revisions, quiet)
     page = next(iter(studies.values())) / "report.html"
     if len(studies) > 1:
         page = _compare(studies, (output or Path("studies")) / "comparison.html", quiet)
@@ -85,7 +86,9 @@ def study(
         raise typer.Exit(3)
 
 
-def _finish(folder: Path, workers: int, max_revisions: int | None, quiet: bool) -> bool:
+def _finish(
+    folder: Path, begun: dict[Path, Any], workers: int, max_revisions: int | None, quiet: bool
+) -> bool:
     """Run the study of a folder and write its page; return whether an observable has no cell."""
     from ..study import open_study, read_study
     from .beginning import study_file_of
@@ -93,7 +96,9 @@ def _finish(folder: Path, workers: int, max_revisions: int | None, quiet: bool) 
     from .progress import progress_for
 
     study_file = study_file_of(folder)
-    spec, progress = read_study(study_file), progress_for(quiet)
+    # One that was begun now is examined already.
+    spec = begun.pop(study_file, None) or read_study(study_file)
+    progress = progress_for(quiet)
     with executor_for(workers, None, spec.device) as executor:
         result = spec.run(folder, executor, progress, max_revisions=max_revisions)
     activity.now("writing the page")

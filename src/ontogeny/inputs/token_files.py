@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from ..errors import ArgumentError, check_choice, check_whole
 
 DTYPES = ("uint16", "uint32", "int32", "int64")
-
+TOKEN_FILES = (".npy", ".bin", ".pt")
 
 _LOOKED = 4096  # ids
 _HIGH = 7  # the upper 16 bits of an id of the largest vocabulary there is
@@ -28,14 +30,14 @@ def read_tokens(
     Parameters
     ----------
     path
-        A ``.npy`` file with one or two dimensions, or a ``.bin`` file without a header, as nanoGPT
-        writes.
+        A ``.npy`` file with one or two dimensions, a ``.bin`` file without a header, as nanoGPT
+        writes, or a ``.pt`` file of one tensor, or of one called ``input_ids``.
     max_length
         Tokens of a text.
     max_texts
         How many texts; None takes all.
     dtype
-        What a ``.bin`` file holds; a ``.npy`` file says so itself.
+        What a ``.bin`` file holds; other files say so themselves.
 
     Raises
     ------
@@ -88,9 +90,11 @@ def _mapped(path: Path, dtype: str) -> Any:
     """Return the ids, memory-mapped."""
     if not path.is_file():
         raise ArgumentError(f"there is no file {path}.")
-    if path.suffix not in (".npy", ".bin"):
-        raise ArgumentError(f"tokens come from .npy and .bin files; got {path}.")
-    if path.suffix == ".npy":
+    if path.suffix not in TOKEN_FILES:
+        raise ArgumentError(f"tokens come from {', '.join(TOKEN_FILES)} files; got {path}.")
+    if path.suffix == ".pt":
+        ids = _saved(path)
+    elif path.suffix == ".npy":
         try:
             ids = np.load(path, mmap_mode="r", allow_pickle=False)
         except (ValueError, EOFError) as error:
@@ -118,3 +122,17 @@ def _mapped(path: Path, dtype: str) -> Any:
             f"{ids.ndim}."
         )
     return ids
+
+
+def _saved(path: Path) -> np.ndarray:
+    """Return the ids of a file of torch.save; no code in it runs."""
+    try:
+        ids = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception:  # what a damaged or foreign pickle raises is of many kinds
+        ids = None
+    ids = ids.get("input_ids") if isinstance(ids, Mapping) else ids
+    if not isinstance(ids, torch.Tensor) or ids.dtype in (torch.bfloat16, torch.bool):
+        raise ArgumentError(
+            f"{path} holds no tensor of token ids, also none called 'input_ids'; save one, or .npy."
+        )
+    return ids.numpy()

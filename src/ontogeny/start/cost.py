@@ -15,17 +15,15 @@ from typing import Any
 import xarray as xr
 
 from .. import activity
-from ..capture import match_blocks, weight_block
 from ..errors import OntogenyError
 from ..machine import size_text
-from ..needs import Weights
-from ..observables import Observable
 from ..problems.problem import of_node
 from ..store import read_cell
 from ..study import Plan, Study, make_study
 from ..study.cells.graph import StepCell
 from ..study.folder.layout import cell_path
 from ..study.planning.dry_run import DryFailure
+from ..study.planning.probe import Probe
 from ..study.progress import Silent
 from ..study.speaking import doubts
 from ..trajectory import Trajectory
@@ -47,27 +45,39 @@ _PAGE = 10_000_000  # a page, and the smallest result
 
 @dataclass(frozen=True)
 class Cost:
-    """What a study fetches, keeps and takes."""
+    """What a study fetches, keeps and takes.
+
+    Attributes
+    ----------
+    fetched
+        Bytes that are fetched from the Hub and stay in its cache.
+    stored
+        Bytes of the study's own folder, about.
+    seconds
+        All of it with one worker, about.
+    at_one
+        What one checkpoint took.
+    why_not
+        Why no checkpoint was timed; empty if one was.
+    untimed
+        Observables that are not in the time, as all checkpoints would be fetched for it.
+    failing
+        What failed at that checkpoint, one line for each reason.
+    keep
+        Begins the study in a folder, with the cells of the checkpoint that was timed.
+    """
 
     checkpoints: int
     fetched: int
-    """Bytes that are fetched from the Hub and stay in its cache."""
     stored: int
-    """Bytes of the study's own folder, about."""
     seconds: float
-    """All of it with one worker, about."""
     at_one: float
-    """What one checkpoint took."""
     device: str
     why_not: str = ""
-    """Why no checkpoint was timed; empty if one was."""
     studies: int = 1
     untimed: tuple[str, ...] = ()
-    """Observables that are not in the time, as all checkpoints would be fetched for it."""
     failing: tuple[str, ...] = ()
-    """What failed at that checkpoint, one line for each reason."""
-    keep: Callable[[Path], None] | None = None
-    """Begins the study in a folder, with the cells of the checkpoint that was timed."""
+    keep: Callable[[Path], Study] | None = None
 
     def lines(self, workers: int = 1, free: float = math.inf) -> list[str]:
         """Return what is said before a study starts, where so many bytes of disk are `free`."""
@@ -175,8 +185,10 @@ def _timed(study: Study, fetched: int, steps: int, of_controls: int, noise: int,
     one checkpoint fails has no time.
     """
     try:
-        watch = _one_checkpoint(study)
-        in_blocks, untimed = _all_blocks(study)
+        here = all(checkpoint.is_downloaded for checkpoint in study.trajectory)
+        probed = study.examination.bare() if here else None
+        watch = _one_checkpoint(study, probed)
+        in_blocks = 0.0 if probed is None else _all_blocks(study, probed)
     except OntogenyError as error:
         return Cost(steps, fetched, 0, 0.0, 0.0, study.device, str(error).split("\n")[0])
     # Where every step has noise floors, they are in the time of the one.
@@ -186,14 +198,16 @@ def _timed(study: Study, fetched: int, steps: int, of_controls: int, noise: int,
     cells = _MERGED * watch.written * (steps + of_controls)
     stored_bytes = _PAGE + runs * watch.written_before + round(cells)
 
-    def keep(place: Path) -> None:
+    def keep(place: Path) -> Study:
         study.begin(place, watch.folder)
+        return study
 
+    untimed = () if here else tuple(o.name for o in study.observables if o.over_blocks)
     numbers = (steps, fetched, stored_bytes, seconds, watch.step, study.device)
     return Cost(*numbers, untimed=untimed, failing=tuple(watch.failing(study)), keep=keep)
 
 
-def _one_checkpoint(study: Study) -> _Watch:
+def _one_checkpoint(study: Study, probed: Probe | None) -> _Watch:
     """Return what one checkpoint took, and how many bytes were written for it.
 
     It is computed as the study will, beside the same reference; without noise floors if there is
@@ -208,39 +222,25 @@ def _one_checkpoint(study: Study) -> _Watch:
     # An earlier reference is computed first: with noise floors (1: of the first step), as it will.
     noise = int(reference < step) if bare and settings.noise_steps else 5 * (not bare)
     timed = study.over(of_step, reference=reference, noise=noise, controls=0, control_runs=())
-    return _watched(timed, f"step {step}", noisy=not bare)
+    return _watched(timed, f"step {step}", not bare, probed)
 
 
-def _all_blocks(study: Study) -> tuple[float, tuple[str, ...]]:
-    """Return the seconds for weight blocks over all steps, and what was not timed.
-
-    One block is timed, of middle size.
-    """
-    over_blocks = [o for o in study.observables if o.over_blocks]
-    if not all(checkpoint.is_downloaded for checkpoint in study.trajectory):
-        return 0.0, tuple(o.name for o in over_blocks)
-    seconds = 0.0
-    for observable in over_blocks:
-        names = _blocks_of(study.trajectory, observable)
+def _all_blocks(study: Study, probed: Probe) -> float:
+    """Return the seconds for weight blocks over all steps; one is timed, of middle size."""
+    seconds, sizes = 0.0, {n: probed.block_bytes[b.tensor] for n, b in probed.weight_blocks.items()}
+    for observable in (o for o in study.observables if o.over_blocks):
+        names = sorted(probed.blocks[observable.name], key=sizes.__getitem__)
         arguments = {**observable.arguments(), "blocks": names[len(names) // 2]}
         one = Study(study.trajectory, study.inputs, [type(observable)(**arguments)])
         seconds += len(names) * _watched(one).step
-    return seconds, ()
+    return seconds
 
 
-def _blocks_of(trajectory: Trajectory, observable: Observable) -> list[str]:
-    """Return the names of the weight blocks that an observable reads, the smallest first."""
-    patterns = [n.patterns for n in observable.needs() if isinstance(n, Weights)]
-    with trajectory[int(trajectory.steps[-1])].open() as reader:
-        names = {name for pattern in patterns for name in match_blocks(reader, pattern)}
-        configuration = trajectory[int(trajectory.steps[-1])].configuration()
-        sizes = {n: weight_block(reader, n, configuration, None).tensor for n in names}
-        return sorted(names, key=lambda name: math.prod(reader.shape(sizes[name])))
-
-
-def _watched(study: Study, label: str = "", noisy: bool = False) -> _Watch:
+def _watched(
+    study: Study, label: str = "", noisy: bool = False, probed: Probe | None = None
+) -> _Watch:
     """Return what a task of a study took; the first one that has cells, if none is named."""
-    study.examination.spare()
+    study.examination.spare(probed)
     watch = _Watch(label, noisy)
     with contextlib.suppress(_SeenError):
         study.run(watch.folder, progress=watch, keep_going=True)

@@ -10,6 +10,7 @@ from typing import Any
 from .. import activity, own_code
 from ..errors import ArgumentError
 from ..inputs.character_tokenizers import CHARACTER_FILES
+from ..inputs.token_files import TOKEN_FILES
 from ..observables import ModelFacts
 from ..study.file import make_sources
 from ..summary.learning import MIRRORED
@@ -24,7 +25,6 @@ from .sets import with_sets
 from .shown import longest_of, look
 from .source import beside, check_source, is_repository, open_source
 
-_TOKEN_FILES = (".npy", ".bin")
 _OF_LABELS = 6
 """Fewest control runs of a classifier: three would show 85 to 90 % of clear accuracies, six 96."""
 
@@ -82,20 +82,28 @@ class Wishes:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A study file's content, and what it was made of."""
+    """A study file's content, and what it was made of.
+
+    Attributes
+    ----------
+    available
+        Checkpoints that there are.
+    lines
+        Which they are, in which order, and what is left out.
+    left_out
+        Why observables of the preset are not in it, by kind.
+    texts
+        What the texts are, and what too little of them costs.
+    """
 
     wishes: Wishes
     preset: Preset
     content: Mapping[str, Any]
     shown: ModelFacts
     available: int
-    """Checkpoints that there are."""
     lines: Sequence[str]
-    """Which they are, in which order, and what is left out."""
     left_out: Mapping[str, str] = field(default_factory=dict)
-    """Why observables of the preset are not in it, by kind."""
     texts: Sequence[str] = ()
-    """What the texts are, and what too little of them costs."""
 
     def left_out_lines(self) -> list[str]:
         """Return for each reason which observables are left out."""
@@ -136,14 +144,14 @@ def propose(
     activity.now(f"opening {wishes.source}")
     run = open_source(wishes.source, choice=wishes.choice)
     preset = preset_named(_fitting_preset(wishes, run))
-    if not wishes.model:
-        _check_reads_texts(run)
     activity.now("reading texts and tokenizer")
+    tokenizer = wishes.tokenizer or str(_characters(wishes, run) or "")
+    _check_complete(wishes, run, tokenizer)
     texts = _inputs(wishes, preset, run, folder)
     least = _OF_LABELS if "dataset" in texts and preset.controls else 0
     count = max(preset.controls, least)
     content: dict[str, Any] = {
-        "trajectory": _trajectory(wishes, preset, run, folder),
+        "trajectory": _trajectory(wishes, preset, run, folder, tokenizer),
         "inputs": texts,
         "controls": {"kind": "turned", "count": count, "steps": preset.control_steps},
     }
@@ -153,7 +161,9 @@ def propose(
     # Before anything is computed; the audit of the result says the same.
     hub = is_repository(wishes.source)
     findings = [] if hub else early_findings(list(trajectory), run.catalogue, run.path)
-    lines = [*run.lines(), *(f"audit: {finding.message}" for finding in findings)]
+    lines = [*trajectory.lines(), *(f"audit: {finding.message}" for finding in findings)]
+    thinned = len(trajectory) < len(run) and not wishes.steps
+    lines[1:1] = [f"preset {preset.name} takes {len(trajectory)}; --steps all takes all"] * thinned
     content["controls"] = _controls(wishes, content["controls"], early, trajectory, preset)
     activity.now("looking at the last checkpoint: its layers, losses and attention maps")
     model = look(trajectory[int(trajectory.steps[-1])], next(iter(inputs.values())))
@@ -215,6 +225,32 @@ def _control_steps(kind: str, steps: int, preset: Preset) -> int:
     return 3 if kind == MIRRORED else min(preset.control_steps, max(4, steps // 2))
 
 
+def _check_complete(wishes: Wishes, run: Trajectory, tokenizer: str) -> None:
+    """Refuse what has no class or no tokenizer; both are said at once, with how to give them."""
+    if not wishes.model:
+        _check_reads_texts(run)
+    last, lacking, ways = run.checkpoints[-1], [], []
+    if not wishes.model and last.template is None and last.configuration() is None:
+        lacking.append("no config.json, so its model class is not known")
+        ways.append("name a function that builds the model, --model model.py:build")
+    if not any(_are_tokens(wishes.texts)) and not _has_tokenizer(tokenizer, run):
+        lacking.append("no tokenizer to read texts with")
+        ways.append(
+            "give --tokenizer, a name on the Hub, a folder or nanoGPT's meta.pkl, or token ids "
+            "with --texts val.bin (or .npy, .pt)"
+        )
+    if lacking:
+        # Composer's files have a folder `huggingface` beside them.
+        below = checkpoints_below(run.path, 1) if run.path and run.path.is_dir() else []
+        others = f" Or name {below[0]}, which holds checkpoints too." if below else ""
+        what, how = ", and ".join(lacking), "; and ".join(ways)
+        raise ArgumentError(f"{wishes.source} has {what}: {how}.{others}")
+
+
+def _are_tokens(paths: Sequence[str]) -> list[bool]:
+    return [Path(path).suffix in TOKEN_FILES for path in paths]
+
+
 def _in_pairs(count: Any) -> Any:
     """Return the next even number; what is no number is refused where the study is made."""
     return count + count % 2 if isinstance(count, int) else count
@@ -252,7 +288,9 @@ def _classifies(run: Trajectory) -> bool:
     return any(str(name).endswith("SequenceClassification") for name in names)
 
 
-def _trajectory(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -> dict[str, Any]:
+def _trajectory(
+    wishes: Wishes, preset: Preset, run: Trajectory, folder: Path, tokenizer: str
+) -> dict[str, Any]:
     """Return the table, with a selection where there are more checkpoints than wished."""
     hub = is_repository(wishes.source)
     table = {"hub": wishes.source} if hub else {"folder": beside(wishes.source, folder)}
@@ -262,19 +300,8 @@ def _trajectory(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -
     if wishes.model:
         own_code.load(wishes.model)  # a wrong name is refused now
         table["model"] = _code(wishes.model, folder)
-    tokenizer = wishes.tokenizer or str(_characters(wishes, run) or "")
     if tokenizer:
         table["tokenizer"] = _tokenizer(tokenizer, folder)
-    tokens = any(Path(path).suffix in _TOKEN_FILES for path in wishes.texts)
-    if not tokens and not _has_tokenizer(tokenizer, run):
-        # Composer's files have a folder `huggingface` beside them.
-        below = checkpoints_below(run.path, 1) if run.path and run.path.is_dir() else []
-        others = f" Or name {below[0]}, which holds checkpoints too." if below else ""
-        raise ArgumentError(
-            f"{wishes.source} has no tokenizer to read texts with: give --tokenizer, a name on "
-            "the Hub, a folder or nanoGPT's meta.pkl, or token ids with --texts val.bin (or .npy)."
-            f"{others}"
-        )
     steps = _steps(wishes.steps, len(run), preset)
     return {**table, "select": steps} if steps else table
 
@@ -332,7 +359,8 @@ def _inputs(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -> di
     paths = [beside(path, folder) for path in wishes.texts]
     if len(paths) == 1 and _classifies(run) and _has_labels(folder / paths[0]):
         return {"dataset": paths[0], **sizes}
-    tokens = [Path(path).suffix in _TOKEN_FILES for path in paths]
+    tokens = _are_tokens(paths)
     if any(tokens) and not all(tokens):
-        raise ArgumentError("--texts takes texts or files of token ids (.npy, .bin), not both.")
+        files = ", ".join(TOKEN_FILES)
+        raise ArgumentError(f"--texts takes texts or files of token ids ({files}), not both.")
     return {"tokens" if all(tokens) else "files": paths, **sizes}

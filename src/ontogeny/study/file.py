@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .. import observables, own_code
-from ..errors import ArgumentError, OntogenyError
+from ..errors import ArgumentError, OntogenyError, check_whole
 from ..inputs import Inputs
 from ..inputs.character_tokenizers import character_tokenizer
 from ..observables.registry import kinds
 from ..trajectory import Trajectory
 from ..trajectory.tokenizers import named_tokenizer
+from .folder.controls import FEWEST_STEPS
 from .folder.settings import resolve_device
 from .input_tables import as_list, as_table, as_tables, check_keys, input_sets
 from .study import Study
@@ -170,7 +171,10 @@ def _sources(
             raise ArgumentError(f"[{required}] is missing.")
     # Before texts are fetched and tokenised, and before a run that cannot be is prefetched.
     check_keys("[options]", as_table("options", content.get("options", {})), _OPTIONS)
-    check_keys("[controls]", as_table("controls", content.get("controls", {})), _CONTROLS)
+    controls = as_table("controls", content.get("controls", {}))
+    check_keys("[controls]", controls, _CONTROLS)
+    for name, fewest in (("count", 0), ("steps", FEWEST_STEPS)):
+        check_whole(f"controls.{name}", controls.get(name, fewest), fewest)
     table = as_table("trajectory", content["trajectory"])
     if table.get("trust_remote_code") is True and not trust:
         raise ArgumentError(
@@ -195,7 +199,6 @@ def _study(content: Mapping[str, Any], base: Path, trust: bool = False) -> Study
 
 def _controls(table: Mapping[str, Any], base: Path) -> dict[str, Any]:
     """Return the control runs: how many are made and how, and folders of trained ones by name."""
-    check_keys("[controls]", table, _CONTROLS)
     folders = as_table("controls.folders", table.get("folders", {}))
     names = {"count": "controls", "kind": "control_kind", "steps": "control_steps"}
     controls: dict[str, Any] = {names[key]: value for key, value in table.items() if key in names}

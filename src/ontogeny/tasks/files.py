@@ -126,7 +126,10 @@ def document_files(
     """
     check_choice("unit", unit, UNITS)
     check_choice("documents", documents, ("file", "article"))
-    contents = {path: _content(path, encoding) for path in _files(paths)}
+    contents = {
+        path: "" if path.suffix.lower() in BINARY else read_text(path, encoding)
+        for path in _files(paths)
+    }
     plain = [text for path, text in contents.items() if path.suffix.lower() not in SUFFIXES]
     unit = form_of(plain) if unit == "auto" and plain else unit
     forms = [WORDS[unit]] if plain else []
@@ -147,10 +150,6 @@ def document_files(
     number = np.repeat(np.arange(len(grouped)), [len(texts) for texts in grouped])
     flat = tuple(text for texts in grouped for text in texts)
     return LabelledTexts(flat, None, "files", (), number, " and ".join(dict.fromkeys(forms)))
-
-
-def _content(path: Path, encoding: str) -> str:
-    return "" if path.suffix.lower() in BINARY else read_text(path, encoding)
 
 
 def _files(paths: Paths) -> list[Path]:

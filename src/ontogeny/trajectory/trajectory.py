@@ -25,7 +25,7 @@ from .hub.client import resolve_cache
 from .hub.names import Revisions
 from .hub.repository import Repositories, Repository, list_files
 from .opening import Catalogue, open_folder, open_hub, open_models
-from .order import Choice
+from .order import Choice, Order
 from .selection import SPACINGS, check_step, spread
 from .skeleton import Skeleton
 from .tokenizers import load_tokenizer
@@ -293,13 +293,16 @@ class Trajectory:
         >>> Trajectory.from_models({0: nn.Linear(1, 1), 9: nn.Linear(1, 1)}).lines()
         ['2 checkpoints, steps 0 to 9']
         """
-        order = self.catalogue.order
+        available = self.catalogue.steps
+        order = self.catalogue.order or Order(dict.fromkeys(available, ""))
         readings = unwatched(self.checkpoints[0].template)
         notes = [f"not noticed if it changes: what the model's code reads by {some(readings)}"]
-        if order is None:
-            return [self._reach, *notes[: len(readings)]]
-        gone = [f"left out: step {step} ({why})" for step, why in self.catalogue.incomplete[:5]]
-        return [*order.lines([c.step for c in self.checkpoints]), *gone, *notes[: len(readings)]]
+        gone = [
+            f"left out: {order.unit} {step} ({why.replace(f'{self.path}/', '')})"
+            for step, why in self.catalogue.incomplete[:5]
+        ]
+        lines = order.lines([c.step for c in self.checkpoints], available)
+        return [*lines, *gone, *notes[: len(readings)]]
 
     def __len__(self) -> int:
         return len(self.checkpoints)

@@ -25,7 +25,7 @@ def basis(
     return (
         *failed(content),
         *([" ".join(start)] if any(start := unseen_start(content)) and not introduced else []),
-        *_judged(rows, fair, content.levels),
+        *([*_tests(fair, content.levels), *unjudged(rows)] if fair else []),
         *_reference(content),
         *_controls(content, introduced),
         *_weight_change(content.rows),
@@ -39,11 +39,6 @@ def failed(content: Content) -> list[str]:
         return []
     verb = "is" if lost == 1 else "are"
     return [f"{lost:,} of {plural(all_of_them, 'observable')} failed and {verb} not counted."]
-
-
-def _judged(rows: Sequence[Row], fair: Sequence[Row], levels: Levels) -> list[str]:
-    """Say how many rows were tested, at which level where p bears it out, and which were not."""
-    return [*_tests(fair, levels), *unjudged(rows)] if fair else []
 
 
 def unjudged(rows: Sequence[Row]) -> list[str]:

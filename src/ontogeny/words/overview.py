@@ -114,12 +114,14 @@ def _headline(
         return _against_controls(rows, controlled, whole=not content.problems.lost)
     changed = [row for row in fair if row.changed]
     if any(row.learned for row in fair):
-        return _learned_alone(fair)
+        return _learned_alone(rows, fair)
     if not changed:
         return "No change above chance and noise", _nothing(fair), ()
     few, what = any(row.controls for row in fair), ""
     why = "too few control runs to compare with" if few else "no control was run"
-    heading = f"{_counted(changed, fair, whole=not content.problems.lost)} changed; {why}"
+    whole = not content.problems.lost and len(fair) == len(rows)
+    counted = _counted(changed, fair, whole=whole)
+    heading = f"{counted} changed{left_out(rows, fair)}; {why}"
     if few and made_of_motion(content) and began_trained(node.dataset for node in content.nodes):
         able = [row for row in fair if row.can_learn]
         heading = heading.replace(why, "control runs cannot judge a trained start")
@@ -137,7 +139,8 @@ def _against_controls(
     able = [row for row in controlled if row.can_learn]
     if learned:
         others = [row for row in controlled if not row.learned]
-        heading = "; ".join(filter(None, [_learned_words(learned), _further(others, whole=whole)]))
+        further = _further(others, whole=whole) + left_out(rows, controlled)
+        heading = "; ".join(filter(None, [_learned_words(learned), further.removeprefix(", ")]))
         first_rows = _first_of_each(learned)[:2]
         lead = [*map(_course, first_rows), _settled(learned), order_sentence(controlled)]
         return heading, _sentences(*lead), (*first_rows, *ordered_rows(controlled))
@@ -150,18 +153,26 @@ def _against_controls(
     opening = "Learning could not be judged" if short else "Learning was not measured here"
     beyond = sum(row.beyond for row in controlled)
     ends = (
-        f"{beyond:,} of {plural(len(controlled), 'quantity')} changed beyond {its(beyond)} motion"
+        f"{beyond:,} of {plural(len(controlled), 'row')} changed beyond {its(beyond)} motion"
+        f"{left_out(rows, controlled)}"
     )
     return f"{opening}: {ends}", order_sentence(controlled), ordered_rows(controlled)
 
 
-def _learned_alone(fair: Sequence[Row]) -> tuple[str, str, Sequence[Row]]:
+def left_out(rows: Sequence[Row], judged: Sequence[Row]) -> str:
+    """Say how many rows a heading does not count; empty where it counts them all."""
+    left = len(rows) - len(judged)
+    return f", {left:,} more could not be judged" if left else ""
+
+
+def _learned_alone(rows: Sequence[Row], fair: Sequence[Row]) -> tuple[str, str, Sequence[Row]]:
     """Return the headline of what was learned by its own test, where no control was run."""
     learned = [row for row in fair if row.learned]
     others = [row for row in fair if not row.learned]
     changed = sum(row.changed for row in others)
-    further = f"{changed:,} of {plural(len(others), 'further quantity')} changed"
-    heading = "; ".join([_learned_words(learned), *([further] if others else [])])
+    further = f"{changed:,} of {plural(len(others), 'further row')} changed" if others else ""
+    further = (further + left_out(rows, fair)).removeprefix(", ")
+    heading = "; ".join(filter(None, [_learned_words(learned), further]))
     rows = _first_of_each(learned)[:2]
     motion = f"No control was run: {mid_sentence(UNCONTROLLED)}" if changed else ""
     lead = _sentences(*map(_course, rows), _settled(learned), motion, order_sentence(fair))
@@ -205,7 +216,8 @@ def _learned_words(learned: Sequence[Row]) -> str:
     """Return what was learned, by name where there are at most two quantities."""
     names = list(dict.fromkeys(row.quantity for row in learned))
     if len(names) > 2:
-        return f"{len(learned):,} quantities were learned"
+        rows = f" ({len(learned):,} rows)" if len(learned) > len(names) else ""
+        return f"{len(names):,} quantities were learned{rows}"
     if len(names) == 2:
         return f"{sentence_start(names[0])} and {mid_sentence(names[1])} were learned"
     where = f" in {plural(len(learned), 'layer')}" if len(learned) > 1 else ""
@@ -219,18 +231,18 @@ def _further(others: Sequence[Row], *, whole: bool) -> str:
     beyond = sum(row.beyond for row in others)
     if not beyond:
         verb = "is" if len(others) == 1 else "are"
-        few = plural(len(others), "further quantity")
+        few = plural(len(others), "further row")
         return f"{few} {verb} not shown to have changed beyond motion"
     if len(others) == 1:
-        return "1 of 1 further quantity changed beyond its motion"
+        return "1 of 1 further row changed beyond its motion"
     many = "all" if beyond == len(others) and whole else f"{beyond:,}"
-    return f"{many} of {len(others):,} further quantities changed beyond {its(beyond)} motion"
+    return f"{many} of {len(others):,} further rows changed beyond {its(beyond)} motion"
 
 
 def _beyond_sentence(rows: Sequence[Row]) -> str:
     """Say how many rows changed, and how many of them by more than controls."""
     changed, beyond = (sum(getattr(row, name) for row in rows) for name in ("changed", "beyond"))
-    words = f"{changed:,} of {plural(len(rows), 'quantity')} changed"
+    words = f"{changed:,} of {plural(len(rows), 'row')} changed"
     if not changed or beyond == changed:
         return f"{words}{f', beyond {its(beyond)} motion' if changed else ''}."
     some = f"{beyond:,}" if beyond else "none"
@@ -271,11 +283,9 @@ def _course(row: Row) -> str:
 def _counted(some: Sequence[Row], rows: Sequence[Row], *, whole: bool) -> str:
     if len(rows) == 1:
         return sentence_start(rows[0].quantity)
-    if not whole:  # "all" would count what failed as well
-        return f"{len(some):,} of {len(rows):,} measured quantities"
-    if len(some) < len(rows):
-        return f"{len(some):,} of {len(rows):,} quantities"
-    return "Both quantities" if len(rows) == 2 else f"All {len(rows):,} quantities"
+    if len(some) < len(rows) or not whole:  # "all" would count what failed as well
+        return f"{len(some):,} of {len(rows):,} rows"
+    return "Both rows" if len(rows) == 2 else f"All {len(rows):,} rows"
 
 
 def _nothing_judged(content: Content, rows: Sequence[Row]) -> tuple[str, str]:
@@ -292,7 +302,7 @@ def _nothing_judged(content: Content, rows: Sequence[Row]) -> tuple[str, str]:
 
 
 def _nothing(rows: Sequence[Row]) -> str:
-    subject = f"None of the {len(rows):,} quantities measured here changed"
+    subject = f"None of the {len(rows):,} rows measured here changed"
     if len(rows) == 1:
         subject = f"{sentence_start(rows[0].name)} did not change"
     return f"{subject} by more than refitting, other texts or chance would give."

@@ -195,7 +195,7 @@ def _control(rows: Sequence[Row], data: xr.Dataset) -> list[str]:
     controls = [control for row in rows for control in row.controls]
     ends = (
         f"over the same steps it changed by {_changes([c.run_change for c in controls])}, and in "
-        f"control runs by {_changes([c.change for c in controls])}"
+        f"control runs by {_changes([c.change for c in controls])}{_beginnings(rows)}"
     )
     learned, beyond = (sum(getattr(r, verdict) for r in rows) for verdict in ("learned", "beyond"))
     if learned == len(rows):
@@ -212,7 +212,24 @@ def _control(rows: Sequence[Row], data: xr.Dataset) -> list[str]:
     more = all(row.side == "more" for row in past)  # else smaller, or half-way at another step
     than = "this is more than in control runs" if more else "control runs do not give this"
     so_far = f"In {_places(past)} {than} ({mine} against {theirs}), and so beyond motion"
-    return [f"{so_far}; in {_places(others)} it is not shown to be."]
+    return [f"{so_far}; in {_places(others)} it is not shown to be{_beginnings(rows)}."]
+
+
+def _beginnings(rows: Sequence[Row]) -> str:
+    """Say where control runs begin elsewhere, as concepts that are fitted anew to the first step.
+
+    Distances are to the last step of each: that of a run began at 0.94, of its controls at 0.66.
+    """
+    firsts = [(row, [control.first_value for control in row.controls]) for row in rows]
+    apart = [
+        (row.first_value, values)
+        for row, values in firsts
+        if values and all(abs(v - row.first_value) > row.change_floor for v in values)
+    ]
+    if not apart:
+        return ""
+    theirs = value_range(value for _, values in apart for value in values)
+    return f"; control runs began at {theirs}, the run at {value_range(own for own, _ in apart)}"
 
 
 def _changes(values: Sequence[float]) -> str:

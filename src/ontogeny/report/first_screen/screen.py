@@ -22,7 +22,7 @@ from ...words.loss import (
     one_model_heading,
 )
 from ...words.order import order_sentence
-from ...words.overview import overview, undecided
+from ...words.overview import left_out, overview, undecided
 from ...words.rows import Row, counted_rows
 from ...words.sections import best_sentences
 from ...words.tuned import of_tuned
@@ -249,9 +249,8 @@ def _listed(concepts: Concepts) -> str:
 
 def _other_rows(content: Content, why: str) -> Sentence:
     """Say how many other quantities changed, of a run without concepts."""
-    rows = [
-        row for row in counted_rows(content.rows) if row.judgeable and not _of_loss(content, row)
-    ]
+    every = [row for row in counted_rows(content.rows) if not _of_loss(content, row)]
+    rows = [row for row in every if row.judgeable]
     apart = "Concepts were fitted to each checkpoint by itself, so that none has a birth."
     has_concepts = any("concept" in node.path for node in content.nodes)
     why = why or (
@@ -264,13 +263,13 @@ def _other_rows(content: Content, why: str) -> Sentence:
     counted, past = (controlled, "beyond") if controlled else (rows, "changed")
     some = sum(getattr(row, past) or row.learned for row in counted)
     alone = len(counted) == 1
-    further = plural(len(counted), "further quantity")
+    further = f"{plural(len(counted), 'further row')} of the chart"
     motion = f"changed beyond {'its' if alone else 'their'} motion"
     ending = motion if controlled else "changed above chance and noise"
-    lead = f"{some:,} of {further} {ending}."
+    lead = f"{some:,} of {further} {ending}"
     if not some:
-        lead = f"{further} {'is' if alone else 'are'} not shown to have {ending}."
-    return Sentence(lead, f"{order_sentence(rows)} {why}".strip())
+        lead = f"{further} {'is' if alone else 'are'} not shown to have {ending}"
+    return Sentence(f"{lead}{left_out(every, counted)}.", f"{order_sentence(rows)} {why}".strip())
 
 
 def _of_loss(content: Content, row: object) -> bool:
@@ -314,6 +313,5 @@ def _control_lead(content: Content, row: Row | None, began: bool) -> str:
     if not compared:
         return "Nothing could be compared with control runs."
     beyond = sum(row.beyond for row in compared)
-    return (
-        f"{beyond:,} of {plural(len(compared), 'quantity')} changed by more than in control runs."
-    )
+    of_all = f"{beyond:,} of {plural(len(compared), 'row')} of the chart"
+    return f"{of_all} changed by more than in control runs."

@@ -38,29 +38,42 @@ from .readings import ReadBlock, ReadSeries, ReadStep, RunView, load_state
 
 @dataclass(frozen=True)
 class Context:
-    """What a worker gives to the cells of one task."""
+    """What a worker gives to the cells of one task.
+
+    Attributes
+    ----------
+    dependencies
+        What the cell reads that is computed.
+    later
+        What cells of other tasks will read of each step.
+    shared
+        What the observables of its checkpoint compute alike.
+    """
 
     job: Job
     trajectory: Trajectory
     values: Mapping[Need, Any]
     dependencies: Dependencies
-    """What the cell reads that is computed."""
     later: Mapping[int, Sequence[Need]] = field(default_factory=dict)
-    """What cells of other tasks will read of each step."""
     shared: Shared = field(default_factory=Shared)
-    """What the observables of its checkpoint compute alike."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was computed for a cell."""
+    """What was computed for a cell.
+
+    Attributes
+    ----------
+    observed_dependencies
+        What it turned out to depend on beside its fingerprint.
+    notes
+        What is kept with it and is no part of the fingerprint.
+    """
 
     data: xr.Dataset
     status: str = "done"
     observed_dependencies: Mapping[str, Any] = field(default_factory=dict)
-    """What it turned out to depend on beside its fingerprint."""
     notes: Mapping[str, Any] = field(default_factory=dict)
-    """What is kept with it and is no part of the fingerprint."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.data, xr.Dataset):
@@ -70,26 +83,38 @@ class Outcome:
 
 @dataclass(frozen=True)
 class StudyCell(abc.ABC):
-    """One cell of a study: `node` names its observable, `key` its step, block or layer."""
+    """One cell of a study: `node` names its observable, `key` its step, block or layer.
+
+    Attributes
+    ----------
+    place
+        Where it lies in the study's folder.
+    label
+        What messages call it.
+    components
+        What its fingerprint holds beside the cells that it reads.
+    reads
+        The cells that it reads, as places in the folder.
+    sources
+        The cells that it reads, where another run in the same folder might replace them.
+    observed
+        Whether it is what an observable observes.
+    phase
+        What the log calls its computation.
+    reads_as
+        What its fingerprint calls the cells that it reads.
+    """
 
     node: str
     key: int | str
     place: Path
-    """Where it lies in the study's folder."""
     label: str
-    """What messages call it."""
     components: Mapping[str, Any]
-    """What its fingerprint holds beside the cells that it reads."""
     reads: tuple[Path, ...] = ()
-    """The cells that it reads, as places in the folder."""
     sources: tuple[StudyCell, ...] = ()
-    """The cells that it reads, where another run in the same folder might replace them."""
     observed: ClassVar[bool] = True
-    """Whether it is what an observable observes."""
     phase: ClassVar[str] = "fitting"
-    """What the log calls its computation."""
     reads_as: ClassVar[str] = "state"
-    """What its fingerprint calls the cells that it reads."""
 
     def of_reads(self, headers: Sequence[Header]) -> Any:
         """Return what the fingerprint holds of the cells that it reads: their checksums."""

@@ -28,30 +28,45 @@ _PRODUCTS = 3  # of features by features, in float64
 
 @dataclass
 class Costs:
-    """What cells cost that are still to be computed."""
+    """What cells cost that are still to be computed.
+
+    Attributes
+    ----------
+    forwards
+        Passes over an input set that are still to be run.
+    batches
+        Batches of those passes together.
+    reference_bytes
+        What references that are still to be computed take in the folder.
+    weight_bytes
+        Weights that will be read.
+    retained_bytes
+        Weight blocks of all steps: what a run with bounded Hub revisions keeps in its folder.
+    activation_bytes
+        Largest activations held at once: of one checkpoint, or of all that a state is fitted to.
+    fitted_bytes
+        What of it a state is fitted to, which has to lie in memory; samples may lie in files.
+    model_bytes
+        The model's weights in memory, 0 where they are only looked at.
+    memory_bytes
+        About what one worker holds at most beside the libraries, see `held_about`.
+    shared_bytes
+        What of it are rotations that several observables share.
+    device_bytes
+        About what of it lies on the device, where that is not the CPU.
+    """
 
     forwards: int = 0
-    """Passes over an input set that are still to be run."""
     batches: int = 0
-    """Batches of those passes together."""
     reference_bytes: int = 0
-    """What references that are still to be computed take in the folder."""
     weight_bytes: int = 0
-    """Weights that will be read."""
     retained_bytes: int = 0
-    """Weight blocks of all steps: what a run with bounded Hub revisions keeps in its folder."""
     activation_bytes: int = 0
-    """Largest activations held at once: of one checkpoint, or of all that a state is fitted to."""
     fitted_bytes: int = 0
-    """What of it a state is fitted to, which has to lie in memory; samples may lie in files."""
     model_bytes: int = 0
-    """The model's weights in memory, 0 where they are only looked at."""
     memory_bytes: int = 0
-    """About what one worker holds at most beside the libraries, see `held_about`."""
     shared_bytes: int = 0
-    """What of it are rotations that several observables share."""
     device_bytes: int = 0
-    """About what of it lies on the device, where that is not the CPU."""
 
 
 _ADDED = ("forwards", "batches", "reference_bytes", "weight_bytes", "retained_bytes")

@@ -113,7 +113,7 @@ def dry_run(
         Numbers of texts that are tried in turn where fewer were not enough; None means all.
     """
     settings = replace(settings, noise_steps=(), reference_step=int(trajectory.steps[0]))
-    remaining = [o for o in observables if _can(o)]
+    remaining = [o for o in observables if can_be_tried(o)]
     failures: list[DryFailure] = []
     # Some need more than two texts, such as fits of many concepts: what fails is tried on more,
     # and counts only if it fails on all of them.
@@ -169,7 +169,7 @@ def confirmed(
     return tuple(replace(failure, refused=failure.node in again) for failure in failures)
 
 
-def _can(observable: Observable) -> bool:
+def can_be_tried(observable: Observable) -> bool:
     """Return whether an observable can be tried at one checkpoint, at the cost of a cell.
 
     It must be mapped over steps, and take its state from no other step or node. Those of the

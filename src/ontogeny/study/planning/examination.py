@@ -30,7 +30,7 @@ from ..folder.frozen import identity
 from ..folder.layout import probe_path
 from ..folder.settings import Settings
 from .build import has_begun
-from .dry_run import DryFailure, confirmed
+from .dry_run import DryFailure, can_be_tried, confirmed
 from .probe import Probe, needs_of_steps, probe, widest_stored
 
 log = logging.getLogger("ontogeny.study")
@@ -71,7 +71,8 @@ class Examination:
         CheckpointError, NonFiniteError
             If none of three checkpoints can be read: what was wrong with the first.
         """
-        observables = [o for o in self.observables if folder is None or not has_begun(folder, o)]
+        tried = [o for o in self.observables if can_be_tried(o)]
+        observables = [o for o in tried if folder is None or not has_begun(folder, o)]
         untried = [o for o in observables if o.name not in self._failures]
         if self._probe is None or untried:
             with pinned(self.settings.threads):
@@ -81,9 +82,19 @@ class Examination:
         failures = (self._failures[o.name] for o in observables)
         return replace(self._probe, failures=tuple(f for f in failures if f is not None))
 
-    def spare(self) -> None:
-        """Let no observable get a dry run, as its cells are computed at once."""
+    def spare(self, probed: Probe | None = None) -> None:
+        """Let no observable get a dry run, as its cells are computed at once.
+
+        A study of more checkpoints may have been `probed` already.
+        """
         self._failures = dict.fromkeys(o.name for o in self.observables)
+        self._probe = probed or self._probe
+
+    def bare(self) -> Probe:
+        """Return the probe without a dry run, which is made when a folder asks for it."""
+        self.spare()
+        probed, self._failures = self.of(None), {}
+        return probed
 
     def _first_readable(
         self, tried: Sequence[Observable], folder: Path | None, bounded: bool

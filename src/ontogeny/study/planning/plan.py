@@ -25,16 +25,23 @@ _NEW_STEP = re.compile(r"weights\.(\d+): absent -> ")
 
 @dataclass(frozen=True)
 class Entry:
-    """One cell: whether it stands, and if not, why."""
+    """One cell: whether it stands, and if not, why.
+
+    Attributes
+    ----------
+    outcome
+        ``"done"``, ``"new"``, ``"stale"`` or ``"retry"`` (it was missing or had failed).
+    run
+        Name of the control run that it is of; empty for the run that is studied.
+    environment
+        Where it was computed, if it stands.
+    """
 
     cell: StudyCell
     outcome: str
-    """``"done"``, ``"new"``, ``"stale"`` or ``"retry"`` (it was missing or had failed)."""
     why: tuple[str, ...] = ()
     run: str = ""
-    """Name of the control run that it is of; empty for the run that is studied."""
     environment: Environment = field(default_factory=dict)
-    """Where it was computed, if it stands."""
 
     @property
     def node(self) -> str:
@@ -54,22 +61,32 @@ class Entry:
 
 @dataclass(repr=False)
 class Plan(Costs):
-    """Everything that a run reads, computes and stores; ``print`` it."""
+    """Everything that a run reads, computes and stores; ``print`` it.
+
+    Attributes
+    ----------
+    entries
+        The cells of observables.
+    prepared
+        References and states, which are computed before them.
+    device
+        Where the models run.
+    downloads
+        Checkpoints that are still to be fetched.
+    download_bytes
+        Bytes of their weights.
+    refused
+        Which observables cannot be computed and why: a run refuses to begin. Empty if none.
+    """
 
     entries: list[Entry] = field(default_factory=list)
-    """The cells of observables."""
     prepared: list[Entry] = field(default_factory=list)
-    """References and states, which are computed before them."""
     steps: tuple[int, ...] = ()
     device: str = "cpu"
-    """Where the models run."""
     downloads: int = 0
-    """Checkpoints that are still to be fetched."""
     download_bytes: int = 0
-    """Bytes of their weights."""
     notes: list[str] = field(default_factory=list)
     refused: str = ""
-    """Which observables cannot be computed and why: a run refuses to begin. Empty if none."""
 
     @property
     def done(self) -> int:

@@ -34,40 +34,59 @@ log = logging.getLogger("ontogeny.study")
 
 @dataclass(frozen=True)
 class Probe:
-    """What was found at one checkpoint: see the fields."""
+    """What was found at one checkpoint.
+
+    Attributes
+    ----------
+    reads
+        Tensor names that each need depends on; None means all.
+    passes
+        The forward pass of each need that shares passes.
+    bytes
+        Bytes that the value of each need holds.
+    layers
+        Labels of the layers in the value of each need.
+    blocks
+        Weight blocks of each observable that is mapped over blocks, by node name.
+    weight_blocks
+        How each weight block is read, by its name; the same at every checkpoint.
+    block_bytes
+        Size in float32 of the stored tensors that weight blocks are read from.
+    positions
+        How position ids are given so that batches do not matter.
+    batch_difference
+        Largest relative difference between a text alone and in a padded batch.
+    attention
+        Attention implementation of the model, as transformers names it; empty elsewhere.
+    stored_bytes
+        Size of the stored weights of one checkpoint.
+    model_bytes
+        Size of the model in memory; 0 where its weights are only looked at.
+    pass_bytes
+        What a forward pass takes for one token beside the weights, about.
+    dtype
+        Floating-point dtype that the weights have while the model runs.
+    failures
+        Observables that failed in a dry run, see `ontogeny.study.planning.dry_run`.
+    """
 
     reads: Mapping[Need, frozenset[str] | None]
-    """Tensor names that each need depends on; None means all."""
     passes: Mapping[Need, PassKey]
-    """The forward pass of each need that shares passes."""
     bytes: Mapping[Need, int]
-    """Bytes that the value of each need holds."""
     layers: Mapping[Need, tuple[str, ...]]
-    """Labels of the layers in the value of each need."""
     blocks: Mapping[str, tuple[str, ...]]
-    """Weight blocks of each observable that is mapped over blocks, by node name."""
     weight_blocks: Mapping[str, WeightBlock]
-    """How each weight block is read, by its name; the same at every checkpoint."""
     block_bytes: Mapping[str, int]
-    """Size in float32 of the stored tensors that weight blocks are read from."""
     positions: str
-    """How position ids are given so that batches do not matter."""
     batch_difference: float
-    """Largest relative difference between a text alone and in a padded batch."""
     model_class: str
     attention: str
-    """Attention implementation of the model, as transformers names it; empty elsewhere."""
     parameters: int
     stored_bytes: int
-    """Size of the stored weights of one checkpoint."""
     model_bytes: int
-    """Size of the model in memory; 0 where its weights are only looked at."""
     pass_bytes: int
-    """What a forward pass takes for one token beside the weights, about."""
     dtype: str
-    """Floating-point dtype that the weights have while the model runs."""
     failures: tuple[DryFailure, ...] = ()
-    """Observables that failed in a dry run, see `ontogeny.study.planning.dry_run`."""
 
     def resolved(self, settings: Settings) -> Settings:
         """Return the settings with what had to be found out."""

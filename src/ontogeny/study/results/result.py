@@ -98,7 +98,8 @@ def _attributes(
         {
             "name": name,
             "fingerprint": i.fingerprint,
-            **_bundled(i),
+            # The page says that texts were used that come with the package.
+            **({"source": i.source} if i.source in BUNDLED.values() else {}),
             **i.source_of_tokens,
             "token_unit": i.token_unit,
             **i.counts,
@@ -135,11 +136,6 @@ def _source(trajectory: Trajectory, digests: DigestCache) -> dict[str, Any]:
     of_steps = {str(c.step): digests.whole(c) for c in trajectory}
     base = {"base": True} if trajectory.has_base else {}
     return {**trajectory.provenance(), **base, "chosen": trajectory.lines(), "digests": of_steps}
-
-
-def _bundled(inputs: Inputs) -> dict[str, str]:
-    """Return the name of texts that come with the package: the page says that these were used."""
-    return {"source": inputs.source} if inputs.source in BUNDLED.values() else {}
 
 
 def unit_counts(observables: Sequence[Observable], inputs: Mapping[str, Inputs]) -> dict[str, int]:

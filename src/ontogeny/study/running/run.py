@@ -40,30 +40,43 @@ _failures: dict[tuple[str, str], Counter[str] | None] = {}
 
 @dataclass(frozen=True)
 class Task(Sendable):
-    """Cells that are computed together, because they read the same checkpoint."""
+    """Cells that are computed together, because they read the same checkpoint.
+
+    Attributes
+    ----------
+    step
+        The checkpoint that is read for its cells, if any.
+    any_step
+        Whether it may read checkpoints of other steps too.
+    later
+        What the cells of later tasks need of each step.
+    """
 
     label: str
     trajectory: Trajectory
     cells: tuple[StudyCell, ...]
     step: int | None = None
-    """The checkpoint that is read for its cells, if any."""
     any_step: bool = False
-    """Whether it may read checkpoints of other steps too."""
     later: Mapping[int, tuple[Need, ...]] = field(default_factory=dict)
-    """What the cells of later tasks need of each step."""
 
 
 @dataclass
 class Done:
-    """What a task reports."""
+    """What a task reports.
+
+    Attributes
+    ----------
+    taken_by
+        Who else is working on the task: nothing was done of it then.
+    blocked
+        How many cells of a node fail for what failed before them, by node and reason.
+    """
 
     label: str
     seconds: float = 0.0
     taken_by: str = ""
-    """Who else is working on the task: nothing was done of it then."""
     problems: list[str] = field(default_factory=list)
     blocked: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """How many cells of a node fail for what failed before them, by node and reason."""
 
 
 def run_task(job: Job, task: Task) -> Done:

@@ -7,7 +7,9 @@ fetched, and the numbers of those that are on this machine anyway are looked at.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ...errors import CheckpointError
@@ -68,7 +70,7 @@ def audit(
         findings.extend(check(checkpoints))
     findings.extend(missing(catalogue, reach))
     findings.extend(left_behind(catalogue))
-    return Findings(findings)
+    return Findings(_worded(findings, catalogue, folder))
 
 
 def early(
@@ -91,7 +93,18 @@ def early(
     findings = [*configuration(readable), *restarts(readable), *copies(readable)]
     if catalogue is not None and folder is not None:
         findings += without_a_step(folder, catalogue, readable)
+        return _worded(findings, catalogue, folder)
     return findings
+
+
+def _worded(
+    findings: Sequence[Finding], catalogue: Catalogue, folder: Path | None
+) -> list[Finding]:
+    """Return findings with names for paths in the run's folder, in what its steps count."""
+    unit = "step" if catalogue.order is None else catalogue.order.unit.removesuffix("s")
+    texts = [finding.message.replace(f"{folder}/", "") for finding in findings]
+    texts = [re.sub(r"\bstep(s?) (?=\d)", rf"{unit}\1 ", text) for text in texts]
+    return [replace(f, message=text) for f, text in zip(findings, texts, strict=True)]
 
 
 def _opens(checkpoint: Checkpoint) -> bool:

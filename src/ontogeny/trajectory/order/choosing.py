@@ -107,20 +107,31 @@ class Order:
     source: str = ""
     left_out: tuple[tuple[str, str], ...] = ()
 
-    def lines(self, chosen: Sequence[int] | None = None) -> list[str]:
+    def lines(
+        self, chosen: Sequence[int] | None = None, available: Sequence[int] = ()
+    ) -> list[str]:
         """Return what is taken and from where, and what is left out, at most five names of a kind.
 
         Parameters
         ----------
         chosen
             The steps that are taken, by default all.
+        available
+            Those that they were selected from, if any others.
         """
         steps = list(self.names) if chosen is None else list(chosen)
         plural = "" if len(steps) == 1 else "s"
         reach = f"{steps[0]:,} to {steps[-1]:,}" if plural else f"{steps[0]:,}"
-        unit = self.unit if self.unit.endswith("tokens") else f"{self.unit}{plural}"
+        units = self.unit if self.unit.endswith("tokens") else f"{self.unit}s"
+        unit = units if plural else self.unit
         source = f", by {some([self.source])}" if self.source else ""
-        lines = [f"{len(steps)} checkpoint{plural}, {unit} {reach}{source}"]
+        rest = [f"{step:,}" for step in available if step not in steps]
+        of = f" of {len(available)} checkpoints" if rest else f" checkpoint{plural}"
+        lines = [f"{len(steps)}{of}, {unit} {reach}{source}"]
+        if rest:
+            lines.append(
+                f"left out: {units if rest[1:] else self.unit} {some(rest)} (not selected)"
+            )
         by_reason: dict[str, list[str]] = {}
         for name, why in self.left_out:
             by_reason.setdefault(why, []).append(name)
@@ -212,27 +223,36 @@ def _by_names(names: Sequence[str], readings: Mapping[str, Held]) -> Reading | N
     """Return the reading that files and names give themselves."""
     holding = by_held(names, readings, "step")
     if holding is None:
+        marked = by_marks(names)
+        if marked is not None and "step" not in marked.source and _are_epochs(marked, readings):
+            marked.unit = "epoch"  # timm's checkpoint-3.pth.tar
         return (
-            by_marks(names)
+            marked
             or by_held(names, readings, "tokens")
             or by_held(names, readings, "epoch")
             or by_shape(names)
         )
     rest = [n for n in names if n not in holding.steps and n not in holding.left_out]
-    marked = [name for name in rest if read_name(stem(name)) is not None]
-    by_names = by_marks(marked)
+    without = [name for name in rest if read_name(stem(name)) is not None]
+    by_names = by_marks(without)
     if by_names is None:
         return holding
-    if by_names.unit == "step" and _agree(holding, {shape(name) for name in marked}):
+    if by_names.unit == "step" and _agree(holding, {shape(name) for name in without}):
         both = holding.steps | by_names.steps
         if len(set(both.values())) == len(both):
             source = f"{holding.source}, and {by_names.source}"
             return Reading(both, "step", source, "", holding.left_out | by_names.left_out)
     if 2 * len(holding.steps) >= len(names):
-        holding.leave_out(marked, "holds no step, as the others do")
+        holding.leave_out(without, "holds no step, as the others do")
         return holding
     by_names.leave_out(list(holding.steps), f"not named as the others are, {by_names.source}")
     return by_names
+
+
+def _are_epochs(reading: Reading, held: Mapping[str, Held]) -> bool:
+    """Return whether most files hold as their epoch what their names say, and none another."""
+    epochs = {n: held[n].value for n in reading.steps if n in held and held[n].unit == "epoch"}
+    return epochs.items() <= reading.steps.items() and 2 * len(epochs) > len(reading.steps)
 
 
 def _agree(holding: Reading, forms: set[str]) -> bool:

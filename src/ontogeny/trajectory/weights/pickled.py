@@ -155,7 +155,9 @@ def _places(state: Any, where: str = "", depth: int = 3) -> Iterator[tuple[str, 
         state = dict(module_tensors(state))
     if not isinstance(state, Mapping):
         return
-    tensors = {name: v for name, v in state.items() if _is_named(name, v)}
+    tensors = {
+        name: v for name, v in state.items() if isinstance(v, Tensor) and isinstance(name, str)
+    }
     if tensors:
         yield where, tensors
     for key, value in state.items() if depth else ():
@@ -221,10 +223,6 @@ def _under(
         if inner:
             return inner
     raise no_key(path, key, [plain(place) for place in places if place])
-
-
-def _is_named(name: Any, value: Any) -> bool:
-    return isinstance(name, str) and isinstance(value, Tensor)
 
 
 def unwrapped(name: str) -> str:
