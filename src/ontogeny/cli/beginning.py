@@ -25,7 +25,6 @@ from ..study import Study
 from ..trajectory import Trajectory
 
 _ASKED = "# Asked for: "
-_FEW_STEPS, _FEW_TEXTS = 8, 80  # as the quick preset has them
 
 
 def study_file_of(folder: Path) -> Path:
@@ -84,7 +83,8 @@ def prepared(
     if new and not quiet:
         say(new, workers)
     if new:
-        _ask(total([begun_study.cost for begun_study in new]).limits(workers), yes, _less(new))
+        cost = total([begun_study.cost for begun_study in new])
+        _ask(cost.limits(workers), yes, _less(new[0]))
     for begun_study in new:
         folder = begun_study.file.with_name(begun_study.file.name.removesuffix(".toml"))
         usual = folder == Path("studies", folder.name)
@@ -114,8 +114,7 @@ def begin(
         needed = fetched = to_fetch(trajectory, bounded or first_alone)
         if first_alone:  # the rest is fetched by the run
             needed = to_fetch(trajectory.select(steps=[int(trajectory.steps[-1])]))
-        fewer = [] if first_alone else _fewer(len(trajectory))
-        _ask(download_limit(needed), yes, fewer)
+        _ask(download_limit(needed), yes, ["--steps 8"] * (len(trajectory) > 8))
 
     file.parent.mkdir(parents=True, exist_ok=True)  # paths of the study file go through it
     proposal = propose(wishes, file.parent, before)
@@ -186,18 +185,14 @@ def _workers(begun: Sequence[Begun]) -> int:
     return max(1, min(4, cores, room))
 
 
-def _less(begun: Sequence[Begun]) -> list[str]:
-    """Return options that make these studies smaller; none that they are below already."""
-    quick = (
-        [] if all(study.proposal.preset.name == "quick" for study in begun) else ["--preset quick"]
-    )
-    texts = max(study.proposal.content["inputs"]["max_texts"] for study in begun)
-    few = [f"--set inputs.max_texts={_FEW_TEXTS}"] * (texts > _FEW_TEXTS)
-    return [*quick, *_fewer(max(study.cost.checkpoints for study in begun)), *few]
-
-
-def _fewer(checkpoints: int) -> list[str]:
-    return [f"--steps {_FEW_STEPS}"] * (checkpoints > _FEW_STEPS)
+def _less(begun: Begun) -> list[str]:
+    """Return options that ask for less than this study; none that it is below already."""
+    options = {
+        "--preset quick": begun.proposal.preset.name != "quick",
+        "--steps 8": begun.cost.checkpoints > 8,
+        "--set inputs.max_texts=80": begun.proposal.content["inputs"]["max_texts"] > 80,
+    }
+    return [option for option, is_less in options.items() if is_less]
 
 
 def _ask(above: list[str], yes: bool, less: Sequence[str]) -> None:
@@ -209,7 +204,7 @@ def _ask(above: list[str], yes: bool, less: Sequence[str]) -> None:
         return
     what = " and ".join(above)
     if not sys.stdin.isatty():
-        smaller = f", or ask for less: {', '.join(less)}" if less else ""
+        smaller = ", or ask for less: " * bool(less) + ", ".join(less)
         raise ArgumentError(f"this would {what}; pass --yes to do so{smaller}.")
     if not typer.confirm(f"This will {what}. Go on?"):
         raise typer.Exit(1)

@@ -211,18 +211,12 @@ def _controls(
         count = _in_pairs(table["count"]) if "controls.count" in chosen else 2 * preset.controls
         table = {**table, "kind": MIRRORED, "count": count}
     if "controls.steps" not in chosen:
-        table = {**table, "steps": _control_steps(table["kind"], len(run), preset)}
+        # Of mirrored ones only the luck from the first step to the last counts; the one between is
+        # for a run that diverged at the end. Others have half-change steps, which take four. More
+        # only costs: of SmolLM2 with six steps, controls took 36 of 42 readings.
+        least = 3 if table["kind"] == MIRRORED else max(4, len(run) // 2)
+        table = {**table, "steps": min(preset.control_steps, least)}
     return table
-
-
-def _control_steps(kind: str, steps: int, preset: Preset) -> int:
-    """Return at how many of a run's steps each control is read.
-
-    Of mirrored ones only the luck from the first step to the last counts; the one between them is
-    for a run that diverged at the end. Others have half-change steps, which take four. More than
-    half of a short run's steps only costs: of SmolLM2 with six, controls took 36 of 42 readings.
-    """
-    return 3 if kind == MIRRORED else min(preset.control_steps, max(4, steps // 2))
 
 
 def _check_complete(wishes: Wishes, run: Trajectory, tokenizer: str) -> None:

@@ -124,9 +124,8 @@ def _size(kind: str, cells: Sequence[StudyCell]) -> float:
     References and states of a run are one: where a study went on with all but one state, that took
     7 minutes, and 36 such cells of its controls made 5 hours of the rest.
     """
-    if kind == "first":
-        return 1.0
-    return sum(2.0 if cell.components.get("noise") else 1.0 for cell in cells)
+    sizes = (2.0 if cell.components.get("noise") else 1.0 for cell in cells)
+    return 1.0 if kind == "first" else sum(sizes)
 
 
 def summarise(parts: Sequence[RunPart], waiting: Callable[[str], None]) -> None:
