@@ -224,6 +224,11 @@ def test_above_a_limit_it_asks_or_refuses_and_the_flag_it_names_works(
     arguments = ("study", "run", "--preset", "quick", "--steps", "3", "--workers", "1", *SMALL)
     code, _, err = call(capsys, *arguments, "--output", tmp_path / "a")
     assert code == 1 and "pass --yes" in err and not (tmp_path / "a.toml").exists()
+    # A run of three checkpoints was advised to take eight.
+    assert "less" not in err
+    code, _, err = call(capsys, "study", "run", "--workers", "1", "--output", tmp_path / "a")
+    smaller = "ask for less: --preset quick, --set inputs.max_texts=80."
+    assert code == 1 and err.rstrip().endswith(smaller)
     assert call(capsys, *arguments, "--output", tmp_path / "a", "--yes")[0] == 0
 
 
