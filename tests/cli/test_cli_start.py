@@ -100,7 +100,7 @@ def test_study_goes_from_a_folder_to_a_page_and_then_on_with_it(there, tmp_path,
     assert "the English sample of ontogeny and Python" in page.read_text()
     for again in ((), ("--preset", "quick", "--steps", "0,4,16", *SMALL)):
         code, out, err = call(capsys, *arguments, *again)
-        assert code == 0 and "going on with" in out and "all cells are done" in err
+        assert code == 0 and "going on with" in out and "nothing to do: " in err
     code, _, err = call(capsys, *arguments, "--preset", "quick")
     assert code == 1 and "It was begun with --preset quick --steps 0,4,16" in err
     assert err.count("\n") == 1
@@ -127,8 +127,12 @@ def test_what_the_estimate_computes_is_not_computed_again(
         "observables": [{"kind": "loss"}, {"kind": "similarity"}, {"kind": "predictions"}],
         "options": {"reference": reference, "noise": noise},
     }
+    timed, in_all = cost._timed, []
+    monkeypatch.setattr(cost, "_timed", lambda *of: in_all.append(timed(*of)) or in_all[0])
     begun = cost.estimate(content, Path(), 0)
     assert begun.seconds > 0 and len(done) >= 5
+    # The time of the checkpoint that is kept is no time left.
+    assert begun.seconds <= in_all[0].seconds - begun.at_one
     begun.keep(tmp_path / "s")
     result = make_study(content).run(tmp_path / "s", progress=False)
     assert len(done) == len(set(done)) and not len(result.problems())
@@ -224,6 +228,11 @@ def test_above_a_limit_it_asks_or_refuses_and_the_flag_it_names_works(
     arguments = ("study", "run", "--preset", "quick", "--steps", "3", "--workers", "1", *SMALL)
     code, _, err = call(capsys, *arguments, "--output", tmp_path / "a")
     assert code == 1 and "pass --yes" in err and not (tmp_path / "a.toml").exists()
+    # A run of three checkpoints was advised to take eight.
+    assert "less" not in err
+    code, _, err = call(capsys, "study", "run", "--workers", "1", "--output", tmp_path / "a")
+    smaller = "ask for less: --preset quick, --set inputs.max_texts=80."
+    assert code == 1 and err.rstrip().endswith(smaller)
     assert call(capsys, *arguments, "--output", tmp_path / "a", "--yes")[0] == 0
 
 

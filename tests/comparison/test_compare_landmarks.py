@@ -15,7 +15,7 @@ def headed(*losses):
 
 def test_runs_that_say_the_same_have_its_words_for_a_heading():
     words = headed(made.loss_story(), made.loss_story(), made.loss_story())
-    assert words == "In each of 3 runs: it learned word frequencies first, then context"
+    assert words == "Each of 3 runs learned word frequencies first, then context"
 
 
 @pytest.mark.parametrize(

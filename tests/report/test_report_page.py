@@ -137,7 +137,7 @@ def test_motion_of_the_weights_never_counts_in_the_verdict():
     assert bool(tree["displacement"]["changed"].all())
     page = page_of(tree)
     assert page.one(id="verdict")["data-changed"] == "0"
-    assert "what the model does, so it is not counted." in page.words
+    assert "which says neither how far weights moved nor what the model does." in page.words
 
 
 def test_sentences_carry_their_uncertainty():

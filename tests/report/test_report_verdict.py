@@ -100,7 +100,7 @@ def test_without_controls_the_page_says_that_motion_may_look_the_same():
 def test_all_quantities_are_counted_as_all():
     tree = examples.controlled_tree(controls=[])
     del tree["attention-entropy"]
-    assert said(tree).heading == "All 7 rows changed; no control was run"
+    assert said(tree).heading == "7 of 7 rows changed; no control was run"
 
 
 def test_controls_without_performance_do_not_measure_learning():

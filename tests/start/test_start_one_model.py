@@ -143,9 +143,9 @@ def test_only_an_initialisation_stands_for_the_untrained_model():
 
 
 @pytest.mark.parametrize(
-    ("trained", "kind", "count"), [(True, "mirrored", 6), (False, "turned", 3)]
+    ("trained", "kind", "count", "steps"), [(True, "mirrored", 6, 3), (False, "turned", 3, 4)]
 )
-def test_controls_of_a_run_that_begins_trained_are_mirrored(tmp_path, trained, kind, count):
+def test_controls_of_a_run_that_begins_trained_are_mirrored(tmp_path, trained, kind, count, steps):
     torch.manual_seed(0)
     model = gpt2()
     for step in (0, 5):
@@ -161,12 +161,12 @@ def test_controls_of_a_run_that_begins_trained_are_mirrored(tmp_path, trained, k
     given = {"texts": [str(tmp_path / "ids.npy")], "tokenizer": "none"}
     wishes = Wishes(str(tmp_path / "run"), **given)
     controls = propose(wishes, tmp_path).content["controls"]
-    assert (controls["kind"], controls["count"]) == (kind, count)
+    assert controls == {"kind": kind, "count": count, "steps": steps}
     chosen = Wishes(str(tmp_path / "run"), **given, sets=["controls.kind=turned"])
     assert propose(chosen, tmp_path).content["controls"]["kind"] == "turned"
-    fewer = Wishes(str(tmp_path / "run"), **given, sets=["controls.count=2"])
+    fewer = Wishes(str(tmp_path / "run"), **given, sets=["controls.count=2", "controls.steps=5"])
     controls = propose(fewer, tmp_path).content["controls"]
-    assert (controls["kind"], controls["count"]) == (kind, 2)
+    assert controls == {"kind": kind, "count": 2, "steps": 5}
 
 
 class Scaled(nn.Module):

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 import ontogeny as og
-from helpers.study_examples import developing, tiny_inputs
+from helpers.study_examples import LAYERS, developing, tiny_inputs
 from ontogeny.errors import ArgumentError
 from ontogeny.study import progress as shown_progress
 from ontogeny.study.progress import (
@@ -17,6 +17,7 @@ from ontogeny.study.progress import (
     Silent,
     chosen_progress,
 )
+from ontogeny.study.running import schedule
 
 
 class Displayed:
@@ -79,6 +80,17 @@ def test_references_and_states_tell_no_pace(clock):
     pace.add("steps", 9.0, 20.0)
     clock.now += 20.0
     assert pace.words() == "about 40 s left"
+
+
+def test_references_of_controls_count_as_much_as_those_of_the_run(tmp_path, monkeypatch):
+    # Of a run whose references were there but for one, each of them in its controls took as long.
+    given = []
+    monkeypatch.setattr(schedule, "Pace", lambda tasks: given.extend(tasks) or Pace(tasks))
+    trajectory = og.Trajectory.from_models(developing((0, 1, 2, 4)))
+    decay = og.observables.ActivationDecay(LAYERS)
+    study = og.Study(trajectory, tiny_inputs(), [decay], device="cpu", controls=2, control_steps=3)
+    study.run(tmp_path / "s")
+    assert [size for kind, size in given if kind == "first"] == [1.0] * 3
 
 
 def test_the_first_checkpoint_tells_no_pace(clock):

@@ -14,6 +14,8 @@ from ontogeny import needs
 from ontogeny.errors import ArgumentError
 from ontogeny.observables import Observable, by_layer
 from ontogeny.quantities import Quantity
+from ontogeny.store import read_cell
+from ontogeny.study.cells import readings
 
 STEPS = (0, 1, 2, 4)
 CONCEPTS = needs.Activations(LAYERS)
@@ -104,6 +106,24 @@ def test_without_step_0_the_untrained_model_is_newly_initialised_and_the_same_ea
     expected = activations(type(like)(like.config).eval())
     for path, mean in expected.items():
         np.testing.assert_allclose(once.untrained.sel(layer=path), mean, atol=1e-6)
+
+
+def test_controls_take_over_the_activations_of_the_newly_initialised_model(tmp_path, monkeypatch):
+    passes, read = [], readings.read_model
+
+    def counting(job, model, needs, *along):
+        passes.append(list(needs))
+        return read(job, model, needs, *along)
+
+    monkeypatch.setattr(readings, "read_model", counting)
+    models = {step: model for step, model in developing(STEPS).items() if step}
+    node = study(models, [Centres()], controls=2, control_steps=3).run(tmp_path)["centres"]
+    assert [CONCEPTS] in passes and passes.count([CONCEPTS]) == 1
+    of_control = xr.concat(
+        [read_cell(path).data["untrained"] for path in tmp_path.glob("runs/*/states/centres.*")],
+        "run",
+    )
+    assert of_control.sizes["run"] == 2 and (of_control == node["untrained"]).all()
 
 
 def test_another_node_reads_the_state_and_becomes_stale_with_it(tmp_path):

@@ -83,7 +83,8 @@ def prepared(
     if new and not quiet:
         say(new, workers)
     if new:
-        _ask(total([begun_study.cost for begun_study in new]).limits(workers), yes)
+        cost = total([begun_study.cost for begun_study in new])
+        _ask(cost.limits(workers), yes, _less(new[0]))
     for begun_study in new:
         folder = begun_study.file.with_name(begun_study.file.name.removesuffix(".toml"))
         usual = folder == Path("studies", folder.name)
@@ -113,7 +114,7 @@ def begin(
         needed = fetched = to_fetch(trajectory, bounded or first_alone)
         if first_alone:  # the rest is fetched by the run
             needed = to_fetch(trajectory.select(steps=[int(trajectory.steps[-1])]))
-        _ask(download_limit(needed), yes)
+        _ask(download_limit(needed), yes, ["--steps 8"] * (len(trajectory) > 8))
 
     file.parent.mkdir(parents=True, exist_ok=True)  # paths of the study file go through it
     proposal = propose(wishes, file.parent, before)
@@ -184,14 +185,26 @@ def _workers(begun: Sequence[Begun]) -> int:
     return max(1, min(4, cores, room))
 
 
-def _ask(above: list[str], yes: bool) -> None:
-    """Ask whether to go on where a limit is passed; without a terminal, refuse."""
+def _less(begun: Begun) -> list[str]:
+    """Return options that ask for less than this study; none that it is below already."""
+    options = {
+        "--preset quick": begun.proposal.preset.name != "quick",
+        "--steps 8": begun.cost.checkpoints > 8,
+        "--set inputs.max_texts=80": begun.proposal.content["inputs"]["max_texts"] > 80,
+    }
+    return [option for option, is_less in options.items() if is_less]
+
+
+def _ask(above: list[str], yes: bool, less: Sequence[str]) -> None:
+    """Ask whether to go on where a limit is passed; without a terminal, refuse.
+
+    `less` are options that ask for less.
+    """
     if not above or yes:
         return
     what = " and ".join(above)
     if not sys.stdin.isatty():
-        raise ArgumentError(
-            f"this would {what}; pass --yes to do so, or ask for less: --preset quick, --steps 8."
-        )
+        smaller = ", or ask for less: " * bool(less) + ", ".join(less)
+        raise ArgumentError(f"this would {what}; pass --yes to do so{smaller}.")
     if not typer.confirm(f"This will {what}. Go on?"):
         raise typer.Exit(1)

@@ -20,8 +20,9 @@ from ..study.folder.layout import comparison_path, settings_path
 from ..study.progress import chosen_progress
 from ..study.results.result_files import write_result
 from ..trees import MergedResult, as_tree
+from ..words.formats import plural
 from ..words.levels import Levels
-from ..words.runs import beside_each_other, groups_of, line, sentences, telling
+from ..words.runs import beside_each_other, groups_of, sentences, telling
 from ..words.shared_concepts import shared_heading, shared_sentences
 from .clock import Clock, LossClock, make_clock
 from .concepts import NODE, concepts_of_runs, studies_of
@@ -224,9 +225,8 @@ def _attached(
     data = attach(data, section, run_figures, texts, role)
     if stays:
         data = extend(data, [_steps_at_loss()])
-    counted = f"{len(groups)} quantities" if groups else "nothing"
-    side = f"{len(runs)} runs beside each other, {counted} counted over them"
-    mark = line(groups[0]) if len(groups) == 1 else side
+    counted = plural(len(groups), "quantity") if groups else "nothing"
+    mark = f"{len(runs)} runs beside each other, {counted} counted over them"
     return data.assign_attrs(statements_of_runs=json.dumps(of_runs), mark=mark)
 
 

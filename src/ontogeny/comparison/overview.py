@@ -14,7 +14,7 @@ from ..figures import Section, attach
 from ..figures.tables import Column, Table
 from ..summary.noise import mean_stderr
 from ..words.content import Content, read_content
-from ..words.formats import plural, sentence_start
+from ..words.formats import mid_sentence, plural, sentence_start
 from ..words.landmarks import read_loss
 from ..words.levels import VERDICTS
 from ..words.loss import loss_heading, of_one_model
@@ -115,7 +115,9 @@ def _shared_landmarks(runs: Sequence[Run]) -> str:
     if len(headings) > 1:
         return ""
     words = headings.pop()
-    return f"In each of {len(runs)} runs: {words[0].lower()}{words[1:]}"
+    if words.startswith("It "):
+        return f"Each of {len(runs)} runs {words.removeprefix('It ')}"
+    return f"In each of {len(runs)} runs {mid_sentence(words)}"
 
 
 def _heading(groups: Sequence[Group], controlled: Sequence[bool]) -> str:

@@ -25,7 +25,7 @@ def basis(
     return (
         *failed(content),
         *([" ".join(start)] if any(start := unseen_start(content)) and not introduced else []),
-        *_judged(rows, fair, content.levels),
+        *([*_tests(fair, content.levels), *unjudged(rows)] if fair else []),
         *_reference(content),
         *_controls(content, introduced),
         *_weight_change(content.rows),
@@ -39,11 +39,6 @@ def failed(content: Content) -> list[str]:
         return []
     verb = "is" if lost == 1 else "are"
     return [f"{lost:,} of {plural(all_of_them, 'observable')} failed and {verb} not counted."]
-
-
-def _judged(rows: Sequence[Row], fair: Sequence[Row], levels: Levels) -> list[str]:
-    """Say how many rows were tested, at which level where p bears it out, and which were not."""
-    return [*_tests(fair, levels), *unjudged(rows)] if fair else []
 
 
 def unjudged(rows: Sequence[Row]) -> list[str]:
@@ -120,7 +115,5 @@ def _weight_change(rows: Sequence[Row]) -> list[str]:
         return []
     changed = f"{sum(row.changed for row in moving):,} of {plural(len(moving), 'row')}"
     what = joined([mid_sentence(name) for name in said_once([row.quantity for row in moving])])
-    return [
-        f"Of weights, {what} changed in {changed}.",
-        "That says neither how far they moved nor what the model does, so it is not counted.",
-    ]
+    why = "which says neither how far weights moved nor what the model does"
+    return [f"Not counted: {what} changed in {changed}, {why}."]

@@ -80,7 +80,17 @@ class RegimeMark:
 
 @dataclass(frozen=True)
 class Content:
-    """Everything that the page draws."""
+    """Everything that the page draws.
+
+    Attributes
+    ----------
+    chosen
+        Which checkpoints were taken, by what, and what was left out.
+    based
+        Whether the first checkpoint is a base that the others were adapted from.
+    token_unit
+        What a token of the first texts is, a word where it is unknown.
+    """
 
     title: str
     created: str
@@ -99,15 +109,12 @@ class Content:
     track: Track | None
     clock: str = "training step"
     chosen: Sequence[str] = ()
-    """Which checkpoints were taken, by what, and what was left out."""
     based: bool = False
-    """Whether the first checkpoint is a base that the others were adapted from."""
     headline: Mapping[str, Any] = field(default_factory=dict)
     problems: Problems = field(default_factory=Problems)
     levels: Levels = field(default_factory=Levels)
     reference_step: int | None = None
     token_unit: str = ""
-    """What a token of the first texts is, a word where it is unknown."""
 
     @property
     def one_model(self) -> bool:
@@ -227,6 +234,8 @@ def _read_nodes(tree: xr.DataTree, unit: str) -> list[Node]:
             taken = [node.id for node in nodes]
             data = child.to_dataset()
             data.attrs = in_units(data.attrs, unit)
+            for variable in data.variables.values():
+                variable.attrs = in_units(variable.attrs, unit)
             nodes.append(_read_node(plain_text(child.path.strip("/")), data, taken, reference))
     if not nodes:
         raise ArgumentError("tree must hold at least one node with data; it holds none.")

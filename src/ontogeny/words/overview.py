@@ -111,7 +111,7 @@ def _headline(
     controlled = [row for row in fair if row.controlled]
     if controlled:
         controlled = [row for row in fair if row.controlled or row.learned]
-        return _against_controls(rows, controlled, whole=not content.problems.lost)
+        return _against_controls(rows, controlled)
     changed = [row for row in fair if row.changed]
     if any(row.learned for row in fair):
         return _learned_alone(rows, fair)
@@ -119,9 +119,7 @@ def _headline(
         return "No change above chance and noise", _nothing(fair), ()
     few, what = any(row.controls for row in fair), ""
     why = "too few control runs to compare with" if few else "no control was run"
-    whole = not content.problems.lost and len(fair) == len(rows)
-    counted = _counted(changed, fair, whole=whole)
-    heading = f"{counted} changed{left_out(rows, fair)}; {why}"
+    heading = f"{_counted(changed, fair)} changed{left_out(rows, fair)}; {why}"
     if few and made_of_motion(content) and began_trained(node.dataset for node in content.nodes):
         able = [row for row in fair if row.can_learn]
         heading = heading.replace(why, "control runs cannot judge a trained start")
@@ -132,14 +130,14 @@ def _headline(
 
 
 def _against_controls(
-    rows: Sequence[Row], controlled: Sequence[Row], *, whole: bool
+    rows: Sequence[Row], controlled: Sequence[Row]
 ) -> tuple[str, str, Sequence[Row]]:
-    """Return the headline of a study with control runs; `whole` if no observable failed."""
+    """Return the headline of a study with control runs."""
     learned = [row for row in controlled if row.learned]
     able = [row for row in controlled if row.can_learn]
     if learned:
         others = [row for row in controlled if not row.learned]
-        further = _further(others, whole=whole) + left_out(rows, controlled)
+        further = _further(others) + left_out(rows, controlled)
         heading = "; ".join(filter(None, [_learned_words(learned), further.removeprefix(", ")]))
         first_rows = _first_of_each(learned)[:2]
         lead = [*map(_course, first_rows), _settled(learned), order_sentence(controlled)]
@@ -224,7 +222,7 @@ def _learned_words(learned: Sequence[Row]) -> str:
     return f"{sentence_start(names[0])} was learned{where}"
 
 
-def _further(others: Sequence[Row], *, whole: bool) -> str:
+def _further(others: Sequence[Row]) -> str:
     """Return how many of the other rows changed beyond their motion."""
     if not others:
         return ""
@@ -233,10 +231,8 @@ def _further(others: Sequence[Row], *, whole: bool) -> str:
         verb = "is" if len(others) == 1 else "are"
         few = plural(len(others), "further row")
         return f"{few} {verb} not shown to have changed beyond motion"
-    if len(others) == 1:
-        return "1 of 1 further row changed beyond its motion"
-    many = "all" if beyond == len(others) and whole else f"{beyond:,}"
-    return f"{many} of {len(others):,} further rows changed beyond {its(beyond)} motion"
+    of_all = f"{beyond:,} of {plural(len(others), 'further row')}"
+    return f"{of_all} changed beyond {its(beyond)} motion"
 
 
 def _beyond_sentence(rows: Sequence[Row]) -> str:
@@ -280,12 +276,10 @@ def _course(row: Row) -> str:
     return f"{words}."
 
 
-def _counted(some: Sequence[Row], rows: Sequence[Row], *, whole: bool) -> str:
+def _counted(some: Sequence[Row], rows: Sequence[Row]) -> str:
     if len(rows) == 1:
         return sentence_start(rows[0].quantity)
-    if len(some) < len(rows) or not whole:  # "all" would count what failed as well
-        return f"{len(some):,} of {len(rows):,} rows"
-    return "Both rows" if len(rows) == 2 else f"All {len(rows):,} rows"
+    return f"{len(some):,} of {len(rows):,} rows"
 
 
 def _nothing_judged(content: Content, rows: Sequence[Row]) -> tuple[str, str]:

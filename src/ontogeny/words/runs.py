@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -21,6 +22,7 @@ _WORDS = {"learned": STATES["learned"], "beyond": STATES["beyond"], "changed": "
 _ENDS = ("", "_low", "_high")
 MIN_ROWS = 4
 """Fewer rows have no rank correlation worth a number."""
+_NUMBER = re.compile(r"([−-]?\d(?:[\d.,]*\d)?)")
 MANY = 6
 """More runs are summed up instead of listed."""
 _NOT_JUDGED = "not judged: too few checkpoints, correlated noise or noise not measured"
@@ -83,14 +85,24 @@ def telling(groups: Sequence[Group], role: str = "") -> list[Group]:
 def beside_each_other(of_runs: Mapping[str, Sequence[str]]) -> list[str]:
     """Return what each run says for itself, a line a run; nothing of more runs than can be read.
 
+    What differs in its numbers alone is one line for all, with their numbers in the order of runs.
+
     Examples
     --------
     >>> beside_each_other({"a": ["2 of 9 moved.", "Far."], "b": ["None moved."], "c": []})
-    ['a: 2 of 9 moved. Far.', 'b: None moved.']
+    ['In a: 2 of 9 moved. Far.', 'In b: none moved.']
+    >>> beside_each_other({"a": ["2 of 9 moved."], "b": ["3 of 9 moved."]})
+    ['In a and b: 2 and 3 of 9 moved.']
     """
-    if len(of_runs) > MANY:
+    saying = {run: " ".join(texts) for run, texts in of_runs.items() if texts}
+    if len(of_runs) > MANY or not saying:
         return []
-    return [f"{run}: {' '.join(texts)}" for run, texts in of_runs.items() if texts]
+    parts = [_NUMBER.split(text) for text in saying.values()]  # words and numbers in turns
+    if len({tuple(part[::2]) for part in parts}) > 1:
+        return [f"In {run}: {mid_sentence(text)}" for run, text in saying.items()]
+    columns = [list(column) for column in zip(*parts, strict=True)]
+    text = "".join(joined(column if len({*column}) > 1 else column[:1]) for column in columns)
+    return [f"In {joined(list(saying))}: {mid_sentence(text)}"]
 
 
 def line(group: Group) -> str:
@@ -179,6 +191,9 @@ def _values(group: Group) -> list[str]:
     units = group.node.get(group.quantity, xr.DataArray()).attrs.get("units", "1")
     ends = f"from {value_range(first[counted])} to {value_range(last[counted])}"
     ends += f" {units}" * (units != "1")
+    reference, steps = group.node.attrs.get("reference_step"), group.node.get("step", [-1])
+    if "own_value" in group.rows and not group.rows.own_value.all() and steps[-1] == reference:
+        ends += " at the last checkpoint before the reference step"
     if not changed[counted].all():  # those of one run alone would say that it differs
         part = f"the {some.sum()} of {some.size} {group.kind} that changed in some"
         return [f"Over all runs {'it' if some.all() else part} went {ends}."]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,7 +74,9 @@ def group_changes(before: xr.Dataset, after: xr.Dataset) -> list[GroupChange]:
     (True, 0.5, 1.0, 0.002)
     """
     ours, theirs = _of_groups(before), _of_groups(after)
-    names = [n for n in ours if n in theirs and _are_alike(ours[n][1:], theirs[n][1:])]
+    names = [
+        n for n in ours if n in theirs and all(map(np.array_equal, ours[n][1:], theirs[n][1:]))
+    ]
     rows = []
     for name in names:
         (one, contrast, _), (two, *_) = ours[name], theirs[name]
@@ -92,10 +93,6 @@ def group_changes(before: xr.Dataset, after: xr.Dataset) -> list[GroupChange]:
             names, rows, further, strict=True
         )
     ]
-
-
-def _are_alike(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray]) -> bool:
-    return all(map(np.array_equal, ours, theirs))
 
 
 def _of_groups(node: xr.Dataset) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:

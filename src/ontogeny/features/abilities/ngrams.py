@@ -31,16 +31,13 @@ def ngram_scores(tokens: TokenTexts, inputs: Inputs, vocabulary: int) -> np.ndar
         Number of tokens that the model can give a probability.
     """
     counted = inputs.padded("right")
-    counted = counted.subset(np.arange(_enough(counted.lengths)))
+    enough = int(np.searchsorted(np.cumsum(counted.lengths), _TOKENS))
+    counted = counted.subset(np.arange(max(1, enough)))
     scores = [
         _scores(tokens, np.arange(first, min(first + _AT_ONCE, len(tokens))), counted, vocabulary)
         for first in range(0, len(tokens), _AT_ONCE)
     ]
     return np.concatenate(scores)
-
-
-def _enough(lengths: np.ndarray) -> int:
-    return max(1, int(np.searchsorted(np.cumsum(lengths), _TOKENS)))
 
 
 def _scores(tokens: TokenTexts, texts: np.ndarray, counted: Inputs, vocabulary: int) -> np.ndarray:

@@ -250,7 +250,7 @@ class TextStatistics(OfPredictions):
 
 def _exchanged(data: xr.Dataset) -> str:
     share = f"{100 * float(data.exchanged):.0f} %"
-    return f"{share} of these tokens can take another class in the null."
+    return f"In the random draws {share} of these tokens can take another class."
 
 
 def _with_loss(

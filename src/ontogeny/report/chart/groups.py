@@ -16,6 +16,8 @@ from ...words.rows import UNJUDGED, Row
 
 MAX_ROWS = 32
 """Rows that the chart shows before it thins layers."""
+MOST_NAMES = 5
+"""Quantities that a line for folded rows names; a list of nine was cut in mid-word."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class RowGroup:
     def summary(self) -> str:
         """What stands instead of the rows: how many, of what, and when half-way."""
         names = said_once([row.quantity for row in self.rows])
+        names = names if len(names) <= MOST_NAMES else [*names[:4], f"{len(names) - 4} more"]
         steps = [row.half_step for row in self.rows if row.changed and row.has_half]
         words = f"{plural(len(self.rows), 'row')}: {joined(names)}"
         some = "" if len(steps) == len(self.rows) else f"{len(steps):,} of them "

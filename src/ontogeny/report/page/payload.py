@@ -199,13 +199,9 @@ def _runs(drawable: Drawable, node: _NodeData) -> dict[str, Any] | None:
 
 def _encoded(values: np.ndarray) -> dict[str, str]:
     """Return an array as plotly.js writes it: a type and base64 of little-endian bytes."""
-    if values.dtype == bool or (values.dtype.kind in "iu" and values.dtype.itemsize < 4):
-        values = values.astype("<i4")
-    kind = {"f": "f8", "i": "i4", "u": "f8"}.get(values.dtype.kind, "f8")
-    if values.dtype == np.float32:
-        kind = "f4"
-    elif values.dtype.kind == "i" and values.size and np.abs(values).max() >= 2**31:
-        kind = "f8"
+    kind = "f4" if values.dtype == np.float32 else "f8"
+    if values.dtype.kind in "biu" and (np.abs(values.astype(float)) < 2**31).all():
+        kind = "i4"
     raw = np.ascontiguousarray(values, dtype=f"<{kind}").tobytes()
     return {"dtype": kind, "bdata": base64.b64encode(raw).decode("ascii")}
 

@@ -130,7 +130,8 @@ function cardList(holder, button, open) {
     });
     count += next.length;
     button.hidden = count >= places.length;
-    button.textContent = `Show ${formatStep(Math.min(CARDS_AT_ONCE, places.length - count))} more of ${formatStep(places.length - count)}`;
+    const left = places.length - count;
+    button.textContent = left > CARDS_AT_ONCE ? `Show ${CARDS_AT_ONCE} more of ${formatStep(left)}` : `Show ${left} more`;
   };
   button.addEventListener("click", () => add(count + CARDS_AT_ONCE));
   return {

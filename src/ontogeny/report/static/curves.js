@@ -173,7 +173,8 @@ class CurvesPicture extends Picture {
     return { type: "scatter", mode: "lines", x, y, ...filled, meta };
   }
 
-  // A band without width is drawn as a line. A part has the colour of its line and dotted edges, and is
+  // A band without width is drawn as a line, several of them with dashes of their own: five guesses
+  // beside a loss had one grey in the key. A part has the colour of its line and dotted edges, and is
   // the lighter the more there are: bands that all begin at zero lie over one another. The band of
   // control runs is lighter, its edges dotted or dashed as its line.
   bandTrace(band, part = band) {
@@ -181,10 +182,16 @@ class CurvesPicture extends Picture {
     const { line } = part;
     const meta = { part: band.control ? "control" : "band", label: line?.label ?? band.label };
     const share = band.control ? 0.16 : 0.32 / (band.parts?.length ?? 1);
+    const rank = this.panels[0].bands.filter(isFlat).findIndex(({ label }) => label === band.label);
+    const free = band.control || line ? "dot" : FLAT_DASHES[Math.max(rank, 0) % FLAT_DASHES.length];
+    const dash = line && line.dash !== "solid" ? line.dash : free;
+    const look = { color: line?.colour ?? ink, dash };
+    if (isFlat(part)) {
+      const [x, y] = [this.places, part.lower].map((list) => (part.kept ?? range(list.length)).map((i) => list[i]));
+      return { type: "scatter", mode: "lines", x, y, line: { ...look, width: 2 }, meta };
+    }
     const trace = this.area([part], withAlpha(line?.colour ?? grey, share), meta);
-    const dash = !band.control && !line ? "solid" : line && line.dash !== "solid" ? line.dash : "dot";
-    const width = isFlat(part) ? 2 : band.parts?.length > 8 ? 0 : 1;
-    return { ...trace, line: { width, color: line?.colour ?? ink, dash } };
+    return { ...trace, line: { ...look, width: band.parts?.length > 8 ? 0 : 1 } };
   }
 
   lineTraces(line, panel) {
@@ -305,6 +312,8 @@ class CurvesPicture extends Picture {
     return kept[lastNotAbove(kept, stepIndex(this.xAxis))];
   }
 }
+
+const FLAT_DASHES = ["solid", "4px,3px", "1.5px,3px", "8px,2px", "8px,2px,1.5px,2px"]; // each shows in a key;
 
 // A band without width at any place.
 function isFlat({ lower, upper }) {

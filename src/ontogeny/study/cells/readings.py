@@ -23,11 +23,13 @@ from ...trajectory.audit.weight_values import is_initialisation
 from ...trajectory.untrained import untrained_like, with_exchanged_values
 from ...trajectory.weights.files import Reader
 from ..folder.layout import HERE, cell_path, reference_path, state_path
-from .ahead import Lazily, of_dataset
+from .ahead import Ahead, Lazily, of_dataset
+from .cache import read_verified
 from .dependencies import Shared
 from .models import Job, own_needs, read_model, read_once, skeleton_of
 
 _CHUNK_BYTES = 1 << 26  # of float64 for all steps together
+_UNTRAINED = -1  # the step of a newly initialised model, among what is read ahead
 
 
 class ReadStep:
@@ -45,7 +47,7 @@ class ReadStep:
         shared: Shared | None = None,
     ) -> None:
         self.step = step
-        self._read = read or (lambda place: job.read(job.folder / place))
+        self._read = read or (lambda place: read_verified(job.folder / place))
         self.reference_step = job.settings.reference_step
         self._job = job
         self._observable = observable
@@ -154,12 +156,18 @@ class RunView:
         needs, job, there = own_needs(self._observable), self._job, self._trajectory
         here = there[self.reference_step]
         like = skeleton_of(job, there).load(here)
-        because = ""
+        because, folder = "", job.studied or job.folder
         try:
             model = untrained_like(like, random_state=0, build=here.template)
         except ArgumentError as error:
             model, because = with_exchanged_values(like), str(error)
-        read = ReadStep(job, self._observable, 0, read_model(job, model, needs))
+            folder = job.folder  # its values are those of this run
+        # Newly initialised it is the same for every control run: of SmolLM2 each pass took 25 s.
+        ahead = Ahead(job.token, folder, job.settings.device)
+        values = ahead.read(
+            _UNTRAINED, needs, needs, lambda missing, _: read_model(job, model, missing)
+        )
+        read = ReadStep(job, self._observable, 0, values)
         read.stands_in_because = because
         return read
 
