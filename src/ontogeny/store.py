@@ -2,7 +2,8 @@
 
 A cell is one safetensors file. Its header holds dimensions, coordinates, attributes, the status,
 the components of its fingerprint and a checksum of its content, so that it can be checked without
-reading its numbers; numbers are memory-mapped. The header itself is sealed with a digest, so that a
+reading its numbers; numbers are memory-mapped, but for those that are compressed to less than half
+their bytes. The header itself is sealed with a digest, so that a
 flipped bit in it never passes. Nothing in it is a pickle.
 """
 
@@ -15,7 +16,7 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,6 +46,7 @@ _DTYPES = {
     for size in sizes
 } | {"BOOL": np.dtype("bool")}
 _STORABLE = frozenset(_DTYPES.values())
+_FEWEST_PACKED, _MOST_PACKED = 2**12, 2**28  # bytes of the numbers that may be compressed
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ def write_cell(path: Path, cell: Cell) -> str:
         variables[str(name)] = entry
     attrs = plain(cell.data.attrs)
     checksum = _checksum(tensors, [variables, attrs])
+    packed = {name: small for name, values in tensors.items() if len(small := _packed(values))}
     header = {
         "format": _FORMAT,
         "variables": variables,
@@ -97,10 +100,11 @@ def write_cell(path: Path, cell: Cell) -> str:
         "fingerprint": dict(cell.fingerprint),
         "provenance": dict(cell.provenance),
         "checksum": checksum,
+        "packed": {name: [tensors[name].dtype.str, tensors[name].shape] for name in packed},
     }
     text = json.dumps(header)
     with writing_whole(path) as half:
-        save_file(tensors, half, {"cell": text, "seal": _seal(text)})
+        save_file({**tensors, **packed}, half, {"cell": text, "seal": _seal(text)})
     return checksum
 
 
@@ -110,6 +114,34 @@ def _storable(name: str, values: np.ndarray) -> np.ndarray:
     if dtype not in _STORABLE:
         raise StoreError(f"{name} is of type {dtype}; a cell holds real numbers and texts.")
     return np.ascontiguousarray(values, dtype).reshape(values.shape)
+
+
+def _packed(values: np.ndarray) -> np.ndarray:
+    """Return the bytes of numbers compressed to less than half, or none: they stay as they are.
+
+    Codes of concepts are zeros to nine tenths. What is large stays, to be mapped and not read.
+    """
+    if not _FEWEST_PACKED <= values.nbytes <= _MOST_PACKED:
+        return np.empty(0, np.uint8)
+    small = np.frombuffer(_codec().encode(values), np.uint8)
+    return small if 2 * small.size < values.nbytes else small[:0]
+
+
+def _unpacked(small: np.ndarray, dtype: str, shape: Sequence[int]) -> np.ndarray:
+    """Return what `_packed` has compressed, if the head of its bytes says what the header says."""
+    size, _, length = np.frombuffer(small[4:16].tobytes(), "<u4")
+    fits = (size, length) == (math.prod(shape) * np.dtype(dtype).itemsize, small.size)
+    if np.dtype(dtype) not in _STORABLE or not fits or size > _MOST_PACKED:
+        raise ValueError(f"{size} bytes are no numbers of shape {shape} and type {dtype}")
+    values = np.empty(shape, dtype)
+    _codec().decode(small, out=values)
+    return values
+
+
+def _codec() -> Any:
+    from numcodecs import Blosc
+
+    return Blosc("zstd", shuffle=Blosc.BITSHUFFLE)
 
 
 def read_cell(path: Path, *, verify: bool = True) -> Cell:
@@ -127,6 +159,8 @@ def read_cell(path: Path, *, verify: bool = True) -> Cell:
             name: _map(file, dtype, shape, start + begin, start + end)
             for name, (dtype, shape, begin, end) in layout.items()
         }
+        for name, (dtype, shape) in header.get("packed", {}).items():
+            tensors[name] = _unpacked(tensors[name], dtype, shape)
         if verify and _checksum(tensors, _content(header)) != header["checksum"]:
             raise StoreError(
                 f"{path} is damaged: its checksum does not match. Delete it and run again."

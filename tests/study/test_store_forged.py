@@ -108,6 +108,91 @@ def test_a_forged_cell_is_refused_as_a_damaged_one_is(path, forge):
     assert check_cache(path, FINGERPRINT).outcome == "stale"
 
 
+def _codes():
+    """A cell of codes of which most are zero."""
+    rng = np.random.default_rng(0)
+    codes = np.where(rng.random((50, 60)) < 0.05, rng.normal(size=(50, 60)), 0)
+    values = {"codes": (("token", "concept"), codes), "norm": ("token", rng.normal(size=50))}
+    return Cell(xr.Dataset(values), fingerprint=FINGERPRINT)
+
+
+def test_numbers_that_are_mostly_zero_are_compressed_without_a_change(tmp_path):
+    cell, path = _codes(), tmp_path / "8.safetensors"
+    checksum = write_cell(path, cell)
+    assert path.stat().st_size < cell.data.codes.nbytes / 4
+    read = read_cell(path)
+    xr.testing.assert_identical(read.data, cell.data)
+    assert read.data.codes.values.tobytes() == cell.data.codes.values.tobytes()
+    # The checksum is of the numbers: cells that read it are those of earlier versions.
+    header = read_header(path)
+    values = {name: variable.values for name, variable in cell.data.variables.items()}
+    assert checksum == header["checksum"] == _checksum(values, [header["variables"], {}])
+
+
+@pytest.mark.parametrize("dtype", ["<f2", "<f4", "<f8", "<i1", "<i8", "<u4", "?"])
+def test_compressed_numbers_keep_their_type_and_every_bit(tmp_path, dtype):
+    values = np.zeros((40, 300), dtype)
+    values[3, :7] = 1
+    if dtype[1:2] == "f":
+        values[4, :3] = [np.nan, -0.0, -np.inf]
+    path = tmp_path / "8.safetensors"
+    write_cell(path, Cell(xr.Dataset({"x": (("a", "b"), values)})))
+    read = read_cell(path).data.x.values
+    assert read.dtype == values.dtype and read.tobytes() == values.tobytes()
+    assert path.stat().st_size < values.nbytes and read.flags.writeable
+
+
+def test_large_numbers_stay_as_they_are_to_be_mapped(tmp_path, monkeypatch):
+    monkeypatch.setattr("ontogeny.store._MOST_PACKED", 50 * 60 * 8 - 1)
+    write_cell(tmp_path / "8.safetensors", _codes())
+    assert not read_header(tmp_path / "8.safetensors")["packed"]
+
+
+PACKED = {
+    "another shape": lambda header, _: header["packed"]["codes"].__setitem__(1, [50, 61]),
+    "a terabyte": lambda header, _: header["packed"]["codes"].__setitem__(1, [2**20, 2**20]),
+    "objects": lambda header, _: header["packed"]["codes"].__setitem__(0, "|O"),
+    "a negative shape": lambda header, _: header["packed"]["codes"].__setitem__(1, [-50, -60]),
+    "what is not there": lambda header, _: header["packed"].update(more=["<f8", [2]]),
+    "what is not compressed": lambda header, _: header["packed"].update(norm=["<f8", [50]]),
+    "more bytes than there are": lambda _, numbers: numbers.__setitem__(
+        slice(12, 16), (2**31 - 1).to_bytes(4, "little")
+    ),
+    "a size that is not its own": lambda _, numbers: numbers.__setitem__(
+        slice(4, 8), (2**31 - 1).to_bytes(4, "little")
+    ),
+}
+
+
+@pytest.mark.parametrize("forge", PACKED.values(), ids=PACKED.keys())
+def test_forged_compressed_numbers_are_refused(tmp_path, forge):
+    path = tmp_path / "8.safetensors"
+    write_cell(path, _codes())
+    _, layout, header, numbers = _parts(path.read_bytes())
+    begin = layout["codes"]["data_offsets"][0]
+    codes = bytearray(numbers[begin:])
+    forge(header, codes)
+    path.write_bytes(_joined(layout, header, numbers[:begin] + bytes(codes)))
+    for verify in (True, False):
+        with pytest.raises(StoreError, match="cell"):
+            read_cell(path, verify=verify)
+
+
+def test_a_flipped_bit_of_compressed_numbers_changes_none_without_a_word(tmp_path):
+    path = tmp_path / "8.safetensors"
+    write_cell(path, _codes())
+    content, refused = path.read_bytes(), 0
+    for place in range(1, 400, 7):
+        flipped = bytearray(content)
+        flipped[-place] ^= 4
+        path.write_bytes(flipped)
+        try:
+            xr.testing.assert_identical(read_cell(path).data, _codes().data)
+        except StoreError:
+            refused += 1
+    assert refused > 50  # a few bits are of no consequence
+
+
 @pytest.mark.parametrize(
     "content",
     [

@@ -1,7 +1,6 @@
 """What is found at a checkpoint, written as plain data and read again."""
 
 import dataclasses
-import json
 
 import ontogeny as og
 from helpers.study_examples import LAYERS, developing, tiny_inputs
@@ -22,7 +21,7 @@ def test_a_probe_is_read_as_it_was_written():
     ]
     found = probe(trajectory, inputs, observables, Settings(1, ()))
     needs = needs_of_steps(observables)
-    read = decoded(json.loads(json.dumps(encoded(found, needs))), needs)
+    read = decoded(encoded(found, needs), needs)
     blocks = {name: dataclasses.asdict(block) for name, block in found.weight_blocks.items()}
     assert {n: dataclasses.asdict(b) for n, b in read.weight_blocks.items()} == blocks
     assert blocks and found.passes and found.layers

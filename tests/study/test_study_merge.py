@@ -12,7 +12,7 @@ from ontogeny.store import Cell
 from ontogeny.study.cells import merge
 from ontogeny.study.cells.merge import stack
 from ontogeny.study.results import result_files
-from ontogeny.study.results.result_files import content_digest, write_result, write_tree
+from ontogeny.study.results.result_files import write_result, write_tree
 
 
 def _cells(count, width=3):
@@ -81,7 +81,7 @@ def test_of_several_processes_that_end_together_one_writes_the_result(tmp_path, 
     assert len(written) == 2
 
 
-def test_a_result_that_differs_in_anything_but_its_date_is_written(tmp_path):
+def test_a_result_takes_the_place_of_the_one_before(tmp_path):
     tree = xr.DataTree.from_dict({"/": xr.Dataset(), "a": xr.Dataset({"x": ("step", [1.0, 2.0])})})
 
     def changed(**changes):
@@ -90,11 +90,8 @@ def test_a_result_that_differs_in_anything_but_its_date_is_written(tmp_path):
             other.attrs[name] = value
         return other
 
-    one = content_digest(tree)
-    assert content_digest(changed(created="today", provenance='{"machine": "b"}')) == one
     others = [changed(title="b"), changed(provenance='{"versions": {}}'), tree.copy(deep=True)]
     others[-1]["a"]["x"].values[1] = 3.0
-    assert len({one, *map(content_digest, others)}) == 4
     for each in (tree, *others):
         write_result(tmp_path, each)
         xr.testing.assert_equal(

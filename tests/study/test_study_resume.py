@@ -20,7 +20,7 @@ from helpers.study_examples import LAYERS, Counting, developing, observables, re
 from ontogeny.errors import StoreError
 from ontogeny.store import read_cell
 from ontogeny.study.cells import cache
-from ontogeny.study.cells.cache import VerifiedCellCache
+from ontogeny.study.cells.cache import read_verified
 from ontogeny.study.progress import Silent
 
 STEPS = (0, 1, 2, 4, 8, 16, 32)
@@ -226,7 +226,7 @@ def test_every_cell_is_checksummed_once_in_a_run_and_a_damaged_one_is_still_foun
 
 def test_a_cell_that_is_damaged_after_it_was_found_sound_is_refused(whole, tmp_path):
     folder = _copy(whole, tmp_path / "s")
-    path, read = folder / "cells" / "loss" / "8.safetensors", VerifiedCellCache()
+    path, read = folder / "cells" / "loss" / "8.safetensors", read_verified
     assert read(path).status == "done"
     content = bytearray(path.read_bytes())
     content[-1] ^= 1

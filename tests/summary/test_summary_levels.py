@@ -105,4 +105,4 @@ def test_runs_that_were_judged_at_different_levels_are_told_apart(change_levels)
 
 
 def test_what_a_study_merges_states_its_levels():
-    assert Levels.of(merge.merge("", [], {}, read=lambda path: None)) == verdicts.LEVELS
+    assert Levels.of(merge.merge("", [], {})) == verdicts.LEVELS

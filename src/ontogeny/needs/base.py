@@ -21,18 +21,26 @@ class Need:
     A subclass gives `read`, or `pass_key` and `collector` if it shares forward passes with other
     needs. The other methods have defaults that are safe: all weights count as read, and nothing
     is priced.
+
+    Attributes
+    ----------
+    on
+        Name of the input set that is read; None means the study's first.
+    reads_inputs
+        Whether its value depends on the input set.
+    runs_model
+        Whether the model is run on the input set, so that padding must not matter.
+    exclusive
+        Whether its value is the module itself: it is put back after each observable.
+    over
+        What observables that need it are mapped over: ``"step"``, ``"block"`` or ``"layer"``.
     """
 
     on: str | None = None
-    """Name of the input set that is read; None means the study's first."""
     reads_inputs: ClassVar[bool] = True
-    """Whether its value depends on the input set."""
     runs_model: ClassVar[bool] = True
-    """Whether the model is run on the input set, so that padding must not matter."""
     exclusive: ClassVar[bool] = False
-    """Whether its value is the module itself: it is put back after each observable."""
     over: ClassVar[str] = "step"
-    """What observables that need it are mapped over: ``"step"``, ``"block"`` or ``"layer"``."""
 
     def __post_init__(self) -> None:
         """Make lists tuples: a need is the key of what is read, and study files give lists."""

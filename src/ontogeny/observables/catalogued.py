@@ -59,26 +59,38 @@ class Catalogued:
     """What `ontogeny list`, ``ontogeny help`` and the presets read of an observable.
 
     All of it may be left out by an observable of one's own.
+
+    Attributes
+    ----------
+    question
+        What it answers, as a question.
+    requires
+        What it needs, in words, such as ``"texts"``.
+    price
+        What it costs, in words.
+    fewest_steps
+        Checkpoints that a study must have for it.
+    obstacles
+        Which of the reasons in `ModelFacts` rule it out, such as ``"no_prediction"``.
+    file_arguments
+        Arguments that name files of the user's: in a study file their paths are relative to it.
+    form
+        What the records of its files are, such as ``"minimal pairs"``.
+    fields_of_form
+        Which fields these have, in words.
+    presets
+        Its tables in the study files that presets write.
     """
 
     question: ClassVar[str] = ""
-    """What it answers, as a question."""
     requires: ClassVar[str] = ""
-    """What it needs, in words, such as ``"texts"``."""
     price: ClassVar[str] = ""
-    """What it costs, in words."""
     fewest_steps: ClassVar[int] = 1
-    """Checkpoints that a study must have for it."""
     obstacles: ClassVar[tuple[str, ...]] = ()
-    """Which of the reasons in `ModelFacts` rule it out, such as ``"no_prediction"``."""
     file_arguments: ClassVar[tuple[str, ...]] = ()
-    """Arguments that name files of the user's: in a study file their paths are relative to it."""
     form: ClassVar[str] = ""
-    """What the records of its files are, such as ``"minimal pairs"``."""
     fields_of_form: ClassVar[str] = ""
-    """Which fields these have, in words."""
     presets: ClassVar[Presets] = ()
-    """Its tables in the study files that presets write."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Forget what a class inherits that answers another question."""
@@ -118,42 +130,61 @@ class ModelFacts:
     """What one checkpoint shows of a model, and why some measurements cannot be made of it.
 
     The reasons, ``no_...``, are empty where nothing stands in the way.
+
+    Attributes
+    ----------
+    family
+        The family's name; empty for a model that has no short names.
+    layers
+        A pattern for what each block's MLP gives, in order; of the blocks where no MLP is found.
+    every_layer
+        One pattern for all of them.
+    width
+        Columns of the narrowest of these layers.
+    objective
+        ``"causal"`` or ``"masked"``; empty if nothing is predicted.
+    named
+        Whether the class's name shows what is predicted.
+    no_prediction
+        Why a loss cannot be computed; empty if it can.
+    no_maps
+        Why there is no attention entropy; empty if there is.
+    blocks
+        Patterns of the weight matrices in blocks, without those of the vocabulary.
+    embedded
+        Whether the rows of a token embedding are found.
+    longest
+        Tokens that a text may have; None if there is no limit.
+    adapted
+        Names of the matrices that an adapter changes outside the blocks, such as a saved head.
+    no_labels
+        Why labels cannot be compared with its answers; empty if they can.
+    no_copying
+        Why its weights do not say which heads copy; empty if they do.
+    no_tokenizer
+        Why texts of a measurement's own cannot be read; empty if they can.
+    no_english
+        Why English sentences would show nothing of it; empty if nothing speaks against them.
     """
 
     model_class: str
     family: str
-    """The family's name; empty for a model that has no short names."""
     parameters: int
     layers: tuple[str, ...]
-    """A pattern for what each block's MLP gives, in order; of the blocks where no MLP is found."""
     every_layer: str
-    """One pattern for all of them."""
     width: int
-    """Columns of the narrowest of these layers."""
     objective: str
-    """``"causal"`` or ``"masked"``; empty if nothing is predicted."""
     named: bool
-    """Whether the class's name shows what is predicted."""
     no_prediction: str
-    """Why a loss cannot be computed; empty if it can."""
     no_maps: str
-    """Why there is no attention entropy; empty if there is."""
     blocks: tuple[str, ...]
-    """Patterns of the weight matrices in blocks, without those of the vocabulary."""
     embedded: bool
-    """Whether the rows of a token embedding are found."""
     longest: int | None
-    """Tokens that a text may have; None if there is no limit."""
     adapted: tuple[str, ...] = ()
-    """Names of the matrices that an adapter changes outside the blocks, such as a saved head."""
     no_labels: str = ""
-    """Why labels cannot be compared with its answers; empty if they can."""
     no_copying: str = ""
-    """Why its weights do not say which heads copy; empty if they do."""
     no_tokenizer: str = ""
-    """Why texts of a measurement's own cannot be read; empty if they can."""
     no_english: str = ""
-    """Why English sentences would show nothing of it; empty if nothing speaks against them."""
 
     @property
     def line(self) -> str:

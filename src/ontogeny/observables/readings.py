@@ -42,16 +42,24 @@ class Reading(Protocol):
 
 
 class BlockReading(Protocol):
-    """One weight matrix over all steps, for observables that need `Weights`."""
+    """One weight matrix over all steps, for observables that need `Weights`.
+
+    Attributes
+    ----------
+    name
+        Name of the parameter.
+    shape
+        Its shape, without masked rows.
+    masked_rows
+        Rows of an embedding beyond the tokenizer, which are left out.
+    steps
+        The steps, increasing.
+    """
 
     name: str
-    """Name of the parameter."""
     shape: tuple[int, ...]
-    """Its shape, without masked rows."""
     masked_rows: int
-    """Rows of an embedding beyond the tokenizer, which are left out."""
     steps: np.ndarray
-    """The steps, increasing."""
 
     def rows(self, step: int, rows: np.ndarray) -> np.ndarray:
         """Return chosen rows of the matrix at one step, (len(rows), ...) float32."""

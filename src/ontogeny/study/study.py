@@ -5,22 +5,27 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import xarray as xr
+
 from .. import activity
-from ..errors import ArgumentError
+from ..errors import ArgumentError, StoreError
 from ..inputs import Inputs
 from ..markup import html_block, html_table
 from ..observables import Observable
 from ..store import writing_whole
 from ..trajectory import Trajectory
-from .cells.cache import VerifiedCellCache, hash_once
+from ..words.formats import plural
+from .cells.cache import hash_once
 from .cells.environment import environment
 from .cells.graph import is_of_steps
 from .cells.models import release_skeleton
 from .cells.readings import state_node
 from .checks import check_observables, check_trajectory, named_inputs
+from .folder.claims import held
 from .folder.controls import Controls
 from .folder.frozen import entered, frozen_settings, frozen_steps, identity
 from .folder.layout import state_path
@@ -39,7 +44,8 @@ from .planning.plan import Plan, sum_of_plans
 from .planning.power import what_controls_decide
 from .planning.probe import Probe
 from .progress import Progress, chosen_progress
-from .results.result import merged
+from .results.finished import files_read, is_finished, is_whole, mark_of, note_finished
+from .results.result import described, merged
 from .results.study_result import StudyResult
 from .running.executors import Submitting, workers_here
 from .running.schedule import compute, save_digests, summarise
@@ -187,8 +193,8 @@ class Study:
         """
         path = None if folder is None else Path(folder)
         frozen = without_reference(frozen_settings(path), rereference)
-        examined, read = self.examination.of(path), VerifiedCellCache()
-        parts = self._parts(path, examined, read).made(self._settings(frozen), frozen)
+        examined = self.examination.of(path)
+        parts = self._parts(path, examined).made(self._settings(frozen), frozen)
         plan = sum_of_plans([part.plan for part in parts])
         runs = dict.fromkeys(entry.run for entry in plan.entries if entry.run)
         if len(plan.steps) > 1:
@@ -240,7 +246,8 @@ class Study:
         -------
         StudyResult
             The numbers of each observable by its name, as `open_study` opens them again; ``.tree``
-            is the `xarray.DataTree` with all of them. Also on disk as ``result.zarr``.
+            is the `xarray.DataTree` with all of them. Also on disk as ``result.zarr``; a run
+            with nothing to do opens that.
 
         Raises
         ------
@@ -281,10 +288,10 @@ class Study:
 
     def parts(self, folder: str | Path) -> list[RunPart]:
         """Return the run and its control runs, as they are read in a folder."""
-        path, read = Path(folder), VerifiedCellCache()
+        path = Path(folder)
         hash_once(path, self.trajectory)
         frozen = frozen_settings(path)
-        parts = self._parts(path, self.examination.of(path, keep=True), read)
+        parts = self._parts(path, self.examination.of(path, keep=True))
         return parts.made(self._settings(frozen), frozen)
 
     def _run(
@@ -298,18 +305,30 @@ class Study:
     ) -> StudyResult:
         """Compute what is missing in a folder that this run has entered, and merge."""
         hash_once(path, self.trajectory)
-        bounded, read = max_revisions is not None, VerifiedCellCache()
+        bounded, audited = max_revisions is not None, files_read(self.trajectory)
         examined = self.examination.of(path, keep=True, bounded=bounded)
         frozen = frozen_settings(path)
-        parts = self._parts(path, examined, read).made(settings, frozen)
+        parts = self._parts(path, examined).made(settings, frozen)
+        mark = partial(mark_of, path, parts, described(parts, self.title, self._reference), audited)
+        if is_finished(path, mark()):
+            try:
+                result = StudyResult(path)
+                _say_audit(result.tree, progress)
+                self._announce((), examined, frozen, progress)
+                cells = sum(c.observed for part in parts for c in part.graph.cells())
+                progress.note(f"nothing to do: {plural(cells, 'cell')} are there")
+                return result
+            except StoreError:  # of damage that its files' stamps do not show
+                note_finished(path, "")
         for part in parts:
             part.job.folder.mkdir(parents=True, exist_ok=True)
         plan = sum_of_plans([part.plan for part in parts])
         save_digests(parts)
         _refuse(plan, examined, executor, keep_going)
-        self._announce(plan, examined, frozen, progress)
+        self._announce(plan.changes(), examined, frozen, progress)
+        elsewhere = plan.elsewhere(environment(self.device))
         if workers_here(executor):  # workers elsewhere are of another environment anyway
-            for line in plan.elsewhere(environment(self.device)):
+            for line in elsewhere:
                 progress.note(line)
         try:
             problems = compute(parts, executor, progress, max_revisions)
@@ -319,28 +338,31 @@ class Study:
             release_skeleton()
         summarise(parts, progress.note)
         activity.now("putting the result together")
-        tree = merged(path, parts, self.title, self._reference, problems, read)
-        for finding in json.loads(tree.attrs["findings"]):
-            progress.note(f"audit: {finding['message']}")
-        say_problems(tree)
-        say_environments(tree)
+        with held(path, "merging"):  # of the tasks of a job array, which all end so, one merges
+            if not problems and is_finished(path, mark()):
+                return StudyResult(path)
+            tree = merged(path, parts, self.title, self._reference, problems)
+            _say_audit(tree, progress)
+            say_problems(tree)
+            say_environments(tree)
+            if not (problems or elsewhere) and is_whole(tree, environment(self.device)):
+                note_finished(path, mark())
         return StudyResult(tree)
 
     def _announce(
-        self, plan: Plan, probe: Probe, frozen: Mapping[str, Any], progress: Progress
+        self, changes: Sequence[str], probe: Probe, frozen: Mapping[str, Any], progress: Progress
     ) -> None:
         """Say what a run should be known for before it computes."""
-        if old := old_reference(self._reference, plan.steps, frozen):
+        steps = [int(step) for step in self.trajectory.steps]
+        if old := old_reference(self._reference, steps, frozen):
             say(old, *MOVE_IT)
         failing = doubts(probe.failures, len(self.observables))
-        changed = [f"changed: {change}" for change in plan.changes()]
+        changed = [f"changed: {change}" for change in changes]
         for line in [*repeated_texts(self.inputs), *failing, *changed]:
             progress.note(line)
 
-    def _parts(self, folder: Path | None, probe: Probe, read: VerifiedCellCache) -> Parts:
-        return Parts(
-            self.trajectory, self.inputs, self.observables, self._controls, probe, folder, read
-        )
+    def _parts(self, folder: Path | None, probe: Probe) -> Parts:
+        return Parts(self.trajectory, self.inputs, self.observables, self._controls, probe, folder)
 
     def _settings(self, frozen: Mapping[str, Any]) -> Settings:
         steps = [int(s) for s in self.trajectory.steps]
@@ -372,6 +394,12 @@ class Study:
             "control_steps": self._controls.steps,
             "controls": [control.to_dict() for control in controls],
         }
+
+
+def _say_audit(tree: xr.DataTree, progress: Progress) -> None:
+    """Note what the audit of a result's checkpoints has found."""
+    for finding in json.loads(tree.attrs["findings"]):
+        progress.note(f"audit: {finding['message']}")
 
 
 def _memory_notes(plan: Plan) -> list[str]:

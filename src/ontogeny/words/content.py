@@ -80,7 +80,17 @@ class RegimeMark:
 
 @dataclass(frozen=True)
 class Content:
-    """Everything that the page draws."""
+    """Everything that the page draws.
+
+    Attributes
+    ----------
+    chosen
+        Which checkpoints were taken, by what, and what was left out.
+    based
+        Whether the first checkpoint is a base that the others were adapted from.
+    token_unit
+        What a token of the first texts is, a word where it is unknown.
+    """
 
     title: str
     created: str
@@ -99,15 +109,12 @@ class Content:
     track: Track | None
     clock: str = "training step"
     chosen: Sequence[str] = ()
-    """Which checkpoints were taken, by what, and what was left out."""
     based: bool = False
-    """Whether the first checkpoint is a base that the others were adapted from."""
     headline: Mapping[str, Any] = field(default_factory=dict)
     problems: Problems = field(default_factory=Problems)
     levels: Levels = field(default_factory=Levels)
     reference_step: int | None = None
     token_unit: str = ""
-    """What a token of the first texts is, a word where it is unknown."""
 
     @property
     def one_model(self) -> bool:

@@ -39,16 +39,22 @@ class FigureKind(abc.ABC):
 
     A subclass gives the class of its specifications, a script for the page and a drawing for files
     and notebooks. The other methods suit a value over the dimensions of its axes.
+
+    Attributes
+    ----------
+    figure
+        The class of `ontogeny.figures` that specifies such a figure.
+    script
+        A file of JavaScript that enters its class in ``PICTURES``, as ``picture.js`` explains.
+    text
+        Whether it is text on the page, and so has no picture to save and no axes to draw on.
     """
 
     figure: ClassVar[type[Figure]]
-    """The class of `ontogeny.figures` that specifies such a figure."""
 
     script: ClassVar[Traversable | None] = None
-    """A file of JavaScript that enters its class in ``PICTURES``, as ``picture.js`` explains."""
 
     text: ClassVar[bool] = False
-    """Whether it is text on the page, and so has no picture to save and no axes to draw on."""
 
     @abc.abstractmethod
     def draw(self, view: FigureView) -> Picture:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import import_module
+from typing import Any, ClassVar
 
 import pandas as pd
 
@@ -16,71 +17,52 @@ from ..style import STATIC
 from .base import FigureKind
 
 
-class CurvesKind(FigureKind):
+class _Drawn:
+    """Drawn by the module of `report.paper` and the function in it that bear its name."""
+
+    drawing: ClassVar[str]
+
+    def draw(self, view: Any) -> Any:
+        """Draw it; matplotlib is only imported now."""
+        module = import_module(f"...paper.{self.drawing}", __name__)
+        return getattr(module, f"draw_{self.drawing}")(view)
+
+
+class CurvesKind(_Drawn, FigureKind):
     """Lines with bands, a reference and boundaries between regimes."""
 
-    figure, script = Curves, STATIC / "curves.js"
-
-    def draw(self, view: Any) -> Any:
-        """Draw lines."""
-        from ..paper.curves import draw_curves
-
-        return draw_curves(view)
+    figure, script, drawing = Curves, STATIC / "curves.js", "curves"
 
 
-class HeatmapKind(FigureKind):
+class HeatmapKind(_Drawn, FigureKind):
     """Cells in colours."""
 
-    figure, script = Heatmap, STATIC / "heatmap.js"
-
-    def draw(self, view: Any) -> Any:
-        """Draw cells."""
-        from ..paper.heatmap import draw_heatmap
-
-        return draw_heatmap(view)
+    figure, script, drawing = Heatmap, STATIC / "heatmap.js", "heatmap"
 
 
-class NullKind(FigureKind):
+class NullKind(_Drawn, FigureKind):
     """Dots beside the bands of their nulls."""
 
-    figure, script = NullComparison, STATIC / "nulls.js"
-
-    def draw(self, view: Any) -> Any:
-        """Draw rows of dots and bands."""
-        from ..paper.nulls import draw_nulls
-
-        return draw_nulls(view)
+    figure, script, drawing = NullComparison, STATIC / "nulls.js", "nulls"
 
 
-class MarksKind(FigureKind):
+class MarksKind(_Drawn, FigureKind):
     """Marks on one axis, several in each row."""
 
-    figure, script = Marks, STATIC / "marks.js"
-
-    def draw(self, view: Any) -> Any:
-        """Draw rows of marks."""
-        from ..paper.marks import draw_marks
-
-        return draw_marks(view)
+    figure, script, drawing = Marks, STATIC / "marks.js", "marks"
 
 
-class ScatterKind(FigureKind):
+class ScatterKind(_Drawn, FigureKind):
     """Points, of which there are many more than labels."""
 
-    figure, script = Scatter, STATIC / "scatter.js"
+    figure, script, drawing = Scatter, STATIC / "scatter.js", "scatter"
     read = staticmethod(read_scatter)
 
-    def draw(self, view: Any) -> Any:
-        """Draw points."""
-        from ..paper.scatter import draw_scatter
 
-        return draw_scatter(view)
-
-
-class WordsKind(FigureKind):
+class WordsKind(_Drawn, FigureKind):
     """Clouds of words, or a tree of clouds; on the page they are text."""
 
-    figure, script, text = Words, STATIC / "words.js", True
+    figure, script, text, drawing = Words, STATIC / "words.js", True, "words"
     read = staticmethod(read_words)
 
     def payload(self, drawable: Drawable) -> dict[str, Any]:
@@ -90,12 +72,6 @@ class WordsKind(FigureKind):
     def whole(self, drawable: Drawable) -> set[str]:
         """Return the dimensions of a cloud's words and of the tree."""
         return set(map(str, drawable.extra[drawable.figure.value].dims)) - set(drawable.choose)
-
-    def draw(self, view: Any) -> Any:
-        """Draw the clouds."""
-        from ..paper.words import draw_words
-
-        return draw_words(view)
 
     def notes(self, view: Any) -> list[str]:
         """Return the words that the picture's font lacks."""

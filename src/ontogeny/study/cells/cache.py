@@ -15,6 +15,7 @@ from ...errors import CheckpointError, StoreError
 from ...store import Cell, difference, plain, read_cell, write_json
 from ...trajectory import Checkpoint, Trajectory
 from ...trajectory.weights.digests import combine as combined
+from ...trajectory.weights.files import Stamp, stamp_of
 from ..folder.claims import held
 from ..folder.layout import digests_path
 from .environment import Environment, environment_of
@@ -28,9 +29,7 @@ class Checked(NamedTuple):
     environment: Environment = MappingProxyType({})
 
 
-def check_cache(
-    path: Path | None, fingerprint: Mapping[str, Any], read: Callable[[Path], Cell] = read_cell
-) -> Checked:
+def check_cache(path: Path | None, fingerprint: Mapping[str, Any]) -> Checked:
     """Return the outcome of what is stored at `path`, and why.
 
     ``"done"``, ``"new"``, ``"stale"`` (it is of something else, or damaged) or ``"retry"`` (it was
@@ -46,7 +45,7 @@ def check_cache(
     if path.is_dir():
         raise StoreError(f"{path} is a folder where a cell belongs. Move it away and run again.")
     try:
-        cell = read(path)
+        cell = read_verified(path)
     except StoreError as error:
         return Checked("stale", (str(error),))
     if changed := difference(cell.fingerprint, plain(fingerprint)):
@@ -62,11 +61,18 @@ def _failed_layers(data: Any) -> bool:
     return status is not None and bool((status != "done").any())
 
 
-class VerifiedCellCache:
-    """Reads cells and computes the checksum of each file once, as long as the file stays.
+_verified: dict[Path, Stamp] = {}  # the files that this process has found whole
 
-    A file that has been replaced or written to since is checked again. What one process has
-    checked another one checks as well: it is sent none of it.
+
+def read_verified(path: Path) -> Cell:
+    """Read a cell, and compute its checksum once in a process, as long as its file stays.
+
+    A file that has been replaced or written to since is checked again.
+
+    Raises
+    ------
+    StoreError
+        If there is none, or it is damaged.
 
     Examples
     --------
@@ -74,33 +80,16 @@ class VerifiedCellCache:
     >>> from ontogeny.store import write_cell
     >>> path = Path(tempfile.mkdtemp()) / "8.safetensors"
     >>> _ = write_cell(path, Cell(xarray.Dataset({"loss": 4.25})))
-    >>> cells = VerifiedCellCache()
-    >>> cells(path).status, cells(path).status
+    >>> read_verified(path).status, read_verified(path).status
     ('done', 'done')
     """
-
-    def __init__(self) -> None:
-        self._verified: dict[Path, tuple[int, int, int]] = {}
-
-    def __call__(self, path: Path) -> Cell:
-        """Return the cell at `path`.
-
-        Raises
-        ------
-        StoreError
-            If there is none, or it is damaged.
-        """
-        try:
-            stat = path.stat()
-        except OSError as error:
-            raise StoreError(f"{path} is not a readable cell: {error}") from error
-        mark = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
-        cell = read_cell(path, verify=self._verified.get(path) != mark)
-        self._verified[path] = mark
-        return cell
-
-    def __reduce__(self) -> tuple[type[VerifiedCellCache], tuple[()]]:
-        return VerifiedCellCache, ()
+    try:
+        stamp = stamp_of(path.stat())
+    except OSError as error:
+        raise StoreError(f"{path} is not a readable cell: {error}") from error
+    cell = read_cell(path, verify=_verified.get(path) != stamp)
+    _verified[path] = stamp
+    return cell
 
 
 def combine(digests: Mapping[str, str], names: Iterable[str] | None = None) -> str:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from ...errors import StoreError
 from ...store import Cell
+from .cache import read_verified
 
 Header: TypeAlias = tuple[str, str]
 """Checksum and status of a cell."""
@@ -30,18 +31,12 @@ class Dependencies:
         Where the cells lie in it.
     header
         Gives checksum and status of a cell.
-    read
-        Reads a cell and checks it.
     """
 
     def __init__(
-        self,
-        folder: Path,
-        places: Iterable[Path],
-        header: Callable[[Path], Header],
-        read: Callable[[Path], Cell],
+        self, folder: Path, places: Iterable[Path], header: Callable[[Path], Header]
     ) -> None:
-        self._folder, self._read = folder, read
+        self._folder = folder
         self._headers = {place: header(place) for place in places}
 
     def header(self, place: Path) -> Header:
@@ -56,7 +51,7 @@ class Dependencies:
         StoreError
             If it is damaged, is gone, or another one has taken its place.
         """
-        cell = self._read(self._folder / place)
+        cell = read_verified(self._folder / place)
         if cell.checksum != self._headers[place][0]:
             raise StoreError(
                 f"{self._folder / place} was replaced by another run while it was used; run again."

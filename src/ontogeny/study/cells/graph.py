@@ -23,7 +23,7 @@ from ...capture.blocks import WeightBlock
 from ...errors import ArgumentError, NonFiniteError, StoreError
 from ...needs import Need
 from ...observables import Observable
-from ...store import Cell, difference, plain, read_cell, read_header
+from ...store import Cell, difference, plain, read_header
 from ...summary.controls import with_controls
 from ...trajectory import Checkpoint, Trajectory
 from ...words.names import named
@@ -139,14 +139,13 @@ class StudyCell(abc.ABC):
         trajectory: Trajectory,
         digest: Callable[[Checkpoint], str],
         header: Callable[[Path], Header] | None,
-        read: Callable[[Path], Cell] = read_cell,
     ) -> Checked:
         """Return the outcome of what is stored for it, and why (see `check_cache`)."""
         path = None if folder is None else folder / self.place
         expected = self.fingerprint(header)
         if path is not None and path.exists():
             expected |= self.observed_dependencies(path, trajectory, digest)
-        return check_cache(path, expected, read)
+        return check_cache(path, expected)
 
     def needs(self, by_name: Mapping[str, Observable]) -> list[Need]:
         """Return what is read of the task's checkpoint before it is computed."""

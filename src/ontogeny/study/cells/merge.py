@@ -6,7 +6,7 @@ import datetime
 import json
 import logging
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from ...scratch import scratch_array
 from ...store import Cell
 from ...summary import verdicts
 from ..folder.layout import summary_path
+from .cache import read_verified
 from .environment import PACKAGES, versions
 
 LARGE = 64 * 2**20  # bytes of a variable over all cells, from which on it is stacked in a file
@@ -73,7 +74,6 @@ def merge(
     folder: Path,
     observables: Sequence[Observable],
     attributes: Mapping[str, Any],
-    read: Callable[[Path], Cell],
     units: Mapping[str, int] | None = None,
 ) -> xr.DataTree:
     """Return the tree of all summaries, with verdicts over all of their rows.
@@ -81,7 +81,7 @@ def merge(
     `units` become an attribute of the nodes: how many texts or documents their noise is over.
     """
     log.debug("phase=merging")
-    data = {o.name: summary_data(read(summary_path(folder, o.name))) for o in observables}
+    data = {o.name: summary_data(read_verified(summary_path(folder, o.name))) for o in observables}
     for name, count in (units or {}).items():
         data[name] = data[name].assign_attrs(units=count)
     data = verdicts.with_verdicts(data, {o.name: o.quantities for o in observables})

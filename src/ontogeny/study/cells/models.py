@@ -21,13 +21,12 @@ from ...inputs import Inputs
 from ...needs import Need
 from ...observables import Observable
 from ...own_code import Sendable
-from ...store import Cell
 from ...trajectory import Checkpoint, Trajectory
 from ...trajectory.skeleton import Identity, Skeleton
 from ..folder.layout import digests_path
 from ..folder.settings import Settings
 from .ahead import Ahead
-from .cache import DigestCache, VerifiedCellCache
+from .cache import DigestCache
 
 log = logging.getLogger("ontogeny.study")
 _local = threading.local()
@@ -42,8 +41,6 @@ class Job(Sendable):
     observables: tuple[Observable, ...]
     inputs: Mapping[str, Inputs]
     settings: Settings
-    read: Callable[[Path], Cell] = field(default_factory=VerifiedCellCache, repr=False)
-    """Reads a cell of the folder; its checksum is computed once."""
     first: Identity | None = field(default=None, repr=False)
     """What every other checkpoint must be the same model as, in whichever order they are read."""
     studied: Path | None = field(default=None, repr=False)

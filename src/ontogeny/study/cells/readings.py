@@ -24,6 +24,7 @@ from ...trajectory.untrained import untrained_like, with_exchanged_values
 from ...trajectory.weights.files import Reader
 from ..folder.layout import HERE, cell_path, reference_path, state_path
 from .ahead import Ahead, Lazily, of_dataset
+from .cache import read_verified
 from .dependencies import Shared
 from .models import Job, own_needs, read_model, read_once, skeleton_of
 
@@ -46,7 +47,7 @@ class ReadStep:
         shared: Shared | None = None,
     ) -> None:
         self.step = step
-        self._read = read or (lambda place: job.read(job.folder / place))
+        self._read = read or (lambda place: read_verified(job.folder / place))
         self.reference_step = job.settings.reference_step
         self._job = job
         self._observable = observable

@@ -65,6 +65,11 @@ def probe_path(folder: Path) -> Path:
     return folder / "probe.safetensors"
 
 
+def finished_path(folder: Path) -> Path:
+    """Return the file with the mark of a whole result."""
+    return folder / "finished"
+
+
 def claim_path(folder: Path, task: str) -> Path:
     """Return the file of the claim on a task."""
     return folder / ".claims" / f"{_safe(task)}.json"

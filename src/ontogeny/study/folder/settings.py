@@ -19,20 +19,27 @@ DTYPES = ("stored", "float32", "float64", "bfloat16", "float16")
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything beside weights, inputs and observables that can change a number."""
+    """Everything beside weights, inputs and observables that can change a number.
+
+    Attributes
+    ----------
+    dtype
+        Of the weights; ``"stored"`` until the first checkpoint was examined.
+    weights
+        ``"loaded"``, or ``"streamed"`` from the files: no number depends on it.
+    first_steps
+        Steps that the folder was begun with, once they are enough: fits over steps keep to them.
+    """
 
     reference_step: int
     noise_steps: tuple[int, ...]
     batch_size: int = 16
     device: str = "cpu"
     dtype: str = "stored"
-    """Of the weights; ``"stored"`` until the first checkpoint was examined."""
     threads: int = 1
     weights: str = "loaded"
-    """``"loaded"``, or ``"streamed"`` from the files: no number depends on it."""
     positions: str = "auto"
     first_steps: tuple[int, ...] = ()
-    """Steps that the folder was begun with, once they are enough: fits over steps keep to them."""
 
     def __post_init__(self) -> None:
         check_choice("dtype", self.dtype, DTYPES)

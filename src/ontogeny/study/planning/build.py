@@ -339,11 +339,11 @@ def _content(path: Path) -> str:
 
 
 @cache
-def _code_of_summaries() -> bytes:
-    """Return a digest of the modules that verdicts, intervals and sentences come from."""
+def library_code(*patterns: str) -> bytes:
+    """Return a digest of the modules of this library that globs match."""
     digest = hashlib.blake2b(digest_size=16)
     home = Path(summary.__file__).parents[1]
-    for module in sorted([*home.glob("summary/*.py"), *home.glob("words/*.py")]):
+    for module in sorted(path for pattern in patterns for path in home.glob(pattern)):
         digest.update(module.read_bytes())
     return digest.digest()
 
@@ -351,7 +351,8 @@ def _code_of_summaries() -> bytes:
 def _code_of(cls: type) -> str:
     """Return a digest of this version, of how it summarises, and of an observable's own module."""
     digest = hashlib.blake2b(__version__.encode(), digest_size=16)
-    digest.update(_code_of_summaries())
+    # Verdicts, intervals and sentences come from there.
+    digest.update(library_code("summary/*.py", "words/*.py"))
     path = getattr(sys.modules.get(cls.__module__), "__file__", None)
     if path is not None and Path(path).is_file():
         digest.update(Path(path).read_bytes())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +23,15 @@ from ...inputs import Inputs
 from ...needs import Need
 from ...observables import Observable
 from ...store import Cell, difference, plain, read_cell, write_cell
-from ...trajectory import Prefetch, Trajectory
+from ...trajectory import Checkpoint, Prefetch, Trajectory
+from ...trajectory.weights.files import WeightFiles
+from ..cells.cache import DigestCache
 from ..cells.environment import environment, pinned
 from ..folder.claims import held
 from ..folder.frozen import identity
-from ..folder.layout import probe_path
+from ..folder.layout import digests_path, probe_path
 from ..folder.settings import Settings
-from .build import has_begun
+from .build import has_begun, library_code
 from .dry_run import DryFailure, can_be_tried, confirmed
 from .probe import Probe, needs_of_steps, probe, widest_stored
 
@@ -120,8 +122,7 @@ class Examination:
     ) -> Probe:
         activity.now(f"planning: trying every observable at step {step}")
         checkpoint = self.trajectory.select(steps=[step])
-        hub = all(c.source is not None and not c.is_computed for c in checkpoint)
-        if folder is not None and hub:
+        if folder is not None and all(map(_is_identified, checkpoint)):
             examined = self._stored_or_probed(folder, checkpoint, tried, bounded)
         else:
             examined = self._probed(checkpoint, tried, bounded)
@@ -146,11 +147,14 @@ class Examination:
         It is only kept if no dry run has failed.
         """
         path, needs = probe_path(folder), needs_of_steps(self.observables)
+        digests = DigestCache(digests_path(folder))
         fingerprint = {
             **identity(checkpoint, self.inputs, self.observables, self.settings),
             "needs": [repr(need) for need in needs],
             "weights": self.settings.weights,
             "environment": environment(self.settings.device),
+            "code": library_code("**/*.py").hex(),
+            "checkpoint": [(digests.whole(c), str(c.configuration())) for c in checkpoint],
         }
         names = {observable.name for observable in tried}
         with held(folder, "probe"):
@@ -161,6 +165,15 @@ class Examination:
                 text = json.dumps({"tried": sorted(names), "probe": encoded(probed, needs)})
                 write_cell(path, Cell(xr.Dataset(attrs={"found": text}), fingerprint=fingerprint))
             return probed
+
+
+def _is_identified(checkpoint: Checkpoint) -> bool:
+    """Return whether files or a commit say all that a model is: no code of a user's makes it."""
+    if checkpoint.source is not None:
+        return not checkpoint.is_computed
+    return all(
+        c.template is None and isinstance(c.weights, WeightFiles) for c in checkpoint.sources
+    )
 
 
 def _read(
@@ -177,27 +190,22 @@ def _read(
         return None
 
 
-def encoded(outcome: Probe, needs: Sequence[Need]) -> dict[str, Any]:
-    """Return a probe as plain data, what it holds of needs in their order; without failures."""
+def encoded(outcome: Probe, needs: Sequence[Need]) -> str:
+    """Return a probe as JSON, what it holds of needs in their order; without failures."""
     content = {part.name: getattr(outcome, part.name) for part in fields(outcome)}
     del content["failures"]
     content |= {name: [content[name].get(need) for need in needs] for name in _OF_NEEDS}
-    return {name: _plain(value) for name, value in content.items()}
+    return json.dumps(content, default=_plain)
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
-    return sorted(value) if isinstance(value, frozenset) else plain(value)
+    """Return a dataclass or a set as JSON has them."""
+    return sorted(value) if isinstance(value, frozenset) else asdict(value)
 
 
-def decoded(content: Mapping[str, Any], needs: Sequence[Need]) -> Probe:
-    """Return the probe that `encoded` gave as plain data."""
-    parts = _tuples(content)
+def decoded(text: str, needs: Sequence[Need]) -> Probe:
+    """Return the probe that `encoded` gave as JSON."""
+    parts = _tuples(json.loads(text))
     for name in _OF_NEEDS:
         parts[name] = dict(zip(needs, parts[name], strict=True))
     reads = {n: None if names is None else frozenset(names) for n, names in parts["reads"].items()}

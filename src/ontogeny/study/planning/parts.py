@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from ... import activity
 from ...errors import CheckpointError
 from ...inputs import Inputs
 from ...observables import Observable
-from ...store import Cell
 from ...trajectory import Trajectory
 from ...trajectory.skeleton import Identity
 from ..cells.ahead import new_token
@@ -36,8 +36,26 @@ class RunPart:
     name: str
     job: Job
     graph: Graph
-    plan: Plan
+    folder: Path | None
+    """Where its cells lie; None where nothing is there yet."""
     control: ControlRun | None = None
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What is to do of it, by the cells that its folder holds when it is first asked."""
+        graph, folder = self.graph, self.folder
+        activity.now(f"planning {f'control run {self.name}' if self.name else 'the run'}")
+        plan = make_plan(graph.cells(), folder, graph.trajectory, graph.digests, graph.name)
+        others = [
+            (step, entry.cell.needs(graph.by_name))
+            for entry in plan.prepared
+            if entry.to_do and isinstance(entry.cell, StateCell)
+            for step in _others_read(entry.cell, folder, graph)
+        ]
+        steps = len(plan.steps)
+        prices = Prices(graph.probe, graph.inputs, graph.by_name, graph.settings, steps)
+        to_do = [entry.cell for entry in [*plan.prepared, *plan.entries] if entry.to_do]
+        return replace(plan, device=graph.settings.device, **vars(prices.of(to_do, others)))
 
     @property
     def trajectory(self) -> Trajectory:
@@ -57,8 +75,6 @@ class Parts:
         What is known of the model.
     folder
         Of the study.
-    read
-        Reads a cell.
     """
 
     trajectory: Trajectory
@@ -67,7 +83,6 @@ class Parts:
     controls: Controls
     probe: Probe
     folder: Path | None
-    read: Callable[[Path], Cell]
 
     def made(self, settings: Settings, frozen: Mapping[str, Any]) -> list[RunPart]:
         """Return the run that is studied, which comes first, and its control runs."""
@@ -95,7 +110,6 @@ class Parts:
         token: str,
         control: ControlRun | None = None,
     ) -> RunPart:
-        activity.now(f"planning {f'control run {name}' if name else 'the run'}")
         folder = self.folder
         if folder is not None and name:
             folder = run_folder(folder, name)
@@ -105,22 +119,8 @@ class Parts:
         where = Path() if folder is None else folder.resolve()
         first = _first(trajectory)
         studied = self.folder.resolve() if self.folder is not None and name else None
-        job = Job(token, where, observables, self.inputs, settings, self.read, first, studied)
-        return RunPart(name, job, graph, self._plan(graph, folder), control)
-
-    def _plan(self, graph: Graph, folder: Path | None) -> Plan:
-        plan = make_plan(
-            graph.cells(), folder, graph.trajectory, graph.digests, self.read, graph.name
-        )
-        others = [
-            (step, entry.cell.needs(graph.by_name))
-            for entry in plan.prepared
-            if entry.to_do and isinstance(entry.cell, StateCell)
-            for step in _others_read(entry.cell, folder, graph)
-        ]
-        prices = Prices(self.probe, self.inputs, graph.by_name, graph.settings, len(plan.steps))
-        to_do = [entry.cell for entry in [*plan.prepared, *plan.entries] if entry.to_do]
-        return replace(plan, device=graph.settings.device, **vars(prices.of(to_do, others)))
+        job = Job(token, where, observables, self.inputs, settings, first, studied)
+        return RunPart(name, job, graph, folder, control)
 
 
 def _first(trajectory: Trajectory) -> Identity | None:

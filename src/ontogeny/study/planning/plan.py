@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
@@ -13,7 +13,6 @@ from ...errors import ArgumentError
 from ...machine import size_text
 from ...markup import html_block, html_table
 from ...scratch import scratch_room
-from ...store import Cell
 from ...trajectory import Trajectory
 from ..cells.cache import DigestCache
 from ..cells.environment import Environment, differences
@@ -224,7 +223,6 @@ def make_plan(
     folder: Path | None,
     trajectory: Trajectory,
     digests: DigestCache,
-    read: Callable[[Path], Cell],
     run: str = "",
 ) -> Plan:
     """Compare what a folder holds with the cells of a study, which come in their order.
@@ -243,7 +241,7 @@ def make_plan(
         # would tell that the cell stands.
         before = {outcomes[place] for place in cell.reads}
         header_or_none = None if before & {"new", "stale"} else header
-        outcome, why, where = cell.check(folder, trajectory, digests.whole, header_or_none, read)
+        outcome, why, where = cell.check(folder, trajectory, digests.whole, header_or_none)
         if outcome == "done" and "retry" in before:
             outcome, why = "retry", ("what it reads had failed and is tried again",)
         outcomes[cell.place] = outcome

@@ -18,34 +18,12 @@ from ...store import write_json
 _NAME = ".checksums.json"
 
 
-def write_checksums(store: Path, content: str = "") -> None:
-    """Write the digests of all files of `store` into it, and a digest of `content` if there is one.
-
-    See `is_written`.
-    """
+def write_checksums(store: Path) -> None:
+    """Write the digests of all files of `store` into it."""
     files = sorted(p for p in store.rglob("*") if p.is_file() and p.name != _NAME)
     entries = {p.relative_to(store).as_posix(): _entry(p) for p in files}
     # A digest of the list itself tells a flipped bit in the list from one in a file.
-    listed = {"files": entries, "digest": _digest_of(entries)}
-    write_json(store / _NAME, {**listed, "content": content} if content else listed)
-
-
-def is_written(store: Path, content: str, *, chunks: bool) -> bool:
-    """Return whether a whole store was written with this digest of its content.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> store = Path(tempfile.mkdtemp())
-    >>> write_checksums(store, "a1")
-    >>> is_written(store, "a1", chunks=True), is_written(store, "b2", chunks=True)
-    (True, False)
-    """
-    try:
-        check_files(store, chunks=chunks)
-        return bool(json.loads((store / _NAME).read_bytes()).get("content") == content)
-    except (StoreError, OSError, ValueError, RecursionError):
-        return False
+    write_json(store / _NAME, {"files": entries, "digest": _digest_of(entries)})
 
 
 def identity(store: Path) -> tuple[int, int, int] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,9 @@ from ...inputs import Inputs
 from ...needs import Need
 from ...observables import Observable
 from ...problems.problem import of_node
-from ...store import Cell
 from ...tasks.bundled import BUNDLED
 from ...trajectory import Trajectory
-from ..cells.cache import DigestCache
+from ..cells.cache import DigestCache, read_verified
 from ..cells.environment import PACKAGES, Environment, differences, usual
 from ..cells.merge import merge, summary_data
 from ..folder.layout import summary_path
@@ -32,7 +31,6 @@ def merged(
     title: str,
     reference: str | int,
     problems: Sequence[str],
-    read: Callable[[Path], Cell],
 ) -> xr.DataTree:
     """Return the result of a study whose summaries stand, and put it in its folder.
 
@@ -46,15 +44,20 @@ def merged(
         As the study was given them.
     problems
         What went wrong, one line each.
-    read
-        Reads a cell.
     """
     job = parts[0].job
-    attributes = _attributes(parts, title, reference, read)
+    attributes = described(parts, title, reference)
+    controls = [
+        part.control.to_dict() | _failed_in_control(part)
+        for part in parts
+        if part.control is not None
+    ]
+    findings = parts[0].trajectory.audit().to_records()
+    attributes |= {"controls": json.dumps(controls), "findings": json.dumps(findings)}
     units = unit_counts(job.observables, job.inputs)
-    tree = merge(job.folder, job.observables, attributes, read, units)
+    tree = merge(job.folder, job.observables, attributes, units)
     failed = [f"{n}: {d.attrs['failed']}" for n, d in tree.children.items() if "failed" in d.attrs]
-    environments = _environments(parts[0], read)
+    environments = _environments(parts[0])
     further = {
         "kernels": usual(environments),
         "libraries": usual(environments, ("ontogeny", *PACKAGES)),
@@ -68,26 +71,26 @@ def merged(
     return tree
 
 
-def _environments(part: RunPart, read: Callable[[Path], Cell]) -> list[tuple[str, Environment]]:
+def _environments(part: RunPart) -> list[tuple[str, Environment]]:
     """Return for each cell its node, and where it was computed."""
     environments: list[tuple[str, Environment]] = []
     for observable in part.job.observables:
-        summary = read(summary_path(part.job.folder, observable.name))
+        summary = read_verified(summary_path(part.job.folder, observable.name))
         for environment, count in summary.provenance.get("environments", ()):
             environments += [(observable.name, environment)] * count
     return environments
 
 
-def _attributes(
-    parts: Sequence[RunPart], title: str, reference: str | int, read: Callable[[Path], Cell]
-) -> dict[str, Any]:
+def described(parts: Sequence[RunPart], title: str, reference: str | int) -> dict[str, Any]:
+    """Return what the root of the result says of the study, as far as no cell and weight is read.
+
+    Parameters
+    ----------
+    parts, title, reference
+        As in `merged`.
+    """
     job, graph, trajectory = parts[0].job, parts[0].graph, parts[0].trajectory
     probe, observables = graph.probe, job.observables
-    controls = [
-        part.control.to_dict() | _failed_in_control(part, read)
-        for part in parts
-        if part.control is not None
-    ]
     settings = {
         **graph.settings.to_dict(),
         "reference": reference,
@@ -114,19 +117,18 @@ def _attributes(
         "settings": json.dumps(settings),
         "steps": json.dumps([int(s) for s in trajectory.steps]),
         "reference_step": graph.settings.reference_step,
-        "controls": json.dumps(controls),
-        "findings": json.dumps(trajectory.audit().to_records()),
+        "controls": json.dumps([part.control.to_dict() for part in parts if part.control]),
         "inputs": json.dumps(inputs),
         "trajectory": json.dumps(_source(trajectory, graph.digests)),
         "model": json.dumps({"class": probe.model_class, "parameters": probe.parameters}),
     }
 
 
-def _failed_in_control(part: RunPart, read: Callable[[Path], Cell]) -> dict[str, Any]:
+def _failed_in_control(part: RunPart) -> dict[str, Any]:
     """Return what failed in a control run, as an entry of its description; empty if nothing."""
     problems = []
     for observable in part.job.observables:
-        data = summary_data(read(summary_path(part.job.folder, observable.name)))
+        data = summary_data(read_verified(summary_path(part.job.folder, observable.name)))
         problems += [row.to_dict() for row in of_node(observable.name, data, part.name)]
     return {"problems": problems} if problems else {}
 

@@ -3,76 +3,35 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import shutil
 from contextlib import suppress
 from pathlib import Path
 
-import numpy as np
 import xarray as xr
 from zarr.core.buffer import Buffer
 from zarr.storage import MemoryStore
 
-from ...store import plain, temporary
+from ...store import temporary
 from ..cells.merge import LARGE
 from ..folder.claims import held
 from ..folder.layout import result_path
-from .checksums import identity, is_written, write_checksums
+from .checksums import write_checksums
 from .foreign import metadata_files
 
 
 def write_result(folder: Path, tree: xr.DataTree) -> Path:
-    """Write a result beside the old one of its folder, and swap it in whole.
-
-    One that says the same as the old one, which is not damaged, is not written: that may be open
-    somewhere, and of the tasks of a job array, which all end with this, the first one writes.
-    """
-    path, content = result_path(folder), content_digest(tree)
-    seen = identity(path)
+    """Write a result beside the old one of its folder, and swap it in whole."""
+    path = result_path(folder)
     with held(folder, "result"):
-        # Its chunks are checked as well, unless another run has just written it.
-        if not is_written(path, content, chunks=identity(path) == seen):
-            _replace(path, tree, content)
+        new = temporary(path)
+        try:
+            write_tree(tree, new)
+            write_checksums(new)
+            _swap(new, path)
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
     return path
-
-
-def content_digest(tree: xr.DataTree) -> str:
-    """Return a digest of a tree, but for when and on which machine it was made.
-
-    Examples
-    --------
-    >>> trees = [xr.DataTree(xr.Dataset({"x": 1.0}, attrs={"created": day})) for day in "ab"]
-    >>> len({content_digest(tree) for tree in trees})
-    1
-    """
-    digest = hashlib.blake2b(digest_size=16)
-    for node in tree.subtree:
-        attrs = plain(node.attrs)
-        if node is tree:
-            made = json.loads(attrs.pop("provenance", "{}"))
-            made.pop("machine", None)
-            attrs = {**attrs, "made": made, "created": None}
-        digest.update(json.dumps([node.path, attrs], sort_keys=True, default=str).encode())
-        for name, variable in sorted(node.variables.items(), key=lambda item: str(item[0])):
-            values = np.asarray(variable.values)
-            described = [name, variable.dims, plain(variable.attrs), str(values.dtype)]
-            digest.update(json.dumps([*described, values.shape], default=str).encode())
-            if values.dtype.kind in "OTU":
-                digest.update(json.dumps(values.tolist(), default=str).encode())
-            else:
-                digest.update(np.ascontiguousarray(values).view(np.uint8).data)
-    return digest.hexdigest()
-
-
-def _replace(path: Path, tree: xr.DataTree, content: str) -> None:
-    new = temporary(path)
-    try:
-        write_tree(tree, new)
-        write_checksums(new, content)
-        _swap(new, path)
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
 
 
 def _swap(new: Path, path: Path) -> None:

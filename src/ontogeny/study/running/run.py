@@ -24,7 +24,7 @@ from ...own_code import Sendable, reason
 from ...store import Cell, write_cell
 from ...trajectory import Trajectory
 from ..cells.ahead import Ahead
-from ..cells.cache import check_cache
+from ..cells.cache import check_cache, read_verified
 from ..cells.dependencies import Dependencies, Shared
 from ..cells.environment import environment, pinned
 from ..cells.graph import Context, StepCell, StudyCell, header_of
@@ -120,7 +120,7 @@ def left_of(job: Job, task: Task) -> list[StudyCell]:
     """
     # One header function for all cells of the task, as each reads a file once and remembers it.
     header = header_of(job.folder, task.cells)
-    options = (job.folder, task.trajectory, job.digests.whole, header, job.read)
+    options = (job.folder, task.trajectory, job.digests.whole, header)
     return [cell for cell in task.cells if cell.check(*options).outcome != "done"]
 
 
@@ -129,9 +129,9 @@ def _is_copied(job: Job, cell: StudyCell, report: Done) -> bool:
     if job.studied is None or not isinstance(cell, StepCell):
         return False
     fingerprint = cell.fingerprint(header_of(job.folder, [cell]))
-    if check_cache(job.studied / cell.place, fingerprint, job.read).outcome != "done":
+    if check_cache(job.studied / cell.place, fingerprint).outcome != "done":
         return False
-    result = job.read(job.studied / cell.place)
+    result = read_verified(job.studied / cell.place)
     _write(job, cell, result)
     _report(cell, result, report)
     return True
@@ -171,7 +171,7 @@ def _compute(job: Job, task: Task, cells: Iterable[StudyCell], report: Done) -> 
     values, shared = _values(job, task, cells), Shared()
     for cell in cells:
         header = header_of(job.folder, [cell])
-        dependencies = Dependencies(job.folder, cell.reads, header, job.read)
+        dependencies = Dependencies(job.folder, cell.reads, header)
         fingerprint = cell.fingerprint(dependencies.header)
         log.debug("phase=%s %s", cell.phase, cell.label)
         activity.now(f"computing {cell.label}")

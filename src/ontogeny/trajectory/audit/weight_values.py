@@ -36,16 +36,23 @@ _SCALES = ("weight", "scale", "gamma")
 
 @dataclass(frozen=True)
 class _Sample:
-    """Evenly spaced elements of all floating-point tensors of one checkpoint."""
+    """Evenly spaced elements of all floating-point tensors of one checkpoint.
+
+    Attributes
+    ----------
+    scales
+        Vectors that scale (of norms).
+    uneven
+        Those of them that are not constant.
+    kurtosis
+        Median over the larger matrices; 0 if there are few.
+    """
 
     layout: tuple[tuple[str, tuple[int, ...]], ...]
     values: np.ndarray
     scales: tuple[str, ...]
-    """Vectors that scale (of norms)."""
     uneven: tuple[str, ...]
-    """Those of them that are not constant."""
     kurtosis: float
-    """Median over the larger matrices; 0 if there are few."""
 
 
 def numbers(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:

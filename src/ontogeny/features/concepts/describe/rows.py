@@ -176,14 +176,21 @@ def check_units(units: Units) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Confirmation:
-    """The tokens chosen on one half of the texts, on the other half."""
+    """The tokens chosen on one half of the texts, on the other half.
+
+    Attributes
+    ----------
+    strength
+        (n_half, r) squared codes.
+    carried
+        (r,) squared code on the chosen tokens.
+    occurrences
+        (r,) rows that are of a chosen token.
+    """
 
     strength: np.ndarray
-    """(n_half, r) squared codes."""
     carried: np.ndarray
-    """(r,) squared code on the chosen tokens."""
     occurrences: np.ndarray
-    """(r,) rows that are of a chosen token."""
 
     @property
     def share(self) -> np.ndarray:
