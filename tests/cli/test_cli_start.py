@@ -127,8 +127,12 @@ def test_what_the_estimate_computes_is_not_computed_again(
         "observables": [{"kind": "loss"}, {"kind": "similarity"}, {"kind": "predictions"}],
         "options": {"reference": reference, "noise": noise},
     }
+    timed, in_all = cost._timed, []
+    monkeypatch.setattr(cost, "_timed", lambda *of: in_all.append(timed(*of)) or in_all[0])
     begun = cost.estimate(content, Path(), 0)
     assert begun.seconds > 0 and len(done) >= 5
+    # The time of the checkpoint that is kept is no time left.
+    assert begun.seconds <= in_all[0].seconds - begun.at_one
     begun.keep(tmp_path / "s")
     result = make_study(content).run(tmp_path / "s", progress=False)
     assert len(done) == len(set(done)) and not len(result.problems())

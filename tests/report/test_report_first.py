@@ -403,6 +403,7 @@ def test_the_page_keeps_its_verdict_behind_the_first_screen():
     page = Page(render_page(read_content(made.learned())))
     assert page.one(id="verdict")["data-learned"] == "1"
     assert page.one(id="first") and page.one(id="atlas")
+    assert "p of the gain" in page.words, "that of chance alone does not bear out what was learned"
     levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
     assert all(b - a <= 1 for a, b in itertools.pairwise(levels))
     assert [a for a in page.all("figure") if a.get("data-control")]

@@ -211,9 +211,8 @@ def facts(row: Row) -> list[str]:
     if row.changed and math.isfinite(row.settled_step):
         step = step_text(row.settled_step)
         parts.append(f"after step {step} any further change is too small to measure")
-    for name, p in (("p", row.p_value), ("p against controls", row.p_control)):
-        if math.isfinite(p):
-            parts.append(p_words(p, name))
+    tests = {"p": row.p_value, "p against controls": row.p_control, "p of the gain": row.p_learned}
+    parts += [p_words(p, name) for name, p in tests.items() if math.isfinite(p)]
     return list(filter(None, parts))
 
 
