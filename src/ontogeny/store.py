@@ -252,18 +252,26 @@ def writing_whole(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     half = temporary(path)
     try:
-        yield half
-        with half.open("rb+") as file:
-            os.fsync(file.fileno())
-        half.replace(path)
-    except Exception as error:  # of a full disk, writes name no file, and safetensors has its own
+        with naming(path):
+            yield half
+            with half.open("rb+") as file:
+                os.fsync(file.fileno())
+            half.replace(path)
+    finally:
+        half.unlink(missing_ok=True)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Name `path` in the system's errors: of a full disk, writes name no file."""
+    try:
+        yield
+    except Exception as error:  # safetensors has an error of its own
         number = getattr(error, "errno", None) or re.search(r"os error (\d+)\)", str(error))
         if not number:
             raise
         code = number if isinstance(number, int) else int(number[1])
         raise OSError(code, os.strerror(code), str(path)) from error
-    finally:
-        half.unlink(missing_ok=True)
 
 
 def temporary(path: Path) -> Path:

@@ -1,6 +1,8 @@
 """The merge of cells: in a file where they are large, and once where several processes end."""
 
+import errno
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -79,6 +81,24 @@ def test_of_several_processes_that_end_together_one_writes_the_result(tmp_path, 
     chunk.write_bytes(chunk.read_bytes() + b"!")
     studies[0].run(tmp_path / "s", progress=False)
     assert len(written) == 2
+
+
+def test_a_disk_that_fills_while_the_result_is_written_is_said_with_its_path(tmp_path, monkeypatch):
+    tree = xr.DataTree.from_dict({"a": xr.Dataset({"x": ("step", [1.0, 2.0])})})
+    write_result(tmp_path, tree)
+    write = Path.write_bytes
+
+    def full(path, content):
+        if path.parent.name == "x":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(path, content)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_bytes", full)
+        with pytest.raises(OSError, match=r"No space left on device: '.*result\.zarr'"):
+            write_result(tmp_path, tree)
+    assert [path.name for path in tmp_path.iterdir() if path.name != ".claims"] == ["result.zarr"]
+    xr.testing.assert_equal(xr.open_datatree(tmp_path / "result.zarr", engine="zarr").load(), tree)
 
 
 def test_a_result_takes_the_place_of_the_one_before(tmp_path):

@@ -1,6 +1,7 @@
 """Folders of adapters open as runs whose logits are peft's own, the base being step 0."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -196,6 +197,17 @@ def test_one_adapter_is_a_run_of_base_and_adapter(tmp_path):
     run = Trajectory.from_folder(tmp_path / "run" / "checkpoint-5")
     assert_logits(run, {0: logits[0], 1: logits[5]})
     assert run.lines() == ["2 checkpoints, steps 0 to 1"] and not list(run.audit())
+
+
+def test_the_adapter_that_a_run_leaves_in_its_folder_is_its_own_model(tmp_path):
+    """The Trainer writes it there at the end; it was left out as one without a step."""
+    write_run(tmp_path, *GPT2, CASES["gpt2"][1])
+    last = tmp_path / "run" / "checkpoint-5"
+    for name in ("adapter_config.json", "adapter_model.safetensors"):
+        shutil.copy(last / name, tmp_path / "run" / name)
+    run = Trajectory.from_folder(tmp_path / "run")
+    left = "left out: adapter_model.safetensors (the folder's own model, without a step)"
+    assert left in run.lines() and "unnumbered" not in [finding.kind for finding in run.audit()]
 
 
 def test_a_base_is_named_where_the_adapter_names_another(tmp_path):

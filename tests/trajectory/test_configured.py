@@ -64,6 +64,16 @@ def test_settings_of_the_checkpoint_build_the_model(tmp_path, key, cls, settings
     assert (model.layer.in_features, model.kind) == (3, kind)
 
 
+def test_settings_in_the_one_file_of_a_folder_count(tmp_path):
+    """Of `out-500/ckpt.pt` it was said that the checkpoint holds no settings."""
+    for path in _run(tmp_path / "files", "model_args", {"width": 3}).iterdir():
+        folder = tmp_path / "run" / path.stem.replace("ckpt_", "out-")
+        folder.mkdir(parents=True)
+        path.rename(folder / "ckpt.pt")
+    run = og.Trajectory.from_folder(tmp_path / "run", model=Model)
+    assert run.steps.tolist() == [0, 10] and run[10].model().kind == "Sizes"
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

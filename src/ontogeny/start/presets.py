@@ -15,7 +15,15 @@ from ..observables.registry import kinds
 
 @dataclass(frozen=True)
 class Preset:
-    """How thoroughly a run is studied; which observables stand in it these say themselves."""
+    """How thoroughly a run is studied; which observables stand in it these say themselves.
+
+    Attributes
+    ----------
+    layers
+        At how many layers activations are read.
+    described
+        At how many of them concepts are described.
+    """
 
     name: str
     title: str
@@ -26,9 +34,7 @@ class Preset:
     concepts: int = 20
     latents: int = 100
     layers: int = 4
-    """At how many layers activations are read."""
     described: int = 2
-    """At how many of them concepts are described."""
     controls: int = 3
     control_steps: int = 6
 
@@ -101,6 +107,8 @@ def fitted(
             left_out[kind] = why
         else:
             tables.append({"kind": kind, **_filled(entry.arguments, values)})
+    if not model.model_class.endswith("SequenceClassification"):  # nobody expects classes of it
+        left_out.pop("labels", None)
     return tables, left_out
 
 

@@ -351,7 +351,8 @@ def _inputs(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -> di
     if not wishes.texts:
         return {"bundled": "english-and-python", **sizes}
     paths = [beside(path, folder) for path in wishes.texts]
-    if len(paths) == 1 and _classifies(run) and _has_labels(folder / paths[0]):
+    named = any(arg.startswith("inputs.label=") for arg in wishes.sets)
+    if len(paths) == 1 and _classifies(run) and (named or _has_labels(folder / paths[0])):
         return {"dataset": paths[0], **sizes}
     tokens = _are_tokens(paths)
     if any(tokens) and not all(tokens):

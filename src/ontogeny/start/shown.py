@@ -240,7 +240,10 @@ def _no_labels(model: nn.Module, inputs: Inputs) -> str:
         return f"{type(model).__name__} is no classifier of texts"
     if inputs.labels is None:
         names = ", ".join(LABEL_NAMES)
-        return f"the texts have no labels: give a table as --texts, with one of the columns {names}"
+        return (
+            f"the texts have no labels: give a table as --texts, with one of the columns {names}, "
+            "or with --set inputs.label=COLUMN"
+        )
     return ""
 
 

@@ -119,7 +119,13 @@ def watch(
 
 @dataclass
 class _Watch:
-    """Looks at the folder until the training has ended; see `watch`."""
+    """Looks at the folder until the training has ended; see `watch`.
+
+    Attributes
+    ----------
+    shown
+        What the page shows, as long as it is provisional.
+    """
 
     open_study: Callable[[], Study]
     run_study: Callable[[Study], StudyResult]
@@ -131,7 +137,6 @@ class _Watch:
     progress: Progress
     landing: Landing | None = None
     shown: StudyResult | None = None
-    """What the page shows, as long as it is provisional."""
     warnings: set[str] = field(default_factory=set)
 
     def run(self) -> StudyResult:

@@ -2,6 +2,7 @@
 
 import copy
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -184,8 +185,13 @@ def test_a_classifier_is_studied_with_the_labels_of_its_texts(tmp_path, column, 
     kinds = [entry["kind"] for entry in proposal.content["observables"]]
     assert proposal.preset.name == "fine-tuning" and ("labels" in kinds) == labelled
     assert ("labelled 0 (8), 1 (8), 2 (8)" in " ".join(proposal.texts)) == labelled
+    quick = propose(replace(wishes, preset="quick"), tmp_path)
+    assert [e["kind"] for e in quick.content["observables"]].count("labels") == labelled
     if not labelled:
         assert "the texts have no labels" in proposal.left_out["labels"]
+        assert "--set inputs.label=COLUMN" in quick.left_out["labels"]
+        named = propose(replace(wishes, sets=[f"inputs.label={column}"]), tmp_path)
+        assert "labels" in [entry["kind"] for entry in named.content["observables"]]
 
 
 def ends(first, last, labels, controls=(), kind="turned"):

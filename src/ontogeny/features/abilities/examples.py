@@ -32,12 +32,18 @@ TRIED = 8  # examples of a dry run
 
 
 class OfGroups(OfPredictions):
-    """An observable of groups of examples with a right answer."""
+    """An observable of groups of examples with a right answer.
+
+    Attributes
+    ----------
+    one
+        What an example is called; also the dimension of examples.
+    measured
+        The variable of cells that is there where anything was measured.
+    """
 
     one: ClassVar[str] = "example"
-    """What an example is called; also the dimension of examples."""
     measured: ClassVar[str] = "rank"
-    """The variable of cells that is there where anything was measured."""
     price: ClassVar[str] = (
         "one pass over the texts of the examples at each step, where they begin alike once; of a "
         "masked model one for each token"

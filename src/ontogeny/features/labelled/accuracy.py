@@ -45,7 +45,7 @@ class LabelAccuracy(Observable):
     requires: ClassVar[str] = "texts with labels, a classifier"
     price: ClassVar[str] = PASS
     obstacles: ClassVar[tuple[str, ...]] = ("no_labels",)
-    presets: ClassVar[Presets] = (PresetEntry(("fine-tuning",), {}, 12),)
+    presets: ClassVar[Presets] = (PresetEntry(("fine-tuning", "quick"), {}, 12),)
     version: ClassVar[int] = 2
     compared: ClassVar[tuple[str, ...]] = ("accuracy_excess",)
     quantities: ClassVar[tuple[Quantity, ...]] = (

@@ -34,7 +34,15 @@ _local = threading.local()
 
 @dataclass(frozen=True)
 class Job(Sendable):
-    """What all tasks of one run share, as picklable values."""
+    """What all tasks of one run share, as picklable values.
+
+    Attributes
+    ----------
+    first
+        What every other checkpoint must be the same model as, in whichever order they are read.
+    studied
+        The folder of the run that is studied, for its controls.
+    """
 
     token: str
     folder: Path
@@ -42,9 +50,7 @@ class Job(Sendable):
     inputs: Mapping[str, Inputs]
     settings: Settings
     first: Identity | None = field(default=None, repr=False)
-    """What every other checkpoint must be the same model as, in whichever order they are read."""
     studied: Path | None = field(default=None, repr=False)
-    """The folder of the run that is studied, for its controls."""
 
     @cached_property
     def by_name(self) -> dict[str, Observable]:

@@ -31,13 +31,18 @@ from .probe import Probe
 
 @dataclass(frozen=True)
 class RunPart:
-    """One run of a study, the one that is studied or a control, with what is to do of it."""
+    """One run of a study, the one that is studied or a control, with what is to do of it.
+
+    Attributes
+    ----------
+    folder
+        Where its cells lie; None where nothing is there yet.
+    """
 
     name: str
     job: Job
     graph: Graph
     folder: Path | None
-    """Where its cells lie; None where nothing is there yet."""
     control: ControlRun | None = None
 
     @cached_property

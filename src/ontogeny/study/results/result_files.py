@@ -12,7 +12,7 @@ import xarray as xr
 from zarr.core.buffer import Buffer
 from zarr.storage import MemoryStore
 
-from ...store import temporary
+from ...store import naming, temporary
 from ..cells.merge import LARGE
 from ..folder.claims import held
 from ..folder.layout import result_path
@@ -26,9 +26,10 @@ def write_result(folder: Path, tree: xr.DataTree) -> Path:
     with held(folder, "result"):
         new = temporary(path)
         try:
-            write_tree(tree, new)
-            write_checksums(new)
-            _swap(new, path)
+            with naming(path):
+                write_tree(tree, new)
+                write_checksums(new)
+                _swap(new, path)
         finally:
             shutil.rmtree(new, ignore_errors=True)
     return path

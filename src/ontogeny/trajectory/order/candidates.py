@@ -18,7 +18,9 @@ LEFT_BEHIND = re.compile(r"(?:\.tmp-|tmp-checkpoint-).*")
 OWN_MODEL = "the folder's own model, without a step"
 _ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z")
 _BARE = re.compile(r"(?:global[-_]?)?[A-Za-z]+[-_=]*\*/")
-_OWN = re.compile(r"(?:model|pytorch_model)(?:-\d{5}-of-\d{5})?\.\w+|pytorch_model_fsdp_\d+/")
+_OWN = re.compile(
+    r"(?:(?:adapter_|pytorch_)?model)(?:-\d{5}-of-\d{5})?\.\w+|pytorch_model_fsdp_\d+/"
+)
 
 
 def ordered(folder: Path, choice: Choice | None = None) -> tuple[dict[int, Path], Order]:

@@ -18,6 +18,7 @@ from ...errors import ArgumentError, CheckpointError, OntogenyError
 from ...own_code import reason
 from .configuration import read_configuration
 from .files import Reader, Weights, state_tensors
+from .folders import weight_files
 from .inert import few
 from .names import map_names
 from .pickled import held
@@ -256,8 +257,11 @@ def _required(template: Callable[..., Any]) -> dict[str, Any]:
 
 def _settings(path: Path) -> dict[str, Any]:
     """Return the settings that stand beside the weights, or in the folder's config.json."""
-    if path.is_dir():
-        return dict(read_configuration(path, whole=True) or {})
+    files = weight_files(path) if path.is_dir() else [path]
+    configuration = read_configuration(path, whole=True) if path.is_dir() else None
+    if configuration or len(files) != 1:
+        return dict(configuration or {})
+    (path,) = files  # as out-500/ckpt.pt
     for value in held(path, _KEYS).values():
         table = value if isinstance(value, Mapping) and value else getattr(value, "state", None)
         if isinstance(table, Mapping) and table:

@@ -56,12 +56,18 @@ def permutation_bound(half: Confirmation) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class _Tilted:
-    """Bernoulli trials with log odds a + λ q, for each concept, counted by levels of q."""
+    """Bernoulli trials with log odds a + λ q, for each concept, counted by levels of q.
+
+    Attributes
+    ----------
+    level
+        (levels, 1), 0 and 1 among them.
+    count
+        (levels, r) rows of each level.
+    """
 
     level: np.ndarray
-    """(levels, 1), 0 and 1 among them."""
     count: np.ndarray
-    """(levels, r) rows of each level."""
 
     @classmethod
     def of(cls, q: np.ndarray) -> _Tilted:
