@@ -231,7 +231,7 @@ def test_more_concepts_than_it_holds_are_cut_layer_by_layer_with_a_notice():
 
 def test_without_a_name_the_atlas_says_so():
     about = atlas_of(made.learned(named=0)).about
-    assert "None got a name: each is no sharper than in the untrained model, or not borne" in about
+    assert "None got a name: each is no sharper than in the untrained model or by chance" in about
 
 
 def test_names_that_were_not_measured_are_not_called_missing():

@@ -12,8 +12,8 @@ from ..errors import ArgumentError
 Conversation: TypeAlias = Sequence[Mapping[str, Any]]
 Ranges: TypeAlias = list[tuple[int, int]]
 _ANSWERS = "assistant"
+# Roles as ShareGPT calls them.
 _ROLES = {"human": "user", "gpt": _ANSWERS, "chatgpt": _ANSWERS}
-"""Roles as ShareGPT calls them."""
 _DATE = "26 Jul 2024"  # templates of Llama write the date: the same texts every day
 
 

@@ -13,8 +13,8 @@ CHOSEN, OTHER, VALUE = "{run}", "{other}", "{value}"
 """Where the chosen run, of two runs the other one, and the variable that is drawn are named."""
 
 _ONE_LAYOUT = r"One (line|panel)"
+# Sentences of captions that hold for the lines and panels as declared, and for values alone.
 _VALUES_ONLY = rf"{_ONE_LAYOUT}|Line:|Shade:|.*\bgrey\b"
-"""Sentences of captions that hold for the lines and panels as declared, and for values alone."""
 
 
 def captions(drawable: Drawable, runs: Runs) -> dict[str, str]:

@@ -17,8 +17,8 @@ ZERO_GAP = 0.09
 END_ROOM = 0.02
 """Least room beside the first and the last step, as a share of the axis."""
 
+# Checkpoints up to which the axis names each.
 _FEW = 8
-"""Checkpoints up to which the axis names each."""
 
 KINDS = ("log", "linear")
 """Kinds of step axis between which the page switches."""

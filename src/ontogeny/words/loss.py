@@ -182,7 +182,7 @@ def one_model_heading(loss: LossStory) -> str:
 
 def of_one_model(loss: LossStory) -> Sentence:
     """Say what one checkpoint can predict, against a blind guess and against frequencies."""
-    lines = [*loss.lines.values(), *list(loss.of_model.values())[:1]]
+    lines = [*loss.lines.values(), *loss.of_model.values()]
     write = alike([loss.last, *(line.level for line in lines)])
     text = f"The loss is {write(loss.last)} {loss.units}".rstrip()
     if math.isfinite(loss.uniform):

@@ -51,7 +51,7 @@ def value_statements(data: xr.Dataset, quantities: Sequence[Quantity]) -> list[s
     >>> data = xr.Dataset({"x": (("step", "layer"), [[2.0, 4.0]])}, {"layer": ["a", "b"]})
     >>> data = data.assign(x_chance_low=("step", [1.0]), x_chance_high=("step", [1.5]))
     >>> value_statements(data, [Quantity("x", "norm", rows="{layer}", nulls={"chance": "chance"})])
-    ['The norm of 2 layers is 2.00 (a) to 4.00 (b). Of 2 layers, 2 are surely higher than chance \
+    ['The norm of 2 layers is 2.00 (a) to 4.00 (b). Of 2 layers, 2 are higher than chance \
 (1.00 to 1.50).']
     """
     return [text for q in quantities if _is_said(data, q) for text in _of_quantity(data, q)]
@@ -118,10 +118,10 @@ def _sentence(data: xr.Dataset, quantity: Quantity, subject: str, at: dict[str, 
         there = " there" * (np.unique(a[np.isfinite(a)]).size > 1)  # each beside its own layer
         null = f"{label}{there} ({between(np.nanmin(a), np.nanmax(b))})"
         sides = {"higher": int((low > b).sum()), "lower": int((high < a).sum())}
-        # Without an interval, or a band of draws, only the values themselves can be compared.
-        has_interval = f"{name}_low" in data or not np.array_equal(a, b, equal_nan=True)
+        # Without an interval only the values themselves can be compared: one like the draws lies
+        # above three of them in one case of four.
         sides = {side: n for side, n in sides.items() if n}
-        texts.append(_beside(null, sides, count, noun, "surely " * has_interval))
+        texts.append(_beside(null, sides, count, noun, "surely " * (f"{name}_low" in data)))
     return " ".join(texts)
 
 

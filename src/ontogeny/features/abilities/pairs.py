@@ -83,7 +83,9 @@ def contrasts(pairs: Sequence[Example]) -> tuple[np.ndarray, np.ndarray]:
         (n,) a number for the words that only the right text has, and those that only the wrong one
         has; pairs of the same words in another order have one each.
     turned
-        (n,) the number of the same contrast the other way round, -1 where no pair has it.
+        (n,) the number of the same contrast the other way round, -1 where no pair has it, and the
+        pair's own where its words stand in another order: no liking for a word tells its texts
+        apart.
 
     Examples
     --------
@@ -105,21 +107,24 @@ def contrasts(pairs: Sequence[Example]) -> tuple[np.ndarray, np.ndarray]:
         numbers.setdefault(key, len(numbers))
         keys.append(key)
     contrast = np.array([numbers[key] for key in keys])
-    turned = [numbers.get((key[0], *key[:0:-1]), -1) if len(key) == 3 else -1 for key in keys]
+    turned = [numbers.get((key[0], *key[:0:-1]), -1) for key in keys]
     return contrast, np.array(turned)
 
 
 def liking(contrast: np.ndarray, turned: np.ndarray) -> float:
     """Return the largest accuracy on a group that a fixed liking for one word each would give.
 
-    .5 where every contrast stands as often the other way round.
+    .5 where every contrast stands as often the other way round, or is one of order.
 
     Examples
     --------
     >>> liking(np.array([0, 1]), np.array([1, 0])), liking(np.array([0, 0]), np.array([-1, -1]))
     (0.5, 1.0)
+    >>> liking(np.array([0, 1]), np.array([0, 1]))
+    0.5
     """
     counts = Counter(contrast.tolist())
     sides = {min(c, t) if t >= 0 else c: (counts[c], counts.get(t, 0))
              for c, t in zip(contrast.tolist(), turned.tolist(), strict=True)}  # fmt: skip
-    return sum(max(pair) for pair in sides.values()) / len(contrast)
+    of_order = int((contrast == turned).sum())
+    return (sum(max(pair) for pair in sides.values()) - of_order / 2) / len(contrast)

@@ -234,8 +234,10 @@ class Concepts(FromExtractor):
         """Return how many fits did not converge."""
         fits = data.converged.values
         failed, count = int((fits == 0).sum()), int(np.isfinite(fits).sum())
-        sentences = named_words(data) if is_one_model(data) else []
-        sentences += replication_words(data)
+        sentences, again = named_words(data) if is_one_model(data) else [], replication_words(data)
+        if sentences and again:  # the first screen takes one: names alone would be too much
+            sentences[0] += f" {again.pop(0)}"
+        sentences += again
         return [*sentences, *([f"{failed} of {count} fits did not converge."] if failed else [])]
 
     @property

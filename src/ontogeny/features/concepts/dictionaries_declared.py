@@ -88,6 +88,7 @@ def distances_declared(title: str, judged: str, shown: str) -> tuple[Quantity, .
             "dictionary units",
             heading="the same distances, absolute",
             select={"distance": shown},
+            relative_to="reference",
             minimum=0.0,
             caption="Not divided by the norms, which grow in training.",
             **_COMPARED,

@@ -104,8 +104,8 @@ def _about(content: Content, fitted: Fitted) -> str:
         return f"{words}. They were not named, so each stands by its number, the strongest first."
     if not concepts.named:
         return (
-            f"{words}. None got a name: each is no sharper than in the untrained model, or not "
-            f"borne out by contexts. {RULE}"
+            f"{words}. None got a name: each is no sharper than in the untrained model or by "
+            f"chance, little explained by its tokens, or not borne out by contexts. {RULE}"
         )
     alone = "" if content.controls or content.one_model else (
         " No control was run, so it is not known how many names motion alone would give."

@@ -132,7 +132,7 @@ def _of_one_model(content: Content, loss: LossStory | None) -> FirstScreen | Non
     ahead = [of_one_model(loss)] if loss else []
     title = one_model_heading(loss) if loss else "One model; its loss was not measured"
     title += content.doubted
-    short = shortened(title, (*ahead, *sentences)[:6])
+    short = shortened(title, (*ahead, *sentences)[:4])  # of six, scores lost their nulls
     return FirstScreen(title, short, numbers_of_one(content, loss), None, None)
 
 

@@ -17,14 +17,14 @@ from ...words.labels import truncate
 from .frame import FONT, Frame, colour_bar, set_dimension_axis, set_log_ticks
 from .view import FigureView, Panel, span_of
 
+# Lines that are labelled at their ends; more have a colour bar.
 _DIRECT = 6
-"""Lines that are labelled at their ends; more have a colour bar."""
 
+# How a reference is drawn.
 _DASHED = (0, (4, 3))
-"""How a reference is drawn."""
 
+# How nulls without width are drawn, one after the other.
 _LEVELS = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (2, 2)))
-"""How nulls without width are drawn, one after the other."""
 
 _BAND_ALPHAS = (0.32, 0.18)
 

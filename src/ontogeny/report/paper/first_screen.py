@@ -27,8 +27,8 @@ from .frame import FONT, PAGE, TALLEST, fix_layout, hatch
 from .text import Words, broken, draw_lines, line_height
 
 _INK, _INK_2, _INK_3, _NULL = (BASE["light"][n] for n in ("ink", "ink-2", "ink-3", "null"))
+# Between columns of text, in inches.
 _GAP = 0.2
-"""Between columns of text, in inches."""
 
 _MARGIN = 0.06
 _SMALL, _VALUE, _HEADING = 0.93 * FONT, 1.5 * FONT, 1.7 * FONT

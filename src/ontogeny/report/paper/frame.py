@@ -93,11 +93,11 @@ def encoded(
 COLUMN, PAGE, TALLEST = 3.35, 6.9, 9.0
 """Widths of one and of two columns and the height of a page, in inches."""
 
+# Height of legend, tick labels and the name of the axis, in inches.
 _AROUND = 0.85
-"""Height of legend, tick labels and the name of the axis, in inches."""
 
+# Where the axis is broken after step 0, half-way to the first later step.
 _BREAK = 0.045
-"""Where the axis is broken after step 0, half-way to the first later step."""
 
 
 class Frame:

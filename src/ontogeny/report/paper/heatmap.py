@@ -14,8 +14,8 @@ from ...words.labels import truncate
 from .frame import FONT, Frame, colour_bar, hatch, set_dimension_axis
 from .view import FigureView, norm_of
 
+# More cells than this are stored as a picture within PDF and SVG.
 _MOST_CELLS = 20_000
-"""More cells than this are stored as a picture within PDF and SVG."""
 
 
 def draw_heatmap(view: FigureView) -> Figure:

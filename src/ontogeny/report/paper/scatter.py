@@ -21,11 +21,11 @@ from ..scales import pick_ticks
 from .frame import FONT, PAGE, Frame, colour_bar, set_log_ticks
 from .view import FigureView, Panel, norm_of, span_of
 
+# No more points than this have their names beside them.
 _NAMED = 12
-"""No more points than this have their names beside them."""
 
+# Kinds that the legend names; more are counted.
 _KINDS = 12
-"""Kinds that the legend names; more are counted."""
 
 _MARKS = ("o", "D", "s", "^", "P", "X")
 _VIEW = {"elev": 26.0, "azim": -60.0}

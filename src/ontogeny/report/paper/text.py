@@ -9,8 +9,8 @@ from matplotlib.backends.backend_agg import RendererAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 
+# Dots per inch at which text is measured: those of the pictures that are saved.
 _FINE = 300
-"""Dots per inch at which text is measured: those of the pictures that are saved."""
 
 _LEADING = 1.32
 _POINTS = 72.0

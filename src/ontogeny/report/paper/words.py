@@ -17,14 +17,14 @@ from ..figures.words import COUNT, heaviest
 from .frame import COLUMN, FONT, PAGE, TALLEST
 from .view import FigureView
 
+# Sizes in points of a word without weight and of the heaviest.
 _SIZES = (5.5, 14.0)
-"""Sizes in points of a word without weight and of the heaviest."""
 
 _GAP, _MARGIN, _INDENT, _HEAD = 4.0, 6.0, 12.0, 11.0
 """Between words, around the figure, for a depth of the tree; height of a heading: in points."""
 
+# Words of each cloud that are tried, until the figure fits on a page.
 _LIMITS = (40, 30, 20, 12, 8, 5)
-"""Words of each cloud that are tried, until the figure fits on a page."""
 
 # Without a shaping engine matplotlib draws these scripts in the wrong order or shapes.
 _SHAPED = bool(getattr(ft2font, "__libraqm_version__", ""))

@@ -92,7 +92,7 @@ function countWords(found, all) {
 function foldWords(count, open) {
   const verb = count === 1 ? "is" : "are";
   const more = open ? `${formatStep(count)} more ${verb}` : `${formatStep(count)} ${verb}`;
-  return `${more} without a name: no sharper than in the untrained model, or not borne out by contexts`;
+  return `${more} without a name: no sharper than in the untrained model or by chance, little explained by its tokens, or not borne out by contexts`;
 }
 
 function wantedConcept(i) {

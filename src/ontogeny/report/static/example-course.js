@@ -73,7 +73,7 @@ function tokenWords(text, place, course, reference) {
   if (example.tokens[text][place].matches(".special")) return "";
   const there = course.filter((value) => value !== null);
   const ends = there.length > 1 ? [`First ${decimals(there[0])}, last ${decimals(there.at(-1))}.`] : [];
-  const dotted = reference === null ? [] : [`Dotted: ${decimals(reference)} ${measureNow().reference}.`];
+  const dotted = reference === null ? [] : [`${DATA.steps.length > 1 ? "Dotted" : "Beside it"}: ${decimals(reference)} ${measureNow().reference}.`];
   return [...ends, ...dotted, ...leadWords(text, place)].join(" ");
 }
 

@@ -34,8 +34,8 @@ from ..folder.claims import claimed, gone, holder
 log = logging.getLogger("ontogeny.study")
 
 _ENOUGH = 3  # equal failures
+# How cells failed in this process, by run and node; None where one was done.
 _failures: dict[tuple[str, str], Counter[str] | None] = {}
-"""How cells failed in this process, by run and node; None where one was done."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...errors import CheckpointError
+from ...machine import one_thread
 from ..checkpoint import Checkpoint
 from ..findings import Finding, Findings
 from ..hub.repository import list_files
@@ -37,6 +38,7 @@ from .weight_values import numbers
 __all__ = ["audit", "early", "holes", "resolve"]
 
 
+@one_thread()
 def audit(
     checkpoints: Sequence[Checkpoint],
     catalogue: Catalogue,
@@ -73,6 +75,7 @@ def audit(
     return Findings(_worded(findings, catalogue, folder))
 
 
+@one_thread()
 def early(
     checkpoints: Sequence[Checkpoint],
     catalogue: Catalogue | None = None,
