@@ -13,7 +13,7 @@ import pytest
 from ontogeny import machine
 from ontogeny.study.folder import claims, frozen
 from ontogeny.study.folder.claims import claimed, held, holder, sweep_claims
-from ontogeny.study.folder.layout import claim_path
+from ontogeny.study.folder.layout import claim_path, run_folder
 
 
 def _leave(folder, task, **changes):
@@ -183,6 +183,18 @@ def test_only_the_claims_of_ended_processes_are_swept(tmp_path):
         sweep_claims(tmp_path)
         left = sorted(p.name for p in dead.parent.iterdir())
         assert left == sorted([elsewhere.name, claim_path(tmp_path, "step 3").name])
+
+
+def test_a_claim_that_a_killed_run_left_of_a_control_is_swept_by_the_next_run(tmp_path):
+    # After its last cell there is no task any more that would take the claim over.
+    folder = tmp_path / "s"
+    with frozen.entered(folder, False, lambda _: ({}, {"title": "a"}), lambda _: {}):
+        pass
+    control = run_folder(folder, "turned 0")
+    control.mkdir(parents=True)
+    dead = _ended(control, "turned 0: step 1")
+    with frozen.entered(folder, False, lambda _: ({}, {"title": "a"}), lambda _: {}):
+        assert not dead.exists()
 
 
 def test_an_error_in_the_work_frees_the_claim(tmp_path):

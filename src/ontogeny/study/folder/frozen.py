@@ -86,7 +86,8 @@ def entered(
             settings, new_settings = choose(without_reference(frozen_settings(folder), rereference))
             at_work.enter_context(present(folder, identity_of(settings)))
             write_json(settings_path(folder), {"format": "ontogeny-study-1", **new_settings})
-        sweep_claims(folder)
+        for place in (folder, *folder.glob("runs/*")):
+            sweep_claims(place)
         sweep(folder, *WRITTEN)  # what killed workers left half-written
         yield settings
 
