@@ -121,7 +121,8 @@ def test_a_comparison_is_written_and_opened_like_a_study(compared, tmp_path):
         )
     assert opened.report(tmp_path / "page.html").stat().st_size > 100_000
     og.comparison.write_comparison(compared, tmp_path / "both")  # replaces its like
-    written = og.report.write_figures(opened.result, tmp_path / "figures", ["png", "svg"])
+    again = og.open_study(tmp_path / "both").result  # what was opened before is no longer there
+    written = og.report.write_figures(again, tmp_path / "figures", ["png", "svg"])
     names = {path.name for path in written}
     assert {"half-change-steps.png", "half-change-steps.csv", "runs-table.tex"} <= names
     assert {"loss-loss.svg", "loss-loss-difference.svg"} <= names

@@ -22,7 +22,7 @@ from helpers.warm_process import warm_context
 from ontogeny import code_files, own_code
 from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.inputs import read_tokens
-from ontogeny.start import Wishes, look, propose
+from ontogeny.start import Wishes, look, proposal, propose
 from ontogeny.study import make_study
 from ontogeny.study.file import make_sources
 
@@ -386,6 +386,25 @@ def test_a_missing_builder_and_a_missing_tokenizer_are_said_at_once(own):
         propose(Wishes(str(own / "out")), own)
     with pytest.raises(ArgumentError, match=r"not known: [^;]*--model model\.py:build\.$"):
         propose(Wishes(str(own / "out"), texts=[str(own / "val.bin")]), own)
+
+
+def test_a_proposal_is_made_with_one_thread(own, monkeypatch):
+    """With two on busy cores, that of SmolLM2-135M took 11 to 16 s of processor time, not 4."""
+    numbers = []
+    looked = proposal.look
+    monkeypatch.setattr(
+        proposal, "look", lambda *a: numbers.append(torch.get_num_threads()) or looked(*a)
+    )
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        propose(
+            Wishes(str(own / "out"), model=f"{own}/model.py:build", texts=[str(own / "val.bin")]),
+            own,
+        )
+        assert numbers == [1] and torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_what_a_selection_leaves_out_is_said(own):

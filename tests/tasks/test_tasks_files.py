@@ -303,3 +303,13 @@ def test_columns_may_be_apart_by_semicolons(tmp_path):
     assert text_files(path) == ["One; two", "Three four"]
     path.write_text("id,text\n1,One; two\n")
     assert text_files(path) == ["One; two"]
+
+
+def test_files_of_one_line_each_are_one_a_file(tmp_path):
+    """A folder of 120 such files was said to hold texts "one a line"."""
+    for i in range(25):
+        (tmp_path / f"{i:02d}.txt").write_text(f"A cat sat on mat {i}.\n")
+    assert document_files(tmp_path).form == "one a file"
+    (tmp_path / "99.txt").write_text("One line.\nAnother.\n")
+    texts = document_files(tmp_path, unit="line")
+    assert texts.form == "one a line" and len(texts.texts) == 27

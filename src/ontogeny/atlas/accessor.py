@@ -201,8 +201,8 @@ def with_labels(result: MergedResult) -> xr.DataTree:
     return xr.DataTree.from_dict({"/": tree.to_dataset(), **nodes})
 
 
+# Variable that a node has whose concepts are described.
 _MARK = "token_share"
-"""Variable that a node has whose concepts are described."""
 
 
 def _described_nodes(tree: xr.DataTree) -> list[str]:

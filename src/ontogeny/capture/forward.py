@@ -22,8 +22,8 @@ from ..trajectory.weights.streaming import device_of_parts
 from .families import longest_text
 
 _LONGEST_PREFIX = 256  # tokens
+# Methods of transformers models that pad texts on the right: what is longer is no prefix.
 _PADDING = ("_pad_to_window_size", "_pad_to_block_size", "_pad_to_mult_of_chunk_length")
-"""Methods of transformers models that pad texts on the right: what is longer is no prefix."""
 
 _pads: ContextVar[bool] = ContextVar("pads", default=False)
 

@@ -15,8 +15,8 @@ from .sources import Run
 Courses = Mapping[tuple[str, str], Ability]
 """The groups of a run by node and name: two nodes may have a group of one name."""
 
+# Groups that a sentence names.
 _NAMED = 4
-"""Groups that a sentence names."""
 
 
 def ability_words(runs: Sequence[Run]) -> list[str]:

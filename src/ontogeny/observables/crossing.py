@@ -8,8 +8,8 @@ import numpy as np
 
 _RESAMPLED = 1000
 _TAIL = 0.025
+# Nats per token by which a loss is below a line at least: float32 gives no finer answer.
 _ROUNDING = 1e-5
-"""Nats per token by which a loss is below a line at least: float32 gives no finer answer."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from .. import activity, own_code
 from ..errors import ArgumentError
 from ..inputs.character_tokenizers import CHARACTER_FILES
 from ..inputs.token_files import TOKEN_FILES
+from ..machine import one_thread
 from ..observables import ModelFacts
 from ..study.file import make_sources
 from ..summary.learning import MIRRORED
@@ -113,6 +114,7 @@ class Proposal:
         return [f"left out: {', '.join(kinds)}, because {why}" for why, kinds in by_reason.items()]
 
 
+@one_thread()
 def propose(
     wishes: Wishes, folder: Path, before: Callable[[Trajectory], None] = lambda _: None
 ) -> Proposal:

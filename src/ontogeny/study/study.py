@@ -316,7 +316,9 @@ class Study:
                 _say_audit(result.tree, progress)
                 self._announce((), examined, frozen, progress)
                 cells = sum(c.observed for part in parts for c in part.graph.cells())
+                progress.start(0, 0)  # an object of a user's counts on it
                 progress.note(f"nothing to do: {plural(cells, 'cell')} are there")
+                progress.finish()
                 return result
             except StoreError:  # of damage that its files' stamps do not show
                 note_finished(path, "")

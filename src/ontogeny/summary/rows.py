@@ -20,11 +20,11 @@ from .controls import control_p_values, control_rows
 from .learning import lead_over_null, learned_p_values, not_improved, outside
 from .noise import change_floor, reference_index
 
+# What a row has from its course, under the same names.
 _OF_COURSE = (
     "half_step", "half_step_low", "half_step_high", "p_uncorrected", "smallest_p", "noise_known",
     "moved", "only_memory",
 )  # fmt: skip
-"""What a row has from its course, under the same names."""
 
 _PAGE = 500  # rows of a large page: random orders are drawn for a correction over so many
 

@@ -132,7 +132,8 @@ def document_files(
     }
     plain = [text for path, text in contents.items() if path.suffix.lower() not in SUFFIXES]
     unit = form_of(plain) if unit == "auto" and plain else unit
-    forms = [WORDS[unit]] if plain else []
+    one_each = unit == "line" and len(plain) > 1 and not any("\n" in t.strip() for t in plain)
+    forms = [WORDS["file" if one_each else unit]] if plain else []
     grouped = []
     for path, content in contents.items():
         if path.suffix.lower() in SUFFIXES:

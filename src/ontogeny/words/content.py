@@ -234,8 +234,6 @@ def _read_nodes(tree: xr.DataTree, unit: str) -> list[Node]:
             taken = [node.id for node in nodes]
             data = child.to_dataset()
             data.attrs = in_units(data.attrs, unit)
-            for variable in data.variables.values():
-                variable.attrs = in_units(variable.attrs, unit)
             nodes.append(_read_node(plain_text(child.path.strip("/")), data, taken, reference))
     if not nodes:
         raise ArgumentError("tree must hold at least one node with data; it holds none.")

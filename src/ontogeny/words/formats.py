@@ -169,6 +169,24 @@ def three_digits(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
+def from_to(first: Sequence[float], last: Sequence[float], units: str = "1") -> str:
+    """Return two ranges, no number finer than three digits of the largest.
+
+    Examples
+    --------
+    >>> from_to([-0.00104, -0.0000937], [0.963, 0.971], "nats"), from_to([83.0], [64.0])
+    ('from −0.001–0 to 0.963–0.971 nats', 'from 83 to 64')
+    """
+    largest = max((abs(value) for value in (*first, *last) if math.isfinite(value)), default=0)
+    digits = 2 - math.floor(math.log10(largest)) if largest else 0
+
+    def write(value: float) -> str:
+        return three_digits(round(value, digits) + 0.0)  # no "-0"
+
+    of_units = "" if units == "1" else f" {units}"
+    return f"from {value_range(first, write)} to {value_range(last, write)}{of_units}"
+
+
 def value_range(values: Iterable[float], write: Callable[[float], str] = three_digits) -> str:
     """Return the range of the finite `values`, or the one that they all are.
 

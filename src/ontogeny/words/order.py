@@ -14,8 +14,8 @@ from .rows import Row
 _STRONG = ("learned", "beyond", "compared with too few", "uncontrolled")
 Z = 1.96
 """Standard errors on each side of a 95 % interval."""
+# Most by which the upper end of an interval may exceed the lower one for a row to be named.
 _NARROW = 2.0
-"""Most by which the upper end of an interval may exceed the lower one for a row to be named."""
 
 
 def order_sentence(rows: Sequence[Row]) -> str:

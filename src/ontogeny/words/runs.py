@@ -13,7 +13,7 @@ import xarray as xr
 from scipy.stats import spearmanr
 
 from ..trees import MergedResult, as_tree
-from .formats import joined, mid_sentence, sentence_start, value_range
+from .formats import from_to, joined, mid_sentence, sentence_start, value_range
 from .levels import VERDICTS
 from .row_words import STATES, UNCONTROLLED
 from .shared_concepts import shared_sentences
@@ -189,8 +189,7 @@ def _values(group: Group) -> list[str]:
         return []
     rises = (last > first)[counted]
     units = group.node.get(group.quantity, xr.DataArray()).attrs.get("units", "1")
-    ends = f"from {value_range(first[counted])} to {value_range(last[counted])}"
-    ends += f" {units}" * (units != "1")
+    ends = from_to(first[counted].tolist(), last[counted].tolist(), units)
     reference, steps = group.node.attrs.get("reference_step"), group.node.get("step", [-1])
     if "own_value" in group.rows and not group.rows.own_value.all() and steps[-1] == reference:
         ends += " at the last checkpoint before the reference step"

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from ..quantities import Quantity
-from .formats import fine_step, joined, value_range
+from .formats import fine_step, from_to, joined, value_range
 from .order import apart
 from .row_words import apart_from_controls
 from .rows import Row, read_rows
@@ -128,14 +128,13 @@ def _no_course(rows: Sequence[Row], data: xr.Dataset, subject: str, quantity: Qu
 
 def _ends(rows: Sequence[Row], data: xr.Dataset, quantity: Quantity) -> str:
     """Say from what to what; of a distance to the last checkpoint also where it ends, before it."""
-    units = "" if quantity.units == "1" else f" {quantity.units}"
     first, last = ([getattr(r, name) for r in rows] for name in ("first_value", "last_value"))
     steps, before = data["step"].values, ""
     end = steps[-1] if quantity.relative_to == "last" else data.attrs.get("reference_step")
     if quantity.relative_to and end == steps[-1]:
         measured = np.isfinite([row.progress[:-1] for row in rows]).any(axis=0)
         before = f" at step {steps[:-1][measured][-1]:,}, the last one before its reference step"
-    return f"from {value_range(first)} to {value_range(last)}{units}{before}"
+    return from_to(first, last, quantity.units) + before
 
 
 def _course(

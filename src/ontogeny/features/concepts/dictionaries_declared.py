@@ -45,12 +45,12 @@ VARIABLES: Names = {
 }
 
 _REFIT = {"refit": "refitting alone"}
+# Of what is compared with the reference step's concepts, in each alignment.
 _COMPARED: dict[str, Any] = {
     "unit": "refits",
     "nulls": {**_REFIT, "chance": "chance"},
     "facet": "alignment",
 }
-"""Of what is compared with the reference step's concepts, in each alignment."""
 
 
 def distances_declared(title: str, judged: str, shown: str) -> tuple[Quantity, ...]:

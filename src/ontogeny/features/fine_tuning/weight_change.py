@@ -25,8 +25,8 @@ from .increments import HELD, Base, singular_values
 
 _HELD = percent(HELD)
 
+# Numbers of a matrix that are read at a time.
 _CHUNK = 4_000_000
-"""Numbers of a matrix that are read at a time."""
 
 
 @dataclass(frozen=True)

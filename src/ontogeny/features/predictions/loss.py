@@ -35,8 +35,8 @@ LINES = {
 }
 """What the loss is read against: ends of the variables' names, and what the figure calls them."""
 
+# Lines that are the same at every step.
 _FIXED = ("uniform", "unigram", "bigram")
-"""Lines that are the same at every step."""
 
 GAINS = {
     "frequencies": "how often words occur",

@@ -25,12 +25,12 @@ from .class_costs import ClassInformation
 from .order import first_crossing
 
 _DEEPEST = 8
+# Ends of the loss's ``loss_half_`` variables, and what they are called here.
 _GAINS = {
     "frequencies": "word frequencies",
     "before": "the token before",
     "context": "context beyond the token before",
 }
-"""Ends of the loss's ``loss_half_`` variables, and what they are called here."""
 
 
 @dataclass(frozen=True)

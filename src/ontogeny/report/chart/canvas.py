@@ -42,8 +42,8 @@ class ChartLayout:
 WIDE = ChartLayout("wide", 1060, 320, 142, 17, 12, 44, legend_left=0)
 NARROW = ChartLayout("narrow", 380, 132, 56, 16, 10.5, 21, legend_left=0)
 
+# Widths beside the letter m, of the broadest usual font; of letters 0.66, of others 0.42.
 _WIDTHS = {"–": 0.56, **dict.fromkeys("0123456789", 0.64)}
-"""Widths beside the letter m, of the broadest usual font; of letters 0.66, of others 0.42."""
 
 
 def fitted(layout: ChartLayout, numbers: Sequence[str], ends: Sequence[str] = ()) -> ChartLayout:

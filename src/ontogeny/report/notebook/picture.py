@@ -20,8 +20,8 @@ from .table import written_html
 INLINE_BYTES = 200_000
 """A larger SVG is shown as PNG, which grows with the area and not with the number of points."""
 
+# How much larger than on paper a picture is on a screen, where it is read from further away.
 _SCREEN = 1.4
-"""How much larger than on paper a picture is on a screen, where it is read from further away."""
 
 _PNG_DOTS = 200
 _ROWS = 20
