@@ -100,7 +100,7 @@ def test_the_page_of_a_run_names_it_and_shows_its_contexts(text, tmp_path):
     source = saved(tmp_path / "tiny-decoder", text, True)
     recipe = replace(RECIPES["semantics-contexts"], quick=SIZE)
     page = recipe.run(tmp_path / "out", quick=True, text=text, sources=[source])
-    result = og.open_study(page.parent).result
+    result = og.open_study(page.parent).result.load()  # it is written anew below
     assert result.attrs["title"].startswith("Contexts of a pretrained decoder: tiny-decoder (")
     assert {"orthants-1", "orthants-2", "groupings"} <= set(result.children)
     words = set(MONTHS + PAST)

@@ -109,9 +109,10 @@ class Calibration:
         """Add log-probabilities (e, vocabulary) of tokens in texts (e,), and of targets (e,)."""
         moments = []
         for rows in log_p.split(_ROWS):
+            # In place: of 262,000 words each copy has 268 MB, and five were held.
             p, finite = rows.exp(), rows.clamp_min(LEAST)
-            mean = (p * finite).sum(1)
-            moments.append(torch.stack([mean, (p * finite * finite).sum(1) - mean * mean]))
+            mean = p.mul_(finite).sum(1)
+            moments.append(torch.stack([mean, p.mul_(finite).sum(1) - mean * mean]))
         first, second = torch.cat(moments, dim=1).double()
         for sums, values in zip(self._sums, (first - target.double(), second), strict=True):
             sums += np.bincount(text, weights=values.cpu().numpy(), minlength=len(sums))

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from ..errors import ArgumentError, check_choice, check_whole
 
@@ -126,6 +125,8 @@ def _mapped(path: Path, dtype: str) -> Any:
 
 def _saved(path: Path) -> np.ndarray:
     """Return the ids of a file of torch.save; no code in it runs."""
+    import torch  # not with this module: token ids of other files need none of it
+
     try:
         ids = torch.load(path, map_location="cpu", weights_only=True)
     except Exception:  # what a damaged or foreign pickle raises is of many kinds

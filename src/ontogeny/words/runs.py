@@ -102,7 +102,8 @@ def beside_each_other(of_runs: Mapping[str, Sequence[str]]) -> list[str]:
         return [f"In {run}: {mid_sentence(text)}" for run, text in saying.items()]
     columns = [list(column) for column in zip(*parts, strict=True)]
     text = "".join(joined(column if len({*column}) > 1 else column[:1]) for column in columns)
-    return [f"In {joined(list(saying))}: {mid_sentence(text)}"]
+    alike = len({*saying.values()}) == 1 < len(saying)
+    return [f"In {'each of ' * alike}{joined(list(saying))}: {mid_sentence(text)}"]
 
 
 def line(group: Group) -> str:

@@ -207,7 +207,7 @@ def test_compared_runs_say_each_what_moved_and_not_that_motion_cannot_be_judged(
     compared = og.compare({"one": tree[2], "two": tree[2]}, allow=["checkpoints"])
     texts = json.loads(compared["weight-change"].attrs["statements"])
     own = " ".join(map(str, og.observables.WeightChange().words(tree[0], {})))
-    assert texts == [f"one: {own}", f"two: {own}"]
+    assert texts == [f"In each of one and two: {own}"]
 
 
 def test_weights_that_are_not_finite_fail_their_matrix_alone(tmp_path):
