@@ -44,6 +44,36 @@ class Observable(Catalogued, abc.ABC):
     label
         Name of the node, where a study holds this kind twice.
 
+    Attributes
+    ----------
+    uses_noise
+        Whether it measures noise floors, and so asks for ``reading.noise``.
+    depends_on
+        Names of nodes that `summarise` also reads.
+    minima
+        Smallest value of each argument that is a whole number; None passes as well.
+    quantities
+        What it measures: intervals, floors, bands, rows, words and figures follow from these.
+        A property where they depend on the arguments.
+    state_variables
+        Variables of the state that stand in the result; `summarise` finds them beside the cells.
+    compared
+        Further variables, of cells or from `derive`: ``x_control`` holds them in control runs.
+    charts
+        Figures that no argument changes; each stands where the data hold the value that it draws.
+    tables
+        Tables of numbers that do not depend on the step; they stand after the other figures.
+    section
+        Heading and margin notes of its node; made of the quantities by default.
+    role
+        What the rows of its node mean, see `ontogeny.figures.base`.
+    summary_only
+        Arguments that only the summary uses: changing one makes no cell stale.
+    variables
+        What its other variables are, and their units: ``{name: (long_name, units)}``.
+        A name that is given no words here, or by `summarise`, stands in the result without them;
+        ``x_low``, ``x_high``, ``x_stderr`` and the rows of the chart need none.
+
     Examples
     --------
     >>> from ontogeny import needs
@@ -68,36 +98,17 @@ class Observable(Catalogued, abc.ABC):
     kind: ClassVar[str] = ""
     version: ClassVar[int] = 1
     uses_noise: ClassVar[bool] = False
-    """Whether it measures noise floors, and so asks for ``reading.noise``."""
     depends_on: ClassVar[tuple[str, ...]] = ()
-    """Names of nodes that `summarise` also reads."""
     minima: ClassVar[Mapping[str, int]] = {}
-    """Smallest value of each argument that is a whole number; None passes as well."""
     quantities: ClassVar[tuple[Quantity, ...]] = ()
-    """What it measures: intervals, floors, bands, rows, words and figures follow from these.
-
-    A property where they depend on the arguments.
-    """
     state_variables: ClassVar[tuple[str, ...]] = ()
-    """Variables of the state that stand in the result; `summarise` finds them beside the cells."""
     compared: ClassVar[tuple[str, ...]] = ()
-    """Further variables, of cells or from `derive`: ``x_control`` holds them in control runs."""
     charts: ClassVar[Sequence[Figure]] = ()
-    """Figures that no argument changes; each stands where the data hold the value that it draws."""
     tables: ClassVar[Sequence[NumberTable]] = ()
-    """Tables of numbers that do not depend on the step; they stand after the other figures."""
     section: ClassVar[Section | None] = None
-    """Heading and margin notes of its node; made of the quantities by default."""
     role: ClassVar[str] = "development"
-    """What the rows of its node mean, see `ontogeny.figures.base`."""
     summary_only: ClassVar[tuple[str, ...]] = ()
-    """Arguments that only the summary uses: changing one makes no cell stale."""
     variables: ClassVar[Names] = {}
-    """What its other variables are, and their units: ``{name: (long_name, units)}``.
-
-    A name that is given no words here, or by `summarise`, stands in the result without them;
-    ``x_low``, ``x_high``, ``x_stderr`` and the rows of the chart need none.
-    """
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Keep `label` a keyword where a class declares it again: it would come first otherwise."""

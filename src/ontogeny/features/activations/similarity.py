@@ -36,7 +36,13 @@ _DRAWS = 5  # of tokens out of order
 
 @dataclass(frozen=True)
 class OfMeasures(OfActivations):
-    """An observable that compares activations by some measures of similarity."""
+    """An observable that compares activations by some measures of similarity.
+
+    Attributes
+    ----------
+    other
+        What a layer is compared with.
+    """
 
     layers: str | tuple[str, ...] = "mlp"
     measures: tuple[str, ...] = ("cka",)
@@ -47,7 +53,6 @@ class OfMeasures(OfActivations):
 
     measured: ClassVar[str] = "similarity"
     other: ClassVar[str]
-    """What a layer is compared with."""
     row: ClassVar[str] = "similarity"
     relative_to: ClassVar[str] = ""
 

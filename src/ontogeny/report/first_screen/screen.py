@@ -39,7 +39,13 @@ NO_CONTROL = ("No control was run:", "changes below may be mere motion.")
 
 @dataclass(frozen=True)
 class FirstScreen:
-    """All that the first screen says, and the parts that it draws."""
+    """All that the first screen says, and the parts that it draws.
+
+    Attributes
+    ----------
+    further
+        What several runs show that has no place there.
+    """
 
     heading: str
     sentences: tuple[Sentence, ...]
@@ -47,7 +53,6 @@ class FirstScreen:
     loss: LossStory | None
     concepts: Concepts | None
     further: tuple[str, ...] = ()
-    """What several runs show that has no place there."""
 
 
 def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
