@@ -84,8 +84,8 @@ class _Stages:
     @property
     def sizes(self) -> Iterator[tuple[str, float]]:
         """Kind and size of every task."""
-        kinds = {"ahead": self.ahead, "first": self.first, "steps": self.steps}
-        for kind, tasks in {**kinds, "layers": self.layers}.items():
+        first = [*self.ahead, *self.first]
+        for kind, tasks in (("first", first), ("steps", self.steps), ("layers", self.layers)):
             yield from ((kind, _size(kind, task.cells)) for task in tasks)
         yield from (("blocks", _size("blocks", cells)) for cells in self.blocks.values())
 
@@ -112,7 +112,7 @@ class _Stages:
             revisions = Revisions(job, trajectory, of_steps, max_revisions, tensors)
         runner = TaskRunner(job, executor, revisions, progress.note)
         with nullcontext() if revisions is None else revisions.at_work():
-            yield from stage("ahead", self.ahead)
+            yield from stage("first", self.ahead)
             yield from stage("first", self.first)
             yield from stage("steps", self.steps)
             if self.blocks:
@@ -131,7 +131,7 @@ def _size(kind: str, cells: Sequence[StudyCell]) -> float:
     7 minutes, and 36 such cells of its controls made 5 hours of the rest.
     """
     sizes = (2.0 if cell.components.get("noise") else 1.0 for cell in cells)
-    return 1.0 if kind in ("ahead", "first") else sum(sizes)
+    return 1.0 if kind == "first" else sum(sizes)
 
 
 def summarise(parts: Sequence[RunPart], waiting: Callable[[str], None]) -> None:
