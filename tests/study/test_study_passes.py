@@ -16,7 +16,7 @@ from ontogeny.capture import forward, reading
 from ontogeny.needs import Activations
 from ontogeny.observables import AttentionEntropy, Loss, Observable, TextStatistics, TokenLosses
 from ontogeny.study.cells import ahead
-from ontogeny.study.running import mapping
+from ontogeny.study.running import mapping, schedule
 from ontogeny.study.running import run as running
 
 STEPS = (0, 1, 2)
@@ -133,7 +133,9 @@ def test_workers_read_ahead_what_a_state_needs_and_no_pass_twice(counted, tmp_pa
 
     monkeypatch.setattr(forward, "_called", calling)
     monkeypatch.setattr(mapping, "run_task", lambda job, task: computing(job, task))
-    with ThreadPoolExecutor(2) as executor:
+    monkeypatch.setattr(schedule, "ProcessPoolExecutor", ThreadPoolExecutor)  # to count passes here
+    monkeypatch.setattr(schedule, "workers_here", lambda _: 2)
+    with ThreadPoolExecutor(1) as executor:
         parallel = study.run(tmp_path / "s", executor)
     assert [label for label in labels if "reading" in label][:3] == [
         f"reading step {step}" for step in STEPS

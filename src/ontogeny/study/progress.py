@@ -43,8 +43,8 @@ class Silent(Progress):
     """
 
 
+# A run in Python writes no more than one line about its tasks in so many seconds to a log.
 LOG_SECONDS = 30.0
-"""A run in Python writes no more than one line about its tasks in so many seconds to a log."""
 
 _METHODS = ("note", "start", "advance", "finish")
 

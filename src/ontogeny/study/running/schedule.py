@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
+from typing import Any
 
 from ...capture.blocks import WeightBlock
-from ...needs import Need
 from ...trajectory import Checkpoint, Trajectory
 from ...trajectory.weights import MemoryWeights
 from ..cells.ahead import LIMIT, forget, shares_passes, sweep_killed
@@ -34,7 +35,8 @@ def compute(
     """Compute every cell that is to do, and return what went wrong, one line each."""
     # What is read ahead lies on this machine; a timed checkpoint has its passes in its own time.
     workers = workers_here(executor) if getattr(progress, "reads_ahead", True) else 0
-    in_parallel = workers > 1 and max_revisions is None
+    # Threads would read one control's weights at once: of the demo's, 1 of 8 readings differed.
+    in_parallel = isinstance(executor, ProcessPoolExecutor) and workers > 1 and not max_revisions
     every = [_Stages(part, workers > 0, in_parallel) for part in parts]
     progress.start(sum(s.count for s in every), sum(part.plan.to_do for part in parts))
     pace = Pace([task for stages in every for task in stages.sizes])
@@ -69,7 +71,7 @@ class _Stages:
         }
         first = Task(label, trajectory, prepared, reference, any_step=True, later=later)
         self.first = [first] if prepared else []
-        self.ahead = _ahead(graph, prepared, later) if in_parallel else []
+        self.ahead = _ahead(graph, prepared, later, self.steps) if in_parallel else []
         self.blocks = _groups(
             [e.cell for e in plan.entries if isinstance(e.cell, BlockCell)], to_do
         )
@@ -152,7 +154,7 @@ def save_digests(parts: Sequence[RunPart]) -> None:
 
 
 def _ahead(
-    graph: Graph, prepared: Sequence[StudyCell], later: Mapping[int, tuple[Need, ...]]
+    graph: Graph, prepared: Sequence[StudyCell], later: Mapping[int, Any], steps: Sequence[Task]
 ) -> list[Task]:
     """Return tasks without cells that read what states over several steps will, one a step.
 
@@ -160,12 +162,13 @@ def _ahead(
     """
     states = (graph.by_name[cell.node] for cell in prepared if isinstance(cell, StateCell))
     read = [n for o in states if o.prepares_over_steps for n in own_needs(o) if shares_passes(n)]
-    kept = {need for needs in later.values() for need in (*needs, *read)}
-    held = sum(graph.probe.bytes.get(need, 0) for need in kept) * len(later)
-    if not read or held > LIMIT:  # what the files have no room for would be read once more
+    kept = {*read}.union(*later.values())
+    if (
+        not read or len(later) * sum(graph.probe.bytes.get(need, 0) for need in kept) > LIMIT
+    ):  # what the files have no room for would be read once more
         return []
-    task = Task("", graph.trajectory, (), ahead=tuple(read), later=later)
-    return [replace(task, label=graph.label(f"reading step {s}"), step=s) for s in later]
+    options: dict[str, Any] = {"cells": (), "ahead": tuple(read), "later": later}
+    return [replace(t, label=graph.label(f"reading step {t.step}"), **options) for t in steps]
 
 
 def _steps(graph: Graph, cells: Sequence[StepCell]) -> list[Task]:
