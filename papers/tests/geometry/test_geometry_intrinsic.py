@@ -55,7 +55,8 @@ def test_a_line_gives_its_slope_at_the_quantiles_of_its_method(method, shift, di
     n, d = 30, 4.0
     share = np.minimum((np.arange(1, n + 1) - shift) / n, 1 - 1e-9)  # j/n: the last is left out
     logs = -np.log1p(-share) / d
-    assert estimate(logs[None], method, discard)[0] == pytest.approx(d, rel=1e-12)
+    # A slope over 30 logarithms of order 1: far from ill conditioned, and far below 1e-10.
+    assert estimate(logs[None], method, discard)[0] == pytest.approx(d, rel=1e-10)
 
 
 def shapes():

@@ -20,12 +20,12 @@ from ...errors import (
 )
 from ..checkpoint import Checkpoint
 from ..weights.digests import combine
-from ..weights.files import MemoryWeights, Reader, Weights, state_tensors
+from ..weights.files import MemoryWeights, Reader, TensorReader, Weights, state_tensors
 from .kinds import KINDS
 from .reader import ControlReader, kept_names
 from .sources import Sources, is_bounded, remember_lengths
 
-_VERSION = "1"  # of what is computed; digests of controls depend on it
+_VERSION = "2"  # of what is computed; digests of controls depend on it
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,10 +143,13 @@ def first_names(weights: Weights, reader: Reader) -> dict[str, str]:
     {'embed': 'embed', 'norm': 'norm', 'head': 'embed'}
     """
     groups: dict[object, str] = {}
-    first = {}
-    for name in _order(weights, reader):
-        tensor = reader.get(name)
-        first[name] = groups.setdefault(_place(tensor), name) if tensor.numel() else name
+    first = {name: name for name in _order(weights, reader)}
+    # Others read each tensor anew, often where one had just been freed: that had k_proj and v_proj
+    # of safetensors moved alike, or not, as memory happened to lie.
+    if isinstance(reader, TensorReader):
+        for name in first:
+            tensor = reader.get(name)
+            first[name] = groups.setdefault(_place(tensor), name) if tensor.numel() else name
     by_value: dict[object, list[str]] = {}
     for name in dict.fromkeys(first.values()):
         sample = _sample(reader, name)
