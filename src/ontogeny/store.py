@@ -2,8 +2,8 @@
 
 A cell is one safetensors file. Its header holds dimensions, coordinates, attributes, the status,
 the components of its fingerprint and a checksum of its content, so that it can be checked without
-reading its numbers; numbers are memory-mapped, but for those that are compressed to less than half
-their bytes. The header itself is sealed with a digest, so that a
+reading its numbers; numbers are memory-mapped, but for those that are compressed to less than three
+quarters of their bytes. The header itself is sealed with a digest, so that a
 flipped bit in it never passes. Nothing in it is a pickle.
 """
 
@@ -117,14 +117,14 @@ def _storable(name: str, values: np.ndarray) -> np.ndarray:
 
 
 def _packed(values: np.ndarray) -> np.ndarray:
-    """Return the bytes of numbers compressed to less than half, or none: they stay as they are.
+    """Return the bytes of numbers compressed to less than 3/4, or none: they stay as they are.
 
     Codes of concepts are zeros to nine tenths. What is large stays, to be mapped and not read.
     """
     if not _FEWEST_PACKED <= values.nbytes <= _MOST_PACKED:
         return np.empty(0, np.uint8)
     small = np.frombuffer(_codec().encode(values), np.uint8)
-    return small if 2 * small.size < values.nbytes else small[:0]
+    return small if 4 * small.size < 3 * values.nbytes else small[:0]
 
 
 def _unpacked(small: np.ndarray, dtype: str, shape: Sequence[int]) -> np.ndarray:
@@ -141,7 +141,7 @@ def _unpacked(small: np.ndarray, dtype: str, shape: Sequence[int]) -> np.ndarray
 def _codec() -> Any:
     from numcodecs import Blosc
 
-    return Blosc("zstd", shuffle=Blosc.BITSHUFFLE)
+    return Blosc("zstd", shuffle=Blosc.SHUFFLE)  # by bits it is an eighth larger, of floats
 
 
 def read_cell(path: Path, *, verify: bool = True) -> Cell:
@@ -161,6 +161,8 @@ def read_cell(path: Path, *, verify: bool = True) -> Cell:
         }
         for name, (dtype, shape) in header.get("packed", {}).items():
             tensors[name] = _unpacked(tensors[name], dtype, shape)
+        if header.get("dropped"):
+            raise StoreError(f"the numbers of {path} were dropped; run again.")
         if verify and _checksum(tensors, _content(header)) != header["checksum"]:
             raise StoreError(
                 f"{path} is damaged: its checksum does not match. Delete it and run again."
@@ -186,6 +188,26 @@ def read_header(path: Path) -> dict[str, Any]:
     """
     with _reading(path) as file:
         return _parsed(path, file)[0]
+
+
+def drop_numbers(path: Path) -> None:
+    """Keep the header of a cell alone: what it is of, its status and its checksum.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "reference.safetensors"
+    >>> checksum = write_cell(path, Cell(xr.Dataset({"mlp": 4.25})))
+    >>> drop_numbers(path)
+    >>> read_header(path)["checksum"] == checksum
+    True
+    """
+    from safetensors.numpy import save_file
+
+    header = read_header(path) | {"variables": {}, "packed": {}, "dropped": True}
+    text = json.dumps(header)
+    with writing_whole(path) as half:
+        save_file({}, half, {"cell": text, "seal": _seal(text)})
 
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

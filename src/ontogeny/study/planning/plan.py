@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
@@ -224,17 +224,20 @@ def make_plan(
     trajectory: Trajectory,
     digests: DigestCache,
     run: str = "",
+    needed: Collection[Path] = (),
 ) -> Plan:
     """Compare what a folder holds with the cells of a study, which come in their order.
 
     A cell that reads one that is still to be computed is to be computed as well; whether that
-    changes anything is found out when it is its turn.
+    changes anything is found out when it is its turn. So it is of `needed` references of which the
+    numbers were dropped: computed elsewhere they may come out otherwise, for all that read them.
     """
     plan = Plan(steps=tuple(int(s) for s in trajectory.steps))
     absent = [c.source for c in trajectory if c.source is not None and not c.is_downloaded]
     plan.downloads = len(absent)
     plan.download_bytes = sum(source.size() for source in absent)
     outcomes: dict[Path, str] = {}
+    dropped: set[Path] = set()
     header = None if folder is None else header_of(folder)
     for cell in cells:
         # Where what it reads is to be computed anew, its checksum is not known yet, and the old one
@@ -242,10 +245,14 @@ def make_plan(
         before = {outcomes[place] for place in cell.reads}
         header_or_none = None if before & {"new", "stale"} else header
         outcome, why, where = cell.check(folder, trajectory, digests.whole, header_or_none)
+        if outcome == "dropped":
+            dropped.add(cell.place)
+            outcome = "retry" if cell.place in needed else "done"
         if outcome == "done" and "retry" in before:
-            outcome, why = "retry", ("what it reads had failed and is tried again",)
+            outcome, why = "retry", ("what it reads had failed or was dropped",)
         outcomes[cell.place] = outcome
         (plan.entries if cell.observed else plan.prepared).append(
             Entry(cell, outcome, why, run, dict(where))
         )
-    return plan
+    lost = {p for e in plan.entries if e.to_do for p in e.cell.reads} & dropped - {*needed}
+    return make_plan(cells, folder, trajectory, digests, run, lost) if lost else plan

@@ -8,10 +8,11 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 from ...capture.blocks import WeightBlock
+from ...store import drop_numbers, read_header
 from ...trajectory import Checkpoint, Trajectory
 from ...trajectory.weights import MemoryWeights
 from ..cells.ahead import forget, sweep_killed
-from ..cells.graph import BlockCell, LayerCell, StepCell, StudyCell
+from ..cells.graph import BlockCell, LayerCell, ReferenceCell, StepCell, StudyCell
 from ..planning.build import Graph
 from ..planning.parts import RunPart
 from ..progress import Pace, Progress
@@ -143,6 +144,22 @@ def save_digests(parts: Sequence[RunPart]) -> None:
     """Write the digests of weights that are known by now into the folders."""
     for part in parts:
         part.graph.digests.save()
+
+
+def drop_references(controls: Sequence[RunPart]) -> None:
+    """Drop what finished control runs were compared with, where folders hold their weights.
+
+    Steps of control runs are frozen, so nothing reads it again, or else it is computed again.
+    Checkpoints of the studied run are still to come, and its reference may be gone by then.
+    """
+    for part in controls:
+        for cell in part.graph.cells():
+            path = part.job.folder / cell.place
+            if isinstance(cell, ReferenceCell) and path.exists():
+                header, sources = read_header(path), part.trajectory[int(cell.key)].sources
+                here = all(checkpoint.source is None for checkpoint in sources)
+                if here and header["status"] == "done" and not header.get("dropped"):
+                    drop_numbers(path)
 
 
 def _steps(graph: Graph, cells: Sequence[StepCell]) -> list[Task]:
