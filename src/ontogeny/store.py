@@ -29,7 +29,6 @@ from .errors import StoreError
 from .machine import has_ended, writer
 
 _FORMAT = "ontogeny-cell-2"
-_UNSEALED = "ontogeny-cell-1"  # what was computed before headers were sealed still counts
 _PARTS = {
     "variables": dict,
     "attrs": dict,
@@ -76,8 +75,6 @@ def write_cell(path: Path, cell: Cell) -> str:
     >>> float(read_cell(path).data.loss)
     4.25
     """
-    from safetensors.numpy import save_file
-
     tensors: dict[str, np.ndarray] = {}
     variables: dict[str, Any] = {}
     for name, variable in cell.data.variables.items():
@@ -102,10 +99,16 @@ def write_cell(path: Path, cell: Cell) -> str:
         "checksum": checksum,
         "packed": {name: [tensors[name].dtype.str, tensors[name].shape] for name in packed},
     }
+    _save(path, {**tensors, **packed}, header)
+    return checksum
+
+
+def _save(path: Path, tensors: dict[str, np.ndarray], header: Mapping[str, Any]) -> None:
+    from safetensors.numpy import save_file
+
     text = json.dumps(header)
     with writing_whole(path) as half:
-        save_file({**tensors, **packed}, half, {"cell": text, "seal": _seal(text)})
-    return checksum
+        save_file(tensors, half, {"cell": text, "seal": _seal(text)})
 
 
 def _storable(name: str, values: np.ndarray) -> np.ndarray:
@@ -163,7 +166,8 @@ def read_cell(path: Path, *, verify: bool = True) -> Cell:
             tensors[name] = _unpacked(tensors[name], dtype, shape)
         if header.get("dropped"):
             raise StoreError(f"the numbers of {path} were dropped; run again.")
-        if verify and _checksum(tensors, _content(header)) != header["checksum"]:
+        described = [header["variables"], header["attrs"]]
+        if verify and _checksum(tensors, described) != header["checksum"]:
             raise StoreError(
                 f"{path} is damaged: its checksum does not match. Delete it and run again."
             )
@@ -202,12 +206,7 @@ def drop_numbers(path: Path) -> None:
     >>> read_header(path)["checksum"] == checksum
     True
     """
-    from safetensors.numpy import save_file
-
-    header = read_header(path) | {"variables": {}, "packed": {}, "dropped": True}
-    text = json.dumps(header)
-    with writing_whole(path) as half:
-        save_file({}, half, {"cell": text, "seal": _seal(text)})
+    _save(path, {}, read_header(path) | {"variables": {}, "packed": {}, "dropped": True})
 
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
@@ -336,12 +335,6 @@ def _checksum(tensors: Mapping[str, np.ndarray], described: Any) -> str:
     return digest.hexdigest()
 
 
-def _content(header: Mapping[str, Any]) -> Any:
-    """Return what a header says of the content that its checksum covers."""
-    variables = header["variables"]
-    return variables if header["format"] == _UNSEALED else [variables, header["attrs"]]
-
-
 def _seal(text: str) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -369,12 +362,11 @@ def _parsed(path: Path, file: BinaryIO) -> tuple[dict[str, Any], dict[str, Any],
     layout = json.loads(file.read(length))
     metadata = layout.pop("__metadata__")
     header = json.loads(metadata["cell"])
-    sealed = header["format"] == _UNSEALED or metadata["seal"] == _seal(metadata["cell"])
     tensors = {name: _tensor(spec) for name, spec in layout.items()}
     numbers = {name for name, entry in header["variables"].items() if "strings" not in entry}
     if (
-        header["format"] not in (_FORMAT, _UNSEALED)
-        or not sealed
+        header["format"] != _FORMAT
+        or metadata["seal"] != _seal(metadata["cell"])
         or any(not isinstance(header[name], kind) for name, kind in _PARTS.items())
         or numbers != tensors.keys()
         or size != 8 + length + max((end for *_, end in tensors.values()), default=0)

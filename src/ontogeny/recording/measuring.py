@@ -196,7 +196,8 @@ def _numbers(observable: Observable, data: xr.Dataset) -> tuple[dict[str, float]
         variable = data[name]
         if variable.dtype.kind not in "fiu":
             continue
-        start = _prefix(observable.name, name)
+        node = [observable.name] if name != observable.name else []
+        start = "/".join([PREFIX, *node, name])
         if variable.size > _MOST:
             failed[start] = f"{variable.size:,} numbers; a study shows them"
             continue
@@ -217,10 +218,6 @@ def _failed_layers(data: xr.Dataset) -> dict[str, str]:
     layers = data["layer"].values if "layer" in data.coords else [""]
     pairs = zip(layers, np.ravel(data["status"].values), strict=False)
     return {str(n): str(why).removeprefix("failed: ") for n, why in pairs if why != "done"}
-
-
-def _prefix(node: str, variable: str) -> str:
-    return "/".join([PREFIX, *([node] if variable != node else []), variable])
 
 
 def _label(variable: xr.DataArray, dim: Any, place: int) -> str:
