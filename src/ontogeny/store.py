@@ -166,8 +166,8 @@ def read_cell(path: Path, *, verify: bool = True) -> Cell:
             tensors[name] = _unpacked(tensors[name], dtype, shape)
         if header.get("dropped"):
             raise StoreError(f"the numbers of {path} were dropped; run again.")
-        described = [header["variables"], header["attrs"]]
-        if verify and _checksum(tensors, described) != header["checksum"]:
+        content = [header["variables"], header["attrs"]]
+        if verify and _checksum(tensors, content) != header["checksum"]:
             raise StoreError(
                 f"{path} is damaged: its checksum does not match. Delete it and run again."
             )

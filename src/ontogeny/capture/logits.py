@@ -92,7 +92,7 @@ class LogitRows:
         batch = inputs.subset([int(np.argmin(inputs.lengths))]).batches(1)[0]
         self.choose(batch, np.zeros(1, int), np.zeros(1, int))
         with quiet(model), self.attached():
-            self._taken(run(model, batch))
+            self.take(run(model, batch))
         return self._select
 
     def parts(self, output: Any) -> Iterator[tuple[slice, Tensor]]:
@@ -103,7 +103,7 @@ class LogitRows:
         ArgumentError
             If the model's output holds no logits of the right shape.
         """
-        logits, hidden = self._taken(output), self._hidden
+        logits, hidden = self.take(output), self._hidden
         self._hidden = None
         if logits is None:
             return
@@ -125,10 +125,6 @@ class LogitRows:
         ArgumentError
             If the model's output holds no logits of the right shape.
         """
-        return self._taken(output)
-
-    def _taken(self, output: Any) -> Tensor | None:
-        """Return the logits that the model gave; None if none was wanted."""
         returned, self._returned = self._returned, None
         if not self._count:
             return None

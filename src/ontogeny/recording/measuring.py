@@ -43,7 +43,7 @@ def unchanged(model: nn.Module) -> Iterator[None]:
     >>> model.training, torch.equal(torch.get_rng_state(), state)
     (True, True)
     """
-    modules = [(m, m.training, _hooks(m)) for m in model.modules()]
+    modules = [(m, m.training, {n: dict(getattr(m, n)) for n in _HOOKS}) for m in model.modules()]
     gradients = [(p, p.grad, p.requires_grad) for p in model.parameters()]
     buffers = [(buffer, buffer.detach().clone()) for buffer in model.buffers()]
     entries = [(module, dict(module._buffers)) for module in model.modules()]
@@ -87,10 +87,6 @@ def _torch_random_states() -> Iterator[None]:
 
 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-
-
-def _hooks(module: nn.Module) -> dict[str, dict]:
-    return {name: dict(getattr(module, name)) for name in _HOOKS}
 
 
 PREFIX = "observed"

@@ -29,7 +29,8 @@ class Entry:
     Attributes
     ----------
     outcome
-        ``"done"``, ``"new"``, ``"stale"`` or ``"retry"`` (it was missing or had failed).
+        ``"done"``, ``"dropped"`` (it stands, and its numbers are not needed), ``"new"``,
+        ``"stale"`` or ``"retry"`` (it was missing or had failed, or its numbers are needed).
     run
         Name of the control run that it is of; empty for the run that is studied.
     environment
@@ -55,7 +56,7 @@ class Entry:
     @property
     def to_do(self) -> bool:
         """Whether it will be computed."""
-        return self.outcome != "done"
+        return self.outcome not in ("done", "dropped")
 
 
 @dataclass(repr=False)
@@ -237,7 +238,6 @@ def make_plan(
     plan.downloads = len(absent)
     plan.download_bytes = sum(source.size() for source in absent)
     outcomes: dict[Path, str] = {}
-    dropped: set[Path] = set()
     header = None if folder is None else header_of(folder)
     for cell in cells:
         # Where what it reads is to be computed anew, its checksum is not known yet, and the old one
@@ -245,14 +245,14 @@ def make_plan(
         before = {outcomes[place] for place in cell.reads}
         header_or_none = None if before & {"new", "stale"} else header
         outcome, why, where = cell.check(folder, trajectory, digests.whole, header_or_none)
-        if outcome == "dropped":
-            dropped.add(cell.place)
-            outcome = "retry" if cell.place in needed else "done"
+        if cell.place in needed:
+            outcome = "retry"
         if outcome == "done" and "retry" in before:
             outcome, why = "retry", ("what it reads had failed or was dropped",)
         outcomes[cell.place] = outcome
         (plan.entries if cell.observed else plan.prepared).append(
             Entry(cell, outcome, why, run, dict(where))
         )
-    lost = {p for e in plan.entries if e.to_do for p in e.cell.reads} & dropped - {*needed}
+    read = {place for entry in plan.entries if entry.to_do for place in entry.cell.reads}
+    lost = {place for place in read if outcomes[place] == "dropped"}
     return make_plan(cells, folder, trajectory, digests, run, lost) if lost else plan

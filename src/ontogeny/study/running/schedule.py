@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...capture.blocks import WeightBlock
-from ...store import drop_numbers, read_header
+from ...store import drop_numbers
 from ...trajectory import Checkpoint, Trajectory
 from ...trajectory.weights import MemoryWeights
 from ..cells.ahead import LIMIT, forget, shares_passes, sweep_killed
@@ -158,12 +158,10 @@ def drop_references(controls: Sequence[RunPart]) -> None:
     """
     for part in controls:
         for cell in part.graph.cells():
-            path = part.job.folder / cell.place
-            if isinstance(cell, ReferenceCell) and path.exists():
-                header, sources = read_header(path), part.trajectory[int(cell.key)].sources
-                here = all(checkpoint.source is None for checkpoint in sources)
-                if here and header["status"] == "done" and not header.get("dropped"):
-                    drop_numbers(path)
+            if isinstance(cell, ReferenceCell):
+                sources = part.trajectory[int(cell.key)].sources
+                if all(checkpoint.source is None for checkpoint in sources):
+                    drop_numbers(part.job.folder / cell.place)
 
 
 def _ahead(
