@@ -11,6 +11,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 import xarray as xr
 
 from ... import activity
-from ...errors import CheckpointError, NonFiniteError, StoreError
+from ...errors import CheckpointError, NonFiniteError, OntogenyError, StoreError
 from ...needs import Need
 from ...own_code import Sendable, reason
 from ...store import Cell, write_cell
@@ -50,6 +51,8 @@ class Task(Sendable):
         Whether it may read checkpoints of other steps too.
     later
         What the cells of later tasks need of each step.
+    ahead
+        What a task without cells reads of its step, so that it lies in files for later tasks.
     """
 
     label: str
@@ -58,6 +61,7 @@ class Task(Sendable):
     step: int | None = None
     any_step: bool = False
     later: Mapping[int, tuple[Need, ...]] = field(default_factory=dict)
+    ahead: tuple[Need, ...] = ()
 
 
 @dataclass
@@ -90,9 +94,12 @@ def compute_task(job: Job, task: Task) -> Done:
     begin, report = time.perf_counter(), Done(task.label)
     cells = [c for c in left_of(job, task) if not _is_blocked(job, c, report)]
     cells = [c for c in cells if not _is_copied(job, c, report)]
-    if cells:
-        with pinned(job.settings.threads):
+    with pinned(job.settings.threads):
+        if cells:
             _compute(job, task, cells, report)
+        elif task.ahead and task.step is not None:
+            with suppress(OntogenyError, RuntimeError):  # it fails in later tasks, which say so
+                read_once(job, task.trajectory, task.step, task.later[task.step], task.ahead)
     report.seconds = time.perf_counter() - begin
     return report
 

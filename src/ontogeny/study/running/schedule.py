@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
+from typing import Any
 
 from ...capture.blocks import WeightBlock
 from ...trajectory import Checkpoint, Trajectory
 from ...trajectory.weights import MemoryWeights
-from ..cells.ahead import forget, sweep_killed
-from ..cells.graph import BlockCell, LayerCell, StepCell, StudyCell
+from ..cells.ahead import LIMIT, forget, shares_passes, sweep_killed
+from ..cells.graph import BlockCell, LayerCell, StateCell, StepCell, StudyCell
+from ..cells.models import own_needs
 from ..planning.build import Graph
 from ..planning.parts import RunPart
 from ..progress import Pace, Progress
@@ -31,10 +34,13 @@ def compute(
 ) -> list[str]:
     """Compute every cell that is to do, and return what went wrong, one line each."""
     # What is read ahead lies on this machine; a timed checkpoint has its passes in its own time.
-    ahead = workers_here(executor) > 0 and getattr(progress, "reads_ahead", True)
-    every = [_Stages(part, ahead) for part in parts]
-    progress.start(sum(s.count for s in every), sum(part.plan.to_do for part in parts))
-    pace = Pace([task for stages in every for task in stages.sizes])
+    workers = workers_here(executor) if getattr(progress, "reads_ahead", True) else 0
+    # Threads wait for each other in Python; bounded revisions are fetched in the order of tasks.
+    in_parallel = isinstance(executor, ProcessPoolExecutor) and workers > 1 and not max_revisions
+    every = [_Stages(part, workers > 0, in_parallel) for part in parts]
+    tasks = [task for stages in every for task in stages.sizes]
+    progress.start(len(tasks), sum(part.plan.to_do for part in parts))
+    pace = Pace(tasks)
     if hasattr(progress, "pace"):  # an object of a user's has four methods
         progress.pace = pace
     problems: list[str] = []
@@ -51,7 +57,7 @@ def compute(
 class _Stages:
     """The tasks of one run: those of each stage read what those before have computed."""
 
-    def __init__(self, part: RunPart, ahead: bool) -> None:
+    def __init__(self, part: RunPart, ahead: bool, in_parallel: bool) -> None:
         self.part = part
         plan, trajectory, graph = part.plan, part.trajectory, part.graph
         to_do = [e.cell for e in plan.entries if e.to_do]
@@ -66,6 +72,7 @@ class _Stages:
         }
         first = Task(label, trajectory, prepared, reference, any_step=True, later=later)
         self.first = [first] if prepared else []
+        self.ahead = _ahead(graph, prepared, later, self.steps) if in_parallel else []
         self.blocks = _groups(
             [e.cell for e in plan.entries if isinstance(e.cell, BlockCell)], to_do
         )
@@ -73,14 +80,10 @@ class _Stages:
         self.layers = [Task(c.label, bare, (c,)) for c in to_do if isinstance(c, LayerCell)]
 
     @property
-    def count(self) -> int:
-        """Number of tasks."""
-        return len(self.first) + len(self.steps) + len(self.blocks) + len(self.layers)
-
-    @property
     def sizes(self) -> Iterator[tuple[str, float]]:
         """Kind and size of every task."""
-        for kind, tasks in (("first", self.first), ("steps", self.steps), ("layers", self.layers)):
+        first = [*self.ahead, *self.first]
+        for kind, tasks in (("first", first), ("steps", self.steps), ("layers", self.layers)):
             yield from ((kind, _size(kind, task.cells)) for task in tasks)
         yield from (("blocks", _size("blocks", cells)) for cells in self.blocks.values())
 
@@ -107,6 +110,7 @@ class _Stages:
             revisions = Revisions(job, trajectory, of_steps, max_revisions, tensors)
         runner = TaskRunner(job, executor, revisions, progress.note)
         with nullcontext() if revisions is None else revisions.at_work():
+            yield from stage("first", self.ahead)
             yield from stage("first", self.first)
             yield from stage("steps", self.steps)
             if self.blocks:
@@ -143,6 +147,23 @@ def save_digests(parts: Sequence[RunPart]) -> None:
     """Write the digests of weights that are known by now into the folders."""
     for part in parts:
         part.graph.digests.save()
+
+
+def _ahead(
+    graph: Graph, prepared: Sequence[StudyCell], later: Mapping[int, Any], steps: Sequence[Task]
+) -> list[Task]:
+    """Return tasks without cells that read what states over several steps will, one a step.
+
+    One process read them all while the others waited: of SmolLM2 half of all time.
+    """
+    states = (graph.by_name[cell.node] for cell in prepared if isinstance(cell, StateCell))
+    read = [n for o in states if o.prepares_over_steps for n in own_needs(o) if shares_passes(n)]
+    kept = {*read}.union(*later.values())
+    # What the files have no room for would be read once more.
+    if not read or len(later) * sum(graph.probe.bytes.get(need, 0) for need in kept) > LIMIT:
+        return []
+    options: dict[str, Any] = {"cells": (), "ahead": tuple(read), "later": later}
+    return [replace(t, label=graph.label(f"reading step {t.step}"), **options) for t in steps]
 
 
 def _steps(graph: Graph, cells: Sequence[StepCell]) -> list[Task]:
