@@ -11,12 +11,12 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ...errors import ArgumentError, check_choice, check_number, check_whole
+from ...machine import one_thread
 from ..tensors import check_seed
 from .codes import METHODS, TRAINED, Fits, fitted_codes
 from .presence import Decoder, PartialDecoder, found_again
 from .runs import ONLY, Decoded, FittedRun, Tokens, by_name, of_each
 from .snapshots import SCALES, Permuted, Snapshots
-from .sources import one_thread
 from .whitening import Gathered
 
 
