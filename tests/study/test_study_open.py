@@ -99,6 +99,20 @@ def test_an_open_result_knows_itself_after_pickling(tmp_path):
         copy.check()
 
 
+def test_a_result_that_is_swapped_while_it_is_read_is_no_damage(tmp_path, monkeypatch):
+    """A reader beside twenty runs that merged was told once that its result was damaged."""
+    result = _study(tmp_path / "s", 1).tree
+    check = opened.check_unchanged
+
+    def meanwhile(*arguments):
+        write_result(tmp_path / "s", _tree(2, steps=4))
+        check(*arguments)
+
+    monkeypatch.setattr(opened, "check_unchanged", meanwhile)
+    with pytest.raises(StoreError, match=REPLACED):
+        result["node"].x.load()
+
+
 def test_a_result_that_is_swapped_while_it_is_opened_is_opened_anew(tmp_path, monkeypatch):
     study = _study(tmp_path / "s", 1)
     check, runs = opened.check_files, [2]
