@@ -1,6 +1,7 @@
 """A study runs its texts through each checkpoint once, and once more for attention maps."""
 
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,6 +16,7 @@ from ontogeny.capture import forward, reading
 from ontogeny.needs import Activations
 from ontogeny.observables import AttentionEntropy, Loss, Observable, TextStatistics, TokenLosses
 from ontogeny.study.cells import ahead
+from ontogeny.study.running import mapping, schedule
 from ontogeny.study.running import run as running
 
 STEPS = (0, 1, 2)
@@ -113,3 +115,32 @@ def test_the_plan_counts_a_pass_again_where_nothing_that_it_gave_can_be_kept(
     assert not study.run(tmp_path / "s").problems()
     assert planned == passes.total()
     assert passes[False] == len(STEPS) * (1 if limit else 2)
+
+
+def test_workers_read_ahead_what_a_state_needs_and_no_pass_twice(counted, tmp_path, monkeypatch):
+    torch.manual_seed(0)
+    trajectory = og.Trajectory.from_models({step: tiny_models.gpt2() for step in STEPS})
+    study = og.Study(trajectory, tiny_inputs(TEXTS), observables(), controls=1)
+    passes, labels, called, computed = Counter(), [], forward._called, running.compute_task
+
+    def calling(model, ids, inputs):
+        passes[model.config._attn_implementation == "eager"] += len(ids) == TEXTS and bool(labels)
+        return called(model, ids, inputs)
+
+    def computing(job, of):
+        labels.append(of.label)
+        return computed(job, of)
+
+    monkeypatch.setattr(forward, "_called", calling)
+    monkeypatch.setattr(mapping, "run_task", lambda job, task: computing(job, task))
+    monkeypatch.setattr(schedule, "ProcessPoolExecutor", ThreadPoolExecutor)  # to count passes here
+    monkeypatch.setattr(schedule, "workers_here", lambda _: 2)
+    with ThreadPoolExecutor(1) as executor:
+        parallel = study.run(tmp_path / "s", executor)
+    assert [label for label in labels if "reading" in label][:3] == [
+        f"reading step {step}" for step in STEPS
+    ]
+    assert passes[False] == passes[True] == 2 * len(STEPS) - 1
+    alone = og.open_study(counted[0]).tree
+    for node, data in alone.children.items():
+        xr.testing.assert_equal(data.to_dataset(), parallel.tree[node].to_dataset())

@@ -70,9 +70,11 @@ def test_a_log_gets_a_line_now_and_then(clock, capsys):
 
 
 def test_references_and_states_tell_no_pace(clock):
-    pace = shown_progress.Pace([("first", 4.0), *[("steps", 9.0)] * 4])
-    pace.add("first", 4.0, 140.0)
-    clock.now += 140.0
+    # Two steps of SmolLM2 that were read ahead in 49 s each made 2 hours of the rest.
+    pace = shown_progress.Pace([*[("first", 1.0)] * 3, *[("steps", 9.0)] * 4])
+    for seconds in (40.0, 40.0, 60.0):
+        pace.add("first", 1.0, seconds)
+        clock.now += seconds
     assert pace.words() == "time left not known yet"
     pace.add("steps", 9.0, 20.0)
     clock.now += 20.0

@@ -50,6 +50,10 @@ class Task(Sendable):
         Whether it may read checkpoints of other steps too.
     later
         What the cells of later tasks need of each step.
+    ahead
+        What is read of its step beside, so that it lies in files for later tasks.
+    stays
+        Whether what was read ahead of its step stays in files after it, as controls begin there.
     """
 
     label: str
@@ -58,6 +62,8 @@ class Task(Sendable):
     step: int | None = None
     any_step: bool = False
     later: Mapping[int, tuple[Need, ...]] = field(default_factory=dict)
+    ahead: tuple[Need, ...] = ()
+    stays: bool = False
 
 
 @dataclass
@@ -90,9 +96,11 @@ def compute_task(job: Job, task: Task) -> Done:
     begin, report = time.perf_counter(), Done(task.label)
     cells = [c for c in left_of(job, task) if not _is_blocked(job, c, report)]
     cells = [c for c in cells if not _is_copied(job, c, report)]
-    if cells:
+    if cells or task.ahead:
         with pinned(job.settings.threads):
             _compute(job, task, cells, report)
+    if task.step is not None and not (task.any_step or task.ahead or task.stays):
+        Ahead(job.token, job.folder).drop(task.step)
     report.seconds = time.perf_counter() - begin
     return report
 
@@ -193,8 +201,6 @@ def _compute(job: Job, task: Task, cells: Iterable[StudyCell], report: Done) -> 
             _write(job, cell, cell_result)
         _note(job, cell, cell_result.status)
         _report(cell, cell_result, report)
-    if task.step is not None and not task.any_step:
-        Ahead(job.token, job.folder).drop(task.step)
 
 
 def _check_weights(job: Job, task: Task) -> None:
@@ -210,7 +216,7 @@ def _check_weights(job: Job, task: Task) -> None:
 
 def _values(job: Job, task: Task, cells: Iterable[StudyCell]) -> Mapping[Need, Any]:
     """Return what the cells of a task need of its checkpoint."""
-    needs = [need for cell in cells for need in cell.needs(job.by_name)]
+    needs = [*task.ahead, *(need for cell in cells for need in cell.needs(job.by_name))]
     if task.step is None or not needs:
         return {}
     later = task.later.get(task.step, ())

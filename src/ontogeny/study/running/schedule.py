@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+import math
+from collections import Counter, deque
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 
 from ...capture.blocks import WeightBlock
+from ...needs import Need
 from ...trajectory import Checkpoint, Trajectory
 from ...trajectory.weights import MemoryWeights
-from ..cells.ahead import forget, sweep_killed
-from ..cells.graph import BlockCell, LayerCell, StepCell, StudyCell
+from ..cells.ahead import LIMIT, forget, shares_passes, sweep_killed
+from ..cells.graph import BlockCell, LayerCell, StateCell, StepCell, StudyCell
+from ..cells.models import own_needs
 from ..planning.build import Graph
 from ..planning.parts import RunPart
 from ..progress import Pace, Progress
 from .disk import Revisions
 from .executors import Submitting, workers_here
-from .mapping import TaskRunner
-from .run import Task
+from .mapping import TaskRunner, Work
+from .run import Done, Task
 
 _BLOCKS_PER_TASK = 8
+_THERE = 0.05  # what a step costs that the studied run has read, beside another
 
 
 def compute(
@@ -31,39 +35,146 @@ def compute(
 ) -> list[str]:
     """Compute every cell that is to do, and return what went wrong, one line each."""
     # What is read ahead lies on this machine; a timed checkpoint has its passes in its own time.
-    ahead = workers_here(executor) > 0 and getattr(progress, "reads_ahead", True)
-    every = [_Stages(part, ahead) for part in parts]
+    workers = workers_here(executor) if getattr(progress, "reads_ahead", True) else 0
+    # Threads wait for each other in Python; bounded revisions are fetched in the order of tasks.
+    in_parallel = isinstance(executor, ProcessPoolExecutor) and workers > 1 and not max_revisions
+    begun = {int(p.trajectory.steps[0]) for p in parts if p.control and p.control.given is None}
+    options = (workers > 0, in_parallel, begun)
+    every = [_Stages(part, turn, *options) for turn, part in enumerate(parts)]
     progress.start(sum(s.count for s in every), sum(part.plan.to_do for part in parts))
     pace = Pace([task for stages in every for task in stages.sizes])
     if hasattr(progress, "pace"):  # an object of a user's has four methods
         progress.pace = pace
-    problems: list[str] = []
     sweep_killed()
     try:
-        for stages in every:
-            problems += stages.run(executor, progress, max_revisions, pace)
+        if max_revisions is None:
+            _run(_Agenda(every, workers_here(executor)), executor, None, progress, pace)
+        else:
+            for stages in every:
+                revisions = stages.revisions(max_revisions)
+                with revisions.at_work():
+                    _run(_Agenda([stages], 1, revisions), executor, revisions, progress, pace)
     finally:
         for part in parts:
             forget(part.job.token)
-    return problems
+    return [line for stages in every for line in [*stages.problems, *stages.blocked_lines()]]
+
+
+def _run(
+    agenda: _Agenda,
+    executor: Submitting | None,
+    revisions: Revisions | None,
+    progress: Progress,
+    pace: Pace,
+) -> None:
+    for work, done in TaskRunner(executor, revisions, progress.note).run(agenda.works):
+        stages, kind = agenda.of[work]
+        if not done.taken_by:
+            pace.add(kind, stages.size(kind, work.task), done.seconds)
+            cells = sum(cell.observed for cell in work.task.cells)
+            progress.advance(done.label, cells, done.seconds)
+            stages.problems += done.problems
+            stages.blocked.update(done.blocked)
+        agenda.note(work, done)
+
+
+class _Agenda:
+    """The tasks of all runs that are possible by now: what is finished makes others possible.
+
+    A run begins when fewer tasks are under way than there are workers, if the files of what it
+    reads ahead have room beside those of the runs before. Where runs waited for each other, one of
+    two workers had nothing to do while the states of a control of SmolLM2 were fitted, 40 s each.
+    """
+
+    def __init__(
+        self, every: Sequence[_Stages], workers: int, revisions: Revisions | None = None
+    ) -> None:
+        self.works: list[Work] = []
+        self.of: dict[Work, tuple[_Stages, str]] = {}
+        """Run and kind of each task that is not finished."""
+        self._coming, self._workers = deque(every), workers or math.inf
+        self._begun = dict[_Stages, Iterator[tuple[str, Sequence[Task]]]]()
+        self._elsewhere = set[Work]()
+        self._revisions = revisions
+        self._fill()
+
+    def note(self, work: Work, done: Done) -> None:
+        """Add what is possible after a task is finished, or beside one that others work on."""
+        if done.taken_by:
+            self._elsewhere.add(work)
+        else:
+            stages, _ = self.of.pop(work)
+            self._elsewhere.discard(work)
+            if not any(other is stages for other, _ in self.of.values()):
+                self._go_on(stages)
+        self._fill()
+
+    def _fill(self) -> None:
+        while self._coming and len(self.of) - len(self._elsewhere) < self._workers:
+            if self._begun and sum(s.bytes for s in [*self._begun, self._coming[0]]) > LIMIT:
+                return
+            stages = self._coming.popleft()
+            self._begun[stages] = stages.in_order(self._revisions)
+            self._go_on(stages)
+
+    def _go_on(self, stages: _Stages) -> None:
+        """Add the tasks of the next stage of a run, before those of later runs."""
+        for kind, tasks in self._begun[stages]:
+            if works := [Work(stages.part.job, task) for task in tasks]:
+                self.of |= dict.fromkeys(works, (stages, kind))
+                self.works += works
+                self.works.sort(key=lambda work: self.of[work][0].turn)
+                return
+        del self._begun[stages]
 
 
 class _Stages:
-    """The tasks of one run: those of each stage read what those before have computed."""
+    """The tasks of one run: those of each stage read what those before have computed.
 
-    def __init__(self, part: RunPart, ahead: bool) -> None:
-        self.part = part
+    Attributes
+    ----------
+    turn
+        Its place among the runs.
+    bytes
+        What it reads ahead into files.
+    problems
+        What went wrong, one line each.
+    blocked
+        How many cells of a node failed for what failed before them, by node and reason.
+    """
+
+    def __init__(
+        self, part: RunPart, turn: int, ahead: bool, in_parallel: bool, begun: Container[int]
+    ) -> None:
+        self.part, self.turn = part, turn
+        self.problems: list[str] = []
+        self.blocked = Counter[tuple[str, str]]()
         plan, trajectory, graph = part.plan, part.trajectory, part.graph
         to_do = [e.cell for e in plan.entries if e.to_do]
         prepared = tuple(e.cell for e in plan.prepared if e.to_do)
+        cells = [cell for cell in to_do if isinstance(cell, StepCell)]
+        read, places = _read_of_every_step(graph, prepared), {cell.place for cell in prepared}
+        late = [cell for cell in cells if not places.isdisjoint(cell.reads)]
+        # What the files have no room for would be read once more.
+        if not (in_parallel and read and _bytes(graph, read, late) <= LIMIT):
+            late, in_parallel = cells, False
+        self.bytes = _bytes(graph, read, late) if ahead else 0
+        self.steps = [
+            replace(t, stays=part.control is None and t.step in begun) for t in _steps(graph, late)
+        ]
+        later = _needs(graph, late) if ahead else {}
+        self.ahead = [
+            replace(
+                task,
+                label=graph.label(f"reading step {task.step}"),
+                cells=tuple(cell for cell in task.cells if places.isdisjoint(cell.reads)),
+                ahead=read,
+                later=later,
+            )
+            for task in (_steps(graph, cells) if in_parallel else ())
+        ]
         # References and states are one task, as they read the reference step together.
         reference, label = part.job.settings.reference_step, graph.label("references")
-        self.steps = _steps(graph, [c for c in to_do if isinstance(c, StepCell)])
-        later = {
-            int(str(task.step)): tuple(need for c in task.cells for need in c.needs(graph.by_name))
-            for task in self.steps
-            if ahead
-        }
         first = Task(label, trajectory, prepared, reference, any_step=True, later=later)
         self.first = [first] if prepared else []
         self.blocks = _groups(
@@ -75,57 +186,48 @@ class _Stages:
     @property
     def count(self) -> int:
         """Number of tasks."""
-        return len(self.first) + len(self.steps) + len(self.blocks) + len(self.layers)
+        return sum(1 for _ in self.sizes)
 
     @property
     def sizes(self) -> Iterator[tuple[str, float]]:
         """Kind and size of every task."""
-        for kind, tasks in (("first", self.first), ("steps", self.steps), ("layers", self.layers)):
-            yield from ((kind, _size(kind, task.cells)) for task in tasks)
-        yield from (("blocks", _size("blocks", cells)) for cells in self.blocks.values())
+        blocks = [Task("", self.part.trajectory, cells) for cells in self.blocks.values()]
+        stages = [("ahead", self.ahead), ("first", self.first), ("steps", self.steps)]
+        for kind, tasks in [*stages, ("blocks", blocks), ("layers", self.layers)]:
+            yield from ((kind, self.size(kind, task)) for task in tasks)
 
-    def run(
-        self, executor: Submitting | None, progress: Progress, max_revisions: int | None, pace: Pace
-    ) -> Iterator[str]:
-        """Compute, and give what went wrong, one line each."""
-        job, trajectory = self.part.job, self.part.trajectory
-        blocked = Counter[tuple[str, str]]()
+    def size(self, kind: str, task: Task) -> float:
+        """Return how many cells a task has; one with noise floors is computed some times.
+
+        References and states of a run are one: where a study went on with all but one state, that
+        took 7 minutes, and 36 such cells of its controls made 5 hours of the rest.
+        """
+        sizes = (2.0 if cell.components.get("noise") else 1.0 for cell in task.cells)
+        size = 1.0 if kind == "first" else sum(sizes) + (kind == "ahead")
+        control = self.part.control
+        is_there = kind == "ahead" and control and control.given is None
+        # A control begins with what the run has read.
+        return size * (_THERE if is_there and task.step == self.part.trajectory.steps[0] else 1)
+
+    def in_order(self, revisions: Revisions | None) -> Iterator[tuple[str, Sequence[Task]]]:
+        """Give the kind and the tasks of one stage after the other."""
+        yield from (("ahead", self.ahead), ("first", self.first), ("steps", self.steps))
+        if self.blocks:
+            there = self.part.trajectory
+            there = there if revisions is None else revisions.trajectory_of_blocks()
+            yield "blocks", _blocks(self.blocks, there)
+        yield "layers", self.layers
+
+    def revisions(self, max_revisions: int) -> Revisions:
+        """Return the Hub revisions of the run, of which so many lie on disk."""
         tensors = [cell.block.tensor for cells in self.blocks.values() for cell in cells]
-        of_steps = [*self.first, *self.steps]
+        of_steps, trajectory = [*self.first, *self.steps], self.part.trajectory
+        return Revisions(self.part.job, trajectory, of_steps, max_revisions, tensors)
 
-        def stage(kind: str, tasks: Sequence[Task]) -> Iterator[str]:
-            counts = {task.label: sum(cell.observed for cell in task.cells) for task in tasks}
-            sizes = {task.label: _size(kind, task.cells) for task in tasks}
-            for done in runner.run(tasks):
-                pace.add(kind, sizes[done.label], done.seconds)
-                progress.advance(done.label, counts[done.label], done.seconds)
-                yield from done.problems
-                blocked.update(done.blocked)
-
-        revisions = None
-        if max_revisions is not None:
-            revisions = Revisions(job, trajectory, of_steps, max_revisions, tensors)
-        runner = TaskRunner(job, executor, revisions, progress.note)
-        with nullcontext() if revisions is None else revisions.at_work():
-            yield from stage("first", self.first)
-            yield from stage("steps", self.steps)
-            if self.blocks:
-                if revisions is not None:
-                    trajectory = revisions.trajectory_of_blocks()
-                yield from stage("blocks", _blocks(self.blocks, trajectory))
-        yield from stage("layers", self.layers)
-        for (node, why), n in blocked.items():
+    def blocked_lines(self) -> Iterator[str]:
+        """Give how many cells failed for what failed before them, one line for each reason."""
+        for (node, why), n in self.blocked.items():
             yield self.part.graph.label(f"{node}: failed in {n} cells: {why}")
-
-
-def _size(kind: str, cells: Sequence[StudyCell]) -> float:
-    """Return how many cells there are; one with noise floors is computed some times.
-
-    References and states of a run are one: where a study went on with all but one state, that took
-    7 minutes, and 36 such cells of its controls made 5 hours of the rest.
-    """
-    sizes = (2.0 if cell.components.get("noise") else 1.0 for cell in cells)
-    return 1.0 if kind == "first" else sum(sizes)
 
 
 def summarise(parts: Sequence[RunPart], waiting: Callable[[str], None]) -> None:
@@ -136,13 +238,39 @@ def summarise(parts: Sequence[RunPart], waiting: Callable[[str], None]) -> None:
         # Those first that others depend on.
         for generation in part.graph.summaries(graphs if part is studied else ()):
             tasks = [Task(cell.label, part.trajectory, (cell,)) for cell in generation]
-            list(TaskRunner(part.job, None, None, waiting).run(tasks))
+            works = [Work(part.job, task) for task in tasks]
+            list(TaskRunner(None, None, waiting).run(works))
 
 
 def save_digests(parts: Sequence[RunPart]) -> None:
     """Write the digests of weights that are known by now into the folders."""
     for part in parts:
         part.graph.digests.save()
+
+
+def _read_of_every_step(graph: Graph, prepared: Sequence[StudyCell]) -> tuple[Need, ...]:
+    """Return what states over several steps read of each.
+
+    One process read them all while the others waited: of SmolLM2 half of all time.
+    """
+    states = (graph.by_name[cell.node] for cell in prepared if isinstance(cell, StateCell))
+    needs = (need for o in states if o.prepares_over_steps for need in own_needs(o))
+    return tuple(need for need in needs if shares_passes(need))
+
+
+def _needs(graph: Graph, cells: Sequence[StepCell]) -> dict[int, tuple[Need, ...]]:
+    """Return what cells need of each step."""
+    return {
+        int(str(task.step)): tuple(n for cell in task.cells for n in cell.needs(graph.by_name))
+        for task in _steps(graph, cells)
+    }
+
+
+def _bytes(graph: Graph, read: Sequence[Need], cells: Sequence[StepCell]) -> int:
+    """Return what is read of every step of these cells ahead of them."""
+    later = _needs(graph, cells)
+    kept = {*read}.union(*later.values())
+    return len(later) * sum(graph.probe.bytes.get(need, 0) for need in kept) if read else 0
 
 
 def _steps(graph: Graph, cells: Sequence[StepCell]) -> list[Task]:
