@@ -21,7 +21,7 @@ from ..progress import Pace, Progress
 from .disk import Revisions
 from .executors import Submitting, workers_here
 from .mapping import TaskRunner, Work
-from .run import Done, Task
+from .run import Task
 
 _BLOCKS_PER_TASK = 8
 _THERE = 0.05  # what a step costs that the studied run has read, beside another
@@ -38,44 +38,29 @@ def compute(
     workers = workers_here(executor) if getattr(progress, "reads_ahead", True) else 0
     # Threads wait for each other in Python; bounded revisions are fetched in the order of tasks.
     in_parallel = isinstance(executor, ProcessPoolExecutor) and workers > 1 and not max_revisions
-    begun = {int(p.trajectory.steps[0]) for p in parts if p.control and p.control.given is None}
-    options = (workers > 0, in_parallel, begun)
-    every = [_Stages(part, turn, *options) for turn, part in enumerate(parts)]
-    progress.start(sum(s.count for s in every), sum(part.plan.to_do for part in parts))
-    pace = Pace([task for stages in every for task in stages.sizes])
+    made = [part for part in parts if part.control and part.control.given is None]
+    begun = {int(part.trajectory.steps[0]) for part in made}
+    every = [
+        _Stages(part, turn, workers > 0, in_parallel, begun) for turn, part in enumerate(parts)
+    ]
+    sizes = [size for stages in every for size in stages.sizes]
+    progress.start(len(sizes), sum(part.plan.to_do for part in parts))
+    pace = Pace(sizes)
     if hasattr(progress, "pace"):  # an object of a user's has four methods
         progress.pace = pace
     sweep_killed()
     try:
         if max_revisions is None:
-            _run(_Agenda(every, workers_here(executor)), executor, None, progress, pace)
+            _Agenda(every, workers_here(executor)).run(executor, progress, pace)
         else:
             for stages in every:
                 revisions = stages.revisions(max_revisions)
                 with revisions.at_work():
-                    _run(_Agenda([stages], 1, revisions), executor, revisions, progress, pace)
+                    _Agenda([stages], 1, revisions).run(executor, progress, pace)
     finally:
         for part in parts:
             forget(part.job.token)
-    return [line for stages in every for line in [*stages.problems, *stages.blocked_lines()]]
-
-
-def _run(
-    agenda: _Agenda,
-    executor: Submitting | None,
-    revisions: Revisions | None,
-    progress: Progress,
-    pace: Pace,
-) -> None:
-    for work, done in TaskRunner(executor, revisions, progress.note).run(agenda.works):
-        stages, kind = agenda.of[work]
-        if not done.taken_by:
-            pace.add(kind, stages.size(kind, work.task), done.seconds)
-            cells = sum(cell.observed for cell in work.task.cells)
-            progress.advance(done.label, cells, done.seconds)
-            stages.problems += done.problems
-            stages.blocked.update(done.blocked)
-        agenda.note(work, done)
+    return [line for stages in every for line in stages.lines()]
 
 
 class _Agenda:
@@ -89,28 +74,34 @@ class _Agenda:
     def __init__(
         self, every: Sequence[_Stages], workers: int, revisions: Revisions | None = None
     ) -> None:
-        self.works: list[Work] = []
-        self.of: dict[Work, tuple[_Stages, str]] = {}
-        """Run and kind of each task that is not finished."""
+        self._works: list[Work] = []
+        self._of: dict[Work, tuple[_Stages, str]] = {}  # of each task that is not finished
         self._coming, self._workers = deque(every), workers or math.inf
         self._begun = dict[_Stages, Iterator[tuple[str, Sequence[Task]]]]()
         self._elsewhere = set[Work]()
         self._revisions = revisions
         self._fill()
 
-    def note(self, work: Work, done: Done) -> None:
-        """Add what is possible after a task is finished, or beside one that others work on."""
-        if done.taken_by:
-            self._elsewhere.add(work)
-        else:
-            stages, _ = self.of.pop(work)
-            self._elsewhere.discard(work)
-            if not any(other is stages for other, _ in self.of.values()):
-                self._go_on(stages)
-        self._fill()
+    def run(self, executor: Submitting | None, progress: Progress, pace: Pace) -> None:
+        """Compute all of it; what is finished, or done elsewhere, lets other tasks begin."""
+        runner = TaskRunner(executor, self._revisions, progress.note)
+        for work, done in runner.run(self._works):
+            if done.taken_by:
+                self._elsewhere.add(work)
+            else:
+                stages, kind = self._of.pop(work)
+                self._elsewhere.discard(work)
+                pace.add(kind, stages.size(kind, work.task), done.seconds)
+                cells = sum(cell.observed for cell in work.task.cells)
+                progress.advance(done.label, cells, done.seconds)
+                stages.problems += done.problems
+                stages.blocked.update(done.blocked)
+                if not any(other is stages for other, _ in self._of.values()):
+                    self._go_on(stages)
+            self._fill()
 
     def _fill(self) -> None:
-        while self._coming and len(self.of) - len(self._elsewhere) < self._workers:
+        while self._coming and len(self._of) - len(self._elsewhere) < self._workers:
             if self._begun and sum(s.bytes for s in [*self._begun, self._coming[0]]) > LIMIT:
                 return
             stages = self._coming.popleft()
@@ -121,9 +112,9 @@ class _Agenda:
         """Add the tasks of the next stage of a run, before those of later runs."""
         for kind, tasks in self._begun[stages]:
             if works := [Work(stages.part.job, task) for task in tasks]:
-                self.of |= dict.fromkeys(works, (stages, kind))
-                self.works += works
-                self.works.sort(key=lambda work: self.of[work][0].turn)
+                self._of |= dict.fromkeys(works, (stages, kind))
+                self._works += works
+                self._works.sort(key=lambda work: self._of[work][0].turn)
                 return
         del self._begun[stages]
 
@@ -146,7 +137,7 @@ class _Stages:
     def __init__(
         self, part: RunPart, turn: int, ahead: bool, in_parallel: bool, begun: Container[int]
     ) -> None:
-        self.part, self.turn = part, turn
+        self.part, self.turn, self._begun = part, turn, begun
         self.problems: list[str] = []
         self.blocked = Counter[tuple[str, str]]()
         plan, trajectory, graph = part.plan, part.trajectory, part.graph
@@ -184,11 +175,6 @@ class _Stages:
         self.layers = [Task(c.label, bare, (c,)) for c in to_do if isinstance(c, LayerCell)]
 
     @property
-    def count(self) -> int:
-        """Number of tasks."""
-        return sum(1 for _ in self.sizes)
-
-    @property
     def sizes(self) -> Iterator[tuple[str, float]]:
         """Kind and size of every task."""
         blocks = [Task("", self.part.trajectory, cells) for cells in self.blocks.values()]
@@ -204,10 +190,9 @@ class _Stages:
         """
         sizes = (2.0 if cell.components.get("noise") else 1.0 for cell in task.cells)
         size = 1.0 if kind == "first" else sum(sizes) + (kind == "ahead")
-        control = self.part.control
-        is_there = kind == "ahead" and control and control.given is None
         # A control begins with what the run has read.
-        return size * (_THERE if is_there and task.step == self.part.trajectory.steps[0] else 1)
+        is_there = kind == "ahead" and self.part.control and task.step in self._begun
+        return size * (_THERE if is_there else 1)
 
     def in_order(self, revisions: Revisions | None) -> Iterator[tuple[str, Sequence[Task]]]:
         """Give the kind and the tasks of one stage after the other."""
@@ -224,8 +209,9 @@ class _Stages:
         of_steps, trajectory = [*self.first, *self.steps], self.part.trajectory
         return Revisions(self.part.job, trajectory, of_steps, max_revisions, tensors)
 
-    def blocked_lines(self) -> Iterator[str]:
-        """Give how many cells failed for what failed before them, one line for each reason."""
+    def lines(self) -> Iterator[str]:
+        """Give what went wrong, of what failed for what had failed before one line a reason."""
+        yield from self.problems
         for (node, why), n in self.blocked.items():
             yield self.part.graph.label(f"{node}: failed in {n} cells: {why}")
 
