@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .arrays import to_numpy
 from .errors import ArgumentError, check_choice
 from .units import Units
 
@@ -243,7 +244,7 @@ class Measured:
         >>> Measured.mean([1.0, 3.0, 5.0], texts=[0, 0, 7]).of_text
         ('text', array([2., 5.]))
         """
-        rows, of_row = np.asarray(values, dtype=np.float64), np.asarray(texts)
+        rows, of_row = np.asarray(to_numpy(values), dtype=np.float64), to_numpy(texts)
         if rows.ndim != 1 or not len(rows) or rows.shape != of_row.shape:
             raise ArgumentError(
                 "values and texts must hold one number for each row, and at least one; got shapes "

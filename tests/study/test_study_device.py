@@ -7,7 +7,7 @@ import pytest
 
 import ontogeny as og
 from helpers.fake_device import NAME, FakeDevice
-from helpers.study_examples import LAYERS, developing, tiny_inputs
+from helpers.study_examples import LAYERS, ActivationNorm, developing, tiny_inputs
 
 STEPS = (0, 1)
 # Dictionaries are compared on the host. Where the rotation of the features is removed, each is
@@ -23,6 +23,7 @@ def _on_activations():
     return [
         og.observables.ActivationDecay(**options),
         og.observables.EffectiveDimensions(**options),
+        ActivationNorm(LAYER),  # a user's, which returns tensors of the device
     ]
 
 
@@ -83,6 +84,7 @@ def test_the_numbers_are_those_of_the_cpu(studied):
     for node, name in (
         ("activation-decay", "distance"),
         ("effective-dimensions", "participation_ratio"),
+        ("activation-norm", "norm"),
     ):
         np.testing.assert_allclose(
             there.tree[node][name].values, here.tree[node][name].values, rtol=1e-4, atol=1e-6

@@ -41,7 +41,9 @@ def test_a_cell_says_where_it_was_computed(tmp_path, monkeypatch):
     _run(tmp_path, 1, older=False, monkeypatch=monkeypatch)
     kept = read_cell(cell_path(tmp_path, "activation-norm", 0)).provenance["environment"]
     assert kept == environment()
-    assert kept["torch"] == torch.__version__ and kept["numpy"] == np.__version__
+    # Of PyTorch the name of the build ("+cu130") can be missing in what is installed.
+    assert kept["torch"].split("+")[0] == torch.__version__.split("+")[0]
+    assert kept["numpy"] == np.__version__
     assert kept["instructions"].endswith(torch.backends.cpu.get_cpu_capability())
     assert kept["ontogeny"] == og.__version__ and kept["BLAS"]
 

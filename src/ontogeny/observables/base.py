@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
+from ..arrays import to_numpy
 from ..errors import NonFiniteError, check_whole
 from ..figures import Figure, Section
 from ..needs import Need, Series, Weights
@@ -296,7 +297,7 @@ def dataset(values: Mapping[str, Any], where: str = "") -> xr.Dataset:
             array = value
         else:
             dims, numbers = value if isinstance(value, tuple) else ((), value)
-            array = xr.DataArray(np.asarray(numbers), dims=dims)
+            array = xr.DataArray(to_numpy(numbers), dims=dims)
         if array.dtype.kind == "f" and not np.isfinite(array.values).all():
             raise NonFiniteError(f"{name} is not finite{where}")
         variables[name] = array
