@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ...capture.blocks import WeightBlock
 from ...needs import Need
 from ...trajectory import Checkpoint, Trajectory
 from ...trajectory.weights import MemoryWeights
-from ..cells.ahead import LIMIT, forget, shares_passes, sweep_killed
+from ..cells import ahead
+from ..cells.ahead import forget, shares_passes, sweep_killed
 from ..cells.graph import BlockCell, LayerCell, StateCell, StepCell, StudyCell
 from ..cells.models import own_needs
 from ..planning.build import Graph
@@ -34,15 +34,11 @@ def compute(
     max_revisions: int | None,
 ) -> list[str]:
     """Compute every cell that is to do, and return what went wrong, one line each."""
-    # What is read ahead lies on this machine; a timed checkpoint has its passes in its own time.
-    workers = workers_here(executor) if getattr(progress, "reads_ahead", True) else 0
-    # Threads wait for each other in Python; bounded revisions are fetched in the order of tasks.
-    in_parallel = isinstance(executor, ProcessPoolExecutor) and workers > 1 and not max_revisions
     made = [part for part in parts if part.control and part.control.given is None]
     begun = {int(part.trajectory.steps[0]) for part in made}
-    every = [
-        _Stages(part, turn, workers > 0, in_parallel, begun) for turn, part in enumerate(parts)
-    ]
+    # What is read ahead lies on this machine; bounded revisions are fetched in the order of tasks.
+    options = (workers_here(executor) > 0, max_revisions is None, begun)
+    every = [_Stages(part, turn, *options) for turn, part in enumerate(parts)]
     sizes = [size for stages in every for size in stages.sizes]
     progress.start(len(sizes), sum(part.plan.to_do for part in parts))
     pace = Pace(sizes)
@@ -102,7 +98,7 @@ class _Agenda:
 
     def _fill(self) -> None:
         while self._coming and len(self._of) - len(self._elsewhere) < self._workers:
-            if self._begun and sum(s.bytes for s in [*self._begun, self._coming[0]]) > LIMIT:
+            if self._begun and sum(s.bytes for s in [*self._begun, self._coming[0]]) > ahead.LIMIT:
                 return
             stages = self._coming.popleft()
             self._begun[stages] = stages.in_order(self._revisions)
@@ -135,7 +131,7 @@ class _Stages:
     """
 
     def __init__(
-        self, part: RunPart, turn: int, ahead: bool, in_parallel: bool, begun: Container[int]
+        self, part: RunPart, turn: int, in_files: bool, by_step: bool, begun: Collection[int]
     ) -> None:
         self.part, self.turn, self._begun = part, turn, begun
         self.problems: list[str] = []
@@ -144,17 +140,20 @@ class _Stages:
         to_do = [e.cell for e in plan.entries if e.to_do]
         prepared = tuple(e.cell for e in plan.prepared if e.to_do)
         cells = [cell for cell in to_do if isinstance(cell, StepCell)]
-        read, places = _read_of_every_step(graph, prepared), {cell.place for cell in prepared}
+        over_steps = [cell for cell in prepared if _is_of_steps(cell, graph)]
+        places = {cell.place for cell in over_steps}
         late = [cell for cell in cells if not places.isdisjoint(cell.reads)]
+        needs = (need for cell in over_steps for need in own_needs(graph.by_name[cell.node]))
+        read = tuple(need for need in needs if shares_passes(need))
+        self.bytes = _bytes(graph, read, late) if in_files else 0
         # What the files have no room for would be read once more.
-        if not (in_parallel and read and _bytes(graph, read, late) <= LIMIT):
-            late, in_parallel = cells, False
-        self.bytes = _bytes(graph, read, late) if ahead else 0
-        self.steps = [
-            replace(t, stays=part.control is None and t.step in begun) for t in _steps(graph, late)
-        ]
-        later = _needs(graph, late) if ahead else {}
-        self.ahead = [
+        if not (by_step and 0 < self.bytes <= ahead.LIMIT):
+            over_steps, late = [], cells
+        step, stays = part.job.settings.reference_step, () if part.control else begun
+        steps = [replace(task, stays=task.step in stays) for task in _steps(graph, late)]
+        whole = {s: needs for s, needs in _needs(graph, cells).items() if s in (step, *stays)}
+        later = _needs(graph, late) | whole if in_files else {}
+        reading = [
             replace(
                 task,
                 label=graph.label(f"reading step {task.step}"),
@@ -162,12 +161,18 @@ class _Stages:
                 ahead=read,
                 later=later,
             )
-            for task in (_steps(graph, cells) if in_parallel else ())
+            for task in (_steps(graph, cells) if over_steps else ())
         ]
-        # References and states are one task, as they read the reference step together.
-        reference, label = part.job.settings.reference_step, graph.label("references")
-        first = Task(label, trajectory, prepared, reference, any_step=True, later=later)
-        self.first = [first] if prepared else []
+        # References and states are one task, as they read the reference step together; but for
+        # states over several steps, for which all processes read.
+        first = tuple(cell for cell in prepared if cell not in over_steps)
+        stages = (("references", first), ("states", tuple(over_steps)))
+        references, states = (
+            [Task(graph.label(label), trajectory, of, step, any_step=True, later=later)][: len(of)]
+            for label, of in stages
+        )
+        tasks = (references, reading, states, steps)
+        self.of_steps = list(zip(("first", "ahead", "first", "steps"), tasks, strict=True))
         self.blocks = _groups(
             [e.cell for e in plan.entries if isinstance(e.cell, BlockCell)], to_do
         )
@@ -178,8 +183,7 @@ class _Stages:
     def sizes(self) -> Iterator[tuple[str, float]]:
         """Kind and size of every task."""
         blocks = [Task("", self.part.trajectory, cells) for cells in self.blocks.values()]
-        stages = [("ahead", self.ahead), ("first", self.first), ("steps", self.steps)]
-        for kind, tasks in [*stages, ("blocks", blocks), ("layers", self.layers)]:
+        for kind, tasks in [*self.of_steps, ("blocks", blocks), ("layers", self.layers)]:
             yield from ((kind, self.size(kind, task)) for task in tasks)
 
     def size(self, kind: str, task: Task) -> float:
@@ -196,7 +200,7 @@ class _Stages:
 
     def in_order(self, revisions: Revisions | None) -> Iterator[tuple[str, Sequence[Task]]]:
         """Give the kind and the tasks of one stage after the other."""
-        yield from (("ahead", self.ahead), ("first", self.first), ("steps", self.steps))
+        yield from self.of_steps
         if self.blocks:
             there = self.part.trajectory
             there = there if revisions is None else revisions.trajectory_of_blocks()
@@ -206,8 +210,9 @@ class _Stages:
     def revisions(self, max_revisions: int) -> Revisions:
         """Return the Hub revisions of the run, of which so many lie on disk."""
         tensors = [cell.block.tensor for cells in self.blocks.values() for cell in cells]
-        of_steps, trajectory = [*self.first, *self.steps], self.part.trajectory
-        return Revisions(self.part.job, trajectory, of_steps, max_revisions, tensors)
+        of_steps = [task for _, tasks in self.of_steps for task in tasks]
+        job, trajectory = self.part.job, self.part.trajectory
+        return Revisions(job, trajectory, of_steps, max_revisions, tensors)
 
     def lines(self) -> Iterator[str]:
         """Give what went wrong, of what failed for what had failed before one line a reason."""
@@ -234,14 +239,12 @@ def save_digests(parts: Sequence[RunPart]) -> None:
         part.graph.digests.save()
 
 
-def _read_of_every_step(graph: Graph, prepared: Sequence[StudyCell]) -> tuple[Need, ...]:
-    """Return what states over several steps read of each.
+def _is_of_steps(cell: StudyCell, graph: Graph) -> bool:
+    """Return whether it is a state over several steps.
 
     One process read them all while the others waited: of SmolLM2 half of all time.
     """
-    states = (graph.by_name[cell.node] for cell in prepared if isinstance(cell, StateCell))
-    needs = (need for o in states if o.prepares_over_steps for need in own_needs(o))
-    return tuple(need for need in needs if shares_passes(need))
+    return isinstance(cell, StateCell) and graph.by_name[cell.node].prepares_over_steps
 
 
 def _needs(graph: Graph, cells: Sequence[StepCell]) -> dict[int, tuple[Need, ...]]:
