@@ -30,7 +30,7 @@ def test_parts_give_the_same_losses_and_are_small(family, monkeypatch):
     head = model.get_output_embeddings()
     head.register_forward_hook(lambda _m, _a, out: largest.append(out.numel()))
     monkeypatch.setattr(module, "_CHUNK", 7 * size)
-    monkeypatch.setattr(module, "_AT_ONCE", 14 * size)
+    monkeypatch.setattr(module, "AT_ONCE", 14 * size)
     parts = losses(model, inputs)
     for name in ("loss", "own_unigram", "own_bigram"):
         np.testing.assert_allclose(parts[name], whole[name], rtol=1e-6, atol=1e-6)
@@ -47,7 +47,7 @@ def test_a_model_that_changes_its_logits_is_given_all_of_them(monkeypatch):
     need = Losses()
     whole = read(model, [need], {"text": inputs})[need]
     monkeypatch.setattr(module, "_CHUNK", 40)
-    monkeypatch.setattr(module, "_AT_ONCE", 80)
+    monkeypatch.setattr(module, "AT_ONCE", 80)
     parts = read(model, [need], {"text": inputs})[need]
     np.testing.assert_allclose(parts["loss"], whole["loss"], rtol=1e-6, atol=1e-6)
 

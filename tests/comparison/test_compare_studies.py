@@ -117,7 +117,7 @@ def test_a_comparison_is_written_and_opened_like_a_study(compared, tmp_path):
     opened = og.open_study(tmp_path / "both")
     for name, child in compared.children.items():
         xr.testing.assert_identical(
-            child.to_dataset().drop_attrs(), opened.result[name].to_dataset().drop_attrs()
+            child.to_dataset().drop_attrs(), opened.tree[name].to_dataset().drop_attrs()
         )
     assert opened.report(tmp_path / "page.html").stat().st_size > 100_000
     og.comparison.write_comparison(compared, tmp_path / "both")  # replaces its like

@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 from ontogeny.errors import StoreError
-from ontogeny.store import Cell, _checksum, _seal, read_cell, read_header, write_cell
+from ontogeny.store import Cell, _checksum, _seal, drop_numbers, read_cell, read_header, write_cell
 from ontogeny.study.cells.cache import check_cache
 
 FINGERPRINT = {"weights": "abc", "reading": {"dtype": "float32"}}
@@ -142,6 +142,24 @@ def test_compressed_numbers_keep_their_type_and_every_bit(tmp_path, dtype):
     assert path.stat().st_size < values.nbytes and read.flags.writeable
 
 
+def test_numbers_that_shrink_by_a_quarter_are_compressed_by_bytes(tmp_path):
+    rng = np.random.default_rng(0)
+    values = (rng.normal(size=(2, 100, 100)) * (rng.random((2, 100, 100)) < 0.6)).astype("<f4")
+    path = tmp_path / "8.safetensors"
+    write_cell(path, Cell(xr.Dataset({"x": (("a", "b", "c"), values)})))
+    assert 0.5 * values.nbytes < path.stat().st_size < 0.75 * values.nbytes
+    assert read_cell(path).data.x.values.tobytes() == values.tobytes()
+
+
+def test_of_a_cell_without_its_numbers_that_is_said(tmp_path):
+    checksum = write_cell(tmp_path / "8.safetensors", _codes())
+    drop_numbers(tmp_path / "8.safetensors")
+    assert read_header(tmp_path / "8.safetensors")["checksum"] == checksum
+    for verify in (True, False):
+        with pytest.raises(StoreError, match="were dropped; run again"):
+            read_cell(tmp_path / "8.safetensors", verify=verify)
+
+
 def test_large_numbers_stay_as_they_are_to_be_mapped(tmp_path, monkeypatch):
     monkeypatch.setattr("ontogeny.store._MOST_PACKED", 50 * 60 * 8 - 1)
     write_cell(tmp_path / "8.safetensors", _codes())
@@ -232,13 +250,12 @@ def test_a_deep_header_is_refused(path):
         read_cell(path)
 
 
-def test_what_an_earlier_version_has_computed_still_counts(path):
+def test_a_header_without_a_seal_is_no_cell(path):
     _, layout, header, numbers = _parts(path.read_bytes())
-    norm = np.arange(6, dtype=np.float32).reshape(2, 3)
-    header |= {"format": "ontogeny-cell-1"}
-    header["checksum"] = _checksum({"norm": norm, "count": np.array(7)}, header["variables"])
-    layout["__metadata__"] = {"cell": json.dumps(header)}
-    whole = json.dumps(layout).encode()
-    path.write_bytes(struct.pack("<Q", len(whole)) + whole + numbers)
-    xr.testing.assert_identical(read_cell(path).data, _cell().data)
-    assert check_cache(path, FINGERPRINT).outcome == "done"
+    for kind in ("ontogeny-cell-1", "ontogeny-cell-2"):
+        layout["__metadata__"] = {"cell": json.dumps(header | {"format": kind})}
+        whole = json.dumps(layout).encode()
+        path.write_bytes(struct.pack("<Q", len(whole)) + whole + numbers)
+        with pytest.raises(StoreError, match="cell"):
+            read_cell(path)
+        assert check_cache(path, FINGERPRINT).outcome == "stale"

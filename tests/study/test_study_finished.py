@@ -80,12 +80,28 @@ def made(tmp_path_factory):
     return folder
 
 
+def _copied(made, folder):
+    """Return a folder with a run and its finished study, which is run once where it lies now."""
+    shutil.copytree(made, folder, dirs_exist_ok=True)
+    assert _run(_study(folder), folder / "study")[1].tasks == 0
+    return folder
+
+
 @pytest.fixture
 def finished(made, tmp_path):
-    """A run and its finished study, which have been run once where they lie now."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    assert _run(_study(tmp_path), tmp_path / "study")[1].tasks == 0
-    return tmp_path
+    return _copied(made, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def mendable(made, tmp_path_factory):
+    """A finished study for tests that leave it finished, however they change it meanwhile."""
+    return _copied(made, tmp_path_factory.mktemp("mendable"))
+
+
+@pytest.fixture(scope="module")
+def fresh(made, tmp_path_factory):
+    """The result of the same run studied in a new folder."""
+    return _study(made).run(tmp_path_factory.mktemp("fresh"), progress=False)
 
 
 def _counted(monkeypatch):
@@ -153,7 +169,6 @@ def _chunk(folder):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda f: _rewrite(f / "run" / "checkpoint-2" / "model.safetensors", _flip),
         lambda f: _rewrite(f / "study" / "cells" / "loss" / "2.safetensors", _flip),
         lambda f: _rewrite(next((f / "study" / "states").iterdir()), _in),
         lambda f: _rewrite(f / "study" / "summaries" / "loss.safetensors", _in),
@@ -166,14 +181,27 @@ def _chunk(folder):
         lambda f: (f / "study" / "finished").write_bytes(b"\xff"),
     ],
 )
-def test_what_was_damaged_deleted_or_written_over_is_read_and_mended(finished, change):
+def test_what_was_damaged_deleted_or_written_over_is_read_and_mended(mendable, fresh, change):
+    assert _same(_mended(mendable, change), fresh)
+
+
+def test_weights_that_were_written_over_are_read(finished, fresh):
+    weights = finished / "run" / "checkpoint-2" / "model.safetensors"
+    mended = _mended(finished, lambda _: _rewrite(weights, _flip))
+    assert _same(mended, _study(finished).run(finished / "fresh", progress=False))
+    assert not _same(mended, fresh)
+
+
+def _mended(finished, change):
+    """Change a file of a finished study, and return the result of the run after that."""
     assert _run(_study(finished), finished / "study")[2]
     change(finished)
     result, _, nothing = _run(_study(finished), finished / "study")
     assert not nothing
-    fresh = _study(finished).run(finished / "fresh", progress=False)
-    assert _same(result, fresh) and _same(og.open_study(finished / "study"), fresh)
+    opened = og.open_study(finished / "study")
+    assert _same(result, opened) and _same(opened, result)
     assert _run(_study(finished), finished / "study")[2]
+    return opened
 
 
 def _same(result, fresh):

@@ -10,11 +10,11 @@ import xarray as xr
 
 import ontogeny as og
 from helpers.study_examples import LAYERS, developing, tiny_inputs
-from ontogeny.capture import activation
+from ontogeny.capture import activation, logits
 from ontogeny.errors import ArgumentError, StudyWarning
 from ontogeny.scratch import scratch_array
 from ontogeny.study import Plan
-from ontogeny.study.planning import cost, plan
+from ontogeny.study.planning import cost, plan, probe
 
 
 class Elsewhere(Executor):
@@ -150,6 +150,29 @@ def test_a_pass_counts_where_it_is_larger_than_the_work_on_a_layer():
     nothing = cost.held_about(0, 0, 0, 0, (0, 0))
     assert cost.held_about(1000, 10**6, 50, 40, (10, 2)) == nothing + 1000 + 10**6 + 90
     assert cost.held_about(0, 0, 0, 0, (20, 2)) > cost.held_about(0, 0, 0, 0, (10, 2))
+
+
+@pytest.mark.parametrize("scaled", [False, True], ids=["untouched", "scaled"])
+def test_logits_that_are_taken_in_parts_count_as_far_as_they_are_held(scaled, monkeypatch):
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    config = GPT2Config(vocab_size=500, n_positions=16, n_embd=16, n_layer=1, n_head=2)
+    model = GPT2LMHeadModel(config).eval()
+    if scaled:  # such a model is given all of its logits
+        model.register_forward_hook(lambda _m, _a, out: setattr(out, "logits", out.logits * 0.5))
+    ids = np.random.default_rng(0).integers(5, model.config.vocab_size, (20, 10))
+    texts = og.Inputs.from_tokens(ids.tolist())
+
+    def pass_bytes(kind):
+        run = og.Trajectory.from_models({0: model})
+        return og.Study(run, texts, kind, device="cpu").examination.of(None).pass_bytes
+
+    whole = pass_bytes(og.observables.Loss())
+    most = 16 * 10 * 300  # logits of a batch: each of its tokens may hold 300 of them
+    monkeypatch.setattr(logits, "AT_ONCE", most)
+    monkeypatch.setattr(probe, "AT_ONCE", most)
+    assert whole == 3 * 4 * model.config.vocab_size > 3 * 4 * 300
+    assert pass_bytes(og.observables.Loss()) == (whole if scaled else 3 * 4 * 300)
 
 
 def test_what_lies_on_the_device_is_said():

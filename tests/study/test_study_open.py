@@ -43,7 +43,7 @@ def _study(folder, value):
 def test_what_was_not_read_before_a_run_merged_is_refused_and_not_nan(tmp_path):
     _run(tmp_path / "s", (0, 1))
     study = og.open_study(tmp_path / "s")
-    result = study.result
+    result = study.tree
     loss = result["loss"].loss.load()
     _run(tmp_path / "s", (0, 1, 2, 4))
     assert np.isfinite(loss).all()  # it was read
@@ -112,7 +112,7 @@ def test_a_result_that_is_swapped_while_it_is_opened_is_opened_anew(tmp_path, mo
         return check(path, chunks=chunks)
 
     monkeypatch.setattr(opened, "check_files", meanwhile)
-    assert study.result["node"].x.values.tolist() == [2.0] * 3
+    assert study.tree["node"].x.values.tolist() == [2.0] * 3
 
 
 def test_between_the_two_renames_of_a_run_opening_waits(tmp_path, monkeypatch):

@@ -11,12 +11,14 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import ArgumentError
+from ..inputs import Inputs
 from ..inputs.batches import Batch
 from .forward import first_tensor, quiet, run, without_prefix
 
 _ROWS = 1024  # positions at once: bounds the float32 copy of half-precision logits
 _CHUNK = 1 << 26  # logits that are mapped and normalised at once, 268 MB in float32
-_AT_ONCE = 2 * _CHUNK  # more than so many are never held together
+AT_ONCE = 2 * _CHUNK
+"""Logits that are held together at most, where they can be taken in parts."""
 
 
 class LogitRows:
@@ -80,16 +82,18 @@ class LogitRows:
 
     def is_large(self, rows: int) -> bool:
         """Return whether the logits of so many positions are too large to be held at once."""
-        return rows * getattr(self._head, "out_features", 0) > _AT_ONCE
+        return rows * getattr(self._head, "out_features", 0) > AT_ONCE
 
-    def learn(self, model: nn.Module, batch: Batch) -> None:
-        """See from a small batch whether the model returns its vocabulary map's output untouched.
+    def learn(self, model: nn.Module, inputs: Inputs) -> bool:
+        """Return whether the model returns its vocabulary map's output of a text untouched.
 
         Else the first batch shows it, and all its logits are held for that.
         """
+        batch = inputs.subset([int(np.argmin(inputs.lengths))]).batches(1)[0]
         self.choose(batch, np.zeros(1, int), np.zeros(1, int))
         with quiet(model), self.attached():
-            self._taken(run(model, batch))
+            self.take(run(model, batch))
+        return self._select
 
     def parts(self, output: Any) -> Iterator[tuple[slice, Tensor]]:
         """End a batch: yield (positions, vocabulary) logits, some positions at once.
@@ -99,7 +103,7 @@ class LogitRows:
         ArgumentError
             If the model's output holds no logits of the right shape.
         """
-        logits, hidden = self._taken(output), self._hidden
+        logits, hidden = self.take(output), self._hidden
         self._hidden = None
         if logits is None:
             return
@@ -121,10 +125,6 @@ class LogitRows:
         ArgumentError
             If the model's output holds no logits of the right shape.
         """
-        return self._taken(output)
-
-    def _taken(self, output: Any) -> Tensor | None:
-        """Return the logits that the model gave; None if none was wanted."""
         returned, self._returned = self._returned, None
         if not self._count:
             return None

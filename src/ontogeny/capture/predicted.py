@@ -81,8 +81,7 @@ class PredictionCollector(Collector):
         self._logits = LogitRows.of(model, in_parts=True)
         width = inputs.ids.shape[1]
         if self._logits.is_large(_TEXTS * width):
-            shortest = inputs.subset([int(np.argmin(inputs.lengths))])
-            self._logits.learn(model, shortest.batches(1)[0])
+            self._logits.learn(model, inputs)
 
     def add(self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor) -> None:
         """Take what is wanted of (e, vocabulary) log-probabilities of the tokens `target`.

@@ -108,9 +108,10 @@ class ModelSource:
         paths = match_attention(self.model, layers)
         return AttentionCollector(paths, self.inputs, tokens, top, shown)
 
-    def loss_collector(self) -> Collector:
-        """Return what takes the loss of every text out of a pass: one for all needs of it."""
-        return self._losses
+    @cached_property
+    def loss_collector(self) -> LossCollector:
+        """What takes the loss of every text out of a pass: one for all needs of it."""
+        return LossCollector(self.model, self.inputs, self.corrupted[1], True, self.listeners)
 
     def reduced_collector(self, function: Any) -> Collector:
         """Return what listens to all predictions of a pass, by a function of the texts."""
@@ -131,10 +132,6 @@ class ModelSource:
             model, positions = self.model, self.corrupted[1]
             distinct.append(PredictionCollector(model, self.inputs, positions, self.listeners))
         return distinct
-
-    @cached_property
-    def _losses(self) -> LossCollector:
-        return LossCollector(self.model, self.inputs, self.corrupted[1], True, self.listeners)
 
     @cached_property
     def corrupted(self) -> tuple[np.ndarray | None, np.ndarray | None]:

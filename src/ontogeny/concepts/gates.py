@@ -75,9 +75,7 @@ class BatchTopK(Gate):
     def train(self, pre: Tensor, extra: list[Tensor]) -> tuple[Tensor, Tensor]:
         """Return codes and penalty."""
         positive = pre.relu()
-        limit = torch.topk(
-            positive.detach().flatten(), self.k * len(pre), sorted=False
-        ).values.amin()
+        limit = torch.topk(positive.detach().flatten(), self.k * len(pre), sorted=False)[0].amin()
         self.smallest = limit if self.smallest is None else 0.9 * self.smallest + 0.1 * limit
         return positive * (positive >= limit), pre.new_zeros(())
 

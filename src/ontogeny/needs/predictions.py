@@ -40,7 +40,7 @@ class Losses(Need):
 
     def collector(self, source: Source) -> Any:
         """Return what adds up the losses."""
-        return source.loss_collector()
+        return source.loss_collector
 
     def tensors(self, source: Source) -> set[str]:
         """Return the tensors of all modules that are called."""

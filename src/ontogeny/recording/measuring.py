@@ -43,7 +43,7 @@ def unchanged(model: nn.Module) -> Iterator[None]:
     >>> model.training, torch.equal(torch.get_rng_state(), state)
     (True, True)
     """
-    modules = [(m, m.training, _hooks(m)) for m in model.modules()]
+    modules = [(m, m.training, {n: dict(getattr(m, n)) for n in _HOOKS}) for m in model.modules()]
     gradients = [(p, p.grad, p.requires_grad) for p in model.parameters()]
     buffers = [(buffer, buffer.detach().clone()) for buffer in model.buffers()]
     entries = [(module, dict(module._buffers)) for module in model.modules()]
@@ -87,10 +87,6 @@ def _torch_random_states() -> Iterator[None]:
 
 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-
-
-def _hooks(module: nn.Module) -> dict[str, dict]:
-    return {name: dict(getattr(module, name)) for name in _HOOKS}
 
 
 PREFIX = "observed"
@@ -196,7 +192,8 @@ def _numbers(observable: Observable, data: xr.Dataset) -> tuple[dict[str, float]
         variable = data[name]
         if variable.dtype.kind not in "fiu":
             continue
-        start = _prefix(observable.name, name)
+        node = [observable.name] if name != observable.name else []
+        start = "/".join([PREFIX, *node, name])
         if variable.size > _MOST:
             failed[start] = f"{variable.size:,} numbers; a study shows them"
             continue
@@ -217,10 +214,6 @@ def _failed_layers(data: xr.Dataset) -> dict[str, str]:
     layers = data["layer"].values if "layer" in data.coords else [""]
     pairs = zip(layers, np.ravel(data["status"].values), strict=False)
     return {str(n): str(why).removeprefix("failed: ") for n, why in pairs if why != "done"}
-
-
-def _prefix(node: str, variable: str) -> str:
-    return "/".join([PREFIX, *([node] if variable != node else []), variable])
 
 
 def _label(variable: xr.DataArray, dim: Any, place: int) -> str:

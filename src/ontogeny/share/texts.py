@@ -62,7 +62,9 @@ def shorten_within(text: str, table: dict[str, str]) -> str:
     >>> shorten_within("see https://example.org/a/b, and/or 3 tokens/s", replaced)
     'see https://example.org/a/b, and/or 3 tokens/s'
     """
-    for folder in _own_folders():
+    # The home and the working folder: they may hold spaces, which no pattern knows.
+    folders = {str(Path.home()), str(Path.cwd())} - {"/"}
+    for folder in sorted(folders, key=len, reverse=True):
         text = re.sub(rf"(?<![\w/]){re.escape(folder)}(?=[/\\])", "~", text)
     return _PATH.sub(lambda m: table.setdefault(m[0], _last(m[0])), text)
 
@@ -112,11 +114,6 @@ def _own_names() -> Iterator[tuple[str, str]]:
     ):
         if len(name) > 2 and name.lower() not in _COMMON:
             yield kind, name
-
-
-def _own_folders() -> list[str]:
-    """Return the home and the working folder: they may hold spaces, which no pattern knows."""
-    return sorted({str(Path.home()), str(Path.cwd())} - {"/"}, key=len, reverse=True)
 
 
 def _is_path(text: str) -> bool:

@@ -49,7 +49,7 @@ from .results.finished import files_read, is_finished, is_whole, mark_of, note_f
 from .results.result import described, merged
 from .results.study_result import StudyResult
 from .running.executors import Submitting, workers_here
-from .running.schedule import compute, save_digests, summarise
+from .running.schedule import compute, drop_references, save_digests, summarise
 from .speaking import MOVE_IT, doubts, refusal, repeated_texts, say, say_environments, say_problems
 
 
@@ -349,6 +349,8 @@ class Study:
             _say_audit(tree, progress)
             say_problems(tree)
             say_environments(tree)
+            if not problems:
+                drop_references(parts[1:])
             if not (problems or elsewhere) and is_whole(tree, environment(self.device)):
                 note_finished(path, mark())
         return StudyResult(tree)

@@ -115,6 +115,12 @@ def test_pairs_keep_the_most_frequent_words_and_contexts():
     assert support.counts.toarray().tolist() == [[2, 0], [1, 1]]
 
 
+@pytest.mark.parametrize(("exclude", "left_out"), [("2", True), (2, True), ("02", False)])
+def test_ids_without_names_are_excluded_by_their_decimal_ones(exclude, left_out):
+    support = semantics.support_matrix([1, 2, 3, 1, 2, 3, 1, 3], lengths=(1, 1), exclude=[exclude])
+    assert ("2" in support.words) is not left_out
+
+
 def test_many_words_and_contexts_stay_sparse():
     """An (n_words, m) dense array would take 100 GB here."""
     ids = np.random.default_rng(0).integers(0, 50_000, size=60_000)

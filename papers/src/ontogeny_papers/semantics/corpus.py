@@ -266,6 +266,10 @@ class _Numbers(Sequence[str]):
         numbers = self._range[i]
         return str(numbers) if isinstance(numbers, int) else tuple(map(str, numbers))
 
+    def __contains__(self, word: object) -> bool:
+        name = str(word)
+        return name.isdecimal() and str(int(name)) == word and int(name) in self._range
+
 
 def _holds_numbers(value: Any) -> bool:
     return (

@@ -128,7 +128,8 @@ def _excluded(stream: WordStream, exclude: Iterable[str | int]) -> list[int]:
             raise ArgumentError(f"exclude must hold words or ids; got {e!r}.")
     names = {e for e in items if isinstance(e, str)}
     ids = [int(e) for e in items if not isinstance(e, str) and 0 <= e < HIGHEST_ID]
-    if names:
+    # Ids without names have millions of decimal ones, of which `<unk>` is none.
+    if any(name in stream.words for name in names):
         # Of ids without names there may be 2**40, which are refused later.
         words = islice(stream.words, HIGHEST_ID)
         ids += [i for i, word in enumerate(words) if word in names]

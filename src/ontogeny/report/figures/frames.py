@@ -26,7 +26,9 @@ def chart_frame(rows: Sequence[Row], view: str) -> pd.DataFrame:
     Of its cells there is a line for each row and step, of its intervals one for each row and run or
     control run.
     """
-    return _cells(rows) if view == "cells" else _marks(rows)
+    if view == "cells":
+        return _cells(rows)
+    return pd.DataFrame([mark for row in rows for mark in mark_records(row)], columns=list(MARKS))
 
 
 def _cells(rows: Sequence[Row]) -> pd.DataFrame:
@@ -37,10 +39,6 @@ def _cells(rows: Sequence[Row]) -> pd.DataFrame:
         for point in zip(row.steps, row.progress, row.distinct, strict=True)
     ]
     return pd.DataFrame(lines, columns=["row", "step", "progress", "distinct", *RECORD])
-
-
-def _marks(rows: Sequence[Row]) -> pd.DataFrame:
-    return pd.DataFrame([mark for row in rows for mark in mark_records(row)], columns=list(MARKS))
 
 
 def row_frame(rows: Sequence[Row]) -> pd.DataFrame:

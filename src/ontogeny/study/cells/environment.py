@@ -19,7 +19,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeAlias
@@ -134,14 +134,13 @@ def _precision(products: Any) -> str:
     return "tf32" if mode == "tf32" or (mode is None and products.allow_tf32) else "float32"
 
 
-def versions(packages: Iterable[str]) -> dict[str, str]:
+@cache
+def versions(packages: tuple[str, ...]) -> dict[str, str]:
     """Return the versions of this package and of those of `packages` that are installed."""
     result = {"ontogeny": __version__}
     for package in packages:
-        try:
+        with suppress(PackageNotFoundError):
             result[package] = version(package)
-        except PackageNotFoundError:
-            continue
     return result
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
@@ -29,7 +29,8 @@ class Entry:
     Attributes
     ----------
     outcome
-        ``"done"``, ``"new"``, ``"stale"`` or ``"retry"`` (it was missing or had failed).
+        ``"done"``, ``"dropped"`` (it stands, and its numbers are not needed), ``"new"``,
+        ``"stale"`` or ``"retry"`` (it was missing or had failed, or its numbers are needed).
     run
         Name of the control run that it is of; empty for the run that is studied.
     environment
@@ -55,7 +56,7 @@ class Entry:
     @property
     def to_do(self) -> bool:
         """Whether it will be computed."""
-        return self.outcome != "done"
+        return self.outcome not in ("done", "dropped")
 
 
 @dataclass(repr=False)
@@ -224,11 +225,13 @@ def make_plan(
     trajectory: Trajectory,
     digests: DigestCache,
     run: str = "",
+    needed: Collection[Path] = (),
 ) -> Plan:
     """Compare what a folder holds with the cells of a study, which come in their order.
 
     A cell that reads one that is still to be computed is to be computed as well; whether that
-    changes anything is found out when it is its turn.
+    changes anything is found out when it is its turn. So it is of `needed` references of which the
+    numbers were dropped: computed elsewhere they may come out otherwise, for all that read them.
     """
     plan = Plan(steps=tuple(int(s) for s in trajectory.steps))
     absent = [c.source for c in trajectory if c.source is not None and not c.is_downloaded]
@@ -242,10 +245,14 @@ def make_plan(
         before = {outcomes[place] for place in cell.reads}
         header_or_none = None if before & {"new", "stale"} else header
         outcome, why, where = cell.check(folder, trajectory, digests.whole, header_or_none)
+        if cell.place in needed:
+            outcome = "retry"
         if outcome == "done" and "retry" in before:
-            outcome, why = "retry", ("what it reads had failed and is tried again",)
+            outcome, why = "retry", ("what it reads had failed or was dropped",)
         outcomes[cell.place] = outcome
         (plan.entries if cell.observed else plan.prepared).append(
             Entry(cell, outcome, why, run, dict(where))
         )
-    return plan
+    read = {place for entry in plan.entries if entry.to_do for place in entry.cell.reads}
+    lost = {place for place in read if outcomes[place] == "dropped"}
+    return make_plan(cells, folder, trajectory, digests, run, lost) if lost else plan

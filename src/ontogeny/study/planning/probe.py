@@ -16,11 +16,12 @@ import torch
 
 from ... import capture
 from ...capture.blocks import WeightBlock
-from ...capture.logits import head_path
+from ...capture.logits import AT_ONCE, LogitRows, head_path
 from ...capture.reading import PassKey, pass_keys, sources
 from ...errors import CheckpointError
 from ...inputs import Inputs
-from ...needs import Need, Weights
+from ...needs import Losses, Need, Weights
+from ...needs.predictions import Reduced
 from ...observables import Observable
 from ...trajectory import Trajectory
 from ...trajectory.weights import promoted, widest
@@ -168,7 +169,7 @@ def probe(
         parameters=sum(p.numel() for p in model.parameters()),
         stored_bytes=stored_bytes,
         model_bytes=_model_bytes(model, dtype, settings, of_steps),
-        pass_bytes=_pass_bytes(by_need, layers),
+        pass_bytes=_pass_bytes(by_need, layers, settings.batch_size),
         dtype=dtype,
         failures=tuple(dry_run(model, trajectory, inputs, tried, settings)),
     )
@@ -197,12 +198,15 @@ def _model_bytes(model: Any, dtype: str, settings: Settings, needs: Sequence[Nee
 
 
 def _pass_bytes(
-    by_need: Mapping[Need, capture.ModelSource], layers: Mapping[Need, Sequence[str]]
+    by_need: Mapping[Need, capture.ModelSource],
+    layers: Mapping[Need, Sequence[str]],
+    batch_size: int,
 ) -> int:
     """Return what a forward pass takes for one token: the widest output, as it comes and goes.
 
     In float32, in which losses are taken: input, output, and one more of it. The vocabulary map
-    counts where a need has no layers that a pass is stopped after.
+    counts where a need has no layers that a pass is stopped after; of a batch no more than is
+    held at once, if its logits are taken in parts.
     """
     running = {need: source for need, source in by_need.items() if need.runs_model}
     if not running:
@@ -210,9 +214,17 @@ def _pass_bytes(
     source = next(iter(running.values()))
     if next(source.model.children(), None) is None:  # nothing is inside that could be listed
         return 0
-    head = head_path(source.model) if running.keys() <= layers.keys() else None
-    shapes = [shape for path, shape in source.shapes.items() if path != head and shape]
-    return 3 * 4 * max((math.prod(shape[2:]) for shape in shapes if len(shape) > 2), default=0)
+    shapes = {path: shape for path, shape in source.shapes.items() if shape and len(shape) > 2}
+    widths: dict[str | None, int] = {path: math.prod(s[2:]) for path, s in shapes.items()}
+    head, mapped = head_path(source.model), running.keys() - layers.keys()
+    if not mapped:
+        widths.pop(head, None)
+    elif all(isinstance(need, Losses | Reduced) for need in mapped):
+        tokens = batch_size * max(int(s.inputs.lengths.max()) for s in running.values())
+        rows = LogitRows.of(source.model, in_parts=True)
+        if rows.is_large(tokens) and rows.learn(source.model, source.inputs):
+            widths[head] = AT_ONCE // tokens
+    return 3 * 4 * max(widths.values(), default=0)
 
 
 def _dtype_of(model: Any) -> str:

@@ -15,6 +15,7 @@ from ...inputs import Inputs
 from ...needs import Need
 from ...observables import Observable
 from ...problems.problem import of_node
+from ...store import read_header
 from ...tasks.bundled import BUNDLED
 from ...trajectory import Trajectory
 from ..cells.cache import DigestCache, read_verified
@@ -75,8 +76,8 @@ def _environments(part: RunPart) -> list[tuple[str, Environment]]:
     """Return for each cell its node, and where it was computed."""
     environments: list[tuple[str, Environment]] = []
     for observable in part.job.observables:
-        summary = read_verified(summary_path(part.job.folder, observable.name))
-        for environment, count in summary.provenance.get("environments", ()):
+        header = read_header(summary_path(part.job.folder, observable.name))
+        for environment, count in header["provenance"].get("environments", ()):
             environments += [(observable.name, environment)] * count
     return environments
 

@@ -81,4 +81,4 @@ def write_tree(tree: xr.DataTree, folder: Path, large: int = LARGE) -> None:
 def write_metadata(store: Path) -> None:
     """Write all metadata of a store into the one file that readers open first."""
     content = {"metadata": metadata_files(store), "zarr_consolidated_format": 1}
-    (store / ".zmetadata").write_text(json.dumps(content, indent=2), encoding="utf-8")
+    (store / ".zmetadata").write_text(json.dumps(content), encoding="utf-8")

@@ -9,11 +9,12 @@ from dataclasses import replace
 
 from ...capture.blocks import WeightBlock
 from ...needs import Need
+from ...store import drop_numbers
 from ...trajectory import Checkpoint, Trajectory
 from ...trajectory.weights import MemoryWeights
 from ..cells import ahead
 from ..cells.ahead import forget, shares_passes, sweep_killed
-from ..cells.graph import BlockCell, LayerCell, StateCell, StepCell, StudyCell
+from ..cells.graph import BlockCell, LayerCell, ReferenceCell, StateCell, StepCell, StudyCell
 from ..cells.models import own_needs
 from ..planning.build import Graph
 from ..planning.parts import RunPart
@@ -237,6 +238,20 @@ def save_digests(parts: Sequence[RunPart]) -> None:
     """Write the digests of weights that are known by now into the folders."""
     for part in parts:
         part.graph.digests.save()
+
+
+def drop_references(controls: Sequence[RunPart]) -> None:
+    """Drop what finished control runs were compared with, where folders hold their weights.
+
+    Steps of control runs are frozen, so nothing reads it again, or else it is computed again.
+    Checkpoints of the studied run are still to come, and its reference may be gone by then.
+    """
+    for part in controls:
+        for cell in part.graph.cells():
+            if isinstance(cell, ReferenceCell):
+                sources = part.trajectory[int(cell.key)].sources
+                if all(checkpoint.source is None for checkpoint in sources):
+                    drop_numbers(part.job.folder / cell.place)
 
 
 def _is_of_steps(cell: StudyCell, graph: Graph) -> bool:

@@ -172,4 +172,5 @@ class AdaptedReader:
 
     def _is_in_out(self, name: str) -> bool:
         by_family = self._family in _STORED_IN_OUT and not _HEAD.fullmatch(name)
-        return by_family or self._settings.is_transposed
+        # Stored as (in, out), as GPT-2's are.
+        return by_family or bool(self._settings.table.get("fan_in_fan_out"))

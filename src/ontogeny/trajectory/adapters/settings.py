@@ -45,11 +45,6 @@ class AdapterSettings:
         """Return whether the lengths of columns are learned apart."""
         return bool(self.table.get("use_dora"))
 
-    @property
-    def is_transposed(self) -> bool:
-        """Return whether weights are stored as (in, out), as GPT-2's are."""
-        return bool(self.table.get("fan_in_fan_out"))
-
     def scale(self, module: str, rank: int) -> float:
         """Return what B A is multiplied by in a module: alpha / r, or alpha / sqrt(r) (rsLoRA)."""
         alpha = float(self.table.get("lora_alpha", rank))
