@@ -8,7 +8,7 @@ import pytest
 
 from ontogeny.errors import ArgumentError
 from ontogeny.start import names_of, toml
-from ontogeny.start.cost import Cost, total
+from ontogeny.start.cost import Cost, _SeenError, _Watch, total
 from ontogeny.start.sets import with_sets
 from ontogeny.tasks import bundled_texts
 
@@ -84,6 +84,20 @@ def test_costs_are_said_and_limits_are_in_words():
     assert total([small] * 3).lines(workers=3)[-1].startswith("time: 2 to 4 minutes with 3 workers")
     failed = Cost(8, 0, 0, 0.0, 0.0, "cpu", "no room")
     assert failed.lines()[-1] == "no checkpoint was timed: no room"
+
+
+def test_the_time_of_a_checkpoint_is_that_of_all_its_tasks_and_states_are_apart():
+    watch = _Watch("step 20", False)
+    for label, cells, seconds in (
+        ("references", 0, 5.0),
+        ("reading step 10", 3, 9.0),
+        ("reading step 20", 3, 40.0),
+        ("states", 0, 7.0),
+    ):
+        watch.advance(label, cells, seconds)
+    with pytest.raises(_SeenError):
+        watch.advance("step 20", 1, 2.0)
+    assert (watch.before, watch.step, watch.late) == (12.0, 42.0, 2.0)
 
 
 def test_the_bundled_texts_are_varied_and_none_is_repeated():

@@ -288,7 +288,7 @@ class _Watch(Silent):
             self.written += written
             if label != f"reading {self._label}":
                 raise _SeenError
-        elif label == "references":
+        elif label in ("references", "states"):
             self.before += seconds
             self.written_before += written
 
