@@ -30,6 +30,7 @@ max_length = 12
 
 [options]
 device = "cpu"
+noise = 0
 
 [[observables]]
 kind = "loss"

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from ontogeny import concepts
+from ontogeny.concepts import tensors
 from ontogeny.errors import ArgumentError, NonFiniteError
 
 NAMES = concepts.names()
@@ -172,3 +173,30 @@ def test_an_unfinished_fit_is_flagged_and_warned_about_once(A):
     with pytest.warns(ConvergenceWarning, match="ICA.*did not converge in 2 iterations") as record:
         est = extractor("ica", max_iter=2, tol=0.0).fit(A)
     assert len(record) == 1 and not est.converged_
+
+
+@pytest.mark.parametrize(("large", "threads"), [(1 << 23, 1), (1, 2)])
+def test_small_fits_take_one_thread_and_large_ones_those_that_there_are(
+    monkeypatch, large, threads
+):
+    monkeypatch.setattr(tensors, "LARGE", large)
+    counts, solve, encode = [], concepts.PCA._solve, concepts.PCA._encode
+
+    def counted(method):
+        def call(self, *arguments):
+            counts.append(torch.get_num_threads())
+            return method(self, *arguments)
+
+        return call
+
+    monkeypatch.setattr(concepts.PCA, "_solve", counted(solve))
+    monkeypatch.setattr(concepts.PCA, "_encode", counted(encode))
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        X = np.random.default_rng(0).normal(size=(20, 6))
+        concepts.PCA(2).fit(X).transform(X)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert counts == [threads, threads]

@@ -126,11 +126,11 @@ def make_loss(
     name = need.loss
     if name is None:
         name = {"causal": "next-token", "masked": "masked"}[_objective(model, inputs)]
-    check_choice("loss", name, loss_names())
     if name == "next-token":
         check_causal(model, inputs)
     if name in _OURS:
         return _OURS[name](inputs, need, position_ids)
+    check_choice("loss", name, loss_names())  # which looks through all installed packages
     loss = load_entry("loss", entry_points(group=GROUP)[name], ArgumentError)(inputs, need)
     if not callable(loss):
         raise ArgumentError(

@@ -21,7 +21,7 @@ from ..arrays import Array, matrix
 from ..errors import ArgumentError, NonFiniteError, check_whole
 from .scale import check_range, dtype_name, power_of_two, within_reach
 from .solution import Solution
-from .tensors import as_tensor, check_room, check_seed, give, plain_tensors, precise
+from .tensors import as_tensor, check_room, check_seed, give, plain_tensors, precise, threads_for
 
 NORM_ROWS = 512
 
@@ -90,7 +90,7 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Fit to `X` and return its codes U (n, r); see ``fit``."""
         A = self._check(X, reset=True)
         start = None if init_dictionary is None else self._check_start(init_dictionary, A)
-        with plain_tensors():
+        with plain_tensors(), threads_for(A):
             solution = self._fit_scaled(A, start)
             self._keep(solution, A, like=X)
         if not self.converged_:
@@ -117,7 +117,7 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """
         check_is_fitted(self, "components_")
         A = self._check(X, reset=False)
-        with plain_tensors():
+        with plain_tensors(), threads_for(A):
             codes = self._encode_scaled(A)
         if not bool(torch.isfinite(codes).all()):
             raise NonFiniteError(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
@@ -22,10 +22,11 @@ from torch import Tensor
 
 from ..arrays import Array
 from ..errors import ArgumentError, check_number, check_whole
-from ..machine import free_memory
+from ..machine import free_memory, one_thread
 
 Values = TypeVar("Values", bound=tuple[Tensor, ...])
 
+LARGE = 1 << 23  # numbers from which products gain by several threads
 WITHOUT_DOUBLE = {"mps"}  # devices that have no float64
 
 
@@ -34,6 +35,11 @@ def plain_tensors() -> Iterator[None]:
     """Compute without gradients, and with ordinary tensors also in a caller's inference mode."""
     with torch.inference_mode(False), torch.no_grad():
         yield
+
+
+def threads_for(A: Tensor) -> AbstractContextManager[None]:
+    """Compute on one thread where `A` is not large: its products end before threads have met."""
+    return one_thread() if on_cpu(A) and A.numel() < LARGE else nullcontext()
 
 
 def as_tensor(array: Array) -> Tensor:

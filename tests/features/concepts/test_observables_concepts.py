@@ -36,7 +36,11 @@ def _run(trajectory, folder, *chosen, noise=0):
 def test_every_extractor_runs_as_an_observable(trajectory, tmp_path):
     chosen = [
         og.observables.Concepts(
-            name, n_concepts=3, layers=LAYERS, max_tokens=120, options=OPTIONS.get(name, {})
+            name,
+            n_concepts=3,
+            layers="model.layers.1.mlp",
+            max_tokens=120,
+            options=OPTIONS.get(name, {}),
         )
         for name in og.concepts.names()
     ]

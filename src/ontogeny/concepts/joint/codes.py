@@ -11,12 +11,13 @@ import scipy.stats
 import torch
 from torch import Tensor
 
+from ...machine import one_thread
 from ..gates import Gate, gate_of
 from ..linalg import product
 from ..sae import Autoencoder, train
 from ..tensors import plain_tensors
 from .presence import FOUND_AGAIN, found_again, inverse_of
-from .sources import of_half, one_thread, unmixing
+from .sources import of_half, unmixing
 from .whitening import Gathered
 
 # Crosscoders: codes from all checkpoints by one linear layer, a decoder for each checkpoint.

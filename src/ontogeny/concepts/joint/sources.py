@@ -7,13 +7,9 @@ stand out most: nothing depends on a draw, and a source that is found depends on
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import numpy as np
 import scipy.stats
 import torch
-from threadpoolctl import threadpool_info, threadpool_limits
 from torch import Tensor
 
 from ..ica import decorrelate, rotate
@@ -26,21 +22,6 @@ DRAWS, FEW = 20, 4  # starts of the symmetric iteration where nothing is skewed,
 SMALL = 20_000  # numbers of a matrix that is small enough for all of these starts
 ITERATIONS, TOLERANCE = 60, 1e-4  # of it, with either contrast; sources of noise never settle
 FLAT = 1e-6  # variance of a direction on half of the tokens, against the largest, that is none
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Compute on one thread: products this small take 20 times as long on two of a busy machine."""
-    before, pools = torch.get_num_threads(), threadpool_info()
-    if before == 1 and all(pool["num_threads"] == 1 for pool in pools):
-        yield
-        return
-    torch.set_num_threads(1)
-    try:
-        with threadpool_limits(1):
-            yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def unmixing(Z: np.ndarray, r: int, seed: int | None = None) -> np.ndarray:
