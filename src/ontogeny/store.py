@@ -28,7 +28,11 @@ import xarray as xr
 from .errors import StoreError
 from .machine import has_ended, writer
 
+DROPPED = "dropped"
+"""The status of a cell whose header alone was kept; its checksum is that of the numbers."""
+
 _FORMAT = "ontogeny-cell-2"
+_UNSEALED = "ontogeny-cell-1"  # what was computed before headers were sealed still counts
 _PARTS = {
     "variables": dict,
     "attrs": dict,
@@ -164,10 +168,8 @@ def read_cell(path: Path, *, verify: bool = True) -> Cell:
         }
         for name, (dtype, shape) in header.get("packed", {}).items():
             tensors[name] = _unpacked(tensors[name], dtype, shape)
-        if header.get("dropped"):
-            raise StoreError(f"the numbers of {path} were dropped; run again.")
-        content = [header["variables"], header["attrs"]]
-        if verify and _checksum(tensors, content) != header["checksum"]:
+        verify = verify and header["status"] != DROPPED
+        if verify and _checksum(tensors, _content(header)) != header["checksum"]:
             raise StoreError(
                 f"{path} is damaged: its checksum does not match. Delete it and run again."
             )
@@ -195,7 +197,7 @@ def read_header(path: Path) -> dict[str, Any]:
 
 
 def drop_numbers(path: Path) -> None:
-    """Keep the header of a cell alone: what it is of, its status and its checksum.
+    """Keep the header of a cell alone: what it is of, and its checksum.
 
     Examples
     --------
@@ -206,7 +208,7 @@ def drop_numbers(path: Path) -> None:
     >>> read_header(path)["checksum"] == checksum
     True
     """
-    _save(path, {}, read_header(path) | {"variables": {}, "packed": {}, "dropped": True})
+    _save(path, {}, read_header(path) | {"variables": {}, "packed": {}, "status": DROPPED})
 
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
@@ -335,6 +337,12 @@ def _checksum(tensors: Mapping[str, np.ndarray], described: Any) -> str:
     return digest.hexdigest()
 
 
+def _content(header: Mapping[str, Any]) -> Any:
+    """Return what a header says of the content that its checksum covers."""
+    variables = header["variables"]
+    return variables if header["format"] == _UNSEALED else [variables, header["attrs"]]
+
+
 def _seal(text: str) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -362,11 +370,12 @@ def _parsed(path: Path, file: BinaryIO) -> tuple[dict[str, Any], dict[str, Any],
     layout = json.loads(file.read(length))
     metadata = layout.pop("__metadata__")
     header = json.loads(metadata["cell"])
+    sealed = header["format"] == _UNSEALED or metadata["seal"] == _seal(metadata["cell"])
     tensors = {name: _tensor(spec) for name, spec in layout.items()}
     numbers = {name for name, entry in header["variables"].items() if "strings" not in entry}
     if (
-        header["format"] != _FORMAT
-        or metadata["seal"] != _seal(metadata["cell"])
+        header["format"] not in (_FORMAT, _UNSEALED)
+        or not sealed
         or any(not isinstance(header[name], kind) for name, kind in _PARTS.items())
         or numbers != tensors.keys()
         or size != 8 + length + max((end for *_, end in tensors.values()), default=0)

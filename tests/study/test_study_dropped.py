@@ -50,11 +50,13 @@ def test_references_of_finished_controls_are_dropped_and_results_are_the_same(
     assert all(tree[node].identical(expected[node]) for node in expected.children)
     assert len(_references(tmp_path / "s")) == len(_references(folder)) == 2
     for dropped, whole in zip(_references(tmp_path / "s"), _references(folder), strict=True):
-        assert read_header(dropped)["dropped"] and not read_header(whole).get("dropped")
+        assert (
+            read_header(dropped)["status"] == "dropped" and read_header(whole)["status"] == "done"
+        )
         assert read_header(dropped)["checksum"] == read_header(whole)["checksum"]
         assert dropped.stat().st_size < whole.stat().st_size / 2
     (studied,) = (tmp_path / "s").glob("states/reference-*")
-    assert not read_header(studied).get("dropped")
+    assert read_header(studied)["status"] == "done"
     assert _study(recorded).plan(tmp_path / "s").to_do == 0
 
 
@@ -73,7 +75,7 @@ def test_a_cell_of_a_control_that_is_gone_comes_back_with_the_same_numbers(
     assert all(tree[node].identical(kept[1][node]) for node in kept[1].children)
     after = _stamps(tmp_path / "s")
     assert {path for path in after if after[path] != before[path]} == {lost}
-    assert all(read_header(path)["dropped"] for path in _references(tmp_path / "s"))
+    assert all(read_header(path)["status"] == "dropped" for path in _references(tmp_path / "s"))
 
 
 def test_a_reference_that_comes_out_otherwise_has_all_that_read_it_computed_again(

@@ -67,7 +67,7 @@ def test_a_folder_is_opened_as_the_same_class(result, tmp_path):
     (tmp_path / "study.json").write_text(json.dumps({}))
     opened = og.open_study(tmp_path)
     assert isinstance(opened, StudyResult) and opened.folder == tmp_path
-    assert set(opened) == set(result)
+    assert opened.result is opened.tree and set(opened) == set(result)
     assert opened.concept.folder == tmp_path and opened.attrs == result.attrs
     lazily = opened["loss"]["loss"].variable
     assert not lazily._in_memory

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import torch
 from transformers import TrainerCallback
 
 from ..errors import ArgumentError
@@ -13,16 +14,18 @@ from ..trajectory.schedule import Every
 from .loggers import to_history
 from .recorder import Recorder
 
+if TYPE_CHECKING:
+    from ..inputs import Inputs
+    from ..observables import Observable
+
 
 class RecorderCallback(TrainerCallback):
     """Records and observes while a transformers ``Trainer`` trains, without changing the training.
 
     Step 0 is written before the first step, the last one after the last. The arguments are those
-    of `Recorder`, further ones as `options` (``observe``, ``inputs``, ``log``, ``budget``,
-    ``overwrite``, ``dtype``); `total` and `tokenizer` come from the Trainer if they are not given.
-    If `log` is not given, observed numbers stand in the Trainer's history
-    (``trainer.state.log_history``). A callback is not told which Trainer calls it, so its loggers
-    (``report_to``) are named::
+    of `Recorder`; `total` and `tokenizer` come from the Trainer if they are not given. If `log` is
+    not given, observed numbers stand in the Trainer's history (``trainer.state.log_history``). A
+    callback is not told which Trainer calls it, so its loggers (``report_to``) are named::
 
         trainer.add_callback(RecorderCallback(..., log=to_trainer(trainer)))
 
@@ -39,17 +42,24 @@ class RecorderCallback(TrainerCallback):
         every: Every = "log",
         total: int | None = None,
         tokenizer: Any = None,
-        **options: Any,
+        overwrite: bool = False,
+        dtype: torch.dtype | None = None,
+        *,
+        observe: Sequence[Observable] | None = None,
+        inputs: Inputs | Mapping[str, Any] | None = None,
+        log: Any = None,
+        budget: float = 0.05,
     ) -> None:
         if isinstance(every, Iterable) and not isinstance(every, str):
             every = tuple(every)  # it is read twice
-        self._arguments, self._options = (folder, every, total, tokenizer), options
+        self._arguments = (folder, every, total, tokenizer, overwrite, dtype)
+        self._observing = {"observe": observe, "inputs": inputs, "log": log, "budget": budget}
         # Made anew when a training begins; made here as well so that a bad argument shows at once.
-        self._recorder = Recorder(*self._arguments, **options)
+        self._recorder = Recorder(*self._arguments, **self._observing)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Write and observe step 0, or check that a resumed run is the one in the folder."""
-        folder, every, total, tokenizer = self._arguments
+        folder, every, total, tokenizer, overwrite, dtype = self._arguments
         if args.output_dir and Path(args.output_dir).resolve() == self._recorder.folder:
             raise ArgumentError(
                 f"{folder} is the Trainer's output_dir, where it writes and deletes checkpoints of "
@@ -59,14 +69,14 @@ class RecorderCallback(TrainerCallback):
         if tokenizer is None and hasattr(processing, "save_pretrained"):
             tokenizer = processing
         total = total or state.max_steps or None
-        options = self._options | {"log": self._log(args, state)}
-        self._recorder = Recorder(folder, every, total, tokenizer, **options)
+        observing = self._observing | {"log": self._log(args, state)}
+        self._recorder = Recorder(folder, every, total, tokenizer, overwrite, dtype, **observing)
         self._recorder(state.global_step, kwargs["model"])
 
     def _log(self, args: Any, state: Any) -> Any:
         """Return where numbers go in this training: a callback may be used by several Trainers."""
-        if self._options.get("observe") is None or self._options.get("log") is not None:
-            return self._options.get("log")
+        if self._observing["observe"] is None or self._observing["log"] is not None:
+            return self._observing["log"]
         if args.report_to and state.is_world_process_zero:
             from ..study.speaking import say  # with the observables, which are imported by now
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -253,7 +253,7 @@ class JointDictionary(BaseEstimator):
         self._judge()
         return self
 
-    def false_birth_rate(self, X: Any, *, groups: Any = None) -> float:
+    def false_birth_rate(self, X: Any, *, groups: Any = None, n_draws: int = 1) -> float:
         """Return the share of latents that are called born where nothing is: a refit to chance.
 
         At each checkpoint the tokens are put in another random order. Each checkpoint is what it
@@ -263,11 +263,16 @@ class JointDictionary(BaseEstimator):
         ----------
         X, groups
             As in `fit`.
+        n_draws
+            How many refits the share is averaged over.
         """
-        runs = self._refit(X, groups, together=False)._runs.values()
-        return float(np.mean([(run.lives.born >= 0).mean() for run in runs]))
+        called = [
+            np.mean([(run.lives.born >= 0).mean() for run in refit._runs.values()])
+            for refit in self._refits(X, groups, n_draws, together=False)
+        ]
+        return float(np.mean(called))
 
-    def false_shared_rate(self, X: Any, *, groups: Any = None) -> float:
+    def false_shared_rate(self, X: Any, *, groups: Any = None, n_draws: int = 1) -> float:
         """Return how many latents are called present in several runs where the runs share nothing.
 
         The tokens of every run are put in another random order, the same at all of its checkpoints:
@@ -279,11 +284,13 @@ class JointDictionary(BaseEstimator):
             Named runs, as in `fit`.
         groups
             As in `fit`.
+        n_draws
+            How many refits the number is averaged over.
         """
         if len(by_name(X)) < 2:
             raise ArgumentError(f"X must hold at least two named runs; got {type(X).__name__}.")
-        refit = self._refit(X, groups, together=True)
-        return float((refit.present_.sum(axis=0) > 1).sum())
+        refits = self._refits(X, groups, n_draws, together=True)
+        return float(np.mean([(refit.present_.sum(axis=0) > 1).sum() for refit in refits]))
 
     def born_steps(self) -> Any:
         """Return the training steps of the confirmed births, in order of the latents.
@@ -383,15 +390,20 @@ class JointDictionary(BaseEstimator):
         values = {name: value(run) for name, run in self._runs.items()}
         return values.get(ONLY, values)
 
-    def _refit(self, X: Any, groups: Any, *, together: bool) -> JointDictionary:
-        """Return a fit to tokens in random order, one `together` for all checkpoints of a run."""
+    def _refits(
+        self, X: Any, groups: Any, n_draws: int, *, together: bool
+    ) -> Iterator[JointDictionary]:
+        """Give fits to tokens in random orders, one `together` for all checkpoints of a run."""
         rng = np.random.default_rng(check_seed(self.random_state).randint(2**31 - 1) + 1)
-        refit = clone(self).set_params(reseeds=0, n_draws=0, random_state=int(rng.integers(2**31)))
-        orders = {
-            name: Permuted(source.source, int(rng.integers(2**31)), together)
-            for name, source in by_name(X).items()
-        }
-        return refit.fit(orders.get(ONLY, orders), groups=groups)
+        for _ in range(check_whole("n_draws", n_draws)):
+            refit = clone(self).set_params(
+                reseeds=0, n_draws=0, random_state=int(rng.integers(2**31))
+            )
+            orders = {
+                name: Permuted(source.source, int(rng.integers(2**31)), together)
+                for name, source in by_name(X).items()
+            }
+            yield refit.fit(orders.get(ONLY, orders), groups=groups)
 
     @property
     def is_concept_(self) -> np.ndarray:

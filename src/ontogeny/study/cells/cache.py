@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ... import activity
 from ...errors import CheckpointError, StoreError
-from ...store import Cell, difference, plain, read_cell, read_header, write_json
+from ...store import DROPPED, Cell, difference, plain, read_cell, write_json
 from ...trajectory import Checkpoint, Trajectory
 from ...trajectory.weights.digests import combine as combined
 from ...trajectory.weights.files import Stamp, stamp_of
@@ -47,14 +47,11 @@ def check_cache(path: Path | None, fingerprint: Mapping[str, Any]) -> Checked:
     try:
         cell = read_verified(path)
     except StoreError as error:
-        with suppress(StoreError):
-            header = read_header(path)
-            changed = difference(header["fingerprint"], plain(fingerprint))
-            if header.get("dropped") and not changed:
-                return Checked("dropped", (), environment_of(header["provenance"]))
         return Checked("stale", (str(error),))
     if changed := difference(cell.fingerprint, plain(fingerprint)):
         return Checked("stale", tuple(changed))
+    if cell.status == DROPPED:
+        return Checked(DROPPED, (), environment_of(cell.provenance))
     # A cell can be done although some of its layers or steps failed: these are tried again.
     if cell.status != "done" or _failed_layers(cell.data):
         return Checked("retry", (cell.status,))

@@ -13,6 +13,7 @@ from ...errors import ArgumentError
 from ...machine import size_text
 from ...markup import html_block, html_table
 from ...scratch import scratch_room
+from ...store import DROPPED
 from ...trajectory import Trajectory
 from ..cells.cache import DigestCache
 from ..cells.environment import Environment, differences
@@ -56,7 +57,7 @@ class Entry:
     @property
     def to_do(self) -> bool:
         """Whether it will be computed."""
-        return self.outcome not in ("done", "dropped")
+        return self.outcome not in ("done", DROPPED)
 
 
 @dataclass(repr=False)
@@ -254,5 +255,5 @@ def make_plan(
             Entry(cell, outcome, why, run, dict(where))
         )
     read = {place for entry in plan.entries if entry.to_do for place in entry.cell.reads}
-    lost = {place for place in read if outcomes[place] == "dropped"}
+    lost = {place for place in read if outcomes[place] == DROPPED}
     return make_plan(cells, folder, trajectory, digests, run, lost) if lost else plan

@@ -73,6 +73,11 @@ class StudyResult(Mapping[str, Any]):
         return open_tree(self._source)
 
     @property
+    def result(self) -> xr.DataTree:
+        """The same as `tree`."""
+        return self.tree
+
+    @property
     def folder(self) -> Path | None:
         """The folder of the study or comparison; None where the result lies in none."""
         if isinstance(self._source, Path):

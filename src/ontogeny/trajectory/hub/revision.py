@@ -21,7 +21,7 @@ from ..weights.files import Reader, WeightFiles
 from ..weights.folders import PICKLED, SAFE, find_weights, weight_map
 from .client import hub_errors, is_offline, silent_bar
 from .listings import HubFile, listed, listing_path
-from .shards import ShardsReader
+from .shards import FetchedReader
 from .slots import Slots
 
 _SHARDS = (
@@ -320,7 +320,7 @@ class HubWeights:
             if shards is None:
                 yield stack.enter_context(find_weights(there.path).open())
             else:
-                yield ShardsReader(there.fetch, shards, stack)
+                yield FetchedReader(there.fetch, shards, stack)
 
     def on_disk(self) -> WeightFiles:
         """Return the weight files without fetching any.

@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TypeAlias
+from typing import Any, BinaryIO, Protocol, TypeAlias, cast
 
 import numpy as np
 import torch
@@ -24,7 +24,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from ...errors import CheckpointError
-from .parts import keyed, unknown
+from .parts import PartsReader, keyed
 from .pickled import unpickle
 from .recognised import check_readable, pointer
 
@@ -96,6 +96,9 @@ class _Shard:
     def dtype(self, name: str) -> torch.dtype:
         return self._entries[name].dtype
 
+    def get(self, name: str) -> Tensor:
+        return self.rows(name)
+
     def rows(self, name: str, start: int = 0, stop: int | None = None) -> Tensor:
         """Map ``tensor[start:stop]``; a number without dimensions is one row."""
         entry = self._entries[name]
@@ -130,60 +133,32 @@ class _Shard:
         return torch.from_numpy(aligned).view(dtype)
 
 
-class _SafetensorsReader:
-    """Reader over one or more open safetensors files."""
-
-    def __init__(self, shards: Mapping[str, _Shard]) -> None:
-        self._shards = shards
-
-    def names(self) -> list[str]:
-        return sorted(self._shards)
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        return self._shard(name).shape(name)
-
-    def dtype(self, name: str) -> torch.dtype:
-        return self._shard(name).dtype(name)
-
-    def get(self, name: str) -> Tensor:
-        return self._shard(name).rows(name)
-
-    def rows(self, name: str, start: int, stop: int) -> Tensor:
-        return self._shard(name).rows(name, start, stop)
-
-    def _shard(self, name: str) -> _Shard:
-        if name not in self._shards:
-            raise unknown(name, self.names())
-        return self._shards[name]
-
-
-class TensorReader:
-    """Reader over a mapping of tensors: in memory, or mapped by ``torch.load``."""
-
-    def __init__(self, tensors: Mapping[str, Tensor]) -> None:
-        self._tensors = tensors
-
-    def names(self) -> list[str]:
-        """Return the names, sorted."""
-        return sorted(self._tensors)
+class ShardsReader(PartsReader):
+    """Reader over one or more open files, by what holds each tensor."""
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of tensor `name`."""
-        return tuple(self.get(name).shape)
+        return tuple(self._part(name).shape(name))
 
     def dtype(self, name: str) -> torch.dtype:
-        """Return the dtype of tensor `name`."""
-        return self.get(name).dtype
+        """Return the stored dtype of tensor `name`."""
+        return cast("torch.dtype", self._part(name).dtype(name))
 
     def get(self, name: str) -> Tensor:
-        """Return tensor `name`, detached but not copied."""
-        if name not in self._tensors:
-            raise unknown(name, self.names())
-        return self._tensors[name].detach()
+        """Return tensor `name`, memory-mapped."""
+        return cast("Tensor", self._part(name).get(name))
 
     def rows(self, name: str, start: int, stop: int) -> Tensor:
         """Return ``tensor[start:stop]``."""
-        return self.get(name)[start:stop]
+        return cast("Tensor", self._part(name).rows(name, start, stop))
+
+
+class TensorReader(PartsReader):
+    """Reader over a mapping of tensors: in memory, or mapped by ``torch.load``."""
+
+    def get(self, name: str) -> Tensor:
+        """Return tensor `name`, detached but not copied."""
+        return cast("Tensor", self._part(name).detach())
 
 
 @dataclass(frozen=True)
@@ -244,7 +219,7 @@ class WeightFiles:
             return self.reader(self.files)
         if self.pickled:
             return TensorReader(_join((f, unpickle(f, self.key)) for f in self.files))
-        return _SafetensorsReader(_join((f, _handles(f, stack)) for f in self.files))
+        return ShardsReader(_join((f, _handles(f, stack)) for f in self.files))
 
     def apart(self) -> tuple[WeightFiles, ...]:
         """Return the files one by one, where each can be read without the others."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -24,7 +24,7 @@ class Part:
 
 
 class PartsReader:
-    """Reader over parts by name.
+    """Reader over parts by name, or over what else has a shape and a dtype.
 
     Examples
     --------
@@ -33,7 +33,7 @@ class PartsReader:
     (['w'], tensor([1.]))
     """
 
-    def __init__(self, parts: Mapping[str, Part]) -> None:
+    def __init__(self, parts: Mapping[str, Any]) -> None:
         self._parts = parts
 
     def names(self) -> list[str]:
@@ -42,29 +42,25 @@ class PartsReader:
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of tensor `name` without reading it."""
-        return self._part(name).shape
+        return tuple(self._part(name).shape)
 
     def dtype(self, name: str) -> torch.dtype:
         """Return the dtype of tensor `name` without reading it."""
-        return self._part(name).dtype
+        return cast("torch.dtype", self._part(name).dtype)
 
     def get(self, name: str) -> Tensor:
         """Return tensor `name`."""
-        return self._part(name).read()
+        return cast("Tensor", self._part(name).read())
 
     def rows(self, name: str, start: int, stop: int) -> Tensor:
         """Return ``tensor[start:stop]``; the whole tensor is read for it."""
         return self.get(name)[start:stop]
 
-    def _part(self, name: str) -> Part:
+    def _part(self, name: str) -> Any:
         if name not in self._parts:
-            raise unknown(name, self.names())
+            others = f"it has {len(self._parts)} others"
+            raise CheckpointError(f"the checkpoint has no tensor {name!r}; {others}.")
         return self._parts[name]
-
-
-def unknown(name: str, names: list[str]) -> CheckpointError:
-    """Return the error that a tensor is not there."""
-    return CheckpointError(f"the checkpoint has no tensor {name!r}; it has {len(names)} others.")
 
 
 def keyed(reader: Any, key: str, label: object) -> PartsReader:
