@@ -35,7 +35,7 @@ def asked() -> tuple[str, str]:
             what = what or path.stem
         if name == "compute_task":
             label = place["task"].label
-            part = "run" if label.startswith(("step", "references")) else "controls"
+            part = "run" if label.startswith(("step", "references", "reading", "states")) else "controls"
         frame = frame.f_back
     return part, what or "checks"
 
