@@ -25,7 +25,7 @@ LARGEST = 4 * 2**30
 """Bytes that all arrays of a foreign result may claim together."""
 
 _LARGEST_CHUNK = 2**29
-_METADATA = (".zarray", ".zattrs", ".zgroup")
+METADATA = (".zarray", ".zattrs", ".zgroup")
 _NUMBERS = re.compile(r"[<>|](?:b1|[iu][1248]|f[248]|[US]\d{1,6})")
 _TEXTS = [{"id": "vlen-utf8"}]
 _COMPRESSORS = ("blosc", "zstd", "lz4", "zlib", "gzip")  # by default of one Zarr or another
@@ -83,7 +83,7 @@ def check_foreign(store: Path) -> None:
     arrays = _checked(listed, ("blosc",), LARGEST, "is opened from the Hub")
     for name, array in arrays.items():
         for path in sorted((store / name).iterdir()):
-            if path.is_file() and path.name not in _METADATA:
+            if path.is_file() and path.name not in METADATA:
                 check_chunk(f"{name}/{path.name}", path.read_bytes(), array)
 
 
@@ -115,7 +115,7 @@ def _metadata(store: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def metadata_files(store: Path) -> dict[str, Any]:
     """Return what the metadata files of a Zarr store hold, by their names in it."""
-    files = sorted(path for path in store.rglob(".z*") if path.name in _METADATA)
+    files = sorted(path for path in store.rglob(".z*") if path.name in METADATA)
     return {path.relative_to(store).as_posix(): json.loads(path.read_bytes()) for path in files}
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import shutil
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import xarray as xr
 from zarr.core.buffer import Buffer
@@ -17,7 +19,7 @@ from ..cells.merge import LARGE
 from ..folder.claims import held
 from ..folder.layout import result_path
 from .checksums import write_checksums
-from .foreign import metadata_files
+from .foreign import METADATA, metadata_files
 
 
 def write_result(folder: Path, tree: xr.DataTree) -> Path:
@@ -72,13 +74,15 @@ def write_tree(tree: xr.DataTree, folder: Path, large: int = LARGE) -> None:
     files: dict[str, Buffer] = {}
     is_large = sum(node.dataset.nbytes for node in tree.subtree) >= large
     tree.to_zarr(folder if is_large else MemoryStore(files), zarr_format=2, consolidated=False)
+    for parent in {(folder / name).parent for name in files}:
+        parent.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content.to_bytes())
-    write_metadata(folder)
+    described = [name for name in sorted(files, key=Path) if Path(name).name in METADATA]
+    write_metadata(folder, {name: json.loads(files[name].to_bytes()) for name in described})
 
 
-def write_metadata(store: Path) -> None:
+def write_metadata(store: Path, metadata: Mapping[str, Any] | None = None) -> None:
     """Write all metadata of a store into the one file that readers open first."""
-    content = {"metadata": metadata_files(store), "zarr_consolidated_format": 1}
+    content = {"metadata": metadata or metadata_files(store), "zarr_consolidated_format": 1}
     (store / ".zmetadata").write_text(json.dumps(content), encoding="utf-8")
