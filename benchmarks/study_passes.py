@@ -34,8 +34,8 @@ def asked() -> tuple[str, str]:
         elif "features" in (path := Path(frame.f_code.co_filename)).parts:
             what = what or path.stem
         if name == "compute_task":
-            label = place["task"].label
-            part = "run" if label.startswith(("step", "references")) else "controls"
+            is_control = ": " in place["task"].label
+            part = "controls" if is_control else "run"
         frame = frame.f_back
     return part, what or "checks"
 

@@ -37,66 +37,6 @@ _QUICK = _FULL | {
 }
 _STEPS = 700  # fewer than the default run: the whole demo is to take five minutes on two cores
 
-STUDY = """\
-title = "{title}"
-
-[trajectory]
-folder = "run"
-
-[inputs]
-files = ["run/heldout.jsonl"]
-max_texts = {texts}
-max_length = 64
-
-[[observables]]
-kind = "loss"
-
-[[observables]]
-kind = "predictions"
-
-[[observables]]
-kind = "token-losses"
-
-[[observables]]
-kind = "joint-concepts"
-layers = {described}
-n_concepts = {latents}
-max_tokens = {joint_tokens}
-shown_texts = 3
-
-[[observables]]
-kind = "activation-decay"
-layers = "model.layers.*.mlp"
-max_tokens = {tokens}
-
-[[observables]]
-kind = "concepts"
-extractor = "svd"
-n_concepts = {concepts}
-layers = "model.layers.*.mlp"
-max_tokens = {tokens}
-
-[[observables]]
-kind = "concepts"
-extractor = "ica"
-n_concepts = {concepts}
-layers = "model.layers.*.mlp"
-max_tokens = {tokens}
-
-[[observables]]
-kind = "attention-entropy"
-shown_texts = 3
-
-[controls]
-kind = "turned"
-count = {controls}
-steps = {control_steps}
-
-[[observables]]
-kind = "weight-change"
-blocks = ["model.layers.*.self_attn.*.weight", "model.layers.*.mlp.*.weight"]
-"""
-
 
 def run_demo(
     folder: str | Path,
@@ -125,7 +65,8 @@ def run_demo(
     study_file = root / "study.toml"
     if not study_file.exists():
         title = "How a small EuroBERT learns Python's documentation"
-        text = STUDY.format(title=title, **(_QUICK if quick else _FULL))
+        template = Path(__file__).with_name("demo-study.toml").read_text(encoding="utf-8")
+        text = template.format(title=title, **(_QUICK if quick else _FULL))
         write_whole(study_file, text.encode())
     study = read_study(study_file)
     progress.note(f"audit: {study.trajectory.audit()}")

@@ -8,7 +8,7 @@ import pytest
 
 from ontogeny.errors import ArgumentError
 from ontogeny.start import names_of, toml
-from ontogeny.start.cost import Cost, total
+from ontogeny.start.cost import Cost, _SeenError, _Watch, total
 from ontogeny.start.sets import with_sets
 from ontogeny.tasks import bundled_texts
 
@@ -76,14 +76,28 @@ def test_costs_are_said_and_limits_are_in_words():
     small = Cost(8, 0, 5_000_000, 90.0, 1.5, "cpu")
     assert small.limits() == [] and "to download: nothing" in small.lines()
     large = Cost(154, 60 * 10**9, 10**9, 7200.0, 40.0, "cuda")
-    assert large.limits() == ["download 60 GB", "take 2.0 to 5.0 hours"]
+    assert large.limits() == ["download 60 GB", "take 2.0 to 3.2 hours"]
     assert large.limits(workers=8) == ["download 60 GB"]
     assert "60 GB in the Hub's cache" in large.lines()[1]
-    assert small.lines()[-1] == "time: 2 to 5 minutes, by 1.5 s for one of 8 checkpoints on cpu"
+    assert small.lines()[-1] == "time: 2 to 3 minutes, by 1.5 s for one of 8 checkpoints on cpu"
     assert "without weight-rank" in replace(small, untimed=("weight-rank",)).lines()[-1]
-    assert total([small] * 3).lines(workers=3)[-1].startswith("time: 2 to 6 minutes with 3 workers")
+    assert total([small] * 3).lines(workers=3)[-1].startswith("time: 2 to 4 minutes with 3 workers")
     failed = Cost(8, 0, 0, 0.0, 0.0, "cpu", "no room")
     assert failed.lines()[-1] == "no checkpoint was timed: no room"
+
+
+def test_the_time_of_a_checkpoint_is_that_of_all_its_tasks_and_states_are_apart():
+    watch = _Watch("step 20", False)
+    for label, cells, seconds in (
+        ("references", 0, 5.0),
+        ("reading step 10", 3, 9.0),
+        ("reading step 20", 3, 40.0),
+        ("states", 0, 7.0),
+    ):
+        watch.advance(label, cells, seconds)
+    with pytest.raises(_SeenError):
+        watch.advance("step 20", 1, 2.0)
+    assert (watch.before, watch.step, watch.late) == (12.0, 42.0, 2.0)
 
 
 def test_the_bundled_texts_are_varied_and_none_is_repeated():

@@ -38,7 +38,7 @@ def alone(trajectory, tmp_path_factory):
 
 
 def test_a_node_holds_the_run_and_its_controls(folder):
-    tree = og.open_study(folder).result
+    tree = og.open_study(folder).tree
     controls = json.loads(tree.attrs["controls"])
     assert [c["name"] for c in controls] == ["turned 0", "turned 1"]
     assert controls[0]["kind"] == "turned" and len(controls[0]["steps"]) == 4
@@ -55,8 +55,8 @@ def test_a_node_holds_the_run_and_its_controls(folder):
 
 def test_the_run_itself_is_the_same_with_and_without(alone, folder):
     verdicts = ("beyond", "learned", "changed", "judgeable", "outside", "p_learned_uncorrected")
-    beside = og.open_study(folder).result
-    for name, node in og.open_study(alone).result.children.items():
+    beside = og.open_study(folder).tree
+    for name, node in og.open_study(alone).tree.children.items():
         for variable, values in node.data_vars.items():
             if variable not in verdicts:
                 xr.testing.assert_identical(
@@ -65,10 +65,10 @@ def test_the_run_itself_is_the_same_with_and_without(alone, folder):
 
 
 def test_a_control_has_the_numbers_of_a_study_of_its_own(trajectory, folder, tmp_path):
-    steps = json.loads(og.open_study(folder).result.attrs["controls"])[1]["steps"]
+    steps = json.loads(og.open_study(folder).tree.attrs["controls"])[1]["steps"]
     control = trajectory.select(steps=steps).control("turned", 1)
     own = study_of(control, (), noise=0).run(tmp_path / "own")
-    beside = og.open_study(folder).result
+    beside = og.open_study(folder).tree
     for name, variable in (("loss", "loss"), ("activation-decay", "rotation_removed")):
         found = beside[name][f"{variable}_control"].sel(run="turned 1", step=steps, drop=True)
         np.testing.assert_array_equal(found.values, own[name][variable].values)

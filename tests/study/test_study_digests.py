@@ -57,6 +57,23 @@ def test_processes_that_begin_together_hash_each_checkpoint_once(tmp_path, monke
     assert not list((tmp_path / "s" / ".claims").glob("*"))
 
 
+def test_a_plan_hashes_weights_only_where_cells_may_be_compared_with_them(tmp_path, monkeypatch):
+    record({step: tiny_model(step) for step in (0, 1, 2)}, tmp_path / "run")
+    hashed, digests = [], Checkpoint.digests
+
+    def counting(checkpoint):
+        hashed.append(checkpoint.step)
+        return digests(checkpoint)
+
+    monkeypatch.setattr(Checkpoint, "digests", counting)
+    trajectory = og.Trajectory.from_folder(tmp_path / "run")
+    study = og.Study(trajectory, tiny_inputs(), [og.observables.Loss()], controls=2)
+    assert study.plan(tmp_path / "s").to_do == study.plan().to_do == 9 and not hashed
+    study.run(tmp_path / "s")
+    shutil.copytree(tmp_path / "s", tmp_path / "copy")
+    assert study.plan(tmp_path / "copy").to_do == 0 and sorted(set(hashed)) == [0, 1, 2]
+
+
 def test_a_damaged_list_of_digests_costs_time_and_no_result(tmp_path):
     run, cache = tmp_path / "run", tmp_path / "digests.json"
     record({0: tiny_model(0)}, run)

@@ -15,9 +15,10 @@ from helpers.study_examples import tiny_inputs
 from ontogeny.capture import forward, reading
 from ontogeny.needs import Activations
 from ontogeny.observables import AttentionEntropy, Loss, Observable, TextStatistics, TokenLosses
+from ontogeny.quantities import Quantity
 from ontogeny.study.cells import ahead
-from ontogeny.study.running import mapping, schedule
 from ontogeny.study.running import run as running
+from ontogeny.study.running import schedule
 
 STEPS = (0, 1, 2)
 TEXTS = 16
@@ -28,6 +29,7 @@ class FromAllSteps(Observable):
     """How far activations are from their mean over all steps."""
 
     kind: ClassVar[str] = "from-all-steps"
+    quantities: ClassVar = (Quantity("away", "distance"),)
 
     def needs(self):
         return [Activations("*.mlp", max_tokens=50)]
@@ -85,7 +87,7 @@ def test_every_checkpoint_runs_its_texts_once_and_once_for_maps(counted):
     plain = {label: n for (label, kind), n in counts.items() if kind != "eager"}
     assert sum(n for label, n in plain.items() if label and "turned" not in label) == len(STEPS)
     eager = {label: n for (label, kind), n in counts.items() if kind == "eager"}
-    assert all(eager[f"step {step}"] == 1 for step in STEPS)
+    assert all(eager[f"reading step {step}"] == 1 for step in STEPS)
     # A control begins at a checkpoint of the run, which is not read again.
     assert sum(n for label, n in plain.items() if "turned" in label) == len(STEPS) - 1
     assert sum(n for label, n in eager.items() if "turned" in label) == len(STEPS) - 1
@@ -117,30 +119,52 @@ def test_the_plan_counts_a_pass_again_where_nothing_that_it_gave_can_be_kept(
     assert passes[False] == len(STEPS) * (1 if limit else 2)
 
 
-def test_workers_read_ahead_what_a_state_needs_and_no_pass_twice(counted, tmp_path, monkeypatch):
+def _computed(monkeypatch, folder, workers):
+    """Run a study with controls in threads; return its result, and tasks as they began."""
     torch.manual_seed(0)
     trajectory = og.Trajectory.from_models({step: tiny_models.gpt2() for step in STEPS})
     study = og.Study(trajectory, tiny_inputs(TEXTS), observables(), controls=1)
-    passes, labels, called, computed = Counter(), [], forward._called, running.compute_task
-
-    def calling(model, ids, inputs):
-        passes[model.config._attn_implementation == "eager"] += len(ids) == TEXTS and bool(labels)
-        return called(model, ids, inputs)
+    labels, computed = [], running.compute_task
 
     def computing(job, of):
         labels.append(of.label)
         return computed(job, of)
 
-    monkeypatch.setattr(forward, "_called", calling)
-    monkeypatch.setattr(mapping, "run_task", lambda job, task: computing(job, task))
-    monkeypatch.setattr(schedule, "ProcessPoolExecutor", ThreadPoolExecutor)  # to count passes here
-    monkeypatch.setattr(schedule, "workers_here", lambda _: 2)
+    monkeypatch.setattr(running, "compute_task", computing)
+    monkeypatch.setattr(schedule, "workers_here", lambda _: workers)
     with ThreadPoolExecutor(1) as executor:
-        parallel = study.run(tmp_path / "s", executor)
-    assert [label for label in labels if "reading" in label][:3] == [
-        f"reading step {step}" for step in STEPS
-    ]
-    assert passes[False] == passes[True] == 2 * len(STEPS) - 1
+        return study.run(folder, executor), labels
+
+
+def test_a_control_begins_while_the_states_of_the_run_are_fitted(counted, tmp_path, monkeypatch):
+    result, labels = _computed(monkeypatch, tmp_path / "s", 2)
+    # Where one task of the run is left for two workers, that of a control is beside it.
+    first, reading = ["references"], [f"reading step {step}" for step in STEPS]
+    beside = [f"turned 0: {label}" for label in [*first, *reading]]
+    assert labels[:9] == [*first, beside[0], *reading, *beside[1:], "states"]
     alone = og.open_study(counted[0]).tree
     for node, data in alone.children.items():
-        xr.testing.assert_equal(data.to_dataset(), parallel.tree[node].to_dataset())
+        xr.testing.assert_equal(data.to_dataset(), result.tree[node].to_dataset())
+
+
+def test_a_control_waits_until_its_files_have_room_beside_those_of_the_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(schedule, "_bytes", lambda *_: ahead.LIMIT // 2 + 1)
+    _, labels = _computed(monkeypatch, tmp_path / "s", 2)
+    assert labels.index("step 2") < labels.index("turned 0: references")
+
+
+def test_what_needs_no_state_is_stored_before_there_is_one(tmp_path, monkeypatch):
+    prepare = FromAllSteps.prepare
+
+    def stopped(self, run):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(FromAllSteps, "prepare", stopped)
+    models = {step: tiny_models.gpt2() for step in STEPS}
+    study = og.Study(og.Trajectory.from_models(models), tiny_inputs(TEXTS), observables())
+    with pytest.raises(KeyboardInterrupt):
+        study.run(tmp_path / "s")
+    left = study.plan(tmp_path / "s")
+    monkeypatch.setattr(FromAllSteps, "prepare", prepare)
+    assert {e.cell.node for e in left.entries if e.to_do} == {"from-all-steps"}
+    assert not study.run(tmp_path / "s").problems()

@@ -100,3 +100,20 @@ def test_workers_that_never_begin_are_said_and_not_waited_for_without_a_word(
     assert found.problems() == [] or len(found.problems()) == 0
     (note,) = [note for note in progress.notes if "no task has begun" in note]
     assert "do the executor's workers start?" in note
+
+
+def test_what_becomes_possible_is_submitted_in_its_turn_and_no_more_at_once_than_asked():
+    works, submitted_labels = [mapping.Work(None, label) for label in ("a", "b")], []
+
+    def submit(work):
+        future = Future()
+        future.set_result(None)
+        submitted_labels.append(work.task)
+        return future
+
+    finished = mapping._finished(works, submit, at_once=1)
+    work, _ = next(finished)
+    assert submitted_labels == ["a"]
+    works.remove(work)
+    works.insert(0, mapping.Work(None, "of an earlier run"))
+    assert [work.task for work, _ in finished] == ["of an earlier run", "b"]

@@ -104,23 +104,15 @@ class LossCollector(PredictionCollector):
             )
         loss = self._of_texts(self._sums)
         means = {} if self._frequencies is None else self._frequencies.of_texts()
+        units = {"units": "nats per token"}
+        values: dict[str, Any] = {"loss": ("text", loss, units), "tokens": ("text", tokens)}
+        values |= {name: ("text", of, units) for name, of in means.items()}
+        if self._renamed is not None:
+            calibrated = self._of_texts(self._calibration.losses(self._sums))
+            values |= {"renamed": ("renaming", self._renamed.losses())}
+            values |= {"calibrated": ("text", calibrated)}
         return xr.Dataset(
-            {
-                "loss": ("text", loss, {"units": "nats per token"}),
-                "tokens": ("text", tokens),
-                **{name: ("text", of, {"units": "nats per token"}) for name, of in means.items()},
-                **(
-                    {}
-                    if self._renamed is None
-                    else {
-                        "renamed": ("renaming", self._renamed.losses()),
-                        "calibrated": (
-                            "text",
-                            self._of_texts(self._calibration.losses(self._sums)),
-                        ),
-                    }
-                ),
-            },
+            values,
             coords={"text": np.arange(len(tokens))},
             attrs={"objective": self.objective, "vocabulary": self.vocabulary},
         )

@@ -118,13 +118,14 @@ def _byte_level(suffix: str) -> Read:
     # Imported here: transformers takes seconds to load, and who has a tokenizer has loaded it.
     from transformers.convert_slow_tokenizer import bytes_to_unicode
 
-    byte_of = {character: byte for byte, character in bytes_to_unicode().items()}
+    bytes_of = str.maketrans({c: chr(byte) for byte, c in bytes_to_unicode().items()})
+    known = "".join(map(chr, bytes_of))
 
     def read(token: str) -> str:
         word = token.removesuffix(suffix)
-        if not byte_of.keys() >= {*word}:
+        if word.strip(known):
             return token
-        text = bytes(byte_of[c] for c in word).decode("utf-8", "surrogateescape")
+        text = word.translate(bytes_of).encode("latin-1").decode("utf-8", "surrogateescape")
         return _LONE_BYTE.sub(_written_byte, text) + " " * (word != token)
 
     return read

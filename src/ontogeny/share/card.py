@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import xarray as xr
 
@@ -94,23 +95,8 @@ def _failed(failed: str, left_out: Sequence[str]) -> str:
 
 
 def _opening(repo: str) -> str:
-    return f"""\
-```python
-import ontogeny as og
-
-study = og.open_study("{repo}")
-study.report("page.html")
-```
-
-or `ontogeny report {repo}`, which writes the page. `report.html` is that page as it was pushed: one
-file that opens in a browser without a network. Without ontogeny, xarray and Zarr read the result:
-
-```python
-import xarray as xr
-from zarr.storage import ZipStore
-
-tree = xr.open_datatree(ZipStore("{ARCHIVE}", mode="r"), engine="zarr")
-```"""
+    text = Path(__file__).with_name("opening.md").read_text(encoding="utf-8")
+    return text.rstrip().format(repo=repo, archive=ARCHIVE)
 
 
 def _rows(files: Mapping[str, str]) -> list[str]:

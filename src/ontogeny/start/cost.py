@@ -38,7 +38,7 @@ _NOISE = 5  # steps at which noise floors are measured, by default
 _NOISE_COST = 2.0  # what such a step costs beside another; 2.1 in the demo's study
 _SUMMARIES = 1.2  # what is computed from all steps, and the page
 _MERGED = 1.5  # bytes of cells with what is merged of them
-_SLOWER = 2.5  # how much longer it takes where other programs use the same cores
+_SLOWER = 1.6  # how much longer it takes where tasks beside each other use the same memory
 _ENDS = 20.0  # seconds until processes have started, and from the last cell to the page
 _PAGE = 10_000_000  # a page, and the smallest result
 
@@ -193,9 +193,11 @@ def _timed(study: Study, fetched: int, steps: int, of_controls: int, noise: int,
         in_blocks = 0.0 if probed is None else _all_blocks(study, probed)
     except OntogenyError as error:
         return Cost(steps, fetched, 0, 0.0, 0.0, study.device, str(error).split("\n")[0])
-    # Where every step has noise floors, they are in the time of the one.
-    per_checkpoint = steps + of_controls + (not watch.noisy) * noise * (_NOISE_COST - 1)
-    seconds = _SUMMARIES * (runs * watch.before + watch.step * per_checkpoint + in_blocks)
+    # A control begins with what the run has read. Where every step has noise floors, they are in
+    # the time of the one; elsewhere what comes after references and states has them.
+    checkpoints = watch.step * (steps + of_controls - (runs - 1))
+    noises = (not watch.noisy) * noise * (_NOISE_COST - 1) * watch.late
+    seconds = _SUMMARIES * (runs * watch.before + checkpoints + noises + in_blocks)
     # References and states are cells alone; of SmolLM2's fine-tuning each run's take 43 MB.
     cells = _MERGED * watch.written * (steps + of_controls)
     stored_bytes = _PAGE + runs * watch.written_before + round(cells)
@@ -256,13 +258,11 @@ class _SeenError(Exception):
 class _Watch(Silent):
     """A progress that stops a run after its one checkpoint. Its folder goes with it."""
 
-    reads_ahead = False  # else the passes of the checkpoint were in the time of its preparation
-
     def __init__(self, label: str, noisy: bool) -> None:
         place = tempfile.mkdtemp()
         weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
         self.folder, self.noisy = Path(place) / "study", noisy
-        self.before = self.step = 0.0
+        self.before = self.step = self.late = 0.0
         self.written_before = self.written = self._size = 0
         self._label = label
 
@@ -282,16 +282,19 @@ class _Watch(Silent):
         """Note what a task took, and stop after the checkpoint."""
         before = self._size
         self._size = sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
-        if cells and self._label in ("", label):
-            self.step, self.written = seconds, self._size - before
-            raise _SeenError
-        if not cells:
+        written = self._size - before
+        if label in (self._label, f"reading {self._label}") or (cells and not self._label):
+            self.step, self.late = self.step + seconds, seconds
+            self.written += written
+            if label != f"reading {self._label}":
+                raise _SeenError
+        elif label in ("references", "states"):
             self.before += seconds
-            self.written_before = self._size
+            self.written_before += written
 
 
 def _span(seconds: float) -> str:
-    """Return how long it takes on idle cores, and how long on busy ones."""
+    """Return how long it takes as long as the one checkpoint did, and how long on busy cores."""
     low, high = (round(bound / 60) for bound in (seconds, _SLOWER * seconds))
     if high <= 1:
         return "about 1 minute"

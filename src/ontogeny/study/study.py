@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -194,7 +195,8 @@ class Study:
         path = None if folder is None else Path(folder)
         frozen = without_reference(frozen_settings(path), rereference)
         examined = self.examination.of(path)
-        parts = self._parts(path, examined).made(self._settings(frozen), frozen)
+        of_study = replace(self._parts(path, examined), compared=bool(path and path.exists()))
+        parts = of_study.made(self._settings(frozen), frozen)
         plan = sum_of_plans([part.plan for part in parts])
         runs = dict.fromkeys(entry.run for entry in plan.entries if entry.run)
         if len(plan.steps) > 1:

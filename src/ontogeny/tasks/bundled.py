@@ -61,12 +61,11 @@ def _of_python() -> list[str]:
 
 
 def _is_prose(text: str) -> bool:
-    letters = sum(c.isalpha() or c.isspace() for c in text)
     marks = ("::=", ">>>", "|", "...")
     return (
         _SHORTEST <= len(text) <= _LONGEST
         and text[0].isupper()
         and text.endswith(".")
-        and letters / len(text) > 0.92
         and not any(mark in text for mark in marks)
+        and sum(c.isalpha() or c.isspace() for c in text) > 0.92 * len(text)
     )

@@ -27,7 +27,7 @@ from ...scratch import scratch_room
 from ...store import Cell, read_cell, write_cell
 
 log = logging.getLogger("ontogeny.study")
-LIMIT = 1 << 32  # bytes of one run
+LIMIT = 1 << 32  # bytes of a run and its controls
 _Read = Callable[[Sequence[Need], Sequence[Need]], dict[Need, Any]]
 
 
@@ -119,7 +119,8 @@ class Ahead:
     def _write(self, step: int, need: Need, value: Any) -> None:
         try:
             data = as_dataset(value)
-            held = sum(path.stat().st_size for path in self._folder.glob("*"))
+            files = self._folder.parent.rglob("*.safetensors")
+            held = sum(path.stat().st_size for path in files)
             if held + data.nbytes > LIMIT or data.nbytes > scratch_room() // 4:
                 return
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -247,8 +247,7 @@ class StateCell(StudyCell):
 
     def needs(self, by_name: Mapping[str, Observable]) -> list[Need]:
         """Return what is read at the reference step; `prepare` reads the rest itself."""
-        needs = own_needs(by_name[self.node])
-        return [need for need in needs if need.over == "step" and not need.exclusive]
+        return [need for need in own_needs(by_name[self.node]) if not need.exclusive]
 
     def compute(self, context: Context) -> Outcome:
         """Return the state; an empty dataset stands for None."""

@@ -103,7 +103,11 @@ def read_once(
     def read(missing: Sequence[Need], along: Sequence[Need]) -> dict[Need, Any]:
         return read_needs(job, trajectory, step, missing, along) if missing else {}
 
-    return Ahead(job.token, job.folder, job.settings.device).read(step, needs, later, read)
+    derived, folder = trajectory[step].derived, job.folder
+    # A control begins with the weights of the run: of SmolLM2 each of six read them for 45 s.
+    if job.studied is not None and derived is not None and len(derived.sources) == 1:
+        folder = job.studied
+    return Ahead(job.token, folder, job.settings.device).read(step, needs, later, read)
 
 
 def only_looks(needs: Iterable[Need]) -> bool:

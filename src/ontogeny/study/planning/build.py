@@ -218,15 +218,12 @@ class Graph:
             "code": _code_of(type(observable)),
         }
         beside = [c.name for c in controls if name in c.by_name]
+        is_kept = observable.state_variables and observable.prepares
         reads = (
             *(cell.place for cell in cells),
             *(summary_path(HERE, node) for node in observable.depends_on),
             *(summary_path(run_folder(HERE, run), name) for run in beside),
-            *(
-                [state_path(HERE, name)]
-                if observable.state_variables and observable.prepares
-                else ()
-            ),
+            *([state_path(HERE, name)] if is_kept else []),
         )
         label = self.label(f"the summary of {name}")
         start = (name, "summary", summary_path(HERE, name), label, components)

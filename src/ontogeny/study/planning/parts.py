@@ -80,6 +80,8 @@ class Parts:
         What is known of the model.
     folder
         Of the study.
+    compared
+        Whether cells may be there, to be compared with what would be computed.
     """
 
     trajectory: Trajectory
@@ -88,6 +90,7 @@ class Parts:
     controls: Controls
     probe: Probe
     folder: Path | None
+    compared: bool = True
 
     def made(self, settings: Settings, frozen: Mapping[str, Any]) -> list[RunPart]:
         """Return the run that is studied, which comes first, and its control runs."""
@@ -119,7 +122,7 @@ class Parts:
         if folder is not None and name:
             folder = run_folder(folder, name)
         observables = observed_of_controls(self.observables) if name else tuple(self.observables)
-        digests = DigestCache(None if folder is None else digests_path(folder))
+        digests = DigestCache(None if folder is None else digests_path(folder), self.compared)
         graph = Graph(trajectory, self.inputs, observables, settings, self.probe, digests, name)
         where = Path() if folder is None else folder.resolve()
         first = _first(trajectory)

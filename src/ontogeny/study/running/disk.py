@@ -70,9 +70,9 @@ class Revisions:
                 claim.close()
             self._claims.clear()
 
-    def in_order(self, tasks: Sequence[Task]) -> list[Task]:
-        """Return the tasks with those first of which this process has the revision."""
-        return sorted(tasks, key=lambda task: task.step not in self._claims)
+    def has(self, task: Task) -> bool:
+        """Return whether this process has the revision of a task."""
+        return task.step in self._claims
 
     @contextmanager
     def claimed(self, task: Task) -> Iterator[bool]:

@@ -6,6 +6,7 @@ claims. These are tried once more, each alone in a new pool: one that kills that
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -15,10 +16,10 @@ from concurrent.futures import (
     Future,
     ProcessPoolExecutor,
     ThreadPoolExecutor,
-    as_completed,
     wait,
 )
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -34,7 +35,16 @@ from .run import Done, Task, compute_task, give_up, left_of, run_task, taken
 _TRIES = 2
 KILLED = "the worker process that computed it was killed twice; it may need more memory"
 
-Submit: TypeAlias = Callable[[ProcessPoolExecutor, Task], Future[Done]]
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """A task of a run, one of several whose tasks are in one list."""
+
+    job: Job
+    task: Task
+
+
+Submit: TypeAlias = Callable[[ProcessPoolExecutor, Work], Future[Done]]
 
 
 def compute_in_worker(job: Job, task: Task) -> Done:
@@ -48,79 +58,91 @@ def _at_work(task: Task) -> str:
 
 
 def run_in_processes(
-    job: Job, tasks: Sequence[Task], executor: ProcessPoolExecutor, submit: Submit
-) -> Iterator[Done]:
+    works: list[Work], executor: ProcessPoolExecutor, submit: Submit, at_once: float = math.inf
+) -> Iterator[tuple[Work, Done]]:
     """Run tasks in a pool, and in new ones like it where a worker died.
 
     Parameters
     ----------
-    job, tasks
-        What is run.
+    works
+        What is run: what is finished is taken out, and whoever is given that may add to it.
     executor
         The pool, which stays as it is if no worker dies.
     submit
         Submits a task to a pool: `run_task`, or `compute_in_worker` where it is claimed here.
+    at_once
+        How many are submitted at a time.
 
     Raises
     ------
     StoreError
         If workers died that were at no task.
     """
-    remaining, deaths, pool = list(tasks), Counter[str](), executor
+    deaths, pool = Counter[Work](), executor
     try:
-        while remaining:
+        while works:
             # Several tasks are under way when a pool breaks, and any may have killed its worker:
             # suspects run alone, so that a second death is surely their own.
-            alone = [task for task in remaining if deaths[task.label]][:1]
-            begun = alone or list(remaining)
-            for task, done in _finished(begun, pool, submit):
-                remaining.remove(task)
-                yield done
-            if not (unfinished := [task for task in begun if task in remaining]):
+            begun = [work for work in works if deaths[work]][:1] or works
+            with suppress(BrokenProcessPool):  # of what is submitted then
+                for work, future in _finished(begun, partial(submit, pool), at_once):
+                    with suppress(BrokenProcessPool, CancelledError):
+                        done = future.result()
+                        works.remove(work)
+                        yield work, done
+            if not (unfinished := [work for work in begun if work in works]):
                 continue
             pool.shutdown()  # its other processes have ended after that
-            killers = [task for task in unfinished if _was_left(job, task)]
+            killers = [work for work in unfinished if _was_left(work)]
             if not killers:
                 raise StoreError(
                     "a worker process died (out of memory, or killed) before it began with a task; "
                     "finished cells are kept, and the same command goes on from there."
                 )
-            for task in killers:
-                deaths[task.label] += 1
-                if deaths[task.label] == _TRIES:
-                    remaining.remove(task)
-                    yield give_up(job, task, KILLED)
-            sweep_claims(job.folder)
+            for work in killers:
+                deaths[work] += 1
+                sweep_claims(work.job.folder)
+                if deaths[work] == _TRIES:
+                    works.remove(work)
+                    yield work, give_up(work.job, work.task, KILLED)
             pool = _like(executor)
     finally:
         if pool is not executor:
             pool.shutdown(cancel_futures=True)
 
 
-def _was_left(job: Job, task: Task) -> bool:
+def _was_left(work: Work) -> bool:
     """Return whether a worker died while it was at a task."""
-    return any(is_abandoned(job.folder, label) for label in (task.label, _at_work(task)))
+    labels = (work.task.label, _at_work(work.task))
+    return any(is_abandoned(work.job.folder, label) for label in labels)
 
 
 def _finished(
-    tasks: Sequence[Task], pool: ProcessPoolExecutor, submit: Submit
-) -> Iterator[tuple[Task, Done]]:
-    """Run tasks and give what finishes; where the pool breaks, the rest is not given."""
-    futures: dict[Future[Done], Task] = {}
+    works: Sequence[Work],
+    submit: Callable[[Work], Future[Done]],
+    at_once: float = math.inf,
+    patience: Callable[[], None] | None = None,
+) -> Iterator[tuple[Work, Future[Done]]]:
+    """Submit tasks, also those that are added meanwhile, and give what is finished.
+
+    `patience` is called if nothing is finished at first for a while.
+    """
+    futures: dict[Future[Done], Work] = {}
+    begun = set[Work]()
     try:
-        for task in tasks:
-            futures[submit(pool, task)] = task
-    except BrokenProcessPool:  # some have been submitted before
-        pass
-    try:
-        for future in as_completed(futures):
-            try:
-                yield futures[future], future.result()
-            except BrokenProcessPool:
-                for task_future in futures:  # nothing more is fetched for this pool
-                    task_future.cancel()
-            except CancelledError:
-                continue
+        while True:
+            for work in [work for work in works if work not in begun]:
+                if len(futures) < at_once:
+                    begun.add(work)
+                    futures[submit(work)] = work
+            if not futures:
+                return
+            done = wait(futures, _PATIENCE if patience else None, FIRST_COMPLETED).done
+            if not done and patience:
+                patience()
+            patience = None
+            for future in done:
+                yield futures.pop(future), future
     finally:
         for future in futures:
             future.cancel()
@@ -147,118 +169,125 @@ class TaskRunner:
     is held until it is finished. `waiting` receives a line about what other processes work on.
     """
 
-    job: Job
     executor: Submitting | None
     revisions: Revisions | None
     waiting: Callable[[str], None]
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[Done]:
-        """Run tasks; what other processes work on is waited for, and done here if they die."""
-        remaining, noted = list(tasks), False
-        while remaining:
-            elsewhere: dict[str, str] = {}
-            for done in self._once(remaining):
+    def run(self, works: list[Work]) -> Iterator[tuple[Work, Done]]:
+        """Run tasks until none is left; whoever is given a finished one may add to them.
+
+        What other processes work on is given too, as taken. It is waited for when nothing else is
+        left, and done here if they die.
+        """
+        noted = False
+        while works:
+            elsewhere: dict[Work, str] = {}
+            for work, done in self._once(works):
                 if done.taken_by:
-                    elsewhere[done.label] = done.taken_by
-                else:
-                    yield done
+                    elsewhere[work] = done.taken_by
+                yield work, done
             if elsewhere and not noted:
-                label, who = next(iter(elsewhere.items()))
+                first, who = next(iter(elsewhere.items()))
                 others = f" and {len(elsewhere) - 1} more tasks" if len(elsewhere) > 1 else ""
-                self.waiting(f"waiting for {label}{others}, which {who} computes in this folder")
+                label = f"{first.task.label}{others}"
+                self.waiting(f"waiting for {label}, which {who} computes in this folder")
                 noted = True
-            remaining = [task for task in remaining if task.label in elsewhere]
+            works += elsewhere
             # Until one claim is gone: its task is finished, or its holder died and it is done here.
-            while remaining:
+            while works:
                 time.sleep(_POLL)
-                if not all(holder(self.job.folder, task.label) for task in remaining):
+                if not all(holder(work.job.folder, work.task.label) for work in works):
                     break
 
-    def _once(self, tasks: Sequence[Task]) -> Iterator[Done]:
-        """Run all tasks that no other process works on."""
-        job, executor, revisions = self.job, self.executor, self.revisions
+    def _once(self, works: list[Work]) -> Iterator[tuple[Work, Done]]:
+        """Run all tasks that no other process works on, and take them out."""
+        executor, revisions = self.executor, self.revisions
         if executor is not None:
-            activity.now(partial(_under_way, job, [task.label for task in tasks]))
+            activity.now(partial(_under_way, works))
+        if revisions is not None:
+            works.sort(key=lambda work: not revisions.has(work.task))
         if revisions is not None and executor is not None:
-            yield from self._held_here(tasks, executor, revisions)
-        elif revisions is not None:
-            for task in revisions.in_order(tasks):
-                yield _bounded(job, task, revisions, compute_task)
-        elif executor is None:
-            for task in tasks:
-                yield run_task(job, task)
+            yield from self._held_here(works, executor, revisions)
         elif isinstance(executor, ProcessPoolExecutor):
-            yield from run_in_processes(
-                job, tasks, executor, lambda pool, task: pool.submit(run_task, job, task)
-            )
+            at_once = workers_here(executor)
+            yield from run_in_processes(works, executor, _submit, at_once)
+        elif executor is not None:
+            yield from self._collect(works, partial(_submit, executor))
         else:
-            submit = partial(submitted, executor, run_task, job)
-            yield from self._collect([(task, partial(submit, task)) for task in tasks])
+            while works:
+                work = works.pop(0)
+                if revisions is None:
+                    yield work, run_task(work.job, work.task)
+                else:
+                    yield work, _bounded(work, revisions, compute_task)
 
     def _held_here(
-        self, tasks: Sequence[Task], executor: Submitting, revisions: Revisions
-    ) -> Iterator[Done]:
+        self, works: list[Work], executor: Submitting, revisions: Revisions
+    ) -> Iterator[tuple[Work, Done]]:
         """Run tasks in the executor, each while a thread of this process holds its revision."""
 
-        def submit(pool: Submitting, task: Task) -> Future[Done]:
+        def submit(pool: Submitting, work: Work) -> Future[Done]:
             run = compute_in_worker if isinstance(pool, ProcessPoolExecutor) else compute_task
 
             def there(job: Job, task: Task) -> Done:
                 return submitted(pool, run, job, task).result()
 
-            return holders.submit(_bounded, self.job, task, revisions, there)
+            return holders.submit(_bounded, work, revisions, there)
 
-        ordered = revisions.in_order(tasks)
         with ThreadPoolExecutor(revisions.at_once) as holders:
             if isinstance(executor, ProcessPoolExecutor):
-                yield from run_in_processes(self.job, ordered, executor, submit)
+                yield from run_in_processes(works, executor, submit)
             else:
-                yield from self._collect(
-                    [(task, partial(submit, executor, task)) for task in ordered]
-                )
+                yield from self._collect(works, partial(submit, executor))
 
-    def _collect(self, calls: Sequence[tuple[Task, Callable[[], Future[Done]]]]) -> Iterator[Done]:
+    def _collect(
+        self, works: list[Work], submit: Callable[[Work], Future[Done]]
+    ) -> Iterator[tuple[Work, Done]]:
         """Give what the call of each task returns as it comes."""
-        folder = self.job.folder
-        futures: dict[Future[Done], Task] = {}
-        try:
-            for task, call in calls:
-                futures[call()] = task
-            done, _ = wait(futures, _PATIENCE, FIRST_COMPLETED)
-            if not done and not any(holder(folder, task.label) for task in futures.values()):
+
+        def patience() -> None:
+            if not any(holder(work.job.folder, work.task.label) for work in works):
                 self.waiting(
                     f"no task has begun for {_PATIENCE:.0f} s: do the executor's workers start? A "
                     "batch system lets jobs wait, without an error, that ask for what it has not."
                 )
-            for future in as_completed(futures):
-                try:
-                    yield future.result()
-                except Exception as error:
-                    # As Dask calls it, which has tried some times; it need not be installed here.
-                    if type(error).__name__ != "KilledWorker":
-                        raise
-                    yield give_up(self.job, futures[future], KILLED)
+
+        try:
+            for work, future in _finished(works, submit, patience=patience):
+                works.remove(work)
+                yield work, self._result(work, future)
         except BrokenProcessPool as error:  # of a pool that is not the standard library's
             raise StoreError(
                 "a worker process died (out of memory, or killed); finished cells are kept, "
                 "and the same command goes on from there."
             ) from error
-        finally:
-            for future in futures:
-                future.cancel()
+
+    def _result(self, work: Work, future: Future[Done]) -> Done:
+        try:
+            return future.result()
+        except Exception as error:
+            # As Dask calls it, which has tried some times; it need not be installed here.
+            if type(error).__name__ != "KilledWorker":
+                raise
+            return give_up(work.job, work.task, KILLED)
 
 
-def _under_way(job: Job, labels: Sequence[str]) -> str:
+def _submit(executor: Submitting, work: Work) -> Future[Done]:
+    return submitted(executor, run_task, work.job, work.task)
+
+
+def _under_way(works: Sequence[Work]) -> str:
     """Return which tasks processes work on, in words."""
-    claimed = [label for label in labels if holder(job.folder, label)][:5]
+    claimed = [w.task.label for w in list(works) if holder(w.job.folder, w.task.label)][:5]
     return f"computing {', '.join(claimed)}" if claimed else "starting processes"
 
 
-def _bounded(job: Job, task: Task, revisions: Revisions, compute: Run) -> Done:
+def _bounded(work: Work, revisions: Revisions, compute: Run) -> Done:
     """Claim a task, and compute it while its revision is on disk.
 
     So nothing is fetched for what another process computes, or what needs no work.
     """
+    job, task = work.job, work.task
     with revisions.claimed(task) as ours:
         if not ours:
             return taken(job, task)

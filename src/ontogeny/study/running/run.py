@@ -11,7 +11,6 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -19,7 +18,7 @@ from typing import Any
 import xarray as xr
 
 from ... import activity
-from ...errors import CheckpointError, NonFiniteError, OntogenyError, StoreError
+from ...errors import CheckpointError, NonFiniteError, StoreError
 from ...needs import Need
 from ...own_code import Sendable, reason
 from ...store import Cell, write_cell
@@ -52,7 +51,9 @@ class Task(Sendable):
     later
         What the cells of later tasks need of each step.
     ahead
-        What a task without cells reads of its step, so that it lies in files for later tasks.
+        What is read of its step beside, so that it lies in files for later tasks.
+    stays
+        Whether what was read ahead of its step stays in files after it, as controls begin there.
     """
 
     label: str
@@ -62,6 +63,7 @@ class Task(Sendable):
     any_step: bool = False
     later: Mapping[int, tuple[Need, ...]] = field(default_factory=dict)
     ahead: tuple[Need, ...] = ()
+    stays: bool = False
 
 
 @dataclass
@@ -94,12 +96,11 @@ def compute_task(job: Job, task: Task) -> Done:
     begin, report = time.perf_counter(), Done(task.label)
     cells = [c for c in left_of(job, task) if not _is_blocked(job, c, report)]
     cells = [c for c in cells if not _is_copied(job, c, report)]
-    with pinned(job.settings.threads):
-        if cells:
+    if cells or task.ahead:
+        with pinned(job.settings.threads):
             _compute(job, task, cells, report)
-        elif task.ahead and task.step is not None:
-            with suppress(OntogenyError, RuntimeError):  # it fails in later tasks, which say so
-                read_once(job, task.trajectory, task.step, task.later[task.step], task.ahead)
+    if task.step is not None and not (task.any_step or task.ahead or task.stays):
+        Ahead(job.token, job.folder).drop(task.step)
     report.seconds = time.perf_counter() - begin
     return report
 
@@ -200,8 +201,6 @@ def _compute(job: Job, task: Task, cells: Iterable[StudyCell], report: Done) -> 
             _write(job, cell, cell_result)
         _note(job, cell, cell_result.status)
         _report(cell, cell_result, report)
-    if task.step is not None and not task.any_step:
-        Ahead(job.token, job.folder).drop(task.step)
 
 
 def _check_weights(job: Job, task: Task) -> None:
@@ -217,7 +216,7 @@ def _check_weights(job: Job, task: Task) -> None:
 
 def _values(job: Job, task: Task, cells: Iterable[StudyCell]) -> Mapping[Need, Any]:
     """Return what the cells of a task need of its checkpoint."""
-    needs = [need for cell in cells for need in cell.needs(job.by_name)]
+    needs = [*task.ahead, *(need for cell in cells for need in cell.needs(job.by_name))]
     if task.step is None or not needs:
         return {}
     later = task.later.get(task.step, ())

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import nullcontext
+import math
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from ...capture.blocks import WeightBlock
+from ...needs import Need
 from ...store import drop_numbers
 from ...trajectory import Checkpoint, Trajectory
 from ...trajectory.weights import MemoryWeights
-from ..cells.ahead import LIMIT, forget, shares_passes, sweep_killed
+from ..cells import ahead
+from ..cells.ahead import forget, shares_passes, sweep_killed
 from ..cells.graph import BlockCell, LayerCell, ReferenceCell, StateCell, StepCell, StudyCell
 from ..cells.models import own_needs
 from ..planning.build import Graph
@@ -21,10 +21,11 @@ from ..planning.parts import RunPart
 from ..progress import Pace, Progress
 from .disk import Revisions
 from .executors import Submitting, workers_here
-from .mapping import TaskRunner
+from .mapping import TaskRunner, Work
 from .run import Task
 
 _BLOCKS_PER_TASK = 8
+_THERE = 0.05  # what a step costs that the studied run has read, beside another
 
 
 def compute(
@@ -34,46 +35,145 @@ def compute(
     max_revisions: int | None,
 ) -> list[str]:
     """Compute every cell that is to do, and return what went wrong, one line each."""
-    # What is read ahead lies on this machine; a timed checkpoint has its passes in its own time.
-    workers = workers_here(executor) if getattr(progress, "reads_ahead", True) else 0
-    # Threads wait for each other in Python; bounded revisions are fetched in the order of tasks.
-    in_parallel = isinstance(executor, ProcessPoolExecutor) and workers > 1 and not max_revisions
-    every = [_Stages(part, workers > 0, in_parallel) for part in parts]
-    tasks = [task for stages in every for task in stages.sizes]
-    progress.start(len(tasks), sum(part.plan.to_do for part in parts))
-    pace = Pace(tasks)
+    made = [part for part in parts if part.control and part.control.given is None]
+    begun = {int(part.trajectory.steps[0]) for part in made}
+    # What is read ahead lies on this machine; bounded revisions are fetched in the order of tasks.
+    options = (workers_here(executor) > 0, max_revisions is None, begun)
+    every = [_Stages(part, turn, *options) for turn, part in enumerate(parts)]
+    sizes = [size for stages in every for size in stages.sizes]
+    progress.start(len(sizes), sum(part.plan.to_do for part in parts))
+    pace = Pace(sizes)
     if hasattr(progress, "pace"):  # an object of a user's has four methods
         progress.pace = pace
-    problems: list[str] = []
     sweep_killed()
     try:
-        for stages in every:
-            problems += stages.run(executor, progress, max_revisions, pace)
+        if max_revisions is None:
+            _Agenda(every, workers_here(executor)).run(executor, progress, pace)
+        else:
+            for stages in every:
+                revisions = stages.revisions(max_revisions)
+                with revisions.at_work():
+                    _Agenda([stages], 1, revisions).run(executor, progress, pace)
     finally:
         for part in parts:
             forget(part.job.token)
-    return problems
+    return [line for stages in every for line in stages.lines()]
+
+
+class _Agenda:
+    """The tasks of all runs that are possible by now: what is finished makes others possible.
+
+    A run begins when fewer tasks are under way than there are workers, if the files of what it
+    reads ahead have room beside those of the runs before. Where runs waited for each other, one of
+    two workers had nothing to do while the states of a control of SmolLM2 were fitted, 40 s each.
+    """
+
+    def __init__(
+        self, every: Sequence[_Stages], workers: int, revisions: Revisions | None = None
+    ) -> None:
+        self._works: list[Work] = []
+        self._of: dict[Work, tuple[_Stages, str]] = {}  # of each task that is not finished
+        self._coming, self._workers = deque(every), workers or math.inf
+        self._begun = dict[_Stages, Iterator[tuple[str, Sequence[Task]]]]()
+        self._elsewhere = set[Work]()
+        self._revisions = revisions
+        self._fill()
+
+    def run(self, executor: Submitting | None, progress: Progress, pace: Pace) -> None:
+        """Compute all of it; what is finished, or done elsewhere, lets other tasks begin."""
+        runner = TaskRunner(executor, self._revisions, progress.note)
+        for work, done in runner.run(self._works):
+            if done.taken_by:
+                self._elsewhere.add(work)
+            else:
+                stages, kind = self._of.pop(work)
+                self._elsewhere.discard(work)
+                pace.add(kind, stages.size(kind, work.task), done.seconds)
+                cells = sum(cell.observed for cell in work.task.cells)
+                progress.advance(done.label, cells, done.seconds)
+                stages.problems += done.problems
+                stages.blocked.update(done.blocked)
+                if not any(other is stages for other, _ in self._of.values()):
+                    self._go_on(stages)
+            self._fill()
+
+    def _fill(self) -> None:
+        while self._coming and len(self._of) - len(self._elsewhere) < self._workers:
+            if self._begun and sum(s.bytes for s in [*self._begun, self._coming[0]]) > ahead.LIMIT:
+                return
+            stages = self._coming.popleft()
+            self._begun[stages] = stages.in_order(self._revisions)
+            self._go_on(stages)
+
+    def _go_on(self, stages: _Stages) -> None:
+        """Add the tasks of the next stage of a run, before those of later runs."""
+        for kind, tasks in self._begun[stages]:
+            if works := [Work(stages.part.job, task) for task in tasks]:
+                self._of |= dict.fromkeys(works, (stages, kind))
+                self._works += works
+                self._works.sort(key=lambda work: self._of[work][0].turn)
+                return
+        del self._begun[stages]
 
 
 class _Stages:
-    """The tasks of one run: those of each stage read what those before have computed."""
+    """The tasks of one run: those of each stage read what those before have computed.
 
-    def __init__(self, part: RunPart, ahead: bool, in_parallel: bool) -> None:
-        self.part = part
+    Attributes
+    ----------
+    turn
+        Its place among the runs.
+    bytes
+        What it reads ahead into files.
+    problems
+        What went wrong, one line each.
+    blocked
+        How many cells of a node failed for what failed before them, by node and reason.
+    """
+
+    def __init__(
+        self, part: RunPart, turn: int, in_files: bool, by_step: bool, begun: Collection[int]
+    ) -> None:
+        self.part, self.turn, self._begun = part, turn, begun
+        self.problems: list[str] = []
+        self.blocked = Counter[tuple[str, str]]()
         plan, trajectory, graph = part.plan, part.trajectory, part.graph
         to_do = [e.cell for e in plan.entries if e.to_do]
         prepared = tuple(e.cell for e in plan.prepared if e.to_do)
-        # References and states are one task, as they read the reference step together.
-        reference, label = part.job.settings.reference_step, graph.label("references")
-        self.steps = _steps(graph, [c for c in to_do if isinstance(c, StepCell)])
-        later = {
-            int(str(task.step)): tuple(need for c in task.cells for need in c.needs(graph.by_name))
-            for task in self.steps
-            if ahead
-        }
-        first = Task(label, trajectory, prepared, reference, any_step=True, later=later)
-        self.first = [first] if prepared else []
-        self.ahead = _ahead(graph, prepared, later, self.steps) if in_parallel else []
+        cells = [cell for cell in to_do if isinstance(cell, StepCell)]
+        over_steps = [cell for cell in prepared if _is_of_steps(cell, graph)]
+        places = {cell.place for cell in over_steps}
+        late = [cell for cell in cells if not places.isdisjoint(cell.reads)]
+        needs = (need for cell in over_steps for need in own_needs(graph.by_name[cell.node]))
+        read = tuple(need for need in needs if shares_passes(need))
+        self.bytes = _bytes(graph, read, late) if in_files else 0
+        # What the files have no room for would be read once more.
+        if not (by_step and 0 < self.bytes <= ahead.LIMIT):
+            over_steps, late = [], cells
+        step, stays = part.job.settings.reference_step, () if part.control else begun
+        steps = [replace(task, stays=task.step in stays) for task in _steps(graph, late)]
+        whole = {s: needs for s, needs in _needs(graph, cells).items() if s in (step, *stays)}
+        later = _needs(graph, late) | whole if in_files else {}
+        reading = [
+            replace(
+                task,
+                label=graph.label(f"reading step {task.step}"),
+                cells=tuple(cell for cell in task.cells if places.isdisjoint(cell.reads)),
+                ahead=read,
+                later=later,
+            )
+            for task in (_steps(graph, cells) if over_steps else ())
+        ]
+        # References and states are one task, as they read the reference step together; but for
+        # states over several steps, for which all processes read.
+        first = tuple(cell for cell in prepared if cell not in over_steps)
+        stages = (("references", first), ("states", tuple(over_steps)))
+        references, states = (
+            [Task(graph.label(label), trajectory, of, step, any_step=True, later=later)][: len(of)]
+            for label, of in stages
+        )
+        tasks = (references, reading, states, steps)
+        self.of_steps = list(zip(("first", "ahead", "first", "steps"), tasks, strict=True))
         self.blocks = _groups(
             [e.cell for e in plan.entries if isinstance(e.cell, BlockCell)], to_do
         )
@@ -83,54 +183,43 @@ class _Stages:
     @property
     def sizes(self) -> Iterator[tuple[str, float]]:
         """Kind and size of every task."""
-        first = [*self.ahead, *self.first]
-        for kind, tasks in (("first", first), ("steps", self.steps), ("layers", self.layers)):
-            yield from ((kind, _size(kind, task.cells)) for task in tasks)
-        yield from (("blocks", _size("blocks", cells)) for cells in self.blocks.values())
+        blocks = [Task("", self.part.trajectory, cells) for cells in self.blocks.values()]
+        for kind, tasks in [*self.of_steps, ("blocks", blocks), ("layers", self.layers)]:
+            yield from ((kind, self.size(kind, task)) for task in tasks)
 
-    def run(
-        self, executor: Submitting | None, progress: Progress, max_revisions: int | None, pace: Pace
-    ) -> Iterator[str]:
-        """Compute, and give what went wrong, one line each."""
-        job, trajectory = self.part.job, self.part.trajectory
-        blocked = Counter[tuple[str, str]]()
+    def size(self, kind: str, task: Task) -> float:
+        """Return how many cells a task has; one with noise floors is computed some times.
+
+        References and states of a run are one: where a study went on with all but one state, that
+        took 7 minutes, and 36 such cells of its controls made 5 hours of the rest.
+        """
+        sizes = (2.0 if cell.components.get("noise") else 1.0 for cell in task.cells)
+        size = 1.0 if kind == "first" else sum(sizes) + (kind == "ahead")
+        # A control begins with what the run has read.
+        is_there = kind == "ahead" and self.part.control and task.step in self._begun
+        return size * (_THERE if is_there else 1)
+
+    def in_order(self, revisions: Revisions | None) -> Iterator[tuple[str, Sequence[Task]]]:
+        """Give the kind and the tasks of one stage after the other."""
+        yield from self.of_steps
+        if self.blocks:
+            there = self.part.trajectory
+            there = there if revisions is None else revisions.trajectory_of_blocks()
+            yield "blocks", _blocks(self.blocks, there)
+        yield "layers", self.layers
+
+    def revisions(self, max_revisions: int) -> Revisions:
+        """Return the Hub revisions of the run, of which so many lie on disk."""
         tensors = [cell.block.tensor for cells in self.blocks.values() for cell in cells]
-        of_steps = [*self.first, *self.steps]
+        of_steps = [task for _, tasks in self.of_steps for task in tasks]
+        job, trajectory = self.part.job, self.part.trajectory
+        return Revisions(job, trajectory, of_steps, max_revisions, tensors)
 
-        def stage(kind: str, tasks: Sequence[Task]) -> Iterator[str]:
-            counts = {task.label: sum(cell.observed for cell in task.cells) for task in tasks}
-            sizes = {task.label: _size(kind, task.cells) for task in tasks}
-            for done in runner.run(tasks):
-                pace.add(kind, sizes[done.label], done.seconds)
-                progress.advance(done.label, counts[done.label], done.seconds)
-                yield from done.problems
-                blocked.update(done.blocked)
-
-        revisions = None
-        if max_revisions is not None:
-            revisions = Revisions(job, trajectory, of_steps, max_revisions, tensors)
-        runner = TaskRunner(job, executor, revisions, progress.note)
-        with nullcontext() if revisions is None else revisions.at_work():
-            yield from stage("first", self.ahead)
-            yield from stage("first", self.first)
-            yield from stage("steps", self.steps)
-            if self.blocks:
-                if revisions is not None:
-                    trajectory = revisions.trajectory_of_blocks()
-                yield from stage("blocks", _blocks(self.blocks, trajectory))
-        yield from stage("layers", self.layers)
-        for (node, why), n in blocked.items():
+    def lines(self) -> Iterator[str]:
+        """Give what went wrong, of what failed for what had failed before one line a reason."""
+        yield from self.problems
+        for (node, why), n in self.blocked.items():
             yield self.part.graph.label(f"{node}: failed in {n} cells: {why}")
-
-
-def _size(kind: str, cells: Sequence[StudyCell]) -> float:
-    """Return how many cells there are; one with noise floors is computed some times.
-
-    References and states of a run are one: where a study went on with all but one state, that took
-    7 minutes, and 36 such cells of its controls made 5 hours of the rest.
-    """
-    sizes = (2.0 if cell.components.get("noise") else 1.0 for cell in cells)
-    return 1.0 if kind == "first" else sum(sizes)
 
 
 def summarise(parts: Sequence[RunPart], waiting: Callable[[str], None]) -> None:
@@ -141,7 +230,8 @@ def summarise(parts: Sequence[RunPart], waiting: Callable[[str], None]) -> None:
         # Those first that others depend on.
         for generation in part.graph.summaries(graphs if part is studied else ()):
             tasks = [Task(cell.label, part.trajectory, (cell,)) for cell in generation]
-            list(TaskRunner(part.job, None, None, waiting).run(tasks))
+            works = [Work(part.job, task) for task in tasks]
+            list(TaskRunner(None, None, waiting).run(works))
 
 
 def save_digests(parts: Sequence[RunPart]) -> None:
@@ -164,21 +254,27 @@ def drop_references(controls: Sequence[RunPart]) -> None:
                     drop_numbers(part.job.folder / cell.place)
 
 
-def _ahead(
-    graph: Graph, prepared: Sequence[StudyCell], later: Mapping[int, Any], steps: Sequence[Task]
-) -> list[Task]:
-    """Return tasks without cells that read what states over several steps will, one a step.
+def _is_of_steps(cell: StudyCell, graph: Graph) -> bool:
+    """Return whether it is a state over several steps.
 
     One process read them all while the others waited: of SmolLM2 half of all time.
     """
-    states = (graph.by_name[cell.node] for cell in prepared if isinstance(cell, StateCell))
-    read = [n for o in states if o.prepares_over_steps for n in own_needs(o) if shares_passes(n)]
+    return isinstance(cell, StateCell) and graph.by_name[cell.node].prepares_over_steps
+
+
+def _needs(graph: Graph, cells: Sequence[StepCell]) -> dict[int, tuple[Need, ...]]:
+    """Return what cells need of each step."""
+    return {
+        int(str(task.step)): tuple(n for cell in task.cells for n in cell.needs(graph.by_name))
+        for task in _steps(graph, cells)
+    }
+
+
+def _bytes(graph: Graph, read: Sequence[Need], cells: Sequence[StepCell]) -> int:
+    """Return what is read of every step of these cells ahead of them."""
+    later = _needs(graph, cells)
     kept = {*read}.union(*later.values())
-    # What the files have no room for would be read once more.
-    if not read or len(later) * sum(graph.probe.bytes.get(need, 0) for need in kept) > LIMIT:
-        return []
-    options: dict[str, Any] = {"cells": (), "ahead": tuple(read), "later": later}
-    return [replace(t, label=graph.label(f"reading step {t.step}"), **options) for t in steps]
+    return len(later) * sum(graph.probe.bytes.get(need, 0) for need in kept) if read else 0
 
 
 def _steps(graph: Graph, cells: Sequence[StepCell]) -> list[Task]:
