@@ -99,6 +99,22 @@ def test_an_open_result_knows_itself_after_pickling(tmp_path):
         copy.check()
 
 
+def test_a_result_that_is_swapped_while_it_is_read_is_no_damage(tmp_path, monkeypatch):
+    """A reader beside twenty runs that merged was told once that its result was damaged."""
+    _study(tmp_path / "other", 2)
+    result = _study(tmp_path / "s", 1).tree
+    path, check = tmp_path / "s" / "result.zarr", opened.check_unchanged
+
+    def meanwhile(*arguments):
+        shutil.rmtree(path)
+        shutil.copytree(tmp_path / "other" / "result.zarr", path)
+        check(*arguments)
+
+    monkeypatch.setattr(opened, "check_unchanged", meanwhile)
+    with pytest.raises(StoreError, match=REPLACED):
+        result["node"].x.load()
+
+
 def test_a_result_that_is_swapped_while_it_is_opened_is_opened_anew(tmp_path, monkeypatch):
     study = _study(tmp_path / "s", 1)
     check, runs = opened.check_files, [2]

@@ -119,6 +119,27 @@ def test_only_the_first_process_writes(tmp_path, monkeypatch):
     assert not (tmp_path / "run").exists()
 
 
+def test_of_processes_of_a_launcher_the_first_writes_also_without_a_process_group(
+    tmp_path, monkeypatch
+):
+    """Three ranks of torchrun in one folder: each wrote its weights, and one training ended."""
+    for name, value in {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "3"}.items():
+        monkeypatch.setenv(name, value)
+    record, model = Recorder(tmp_path / "run"), nn.Linear(2, 2)
+    assert not record(0, model) and not record.finish(9, model)
+    assert not (tmp_path / "run").exists()
+    monkeypatch.setenv("RANK", "0")
+    assert record(0, model)
+
+
+@pytest.mark.parametrize("alone", [{"WORLD_SIZE": "1", "LOCAL_RANK": "0"}, {"RANK": "1"}])
+def test_a_process_that_is_alone_writes_whatever_its_rank(tmp_path, monkeypatch, alone):
+    """Tasks of a job array are trainings of their own."""
+    for name, value in alone.items():
+        monkeypatch.setenv(name, value)
+    assert Recorder(tmp_path / "run")(0, nn.Linear(2, 2))
+
+
 def test_weights_that_are_not_here_are_refused(tmp_path):
     with pytest.raises(ArgumentError, match="weight is sharded or has no data in this process"):
         Recorder(tmp_path)(0, nn.Linear(2, 2, device="meta"))

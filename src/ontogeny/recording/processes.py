@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 import torch
 
 
 def is_first_process() -> bool:
-    """Return whether this process writes: under torch.distributed only rank 0 does."""
+    """Return whether this process writes: of those that a launcher has started only rank 0 does."""
     distributed = torch.distributed
-    if not (distributed.is_available() and distributed.is_initialized()):
-        return True
-    return distributed.get_rank() == 0
+    if distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank() == 0
+    # torchrun and accelerate say it before a process group is there, or where there is none.
+    launched = "LOCAL_RANK" in os.environ and os.environ.get("WORLD_SIZE", "1") != "1"
+    return not launched or os.environ.get("RANK", "0") == "0"

@@ -50,7 +50,8 @@ class Recorder:
     draws no random number and leaves mode and gradients alone, so training is bit for bit the same
     with and without it. A checkpoint is written under a temporary name and renamed, so it is whole
     or not there. One that cannot be written, as on a full disk, is said when that happens and at
-    the end; the training goes on. Under torch.distributed only rank 0 writes.
+    the end; the training goes on. Of processes that torchrun or accelerate started only rank 0
+    writes.
 
     Parameters
     ----------

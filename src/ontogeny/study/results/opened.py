@@ -90,12 +90,17 @@ class OpenResult(LocalStore):
 
     def _check_read(self, key: str) -> None:
         self.check()  # afterwards: what was there until now was there while it was read
-        if key in self._unchecked:
+        if key not in self._unchecked:
+            return
+        try:
             check_unchanged(Path(self.root), key, self._unchecked[key])
             array = self.arrays.get(key.rpartition("/")[0])
             if array is not None and not key.rpartition("/")[2].startswith("."):
                 check_chunk(key, (Path(self.root) / key).read_bytes(), array)
-            self._unchecked.pop(key, None)
+        except (OSError, StoreError):
+            self.check()  # a run that merges meanwhile is no damage
+            raise
+        self._unchecked.pop(key, None)
 
     def check(self) -> None:
         """Check that the result is still the one that was opened.
