@@ -120,7 +120,8 @@ class Ahead:
         try:
             data = as_dataset(value)
             files = self._folder.parent.rglob("*.safetensors")
-            held = sum(path.stat().st_size for path in files)
+            # Tasks of other runs remove theirs meanwhile.
+            held = sum(path.stat().st_size for path in files if path.exists())
             if held + data.nbytes > LIMIT or data.nbytes > scratch_room() // 4:
                 return
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
