@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ontogeny.dynamics import holm, rolling_mean, step_order_test
-from ontogeny.dynamics.order import smallest_p
+from ontogeny.dynamics import holm, order, rolling_mean, step_order_test
+from ontogeny.dynamics.order import _by_spectrum, smallest_p
 from ontogeny.errors import ArgumentError, NonFiniteError
 
 
@@ -29,6 +29,19 @@ def test_few_steps_are_enumerated_exactly(count):
     orders = [lagged_statistic(np.array(o)) for o in itertools.permutations(values)]
     expected = np.mean(np.array(orders) <= lagged_statistic(values) * (1 + 1e-9))
     assert step_order_test(values) == pytest.approx(expected)  # one order more is 2e-4 at least
+
+
+@pytest.mark.parametrize("count", [129, 160, 333])
+def test_many_steps_give_the_statistic_of_the_definition_by_the_spectrum(monkeypatch, count):
+    rng = np.random.default_rng(count)
+    rows = np.stack([np.linspace(0, 1, count), rng.normal(size=count) + 100, np.ones(count)])
+    orders = np.array([rng.permutation(count), np.arange(count)])
+    expected = [[lagged_statistic(row[np.argsort(o)]) for row in rows] for o in orders]
+    np.testing.assert_allclose(_by_spectrum(rows)(orders), expected, rtol=1e-9, atol=1e-12)
+    p = step_order_test(rows, n_draws=199)
+    assert p[0] < 0.001 and p[1] > 0.01 and p[2] == 1
+    monkeypatch.setattr(order, "LONG", count)
+    assert (step_order_test(rows, n_draws=199) == p).all()
 
 
 def test_a_straight_line_and_its_reverse_are_the_two_smoothest_of_six():

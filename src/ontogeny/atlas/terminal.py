@@ -81,7 +81,7 @@ def _rows(concept: Facts) -> list[tuple[str, Any]]:
 
 def _contexts(contexts: Sequence[Context]) -> list[tuple[str, Any]]:
     """Return one line a context, with the strongest tokens under each other."""
-    before = max((len(_joined(c.pieces[: c.peak])) for c in contexts), default=0)
+    before = max((sum(len(within(p)) for p in c.pieces[: c.peak]) for c in contexts), default=0)
     lines = [_context(context, min(before, _BEFORE_PEAK)) for context in contexts]
     return [("" if number else "strongest", line) for number, line in enumerate(lines)]
 
@@ -133,10 +133,6 @@ def _context(context: Context, before: int) -> Any:
     whole.append(END_OF_ISOLATE if turned else "")
     whole.append(f"  (text {context.text})", style="dim")
     return whole
-
-
-def _joined(tokens: Sequence[str]) -> str:
-    return "".join(map(within, tokens))
 
 
 def table_lines(heading: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Any:

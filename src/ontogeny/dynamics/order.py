@@ -11,10 +11,11 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.fft import next_fast_len
 
 from ..arrays import numbers
 from ..errors import ArgumentError, NonFiniteError, check_number, check_whole
@@ -22,6 +23,7 @@ from ..errors import ArgumentError, NonFiniteError, check_number, check_whole
 FEWEST_STEPS = 6
 LARGEST_ENUMERATED = 8  # 8! = 40,320 orders
 PAGE = 100  # tests that random orders are enough for, where nothing is known of others
+LONG = 128  # steps from which the spectrum is quicker than pairs
 CHUNK = 2**22  # numbers of random orders held at a time
 IN_CACHE = 2**16  # weights held at a time; more than fit into the cache take 3 times as long
 TIE = 1e-9  # relative; sums of the same terms in another order must count as equal
@@ -155,34 +157,32 @@ def _p_values(
     """Return the p-value of each of the complete series (n, T)."""
     count = rows.shape[1]
     spread = np.ptp(rows, axis=1, keepdims=True)
-    differences = _squared_differences(rows / np.where(spread > 0, spread, 1.0))
-    observed = (_pair_weights(np.arange(count)[None]) @ differences)[0] * (1 + TIE)
+    rows = rows / np.where(spread > 0, spread, 1.0)
     if count <= LARGEST_ENUMERATED:
         orders = np.array(list(itertools.permutations(range(count))))
-        return _as_smooth(iter([orders]), differences, observed) / len(orders)
+        return _as_smooth(iter([orders]), rows) / len(orders)
     rng = np.random.default_rng(random_state)
-    smooth = 1 + _as_smooth(_random_orders(rng, n_draws, count), differences, observed)
+    smooth = 1 + _as_smooth(_random_orders(rng, n_draws, count), rows)
     counts = np.full(len(rows), 1 + n_draws)
     # A series that fails uncorrected cannot pass corrected: more draws go to the others only.
     promising = np.flatnonzero(smooth <= level * counts)
     if needed > n_draws and len(promising):
         more = _random_orders(rng, needed - n_draws, count)
-        smooth[promising] += _as_smooth(more, differences[:, promising], observed[promising])
+        smooth[promising] += _as_smooth(more, rows[promising])
         counts[promising] = 1 + needed
     return smooth / counts
 
 
-def _as_smooth(
-    orders: Iterator[np.ndarray], differences: np.ndarray, observed: np.ndarray
-) -> np.ndarray:
-    """Count for each series the orders under which it is at least as smooth as observed."""
-    counts = np.zeros(len(observed), dtype=np.int64)
-    pairs = len(differences)
-    width = max(1, IN_CACHE // pairs)
+def _as_smooth(orders: Iterator[np.ndarray], rows: np.ndarray) -> np.ndarray:
+    """Count for each series (n, T) the orders under which it is at least as smooth as it is."""
+    statistic, count = (_by_spectrum if rows.shape[1] > LONG else _by_pairs), rows.shape[1]
+    roughness = statistic(rows)
+    observed = roughness(np.arange(count)[None])[0] * (1 + TIE)
+    counts = np.zeros(len(rows), dtype=np.int64)
+    width = max(1, IN_CACHE // (count * (count - 1) // 2))
     for batch in orders:
         for start in range(0, len(batch), width):
-            weights = _pair_weights(batch[start : start + width])
-            counts += np.sum(weights @ differences <= observed, axis=0)
+            counts += np.sum(roughness(batch[start : start + width]) <= observed, axis=0)
     return counts
 
 
@@ -193,16 +193,32 @@ def _random_orders(rng: np.random.Generator, total: int, count: int) -> Iterator
         yield rng.permuted(np.tile(np.arange(count, dtype=np.int32), (rows, 1)), axis=1)
 
 
-def _squared_differences(rows: np.ndarray) -> np.ndarray:
-    """Return (v_a − v_b)² of all pairs a < b of each series (n, T), shape (pairs, n)."""
-    first, second, _ = _pairs(rows.shape[1])
-    return (rows[:, first] - rows[:, second]).T ** 2
+def _by_pairs(rows: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Return what gives the statistic (orders, n) where value a stands at orders[:, a]."""
+    first, second, of_lag = _pairs(rows.shape[1])
+    differences = (rows[:, first] - rows[:, second]).T ** 2
+    return lambda at: np.take(of_lag, np.abs(at[:, first] - at[:, second])) @ differences
 
 
-def _pair_weights(orders: np.ndarray) -> np.ndarray:
-    """Return the weights (n, pairs) of all pairs where value a stands at position orders[:, a]."""
-    first, second, of_lag = _pairs(orders.shape[1])
-    return np.take(of_lag, np.abs(orders[:, first] - orders[:, second]))
+def _by_spectrum(rows: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Do the same in T log T: weighted products of all pairs are a weighted sum of the spectrum.
+
+    Of a run of 1,000 checkpoints pairs took minutes, 500,000 for each of 10,000 orders.
+    """
+    rows = rows - rows.mean(axis=1, keepdims=True)
+    of_lag = _pairs(rows.shape[1])[2]
+    sums, size = np.cumsum(of_lag), next_fast_len(len(of_lag) * 5 // 4, real=True)  # none wraps
+    # Each distance stands for two, and each frequency but the first and a middle one.
+    twice = np.where(2 * np.arange(size // 2 + 1) % size > 0, 4, 2)
+    of_frequency = np.fft.rfft(of_lag, size).real * twice / size
+
+    def statistic(orders: np.ndarray) -> np.ndarray:
+        placed = np.empty((len(orders), *rows.shape))
+        np.put_along_axis(placed, orders[:, None].astype(np.intp), rows[None], axis=2)
+        power = np.abs(np.fft.rfft(placed, size)) ** 2
+        return placed**2 @ (sums + sums[::-1]) - power @ of_frequency
+
+    return statistic
 
 
 @functools.cache

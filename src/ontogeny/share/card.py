@@ -38,6 +38,7 @@ def card(
         Observables that the result no longer holds, because they show texts.
     """
     words = ResultSummary(tree)
+    rows = [f"| `{name}` | {plain(what)} |" for name, what in files.items()]
     parts = [
         _front(words.title, license_id),
         f"# {plain(words.title)}",
@@ -52,7 +53,7 @@ def card(
         "## How to open it",
         _opening(repo),
         "## What is in it",
-        "\n".join(["| file | what |", "| --- | --- |", *_rows(files)]),
+        "\n".join(["| file | what |", "| --- | --- |", *rows]),
         _licence(license_id),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -97,10 +98,6 @@ def _failed(failed: str, left_out: Sequence[str]) -> str:
 def _opening(repo: str) -> str:
     text = Path(__file__).with_name("opening.md").read_text(encoding="utf-8")
     return text.rstrip().format(repo=repo, archive=ARCHIVE)
-
-
-def _rows(files: Mapping[str, str]) -> list[str]:
-    return [f"| `{name}` | {plain(what)} |" for name, what in files.items()]
 
 
 def _licence(license_id: str | None) -> str:
