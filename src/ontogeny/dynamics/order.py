@@ -179,7 +179,7 @@ def _as_smooth(orders: Iterator[np.ndarray], rows: np.ndarray) -> np.ndarray:
     roughness = statistic(rows)
     observed = roughness(np.arange(count)[None])[0] * (1 + TIE)
     counts = np.zeros(len(rows), dtype=np.int64)
-    width = max(1, IN_CACHE // (count * (count - 1) // 2))
+    width = max(1, IN_CACHE // (rows.size if count > LONG else count * (count - 1) // 2))
     for batch in orders:
         for start in range(0, len(batch), width):
             counts += np.sum(roughness(batch[start : start + width]) <= observed, axis=0)
@@ -187,7 +187,7 @@ def _as_smooth(orders: Iterator[np.ndarray], rows: np.ndarray) -> np.ndarray:
 
 
 def _random_orders(rng: np.random.Generator, total: int, count: int) -> Iterator[np.ndarray]:
-    size = max(1, CHUNK // count**2)
+    size = max(1, CHUNK // (count * min(count, LONG)))
     for start in range(0, total, size):
         rows = min(size, total - start)
         yield rng.permuted(np.tile(np.arange(count, dtype=np.int32), (rows, 1)), axis=1)
