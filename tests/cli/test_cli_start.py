@@ -290,7 +290,7 @@ def test_a_shell_completes_commands_presets_and_kinds():
 def test_what_is_said_of_the_disk_counts_the_references_of_every_control_run(monkeypatch):
     """Of SmolLM2-135M, six checkpoints and three controls: 202 MB came, where 92 had been said."""
     watch = SimpleNamespace(
-        noisy=False, before=100.0, step=10.0, written_before=43_000_000, written=630_000
+        noisy=False, before=100.0, step=10.0, late=4.0, written_before=43_000_000, written=630_000
     )
     watch.failing = lambda _: []
     monkeypatch.setattr(cost, "_one_checkpoint", lambda *_: watch)

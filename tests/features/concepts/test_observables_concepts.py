@@ -153,7 +153,7 @@ def test_another_checkpoint_in_the_chain_makes_the_chain_anew(tmp_path):
         og.Trajectory.from_models(models), tiny_inputs(), [observable], device="cpu", noise=0
     )
     study.run(tmp_path / "s", progress=progress)
-    assert {"references", "step 0", "step 4"} <= set(progress.labels)
+    assert {"states", "step 0", "step 4"} <= set(progress.labels)
 
 
 def test_a_chain_from_the_middle_goes_both_ways(trajectory, tmp_path):
@@ -313,7 +313,7 @@ def test_a_checkpoint_that_went_away_costs_a_chain_that_step_alone(tmp_path):
     study = og.Study(again, tiny_inputs(), [observable], device="cpu", noise=0)
     node = study.run(tmp_path / "s", progress=progress)
     assert node["concepts-pca"].reconstruction_error.notnull().all()
-    assert {"references", "step 2", "step 4"} <= set(progress.labels)
+    assert {"states", "step 2", "step 4"} <= set(progress.labels)
 
 
 def test_correlations_equal_those_of_the_stored_dictionaries_and_codes(trajectory, tmp_path):
