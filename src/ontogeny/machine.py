@@ -7,9 +7,10 @@ import os
 import shutil
 import socket
 import sys
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 
@@ -23,9 +24,12 @@ _MEMORY = Path("/proc/meminfo")
 _SURELY_ENDED = 7 * 24 * 3600.0  # seconds; a job may be suspended for days
 
 
+_lock, _holders, _before = threading.Lock(), 0, 1
+
+
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """Compute on one thread; also a decorator.
+def one_thread(blas: bool = False) -> Iterator[None]:
+    """Let PyTorch compute on one thread, and with `blas` NumPy too; also a decorator.
 
     On busy cores threads wait for one another at every operation: the finite check of six
     checkpoints of SmolLM2-135M took 14 to 18 s of processor time with two threads, 3 s with one,
@@ -41,16 +45,19 @@ def one_thread() -> Iterator[None]:
     import torch
     from threadpoolctl import threadpool_info, threadpool_limits
 
-    before = torch.get_num_threads()
-    if before == 1 and all(pool["num_threads"] == 1 for pool in threadpool_info()):
-        yield
-        return
+    global _holders, _before
+    with _lock:  # one of several threads that hold it at once would see the 1 of another
+        _before = _before if _holders else torch.get_num_threads()
+        _holders += 1
     torch.set_num_threads(1)
+    several = blas and any(pool["num_threads"] > 1 for pool in threadpool_info())
     try:
-        with threadpool_limits(1):
+        with threadpool_limits(1) if several else nullcontext():
             yield
     finally:
-        torch.set_num_threads(before)
+        with _lock:
+            _holders -= 1
+            torch.set_num_threads(_before)
 
 
 def size_text(count: float) -> str:

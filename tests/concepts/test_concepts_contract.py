@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from ontogeny import concepts
 from ontogeny.concepts import tensors
 from ontogeny.errors import ArgumentError, NonFiniteError
+from ontogeny.machine import one_thread
 
 NAMES = concepts.names()
 SETTINGS = {"nmf": {"nonnegative": "split"}, "sae": {"epochs": 3}, "kmeans": {}}
@@ -200,3 +202,24 @@ def test_small_fits_take_one_thread_and_large_ones_those_that_there_are(
     finally:
         torch.set_num_threads(before)
     assert counts == [threads, threads]
+
+
+def test_fits_in_several_threads_leave_the_number_of_threads_as_it_was():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    X = np.random.default_rng(0).random(size=(60, 8))
+    counts = []
+
+    def fit(seed):
+        with one_thread():
+            counts.append(torch.get_num_threads())
+            quiet(concepts.NMF(2, random_state=seed).fit, X)
+        return torch.get_num_threads()
+
+    try:
+        with ThreadPoolExecutor(3) as pool, one_thread():
+            after = list(pool.map(fit, range(9)))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert counts == [1] * 9 and after == [2] * 9

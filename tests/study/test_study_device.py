@@ -4,10 +4,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import torch
 
 import ontogeny as og
 from helpers.fake_device import NAME, FakeDevice
 from helpers.study_examples import LAYERS, ActivationNorm, developing, tiny_inputs
+from ontogeny.observables.base import dataset
 
 STEPS = (0, 1)
 # Dictionaries are compared on the host. Where the rotation of the features is removed, each is
@@ -89,3 +91,10 @@ def test_the_numbers_are_those_of_the_cpu(studied):
         np.testing.assert_allclose(
             there.tree[node][name].values, here.tree[node][name].values, rtol=1e-4, atol=1e-6
         )
+
+
+def test_lists_of_numbers_of_the_device_are_taken_too():
+    with FakeDevice():
+        norms = [torch.full((3,), x, device=NAME).norm() for x in (1.0, 2.0)]
+        data = dataset({"norm": ("layer", norms)})
+    np.testing.assert_allclose(data.norm.values, [3**0.5, 12**0.5], rtol=1e-6)

@@ -1,14 +1,22 @@
 """References of control runs are dropped once nothing needs them, and computed again if it does."""
 
 import shutil
+from dataclasses import dataclass
+from typing import ClassVar
 
 import pytest
+import xarray as xr
 
 import ontogeny as og
 from helpers.study_examples import LAYERS, developing, observables, record, tiny_inputs
+from ontogeny.needs import Activations
+from ontogeny.needs.derived import Reference
+from ontogeny.observables import Observable
+from ontogeny.quantities import Quantity
 from ontogeny.store import read_header
 from ontogeny.study import study
 from ontogeny.study.cells import graph
+from ontogeny.study.folder.frozen import present
 
 STEPS = (0, 1, 2, 4)
 
@@ -116,3 +124,54 @@ def test_an_extended_study_gives_the_same_with_and_without_dropped_references(
     expected = extended(tmp_path / "kept")
     assert tree["loss"].sizes["step"] == 4
     assert all(tree[node].identical(expected[node]) for node in expected.children)
+
+
+@dataclass(frozen=True)
+class Compared(Observable):
+    """A user's, which is compared with a reference of each of its layers."""
+
+    layers: tuple[str, ...] = (LAYERS, "model.layers.*.self_attn")
+    kind: ClassVar[str] = "compared"
+    quantities: ClassVar = (Quantity("mean", "mean activation"),)
+
+    def needs(self):
+        read = [Activations(layers) for layers in self.layers]
+        return [*read, *map(Reference, read)]
+
+    def observe(self, reading, state):
+        values = reading[self.needs()[0]].values()
+        return xr.Dataset({"mean": float(next(iter(values)).mean())})
+
+
+def test_cells_that_read_two_dropped_references_have_both_computed_again(recorded, tmp_path):
+    def study_of(kinds):
+        options = {"device": "cpu", "noise": 0, "controls": 1}
+        return og.Study(og.Trajectory.from_folder(recorded), tiny_inputs(), kinds, **options)
+
+    study_of([Compared()]).run(tmp_path / "s")
+    assert {read_header(path)["status"] for path in _references(tmp_path / "s")} == {"dropped"}
+    both = [Compared(), Compared((LAYERS,), label="first")]
+    assert not study_of(both).plan(tmp_path / "s").changes()
+    study_of(both).run(tmp_path / "s")
+    assert study_of(both).plan(tmp_path / "s").to_do == 0
+
+
+def test_nothing_is_dropped_while_another_process_is_at_work_in_the_folder(recorded, tmp_path):
+    (tmp_path / "s").mkdir()
+    study_ = _study(recorded)
+    study_.run(tmp_path / "other")
+    with present(tmp_path / "s", {}):
+        shutil.copytree(tmp_path / "other", tmp_path / "s", dirs_exist_ok=True)
+        for path in _references(tmp_path / "s"):
+            path.unlink()
+        study_.run(tmp_path / "s")
+        assert all(read_header(path)["status"] == "done" for path in _references(tmp_path / "s"))
+
+
+def test_references_of_control_runs_that_are_given_stay(recorded, tmp_path):
+    given = og.Trajectory.from_folder(recorded)
+    options = {"device": "cpu", "noise": 0, "control_runs": {"seed": given}}
+    kinds = [og.observables.Loss(), og.observables.ActivationDecay(layers=LAYERS)]
+    run = og.Trajectory.from_folder(recorded)
+    og.Study(run, tiny_inputs(), kinds, **options).run(tmp_path / "s")
+    assert [read_header(path)["status"] for path in _references(tmp_path / "s")] == ["done"]

@@ -18,6 +18,7 @@ from helpers import warm_process
 from ontogeny import Recorder, Trajectory
 from ontogeny.errors import ArgumentError
 from ontogeny.machine import writer
+from ontogeny.recording import processes
 from ontogeny.trajectory.weights import saving
 from ontogeny.trajectory.weights.saving import temporary_beside
 
@@ -119,15 +120,23 @@ def test_only_the_first_process_writes(tmp_path, monkeypatch):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("ranks", [{"RANK": "1"}, {}])
 def test_of_processes_of_a_launcher_the_first_writes_also_without_a_process_group(
-    tmp_path, monkeypatch
+    tmp_path, monkeypatch, caplog, ranks
 ):
-    """Three ranks of torchrun in one folder: each wrote its weights, and one training ended."""
-    for name, value in {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "3"}.items():
+    """Three ranks of torchrun in one folder: each wrote its weights, and one training ended.
+
+    Some launchers give the rank on the machine alone.
+    """
+    processes._say.cache_clear()
+    for name, value in {**ranks, "LOCAL_RANK": "1", "WORLD_SIZE": "3"}.items():
         monkeypatch.setenv(name, value)
     record, model = Recorder(tmp_path / "run"), nn.Linear(2, 2)
     assert not record(0, model) and not record.finish(9, model)
     assert not (tmp_path / "run").exists()
+    assert caplog.messages == [
+        "rank 1 records nothing: rank 0 does, of all that a launcher has started."
+    ]
     monkeypatch.setenv("RANK", "0")
     assert record(0, model)
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ..arrays import to_numpy
+from ..arrays import is_torch_array, to_numpy
 from ..errors import NonFiniteError, check_whole
 from ..figures import Figure, Section
 from ..needs import Need, Series, Weights
@@ -297,11 +297,17 @@ def dataset(values: Mapping[str, Any], where: str = "") -> xr.Dataset:
             array = value
         else:
             dims, numbers = value if isinstance(value, tuple) else ((), value)
-            array = xr.DataArray(to_numpy(numbers), dims=dims)
+            array = xr.DataArray(_numbers(numbers), dims=dims)
         if array.dtype.kind == "f" and not np.isfinite(array.values).all():
             raise NonFiniteError(f"{name} is not finite{where}")
         variables[name] = array
     return xr.Dataset(variables)
+
+
+def _numbers(value: Any) -> np.ndarray:
+    """Return numbers of the host, also of lists of tensors of a device."""
+    several = isinstance(value, list | tuple) and any(map(is_torch_array, value))
+    return np.array([*map(to_numpy, value)]) if several else to_numpy(value)
 
 
 def _leaves(value: Any) -> Iterator[Any]:

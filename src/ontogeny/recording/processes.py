@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from functools import cache
 
 import torch
+
+_say = cache(logging.getLogger("ontogeny").warning)
 
 
 def is_first_process() -> bool:
@@ -14,4 +18,7 @@ def is_first_process() -> bool:
         return distributed.get_rank() == 0
     # torchrun and accelerate say it before a process group is there, or where there is none.
     launched = "LOCAL_RANK" in os.environ and os.environ.get("WORLD_SIZE", "1") != "1"
-    return not launched or os.environ.get("RANK", "0") == "0"
+    rank = os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0"))
+    if launched and rank != "0":
+        _say(f"rank {rank} records nothing: rank 0 does, of all that a launcher has started.")
+    return not launched or rank == "0"

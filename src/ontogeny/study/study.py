@@ -26,9 +26,9 @@ from .cells.graph import is_of_steps
 from .cells.models import release_skeleton
 from .cells.readings import state_node
 from .checks import check_observables, check_trajectory, named_inputs
-from .folder.claims import held
+from .folder.claims import claims_of, held
 from .folder.controls import Controls
-from .folder.frozen import entered, frozen_settings, frozen_steps, identity
+from .folder.frozen import AT_WORK, entered, frozen_settings, frozen_steps, identity
 from .folder.layout import state_path
 from .folder.settings import (
     Settings,
@@ -349,7 +349,7 @@ class Study:
             _say_audit(tree, progress)
             say_problems(tree)
             say_environments(tree)
-            if not problems:
+            if not problems and len(claims_of(path, AT_WORK)) < 2:  # others may read them
                 drop_references(parts[1:])
             if not (problems or elsewhere) and is_whole(tree, environment(self.device)):
                 note_finished(path, mark())

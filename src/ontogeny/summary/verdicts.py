@@ -109,7 +109,7 @@ def _together(nodes: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
     ends = np.cumsum([d.sizes["row"] for d in nodes.values()])[:-1]
     of_order, two_sided, one_sided, shares = (  # each corrected over all nodes together
         np.concatenate(list(map(of, nodes.values())))
-        for of in (_of_order, _two_sided, _one_sided, _shares)
+        for of in (lambda node: node["p_uncorrected"].values, _two_sided, _one_sided, _shares)
     )
     names = [(n, q) for n, node in nodes.items() for q in _quantities(node)]
     beside_controls = _beside_controls(two_sided, shares, names)
@@ -119,11 +119,6 @@ def _together(nodes: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
         name: _verdicts(node, p_order, p_control, p_learned, tests)
         for (name, node), p_order, p_control, p_learned in of_nodes
     }
-
-
-def _of_order(node: xr.Dataset) -> np.ndarray:
-    """Return for each row how likely chance gives its steps such an order."""
-    return node["p_uncorrected"].values
 
 
 def _two_sided(node: xr.Dataset) -> np.ndarray:

@@ -186,7 +186,7 @@ def _guessed(path: Path, rows: Sequence[Mapping[Any, Any]]) -> Any:
     if named := [name for name in MESSAGES if name in chats]:
         return named[0]
     strings = [name for name in names if _share(rows, name, _is_text) == 1]
-    worded = [name for name in strings if _share(rows, name, _has_words) > 1 / 2]
+    worded = [n for n in strings if _share(rows, n, lambda text: len(text.split()) > 1) > 1 / 2]
     for candidates in ([n for n in usual if n in strings][:1], worded, chats, strings):
         if len(candidates) == 1:
             return candidates[0]
@@ -204,10 +204,6 @@ def _share(rows: Iterable[Mapping[Any, Any]], name: Any, holds: Any) -> float:
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, str) and not _is_number(value)
-
-
-def _has_words(value: str) -> bool:
-    return len(value.split()) > 1
 
 
 def _is_number(value: str) -> bool:

@@ -118,7 +118,7 @@ def fitted_codes(
     The fit by ICA takes no seed; further ones begin at random tokens. `half` (n,) is True for the
     tokens of one half of the texts; only ICA is fitted to halves.
     """
-    with plain_tensors(), one_thread():
+    with plain_tensors(), one_thread(blas=True):
         if method != "ica":
             codes = [sparse(S, k) for S in _other_method(gathered, r, method, round(k), seeds)]
             return Fits(codes[0], codes[1:], None, np.full(r, np.nan))

@@ -200,7 +200,7 @@ class JointDictionary(BaseEstimator):
             self._tokens.half,
         )
         self._draw_seed = int(rng.integers(2**31))
-        with one_thread():
+        with one_thread(blas=True):
             self._decode(fits, data)
         return self
 
@@ -228,7 +228,7 @@ class JointDictionary(BaseEstimator):
             of the fitted checkpoint of which they explain least: it holds what they do not know.
         """
         check_is_fitted(self, "codes_")
-        with one_thread():
+        with one_thread(blas=True):
             there = {name: life.presence for name, life in self._later(X).items()}
         return there.get(ONLY, there)
 
@@ -246,7 +246,7 @@ class JointDictionary(BaseEstimator):
             Their training steps, larger than those that are known; of named runs by name.
         """
         check_is_fitted(self, "codes_")
-        with one_thread():
+        with one_thread(blas=True):
             later = self._later(X)
         for name, added in of_each("steps", steps, list(later)).items():
             self._runs[name].join(later[name], added)

@@ -34,7 +34,9 @@ def unmixing(Z: np.ndarray, r: int, seed: int | None = None) -> np.ndarray:
     """
     n, k = Z.shape
     rows, rest = np.zeros((0, k), dtype=Z.dtype), np.eye(k, dtype=Z.dtype)
-    limit = max(SKEWED, _of_noise(n, k))  # where all is noise; once a source is there, less does
+    # The second is about the largest skewness that climbs find in Gaussian noise (n, k): where all
+    # is noise; once a source is there, less does.
+    limit = max(SKEWED, float(0.7 * k**1.5 / n + 4 * np.sqrt(k / n)))
     while len(rows) < r and rest.shape[1]:
         residual = Z @ rest
         ends = _climbed(residual, residual[_starts(residual, seed)])
@@ -47,11 +49,6 @@ def unmixing(Z: np.ndarray, r: int, seed: int | None = None) -> np.ndarray:
         _, values, axes = np.linalg.svd(rows.astype(np.float64))
         rest = np.ascontiguousarray(axes[int((values > 1e-3 * values[0]).sum()) :].T, Z.dtype)
     return rows if len(rows) else _symmetric(Z, seed)
-
-
-def _of_noise(n: int, k: int) -> float:
-    """Return about the largest skewness that climbs find in Gaussian noise (n, k)."""
-    return float(0.7 * k**1.5 / n + 4 * np.sqrt(k / n))
 
 
 def _starts(Z: np.ndarray, seed: int | None) -> np.ndarray:

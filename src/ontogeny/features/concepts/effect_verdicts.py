@@ -72,17 +72,13 @@ def verdicts(data: xr.Dataset, joint: xr.Dataset) -> xr.Dataset:
     data = data.assign(relative_effect=data.effect / total.where(total > 0))
     if "line_concept" in joint:
         data = data.assign(relative_line=_lines(data.relative_effect, joint.line_concept))
-    constant = {n: _once(data[n]) for n in ("removed_concept", "share") if n in data}
+    constant = {n: data[n] for n in ("removed_concept", "share") if n in data}
+    constant = {n: of.max("step") if "step" in of.dims else of for n, of in constant.items()}
     data = null_bands(with_noise(data.assign(constant), REMOVED), REMOVED)
     data = data.assign(_agreement(data))
     if "removed_p_single" not in data or not data.removed_p_single.notnull().any():
         return data
     return data.assign(_judged(data, _are_concepts(data, joint)))
-
-
-def _once(values: xr.DataArray) -> xr.DataArray:
-    """Return what is the same at all steps where it is known."""
-    return values.max("step") if "step" in values.dims else values
 
 
 def _lines(relative: xr.DataArray, line_concept: xr.DataArray) -> xr.DataArray:

@@ -67,7 +67,8 @@ def choose_gaps(
         if len(places) == n_gaps:
             break
     at = np.array(places)
-    often = _counts(inputs)[inputs.ids[text[at], position[at]]]
+    counts = np.bincount(inputs.ids[inputs.ordinary], minlength=int(inputs.ids.max()) + 1)
+    often = counts[inputs.ids[text[at], position[at]]]
     at = at[np.argsort(-often, kind="stable")]
     return text[at], position[at]
 
@@ -124,10 +125,6 @@ def _frequent(ids: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     frequent = np.zeros(len(counts), dtype=bool)
     frequent[order] = (reached < counts.sum() / 2) & (counts[order] > 0)
     return frequent
-
-
-def _counts(inputs: Inputs) -> np.ndarray:
-    return np.bincount(inputs.ids[inputs.ordinary], minlength=int(inputs.ids.max()) + 1)
 
 
 def _units_with(inputs: Inputs) -> np.ndarray:

@@ -60,7 +60,9 @@ def arrange(
     Rows are thinned within each quantity, evenly over its layers, so that every quantity stays;
     rows at the places `keep`, which sentences name, stay too.
     """
-    selection = sorted(_thin(rows, limit, keep), key=_moment)
+    thin = _thin(rows, limit, keep)
+    # By half-change step, undefined ones last.
+    selection = sorted(thin, key=lambda r: r.half_step if math.isfinite(r.half_step) else math.inf)
     groups = [
         RowGroup(title, [row for row in selection if row.state == state])
         for state, title in HEADINGS.items()
@@ -77,11 +79,6 @@ def named_in(rows: Sequence[Row], sentences: Sequence[str]) -> list[Row]:
         return any(re.search(rf"(?<![\w.]){re.escape(n)}(?!\.?\w)", text) for n in names)
 
     return [row for row in rows if named(row)]
-
-
-def _moment(row: Row) -> float:
-    """Rows stand by half-change step, undefined ones last."""
-    return row.half_step if math.isfinite(row.half_step) else math.inf
 
 
 def _thin(rows: Sequence[Row], limit: int, keep: Collection[int]) -> list[Row]:

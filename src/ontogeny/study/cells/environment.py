@@ -25,7 +25,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeAlias
 
 import torch
-from threadpoolctl import threadpool_info
+from threadpoolctl import ThreadpoolController, threadpool_info
 
 from ..._version import __version__
 from ...store import difference
@@ -52,19 +52,18 @@ def pinned(threads: int) -> Iterator[None]:
     1
     """
     global _holders, _limits, _filters, _before
-    import torch
-
+    limit = _libraries(len(sys.modules)).limit
     with _lock:
         if _holders == 0:
             _before = torch.get_num_threads()
-            _limits = _briefly(lambda: _libraries().limit(limits=threads, user_api="blas"))
+            _limits = _briefly(lambda: limit(limits=threads, user_api="blas"))
             _filters = warnings.catch_warnings()
             _filters.__enter__()
             warnings.filterwarnings("ignore", message=".*converge")
         _holders += 1
         torch.set_num_threads(threads)
     try:
-        with _libraries().limit(limits=threads, user_api="openmp"):
+        with limit(limits=threads, user_api="openmp"):
             yield
     finally:
         with _lock:
@@ -75,16 +74,9 @@ def pinned(threads: int) -> Iterator[None]:
                 torch.set_num_threads(_before)
 
 
-def _libraries() -> Any:
-    """Return the control of all libraries with threads that are loaded by now."""
-    return _libraries_after(len(sys.modules))
-
-
 @lru_cache(maxsize=1)
-def _libraries_after(_modules: int) -> Any:
-    """Look libraries up once until more is imported; a look takes 2 ms, for every task."""
-    from threadpoolctl import ThreadpoolController
-
+def _libraries(_modules: int) -> Any:
+    """Look libraries with threads up once until more is imported; a look takes 2 ms, a task."""
     return ThreadpoolController()
 
 

@@ -22,6 +22,7 @@ from ...needs import Need
 from ...observables import Observable
 from ...own_code import Sendable
 from ...trajectory import Checkpoint, Trajectory
+from ...trajectory.control.weights import ControlWeights
 from ...trajectory.skeleton import Identity, Skeleton
 from ..folder.layout import digests_path
 from ..folder.settings import Settings
@@ -105,7 +106,7 @@ def read_once(
 
     derived, folder = trajectory[step].derived, job.folder
     # A control begins with the weights of the run: of SmolLM2 each of six read them for 45 s.
-    if job.studied is not None and derived is not None and len(derived.sources) == 1:
+    if job.studied is not None and isinstance(derived, ControlWeights) and derived.at == 0:
         folder = job.studied
     return Ahead(job.token, folder, job.settings.device).read(step, needs, later, read)
 

@@ -23,7 +23,7 @@ from .controls import Controls
 from .layout import WRITTEN, settings_path
 from .settings import Settings, without_reference
 
-_PREFIX = "run-"
+AT_WORK = "run-"
 
 
 def frozen_settings(folder: Path | None) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def present(folder: Path, identity: Mapping[str, Any]) -> Iterator[None]:
     Traceback (most recent call last):
     ontogeny.errors.StoreError: process ... on ... computes in this folder with other ...
     """
-    for claim in claims_of(folder, _PREFIX):
+    for claim in claims_of(folder, AT_WORK):
         if changed := conflict(claim.get("identity", {}), identity):
             others = f" and {len(changed) - 1} more differences" if len(changed) > 1 else ""
             raise StoreError(
@@ -140,7 +140,7 @@ def present(folder: Path, identity: Mapping[str, Any]) -> Iterator[None]:
                 f"other settings ({changed[0]}{others}). Wait until it has ended, or give another "
                 f"folder than {folder}."
             )
-    with claimed(folder, f"{_PREFIX}{uuid.uuid4().hex}", {"identity": identity}):
+    with claimed(folder, f"{AT_WORK}{uuid.uuid4().hex}", {"identity": identity}):
         yield
     sweep_claims(folder)  # those of processes that were killed meanwhile
 

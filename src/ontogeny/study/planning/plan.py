@@ -256,4 +256,4 @@ def make_plan(
         )
     read = {place for entry in plan.entries if entry.to_do for place in entry.cell.reads}
     lost = {place for place in read if outcomes[place] == DROPPED}
-    return make_plan(cells, folder, trajectory, digests, run, lost) if lost else plan
+    return make_plan(cells, folder, trajectory, digests, run, {*needed, *lost}) if lost else plan

@@ -204,8 +204,6 @@ class TaskRunner:
         executor, revisions = self.executor, self.revisions
         if executor is not None:
             activity.now(partial(_under_way, works))
-        if revisions is not None:
-            works.sort(key=lambda work: not revisions.has(work.task))
         if revisions is not None and executor is not None:
             yield from self._held_here(works, executor, revisions)
         elif isinstance(executor, ProcessPoolExecutor):

@@ -96,7 +96,8 @@ def compute_task(job: Job, task: Task) -> Done:
     begin, report = time.perf_counter(), Done(task.label)
     cells = [c for c in left_of(job, task) if not _is_blocked(job, c, report)]
     cells = [c for c in cells if not _is_copied(job, c, report)]
-    if cells or task.ahead:
+    # What other processes have computed is read where the states are fitted, if they are.
+    if cells or (task.ahead and not task.cells):
         with pinned(job.settings.threads):
             _compute(job, task, cells, report)
     if task.step is not None and not (task.any_step or task.ahead or task.stays):

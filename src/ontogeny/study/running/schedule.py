@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from ...capture.blocks import WeightBlock
 from ...needs import Need
+from ...scratch import scratch_room
 from ...store import drop_numbers
 from ...trajectory import Checkpoint, Trajectory
 from ...trajectory.weights import MemoryWeights
@@ -38,7 +39,7 @@ def compute(
     made = [part for part in parts if part.control and part.control.given is None]
     begun = {int(part.trajectory.steps[0]) for part in made}
     # What is read ahead lies on this machine; bounded revisions are fetched in the order of tasks.
-    options = (workers_here(executor) > 0, max_revisions is None, begun)
+    options = (workers_here(executor), max_revisions is None, begun)
     every = [_Stages(part, turn, *options) for turn, part in enumerate(parts)]
     sizes = [size for stages in every for size in stages.sizes]
     progress.start(len(sizes), sum(part.plan.to_do for part in parts))
@@ -111,7 +112,8 @@ class _Agenda:
             if works := [Work(stages.part.job, task) for task in tasks]:
                 self._of |= dict.fromkeys(works, (stages, kind))
                 self._works += works
-                self._works.sort(key=lambda work: self._of[work][0].turn)
+                there = self._revisions.has if self._revisions else bool  # on disk, first of all
+                self._works.sort(key=lambda w: (self._of[w][0].turn, not there(w.task)))
                 return
         del self._begun[stages]
 
@@ -132,7 +134,7 @@ class _Stages:
     """
 
     def __init__(
-        self, part: RunPart, turn: int, in_files: bool, by_step: bool, begun: Collection[int]
+        self, part: RunPart, turn: int, workers: int, by_step: bool, begun: Collection[int]
     ) -> None:
         self.part, self.turn, self._begun = part, turn, begun
         self.problems: list[str] = []
@@ -146,14 +148,14 @@ class _Stages:
         late = [cell for cell in cells if not places.isdisjoint(cell.reads)]
         needs = (need for cell in over_steps for need in own_needs(graph.by_name[cell.node]))
         read = tuple(need for need in needs if shares_passes(need))
-        self.bytes = _bytes(graph, read, late) if in_files else 0
+        self.bytes = _bytes(graph, read, late) if workers else 0
         # What the files have no room for would be read once more.
-        if not (by_step and 0 < self.bytes <= ahead.LIMIT):
+        if not (by_step and 0 < self.bytes <= min(ahead.LIMIT, scratch_room() // 4)):
             over_steps, late = [], cells
         step, stays = part.job.settings.reference_step, () if part.control else begun
         steps = [replace(task, stays=task.step in stays) for task in _steps(graph, late)]
         whole = {s: needs for s, needs in _needs(graph, cells).items() if s in (step, *stays)}
-        later = _needs(graph, late) | whole if in_files else {}
+        later = _needs(graph, late) | whole if workers else {}
         reading = [
             replace(
                 task,
@@ -164,6 +166,8 @@ class _Stages:
             )
             for task in (_steps(graph, cells) if over_steps else ())
         ]
+        # Of several processes in a folder each would read it for the one that fits the states.
+        reading = [task for task in reading if task.cells or workers > 1]
         # References and states are one task, as they read the reference step together; but for
         # states over several steps, for which all processes read.
         first = tuple(cell for cell in prepared if cell not in over_steps)
@@ -241,12 +245,12 @@ def save_digests(parts: Sequence[RunPart]) -> None:
 
 
 def drop_references(controls: Sequence[RunPart]) -> None:
-    """Drop what finished control runs were compared with, where folders hold their weights.
+    """Drop what finished control runs were compared with, where their weights are at hand.
 
-    Steps of control runs are frozen, so nothing reads it again, or else it is computed again.
-    Checkpoints of the studied run are still to come, and its reference may be gone by then.
+    Steps of controls that are made are frozen, so nothing reads it again, or else it is computed
+    again. Checkpoints of the studied run and of given ones are still to come.
     """
-    for part in controls:
+    for part in [p for p in controls if p.control and p.control.given is None]:
         for cell in part.graph.cells():
             if isinstance(cell, ReferenceCell):
                 sources = part.trajectory[int(cell.key)].sources

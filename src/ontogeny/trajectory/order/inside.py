@@ -58,7 +58,7 @@ def _numbers(path: Path) -> tuple[dict[str, int], str]:
     if path.is_dir():
         state = trainer_state(path)
         if state:
-            return {k: v for k, v in state.items() if _is_count(v)}, TRAINER_STATE
+            return {k: v for k, v in state.items() if type(v) is int and v >= 0}, TRAINER_STATE
         if (path / SAFE).is_file():
             return _noted(path / SAFE), ""
         files = [file for file in weight_files(path) if file.name != PICKLED]
@@ -78,7 +78,3 @@ def _noted(path: Path) -> dict[str, int]:
         return {}
     counts = {key: count(text) for key, text in notes.items()}
     return {key: value for key, value in counts.items() if value is not None}
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
