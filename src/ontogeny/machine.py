@@ -24,7 +24,7 @@ _MEMORY = Path("/proc/meminfo")
 _SURELY_ENDED = 7 * 24 * 3600.0  # seconds; a job may be suspended for days
 
 
-_lock, _holders, _before = threading.Lock(), 0, 1
+_lock, _thread, _holders, _before = threading.Lock(), threading.local(), 0, 1
 
 
 @contextmanager
@@ -48,7 +48,7 @@ def one_thread(blas: bool = False) -> Iterator[None]:
     global _holders, _before
     with _lock:  # one of several threads that hold it at once would see the 1 of another
         _before = _before if _holders else torch.get_num_threads()
-        _holders += 1
+        _holders, inner, _thread.holds = _holders + 1, getattr(_thread, "holds", False), True
     torch.set_num_threads(1)
     several = blas and any(pool["num_threads"] > 1 for pool in threadpool_info())
     try:
@@ -56,8 +56,8 @@ def one_thread(blas: bool = False) -> Iterator[None]:
             yield
     finally:
         with _lock:
-            _holders -= 1
-            torch.set_num_threads(_before)
+            _holders, _thread.holds = _holders - 1, inner
+            torch.set_num_threads(1 if inner else _before)
 
 
 def size_text(count: float) -> str:
