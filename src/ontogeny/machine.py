@@ -24,7 +24,9 @@ _MEMORY = Path("/proc/meminfo")
 _SURELY_ENDED = 7 * 24 * 3600.0  # seconds; a job may be suspended for days
 
 
-_lock, _thread, _holders, _before = threading.Lock(), threading.local(), 0, 1
+_lock = threading.Lock()
+_thread = threading.local()
+_holders, _before = 0, 1
 
 
 @contextmanager

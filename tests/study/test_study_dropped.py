@@ -50,6 +50,15 @@ def _stamps(folder):
     return {path: path.stat().st_mtime_ns for path in folder.glob("runs/*/cells/*/*")}
 
 
+def _with_a_lost_cell(recorded, folder):
+    """Run a study, and remove a cell of a control; return the stamps from before, and which."""
+    _study(recorded).run(folder)
+    before = _stamps(folder)
+    lost = next(path for path in before if path.parent.name == "activation-decay")
+    lost.unlink()
+    return before, lost
+
+
 def test_references_of_finished_controls_are_dropped_and_results_are_the_same(
     recorded, tmp_path, kept
 ):
@@ -71,10 +80,7 @@ def test_references_of_finished_controls_are_dropped_and_results_are_the_same(
 def test_a_cell_of_a_control_that_is_gone_comes_back_with_the_same_numbers(
     recorded, tmp_path, kept
 ):
-    _study(recorded).run(tmp_path / "s")
-    before = _stamps(tmp_path / "s")
-    lost = next(path for path in before if path.parent.name == "activation-decay")
-    lost.unlink()
+    before, lost = _with_a_lost_cell(recorded, tmp_path / "s")
     plan = _study(recorded).plan(tmp_path / "s")
     assert (
         plan.forwards > 0 and plan.to_do > 1 and not plan.changes()
@@ -89,10 +95,7 @@ def test_a_cell_of_a_control_that_is_gone_comes_back_with_the_same_numbers(
 def test_a_reference_that_comes_out_otherwise_has_all_that_read_it_computed_again(
     recorded, tmp_path, monkeypatch
 ):
-    _study(recorded).run(tmp_path / "s")
-    before = _stamps(tmp_path / "s")
-    lost = next(path for path in before if path.parent.name == "activation-decay")
-    lost.unlink()
+    before, lost = _with_a_lost_cell(recorded, tmp_path / "s")
     as_dataset = graph.as_dataset
     monkeypatch.setattr(graph, "as_dataset", lambda value: as_dataset(value) * 1.001)
     _study(recorded).run(tmp_path / "s")

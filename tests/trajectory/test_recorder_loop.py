@@ -18,8 +18,7 @@ from helpers import warm_process
 from ontogeny import Recorder, Trajectory
 from ontogeny.errors import ArgumentError
 from ontogeny.machine import writer
-from ontogeny.recording import processes
-from ontogeny.trajectory.weights import saving
+from ontogeny.trajectory.weights import announced, saving
 from ontogeny.trajectory.weights.saving import temporary_beside
 
 
@@ -128,7 +127,7 @@ def test_of_processes_of_a_launcher_the_first_writes_also_without_a_process_grou
 
     Some launchers give the rank on the machine alone.
     """
-    processes._say.cache_clear()
+    monkeypatch.setattr(announced, "topics", set())
     for name, value in {**ranks, "LOCAL_RANK": "1", "WORLD_SIZE": "3"}.items():
         monkeypatch.setenv(name, value)
     record, model = Recorder(tmp_path / "run"), nn.Linear(2, 2)

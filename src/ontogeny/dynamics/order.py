@@ -175,8 +175,8 @@ def _p_values(
 
 def _as_smooth(orders: Iterator[np.ndarray], rows: np.ndarray) -> np.ndarray:
     """Count for each series (n, T) the orders under which it is at least as smooth as it is."""
-    statistic, count = (_by_spectrum if rows.shape[1] > LONG else _by_pairs), rows.shape[1]
-    roughness = statistic(rows)
+    count = rows.shape[1]
+    roughness = (_by_spectrum if count > LONG else _by_pairs)(rows)
     observed = roughness(np.arange(count)[None])[0] * (1 + TIE)
     counts = np.zeros(len(rows), dtype=np.int64)
     width = max(1, IN_CACHE // (rows.size if count > LONG else count * (count - 1) // 2))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import os
-from functools import cache
 
 import torch
 
-_say = cache(logging.getLogger("ontogeny").warning)
+from ..trajectory.weights.announced import announce
 
 
 def is_first_process() -> bool:
@@ -20,5 +18,5 @@ def is_first_process() -> bool:
     launched = "LOCAL_RANK" in os.environ and os.environ.get("WORLD_SIZE", "1") != "1"
     rank = os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0"))
     if launched and rank != "0":
-        _say(f"rank {rank} records nothing: rank 0 does, of all that a launcher has started.")
+        announce("rank", f"rank {rank} records nothing: of what a launcher started rank 0 does.")
     return not launched or rank == "0"

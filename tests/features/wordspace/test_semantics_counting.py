@@ -77,10 +77,10 @@ def test_excluded_words_end_the_context():
 
 
 def test_no_context_crosses_the_end_of_a_text():
-    parted = semantics.support_matrix([["a", "b"], ["c", "d"]], lengths=1)
-    assert list(parted.contexts) == [("a",), ("c",)]
+    separate = semantics.support_matrix([["a", "b"], ["c", "d"]], lengths=1)
+    assert list(separate.contexts) == [("a",), ("c",)]
     padded = semantics.support_matrix(np.array([[5, 6, -1], [7, 8, -1]]), lengths=1)
-    np.testing.assert_array_equal(parted.counts.toarray(), padded.counts.toarray())
+    np.testing.assert_array_equal(separate.counts.toarray(), padded.counts.toarray())
 
 
 def test_contexts_that_never_repeat_are_kept_when_there_is_room():
