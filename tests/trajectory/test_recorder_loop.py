@@ -133,9 +133,7 @@ def test_of_processes_of_a_launcher_the_first_writes_also_without_a_process_grou
     record, model = Recorder(tmp_path / "run"), nn.Linear(2, 2)
     assert not record(0, model) and not record.finish(9, model)
     assert not (tmp_path / "run").exists()
-    assert caplog.messages == [
-        "rank 1 records nothing: rank 0 does, of all that a launcher has started."
-    ]
+    assert caplog.messages == ["rank 1 records nothing: of what a launcher started rank 0 does."]
     monkeypatch.setenv("RANK", "0")
     assert record(0, model)
 
