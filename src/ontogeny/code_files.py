@@ -40,10 +40,9 @@ def digest(path: Path) -> int:
     >>> digest(folder / "model.py") == before
     False
     """
-    content = hashlib.blake2b(digest_size=6)
-    content.update(path.read_bytes())
-    for text in sorted(file.read_bytes() for file in neighbours(path)):
-        content.update(text)  # in an order that does not depend on where the files lie
+    # In an order that does not depend on where the files lie.
+    others = sorted(file.read_bytes() for file in neighbours(path))
+    content = hashlib.blake2b(b"".join([path.read_bytes(), *others]), digest_size=6)
     return int.from_bytes(content.digest(), "big")
 
 

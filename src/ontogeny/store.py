@@ -208,7 +208,8 @@ def drop_numbers(path: Path) -> None:
     >>> read_header(path)["checksum"] == checksum
     True
     """
-    _save(path, {}, read_header(path) | {"variables": {}, "packed": {}, "status": DROPPED})
+    if (header := read_header(path))["status"] != DROPPED:
+        _save(path, {}, header | {"variables": {}, "packed": {}, "status": DROPPED})
 
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

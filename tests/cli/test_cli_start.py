@@ -292,15 +292,22 @@ def test_what_is_said_of_the_disk_counts_the_references_of_every_control_run(mon
     watch = SimpleNamespace(
         noisy=False, before=100.0, step=10.0, late=4.0, written_before=43_000_000, written=630_000
     )
-    watch.failing = lambda _: []
+    watch.failing, watch.references = (lambda _: []), 0
     monkeypatch.setattr(cost, "_one_checkpoint", lambda *_: watch)
     monkeypatch.setattr(cost, "_all_blocks", lambda *_: 0.0)
     study = SimpleNamespace(
         device="cpu", trajectory=(), examination=SimpleNamespace(bare=lambda: watch)
     )
-    found = cost._timed(study, 0, 6, 18, 5, 4)
+    found = cost._timed(study, 0, (6, 18, 5, 4), 0.0)
     assert 202e6 / 1.2 < found.stored < 202e6 * 1.2
     assert found.seconds > 4 * watch.before
+    # With six controls and the references of these dropped, 119 MB came.
+    watch.written_before, watch.references, watch.written = 33_480_000, 27_650_000, 700_000
+    found = cost._timed(study, 0, (6, 18, 5, 7), 6 / 7)
+    assert 119e6 / 1.2 < found.stored < 119e6 * 1.2
+    assert found.dropped == 6 * watch.references
+    said = cost.total([found, found]).lines(1, 300e6)
+    assert said[1] == "on disk: 224 MB of results, 390 MB while it runs, but only 300 MB are free"
 
 
 SAID = """

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ontogeny.dynamics import holm, order, rolling_mean, step_order_test
+from ontogeny.dynamics import holm, order, rolling_mean, step_order_test, trend_test, trend_tests
 from ontogeny.dynamics.order import _by_spectrum, smallest_p
 from ontogeny.errors import ArgumentError, NonFiniteError
 
@@ -42,6 +42,28 @@ def test_many_steps_give_the_statistic_of_the_definition_by_the_spectrum(monkeyp
     assert p[0] < 0.001 and p[1] > 0.01 and p[2] == 1
     monkeypatch.setattr(order, "LONG", count)
     assert (step_order_test(rows, n_draws=199) == p).all()
+
+
+@pytest.mark.parametrize("reference", [None, 30])
+def test_shapes_over_many_steps_give_the_same_in_groups_as_whole(monkeypatch, reference):
+    count = 140
+    rng, steps = np.random.default_rng(0), np.arange(count)
+    slow = np.convolve(rng.normal(size=400), 0.9 ** np.arange(100))[100 : 100 + count]
+    rise = 1 / (1 + np.exp((50 - steps) / 5)) + 0.02 * rng.normal(size=count)
+    rows = np.stack([rise, slow, slow + steps / 10, rng.normal(size=count)])
+    rows = rows if reference is None else np.abs(rows - rows[:, [reference]])
+    p = trend_test(steps, rows, reference)
+    monkeypatch.setattr(trend_tests, "LONG", count)
+    whole = trend_test(steps, rows, reference)
+    assert p.min() < 0.01 and len(np.unique(p)) > 2
+    np.testing.assert_allclose(p, whole, rtol=1e-6)
+
+
+def test_most_shapes_over_many_steps_are_multiplied_where_they_rise_alone():
+    smooth, jumps, _ = trend_tests._shapes(600)
+    numbers = sum(shapes.size for _, _, shapes in smooth)
+    assert numbers < 0.4 * 600 * sum(len(shapes) for _, _, shapes in smooth)
+    assert sum(shapes.size for _, _, shapes in jumps) < 600 * 64
 
 
 def test_a_straight_line_and_its_reverse_are_the_two_smoothest_of_six():

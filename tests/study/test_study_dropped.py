@@ -13,10 +13,11 @@ from ontogeny.needs import Activations
 from ontogeny.needs.derived import Reference
 from ontogeny.observables import Observable
 from ontogeny.quantities import Quantity
-from ontogeny.store import read_header
+from ontogeny.store import Cell, drop_numbers, read_header, write_cell
 from ontogeny.study import study
 from ontogeny.study.cells import graph
-from ontogeny.study.folder.frozen import present
+from ontogeny.study.folder.claims import claimed
+from ontogeny.study.folder.frozen import AT_END, present
 
 STEPS = (0, 1, 2, 4)
 
@@ -169,6 +170,38 @@ def test_nothing_is_dropped_while_another_process_is_at_work_in_the_folder(recor
             path.unlink()
         study_.run(tmp_path / "s")
         assert all(read_header(path)["status"] == "done" for path in _references(tmp_path / "s"))
+
+
+def test_references_go_once_every_process_in_the_folder_has_computed_its_part(recorded, tmp_path):
+    folder = tmp_path / "s"
+    folder.mkdir()
+    with present(folder, {}), claimed(folder, f"{AT_END}other"):  # it waits to merge
+        _study(recorded).run(folder)
+    assert {read_header(path)["status"] for path in _references(folder)} == {"dropped"}
+
+
+def test_the_last_process_drops_references_though_another_has_merged(
+    recorded, tmp_path, monkeypatch
+):
+    folder, finished = tmp_path / "s", study.is_finished
+    folder.mkdir()
+    with present(folder, {}):
+        _study(recorded).run(folder)
+    at_first = iter([False])  # it began before the other one had ended
+    monkeypatch.setattr(study, "is_finished", lambda *of: next(at_first, True) and finished(*of))
+    monkeypatch.setattr(study, "merged", None)
+    _study(recorded).run(folder)
+    assert {read_header(path)["status"] for path in _references(folder)} == {"dropped"}
+    _study(recorded).run(folder)  # it is finished still
+
+
+def test_a_reference_that_is_dropped_is_not_written_again(tmp_path):
+    path = tmp_path / "reference.safetensors"
+    write_cell(path, Cell(xr.Dataset({"mlp": 4.25})))
+    drop_numbers(path)
+    before = path.stat()
+    drop_numbers(path)
+    assert path.stat() == before
 
 
 def test_references_of_control_runs_that_are_given_stay(recorded, tmp_path):

@@ -14,7 +14,14 @@ from helpers import tiny_models
 from helpers.study_examples import tiny_inputs
 from ontogeny.capture import forward, reading
 from ontogeny.needs import Activations
-from ontogeny.observables import AttentionEntropy, Loss, Observable, TextStatistics, TokenLosses
+from ontogeny.observables import (
+    ActivationDecay,
+    AttentionEntropy,
+    Loss,
+    Observable,
+    TextStatistics,
+    TokenLosses,
+)
 from ontogeny.quantities import Quantity
 from ontogeny.study.cells import ahead
 from ontogeny.study.running import run as running
@@ -93,10 +100,12 @@ def test_every_checkpoint_runs_its_texts_once_and_once_for_maps(counted):
     assert sum(n for label, n in eager.items() if "turned" in label) == len(STEPS) - 1
 
 
-@pytest.mark.parametrize("limit", [ahead.LIMIT, 0])
-def test_the_plan_counts_a_pass_again_where_nothing_that_it_gave_can_be_kept(
-    tmp_path, monkeypatch, limit
+@pytest.mark.parametrize(("limit", "controls"), [(ahead.LIMIT, 2), (0, 0)])
+@pytest.mark.parametrize("over_steps", [True, False])
+def test_the_plan_counts_the_passes_of_run_and_controls_as_they_come(
+    tmp_path, monkeypatch, limit, over_steps, controls
 ):
+    """Again where nothing is kept, and not where a control begins with what the run has read."""
     torch.manual_seed(0)
     trajectory = og.Trajectory.from_models({step: tiny_models.gpt2() for step in STEPS})
     passes, together, computed = Counter(), reading._read_together, running.compute_task
@@ -112,11 +121,15 @@ def test_the_plan_counts_a_pass_again_where_nothing_that_it_gave_can_be_kept(
 
     monkeypatch.setattr(running, "compute_task", computing)
     monkeypatch.setattr(ahead, "LIMIT", limit)
-    study = og.Study(trajectory, tiny_inputs(TEXTS), [Loss(), FromAllSteps(), AttentionEntropy()])
-    planned = study.plan(tmp_path / "s").forwards
+    kinds = [Loss(), AttentionEntropy(), ActivationDecay(), *[FromAllSteps()] * over_steps]
+    study = og.Study(trajectory, tiny_inputs(TEXTS), kinds, controls=controls)
+    planned = study.plan(tmp_path / "s")
     assert not study.run(tmp_path / "s").problems()
-    assert planned == passes.total()
-    assert passes[False] == len(STEPS) * (1 if limit else 2)
+    assert planned.forwards == passes.total()
+    if limit:
+        assert set(passes.values()) == {len(STEPS) + controls * (len(STEPS) - 1)}
+    else:
+        assert passes[False] > passes[True] == len(STEPS)
 
 
 def _computed(monkeypatch, folder, workers):

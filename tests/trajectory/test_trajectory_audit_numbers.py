@@ -1,6 +1,7 @@
 """Suspicions from numbers: found where planted, silent on simulated training."""
 
 import copy
+import itertools
 import json
 
 import numpy as np
@@ -11,7 +12,7 @@ from torch import nn
 
 from ontogeny import Recorder, Trajectory
 from ontogeny.trajectory.audit import early
-from ontogeny.trajectory.audit.weight_values import suspicions
+from ontogeny.trajectory.audit.weight_values import misordered, suspicions
 
 SIZE = 2000
 LOG_STEPS = [0, *(2**k for k in range(10)), *range(1000, 15_001, 1000)]
@@ -91,6 +92,48 @@ def test_two_exchanged_checkpoints_are_named(kind, pair):
         weights = simulated(steps, constant, kind, seed)
         weights[one], weights[other] = weights[other], weights[one]
         assert findings(weights) == [("order", (one, other))]
+
+
+def best_exchange(distances):
+    """Return the share and the places of the exchange that shortens the way most, if any does."""
+    n, best, pair = len(distances), 0.8, None
+    for i, j in itertools.combinations(range(1, n - 1), 2):
+        order = list(range(n))
+        order[i], order[j] = j, i
+        edges = sorted({i - 1, i, j - 1, j})
+        before = sum(distances[k, k + 1] for k in edges)
+        after = sum(distances[order[k], order[k + 1]] for k in edges)
+        if before > 0 and after < best * before:
+            best, pair = after / before, (i, j)
+    return best, pair
+
+
+class Counted(np.ndarray):
+    """An array that counts how often it is asked for a part of it."""
+
+    asked = 0
+
+    def __getitem__(self, key):
+        type(self).asked += 1
+        return super().__getitem__(key)
+
+
+@pytest.mark.parametrize("pair", [None, (1, 2), (3, 4), (2, 4), (1, 18), (17, 18), (5, 11)])
+@pytest.mark.parametrize("points", ["walk", "line", "equal in part", "equal"])
+def test_the_best_of_all_exchanges_is_named_and_rows_are_weighed_at_once(points, pair):
+    rng, n = np.random.default_rng(0), 20
+    moved = {"walk": rng.normal(size=(n, 50)), "line": np.ones((n, 50))}
+    moved["equal in part"] = moved["walk"] * (np.arange(n) > 8)[:, None]
+    places = np.cumsum(moved.get(points, np.zeros((n, 50))), axis=0)
+    if pair:
+        places[list(pair)] = places[list(reversed(pair))]
+    distances = squareform(pdist(places))
+    Counted.asked = 0
+    found = list(misordered(range(n), distances.view(Counted)))
+    share, expected = best_exchange(distances)
+    assert [f.steps for f in found] == [expected] * (expected is not None)
+    assert all(f"is {share:.2g} times as long" in f.message for f in found)
+    assert Counted.asked < 12 * n  # not for each pair
 
 
 def test_a_jump_between_two_runs_is_found_at_the_seam():

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from .families import ALIASES, FAMILIES, Family, family_of
@@ -136,7 +137,11 @@ def family_of_tensors(names: Iterable[str]) -> Family | None:
     >>> family_of_tensors(["h.0.attn.c_attn.weight"]).title
     'GPT-2'
     """
-    names = list(names)
+    return _family_of(tuple(names))
+
+
+@lru_cache(maxsize=16)  # it is asked for each matrix
+def _family_of(names: tuple[str, ...]) -> Family | None:
     for family in FAMILIES.values():
         path = family.query.partition("#")[0]
         end = re.compile(rf"(?:^|\.){re.escape(family.blocks)}\.\d+\.{re.escape(path)}\.weight$")

@@ -14,10 +14,10 @@ from .forward import quiet, run
 from .logits import logits_of
 
 ROUNDING = 1e-5
-"""Largest change, relative to the norm, that rounding explains: both passes have one shape."""
+"""Largest change, relative to the norm, that rounding explains: both are rows of one pass."""
 
 _HALF_ROUNDING = 1e-3
-_TOKENS = 16  # of SmolLM2-135M two passes of 64 took 1.3 s, again in every process
+_TOKENS = 16  # of SmolLM2-135M two times 64 took 1.3 s, again in every process
 _causal: WeakSet[nn.Module] = WeakSet()  # whether it holds is the class's matter, not the weights'
 
 
@@ -40,7 +40,7 @@ def changed_after(ids: np.ndarray) -> tuple[np.ndarray, int]:
 def check_causal(model: nn.Module, inputs: Inputs) -> None:
     """Check that a model predicts the next token from those before it alone.
 
-    The first tokens of the longest text are read twice, with another second half the second time.
+    The first tokens of the longest text are read beside the same with another second half.
     What is predicted in the first half must be the same. A module is checked once.
 
     Raises
@@ -59,13 +59,13 @@ def check_causal(model: nn.Module, inputs: Inputs) -> None:
         return
     other, half = changed_after(ids)
     with quiet(model):
-        first, second = (_logits(model, tokens) for tokens in (ids, other))
-    if first is None or second is None:
-        return  # whoever reads the logits says what is wrong with them
-    apart = relative_change(first[:, :half], second[:, :half])
+        logits = _logits(model, np.concatenate([ids, other]))
+    if logits is None:
+        return  # whoever reads them says what is wrong with them
+    apart = relative_change(*logits[:, :half])
     if not np.isfinite(apart):
         return  # the same: such weights say nothing of the module
-    if apart > (ROUNDING if first.element_size() >= 4 else _HALF_ROUNDING):
+    if apart > (ROUNDING if logits.element_size() >= 4 else _HALF_ROUNDING):
         raise ArgumentError(
             f"{type(model).__name__} is not causal: what it predicts in the first {half} tokens of "
             f"a text changes by {apart:.1%} with the tokens that follow, so it sees what it "

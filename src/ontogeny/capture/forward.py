@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
+from itertools import chain
 from typing import Any, cast
 
 import numpy as np
@@ -96,7 +97,7 @@ def device_of(model: nn.Module) -> torch.device:
     """
     if (streamed := device_of_parts(model)) is not None:
         return streamed
-    for tensor in [*model.parameters(), *model.buffers()]:
+    for tensor in chain(model.parameters(), model.buffers()):  # of hundreds, one is asked for
         return tensor.device
     return torch.device("cpu")
 
@@ -214,6 +215,18 @@ def rows_of(model: nn.Module) -> int:
     """Return how many token ids a model knows; a pad token may have been added without a row."""
     rows = getattr(getattr(model, "config", None), "vocab_size", None)
     return rows if isinstance(rows, int) else sys.maxsize
+
+
+def beginning(inputs: Inputs, tokens: int = 8) -> Inputs:
+    """Return the first tokens of the first text, which show what modules do at little cost.
+
+    Examples
+    --------
+    >>> beginning(Inputs.from_tokens([[5, 6, 7], [8, 9]]), 2).ids
+    array([[5, 6]])
+    """
+    ids = inputs.ids[0][inputs.mask[0]][None, :tokens]
+    return Inputs.from_tokens(ids, mask=np.ones(ids.shape, dtype=bool))
 
 
 def check_fits(model: nn.Module, inputs: Inputs, ids: np.ndarray | None = None) -> None:

@@ -16,7 +16,7 @@ from ..inputs import Inputs
 from ..inputs.sampling import TokenSample
 from .activation import ActivationCollector
 from .collect import feed
-from .forward import check_fits, takes
+from .forward import beginning, check_fits, takes
 from .layers import list_layers, match_layers
 
 _WIDE = 1 << 16  # columns of a row: more are a vocabulary
@@ -117,15 +117,15 @@ def _output(model: nn.Module, inputs: Inputs) -> str:
 
     That is one before a large vocabulary: of 262,000 tokens, two texts of 512 took 3 GB.
     """
-    ids, failure, wide = inputs.ids[0][inputs.mask[0]][None, :8], None, True
-    text = Inputs.from_tokens(ids, mask=np.ones(ids.shape, dtype=bool))
+    text, failure, wide = beginning(inputs), None, True
     try:
         wide = _read(model, text, [""], False)[""].shape[1] > _WIDE
     except ArgumentError as error:
         failure = error
     infos = list_layers(model, "**", text) if wide else []
     shapes = {info.path: info.shape for info in infos if info.shape is not None}
-    rows = [p for p, s in shapes.items() if len(s) == 3 and s[1] == ids.shape[1] and s[2] <= _WIDE]
+    count = text.ids.shape[1]
+    rows = [p for p, s in shapes.items() if len(s) == 3 and s[1] == count and s[2] <= _WIDE]
     if failure is not None and not rows:
         raise failure
     return rows[-1] if rows else ""

@@ -23,7 +23,7 @@ from ..needs.base import MASK_FRACTION
 from .activation import ActivationCollector
 from .attention import AttentionCollector
 from .collect import Collector, feed
-from .forward import check_fits, eager_attention
+from .forward import beginning, check_fits, eager_attention
 from .gradients import GradientReading, gradients
 from .layer_readout import Readout, readouts, why_no_readout
 from .layers import list_layers, match_attention, match_layers
@@ -174,34 +174,24 @@ class ModelSource:
 
     def tensors_read_for_attention(self, layers: str | Sequence[str]) -> set[str]:
         """Return the stored tensors that a pass up to the attention of `layers` reads."""
-        trace = self._eager_trace
-        return trace.names(trace.end_of_maps(layers))
+        return self._trace.names(self._trace.end_of_maps(layers))
 
     @cached_property
     def _trace(self) -> Trace:
-        return Trace(self.model, self.inputs, False, self.settings.positions == "mask")
-
-    @cached_property
-    def _eager_trace(self) -> Trace:
-        return Trace(self.model, self.inputs, True, self.settings.positions == "mask")
+        return Trace(self.model, self.inputs, self.settings.positions == "mask")
 
     def width(self, layers: Sequence[str]) -> int:
         """Return the number of features that layers give together for one token."""
         labels, shapes = self.layers(layers), self.shapes
         if not shapes.keys() >= {*labels}:  # inputs, parts and calls
-            shapes = _shapes(self.model, labels, self.inputs)
+            infos = list_layers(self.model, labels, beginning(self.inputs))
+            shapes = {info.path: info.shape for info in infos}
         return sum(int(shape[-1]) for label in labels if (shape := shapes[label]))
 
-    @cached_property
-    def shapes(self) -> dict[str, tuple[int, ...] | None]:
-        """The shapes that modules give for one text, by path; None for one that gives none."""
-        return _shapes(self.model, "**", self.inputs)
-
-
-def _shapes(
-    model: nn.Module, patterns: str | Sequence[str], inputs: Inputs
-) -> dict[str, tuple[int, ...] | None]:
-    return {info.path: info.shape for info in list_layers(model, patterns, inputs)}
+    @property
+    def shapes(self) -> Mapping[str, tuple[int, ...] | None]:
+        """The shapes that modules give for some tokens, by path."""
+        return self._trace.shapes
 
 
 def read(

@@ -12,35 +12,35 @@ from torch import nn
 from ..errors import LayerMatchError
 from ..inputs import Inputs
 from .calls import check_call
-from .forward import eager_attention, quiet, run
+from .forward import beginning, eager_attention, first_tensor, quiet, run
 from .layers import match_attention
 from .maps import attention_map
 from .sites import INPUT, call_of, split_label, watched
 
 
 class Trace:
-    """The order in which the modules of one full forward pass of one text start and end.
+    """The order in which the modules of a full forward pass of some tokens start and end.
 
     A reading depends on the weights of the modules that are called before its pass is stopped. A
-    module that this text never calls counts as read if the module that holds it is: an expert
+    module that these never call counts as read if the module that holds it is: an expert
     that another text may be sent to, or weights that a parent uses without calling their module.
     Tied weights appear under all of their names.
     """
 
-    def __init__(self, model: nn.Module, inputs: Inputs, eager: bool, position_ids: bool) -> None:
+    def __init__(self, model: nn.Module, inputs: Inputs, position_ids: bool) -> None:
         self._model = model
         self._starts: dict[str, list[int]] = {}
         self._ends: dict[str, list[int]] = {}
         self._maps: dict[str, int] = {}
-        batch = inputs.subset([0]).batches(1)[0]
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        batch = beginning(inputs).batches(1)[0]
         self._queries = torch.ones(batch.ids.shape, dtype=torch.bool)
         self._clock = 0
         self._last_map: torch.Tensor | None = None
         modules = dict(model.named_modules())
         with ExitStack() as stack:
             stack.enter_context(quiet(model))
-            if eager:
-                stack.enter_context(eager_attention(model))
+            stack.enter_context(eager_attention(model))  # some modules give maps so alone
             for path, module in modules.items():
                 stack.callback(module.register_forward_pre_hook(self._starter(path)).remove)
             stack.enter_context(watched(model, modules, self._ended))
@@ -56,6 +56,8 @@ class Trace:
     def _ended(self, path: str, output: Any) -> None:
         self._clock += 1
         self._ends.setdefault(path, []).append(self._clock)
+        if path and isinstance(tensor := first_tensor(output), torch.Tensor):
+            self.shapes.setdefault(path, tuple(tensor.shape))
         weights = attention_map(output, self._queries)
         if weights is not None and weights is not self._last_map:  # not a child's, handed on
             self._last_map = weights

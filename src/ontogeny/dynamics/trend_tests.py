@@ -12,12 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .memory import JITTER, NullModel, fitted_models, plain_models, reference_models
-from .order import FEWEST_STEPS
+from .order import FEWEST_STEPS, LONG
 from .series import checked_steps, checked_values
 
 DEGREES = (3, 5)
 SMALLEST_BAND = 8
 PROMISING = 0.05  # rows with a larger p-value need no fit of their own
+TOGETHER = 64  # shapes over many checkpoints that are whitened at a time: they fit into the cache
+
+_Group = tuple[int, int, np.ndarray]  # of shapes: 0 before the first number, 1 from the second on
+_Families = tuple[list[_Group], list[_Group], np.ndarray]
 
 
 def trend_test(
@@ -119,9 +123,7 @@ def _at_reference(values: ArrayLike, rows: np.ndarray, reference: int | None) ->
     return np.where(np.abs(there) >= np.max(np.abs(matrix), axis=1) / 2, there, 0.0)
 
 
-def _largest(
-    rows: np.ndarray, models: list[NullModel], families: tuple[np.ndarray, ...]
-) -> np.ndarray:
+def _largest(rows: np.ndarray, models: list[NullModel], families: _Families) -> np.ndarray:
     """Return the largest p-value of complete rows (n, T) over the null models."""
     spread = np.ptp(rows, axis=1, keepdims=True)
     rows = rows / np.where(spread > 0, spread, 1.0)
@@ -131,7 +133,7 @@ def _largest(
     return np.where(spread[:, 0] > 0, worst, 1.0)
 
 
-def _p_values(rows: np.ndarray, model: NullModel, families: tuple[np.ndarray, ...]) -> np.ndarray:
+def _p_values(rows: np.ndarray, model: NullModel, families: _Families) -> np.ndarray:
     """Return the p-value of each row under one null model, corrected for shapes and bands.
 
     Half of the tests look at the smoother half of the whitened series alone, where fresh noise is
@@ -152,7 +154,7 @@ def _p_values(rows: np.ndarray, model: NullModel, families: tuple[np.ndarray, ..
 
 
 def _explained(
-    y: np.ndarray, level: np.ndarray, white: np.ndarray, families: tuple[np.ndarray, ...]
+    y: np.ndarray, level: np.ndarray, white: np.ndarray, families: _Families
 ) -> np.ndarray:
     """Return the p-value (n,) of the shape that explains most of whitened series y (band, n)."""
     from scipy.special import betainc  # takes a while to import
@@ -163,14 +165,20 @@ def _explained(
     tests = len(single) + 1
     degrees = [degree for degree in DEGREES if free - degree >= 2]
     best = np.ones(y.shape[1])
-    for shapes in single:
-        seen = white @ shapes.T
-        rest = _without(level, seen)
-        length = np.linalg.norm(rest, axis=0)
-        has_rest = length > 1e-6 * np.linalg.norm(seen, axis=0)
-        share = np.max(((rest[:, has_rest] / length[has_rest]).T @ y) ** 2, axis=0) / energy
+    sums = np.zeros((len(white), white.shape[1] + 1))
+    sums[:, :-1] = np.cumsum(white[:, ::-1], axis=1)[:, ::-1]
+    for groups in single:
+        share, count = np.zeros(y.shape[1]), 0
+        for start, stop, shapes in groups:
+            seen = white[:, start:stop] @ shapes.T + sums[:, [stop]]
+            rest = _without(level, seen)
+            length = np.linalg.norm(rest, axis=0)
+            has_rest = length > 1e-6 * np.linalg.norm(seen, axis=0)
+            along = ((rest[:, has_rest] / length[has_rest]).T @ y) ** 2
+            share = np.maximum(share, np.max(along, axis=0, initial=0) / energy)
+            count += np.sum(has_rest)
         p = betainc((free - 1) / 2, 0.5, np.clip(1 - share, 0, 1))
-        best = np.minimum(best, tests * np.sum(has_rest) * p)
+        best = np.minimum(best, tests * count * p)
     for degree in degrees:
         basis, _ = np.linalg.qr(_without(level, white @ polynomials[:degree].T))
         share = np.sum((basis.T @ y) ** 2, axis=0) / energy
@@ -184,15 +192,33 @@ def _without(level: np.ndarray, columns: np.ndarray) -> np.ndarray:
     return columns - level[:, None] * (level @ columns)
 
 
-def _shapes(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _shapes(count: int) -> _Families:
     """Return smooth monotone shapes, jumps, and polynomials over `count` checkpoints."""
     t = np.arange(count, dtype=np.float64)
-    smooth = [t, np.sqrt(t), np.sqrt(t[::-1])]
+    smooth = [np.array([t, np.sqrt(t), np.sqrt(t[::-1])])]
     width = 0.35
     while width < count / 3:
         away = (t - np.arange(0, count - 1, width)[:, None]) / width
-        smooth += [*(0.5 * (1 + np.tanh(away / 2))), np.exp(-t / width), np.exp(-t[::-1] / width)]
+        smooth += [0.5 * (1 + np.tanh(away / 2)), np.exp([-t / width, -t[::-1] / width])]
         width *= np.sqrt(2)
     jumps = (t >= t[1:, None]).astype(np.float64)
     legendre = np.polynomial.legendre.legvander(np.linspace(-1, 1, count), max(DEGREES))
-    return np.array(smooth), jumps, legendre[:, 1:].T
+    return _groups(smooth), _groups([jumps]), legendre[:, 1:].T
+
+
+def _groups(families: list[np.ndarray]) -> list[_Group]:
+    """Return shapes (some, T) in groups; of many checkpoints, without what is 0 or 1 in all.
+
+    Of 1,000 there are ten thousand curves, most of which rise within a few checkpoints: whole, they
+    took a second for each model.
+    """
+    if families[0].shape[1] <= LONG:
+        return [(0, families[0].shape[1], np.concatenate(families))]
+    groups = []
+    for family in families:
+        for first in range(0, len(family), TOGETHER):
+            shapes = family[first : first + TOGETHER]
+            start = int(np.argmax(shapes.any(axis=0)))
+            stop = shapes.shape[1] - int(np.argmin((shapes == 1).all(axis=0)[::-1]))
+            groups.append((start, stop, shapes[:, start:stop].copy()))
+    return groups

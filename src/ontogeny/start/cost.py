@@ -7,7 +7,7 @@ import math
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ MOST_SECONDS = 1800.0
 _NOISE = 5  # steps at which noise floors are measured, by default
 _NOISE_COST = 2.0  # what such a step costs beside another; 2.1 in the demo's study
 _SUMMARIES = 1.2  # what is computed from all steps, and the page
-_MERGED = 1.5  # bytes of cells with what is merged of them
+_MERGED = 2.0  # bytes of cells with what is merged of them; 1.9 to 2.4 in four studies
 _SLOWER = 1.6  # how much longer it takes where tasks beside each other use the same memory
 _ENDS = 20.0  # seconds until processes have started, and from the last cell to the page
 _PAGE = 10_000_000  # a page, and the smallest result
@@ -53,6 +53,8 @@ class Cost:
         Bytes that are fetched from the Hub and stay in its cache.
     stored
         Bytes of the study's own folder, about.
+    dropped
+        Bytes that lie in it beside until the study is finished.
     seconds
         All of it with one worker, about.
     at_one
@@ -75,6 +77,7 @@ class Cost:
     device: str
     why_not: str = ""
     studies: int = 1
+    dropped: int = 0
     untimed: tuple[str, ...] = ()
     failing: tuple[str, ...] = ()
     keep: Callable[[Path], Study] | None = None
@@ -89,11 +92,13 @@ class Cost:
         time_ = _span(self._seconds(workers))
         one = f"{self.at_one:.1f} s for one of {self.checkpoints} checkpoints on {self.device}"
         without = f", without {', '.join(self.untimed)}" if self.untimed else ""
-        scarce = f", but only {size_text(int(free))} are free" if free < self.stored else ""
+        largest = self.stored + self.dropped
+        running = f", {size_text(largest)} while it runs" if self.dropped else ""
+        scarce = f", but only {size_text(int(free))} are free" if free < largest else ""
         return [
             *self.failing,
             f"to download: {fetched}",
-            f"on disk: {size_text(self.stored)} of results{scarce}{cached}",
+            f"on disk: {size_text(self.stored)} of results{running}{scarce}{cached}",
             f"time: {time_}{spread}, by {one}{without}",
         ]
 
@@ -118,6 +123,7 @@ def total(costs: Sequence[Cost]) -> Cost:
     """
     names = ("checkpoints", "fetched", "stored", "seconds", "studies")
     sums: dict[str, Any] = {name: sum(getattr(cost, name) for cost in costs) for name in names}
+    sums["dropped"] = max(cost.dropped for cost in costs)  # they run one after another
     why_not = next((cost.why_not for cost in costs if cost.why_not), "")
     failing = tuple(dict.fromkeys(line for cost in costs for line in cost.failing))
     return replace(costs[0], **sums, why_not=why_not, failing=failing)
@@ -161,7 +167,8 @@ def estimate(content: Mapping[str, Any], folder: Path, fetched: int) -> Cost:
     count = int(controls.get("count", 0))
     of_controls = count * min(int(controls.get("steps", 12)), steps)
     noise = min(int(content.get("options", {}).get("noise", _NOISE)), steps)
-    cost = _timed(study, fetched, steps, of_controls, noise, 1 + count)
+    made = count * all(checkpoint.source is None for checkpoint in study.trajectory)
+    cost = _timed(study, fetched, (steps, of_controls, noise, 1 + count), made / (1 + count))
     # The checkpoint is kept: of one model of 135M, 6 to 16 minutes were said where 2 were left.
     return replace(cost, seconds=cost.seconds - _SUMMARIES * cost.at_one)
 
@@ -177,15 +184,18 @@ def time_left(study: Study, plan: Plan) -> Cost:
     noise = {e.key for e in cells if not e.run and e.cell.components.get("noise")}
     runs = len({e.run for e in cells})
     controls = plan.checkpoints - len(steps)
-    return _timed(study, plan.download_bytes, len(steps), controls, len(noise), runs)
+    share = plan.dropped_bytes / max(1, plan.reference_bytes)
+    return _timed(study, plan.download_bytes, (len(steps), controls, len(noise), runs), share)
 
 
-def _timed(study: Study, fetched: int, steps: int, of_controls: int, noise: int, runs: int) -> Cost:
-    """Return the cost of `steps` checkpoints, `noise` of them with noise floors, and of controls.
+def _timed(study: Study, fetched: int, counts: tuple[int, ...], dropped: float) -> Cost:
+    """Return the cost of checkpoints of a run and of controls, as many as are counted.
 
-    Each of the `runs`, the study's own and its controls, has references and states. A study whose
-    one checkpoint fails has no time.
+    `counts` are those of the run, those of controls, those with noise floors, and the runs: each,
+    the study's own and its controls, has references and states. A share of the references is
+    `dropped`. A study whose one checkpoint fails has no time.
     """
+    steps, of_controls, noise, runs = counts
     try:
         here = all(checkpoint.is_downloaded for checkpoint in study.trajectory)
         probed = study.examination.bare() if here else None
@@ -198,9 +208,11 @@ def _timed(study: Study, fetched: int, steps: int, of_controls: int, noise: int,
     checkpoints = watch.step * (steps + of_controls - (runs - 1))
     noises = (not watch.noisy) * noise * (_NOISE_COST - 1) * watch.late
     seconds = _SUMMARIES * (runs * watch.before + checkpoints + noises + in_blocks)
-    # References and states are cells alone; of SmolLM2's fine-tuning each run's take 43 MB.
+    # References and states are cells alone; of SmolLM2's fine-tuning each run's take 34 MB, of
+    # which 28 are dropped.
     cells = _MERGED * watch.written * (steps + of_controls)
-    stored_bytes = _PAGE + runs * watch.written_before + round(cells)
+    gone = round(dropped * runs * watch.references)
+    stored_bytes = _PAGE + runs * watch.written_before + round(cells) - gone
 
     def keep(place: Path) -> Study:
         study.begin(place, watch.folder)
@@ -208,7 +220,8 @@ def _timed(study: Study, fetched: int, steps: int, of_controls: int, noise: int,
 
     untimed = () if here else tuple(o.name for o in study.observables if o.over_blocks)
     numbers = (steps, fetched, stored_bytes, seconds, watch.step, study.device)
-    return Cost(*numbers, untimed=untimed, failing=tuple(watch.failing(study)), keep=keep)
+    failing = tuple(watch.failing(study))
+    return Cost(*numbers, dropped=gone, untimed=untimed, failing=failing, keep=keep)
 
 
 def _one_checkpoint(study: Study, probed: Probe | None) -> _Watch:
@@ -263,7 +276,7 @@ class _Watch(Silent):
         weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
         self.folder, self.noisy = Path(place) / "study", noisy
         self.before = self.step = self.late = 0.0
-        self.written_before = self.written = self._size = 0
+        self.written_before = self.written = self.references = self._size = 0
         self._label = label
 
     def failing(self, study: Study) -> list[str]:
@@ -281,7 +294,7 @@ class _Watch(Silent):
     def advance(self, label: str, cells: int, seconds: float) -> None:
         """Note what a task took, and stop after the checkpoint."""
         before = self._size
-        self._size = sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
+        self._size = _bytes_of(self.folder.rglob("*"))
         written = self._size - before
         if label in (self._label, f"reading {self._label}") or (cells and not self._label):
             self.step, self.late = self.step + seconds, seconds
@@ -291,6 +304,12 @@ class _Watch(Silent):
         elif label in ("references", "states"):
             self.before += seconds
             self.written_before += written
+            self.references = _bytes_of(self.folder.glob("states/reference-*"))
+
+
+def _bytes_of(paths: Iterable[Path]) -> int:
+    """Return the bytes of files."""
+    return sum(path.stat().st_size for path in paths if path.is_file())
 
 
 def _span(seconds: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -26,9 +27,9 @@ from .cells.graph import is_of_steps
 from .cells.models import release_skeleton
 from .cells.readings import state_node
 from .checks import check_observables, check_trajectory, named_inputs
-from .folder.claims import claims_of, held
+from .folder.claims import claimed, claims_of, held
 from .folder.controls import Controls
-from .folder.frozen import AT_WORK, entered, frozen_settings, frozen_steps, identity
+from .folder.frozen import AT_END, AT_WORK, entered, frozen_settings, frozen_steps, identity
 from .folder.layout import state_path
 from .folder.settings import (
     Settings,
@@ -342,18 +343,22 @@ class Study:
             release_skeleton()
         summarise(parts, progress.note)
         activity.now("putting the result together")
-        with held(path, "merging"):  # of the tasks of a job array, which all end so, one merges
-            if not problems and is_finished(path, mark()):
-                return StudyResult(path)
-            tree = merged(path, parts, self.title, self._reference, problems)
-            _say_audit(tree, progress)
-            say_problems(tree)
-            say_environments(tree)
-            if not problems and len(claims_of(path, AT_WORK)) < 2:  # others may read them
-                drop_references(parts[1:])
-            if not (problems or elsewhere) and is_whole(tree, environment(self.device)):
+        # Of the tasks of a job array, which all end so, one merges.
+        with claimed(path, f"{AT_END}{uuid.uuid4().hex}"), held(path, "merging"):
+            if whole := not problems and is_finished(path, mark()):
+                result = StudyResult(path)
+            else:
+                tree = merged(path, parts, self.title, self._reference, problems)
+                result = StudyResult(tree)
+                _say_audit(tree, progress)
+                say_problems(tree)
+                say_environments(tree)
+                whole = not (problems or elsewhere) and is_whole(tree, environment(self.device))
+            if not problems and len(claims_of(path, AT_WORK)) <= len(claims_of(path, AT_END)):
+                drop_references(parts[1:])  # nobody reads them any more
+            if whole:
                 note_finished(path, mark())
-        return StudyResult(tree)
+        return result
 
     def _announce(
         self, changes: Sequence[str], probe: Probe, frozen: Mapping[str, Any], progress: Progress

@@ -65,7 +65,11 @@ def file_digests(folder: Path) -> dict[str, str]:
     CheckpointError
         If one of them is deleted while it is read.
     """
-    return {name: _digest(folder / name) for name in _FILES if (folder / name).is_file()}
+    return {name: _digest(folder / name) for name in _files_in(folder)}
+
+
+def _files_in(folder: Path) -> list[str]:
+    return [name for name in _FILES if (folder / name).is_file()]
 
 
 def _digest(path: Path) -> str:
@@ -138,7 +142,7 @@ def _listed_alike(one: Checkpoint, other: Checkpoint) -> bool:
 def _has_tokenizer(checkpoint: Checkpoint) -> bool:
     if checkpoint.source is not None:
         return bool(_listed_files(checkpoint.source))
-    return checkpoint.path is not None and any((checkpoint.path / n).is_file() for n in _FILES)
+    return checkpoint.path is not None and bool(_files_in(checkpoint.path))
 
 
 def load_tokenizer(root: Path | None, checkpoints: tuple[Checkpoint, ...]) -> Any:
@@ -175,7 +179,7 @@ def load_tokenizer(root: Path | None, checkpoints: tuple[Checkpoint, ...]) -> An
 
 def _beside(root: Path) -> Path | None:
     """Return a folder, or the one in it that is called so, where it holds a tokenizer."""
-    return next((place for place in (root, root / "tokenizer") if file_digests(place)), None)
+    return next((place for place in (root, root / "tokenizer") if _files_in(place)), None)
 
 
 def _read_once(folder: Path) -> Any:
@@ -206,7 +210,7 @@ def named_tokenizer(name: str | Path) -> Any:
     from transformers import AutoTokenizer
 
     local = isinstance(name, Path)
-    if isinstance(name, Path) and set(file_digests(name)) == {"vocab.json"}:
+    if isinstance(name, Path) and _files_in(name) == ["vocab.json"]:
         return character_tokenizer(name / "vocab.json")  # transformers would want merges
     try:
         return AutoTokenizer.from_pretrained(name, local_files_only=local, trust_remote_code=False)

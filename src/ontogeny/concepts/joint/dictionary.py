@@ -364,10 +364,7 @@ class JointDictionary(BaseEstimator):
         data = by_name(X)
         if unknown := [name for name in data if name not in self._runs]:
             raise ArgumentError(f"X must hold runs of the fit, {list(self.runs_)}; got {unknown}.")
-        later = {}
-        for name, snapshots in data.items():
-            later[name] = self._runs[name].later(snapshots, self._decoder)
-        return later
+        return {name: self._runs[name].later(x, self._decoder) for name, x in data.items()}
 
     def _judge(self) -> None:
         """Keep what all checkpoints say, and the lives that follow."""

@@ -51,9 +51,7 @@ def with_untrained(
     if not describer.active:
         return state
     untrained = describer.untrained(run, codes)
-    layers = []
-    for path in state.layer.values:
-        layers.append(xr.Dataset(untrained.variables(str(path))))
+    layers = [xr.Dataset(untrained.variables(str(path))) for path in state.layer.values]
     stacked = xr.concat(layers, dim=state.layer, join="outer", data_vars="all", coords="minimal")
     return state.assign(stacked.data_vars).assign(piece_text=describer.pieces(run))
 

@@ -100,9 +100,8 @@ class ShownCodes:
         texts = ShownTexts.of(inputs, self.count)
         row = rows_of(texts.sample, inputs.sample(need.tokens, need.max_tokens, need.random_state))
         codes = state.codes.transpose("layer", "token", "concept").values
-        parts = []
-        for one in codes:
-            parts.append(_grid(np.where((row >= 0)[:, None], one[row], np.nan), one, texts))
+        there = (row >= 0)[:, None]
+        parts = [_grid(np.where(there, one[row], np.nan), one, texts) for one in codes]
         return state.assign(
             shown_variables(texts) | {"shown_shared_code": (("layer", *_DIMS), np.stack(parts))}
         )

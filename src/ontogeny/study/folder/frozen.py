@@ -23,7 +23,8 @@ from .controls import Controls
 from .layout import WRITTEN, settings_path
 from .settings import Settings, without_reference
 
-AT_WORK = "run-"
+AT_WORK, AT_END = "run-", "end-"
+"""What claims of runs at work begin with, and of those that have computed all."""
 
 
 def frozen_settings(folder: Path | None) -> dict[str, Any]:

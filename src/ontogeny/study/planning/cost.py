@@ -38,6 +38,8 @@ class Costs:
         Batches of those passes together.
     reference_bytes
         What references that are still to be computed take in the folder.
+    dropped_bytes
+        What of it goes when the study is finished.
     weight_bytes
         Weights that will be read.
     retained_bytes
@@ -59,6 +61,7 @@ class Costs:
     forwards: int = 0
     batches: int = 0
     reference_bytes: int = 0
+    dropped_bytes: int = 0
     weight_bytes: int = 0
     retained_bytes: int = 0
     activation_bytes: int = 0
@@ -69,7 +72,8 @@ class Costs:
     device_bytes: int = 0
 
 
-_ADDED = ("forwards", "batches", "reference_bytes", "weight_bytes", "retained_bytes")
+_STORED = ("reference_bytes", "dropped_bytes", "retained_bytes")
+_ADDED = ("forwards", "batches", "weight_bytes", *_STORED)
 
 
 def together(costs: Sequence[Costs]) -> Costs:

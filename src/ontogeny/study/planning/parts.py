@@ -15,6 +15,7 @@ from ...inputs import Inputs
 from ...observables import Observable
 from ...trajectory import Trajectory
 from ...trajectory.skeleton import Identity
+from ..cells import ahead
 from ..cells.ahead import new_token
 from ..cells.cache import DigestCache
 from ..cells.graph import StateCell, observed_steps
@@ -56,16 +57,41 @@ class RunPart:
             for entry in plan.prepared
             if entry.to_do and isinstance(entry.cell, StateCell)
             for step in _others_read(entry.cell, folder, graph)
+            if step != self.begins_at
         ]
         steps = len(plan.steps)
         prices = Prices(graph.probe, graph.inputs, graph.by_name, graph.settings, steps)
         to_do = [entry.cell for entry in [*plan.prepared, *plan.entries] if entry.to_do]
-        return replace(plan, device=graph.settings.device, **vars(prices.of(to_do, others)))
+        read = [cell for cell in to_do if not (cell.observed and cell.key == self.begins_at)]
+        costs = prices.of(read, others)
+        costs.dropped_bytes = costs.reference_bytes * self.drops_references
+        return replace(plan, device=graph.settings.device, **vars(costs))
 
     @property
     def trajectory(self) -> Trajectory:
         """The checkpoints."""
         return self.graph.trajectory
+
+    @property
+    def _is_made(self) -> bool:
+        """Whether it is a control that is made of the checkpoints of the run."""
+        return self.control is not None and self.control.given is None
+
+    @property
+    def begins_at(self) -> int | None:
+        """The step at which a control takes what the run has read, which files have room for."""
+        fits = sum(self.graph.probe.bytes.values()) <= ahead.LIMIT
+        return int(self.trajectory.steps[0]) if self._is_made and fits else None
+
+    @property
+    def drops_references(self) -> bool:
+        """Whether its references go when the study is finished: it is made of weights at hand.
+
+        Steps of controls that are made are frozen, so nothing reads them again, or else they are
+        computed again. Checkpoints of the studied run and of given ones are still to come.
+        """
+        reference = self.trajectory[self.job.settings.reference_step]
+        return self._is_made and all(c.source is None for c in reference.sources)
 
 
 @dataclass(frozen=True)

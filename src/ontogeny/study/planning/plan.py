@@ -178,9 +178,9 @@ class Plan(Costs):
         if self.device_bytes:
             lines.append(f"of it on {self.device}: about {size_text(self.device_bytes)}")
         if self.reference_bytes:
-            lines.append(
-                f"to store: {size_text(self.reference_bytes)} of references, and the cells"
-            )
+            size = size_text(self.reference_bytes - self.dropped_bytes)
+            more = f" ({size_text(self.reference_bytes)} while it runs)" * bool(self.dropped_bytes)
+            lines.append(f"to store: {size} of references{more}, and the cells")
         if self.downloads:
             size = size_text(self.download_bytes)
             lines.append(f"to download: {self.downloads} checkpoints, {size}")

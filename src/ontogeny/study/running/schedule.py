@@ -36,8 +36,7 @@ def compute(
     max_revisions: int | None,
 ) -> list[str]:
     """Compute every cell that is to do, and return what went wrong, one line each."""
-    made = [part for part in parts if part.control and part.control.given is None]
-    begun = {int(part.trajectory.steps[0]) for part in made}
+    begun = {part.begins_at for part in parts if part.begins_at is not None}
     # What is read ahead lies on this machine; bounded revisions are fetched in the order of tasks.
     options = (workers_here(executor), max_revisions is None, begun)
     every = [_Stages(part, turn, *options) for turn, part in enumerate(parts)]
@@ -153,9 +152,10 @@ class _Stages:
         if not (by_step and 0 < self.bytes <= min(ahead.LIMIT, scratch_room() // 4)):
             over_steps, late = [], cells
         step, stays = part.job.settings.reference_step, () if part.control else begun
-        steps = [replace(task, stays=task.step in stays) for task in _steps(graph, late)]
         whole = {s: needs for s, needs in _needs(graph, cells).items() if s in (step, *stays)}
+        whole = whole if workers else {}  # where controls begin, they take it
         later = _needs(graph, late) | whole if workers else {}
+        steps = [replace(t, stays=t.step in stays, later=whole) for t in _steps(graph, late)]
         reading = [
             replace(
                 task,
@@ -245,17 +245,11 @@ def save_digests(parts: Sequence[RunPart]) -> None:
 
 
 def drop_references(controls: Sequence[RunPart]) -> None:
-    """Drop what finished control runs were compared with, where their weights are at hand.
-
-    Steps of controls that are made are frozen, so nothing reads it again, or else it is computed
-    again. Checkpoints of the studied run and of given ones are still to come.
-    """
-    for part in [p for p in controls if p.control and p.control.given is None]:
+    """Drop what finished control runs were compared with, where their weights are at hand."""
+    for part in [part for part in controls if part.drops_references]:
         for cell in part.graph.cells():
             if isinstance(cell, ReferenceCell):
-                sources = part.trajectory[int(cell.key)].sources
-                if all(checkpoint.source is None for checkpoint in sources):
-                    drop_numbers(part.job.folder / cell.place)
+                drop_numbers(part.job.folder / cell.place)
 
 
 def _is_of_steps(cell: StudyCell, graph: Graph) -> bool:

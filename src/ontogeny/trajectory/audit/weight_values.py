@@ -153,17 +153,20 @@ def misordered(steps: Sequence[int], distances: np.ndarray) -> Iterator[Finding]
     random walk in the right order an exchange makes it longer by 1.4, in a wrong order shorter
     by as much.
     """
-    n = len(steps)
-    best, pair = _BETTER, None
-    for i in range(1, n - 1):
-        for j in range(i + 1, n - 1):
-            order = list(range(n))
-            order[i], order[j] = j, i
-            edges = sorted({i - 1, i, j - 1, j})
-            labelled = sum(distances[k, k + 1] for k in edges)
-            exchanged = sum(distances[order[k], order[k + 1]] for k in edges)
-            if labelled > 0 and exchanged < best * labelled:
-                best, pair = exchanged / labelled, (steps[i], steps[j])
+    best, pair, gaps, last = _BETTER, None, np.diagonal(distances, 1), len(steps) - 1
+    for i in range(1, last - 1):
+        # Of all later steps at once, each sum in the order of the way: of 1,000 checkpoints the
+        # pairs one by one took 12 s.
+        others = np.arange(i + 1, last)
+        labelled = gaps[i - 1] + gaps[i] + np.where(others > i + 1, gaps[others - 1], 0)
+        labelled += gaps[others]
+        exchanged = distances[i - 1, others] + distances[others, i + 1]
+        exchanged[:1] = distances[i - 1, i + 1 : i + 2] + gaps[i]
+        exchanged[1:] += distances[others[1:] - 1, i]
+        exchanged += distances[i, others + 1]
+        for k in np.flatnonzero((labelled > 0) & (exchanged < best * labelled)):
+            if exchanged[k] < best * labelled[k]:
+                best, pair = exchanged[k] / labelled[k], (steps[i], steps[others[k]])
     if pair is not None:
         text = (
             f"{join_steps(pair)} look exchanged: the other way round, the way through the weights "

@@ -142,12 +142,9 @@ def norm(values: Tensor) -> float:
 
 def _copied(checkpoint: Checkpoint) -> dict[str, Tensor]:
     with checkpoint.open() as reader:
-        names = [n for n in reader.names() if _is_number(reader.dtype(n))]
+        of = {name: reader.dtype(name) for name in reader.names()}
+        names = [name for name, dtype in of.items() if dtype.is_floating_point or dtype.is_complex]
         return {name: reader.get(name).clone() for name in names}
-
-
-def _is_number(dtype: torch.dtype) -> bool:
-    return dtype.is_floating_point or dtype.is_complex
 
 
 def _rows(reader: Reader, name: str, rows: slice | Tensor | None) -> Tensor:

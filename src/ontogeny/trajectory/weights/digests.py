@@ -74,10 +74,7 @@ def _parts(function: Callable[[Reader], tuple], weights: Weights) -> dict[str, t
     if files is None:
         with weights.open() as reader:
             return {"": function(reader)}
-    parts = {}
-    for one in files.apart():
-        parts[one.files[0].name] = _of_files(function, one, one.stamp())
-    return parts
+    return {one.files[0].name: _of_files(function, one, one.stamp()) for one in files.apart()}
 
 
 @functools.lru_cache(maxsize=4096)
