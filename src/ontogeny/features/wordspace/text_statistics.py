@@ -250,7 +250,7 @@ class TextStatistics(OfPredictions):
 
 def _exchanged(data: xr.Dataset) -> str:
     share = f"{100 * float(data.exchanged):.0f} %"
-    return f"In the random draws {share} of these tokens can take another class."
+    return f"The random draws give {share} of these tokens another class; the rest keep theirs."
 
 
 def _with_loss(

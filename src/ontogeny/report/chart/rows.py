@@ -44,7 +44,7 @@ def _legend_of_cells(canvas: Canvas, rows: Sequence[Row]) -> None:
     layout = canvas.layout
     controlled = any(control_half_steps(row) for row in rows)
     em = layout.font
-    x, y, shade = layout.legend_left, layout.font, 3.0
+    x, y, shade = 0.0, layout.font, 3.0
     canvas.text(x, y, "First value", "note")
     x += 5.6 * em
     for level in range(LEVELS):
@@ -77,7 +77,7 @@ def _legend_of_cells(canvas: Canvas, rows: Sequence[Row]) -> None:
 def _legend_of_overshoot(canvas: Canvas) -> None:
     """Explain the lines in cells that lie beyond the last or the first value."""
     layout, em = canvas.layout, canvas.layout.font
-    x, y = layout.legend_left, canvas.y + em - 2
+    x, y = 0.0, canvas.y + em - 2
     for shade, line, at, words in (
         (LEVELS - 1, "over", y - 6.5, "beyond last value"),
         (0, "under", y - 1.5, "first the other way" if layout.narrow else "first the other way: "
@@ -127,9 +127,8 @@ def draw_row(canvas: Canvas, row: Row, index: int, links: bool) -> None:
     canvas.parts.append(f"<g {head}{_GRID_ROW if links else '>'}")
     if links:
         # One stop for the tab key: the page moves it from row to row by the arrow keys.
-        canvas.parts.append(
-            f'<a href="#{row.section}" tabindex="-1" aria-label="{escape(spoken(row))}">'
-        )
+        words = escape(canvas.say(spoken(row)))
+        canvas.parts.append(f'<a href="#{row.section}" tabindex="-1" aria-label="{words}">')
     canvas.box("hit", 0, top - 1.25, layout.width, layout.row)
     _labels(canvas, row, base)
     canvas.on_axes(lambda: _on_axis(canvas, row, top, height))
