@@ -50,8 +50,7 @@ class ResultSummary:
         self.title = content.title
         self.studied = studied(content)
         failures = read_failures(content)
-        failed = f"{failures.heading}. {failures.lead}".rstrip(" .") + "." if failures else ""
-        self.failed = content.say(failed)
+        self.failed = f"{failures.heading}. {failures.lead}".rstrip(" .") + "." if failures else ""
         self._sections: list[tuple[str, list[tuple[str, str]]]] = []
         if (first := first_screen(content)) is not None:
             texts = [(sentence.lead, sentence.text) for sentence in first.sentences]
