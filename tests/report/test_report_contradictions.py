@@ -28,7 +28,10 @@ PAIRS = [
     (r"No control was run", r"control run \(|Every control run ended|Control runs do not"),
     (r"loss was not measured", r"[Tt]he loss (fell|rose|is|was learned)"),
     (r"[Nn]othing here was learned", r"loss was not measured|Learning was not measured"),
-    (r"never below [\d.]+, the loss of word frequencies", r"[Bb]etter than word frequencies"),
+    (
+        r"never below [\d.]+, the loss of word frequencies",
+        r"(?<!never )(?<!surely )[Bb]etter than word frequencies",
+    ),
     (r"got a name", r"No name could be given|none was named"),
     (r"One model", rf"[Cc]ontrol runs?\b{NEED}|[Tt]oo few checkpoints|was learned|\b(fell|rose)\b"),
     (r"no initialisation", r"beyond (its|their) motion|more than motion gives|untrained"),

@@ -12,7 +12,7 @@ from helpers import report_examples as examples
 from helpers.concept_trees import learned
 from helpers.report_page import Page
 from helpers.study_examples import developing, tiny_inputs, tiny_model
-from ontogeny import report
+from ontogeny.report.notebook.summary import ResultSummary
 from ontogeny.report.page.html import render_page
 from ontogeny.report.style import STATIC
 from ontogeny.words.content import read_content
@@ -56,8 +56,8 @@ def test_numbers_have_the_unit_and_names_stay():
     words = told(tree)[0]
     assert "12 checkpoints, epochs 0 to 512" in words
     assert "half of this gain by epoch 16" in words and "leads from epoch 32" in words
-    assert str(report.summary(tree)).count("epoch") > 2
-    assert not STEP.search(str(report.summary(tree)))
+    assert str(ResultSummary(tree)).count("epoch") > 2
+    assert not STEP.search(str(ResultSummary(tree)))
 
 
 @pytest.mark.parametrize("path", sorted(STATIC.glob("*.js")), ids=lambda path: path.name)
@@ -79,5 +79,5 @@ def test_a_study_notes_what_its_checkpoints_count(tmp_path, name, clock):
     tree = study.run(tmp_path / "s").tree
     assert tree.attrs.get("clock") == clock
     unit = (clock or "training step").removeprefix("training ")
-    assert f"3 checkpoints, {unit}s 0 to 2" in str(report.summary(tree))
+    assert f"3 checkpoints, {unit}s 0 to 2" in str(ResultSummary(tree))
     assert json.loads(tree.attrs["steps"]) == [0, 1, 2] and Path(run).is_dir()
