@@ -169,7 +169,10 @@ def test_context_and_bigrams_that_predict_better_stand_beside_each_other():
 
 def test_what_holds_at_every_step_has_no_unknown_beginning_and_is_said_once():
     words = words_of(KINDS["known from the start"]())
-    assert "better than word frequencies at every checkpoint; its course cannot be judged" in words
+    assert (
+        "better than word frequencies at every checkpoint; no trend of its loss can be told"
+        in words
+    )
     assert "first checkpoint: better than word frequencies" in words
     assert words.count("It predicts better than word frequencies") == 1
     assert "Its loss was lowest, 3.63, at step 1" in words

@@ -237,8 +237,8 @@ def test_few_checkpoints_have_no_course(losses):
     )
     screen = first(made.tree({"loss": loss}, steps=steps, controls=()))
     heading = (
-        "It predicts better than word frequencies at the last checkpoint; its course cannot be "
-        "judged"
+        "It predicts better than word frequencies at the last checkpoint; no trend of its loss "
+        "can be told"
     )
     assert screen.heading == heading
     assert "fell" not in said(screen) and "first" not in screen.heading

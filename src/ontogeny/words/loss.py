@@ -44,7 +44,7 @@ def loss_heading(loss: LossStory, steps: Sequence[int], halves: bool = True) -> 
     always = {line.words for line in loss.lines.values() if line.state == "at every step"}
     when = "at every checkpoint" if better in always else "at the last checkpoint"
     if better and loss.outcome in ("still", "no course", "unjudged"):
-        doubt = "; its course cannot be judged" * (loss.outcome == "unjudged")
+        doubt = "; no trend of its loss can be told" * (loss.outcome == "unjudged")
         return f"It predicts better than {better} {when}{doubt}"
     if loss.outcome == "unjudged":
         # As of 26 checkpoints of one text, which were "too few".

@@ -158,8 +158,7 @@ def _notices(content: Content, groups: Sequence[RowGroup]) -> tuple[str, ...]:
     count, of = len(shown) - lines, len(content.rows) - lines
     if count < of:
         notices.append(
-            f"{plural(count, 'row')} of {of:,} shown, thinned evenly within each quantity. The "
-            "table below holds all."
+            f"{plural(count, 'row')} of {of:,} shown, chosen evenly. The table below holds all."
         )
     if len(content.steps) > MAX_COLUMNS:
         notices.append(f"{MAX_COLUMNS} of {plural(len(content.steps), 'step')} shown as cells.")

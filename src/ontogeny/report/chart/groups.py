@@ -62,11 +62,11 @@ def arrange(
     shown = [row for i, row in enumerate(rows) if i in picks or row.state in folded]
     # By half-change step, undefined ones last.
     shown.sort(key=lambda row: row.half_step if math.isfinite(row.half_step) else math.inf)
-    groups = [
+    return [
         RowGroup(title, [row for row in shown if row.state == state], state in folded)
         for state, title in HEADINGS.items()
+        if counts[state]
     ]
-    return [group for group in groups if group.rows]
 
 
 def named_in(rows: Sequence[Row], sentences: Sequence[str]) -> list[Row]:

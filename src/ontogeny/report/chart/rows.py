@@ -67,7 +67,7 @@ def _legend_of_cells(canvas: Canvas, rows: Sequence[Row]) -> None:
         canvas.open_whisker(y - 4, [x, x + 18])
         words = "controls’ half-change step" if layout.narrow else "of controls"
         canvas.text(x + 26, y, words, "note")
-    if not layout.narrow:
+    if not layout.narrow and any(map(half_words, rows)):
         canvas.text(layout.width, y, "half-change step", "note end")
     canvas.y = y + 8
     if any((_over(row) | _under(row)).any() for row in rows):

@@ -244,8 +244,7 @@ def _listed(concepts: Concepts) -> str:
 
 def _other_rows(content: Content, why: str) -> Sentence:
     """Say how many other quantities changed, of a run without concepts."""
-    others = [row for node in content.nodes if node.role != "track" for row in node.rows]
-    every = counted_rows(others)
+    every = counted_rows([r for n in content.nodes if n.role != "track" for r in n.rows])
     rows = [row for row in every if row.judgeable]
     apart = "Concepts were fitted to each checkpoint by itself, so that none has a birth."
     has_concepts = any("concept" in node.path for node in content.nodes)
