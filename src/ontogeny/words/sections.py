@@ -114,8 +114,7 @@ def studied(content: Content, brief: bool = False) -> str:
     parameters = content.model.get("parameters")
     if isinstance(parameters, int | float):
         model = ", ".join(filter(None, [model, f"{count(parameters)} parameters"]))
-    first, last = content.steps[0], content.steps[-1]
-    unit = content.unit
+    first, last, unit = content.steps[0], content.steps[-1], content.unit
     reach = f"{unit} {first:,}" if first == last else f"{unit}s {first:,} to {last:,}"
     steps = f"{plural(len(content.steps), 'checkpoint')}, {reach}"
     if content.one_model:
