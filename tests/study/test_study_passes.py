@@ -59,7 +59,7 @@ def observables():
 
 @pytest.fixture(scope="module")
 def counted(tmp_path_factory):
-    """The folder of a study, and how often each task ran all texts, with eager attention or not."""
+    """The folder of a study, and how often each task ran all texts."""
     torch.manual_seed(0)
     trajectory = og.Trajectory.from_models({step: tiny_models.gpt2() for step in STEPS})
     counts, task, folder = Counter(), [""], tmp_path_factory.mktemp("passes")
@@ -68,7 +68,7 @@ def counted(tmp_path_factory):
 
         def calling(model, ids, inputs):
             if len(ids) == TEXTS:
-                counts[task[0], model.config._attn_implementation] += 1
+                counts[task[0]] += 1
             return called(model, ids, inputs)
 
         def computing(job, of):
@@ -82,15 +82,11 @@ def counted(tmp_path_factory):
     return folder, counts
 
 
-def test_every_checkpoint_runs_its_texts_once_and_once_for_maps(counted):
+def test_every_checkpoint_runs_its_texts_once(counted):
     _, counts = counted
-    plain = {label: n for (label, kind), n in counts.items() if kind != "eager"}
-    assert sum(n for label, n in plain.items() if label and "turned" not in label) == len(STEPS)
-    eager = {label: n for (label, kind), n in counts.items() if kind == "eager"}
-    assert all(eager[f"reading step {step}"] == 1 for step in STEPS)
+    assert sum(n for label, n in counts.items() if label and "turned" not in label) == len(STEPS)
     # A control begins at a checkpoint of the run, which is not read again.
-    assert sum(n for label, n in plain.items() if "turned" in label) == len(STEPS) - 1
-    assert sum(n for label, n in eager.items() if "turned" in label) == len(STEPS) - 1
+    assert sum(n for label, n in counts.items() if "turned" in label) == len(STEPS) - 1
 
 
 @pytest.mark.parametrize("limit", [ahead.LIMIT, 0])
@@ -99,10 +95,10 @@ def test_the_plan_counts_a_pass_again_where_nothing_that_it_gave_can_be_kept(
 ):
     torch.manual_seed(0)
     trajectory = og.Trajectory.from_models({step: tiny_models.gpt2() for step in STEPS})
-    passes, together, computed = Counter(), reading._read_together, running.compute_task
+    passes, together, computed = [], reading._read_together, running.compute_task
 
     def reading_together(source, needs):
-        passes[source.key.eager] += 1
+        passes.append(source.key)
         return together(source, needs)
 
     def computing(job, task):
@@ -115,8 +111,7 @@ def test_the_plan_counts_a_pass_again_where_nothing_that_it_gave_can_be_kept(
     study = og.Study(trajectory, tiny_inputs(TEXTS), [Loss(), FromAllSteps(), AttentionEntropy()])
     planned = study.plan(tmp_path / "s").forwards
     assert not study.run(tmp_path / "s").problems()
-    assert planned == passes.total()
-    assert passes[False] == len(STEPS) * (1 if limit else 2)
+    assert planned == len(passes) == len(STEPS) * (1 if limit else 2)
 
 
 def _computed(monkeypatch, folder, workers):

@@ -14,8 +14,7 @@ from importlib import resources
 Palette = dict[str, str]
 Stops = Sequence[Sequence[float]]
 
-LEVELS = 24
-"""Number of shades in which the developmental chart draws progress."""
+LEVELS = 24  # number of shades in which the developmental chart draws progress
 
 MARK_CONTRAST = 3.0
 """Least contrast of lines and points with the paper (WCAG 2.2, success criterion 1.4.11)."""

@@ -13,8 +13,7 @@ from ..inputs.conversations import messages_of
 
 BINARY = (".parquet", ".arrow")
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".tab", *BINARY)
-MESSAGES = ("messages", "conversations", "conversation")
-"""Usual names of a column of conversations."""
+MESSAGES = ("messages", "conversations", "conversation")  # usual names of a column of conversations
 TEXT_NAMES = ("sentence", "text", "review", "content", "document", "phrase")
 """Usual names of a column of texts."""
 Rows: TypeAlias = Iterator[tuple[int, Any]]

@@ -181,8 +181,7 @@ def _step_or_none(run: ControlRow, along: Sequence[ControlRow] = ()) -> str:
 
 COMPARABLE = 0.05
 """Share of the run's change that a control makes at least, if their half-change steps compare."""
-MOST_CONTROLS = 6
-"""Control runs that are named one by one."""
+MOST_CONTROLS = 6  # control runs that are named one by one
 
 MARKS = (
     "row", "quantity", "layer", "kind", "run", "half_step", "half_step_low", "half_step_high",

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ...capture.collect import feed
-from ...capture.forward import eager_attention
+from ...capture.implementations import attention_maps
 from ...capture.layers import match_attention
 from ...capture.maps import MapCollector, by_call
 from ...errors import ArgumentError, NonFiniteError, check_whole
@@ -114,7 +114,7 @@ class HeadScores(Need):
         """Return the scores."""
         sequences = self._sequences(source)
         collector = _HeadCollector(match_attention(source.model, self.layers), sequences)
-        with eager_attention(source.model):
+        with attention_maps(source.model):
             feed(
                 source.model,
                 sequences.inputs.batches(source.settings.batch_size),

@@ -38,8 +38,7 @@ class Drawing:
 BREAKS = ("restart", "configuration")
 """Findings that say that another run, or another model, may begin at a step."""
 
-MARGIN = 20
-"""Around a chart that stands alone."""
+MARGIN = 20  # around a chart that stands alone
 
 
 VIEWS = ("cells", "intervals")

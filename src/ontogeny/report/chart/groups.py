@@ -14,10 +14,8 @@ from ...words.labels import said_once
 from ...words.row_words import HEADINGS
 from ...words.rows import UNJUDGED, Row
 
-MAX_ROWS = 32
-"""Rows that the chart shows before it thins layers."""
-MOST_NAMES = 5
-"""Quantities that a line for folded rows names; a list of nine was cut in mid-word."""
+MAX_ROWS = 32  # rows that the chart shows before it thins layers
+MOST_NAMES = 5  # quantities that a line for folded rows names; a list of nine was cut in mid-word
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,7 @@ from .arrays import ConceptArrays
 FEW, MORE = 10, 30
 """Life lines that the first screen shows, at first and on demand; static pictures show the few."""
 
-SHEET = 24
-"""Concepts of a contact sheet."""
+SHEET = 24  # concepts of a contact sheet
 
 SHADES = "Tint: how close to its peak; hatched: cannot be read from that checkpoint alone."
 KINDS = {

@@ -21,8 +21,7 @@ from .cells import DataTable
 CONTROL_STEP = "control step"
 """The steps that control runs were read at, along which their values are stored in the page."""
 
-STEP_PANELS = 8
-"""Panels of a figure with one panel for each step."""
+STEP_PANELS = 8  # panels of a figure with one panel for each step
 
 POINTS_SHOWN = 3_000
 """Points of one figure that are drawn; more make a page slow and say nothing more."""

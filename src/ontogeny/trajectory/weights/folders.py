@@ -15,8 +15,7 @@ from .recognised import unreadable
 
 SAFE = "model.safetensors"
 PICKLED = "pytorch_model.bin"
-TEMPORARY = ".tmp-"
-"""What names begin with while a folder or file is being written."""
+TEMPORARY = ".tmp-"  # what names begin with while a folder or file is being written
 
 _STEP = re.compile(r"(?:checkpoint|step)[-_]?(\d+)")
 _NUMBERED = re.compile(r"(.*)[-_]\d{5}-of-(\d{5})(\.\w+)")
