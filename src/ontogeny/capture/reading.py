@@ -232,7 +232,7 @@ def read(
     settings
         Batch size, device and positions.
     along
-        Further needs, which are read where they share a pass with one of `needs`.
+        Further needs, which are read where they share a pass with one of `needs`, or share none.
 
     Raises
     ------
@@ -254,24 +254,21 @@ def read(
     >>> values[need]["1"].shape
     torch.Size([2, 4])
     """
-    distinct = list(dict.fromkeys(needs))
+    asked = list(dict.fromkeys(needs))
+    by_need = sources(model, dict.fromkeys([*asked, *along]), inputs, settings)
+    every = pass_keys(by_need)
+    run_anyway = {None, *(every[need] for need in asked)}
+    keys = {need: key for need, key in every.items() if key in run_anyway}
     groups: dict[PassKey, dict[Need, PassKey]] = {}
-    values: dict[Need, Any] = {}
-    by_need = sources(model, distinct, inputs, settings)
-    keys = pass_keys(by_need)
     for need, key in keys.items():
         if key is not None:
             groups.setdefault(key, {})[need] = key
-    more = [need for need in dict.fromkeys(along) if need not in keys]
-    for need, key in pass_keys(sources(model, more, inputs, settings)).items():
-        if key in groups:
-            groups[key][need] = key
-            distinct.append(need)
+    values: dict[Need, Any] = {}
     for key, group in groups.items():
         key = replace(key, maps=any(k.maps for k in group.values()))
         values |= _read_together(replace(by_need[next(iter(group))], key=key), list(group))
     values |= {need: need.read(by_need[need]) for need, key in keys.items() if key is None}
-    return {need: values[need] for need in distinct}
+    return {need: values[need] for need in keys}
 
 
 def sources(

@@ -23,8 +23,8 @@ from .noise import band_of_draws
 
 LABEL = "control runs"
 RUN = "run"
+# Dimensions whose labels mean something else in every run: runs are not compared along them.
 NUMBERED = ("concept", "line", "orthant", "cluster", "component", "direction", "rank", "newborn")
-"""Dimensions whose labels mean something else in every run: runs are not compared along them."""
 
 BORROWED = 2  # most degrees of freedom that a row takes over from the others of its quantity
 _POOLED, _COUNTED = 0.1, 4

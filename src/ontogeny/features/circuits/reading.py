@@ -19,8 +19,8 @@ from ...inputs.batches import Batch
 from ...needs import Need, Source
 from .sequences import RandomSequences, sequences_for
 
+# What `head_scores` returns, in this order.
 SCORES = ("previous-token", "duplicate-token", "induction")
-"""What `head_scores` returns, in this order."""
 
 
 def head_scores(maps: Any, period: int) -> tuple[Any, Any, Any]:

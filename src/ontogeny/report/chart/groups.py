@@ -37,8 +37,8 @@ class RowGroup:
         return f"{words}; {some}half-way at {value_range(steps, step_text)}" if steps else words
 
 
+# States of rows that say nothing of what the model does: in the chart one line stands for them.
 NO_NEWS = (*UNJUDGED, "none", "motion")
-"""States of rows that say nothing of what the model does: in the chart one line stands for them."""
 
 
 def without_news(groups: Sequence[RowGroup]) -> list[RowGroup]:

@@ -25,8 +25,8 @@ from .nodes import APART
 from .steps import Fitted, further_concepts
 from .tokens import Pieces
 
+# Concepts that the atlas holds of the first screen's node; of more, the sharpest of each layer.
 MOST = 480
-"""Concepts that the atlas holds of the first screen's node; of more, the sharpest of each layer."""
 
 MOST_FURTHER = 360  # concepts that it holds of all other nodes together, which a menu leads to
 
