@@ -246,8 +246,9 @@ def _read_nodes(tree: xr.DataTree, unit: str, clock: str) -> list[Node]:
         if child is not tree and (child.data_vars or "failed" in child.attrs):
             taken = [node.id for node in nodes]
             data = child.to_dataset().copy()
-            for each in (data, *data.variables.values()):
-                each.attrs = in_units(each.attrs, unit, clock)
+            data.attrs = in_units(data.attrs, unit, clock)
+            for variable in data.variables.values():
+                variable.attrs = in_units(variable.attrs, unit, clock)
             nodes.append(_read_node(plain_text(child.path.strip("/")), data, taken, reference))
     if not nodes:
         raise ArgumentError("tree must hold at least one node with data; it holds none.")

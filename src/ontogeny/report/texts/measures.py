@@ -301,7 +301,7 @@ def _ends(data: Any, name: str, what: str, units: str) -> str:
         return ""
     number, span = _controls(ends, ".2f")
     own = data.get(name.removesuffix("_control"))
-    last = own.dropna("step") if own is not None and own.dims == ("step",) else ()
+    last = own.dropna("step") if own is not None and own.dims == ("step",) else []
     here = f", here at {float(last[-1]):.2f}" if len(last) else ""
     return f"In {number} {what} ends at {span} {units}{here}."
 
