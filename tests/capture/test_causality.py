@@ -98,13 +98,13 @@ def test_weights_that_are_not_finite_are_left_to_whoever_reads_them(inputs):
     check_causal(model, inputs)
 
 
-def test_a_module_is_read_twice_once(inputs):
+def test_a_module_is_read_in_one_pass_once(inputs):
     model = nn.Sequential(nn.Embedding(64, 4), nn.Linear(4, 64))
     calls = []
     model.register_forward_hook(lambda *_: calls.append(1))
     for _ in range(3):
         check_causal(model, inputs)
-    assert len(calls) == 2
+    assert len(calls) == 1
 
 
 def test_the_second_half_is_another_everywhere():

@@ -13,8 +13,8 @@ from ..inputs import Inputs
 from .forward import quiet, run
 from .logits import logits_of
 
+# Largest change, relative to the norm, that rounding explains: both are rows of one pass.
 ROUNDING = 1e-5
-"""Largest change, relative to the norm, that rounding explains: both are rows of one pass."""
 
 _HALF_ROUNDING = 1e-3
 _TOKENS = 16  # of SmolLM2-135M two times 64 took 1.3 s, again in every process
@@ -91,6 +91,6 @@ def relative_change(first: Tensor, second: Tensor) -> float:
 
 def _logits(model: nn.Module, ids: np.ndarray) -> Tensor | None:
     inputs = Inputs.from_tokens(ids, mask=np.ones(ids.shape, dtype=bool))
-    logits: Any = logits_of(run(model, inputs.batches(1)[0]))
+    logits: Any = logits_of(run(model, inputs.batches(len(ids))[0]))
     tokens = isinstance(logits, Tensor) and logits.ndim == 3 and logits.shape[1] == ids.shape[1]
     return logits if tokens else None

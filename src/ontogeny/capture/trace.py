@@ -12,7 +12,8 @@ from torch import nn
 from ..errors import LayerMatchError
 from ..inputs import Inputs
 from .calls import check_call
-from .forward import beginning, eager_attention, first_tensor, quiet, run
+from .forward import beginning, first_tensor, quiet, run
+from .implementations import attention_maps
 from .layers import match_attention
 from .maps import attention_map
 from .sites import INPUT, call_of, split_label, watched
@@ -25,6 +26,13 @@ class Trace:
     module that these never call counts as read if the module that holds it is: an expert
     that another text may be sent to, or weights that a parent uses without calling their module.
     Tied weights appear under all of their names.
+
+    Attributes
+    ----------
+    end
+        The time at which the whole pass ends.
+    shapes
+        The shapes of what modules gave at first, by path.
     """
 
     def __init__(self, model: nn.Module, inputs: Inputs, position_ids: bool) -> None:
@@ -35,12 +43,12 @@ class Trace:
         self.shapes: dict[str, tuple[int, ...]] = {}
         batch = beginning(inputs).batches(1)[0]
         self._queries = torch.ones(batch.ids.shape, dtype=torch.bool)
-        self._clock = 0
+        self.end = 0
         self._last_map: torch.Tensor | None = None
         modules = dict(model.named_modules())
         with ExitStack() as stack:
             stack.enter_context(quiet(model))
-            stack.enter_context(eager_attention(model))  # some modules give maps so alone
+            stack.enter_context(attention_maps(model))
             for path, module in modules.items():
                 stack.callback(module.register_forward_pre_hook(self._starter(path)).remove)
             stack.enter_context(watched(model, modules, self._ended))
@@ -48,25 +56,20 @@ class Trace:
 
     def _starter(self, path: str) -> Any:
         def started(_module: nn.Module, _args: Any) -> None:
-            self._clock += 1
-            self._starts.setdefault(path, []).append(self._clock)
+            self.end += 1
+            self._starts.setdefault(path, []).append(self.end)
 
         return started
 
     def _ended(self, path: str, output: Any) -> None:
-        self._clock += 1
-        self._ends.setdefault(path, []).append(self._clock)
+        self.end += 1
+        self._ends.setdefault(path, []).append(self.end)
         if path and isinstance(tensor := first_tensor(output), torch.Tensor):
             self.shapes.setdefault(path, tuple(tensor.shape))
         weights = attention_map(output, self._queries)
         if weights is not None and weights is not self._last_map:  # not a child's, handed on
             self._last_map = weights
-            self._maps[path] = self._clock  # of the last call
-
-    @property
-    def end(self) -> int:
-        """The time at which the whole pass ends."""
-        return self._clock
+            self._maps[path] = self.end  # of the last call
 
     def end_of(self, labels: Sequence[str]) -> int:
         """Return the time at which a pass is stopped that waits for these sites.
@@ -93,7 +96,7 @@ class Trace:
         count = len(self._starts.get(path, ()))
         check_call(label, count)
         if not count:
-            return self._clock
+            return self.end
         times = self._starts if part == INPUT else self._ends
         return times[path][call_of(label) or 0] - (part == INPUT)  # its module has not started yet
 

@@ -60,7 +60,7 @@ class KMeans(Extractor):
         check_whole("n_init", self.n_init)
 
     def _held(self, n: int, m: int) -> int:
-        return 2 * n * m  # centred, and the squares of that
+        return 3 * n * m  # centred, and that in float64
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
         r = self.n_concepts

@@ -20,14 +20,11 @@ from ..concepts.contexts import FULL, MISSING, packed
 from ..concepts.lives import Concept, Concepts, line_names
 from .tokens import ShownTokens
 
-SCALE_PERCENT = 95
-"""The scale ends where this share of all values lies below it."""
+SCALE_PERCENT = 95  # the scale ends where this share of all values lies below it
 
-MOST_CODES = 420_000
-"""Codes of tokens that the page holds; the sharpest concepts go first."""
+MOST_CODES = 420_000  # codes of tokens that the page holds; the sharpest concepts go first
 
-FIRES = 50
-"""Percent of its largest code from which on a concept fires."""
+FIRES = 50  # percent of its largest code from which on a concept fires
 
 _SEEN = {
     True: "Each token is masked in a pass of its own, and predicted from all others.",
@@ -303,7 +300,10 @@ def _ends(data: Any, name: str, what: str, units: str) -> str:
     if not ends:
         return ""
     number, span = _controls(ends, ".2f")
-    return f"In {number} {what} ends at {span} {units}."
+    own = data.get(name.removesuffix("_control"))
+    last = own.dropna("step") if own is not None and own.dims == ("step",) else []
+    here = f", here at {float(last[-1]):.2f}" if len(last) else ""
+    return f"In {number} {what} ends at {span} {units}{here}."
 
 
 def _controls(values: list[Any], form: str) -> tuple[str, str]:

@@ -154,9 +154,8 @@ class Plan(Costs):
     def _counted(self) -> list[tuple[str, str]]:
         """Return how many cells of each observable and control run are done and to do."""
         entries = [e for e in self.entries if not e.run]
-        lines = []
-        for node in dict.fromkeys(e.node for e in entries):
-            lines.append((node, _outcomes(e for e in entries if e.node == node)))
+        nodes = dict.fromkeys(e.node for e in entries)
+        lines = [(node, _outcomes(e for e in entries if e.node == node)) for node in nodes]
         for run in dict.fromkeys(e.run for e in self.entries if e.run):
             of_run = [e for e in self.entries if e.run == run]
             steps = len({e.key for e in of_run})

@@ -214,8 +214,8 @@ def _pass_bytes(
     source = next(iter(running.values()))
     if next(source.model.children(), None) is None:  # nothing is inside that could be listed
         return 0
-    shapes = {path: shape for path, shape in source.shapes.items() if shape and len(shape) > 2}
-    widths: dict[str | None, int] = {path: math.prod(s[2:]) for path, s in shapes.items()}
+    shapes = source.trace.shapes.items()
+    widths: dict[str | None, int] = {p: math.prod(s[2:]) for p, s in shapes if len(s) > 2}
     head, mapped = head_path(source.model), running.keys() - layers.keys()
     if not mapped:
         widths.pop(head, None)
