@@ -36,12 +36,10 @@ def as_text(view: Any, width: int = WIDTH) -> str:
     """Return what rich shows as plain text."""
     from rich.console import Console
 
-    console = Console(
-        file=io.StringIO(), width=width, color_system=None, force_terminal=False, emoji=False
-    )
+    file = io.StringIO()
+    console = Console(file=file, width=width, color_system=None, force_terminal=False, emoji=False)
     console.print(view, highlight=False, markup=False)
-    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
-    return "\n".join(line.rstrip() for line in lines)
+    return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
 
 
 def concept_lines(concept: Facts) -> Any:

@@ -116,7 +116,7 @@ def block_aliases(names: Iterable[str]) -> Aliases:
 
     Families with the same names for tensors need not be distinguished.
     """
-    family = family_of_tensors(names)
+    family = family_of_tensors(tuple(names))
     if family is None:
         return Aliases()
     projections = {name: (_weight(family.in_block[name]),) for name in ("q", "k", "v", "o")}
@@ -129,19 +129,15 @@ def block_aliases(names: Iterable[str]) -> Aliases:
     return replace(aliases, title=f"tensors named as in {family.title}")
 
 
-def family_of_tensors(names: Iterable[str]) -> Family | None:
+@lru_cache(maxsize=16)  # it is asked for each matrix
+def family_of_tensors(names: tuple[str, ...]) -> Family | None:
     """Return the first family whose query projection is among the tensors, or None.
 
     Examples
     --------
-    >>> family_of_tensors(["h.0.attn.c_attn.weight"]).title
+    >>> family_of_tensors(("h.0.attn.c_attn.weight",)).title
     'GPT-2'
     """
-    return _family_of(tuple(names))
-
-
-@lru_cache(maxsize=16)  # it is asked for each matrix
-def _family_of(names: tuple[str, ...]) -> Family | None:
     for family in FAMILIES.values():
         path = family.query.partition("#")[0]
         end = re.compile(rf"(?:^|\.){re.escape(family.blocks)}\.\d+\.{re.escape(path)}\.weight$")

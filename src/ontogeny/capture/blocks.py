@@ -107,7 +107,7 @@ def weight_block(
         raise ArgumentError(f"tokens must be a positive number of tokens or None; got {tokens!r}.")
     tensor, part = split_label(name)
     shape = tuple(reader.shape(tensor))
-    family = family_of_tensors(reader.names())
+    family = family_of_tensors(tuple(reader.names()))
     if part:
         if family is None or part not in FUSED_PARTS or not family.is_fused(tensor):
             raise LayerMatchError(f"{tensor!r} has no part {part!r}.")
@@ -179,7 +179,7 @@ def match_blocks(reader: Reader, patterns: str | Sequence[str]) -> list[str]:
     ]
     if matrices == sorted(matrices):  # files give names in the order of characters: 0, 1, 10, 2
         matrices.sort(key=lambda n: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", n)])
-    aliases, family = block_aliases(matrices), family_of_tensors(matrices)
+    aliases, family = block_aliases(matrices), family_of_tensors(tuple(matrices))
     return match_paths(
         matrices, patterns, "blocks", "weight matrix", aliases, lambda name: _parts(family, name)
     )

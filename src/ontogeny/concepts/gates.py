@@ -96,8 +96,7 @@ class JumpReLU(Gate):
         threshold = extra[0].exp()
         positive = pre.relu()
         codes = _Jump.apply(positive, threshold)
-        active = _Step.apply(positive, threshold)
-        return codes, self.alpha * active.sum(1).mean()
+        return codes, self.alpha * _Step.apply(positive, threshold).sum(1).mean()
 
 
 class _Jump(torch.autograd.Function):

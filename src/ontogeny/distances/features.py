@@ -205,8 +205,7 @@ def squared_distances(A: Tensor, B: Tensor, rotation: FeatureRotation | None = N
 
 def _product(A: Tensor, B: Tensor) -> Tensor:
     """Return ``A^T B`` in float64."""
-    products = (rows.mT @ others for rows, others in _chunks(A, B))
-    return reduce(Tensor.add_, products)
+    return reduce(Tensor.add_, (rows.mT @ others for rows, others in _chunks(A, B)))
 
 
 def _chunks(A: Tensor, B: Tensor) -> Iterator[tuple[Tensor, Tensor]]:

@@ -186,8 +186,7 @@ def _takes_text(hint: Any) -> bool:
 
 def _is_text(value: Any) -> bool:
     """Return whether a value is text or a list of nothing else."""
-    texts = value if _is_list(value) else (value,)
-    return all(isinstance(text, str) for text in texts)
+    return all(isinstance(text, str) for text in (value if _is_list(value) else (value,)))
 
 
 def _has_empty_text(value: Any) -> bool:

@@ -19,15 +19,19 @@ class Progress(Protocol):
 
     def note(self, text: str) -> None:
         """Show one line, such as what has changed since the last run."""
+        return
 
     def start(self, tasks: int, cells: int) -> None:
         """Begin: `tasks` tasks with `cells` cells are to do."""
+        return
 
     def advance(self, label: str, cells: int, seconds: float) -> None:
         """One task is finished."""
+        return
 
     def finish(self) -> None:
         """End, also after an error."""
+        return
 
 
 class Silent(Progress):

@@ -177,8 +177,7 @@ def not_improved(rows: xr.Dataset, floors: np.ndarray) -> np.ndarray:
     It got worse by more than its noise, or is the very same as at first.
     """
     gain = (rows["better_sign"] * (rows["last_value"] - rows["first_value"])).values
-    worse = (gain < 0) & (-gain > floors)
-    return rows["can_learn"].values & (worse | (gain == 0))
+    return rows["can_learn"].values & ((gain < 0) & (-gain > floors) | (gain == 0))
 
 
 def controls_needed(rows: xr.Dataset, level: float) -> np.ndarray:

@@ -110,8 +110,7 @@ def _clustered_variance(values: np.ndarray, contrast: np.ndarray) -> np.ndarray:
         return np.zeros(len(values))
     deviation = values - values.mean(axis=1, keepdims=True)
     sums = np.stack([np.bincount(place, row, len(names)) for row in deviation])
-    correction = len(names) / (len(names) - 1)
-    return correction * (sums**2).sum(axis=1) / values.shape[1] ** 2
+    return len(names) / (len(names) - 1) * (sums**2).sum(axis=1) / values.shape[1] ** 2
 
 
 def change_floor(change: np.ndarray, contrast: np.ndarray) -> np.ndarray:

@@ -106,9 +106,8 @@ def contrasts(pairs: Sequence[Example]) -> tuple[np.ndarray, np.ndarray]:
         key = (pair.group, *(sides if any(sides) else (place,)))
         numbers.setdefault(key, len(numbers))
         keys.append(key)
-    contrast = np.array([numbers[key] for key in keys])
-    turned = [numbers.get((key[0], *key[:0:-1]), -1) for key in keys]
-    return contrast, np.array(turned)
+    turned = np.array([numbers.get((key[0], *key[:0:-1]), -1) for key in keys])
+    return np.array([numbers[key] for key in keys]), turned
 
 
 def liking(contrast: np.ndarray, turned: np.ndarray) -> float:

@@ -57,8 +57,7 @@ class TokenTexts:
     @property
     def scored(self) -> np.ndarray:
         """(n,) the number of tokens that have a score."""
-        sums = np.concatenate([[0], np.cumsum(self.width > 0)])
-        return np.diff(sums[self.start])
+        return np.diff(np.concatenate([[0], np.cumsum(self.width > 0)])[self.start])
 
     def of(self, text: int) -> slice:
         """Return where the tokens of a text stand."""

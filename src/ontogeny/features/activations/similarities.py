@@ -50,8 +50,7 @@ def cka(X: Array, Y: Array, *, unbiased: bool = True) -> Any:
     X, Y, argument = _examples(X, Y, minimum=4 if unbiased else 2)
     # The biased one up to a factor that the ratio cancels.
     hsic = _unbiased_hsic if unbiased else lambda X, Y: squares(X.mT @ Y)
-    xp = namespace(X, Y)
-    return give(hsic(X, Y) / xp.sqrt(hsic(X, X) * hsic(Y, Y)), argument)
+    return give(hsic(X, Y) / namespace(X, Y).sqrt(hsic(X, X) * hsic(Y, Y)), argument)
 
 
 def svcca(X: Array, Y: Array, *, variance: float = 0.99) -> Any:

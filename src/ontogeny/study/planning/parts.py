@@ -15,7 +15,6 @@ from ...inputs import Inputs
 from ...observables import Observable
 from ...trajectory import Trajectory
 from ...trajectory.skeleton import Identity
-from ..cells import ahead
 from ..cells.ahead import new_token
 from ..cells.cache import DigestCache
 from ..cells.graph import StateCell, observed_steps
@@ -73,15 +72,10 @@ class RunPart:
         return self.graph.trajectory
 
     @property
-    def _is_made(self) -> bool:
-        """Whether it is a control that is made of the checkpoints of the run."""
-        return self.control is not None and self.control.given is None
-
-    @property
     def begins_at(self) -> int | None:
-        """The step at which a control takes what the run has read, which files have room for."""
-        fits = sum(self.graph.probe.bytes.values()) <= ahead.LIMIT
-        return int(self.trajectory.steps[0]) if self._is_made and fits else None
+        """The step at which a control that is made of the run takes what that has read, if any."""
+        is_made = self.control is not None and self.control.given is None
+        return int(self.trajectory.steps[0]) if is_made else None
 
     @property
     def drops_references(self) -> bool:
@@ -91,7 +85,7 @@ class RunPart:
         computed again. Checkpoints of the studied run and of given ones are still to come.
         """
         reference = self.trajectory[self.job.settings.reference_step]
-        return self._is_made and all(c.source is None for c in reference.sources)
+        return self.begins_at is not None and all(c.source is None for c in reference.sources)
 
 
 @dataclass(frozen=True)
