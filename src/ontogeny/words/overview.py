@@ -160,7 +160,7 @@ def _against_controls(
 def left_out(rows: Sequence[Row], judged: Sequence[Row]) -> str:
     """Say how many rows a heading does not count; empty where it counts them all."""
     left, judgeable = len(rows) - len(judged), [sum(r.judgeable for r in s) for s in (rows, judged)]
-    how = "compared with controls" if judgeable[0] > judgeable[1] else "judged"
+    how = "compared" if judgeable[0] > judgeable[1] else "judged"
     return f", {left:,} more could not be {how}" if left else ""
 
 
