@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-FIRST, EVERY = 1.5, 5.0
-"""Seconds of silence until something is said, at first and then."""
+FIRST, EVERY = 1.5, 5.0  # seconds of silence until something is said, at first and then
 
 
 @dataclass

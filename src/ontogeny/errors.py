@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
+# The largest whole number of 64 bits: what arrays, results and study files can hold.
 LARGEST_WHOLE = 2**63 - 1
-"""The largest whole number of 64 bits: what arrays, results and study files can hold."""
 _LONG, _LISTED = 20, 5  # allowed names that are too many to list, and how many are named then
 
 __all__ = [

@@ -32,8 +32,8 @@ from .units import Units
 
 __all__ = ["Measured", "Quantity"]
 
+# The null that every quantity of a study with control runs has, along ``run``; not declared.
 CONTROL = "control"
-"""The null that every quantity of a study with control runs has, along ``run``; not declared."""
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,8 @@ import xarray as xr
 from .errors import StoreError
 from .machine import has_ended, writer
 
+# The status of a cell whose header alone was kept; its checksum is that of the numbers.
 DROPPED = "dropped"
-"""The status of a cell whose header alone was kept; its checksum is that of the numbers."""
 
 _FORMAT = "ontogeny-cell-2"
 _UNSEALED = "ontogeny-cell-1"  # what was computed before headers were sealed still counts

@@ -17,8 +17,7 @@ class HoldsTree(Protocol):
         """The numbers."""
 
 
-MergedResult = HoldsTree | xr.DataTree
-"""What functions of a merged result take."""
+MergedResult = HoldsTree | xr.DataTree  # what functions of a merged result take
 
 
 def as_tree(result: object) -> xr.DataTree:

@@ -1,4 +1,4 @@
-"""A study runs its texts through each checkpoint once, and once more for attention maps."""
+"""A study loads each checkpoint once and runs its texts through it once."""
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -14,11 +14,19 @@ from helpers import tiny_models
 from helpers.study_examples import tiny_inputs
 from ontogeny.capture import forward, reading
 from ontogeny.needs import Activations
-from ontogeny.observables import AttentionEntropy, Loss, Observable, TextStatistics, TokenLosses
+from ontogeny.observables import (
+    AttentionEntropy,
+    JointConcepts,
+    Loss,
+    Observable,
+    TextStatistics,
+    TokenLosses,
+)
 from ontogeny.quantities import Quantity
 from ontogeny.study.cells import ahead
 from ontogeny.study.running import run as running
 from ontogeny.study.running import schedule
+from ontogeny.trajectory.skeleton import Skeleton
 
 STEPS = (0, 1, 2)
 TEXTS = 16
@@ -59,7 +67,7 @@ def observables():
 
 @pytest.fixture(scope="module")
 def counted(tmp_path_factory):
-    """The folder of a study, and how often each task ran all texts, with eager attention or not."""
+    """The folder of a study, and how often each task ran all texts."""
     torch.manual_seed(0)
     trajectory = og.Trajectory.from_models({step: tiny_models.gpt2() for step in STEPS})
     counts, task, folder = Counter(), [""], tmp_path_factory.mktemp("passes")
@@ -68,7 +76,7 @@ def counted(tmp_path_factory):
 
         def calling(model, ids, inputs):
             if len(ids) == TEXTS:
-                counts[task[0], model.config._attn_implementation] += 1
+                counts[task[0]] += 1
             return called(model, ids, inputs)
 
         def computing(job, of):
@@ -82,15 +90,38 @@ def counted(tmp_path_factory):
     return folder, counts
 
 
-def test_every_checkpoint_runs_its_texts_once_and_once_for_maps(counted):
+def test_every_checkpoint_runs_its_texts_once(counted):
     _, counts = counted
-    plain = {label: n for (label, kind), n in counts.items() if kind != "eager"}
-    assert sum(n for label, n in plain.items() if label and "turned" not in label) == len(STEPS)
-    eager = {label: n for (label, kind), n in counts.items() if kind == "eager"}
-    assert all(eager[f"reading step {step}"] == 1 for step in STEPS)
+    assert sum(n for label, n in counts.items() if label and "turned" not in label) == len(STEPS)
     # A control begins at a checkpoint of the run, which is not read again.
-    assert sum(n for label, n in plain.items() if "turned" in label) == len(STEPS) - 1
-    assert sum(n for label, n in eager.items() if "turned" in label) == len(STEPS) - 1
+    assert sum(n for label, n in counts.items() if "turned" in label) == len(STEPS) - 1
+
+
+def test_the_weights_of_a_control_are_computed_once_for_all_that_is_read_of_a_step(
+    tmp_path, monkeypatch
+):
+    steps = (10, 20, 30)  # without an initialisation: the untrained model is made
+    torch.manual_seed(0)
+    trajectory = og.Trajectory.from_models({step: tiny_models.gpt2() for step in steps})
+    loads, load, computed, task = Counter(), Skeleton.load, running.compute_task, [""]
+
+    def loading(skeleton, checkpoint):
+        loads[task[0]] += 1
+        return load(skeleton, checkpoint)
+
+    def computing(job, of):
+        task[0] = of.label
+        return computed(job, of)
+
+    monkeypatch.setattr(Skeleton, "load", loading)
+    monkeypatch.setattr(running, "compute_task", computing)
+    joint = JointConcepts("*.mlp", n_concepts=4, n_active=2, examples=2)
+    study = og.Study(trajectory, tiny_inputs(TEXTS), [Loss(), joint], controls=2)
+    assert not study.run(tmp_path / "s").problems()
+    labels = [f"turned {k}: reading step {step}" for k in range(2) for step in steps[1:]]
+    # What the untrained model is like is seen at the run's last checkpoint.
+    labels += [*(f"reading step {step}" for step in steps), "states"]
+    assert {label: n for label, n in loads.items() if label} == dict.fromkeys(labels, 1)
 
 
 @pytest.mark.parametrize("limit", [ahead.LIMIT, 0])
@@ -99,10 +130,10 @@ def test_the_plan_counts_a_pass_again_where_nothing_that_it_gave_can_be_kept(
 ):
     torch.manual_seed(0)
     trajectory = og.Trajectory.from_models({step: tiny_models.gpt2() for step in STEPS})
-    passes, together, computed = Counter(), reading._read_together, running.compute_task
+    passes, together, computed = [], reading._read_together, running.compute_task
 
     def reading_together(source, needs):
-        passes[source.key.eager] += 1
+        passes.append(source.key)
         return together(source, needs)
 
     def computing(job, task):
@@ -115,8 +146,7 @@ def test_the_plan_counts_a_pass_again_where_nothing_that_it_gave_can_be_kept(
     study = og.Study(trajectory, tiny_inputs(TEXTS), [Loss(), FromAllSteps(), AttentionEntropy()])
     planned = study.plan(tmp_path / "s").forwards
     assert not study.run(tmp_path / "s").problems()
-    assert planned == passes.total()
-    assert passes[False] == len(STEPS) * (1 if limit else 2)
+    assert planned == len(passes) == len(STEPS) * (1 if limit else 2)
 
 
 def _computed(monkeypatch, folder, workers):

@@ -171,6 +171,7 @@ class Described:
         return Effect(value, low, high, verdict) if math.isfinite(value) else None
 
 
+# Variables of a node that a table is made of.
 LISTED = (
     "name",
     "fit_id",
@@ -182,7 +183,6 @@ LISTED = (
     "concept_kind",
     *(f"concept_{name}" for name in LIFE),
 )
-"""Variables of a node that a table is made of."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -155,8 +155,7 @@ def _check_shape(path: str, hidden: Any, shape: tuple[int, ...]) -> Tensor:
     return hidden
 
 
-SHARE = 0.5
-"""Share of the free memory that samples may take: fits and the reference need the rest."""
+SHARE = 0.5  # share of the free memory that samples may take: fits and the reference need the rest
 
 
 def sample_buffers(

@@ -217,6 +217,7 @@ _T5 = Family(
     final_norm="encoder.final_layer_norm",
 )
 
+# The known families by transformers' ``model_type``.
 FAMILIES: dict[str, Family] = {
     "gpt2": _GPT2,
     "gpt_neox": _NEOX,
@@ -236,7 +237,6 @@ FAMILIES: dict[str, Family] = {
     "ontogeny_next_token": replace(_LLAMA, title="NextTokenForCausalLM"),
     "ontogeny_readout": replace(_LLAMA, title="ReadoutTransformer"),
 }
-"""The known families by transformers' ``model_type``."""
 
 
 def family_of(model: Any) -> Family | None:

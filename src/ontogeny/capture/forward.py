@@ -67,28 +67,6 @@ def frozen(model: nn.Module) -> Iterator[None]:
             parameter.requires_grad_(required)
 
 
-@contextmanager
-def eager_attention(model: nn.Module) -> Iterator[None]:
-    """Let a transformers model compute its attention maps explicitly, then restore its kernel.
-
-    Fast kernels return no attention weights. Models of other makes are left alone.
-    """
-    config = getattr(model, "config", None)
-    before = getattr(config, "_attn_implementation", None)
-    if config is None or before is None or not hasattr(model, "set_attn_implementation"):
-        yield
-        return
-    parts = {key: getattr(config, key, None) for key in getattr(config, "sub_configs", {})}
-    restore = {"": before} | {
-        key: part._attn_implementation for key, part in parts.items() if part is not None
-    }
-    try:
-        cast(Any, model).set_attn_implementation("eager")
-        yield
-    finally:
-        cast(Any, model).set_attn_implementation(restore if len(restore) > 1 else before)
-
-
 def device_of(model: nn.Module) -> torch.device:
     """Return the device that token ids go to: that of the first parameter or buffer.
 

@@ -10,7 +10,7 @@ to the logits is linear. Biases are left out: they do not depend on d.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -36,8 +36,8 @@ _ROWS = 64  # directions at a time: their logits over a whole vocabulary are lar
 Site = TypeVar("Site", str, str | None)
 
 
+# A linear map on directions, one a row.
 Part: TypeAlias = NormPart | DensePart
-"""A linear map on directions, one a row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,6 +196,53 @@ def readouts(
     }
 
 
+def readouts_as_dataset(made: Mapping[str, Readout]) -> xr.Dataset:
+    """Return the maps of layers, which share the vocabulary map, as arrays.
+
+    Examples
+    --------
+    >>> made = {
+    ...     "h.0": Readout(torch.eye(4), (NormPart(torch.ones(4), torch.zeros(4), True),), True)
+    ... }
+    >>> same = readouts_of_dataset(readouts_as_dataset(made), "cpu")["h.0"]
+    >>> np.array_equal(same.written(np.eye(4)), made["h.0"].written(np.eye(4)))
+    True
+    """
+    first = next(iter(made.values()))
+    values: dict[str, Any] = {"unembedding": first.unembedding}
+    for i, one in enumerate(made.values()):
+        values |= {
+            f"{i}.{j}.{k}": v for j, part in enumerate(one.parts) for k, v in vars(part).items()
+        }
+    parts = [[type(part).__name__ for part in one.parts] for one in made.values()]
+    attrs = {"layers": list(made), "parts": parts, "measured": first.measured}
+    arrays = {name: to_numpy(value) for name, value in values.items()}
+    dims = {name: [f"{name}.{k}" for k in range(a.ndim)] for name, a in arrays.items()}
+    return xr.Dataset({name: (dims[name], a) for name, a in arrays.items()}, attrs=attrs)
+
+
+def readouts_of_dataset(data: xr.Dataset, device: str) -> dict[str, Readout]:
+    """Return the maps of layers that `readouts_as_dataset` has turned into arrays."""
+    kinds = {kind.__name__: kind for kind in (NormPart, DensePart)}
+
+    def value(name: str) -> Any:
+        array = data[name].values
+        return torch.from_numpy(array).to(device) if array.ndim else array.item()
+
+    def part(place: str, kind: type) -> Any:
+        return kind(**{field.name: value(f"{place}.{field.name}") for field in fields(kind)})
+
+    unembedding, layers = value("unembedding"), zip(data.layers, data.parts, strict=True)
+    return {
+        path: Readout(
+            unembedding,
+            tuple(part(f"{i}.{j}", kinds[name]) for j, name in enumerate(names)),
+            bool(data.measured),
+        )
+        for i, (path, names) in enumerate(layers)
+    }
+
+
 def _states(
     model: nn.Module, inputs: Inputs, sites: Sequence[str], max_texts: int
 ) -> dict[str, Tensor]:
@@ -321,7 +368,14 @@ def _strongest(logits: np.ndarray, n_tokens: int) -> dict[str, np.ndarray]:
     """Return ids and values of the largest and the smallest logits of each row; ties by id."""
     strongest = {}
     for name, signed in {"written_up": -logits, "written_down": logits}.items():
-        ids = np.argsort(signed, axis=1, kind="stable")[:, :n_tokens]
+        ids = np.array([_smallest(row, n_tokens) for row in signed], dtype=np.int64)
+        ids = ids.reshape(-1, n_tokens)  # also of no direction
         strongest[f"{name}_id"] = ids
         strongest[name] = np.take_along_axis(logits, ids, axis=1)
     return strongest
+
+
+def _smallest(row: np.ndarray, n: int) -> np.ndarray:
+    """Return where the n smallest numbers stand, without putting a whole vocabulary in order."""
+    candidates = np.flatnonzero(row <= np.partition(row, n - 1)[n - 1])
+    return candidates[np.argsort(row[candidates], kind="stable")[:n]]

@@ -17,8 +17,7 @@ from .forward import first_tensor, quiet, run, without_prefix
 
 _ROWS = 1024  # positions at once: bounds the float32 copy of half-precision logits
 _CHUNK = 1 << 26  # logits that are mapped and normalised at once, 268 MB in float32
-AT_ONCE = 2 * _CHUNK
-"""Logits that are held together at most, where they can be taken in parts."""
+AT_ONCE = 2 * _CHUNK  # logits that are held together at most, where they can be taken in parts
 
 
 class LogitRows:

@@ -17,8 +17,8 @@ from .causality import check_causal
 from .collect import Collector
 from .logits import LogitRows
 
+# From text (e,), column (e,), token (e,) and log-probabilities (e, V) to numbers (e,) by name.
 Reduction: TypeAlias = Callable[[np.ndarray, np.ndarray, Tensor, Tensor], Mapping[str, Any]]
-"""From text (e,), column (e,), token (e,) and log-probabilities (e, V) to numbers (e,) by name."""
 
 _TEXTS = 16  # of a batch, by default
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,8 +23,9 @@ from ..needs.base import MASK_FRACTION
 from .activation import ActivationCollector
 from .attention import AttentionCollector
 from .collect import Collector, feed
-from .forward import check_fits, eager_attention
+from .forward import check_fits
 from .gradients import GradientReading, gradients
+from .implementations import attention_maps, gives_maps_beside
 from .layer_readout import Readout, readouts, why_no_readout
 from .layers import list_layers, match_attention, match_layers
 from .logits import head_path
@@ -38,12 +39,17 @@ from .trace import Trace
 
 @dataclass(frozen=True)
 class PassKey:
-    """What needs must have in common to share a forward pass."""
+    """What needs must have in common to share a forward pass.
+
+    With `maps` the pass gives attention maps; those of one key agree in `eager`, whether attention
+    is computed explicitly for them.
+    """
 
     on: str
     corruption: tuple[float, int] | None = None
     eager: bool = False
     watches_head: bool = False
+    maps: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,13 +88,17 @@ class ModelSource:
     ) -> PassKey:
         """Return the key of a forward pass that is stopped after `layers`.
 
-        `corruption` is the share of masked tokens and its seed; with `eager`, attention is
-        computed by the implementation that returns its maps.
+        `corruption` is the share of masked tokens and its seed; with `eager` the pass gives
+        attention maps, by the eager implementation where they cannot be had beside another.
         """
         head = head_path(self.model)
         paths = [module_of(label) for label in layers]
         watches = head is not None and any(f"{head}.".startswith(f"{p}.") for p in paths)
-        return PassKey(self.on, corruption, eager, watches)
+        return PassKey(self.on, corruption, eager and not self._maps_beside, watches, eager)
+
+    @cached_property
+    def _maps_beside(self) -> bool:
+        return gives_maps_beside(self.model)
 
     def masked(self, objective: str) -> bool:
         """Return whether the model predicts masked tokens; ``"auto"`` asks the model's class."""
@@ -174,16 +184,12 @@ class ModelSource:
 
     def tensors_read_for_attention(self, layers: str | Sequence[str]) -> set[str]:
         """Return the stored tensors that a pass up to the attention of `layers` reads."""
-        trace = self._eager_trace
+        trace = self._trace
         return trace.names(trace.end_of_maps(layers))
 
     @cached_property
     def _trace(self) -> Trace:
-        return Trace(self.model, self.inputs, False, self.settings.positions == "mask")
-
-    @cached_property
-    def _eager_trace(self) -> Trace:
-        return Trace(self.model, self.inputs, True, self.settings.positions == "mask")
+        return Trace(self.model, self.inputs, self.settings.positions == "mask")
 
     def width(self, layers: Sequence[str]) -> int:
         """Return the number of features that layers give together for one token."""
@@ -226,7 +232,7 @@ def read(
     settings
         Batch size, device and positions.
     along
-        Further needs, which are read where they share a pass with one of `needs`.
+        Further needs, which are read where they share a pass with one of `needs`, or share none.
 
     Raises
     ------
@@ -248,23 +254,21 @@ def read(
     >>> values[need]["1"].shape
     torch.Size([2, 4])
     """
-    distinct = list(dict.fromkeys(needs))
-    groups: dict[PassKey, list[Need]] = {}
-    values: dict[Need, Any] = {}
-    by_need = sources(model, distinct, inputs, settings)
-    keys = pass_keys(by_need)
+    asked = list(dict.fromkeys(needs))
+    by_need = sources(model, dict.fromkeys([*asked, *along]), inputs, settings)
+    every = pass_keys(by_need)
+    run_anyway = {None, *(every[need] for need in asked)}
+    keys = {need: key for need, key in every.items() if key in run_anyway}
+    groups: dict[PassKey, dict[Need, PassKey]] = {}
     for need, key in keys.items():
         if key is not None:
-            groups.setdefault(key, []).append(need)
-    more = [need for need in dict.fromkeys(along) if need not in keys]
-    for need, key in pass_keys(sources(model, more, inputs, settings)).items():
-        if key in groups:
-            groups[key].append(need)
-            distinct.append(need)
+            groups.setdefault(key, {})[need] = key
+    values: dict[Need, Any] = {}
     for key, group in groups.items():
-        values |= _read_together(replace(by_need[group[0]], key=key), group)
+        key = replace(key, maps=any(k.maps for k in group.values()))
+        values |= _read_together(replace(by_need[next(iter(group))], key=key), list(group))
     values |= {need: need.read(by_need[need]) for need, key in keys.items() if key is None}
-    return {need: values[need] for need in distinct}
+    return {need: values[need] for need in keys}
 
 
 def sources(
@@ -339,7 +343,7 @@ def _read_together(source: ModelSource, needs: Sequence[Need]) -> dict[Need, Any
     ids, _ = source.corrupted
     check_fits(model, inputs, ids)
     collectors: dict[Need, Collector] = {need: need.collector(source) for need in needs}
-    with eager_attention(model) if source.key.eager else nullcontext():
+    with attention_maps(model) if source.key.maps else nullcontext():
         feed(
             model,
             inputs.batches(settings.batch_size, ids),

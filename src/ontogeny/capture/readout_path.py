@@ -12,8 +12,8 @@ from .families import Family, family_of
 from .layers import match_layers
 from .logits import head_path
 
+# Short names of the sites that write into the stream, or are the stream.
 WRITERS = ("attn", "mlp", "o", "resid_pre", "resid_mid", "resid")
-"""Short names of the sites that write into the stream, or are the stream."""
 
 
 @dataclass(frozen=True)

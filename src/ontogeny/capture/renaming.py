@@ -21,8 +21,7 @@ from torch import Tensor
 
 from ..inputs import Inputs
 
-DRAWS = 999
-"""Renamings: as many as a p-value of 1/1000 takes."""
+DRAWS = 999  # renamings: as many as a p-value of 1/1000 takes
 
 _MOST_TOKENS = 2**14  # of a large input set: the table has 4 bytes for each draw and target
 LEAST = -100.0  # nats: a word that the model rules out has no infinite cost

@@ -77,9 +77,9 @@ def attention_entropy(
     """Return the mean entropy of attention distributions in nats: DataArray(layer, head).
 
     The mean runs over all ordinary query tokens of all texts; padded keys are left out. Equal
-    attention to ``k`` keys has entropy ``log k``. A transformers model computes its maps with the
-    eager implementation meanwhile; of other models, every module counts whose output tuple holds
-    a (texts, heads, tokens, tokens) tensor with rows that sum to 1.
+    attention to ``k`` keys has entropy ``log k``. A transformers model computes its maps meanwhile,
+    beside its kernel or by its eager implementation; of other models, every module counts whose
+    output tuple holds a (texts, heads, tokens, tokens) tensor with rows that sum to 1.
 
     Raises
     ------

@@ -12,7 +12,8 @@ from torch import nn
 from ..errors import LayerMatchError
 from ..inputs import Inputs
 from .calls import check_call
-from .forward import eager_attention, quiet, run
+from .forward import quiet, run
+from .implementations import attention_maps
 from .layers import match_attention
 from .maps import attention_map
 from .sites import INPUT, call_of, split_label, watched
@@ -27,7 +28,7 @@ class Trace:
     Tied weights appear under all of their names.
     """
 
-    def __init__(self, model: nn.Module, inputs: Inputs, eager: bool, position_ids: bool) -> None:
+    def __init__(self, model: nn.Module, inputs: Inputs, position_ids: bool) -> None:
         self._model = model
         self._starts: dict[str, list[int]] = {}
         self._ends: dict[str, list[int]] = {}
@@ -39,8 +40,7 @@ class Trace:
         modules = dict(model.named_modules())
         with ExitStack() as stack:
             stack.enter_context(quiet(model))
-            if eager:
-                stack.enter_context(eager_attention(model))
+            stack.enter_context(attention_maps(model))
             for path, module in modules.items():
                 stack.callback(module.register_forward_pre_hook(self._starter(path)).remove)
             stack.enter_context(watched(model, modules, self._ended))

@@ -10,8 +10,8 @@ from typing import Any
 from ..errors import ArgumentError, check_choice
 from .sources import Run, levels_of
 
+# What may be allowed to differ.
 KINDS = ("inputs", "tokenizers", "arguments", "settings", "checkpoints")
-"""What may be allowed to differ."""
 
 
 Differences = Iterator[tuple[str, str]]

@@ -15,8 +15,7 @@ from ..summary.controls import NUMBERED, RUN
 from ..summary.figures import figure_of_runs
 from .clock import Clock
 
-MOST_ROWS = 12
-"""More dots beside nulls get a panel for each run instead of a panel each."""
+MOST_ROWS = 12  # more dots beside nulls get a panel for each run instead of a panel each
 
 
 def figures_of_runs(

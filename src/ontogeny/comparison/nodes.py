@@ -18,11 +18,11 @@ from .layers import match_layers, with_layers
 from .rows import rows_of_runs
 from .sources import Run
 
+# Dimensions of single texts, fits and neurons: left out unless a figure draws them.
 SINGLE = (
     "text", "refit", "draw", "feature", "coordinate", "pair", "question", "answer", "example",
     "left_out",
 )  # fmt: skip
-"""Dimensions of single texts, fits and neurons: left out unless a figure draws them."""
 
 
 def node_of_runs(

@@ -26,8 +26,8 @@ from .clock import Clock, LossClock
 from .figures import marks
 from .sources import Run, levels_of
 
+# Rows that the first section shows; above, layers are thinned evenly within each quantity.
 MOST_ROWS = 60
-"""Rows that the first section shows; above, layers are thinned evenly within each quantity."""
 
 
 def details(

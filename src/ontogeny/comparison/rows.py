@@ -13,11 +13,11 @@ from ..words.levels import VERDICTS
 from .clock import Clock, LossClock
 from .sources import Run
 
+# Variables of rows that hold training steps.
 TIMES = (
     "half_step", "half_step_low", "half_step_high", "settled_step", "control_half_step",
     "run_half_step",
 )  # fmt: skip
-"""Variables of rows that hold training steps."""
 
 _NAMES = {"half_step": "half-change step", "half_loss": "loss at half of the change"}
 _KEY = "\x1f"

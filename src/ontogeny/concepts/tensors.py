@@ -108,8 +108,7 @@ def give(tensor: Tensor, like: Any) -> Array:
     return tensor if isinstance(like, torch.Tensor) else tensor.numpy()
 
 
-SMALL = 1 << 26
-"""Bytes that are never asked for beforehand: small fits are made by the thousand."""
+SMALL = 1 << 26  # bytes that are never asked for beforehand: small fits are made by the thousand
 
 
 def check_room(name: str, needed: int, shape: tuple[int, int], like: torch.Tensor) -> None:

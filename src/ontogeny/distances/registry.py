@@ -26,8 +26,8 @@ MEASURES: dict[str, Callable[..., Array]] = {
     "grassmann": covariances.grassmann_of,
     "bures": covariances.bures_of,
 }
+# Measures of W W^T and V V^T, which compare dictionaries with different numbers of concepts.
 OF_ANY_R = ("matrix-log", "grassmann", "bures")
-"""Measures of W W^T and V V^T, which compare dictionaries with different numbers of concepts."""
 
 
 def names() -> tuple[str, ...]:

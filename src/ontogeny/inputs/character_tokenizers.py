@@ -10,8 +10,8 @@ from typing import Any
 
 from ..errors import ArgumentError
 
+# Where nanoGPT and its like keep the characters, beside the token ids.
 CHARACTER_FILES = ("meta.pkl", "vocab.json")
-"""Where nanoGPT and its like keep the characters, beside the token ids."""
 
 
 class _Plain(pickle.Unpickler):

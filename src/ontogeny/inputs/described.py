@@ -15,8 +15,7 @@ from .sampled import Sampled
 from .sampling import TokenSample
 from .splits import joined, normalised, token_keys
 
-FEWEST = 20
-"""Texts below which a warning says what so few cost."""
+FEWEST = 20  # texts below which a warning says what so few cost
 
 
 class Described(Sampled):

@@ -15,8 +15,7 @@ from ..errors import ArgumentError, check_whole
 from .sampling import TokenSample, generator
 from .tokens import Inputs
 
-TOKENS = 64
-"""Tokens of a text that are shown where nobody asks for another number."""
+TOKENS = 64  # tokens of a text that are shown where nobody asks for another number
 
 
 @dataclass(frozen=True, eq=False)

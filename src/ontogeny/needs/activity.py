@@ -82,8 +82,8 @@ class Attention(Need):
     """Attention maps, reduced inside the hook to ``entropy(layer, head, text)``, ``uniform(text)``.
 
     With `top`, also ``top_mass(k, layer, head, text)``: the mean share of attention that each
-    query gives to its k strongest keys. The model runs in its eager attention implementation for
-    this reading.
+    query gives to its k strongest keys. Maps are computed beside the kernel of the
+    model; where that cannot be, it runs once more in its eager implementation.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class Attention(Need):
             raise ArgumentError(f"shown={self.shown} needs tokens='all'; got {self.tokens!r}.")
 
     def pass_key(self, source: Source) -> Hashable:
-        """Return the key of a pass in the eager implementation."""
+        """Return the key of a pass that gives attention maps."""
         return source.pass_key(eager=True)
 
     def collector(self, source: Source) -> Any:

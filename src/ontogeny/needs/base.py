@@ -11,8 +11,8 @@ from ..errors import ArgumentError
 
 MASK_FRACTION = 0.15
 GRANULARITIES = ("all", "later", "mean", "last", "cls", "masked")
+# A model with the input set of a need: an `ontogeny.capture.ModelSource`.
 Source: TypeAlias = Any
-"""A model with the input set of a need: an `ontogeny.capture.ModelSource`."""
 
 
 class Need:
@@ -30,6 +30,8 @@ class Need:
         Whether its value depends on the input set.
     runs_model
         Whether the model is run on the input set, so that padding must not matter.
+    reads_model
+        Whether it is read of the model at all: texts are the same at every checkpoint.
     exclusive
         Whether its value is the module itself: it is put back after each observable.
     over
@@ -39,6 +41,7 @@ class Need:
     on: str | None = None
     reads_inputs: ClassVar[bool] = True
     runs_model: ClassVar[bool] = True
+    reads_model: ClassVar[bool] = True
     exclusive: ClassVar[bool] = False
     over: ClassVar[str] = "step"
 

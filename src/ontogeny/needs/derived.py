@@ -19,6 +19,7 @@ class InputSet(Need):
 
     on: str | None = None
     runs_model: ClassVar[bool] = False
+    reads_model: ClassVar[bool] = False
 
     def read(self, source: Source) -> Any:
         """Return the inputs, padded as they are read."""

@@ -15,8 +15,7 @@ from .catalogued import FIT
 from .of_activations import OfActivations
 
 SIDES = ("reference", "here")
-PRECISIONS = ("float32", "float16", "none")
-"""How dictionaries may be stored."""
+PRECISIONS = ("float32", "float16", "none")  # how dictionaries may be stored
 _LARGE = ("dictionary", "refit_dictionary", "code_coordinates")
 _TITLES = {"svd": "SVD", "pca": "PCA", "ica": "ICA", "nmf": "NMF", "sae": "Sparse autoencoder"}
 

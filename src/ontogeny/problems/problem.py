@@ -8,8 +8,8 @@ from typing import Any
 
 import xarray as xr
 
+# What ``failed`` says of a node whose cells, each with its own reason, all failed.
 NO_CELL = "no cell of this observable could be computed"
-"""What ``failed`` says of a node whose cells, each with its own reason, all failed."""
 
 
 @dataclass(frozen=True)

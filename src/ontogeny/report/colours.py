@@ -14,22 +14,21 @@ from importlib import resources
 Palette = dict[str, str]
 Stops = Sequence[Sequence[float]]
 
-LEVELS = 24
-"""Number of shades in which the developmental chart draws progress."""
+LEVELS = 24  # number of shades in which the developmental chart draws progress
 
+# Least contrast of lines and points with the paper (WCAG 2.2, success criterion 1.4.11).
 MARK_CONTRAST = 3.0
-"""Least contrast of lines and points with the paper (WCAG 2.2, success criterion 1.4.11)."""
 
 _COLOURS = json.loads(resources.files(__package__).joinpath("static/colours.json").read_text())
 
+# Plain colours by name, for light and for dark surfaces.
 BASE: dict[str, Palette] = _COLOURS["base"]
-"""Plain colours by name, for light and for dark surfaces."""
 
+# The ramp of values as (lightness, chroma, hue in degrees) in OKLCH.
 PROGRESS: dict[str, Stops] = _COLOURS["progress"]
-"""The ramp of values as (lightness, chroma, hue in degrees) in OKLCH."""
 
+# The ramp of layers, by depth.
 LAYERS: dict[str, Stops] = _COLOURS["layers"]
-"""The ramp of layers, by depth."""
 
 
 def _hex(lightness: float, chroma: float, hue: float) -> str:

@@ -14,13 +14,13 @@ from .figures.drawable import CONTROL_STEP, Drawable
 from .figures.runs import DIFFERENCE, RUN
 from .run_words import band_words, difference_caption
 
+# What follows from a variable.
 WORDS = {
     "of_others": "mean of the other runs",
     "difference": "difference",
     "low": "lower end of the band around no difference",
     "high": "upper end of the band around no difference",
 }
-"""What follows from a variable."""
 
 
 def difference_from(

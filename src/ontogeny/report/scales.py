@@ -11,17 +11,14 @@ import numpy as np
 
 from ..errors import check_choice
 
-ZERO_GAP = 0.09
-"""Share of a logarithmic axis between step 0 and the first later step."""
+ZERO_GAP = 0.09  # share of a logarithmic axis between step 0 and the first later step
 
-END_ROOM = 0.02
-"""Least room beside the first and the last step, as a share of the axis."""
+END_ROOM = 0.02  # least room beside the first and the last step, as a share of the axis
 
 # Checkpoints up to which the axis names each.
 _FEW = 8
 
-KINDS = ("log", "linear")
-"""Kinds of step axis between which the page switches."""
+KINDS = ("log", "linear")  # kinds of step axis between which the page switches
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ from typing import Any
 
 from .colours import palettes
 
-STATIC = resources.files(__package__) / "static"
-"""The folder of scripts and style sheets."""
+STATIC = resources.files(__package__) / "static"  # the folder of scripts and style sheets
 
 
 def static_text(name: str) -> str:

@@ -182,6 +182,7 @@ def holds_sentences(text: str) -> bool:
     return any(entry.get("sentences") for entry in tables if isinstance(entry, dict))
 
 
+# Variables whose texts name layers, methods or outcomes, and never come from the inputs.
 LABELS = frozenset(
     {
         "alignment",
@@ -207,7 +208,6 @@ LABELS = frozenset(
         "unnamed_because",
     }
 )
-"""Variables whose texts name layers, methods or outcomes, and never come from the inputs."""
 
 _TEXT_DIMENSIONS = frozenset({"piece", "shown_text", "shown_place", "gap", "example"})
 _TOKEN_IDS = ("_id", "_ids")

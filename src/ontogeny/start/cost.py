@@ -29,10 +29,8 @@ from ..study.speaking import doubts
 from ..trajectory import Trajectory
 from ..trajectory.downloading import check_space, missing_bytes
 
-MOST_BYTES = 2_000_000_000
-"""Bytes that are fetched without asking."""
-MOST_SECONDS = 1800.0
-"""Seconds that are computed without asking."""
+MOST_BYTES = 2_000_000_000  # bytes that are fetched without asking
+MOST_SECONDS = 1800.0  # seconds that are computed without asking
 
 _NOISE = 5  # steps at which noise floors are measured, by default
 _NOISE_COST = 2.0  # what such a step costs beside another; 2.1 in the demo's study

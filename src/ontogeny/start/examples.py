@@ -17,10 +17,9 @@ from ..tasks.records import read_records
 from .presets import Preset, filled_entry
 from .source import beside
 
-PIECES = 3.0
-"""Tokens of a common English word, on average, at most; of letters it takes 5.5."""
+PIECES = 3.0  # tokens of a common English word, on average, at most; of letters it takes 5.5
+# Of the words of English texts that are among the commonest, at least; measured: .18 to .31.
 COMMON_SHARE = 0.12
-"""Of the words of English texts that are among the commonest, at least; measured: .18 to .31."""
 
 _COMMON = "the and of to is was that it he she for with his her they be at on this".split()  # noqa: SIM905
 _SENTENCE = (

@@ -39,10 +39,10 @@ class Preset:
     control_steps: int = 6
 
 
+# What the standard preset is where a run goes on from a model that existed before.
 FINE_TUNING = "fine-tuning"
-"""What the standard preset is where a run goes on from a model that existed before."""
+# What the standard preset is where there is a single checkpoint, and so no time.
 ONE_MODEL = "one-model"
-"""What the standard preset is where there is a single checkpoint, and so no time."""
 
 _ALL = (
     Preset(

@@ -18,8 +18,8 @@ from ..words.formats import plural
 from .cells.environment import RECOMPUTE
 from .planning.dry_run import DryFailure
 
+# How a reference that is no longer the last step is moved, in Python and by the command.
 MOVE_IT = ("; run(rereference=True) moves it", "; --rereference moves it")
-"""How a reference that is no longer the last step is moved, in Python and by the command."""
 _HERE = str(Path(__file__).parents[1]) + os.sep
 
 

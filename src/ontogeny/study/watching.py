@@ -28,8 +28,7 @@ from .running.executors import Submitting
 from .speaking import say
 from .study import Study
 
-FEWEST = 3
-"""With fewer checkpoints there are no curves to show."""
+FEWEST = 3  # with fewer checkpoints there are no curves to show
 
 
 def watch(

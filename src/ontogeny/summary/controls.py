@@ -23,11 +23,10 @@ from .noise import band_of_draws
 
 LABEL = "control runs"
 RUN = "run"
+# Dimensions whose labels mean something else in every run: runs are not compared along them.
 NUMBERED = ("concept", "line", "orthant", "cluster", "component", "direction", "rank", "newborn")
-"""Dimensions whose labels mean something else in every run: runs are not compared along them."""
 
-BORROWED = 2
-"""Most degrees of freedom that a row takes over from the others of its quantity."""
+BORROWED = 2  # most degrees of freedom that a row takes over from the others of its quantity
 _POOLED, _COUNTED = 0.1, 4
 """How far rows that move apart pool degrees of freedom, and how many tests each counts as.
 

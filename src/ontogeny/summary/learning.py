@@ -23,11 +23,10 @@ from ..words.control_kinds import NO_NULLS, kind_of
 from .controls import rows_of_quantities
 from .noise import Z
 
+# Kind of control runs that come in pairs, a motion and the same one backwards.
 MIRRORED = "mirrored"
-"""Kind of control runs that come in pairs, a motion and the same one backwards."""
 
-MOST_CONTROLS = 20
-"""More control runs are not advised: what they could not decide, more texts may."""
+MOST_CONTROLS = 20  # more control runs are not advised: what they could not decide, more texts may
 
 
 def learned_p_values(data: xr.Dataset, rows: xr.Dataset, floors: np.ndarray) -> np.ndarray:

@@ -33,11 +33,10 @@ def at_reference(data: xr.Dataset, quantity: Quantity) -> xr.DataArray:
     return xr.DataArray(here, dims="step", coords={"step": data.step})
 
 
+# Smallest relative distance that float32 activations can show; rounding stays well below it.
 MEASURABLE = 1e-5
-"""Smallest relative distance that float32 activations can show; rounding stays well below it."""
 
-Z = 1.96
-"""Standard errors on each side of a 95 % interval."""
+Z = 1.96  # standard errors on each side of a 95 % interval
 
 
 def with_noise(data: xr.Dataset, quantity: Quantity) -> xr.Dataset:

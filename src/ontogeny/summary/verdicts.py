@@ -25,8 +25,8 @@ from ..words.statements import statements
 from .controls import control_p_values
 from .learning import controls_needed, improved
 
+# By these every result is judged, and what is said of it reads them from the result.
 LEVELS = Levels(change=0.01, control=0.05)
-"""By these every result is judged, and what is said of it reads them from the result."""
 
 _MOTION = "motion"
 

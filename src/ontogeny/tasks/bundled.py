@@ -8,11 +8,11 @@ from importlib import resources
 from ..errors import OntogenyError, check_choice
 from .corpus import paragraphs, python_topics
 
+# Names of the texts, and how pages call them.
 BUNDLED = {
     "english": "the English sample of ontogeny",
     "english-and-python": "the English sample of ontogeny and Python's documentation",
 }
-"""Names of the texts, and how pages call them."""
 
 _SHORTEST, _LONGEST = 160, 400  # characters: sentences, and most of them within 64 tokens
 

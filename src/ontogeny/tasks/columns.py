@@ -13,12 +13,11 @@ from ..inputs.conversations import messages_of
 
 BINARY = (".parquet", ".arrow")
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".tab", *BINARY)
-MESSAGES = ("messages", "conversations", "conversation")
-"""Usual names of a column of conversations."""
+MESSAGES = ("messages", "conversations", "conversation")  # usual names of a column of conversations
+# Usual names of a column of texts.
 TEXT_NAMES = ("sentence", "text", "review", "content", "document", "phrase")
-"""Usual names of a column of texts."""
+# The line of each record and its fields; in their place a text, why the line holds none.
 Rows: TypeAlias = Iterator[tuple[int, Any]]
-"""The line of each record and its fields; in their place a text, why the line holds none."""
 _SEEN = 200  # rows by which a column is judged
 
 

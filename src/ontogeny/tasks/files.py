@@ -28,13 +28,13 @@ _SUFFIXES = (*_PLAIN, *SUFFIXES)
 _BESIDE = re.compile(r"(?:dataset_info|dataset_dict|state)\.json|(?:cache-.*|indices)\.arrow")
 _WIKI_TITLE = re.compile(r"^(?=[^\S\n]*=[^\S\n]*[^=\s].*=[^\S\n]*$)", re.MULTILINE)
 UNITS = ("auto", "line", "paragraph", "document", "file")
+# How the form of texts is said, by unit.
 WORDS = {
     "line": "one a line",
     "paragraph": "one a paragraph",
     "document": "one between marks of an end of text",
     "file": "one a file",
 }
-"""How the form of texts is said, by unit."""
 
 _WIKI_HEADING = re.compile(r"^[^\S\n]*=.*=[^\S\n]*$\n?", re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")

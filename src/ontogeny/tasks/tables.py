@@ -21,8 +21,8 @@ from .records import some_of
 Column: TypeAlias = str | int
 FORMATS = ("tsv", "csv", "jsonl", "lines", "label-text", "cola")
 _SUFFIXES = {".tsv": "tsv", ".tab": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+# Usual names of a column of classes.
 LABEL_NAMES = ("label", "labels", "class", "category", "target", "sentiment", "acceptability")
-"""Usual names of a column of classes."""
 _NO_COLUMNS = ("lines", "label-text")
 
 

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from ..errors import ArgumentError, check_choice, check_iterable, check_whole
 
+# What is left to learn: how frequent every token is, or nothing.
 SCRAMBLED = ("frequencies", "nothing")
-"""What is left to learn: how frequent every token is, or nothing."""
 
 Ids = TypeVar("Ids", Tensor, np.ndarray)
 

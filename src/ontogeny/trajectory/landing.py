@@ -12,8 +12,8 @@ from .order import Choice, ordered
 from .record import read_record
 from .weights.states import trainer_state
 
+# Name, size in bytes and time of modification (ns) of every file.
 Signature: TypeAlias = tuple[tuple[str, int, int], ...]
-"""Name, size in bytes and time of modification (ns) of every file."""
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ _VARIABLES = {
     "liking": "liking", "above_from": "above_from", "above_from_low": "above_from_low",
     "change_low": "change_low", "change_high": "change_high",
 }  # fmt: skip
-LEVEL = 0.05
-"""Over all groups of the page."""
+LEVEL = 0.05  # over all groups of the page
 
 
 @dataclass(frozen=True)

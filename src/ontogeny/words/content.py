@@ -44,8 +44,8 @@ class Node:
     rows: Sequence[Row]
 
 
+# Findings that are certain, and make all differences from a step meaningless.
 DAMAGE = ("identical", "shared-shard", "exchanged", "mislabelled", "altered", "non-finite")
-"""Findings that are certain, and make all differences from a step meaningless."""
 
 
 @dataclass(frozen=True)

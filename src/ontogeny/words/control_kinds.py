@@ -1,7 +1,7 @@
 """Kinds of control runs: which of them judge, and which are made of a run's motion."""
 
+# Kinds that end trained or go in trained directions: they are drawn, but judge nothing.
 NO_NULLS = ("line", "shuffled")
-"""Kinds that end trained or go in trained directions: they are drawn, but judge nothing."""
 MOTION = ("turned", "mirrored", "walk")
 """Kinds made of how far a run moved, which harm one that begins trained.
 

@@ -12,6 +12,7 @@ from .control_kinds import kind_of
 
 _START = "start from the same weights and"
 _NOT_LEARNED = ": a change like theirs may be motion alone"
+# What control runs of each computed kind do; others are trained, on texts without sense.
 WHAT_THEY_DO = {
     "turned": f"{_START} move as far at every step, in random directions{_NOT_LEARNED}",
     "mirrored": f"{_START} move as far at every step, in random directions and back{_NOT_LEARNED}",
@@ -19,7 +20,6 @@ WHAT_THEY_DO = {
     "line": "go straight from the run’s first weights to its last",
     "shuffled": f"{_START} move as far at every step, in the run’s directions in another order",
 }
-"""What control runs of each computed kind do; others are trained, on texts without sense."""
 
 TRAINED_START = (
     "The first checkpoint is no initialisation, and random motion harms what it knows, so that "

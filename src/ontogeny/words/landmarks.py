@@ -20,14 +20,14 @@ from .formats import of_tokens
 from .row_words import direction
 from .rows import UNJUDGED, Row
 
+# What the loss can pass: ends of the variables' names, and what the page calls them.
 LINES = {"unigram": "word frequencies", "bigram": "bigrams"}
-"""What the loss can pass: ends of the variables' names, and what the page calls them."""
 
+# The same of the model itself, the means of its predictions: below them it uses more than that.
 OF_MODEL = {"own_unigram": "its own word frequencies", "own_bigram": "its own bigrams"}
-"""The same of the model itself, the means of its predictions: below them it uses more than that."""
 
+# What the loss gains by: how often words occur, the token before, what else stands around.
 GAINS = ("frequencies", "before", "context")
-"""What the loss gains by: how often words occur, the token before, what else stands around."""
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ import xarray as xr
 
 from ..dynamics.order import FEWEST_STEPS
 
+# What can be shown of a row, the strongest first; each implies those after it.
 VERDICTS = ("learned", "beyond", "changed")
-"""What can be shown of a row, the strongest first; each implies those after it."""
 
 
 @dataclass(frozen=True)

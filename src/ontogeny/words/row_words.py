@@ -35,11 +35,12 @@ _OF_RUNS = {
     "changed": ("changed", "; no control was run"),
 }
 
+# How a change lies to those of all control runs, as `Row.side` names it.
 SIDES = {"more": "by more than", "less": "by less than", "other": "otherwise than"}
-"""How a change lies to those of all control runs, as `Row.side` names it."""
 
 _SO_WHAT = {" few": "which are too few to decide", "": "not shown to be beyond motion"}
 
+# Where a row stands, in the order of the chart.
 STATES = {
     **{
         f"{n} {what}": where.format(of) + more
@@ -60,18 +61,17 @@ STATES = {
     "none": "not distinguishable from chance and noise",
     "motion": "weight change",
 }
-"""Where a row stands, in the order of the chart."""
 
+# Headings of the groups of rows that stand alike.
 HEADINGS = {state: sentence_start(words) for state, words in STATES.items()} | {
     "motion": "Weight change (need not change what the model does)"
 }
-"""Headings of the groups of rows that stand alike."""
 
+# Columns of a row in files, behind those of each step.
 RECORD = (
     "verdict", "direction", "units", *NUMBERS, "noise_known", "judgeable", "changed", "beyond",
     "learned", "controls", "control_first", "control_last", "control_half_step",
 )  # fmt: skip
-"""Columns of a row in files, behind those of each step."""
 
 
 def state_words(row: Row) -> str:
@@ -179,16 +179,15 @@ def _step_or_none(run: ControlRow, along: Sequence[ControlRow] = ()) -> str:
     return _TWO_STEPS if abs(run.change) > 0 else "not recorded"
 
 
+# Share of the run's change that a control makes at least, if their half-change steps compare.
 COMPARABLE = 0.05
-"""Share of the run's change that a control makes at least, if their half-change steps compare."""
-MOST_CONTROLS = 6
-"""Control runs that are named one by one."""
+MOST_CONTROLS = 6  # control runs that are named one by one
 
+# Columns of the half-change steps in files: a line for each mark of the forest plot.
 MARKS = (
     "row", "quantity", "layer", "kind", "run", "half_step", "half_step_low", "half_step_high",
     "filled", "verdict",
 )  # fmt: skip
-"""Columns of the half-change steps in files: a line for each mark of the forest plot."""
 
 
 def mark_records(row: Row) -> list[list[Any]]:

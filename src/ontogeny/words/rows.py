@@ -18,15 +18,16 @@ from .control_kinds import NO_NULLS, kind_of
 from .formats import plain_text
 from .labels import short_names
 
+# Variables of rows that a row holds as numbers.
 NUMBERS = (
     "first_value", "last_value", "half_step", "half_step_low", "half_step_high", "settled_step",
     "p_value", "p_uncorrected", "p_control", "p_learned", "controls_needed", "change_floor",
 )  # fmt: skip
-"""Variables of rows that a row holds as numbers."""
 
 _OF_CONTROLS = ("control_first", "control_last", "control_half_step", "run_change")
 _OF_ROW = "those of the row's quantity"
 
+# Every variable of rows in a result, in words and with its units.
 NAMES = {
     "row": ("row of the developmental chart", ""),
     "row_layer": ("module path of the row", ""),
@@ -67,7 +68,6 @@ NAMES = {
     "beyond": ("changed beyond its motion: more than control runs", ""),
     "learned": ("performance improved more than it does where nothing is learned", ""),
 }
-"""Every variable of rows in a result, in words and with its units."""
 
 
 @dataclass(frozen=True)
@@ -232,12 +232,12 @@ def _state_of_runs(runs: Sequence[RunRow]) -> str:
     return f"{where} {'beyond' if all(controlled) else 'mixed' if any(controlled) else 'changed'}"
 
 
+# States of rows that were not judged, each with its reason.
 UNJUDGED = {
     "memory": "noise that is correlated between checkpoints could look the same",
     "few": "too few checkpoints to tell a change from chance",
     "unmeasured": "the noise was not measured",
 }
-"""States of rows that were not judged, each with its reason."""
 
 Bands = Mapping[str, Sequence[tuple[str, str]]]
 """Lower and upper ends of the nulls of a variable, as its figures draw them."""

@@ -20,11 +20,9 @@ from .shared_concepts import shared_sentences
 
 _WORDS = {"learned": STATES["learned"], "beyond": STATES["beyond"], "changed": "changed"}
 _ENDS = ("", "_low", "_high")
-MIN_ROWS = 4
-"""Fewer rows have no rank correlation worth a number."""
+MIN_ROWS = 4  # fewer rows have no rank correlation worth a number
 _NUMBER = re.compile(r"([−-]?\d(?:[\d.,]*\d)?)")
-MANY = 6
-"""More runs are summed up instead of listed."""
+MANY = 6  # more runs are summed up instead of listed
 _NOT_JUDGED = "not judged: too few checkpoints, correlated noise or noise not measured"
 
 

@@ -14,8 +14,8 @@ from .one_model import is_one_model
 from .row_words import apart_from_controls
 from .rows import UNJUDGED, Row, counted_rows
 
+# Answers to what a paper claims; other rows of such a table are not counted.
 CLAIMED = ("reproduces", "does not reproduce", "not shown")
-"""Answers to what a paper claims; other rows of such a table are not counted."""
 
 CLAIMED_LEAD = "Each claim stands below with what was measured, and what chance or a control gives."
 

@@ -16,8 +16,7 @@ from .order import apart
 from .row_words import apart_from_controls
 from .rows import Row, read_rows
 
-FEW = 4
-"""Rows that a sentence names one by one."""
+FEW = 4  # rows that a sentence names one by one
 
 NO_CONTROL = "No control was run: one that moved as far and learned nothing may look the same."
 

@@ -18,8 +18,7 @@ from .rows import Row
 
 _NAMED = 2
 MOVED = ("new", "lost", "turned")
-ENOUGH = 6
-"""Mirrored control runs, which are three pairs."""
+ENOUGH = 6  # mirrored control runs, which are three pairs
 
 
 def of_tuned(content: Content) -> tuple[str, Sequence[Sentence]] | None:

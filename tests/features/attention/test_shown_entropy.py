@@ -38,6 +38,7 @@ def own_entropies(model, ids):
     model.set_attn_implementation("eager")
     with torch.no_grad():
         maps = model(input_ids=torch.tensor(ids[None]), output_attentions=True).attentions
+    model.set_attn_implementation("sdpa")
     found = []
     for weights in maps:
         p = weights[0].double()

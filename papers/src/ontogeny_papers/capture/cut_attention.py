@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ontogeny.capture.forward import eager_attention
+from ontogeny.capture.implementations import implementation
 from ontogeny.errors import ArgumentError, check_whole
 
 _NAME = "ontogeny_cut"
@@ -57,8 +57,7 @@ def cut_attention(model: nn.Module, k: int) -> Iterator[None]:
     _register()
     calls: list[nn.Module] = []
     before = getattr(_local, "cut", None)
-    with eager_attention(model):  # which restores the implementation, whatever it is set to here
-        cast(Any, model).set_attn_implementation(_NAME)
+    with implementation(model, _NAME):
         _local.cut = (k, calls)
         try:
             yield

@@ -18,6 +18,7 @@ from .changes import group_changes
 from .intervals import GroupCourse, Z, above_chance, course_of
 from .pairs import liking
 
+# What is said of each group, beside its accuracy.
 GROUP_NAMES = {
     "examples": ("number of examples", ""),
     "accuracy_first": ("accuracy at the first step", "1"),
@@ -36,10 +37,9 @@ GROUP_NAMES = {
     "above_from": ("step from which on it stays above chance", "steps"),
     "above_from_low": ("last step before which it is not above chance", "steps"),
 }
-"""What is said of each group, beside its accuracy."""
 
+# Over the examples of all groups: the chart folds groups that did not change into this row.
 OVERALL = "accuracy_overall"
-"""Over the examples of all groups: the chart folds groups that did not change into this row."""
 
 _NAMED = 3
 _CURVES = 6

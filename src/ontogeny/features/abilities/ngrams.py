@@ -8,8 +8,7 @@ from ...inputs import Inputs
 from ...observables.word_frequencies import smoothed
 from .token_texts import TokenTexts
 
-ORDER = 4
-"""A token and the three before it."""
+ORDER = 4  # a token and the three before it
 
 _TOKENS = 200_000  # of the study's texts that are counted
 _AT_ONCE = 4096

@@ -23,8 +23,7 @@ from ...inputs import Inputs
 from ...inputs.tokenize import tokenize
 from .prefix_trees import tree_scores
 
-LONGEST = 4096
-"""Tokens that a text may have where the model sets no limit."""
+LONGEST = 4096  # tokens that a text may have where the model sets no limit
 
 _AT_ONCE = 256  # texts: what is held beside the model depends on it, and not on how many there are
 _UNKNOWN = -1

@@ -26,8 +26,8 @@ from ...words.names import Names
 _BLOCKS = 10  # of texts, for the jackknife
 _NO_ROWS = np.arange(0)
 _DRAWS = 10  # isotropic samples of the null
+# Times the median length of a token's activations: attention sinks have a hundred and more.
 OUTLYING = 20.0
-"""Times the median length of a token's activations: attention sinks have a hundred and more."""
 _CONSTANT = 1e-6  # variation, against the largest value, that float32 rounding may leave
 
 

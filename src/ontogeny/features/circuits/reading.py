@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ...capture.collect import feed
-from ...capture.forward import eager_attention
+from ...capture.implementations import attention_maps
 from ...capture.layers import match_attention
 from ...capture.maps import MapCollector, by_call
 from ...errors import ArgumentError, NonFiniteError, check_whole
@@ -19,8 +19,8 @@ from ...inputs.batches import Batch
 from ...needs import Need, Source
 from .sequences import RandomSequences, sequences_for
 
+# What `head_scores` returns, in this order.
 SCORES = ("previous-token", "duplicate-token", "induction")
-"""What `head_scores` returns, in this order."""
 
 
 def head_scores(maps: Any, period: int) -> tuple[Any, Any, Any]:
@@ -114,7 +114,7 @@ class HeadScores(Need):
         """Return the scores."""
         sequences = self._sequences(source)
         collector = _HeadCollector(match_attention(source.model, self.layers), sequences)
-        with eager_attention(source.model):
+        with attention_maps(source.model):
             feed(
                 source.model,
                 sequences.inputs.batches(source.settings.batch_size),

@@ -22,8 +22,7 @@ from .describer import Describer, Texts, Untrained
 from .joint_lives import SET_ASIDE
 from .meaning.naming import chosen_names
 
-SHOWN = 6
-"""Names in one sentence."""
+SHOWN = 6  # names in one sentence
 
 KEPT_OF_STATE = ("piece_text", "concentration_untrained", "unnamed_because", "stands_in_because")
 

@@ -16,11 +16,10 @@ DRAWS = 100  # resamples of the texts
 SHOWN = 6  # newborn concepts that are drawn, of each layer
 FEWEST = 3  # steps that lives can be read off
 
+# Kind of a latent that can be read, and that a fit to half of the texts does not find.
 APART = "not found again"
-"""Kind of a latent that can be read, and that a fit to half of the texts does not find."""
 
-SET_ASIDE = ("", "no concept", APART)
-"""Kinds of latents that make no sentence and get no name."""
+SET_ASIDE = ("", "no concept", APART)  # kinds of latents that make no sentence and get no name
 
 COUNTS = {
     "n_concepts": "concepts",

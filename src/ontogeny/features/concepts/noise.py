@@ -189,8 +189,7 @@ def _in_random_basis(W: torch.Tensor, seed: int) -> torch.Tensor:
     return ((Q * upper.diagonal().sign()) @ triangle).to(W)
 
 
-SAME = 0.9
-"""Codes of one concept in two fits correlate at least so much; signs do not matter."""
+SAME = 0.9  # codes of one concept in two fits correlate at least so much; signs do not matter
 
 FOUND_AGAIN = Quantity(
     "found_again",

@@ -7,8 +7,7 @@ from scipy.linalg import eigh
 
 from ...errors import ArgumentError, NonFiniteError, check_number, check_whole
 
-HELD = 0.5
-"""The leading directions are those that hold this share of the first matrix's energy."""
+HELD = 0.5  # the leading directions are those that hold this share of the first matrix's energy
 
 
 def share_in_leading(base: np.ndarray, change: np.ndarray, held: float = HELD) -> tuple[float, int]:

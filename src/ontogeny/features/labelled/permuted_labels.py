@@ -22,8 +22,8 @@ from ...words.control_kinds import NO_NULLS, kind_of
 from ...words.controls import PAIRS
 
 DRAWS = 999
+# By which the first checkpoint is said to know the labels; verdicts are corrected over a page.
 LEVEL = 0.01
-"""By which the first checkpoint is said to know the labels; verdicts are corrected over a page."""
 LUCK, COUNT = 0.04, 4
 """Least standard deviation of the luck of answers, and as how many control runs it counts."""
 

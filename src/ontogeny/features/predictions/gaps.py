@@ -17,8 +17,8 @@ from ...inputs.pieces import in_words, shown
 from ...inputs.tokenize import tokenize
 from ...observables.pieces import object_array, written
 
+# A gap in a sentence, with the right answer in brackets where it is known.
 GAP = re.compile(r"____+(?:\[(?P<answer>[^\]]*)\])?")
-"""A gap in a sentence, with the right answer in brackets where it is known."""
 _FILLS = ("a", "the", "0", "x", ".")  # what stands in a gap of unknown answer while it is tokenised
 _LONGEST = 512
 _UNKNOWN = -1

@@ -26,6 +26,7 @@ from ...words.names import Names
 from ...words.one_model import alike, is_one_model
 from . import renamed_words
 
+# What the loss is read against: ends of the variables' names, and what the figure calls them.
 LINES = {
     "uniform": "blind guess",
     "unigram": "word frequencies",
@@ -33,17 +34,16 @@ LINES = {
     "own_unigram": "its own word frequencies",
     "own_bigram": "its own bigrams",
 }
-"""What the loss is read against: ends of the variables' names, and what the figure calls them."""
 
 # Lines that are the same at every step.
 _FIXED = ("uniform", "unigram", "bigram")
 
+# What the loss gains by over a blind guess, each beyond the one before it.
 GAINS = {
     "frequencies": "how often words occur",
     "before": "the token before",
     "context": "what else stands around a token",
 }
-"""What the loss gains by over a blind guess, each beyond the one before it."""
 
 _ENDS = {"": "", "_low": ", lower end", "_high": ", upper end"}
 

@@ -19,8 +19,7 @@ from ...words.control_kinds import kind_of
 from ...words.controls import PAIRS
 from ...words.formats import p_words, plus_minus
 
-LEVEL = 0.01
-"""By which steps are dated; the verdict of the row is corrected over the page."""
+LEVEL = 0.01  # by which steps are dated; the verdict of the row is corrected over the page
 
 _BEGAN_TRAINED = (
     "The first checkpoint knows these words: it is no initialisation. Motion mostly harms it, so "

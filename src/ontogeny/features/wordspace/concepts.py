@@ -14,11 +14,9 @@ from ...errors import ArgumentError, NonFiniteError, check_choice, check_whole
 from .centred_svd import METHODS, centred_svd
 from .support import Support
 
-MOST_DIMS = 62
-"""Signs of a row are numbered in 64 bits."""
+MOST_DIMS = 62  # signs of a row are numbered in 64 bits
 
-EQUAL = 1e-6
-"""Singular values this close, of the larger one, are equal but for rounding."""
+EQUAL = 1e-6  # singular values this close, of the larger one, are equal but for rounding
 
 _SOURCES = {"S": "support matrix", "P": "matrix of conditional probabilities"}
 

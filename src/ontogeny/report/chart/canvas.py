@@ -66,8 +66,7 @@ def fitted(layout: ChartLayout, numbers: Sequence[str], ends: Sequence[str] = ()
     return replace(layout, right=max(layout.right, math.ceil(width)))
 
 
-GAP = 8
-"""Between the step axis and the values right of it."""
+GAP = 8  # between the step axis and the values right of it
 
 
 @dataclass(frozen=True)

@@ -35,15 +35,14 @@ class Drawing:
     notices: tuple[str, ...]
 
 
+# Findings that say that another run, or another model, may begin at a step.
 BREAKS = ("restart", "configuration")
-"""Findings that say that another run, or another model, may begin at a step."""
 
-MARGIN = 20
-"""Around a chart that stands alone."""
+MARGIN = 20  # around a chart that stands alone
 
 
+# What the rows show: how far each has gone at every step, or when each was half-way.
 VIEWS = ("cells", "intervals")
-"""What the rows show: how far each has gone at every step, or when each was half-way."""
 
 
 def views_of(content: Content) -> tuple[str, ...]:

@@ -14,10 +14,8 @@ from ...words.labels import said_once
 from ...words.row_words import HEADINGS
 from ...words.rows import UNJUDGED, Row
 
-MAX_ROWS = 32
-"""Rows that the chart shows before it thins layers."""
-MOST_NAMES = 5
-"""Quantities that a line for folded rows names; a list of nine was cut in mid-word."""
+MAX_ROWS = 32  # rows that the chart shows before it thins layers
+MOST_NAMES = 5  # quantities that a line for folded rows names; a list of nine was cut in mid-word
 
 
 @dataclass(frozen=True)
@@ -39,8 +37,8 @@ class RowGroup:
         return f"{words}; {some}half-way at {value_range(steps, step_text)}" if steps else words
 
 
+# States of rows that say nothing of what the model does: in the chart one line stands for them.
 NO_NEWS = (*UNJUDGED, "none", "motion")
-"""States of rows that say nothing of what the model does: in the chart one line stands for them."""
 
 
 def without_news(groups: Sequence[RowGroup]) -> list[RowGroup]:

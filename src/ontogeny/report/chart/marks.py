@@ -11,8 +11,7 @@ from ...words.rows import Row
 from ..scales import pick_ticks
 from .canvas import Canvas
 
-SAMPLE = 26
-"""Length of a mark in the legend."""
+SAMPLE = 26  # length of a mark in the legend
 
 
 def has_marks(row: Row) -> bool:

@@ -17,13 +17,11 @@ from .canvas import GAP, Canvas, ChartLayout
 from .groups import RowGroup
 from .marks import draw_legend_of_marks, draw_marks
 
-MAX_COLUMNS = 220
-"""Steps drawn as cells; more would be narrower than three pixels."""
+MAX_COLUMNS = 220  # steps drawn as cells; more would be narrower than three pixels
 
 MISSING, HATCHED = -2, -1
 
-OVERSHOOT = 0.05
-"""Share of the whole change beyond the first or the last value that a cell shows."""
+OVERSHOOT = 0.05  # share of the whole change beyond the first or the last value that a cell shows
 
 
 def draw_legend(canvas: Canvas, rows: Sequence[Row]) -> None:

@@ -17,8 +17,8 @@ from .tokens import Pieces
 Place = tuple[int, int]
 """Which layer of a node and which of its concepts."""
 
+# Steps of a life; a node's variables are called ``concept_born`` and so on.
 LIFE = ("born", "born_after", "born_before", "settled", "gone")
-"""Steps of a life; a node's variables are called ``concept_born`` and so on."""
 
 _NUMBERS = (
     "concentration",

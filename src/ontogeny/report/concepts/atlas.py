@@ -25,11 +25,10 @@ from .nodes import APART
 from .steps import Fitted, further_concepts
 from .tokens import Pieces
 
+# Concepts that the atlas holds of the first screen's node; of more, the sharpest of each layer.
 MOST = 480
-"""Concepts that the atlas holds of the first screen's node; of more, the sharpest of each layer."""
 
-MOST_FURTHER = 360
-"""Concepts that it holds of all other nodes together, which a menu leads to."""
+MOST_FURTHER = 360  # concepts that it holds of all other nodes together, which a menu leads to
 
 KEYFRAMES, FEWER, MANY = 8, 6, 240
 """Checkpoints of which a card shows contexts; fewer where there are many concepts."""

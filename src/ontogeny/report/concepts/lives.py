@@ -18,10 +18,10 @@ from .arrays import ConceptArrays
 FEW, MORE = 10, 30
 """Life lines that the first screen shows, at first and on demand; static pictures show the few."""
 
-SHEET = 24
-"""Concepts of a contact sheet."""
+SHEET = 24  # concepts of a contact sheet
 
 SHADES = "Tint: how close to its peak; hatched: cannot be read from that checkpoint alone."
+# What is said of each kind of life.
 KINDS = {
     "from the start": "at half of its peak at the first checkpoint; it may weaken later",
     "born": "below a quarter of its peak, then at half of it, and readable at three checkpoints in "
@@ -31,7 +31,6 @@ KINDS = {
     "fires on more tokens": "writes what an older concept writes, on other tokens",
     "not found again": "readable, but half of the texts does not find it",
 }
-"""What is said of each kind of life."""
 
 MARKS = "Dot: birth; bar: the checkpoints between which it lies."
 

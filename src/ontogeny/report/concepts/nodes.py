@@ -17,8 +17,8 @@ from .lives import Concept, Concepts
 
 KIND = "joint-concepts"
 NO_CONCEPT, APART = "no concept", "not found again"
+# Kind of what was born by its strength and cannot be read for long after.
 UNCONFIRMED = "birth not confirmed"
-"""Kind of what was born by its strength and cannot be read for long after."""
 
 _READABLE, _SECOND = 0.6, 0.1  # defaults of the observable: at the best step, and less elsewhere
 

@@ -13,8 +13,7 @@ from ...words.formats import step_text
 from .lives import Concept, Concepts
 from .nodes import of_lives, of_step, settings_of, with_lives
 
-STEPS = 8
-"""Steps of which concepts that are fitted to each of them are shown, at most."""
+STEPS = 8  # steps of which concepts that are fitted to each of them are shown, at most
 
 Tracks = Mapping[tuple[str, int], tuple[int, int]]
 

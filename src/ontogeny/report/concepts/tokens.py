@@ -10,8 +10,7 @@ import xarray as xr
 from ...figures.characters import shown
 from ...words.formats import plain_text
 
-BEYOND = -1
-"""An id that means: beyond the text."""
+BEYOND = -1  # an id that means: beyond the text
 
 
 @dataclass

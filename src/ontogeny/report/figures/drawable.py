@@ -18,14 +18,13 @@ from ...words.labels import LayerGroups
 from .axes import Axis, read_axis
 from .cells import DataTable
 
+# The steps that control runs were read at, along which their values are stored in the page.
 CONTROL_STEP = "control step"
-"""The steps that control runs were read at, along which their values are stored in the page."""
 
-STEP_PANELS = 8
-"""Panels of a figure with one panel for each step."""
+STEP_PANELS = 8  # panels of a figure with one panel for each step
 
+# Points of one figure that are drawn; more make a page slow and say nothing more.
 POINTS_SHOWN = 3_000
-"""Points of one figure that are drawn; more make a page slow and say nothing more."""
 
 
 class Problem(Exception):  # noqa: N818 (not an error of the caller: it is shown in the page)

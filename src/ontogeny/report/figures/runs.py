@@ -21,11 +21,9 @@ from ...words.formats import plain_text
 from .drawable import CONTROL_STEP, Drawable, Runs
 
 SIDE, DIFFERENCE = "side by side", "difference"
-MOST_PANELS = 12
-"""More small multiples become a menu."""
+MOST_PANELS = 12  # more small multiples become a menu
 
-LINES = 6
-"""Of more runs the others are a band instead of lines."""
+LINES = 6  # of more runs the others are a band instead of lines
 
 
 def figure_with_runs(drawable: Drawable) -> Drawable:

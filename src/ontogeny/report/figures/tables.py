@@ -18,8 +18,7 @@ from .cells import Cell, DataTable, Head, Line, TableColumn, cell_of, decimals_o
 from .drawable import Drawable, Problem
 from .fields import check_dimensions, is_text, numbers, texts, variable
 
-ROWS_SHOWN = 400
-"""Rows of a table in the page; its files hold all."""
+ROWS_SHOWN = 400  # rows of a table in the page; its files hold all
 
 
 def read_table(drawable: Drawable) -> Drawable:

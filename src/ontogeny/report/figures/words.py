@@ -13,17 +13,13 @@ from ...words.formats import plain_text
 from .drawable import Drawable, Problem
 from .fields import check_dimensions, numbers, texts, with_texts
 
-CLOUDS_SHOWN = 200
-"""Clouds of one figure that are shown."""
+CLOUDS_SHOWN = 200  # clouds of one figure that are shown
 
-WORDS_SHOWN = 40
-"""Words of one cloud that are shown; the papers' clouds have as many."""
+WORDS_SHOWN = 40  # words of one cloud that are shown; the papers' clouds have as many
 
-PLACE = "place in cloud"
-"""Dimension of the words that are shown, heaviest first."""
+PLACE = "place in cloud"  # dimension of the words that are shown, heaviest first
 
-COUNT = "words in all"
-"""Name of the array of how many words every cloud has."""
+COUNT = "words in all"  # name of the array of how many words every cloud has
 
 
 def read_words(drawable: Drawable) -> Drawable:

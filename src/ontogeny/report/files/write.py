@@ -23,8 +23,7 @@ from ..run_differences import difference_of
 from ..style import chart_style
 from .overview import entry, write_overview
 
-FORMATS = ("pdf", "svg", "png")
-"""Formats of pictures for papers."""
+FORMATS = ("pdf", "svg", "png")  # formats of pictures for papers
 
 
 def chart_svg(tree: MergedResult) -> str:

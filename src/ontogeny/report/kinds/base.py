@@ -27,11 +27,9 @@ if TYPE_CHECKING:
     from ..paper.view import FigureView
 
 MANY_LAYERS = 8
-BUDGET = 600_000
-"""Numbers that a page may hold, about 6 MB."""
+BUDGET = 600_000  # numbers that a page may hold, about 6 MB
 
-MIN_KEPT = 24
-"""Thinning by steps stops here; then other dimensions are thinned, the longest first."""
+MIN_KEPT = 24  # thinning by steps stops here; then other dimensions are thinned, the longest first
 
 
 class FigureKind(abc.ABC):

@@ -17,8 +17,8 @@ from ..figures.cells import DataTable
 from ..files.write import FORMATS
 from .table import written_html
 
+# A larger SVG is shown as PNG, which grows with the area and not with the number of points.
 INLINE_BYTES = 200_000
-"""A larger SVG is shown as PNG, which grows with the area and not with the number of points."""
 
 # How much larger than on paper a picture is on a screen, where it is read from further away.
 _SCREEN = 1.4

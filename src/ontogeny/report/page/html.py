@@ -38,11 +38,11 @@ from .live import LEFT_OUT, Live
 from .payload import build_payload, figure_of, json_script
 from .picture import first_picture, loss_picture
 
+# Scripts that those of the kinds of figures build on, in their order.
 BEFORE_KINDS = (
     "core", "format", "state", "theme", "tooltip", "library", "panels", "annotations", "view",
     "runs", "picture", "regimes", "rows", "turning", "turns", "names", "figure",
 )  # fmt: skip
-"""Scripts that those of the kinds of figures build on, in their order."""
 
 AFTER_KINDS = (
     "download", "slider", "layers", "chart", "concepts", "life", "life-lines", "life-rows",

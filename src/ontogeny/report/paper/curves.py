@@ -219,8 +219,7 @@ def _series_bar(frame: Frame, view: FigureView, names: list[str]) -> None:
 
 
 _ENDS = (-0.03, 1.03)
-_SIDE, _INTERVAL = 0.14, 0.3
-"""How strong the shades are of the noisier side and of the interval."""
+_SIDE, _INTERVAL = 0.14, 0.3  # how strong the shades are of the noisier side and of the interval
 
 
 def draw_regimes(axes: Axes, view: FigureView, panel: Panel) -> None:

@@ -24,8 +24,7 @@ from ..colours import BASE
 from ..scales import StepScale, pick_ticks
 from .view import FigureView
 
-FONT = 7.0
-"""Size of text in points, as journals ask for in figures."""
+FONT = 7.0  # size of text in points, as journals ask for in figures
 
 _DOTS_PER_INCH = 300
 _BACKENDS = {"pdf": "pdf", "svg": "svg", "png": "agg"}

@@ -11,8 +11,7 @@ from ...words.abilities import has_abilities
 from ...words.content import Content
 from ...words.formats import plain_text
 
-MOST = 2000
-"""Examples of a node that the page holds."""
+MOST = 2000  # examples of a node that the page holds
 
 
 def turning(content: Content) -> list[dict[str, Any]]:

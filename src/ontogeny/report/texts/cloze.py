@@ -14,11 +14,9 @@ from ...words.content import Content, Node
 from ...words.formats import plain_text, step_text
 from ..concepts.tokens import Pieces
 
-COLUMNS = 5
-"""Steps that the table shows beside the current one."""
+COLUMNS = 5  # steps that the table shows beside the current one
 
-SIDE = 60
-"""Characters that are shown on each side of a gap."""
+SIDE = 60  # characters that are shown on each side of a gap
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from ..concepts.tokens import Pieces
 from .measures import Measure, read_codes, read_entropy, read_loss
 from .tokens import ShownTokens, first_with
 
-MOST_TEXTS, MOST_TOKENS = 12, 256
-"""Texts, and tokens of each, that the page holds."""
+MOST_TEXTS, MOST_TOKENS = 12, 256  # texts, and tokens of each, that the page holds
 
 
 @dataclass(frozen=True)

@@ -20,14 +20,11 @@ from ..concepts.contexts import FULL, MISSING, packed
 from ..concepts.lives import Concept, Concepts, line_names
 from .tokens import ShownTokens
 
-SCALE_PERCENT = 95
-"""The scale ends where this share of all values lies below it."""
+SCALE_PERCENT = 95  # the scale ends where this share of all values lies below it
 
-MOST_CODES = 420_000
-"""Codes of tokens that the page holds; the sharpest concepts go first."""
+MOST_CODES = 420_000  # codes of tokens that the page holds; the sharpest concepts go first
 
-FIRES = 50
-"""Percent of its largest code from which on a concept fires."""
+FIRES = 50  # percent of its largest code from which on a concept fires
 
 _SEEN = {
     True: "Each token is masked in a pass of its own, and predicted from all others.",

@@ -13,8 +13,7 @@ import numpy as np
 from ...words.content import Content, Node
 from ..concepts.tokens import Pieces
 
-BEYOND = -1
-"""An id that stands for no token: beyond the text."""
+BEYOND = -1  # an id that stands for no token: beyond the text
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,9 +20,10 @@ from typing import Any
 import torch
 import xarray as xr
 
+from ...capture.layer_readout import Readout, readouts_as_dataset, readouts_of_dataset
 from ...errors import StoreError
 from ...machine import is_gone, writer
-from ...needs import Need
+from ...needs import Need, Readouts
 from ...scratch import scratch_room
 from ...store import Cell, read_cell, write_cell
 
@@ -36,10 +37,21 @@ def shares_passes(need: Need) -> bool:
     return type(need).pass_key is not Need.pass_key
 
 
+def is_kept(need: Need) -> bool:
+    """Return whether what was read of a need can lie in a file.
+
+    Maps to the vocabulary can too: for them alone each control of SmolLM2 had its weights computed
+    once more at every step, in 8 s.
+    """
+    return shares_passes(need) or isinstance(need, Readouts)
+
+
 def as_dataset(value: Any) -> xr.Dataset:
     """Return a need's value as a dataset; ``{path: (n, m) tensor}`` gets one variable a layer."""
     if isinstance(value, xr.Dataset):
         return value.assign_attrs(reference="dataset")
+    if any(isinstance(of_layer, Readout) for of_layer in value.values()):
+        return readouts_as_dataset(value).assign_attrs(reference="readouts")
     layers = {
         path: ((f"token{i}", f"feature{i}"), tensor.cpu().numpy())
         for i, (path, tensor) in enumerate(value.items())
@@ -47,11 +59,13 @@ def as_dataset(value: Any) -> xr.Dataset:
     return xr.Dataset(layers, attrs={"reference": "layers"})
 
 
-def of_dataset(data: xr.Dataset) -> Any:
-    """Return a need's value; tensors share the memory map of the file."""
+def of_dataset(data: xr.Dataset, device: str = "cpu") -> Any:
+    """Return a need's value on `device`; tensors share the memory map of the file."""
     if data.attrs["reference"] == "dataset":
         return data
-    return {str(path): torch.from_numpy(v.values) for path, v in data.data_vars.items()}
+    if data.attrs["reference"] == "readouts":
+        return readouts_of_dataset(data, device)
+    return {str(p): torch.from_numpy(v.values).to(device) for p, v in data.data_vars.items()}
 
 
 class Ahead:
@@ -78,10 +92,10 @@ class Ahead:
         Otherwise ``read(missing, along)`` gives them; what it reads of `later`, needs of cells to
         come, is written.
         """
-        there = {need: self._load(step, need) for need in needs if shares_passes(need)}
+        there = {need: self._load(step, need) for need in needs if is_kept(need)}
         values = {need: value for need, value in there.items() if value is not None}
         missing = [need for need in needs if need not in values]
-        along = [n for n in later if shares_passes(n) and not self._path(step, n).exists()]
+        along = [n for n in later if is_kept(n) and not self._path(step, n).exists()]
         if not any(map(shares_passes, missing)):
             along = []
         try:
@@ -105,11 +119,10 @@ class Ahead:
             data = read_cell(self._path(step, need)).data.copy(deep=True)
         except (OSError, StoreError):  # it was not kept
             return None
-        value = of_dataset(data)
+        value = of_dataset(data, self._device)
         if isinstance(value, xr.Dataset):
             del value.attrs["reference"]
-            return value
-        return {path: tensor.to(self._device) for path, tensor in value.items()}
+        return value
 
     def drop(self, step: int) -> None:
         """Remove what is kept of a step."""

@@ -10,11 +10,11 @@ from ...errors import StoreError
 from ...store import Cell
 from .cache import read_verified
 
+# Checksum and status of a cell.
 Header: TypeAlias = tuple[str, str]
-"""Checksum and status of a cell."""
 
+# Stands for the checksum of a cell that is of other settings than those of this run.
 REPLACED = "replaced"
-"""Stands for the checksum of a cell that is of other settings than those of this run."""
 
 
 class Dependencies:

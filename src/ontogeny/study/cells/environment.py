@@ -92,11 +92,11 @@ def _briefly(function: Callable[[], Any]) -> Any:
 
 Environment: TypeAlias = Mapping[str, str]
 
+# The packages that compute numbers.
 PACKAGES = ("torch", "transformers", "scikit-learn", "numpy", "scipy")
-"""The packages that compute numbers."""
 
+# What chooses the order in which a sum is added up.
 KERNELS = ("instructions", "BLAS", "MKL_CBWR", "GPU")
-"""What chooses the order in which a sum is added up."""
 
 RECOMPUTE = (
     "To compute all in one environment, run the study into a new folder, or delete these cells "

@@ -14,6 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from torch import nn
+
 from ... import activity, capture
 from ...capture.gradients import untouched
 from ...errors import CheckpointError
@@ -78,19 +80,25 @@ def read_needs(
 ) -> dict[Need, Any]:
     """Read all `needs` of one checkpoint, loaded into this thread's skeleton if a need asks it.
 
-    Those `along` are read too where they share a pass with one of them.
+    Those `along` are read too, unless they would take passes of their own over all texts.
     """
     log.debug("phase=loading step=%d", step)
     activity.now(f"loading and reading step {step}")
     if job.first is not None:
         job.first.refuse(trajectory[step])
-    if only_looks(needs):
-        model = trajectory[step].mapped()
-    else:
-        skeleton = skeleton_of(job, trajectory)
-        model = _local.model = model_of(skeleton, trajectory[step], needs, job.settings)
+    model = _model_for(job, trajectory, step, needs)
     log.debug("phase=capturing step=%d", step)
     return read_model(job, model, needs, along)
+
+
+def _model_for(job: Job, trajectory: Trajectory, step: int, needs: Sequence[Need]) -> Any:
+    if not any(need.reads_model for need in needs):
+        return nn.Identity()
+    if only_looks(needs):
+        return trajectory[step].mapped()
+    skeleton = skeleton_of(job, trajectory)
+    _local.model = model_of(skeleton, trajectory[step], needs, job.settings)
+    return _local.model
 
 
 def read_once(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
+from torch import nn
 
 from ...capture.blocks import WeightBlock
 from ...errors import ArgumentError, StoreError, check_known
@@ -23,13 +24,14 @@ from ...trajectory.audit.weight_values import is_initialisation
 from ...trajectory.untrained import untrained_like, with_exchanged_values
 from ...trajectory.weights.files import Reader
 from ..folder.layout import HERE, cell_path, reference_path, state_path
-from .ahead import Ahead, Lazily, of_dataset
+from .ahead import Ahead, Lazily, of_dataset, shares_passes
 from .cache import read_verified
 from .dependencies import Shared
 from .models import Job, own_needs, read_model, read_once, skeleton_of
 
 _CHUNK_BYTES = 1 << 26  # of float64 for all steps together
-_UNTRAINED = -1  # the step of a newly initialised model, among what is read ahead
+# Steps of models among what is read ahead: newly initialised, or with exchanged values.
+_UNTRAINED, _EXCHANGED = -1, -2
 
 
 class ReadStep:
@@ -153,23 +155,14 @@ class RunView:
         self.is_of_steps = True
         if 0 in self._trajectory.steps and is_initialisation(self._trajectory[0]):
             return self.reading(0)
-        needs, job, there = own_needs(self._observable), self._job, self._trajectory
-        here = there[self.reference_step]
-        like = skeleton_of(job, there).load(here)
-        because, folder = "", job.studied or job.folder
-        try:
-            model = untrained_like(like, random_state=0, build=here.template)
-        except ArgumentError as error:
-            model, because = with_exchanged_values(like), str(error)
-            folder = job.folder  # its values are those of this run
-        # Newly initialised it is the same for every control run: of SmolLM2 each pass took 25 s.
-        ahead = Ahead(job.token, folder, job.settings.device)
-        values = ahead.read(
-            _UNTRAINED, needs, needs, lambda missing, _: read_model(job, model, missing)
-        )
-        read = ReadStep(job, self._observable, 0, values)
-        read.stands_in_because = because
-        return read
+        needs = own_needs(self._observable)
+        untrained = _Untrained(self._job, self._trajectory, self.reference_step)
+        values = Lazily(needs, untrained.read)
+        for need in filter(shares_passes, needs):  # it is known then whether another stands in
+            values[need]
+        step = ReadStep(self._job, self._observable, 0, values)
+        step.stands_in_because = untrained.because
+        return step
 
     def tokenizer(self) -> Any:
         """Return the run's tokenizer, or None if there is none."""
@@ -192,6 +185,46 @@ class RunView:
         if self._saw_steps:
             dependencies["steps"] = [int(s) for s in self._trajectory.steps]
         return dependencies
+
+
+class _Untrained:
+    """A run's model before training, which is built when something is read of it.
+
+    Newly initialised it is the same for every control run: of SmolLM2 each pass took 25 s, and
+    building it another 10.
+    """
+
+    def __init__(self, job: Job, trajectory: Trajectory, step: int) -> None:
+        self.because = ""
+        self._job, self._trajectory, self._step = job, trajectory, step
+
+    def read(self, needs: Sequence[Need]) -> dict[Need, Any]:
+        """Return the values of needs, from files where they are there."""
+        folder = self._job.studied or self._job.folder
+        return self._ahead(folder).read(
+            _UNTRAINED, needs, (), lambda missing, _: self._made(missing)
+        )
+
+    def _made(self, needs: Sequence[Need]) -> dict[Need, Any]:
+        model = self._model if any(need.reads_model for need in needs) else nn.Identity()
+        folder, step = self._job.studied or self._job.folder, _UNTRAINED
+        if self.because:  # its values are those of this run
+            folder, step = self._job.folder, _EXCHANGED
+        read = partial(read_model, self._job, model)
+        return self._ahead(folder).read(step, needs, needs, lambda missing, _: read(missing))
+
+    def _ahead(self, folder: Path) -> Ahead:
+        return Ahead(self._job.token, folder, self._job.settings.device)
+
+    @cached_property
+    def _model(self) -> Any:
+        here = self._trajectory[self._step]
+        like = skeleton_of(self._job, self._trajectory).load(here)
+        try:
+            return untrained_like(like, random_state=0, build=here.template)
+        except ArgumentError as error:
+            self.because = str(error)
+            return with_exchanged_values(like)
 
 
 # Of a large vocabulary it takes half a second, in each observable.

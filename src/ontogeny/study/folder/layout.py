@@ -9,12 +9,12 @@ from pathlib import Path
 from ...needs.derived import Reference
 
 _PLACES = ("", "cells/*/", "states/", "summaries/", "retained/", ".claims/")
+# Globs of the temporary files of what is written whole.
 WRITTEN = tuple(f"{run}{place}.*.tmp" for run in ("", "runs/*/") for place in _PLACES)
-"""Globs of the temporary files of what is written whole."""
 
 
+# Stands for the study's folder: places of cells are relative to it.
 HERE = Path()
-"""Stands for the study's folder: places of cells are relative to it."""
 
 
 def cell_path(folder: Path, node: str, key: int | str) -> Path:

@@ -13,8 +13,7 @@ from ...summary.verdicts import LEVELS
 from ...words.control_kinds import MOTION, NO_NULLS, kind_of
 from ...words.formats import plural
 
-ROWS, MORE = 20, 8
-"""Rows of a page and control runs that examples are given for."""
+ROWS, MORE = 20, 8  # rows of a page and control runs that examples are given for
 
 
 def what_controls_decide(runs: Sequence[str], kinds: Sequence[str]) -> list[str]:

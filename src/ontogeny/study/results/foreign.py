@@ -21,8 +21,7 @@ from typing import Any
 from ...errors import StoreError
 from ...machine import memory_of_this_machine
 
-LARGEST = 4 * 2**30
-"""Bytes that all arrays of a foreign result may claim together."""
+LARGEST = 4 * 2**30  # bytes that all arrays of a foreign result may claim together
 
 _LARGEST_CHUNK = 2**29
 METADATA = (".zarray", ".zattrs", ".zgroup")

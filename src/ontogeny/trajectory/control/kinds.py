@@ -40,8 +40,7 @@ def generator(random_state: int, *purpose: str | int) -> np.random.Generator:
     return np.random.default_rng(int.from_bytes(hashlib.blake2b(text, digest_size=32).digest()))
 
 
-HAAR_LIMIT = 1024
-"""The largest side that is turned by a dense matrix."""
+HAAR_LIMIT = 1024  # the largest side that is turned by a dense matrix
 
 _OWN_LIMIT = 128  # up to this size each side has a draw of its own
 _AT_HAND = 4  # maps that are kept as they are, for the next rows of a tensor

@@ -22,6 +22,7 @@ from ..order.names import count, read_name
 from ..selection import check_step
 
 _NUMBER = r"\d+(?:\.\d+)?[kKmMbBtT]?"
+# Regular expressions of known suites by name, tried in this order on the whole name.
 PATTERNS: Mapping[str, str] = {
     "pythia": r"step(?P<step>\d+)",
     "olmo": rf"(?:stage\d+-)?(?:ingredient\d+-)?step(?P<step>\d+)-tokens(?P<tokens>{_NUMBER})",
@@ -29,7 +30,6 @@ PATTERNS: Mapping[str, str] = {
     "multiberts": rf"(?:.*[-_/])?step_(?P<step>{_NUMBER})",
     "trainer": r"(?:.*[-_/])?checkpoint[-_](?P<step>\d+)",
 }
-"""Regular expressions of known suites by name, tried in this order on the whole name."""
 
 _USUAL = ("step*", "stage1-*", "checkpoint-*")  # OLMo's later stages count their steps anew
 

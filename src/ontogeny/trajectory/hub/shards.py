@@ -10,8 +10,8 @@ from typing import TypeAlias
 from ...errors import CheckpointError
 from ..weights.files import Reader, ShardsReader, WeightFiles
 
+# Brings a file of a revision to this machine; None if the revision has none of that name.
 Fetch: TypeAlias = Callable[[str], Path | None]
-"""Brings a file of a revision to this machine; None if the revision has none of that name."""
 
 
 class FetchedReader(ShardsReader):

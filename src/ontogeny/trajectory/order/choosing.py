@@ -13,8 +13,7 @@ from .inside import Held
 from .names import exact, read_name, whole
 from .readings import NO_STEP, Reading, by_held, by_marks, by_shape, in_order, shape, stem, times
 
-ASKED = ("--exclude", "not in --only")
-"""How reasons begin that were asked for."""
+ASKED = ("--exclude", "not in --only")  # how reasons begin that were asked for
 
 
 @dataclass(frozen=True)

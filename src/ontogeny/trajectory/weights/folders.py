@@ -15,18 +15,17 @@ from .recognised import unreadable
 
 SAFE = "model.safetensors"
 PICKLED = "pytorch_model.bin"
-TEMPORARY = ".tmp-"
-"""What names begin with while a folder or file is being written."""
+TEMPORARY = ".tmp-"  # what names begin with while a folder or file is being written
 
 _STEP = re.compile(r"(?:checkpoint|step)[-_]?(\d+)")
 _NUMBERED = re.compile(r"(.*)[-_]\d{5}-of-(\d{5})(\.\w+)")
 _SAFE_SUFFIX = ".safetensors"
 FILE_SUFFIXES = (".pt", ".pth", ".ckpt", _SAFE_SUFFIX, ".gguf")
+# Names of what is saved beside weights. Models of OPT are called opt-125m and opt-1.3b.
 NOT_WEIGHTS = re.compile(
     r"(?:opt(?:im|(?![-_]?(?:iml|(?:125|350)m|\d+(?:\.\d)?b))[-_.\d])"
     r"|scheduler|rng_|scaler|training_args|random_state|extra_state|(?:data|train(?:er)?)\.pt$).*"
 )
-"""Names of what is saved beside weights. Models of OPT are called opt-125m and opt-1.3b."""
 _FSDP = "pytorch_model_fsdp.bin"  # of accelerate, gathered
 
 

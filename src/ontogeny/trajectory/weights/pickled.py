@@ -16,10 +16,10 @@ from .inert import Inert, few, module_tensors, plain, read_inert
 from .parts import no_key
 from .recognised import pointer
 
+# Under which keys training loops save the weights.
 STATE_KEYS = ("model", "state_dict", "model_state_dict", "module")
-"""Under which keys training loops save the weights."""
+# Under which keys training loops save the step.
 STEP_KEYS = ("iter_num", "global_step", "step", "iteration", "iter", "num_updates")
-"""Under which keys training loops save the step."""
 # What torch.compile, FSDP, activation checkpointing and Lightning put into names.
 _WRAPPED = re.compile(
     r"(^|\.)(?:_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module|_forward_module)\."

@@ -31,14 +31,14 @@ _PROCESS_WIDE = threading.RLock()
 
 _OWN_ATTENTION = ("sdpa", "eager")
 
+# What helps where a model's class is not known: a function of the user's that builds a module.
 PASS_MODEL = (
     'say how it is built: --model model.py:build for a command, model = "model.py:build" under '
     "[trajectory] of a study file, model=build in Python"
 )
-"""What helps where a model's class is not known: a function of the user's that builds a module."""
 
+# Entry points of installed packages: a class by its name in the architectures of config.json.
 GROUP = "ontogeny.models"
-"""Entry points of installed packages: a class by its name in the architectures of config.json."""
 
 
 def is_pretrained(model: object) -> bool:

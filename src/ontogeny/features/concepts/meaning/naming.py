@@ -13,8 +13,8 @@ from ..describe.row_words import word_at
 from ..describe.rows import BEYOND, Kinds, Rows, squared
 from .classes import BETWEEN
 
+# Share of a code that tokens explain in texts left out; words of a class are rarer.
 LEAST_EXPLAINED = {"class": 0.1, "token": 0.2}
-"""Share of a code that tokens explain in texts left out; words of a class are rarer."""
 ONE_TOKEN = 0.9
 """Share of a code on one token from which on the token names it: "underscore" on its pieces of
 ``__getitem__`` and ``__repr__``, whose contexts are alike too."""

@@ -11,8 +11,8 @@ from . import dcp, deepspeed, gguf, litgpt
 
 _FINDERS: tuple[Callable[[Path], WeightFiles | None], ...] = (dcp.find, deepspeed.find)
 
+# Readers of single files by what their names end in.
 SUFFIX_READERS: Mapping[str, Callable[..., Any]] = {gguf.SUFFIX: gguf.read}
-"""Readers of single files by what their names end in."""
 
 
 def find_format(folder: Path) -> WeightFiles | None:
