@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from io import BytesIO
+from io import SEEK_END, BytesIO
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -141,7 +141,7 @@ def _fault(path: Path, entry: Mapping[str, Any], content: bool) -> str:
 def _entry(path: Path, content: bytes | None = None) -> dict[str, Any]:
     with path.open("rb") if content is None else BytesIO(content) as file:
         digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16))
-        return {"bytes": file.tell(), "blake2b": digest.hexdigest()}
+        return {"bytes": file.seek(0, SEEK_END), "blake2b": digest.hexdigest()}
 
 
 def _digest_of(entries: Mapping[str, Any]) -> str:
