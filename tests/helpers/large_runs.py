@@ -97,9 +97,9 @@ def walking_tree():
     return large_tree(3, STEPS, learned=False, named=1)
 
 
-def short_tree(steps):
+def short_tree(steps, layers=3, controls=()):
     """Return a run of too few checkpoints to judge anything, and to say when concepts are born."""
-    tree = large_tree(3, steps, controls=(), learned=False)
+    tree = large_tree(layers, steps, controls=controls, learned=False)
     for path, node in tree.children.items():
         data = node.to_dataset()
         lives = [name for name in data if str(name).startswith("concept_")]

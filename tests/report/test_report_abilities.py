@@ -155,7 +155,7 @@ def test_an_order_is_said_only_where_intervals_are_apart():
     apart = abilities_of(content(pairs=node({"a": [1] * 4, "b": [0, 0, 0, 1]}, pairs=60)).nodes)
     near = abilities_of(content(pairs=node({"a": [1] * 4, "b": [0.9, 1, 1, 1]}, pairs=60)).nodes)
     said = " ".join(ability_sentences(apart, STEPS))
-    assert "“a” left chance by step 0, before “b”." in said
+    assert "“a” was above chance by step 0, before “b”." in said
     assert "left chance" not in " ".join(ability_sentences(near, STEPS))
 
 

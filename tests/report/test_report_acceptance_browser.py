@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 
 from helpers import report_examples as examples
-from helpers.large_runs import PAGES, large_tree
+from helpers.large_runs import PAGES, large_tree, short_tree
 from helpers.page_faults import faults
 from helpers.report_browser import browser, draw_all, quiet, until, visit
 
@@ -90,6 +90,47 @@ def test_the_chart_is_one_stop_of_the_tab_key(visit):
     assert page.inner_text("#tooltip") != before, "the row tells the step that the keys chose"
     page.keyboard.press("Enter")
     page.wait_for_url(lambda url: "layers=" in url or "loss" in url)
+
+
+STOPS = """[...document.querySelectorAll("a[href],button,input,select,summary,[tabindex]")]
+  .filter((e) => e.tabIndex >= 0 && e.getBoundingClientRect().width).length"""
+
+
+def test_the_table_of_all_rows_is_one_stop_whose_rows_the_arrow_keys_reach(visit):
+    """135 rows of a model with 30 layers were 135 stops of the tab key."""
+    page = visit("large", PAGES["large"])
+    page.press(".table-fold summary", "Enter")
+    links = ".table-fold tbody a"
+    stops = f"[...document.querySelectorAll('{links}')].filter((a) => a.tabIndex === 0).length"
+    assert page.locator(links).count() > 70 and page.evaluate(stops) == 1
+    step = page.inner_text("#now-step")
+    for _ in range(2):
+        page.press(".table-fold th button >> nth=0", "Enter")
+    order = page.locator(links).all_inner_texts()
+    page.focus(f"{links}[tabindex='0']")
+    for key, place in (
+        ("Home", 0),
+        ("ArrowDown", 1),
+        ("ArrowDown", 2),
+        ("ArrowUp", 1),
+        ("End", -1),
+    ):
+        page.keyboard.press(key)
+        assert page.evaluate("document.activeElement.textContent") == order[place]
+        assert page.evaluate(stops) == 1
+    assert page.inner_text("#now-step") == step
+
+
+def tuned_tree():
+    tree = short_tree([*range(0, 61, 12)], 30, examples.CONTROLS)
+    return tree.filter(lambda node: node.name not in ("words", "plane", "spectra"))
+
+
+def test_a_page_of_a_model_with_30_layers_and_few_checkpoints_has_few_screens_and_stops(visit):
+    page = visit("tuned", tuned_tree, width=1440)
+    page.wait_for_selector("html[data-room]")
+    assert page.evaluate("document.documentElement.scrollHeight") <= 12_000
+    assert page.evaluate(STOPS) <= 200
 
 
 @pytest.mark.parametrize("kind", PAGES)

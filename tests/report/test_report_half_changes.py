@@ -19,7 +19,7 @@ from ontogeny import report
 from ontogeny.figures import Section, attach
 from ontogeny.report.chart.canvas import NARROW, WIDE
 from ontogeny.report.chart.draw import draw_chart, lay_chart, views_of
-from ontogeny.report.chart.groups import NO_NEWS, RowGroup, arrange, named_in, without_news
+from ontogeny.report.chart.groups import MAX_ROWS, NO_NEWS, arrange, named_in
 from ontogeny.report.files.overview import write_overview
 from ontogeny.report.scales import StepScale
 from ontogeny.words.content import read_content
@@ -359,13 +359,37 @@ def test_the_step_axis_is_that_of_the_slider():
     ("states", "folded"),
     [
         ({"learned": 1, "none": 3}, [False, True]),
-        ({"few": 9, "none": 3}, [True, False]),
-        ({"few": 4, "none": 3}, [False, False]),
-        ({"none": 9}, [False]),
+        ({"learned": 1, "none": 2}, [False, False]),
+        ({"few": 9, "none": 3}, [False, False]),
+        ({"few": 9, "motion": 3}, [False, True]),
+        ({"motion": 9}, [False]),
     ],
 )
-def test_long_groups_without_news_are_a_line_while_something_stays_open(states, folded):
-    groups = [
-        RowGroup(state, [SimpleNamespace(state=state)] * count) for state, count in states.items()
-    ]
-    assert [group.folded for group in without_news(groups)] == folded
+def test_groups_without_news_are_a_line_while_something_stays_open(states, folded):
+    rows = [made_row(state, i) for state, count in states.items() for i in range(count)]
+    assert [group.folded for group in arrange(rows)] == folded
+
+
+def made_row(state, number, quantity="q", section="s"):
+    return SimpleNamespace(
+        state=state, section=section, quantity=quantity, half_step=np.nan, changed=False,
+        has_half=False, number=number,
+    )  # fmt: skip
+
+
+def test_a_line_for_folded_rows_counts_all_of_them():
+    """Rows were thinned before they were folded: a line said "41 rows" of 75."""
+    rows = [made_row("learned", 0)] + [made_row("few", i) for i in range(75)]
+    assert arrange(rows)[1].summary == "75 rows: q"
+
+
+def test_without_news_some_rows_of_every_section_stay_open_and_weights_are_a_line():
+    """Of a fine-tuning with 30 layers the chart showed two rows of weights, and nothing else."""
+    layers = [made_row("few", i, "entropy", "attention") for i in range(30)]
+    groups = [made_row("few", i, f"ability {i}", "abilities") for i in range(24)]
+    weights = [made_row("motion", i, "weights", "weights") for i in range(60)]
+    shown, folded = arrange([*layers, *groups, *weights])
+    assert {row.section for row in shown.rows} == {"attention", "abilities"}
+    assert not shown.folded and len(shown.rows) <= MAX_ROWS // 2
+    assert [shown.rows[0].number, shown.rows[7].number] == [0, 29], "evenly over the layers"
+    assert folded.folded and len(folded.rows) == 60

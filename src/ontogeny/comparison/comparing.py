@@ -24,7 +24,7 @@ from ..words.formats import plural
 from ..words.levels import Levels
 from ..words.runs import beside_each_other, groups_of, sentences, telling
 from ..words.shared_concepts import shared_heading, shared_sentences
-from .clock import Clock, LossClock, make_clock
+from .clock import Clock, LossClock, TokenClock, make_clock
 from .concepts import NODE, concepts_of_runs, studies_of
 from .differences import check_differences, kernel_differences
 from .figures import figures_of_runs
@@ -258,6 +258,7 @@ def _attributes(runs: Sequence[Run], clock: Clock, align: str, title: str | None
     name = f"{len(runs)} runs" + (f" of {kinds}" if kinds else "")
     steps = {round(float(v)) for run in runs for v in _placed(run.steps, run, clock)}
     controls = [(run.name, control) for run in runs for control in run.attribute("controls", [])]
+    one, *more = {str(run.tree.attrs.get("clock", Clock.words)) for run in runs}
     records = {
         "steps": sorted(steps),
         "runs": [_of(run) for run in runs],
@@ -271,7 +272,7 @@ def _attributes(runs: Sequence[Run], clock: Clock, align: str, title: str | None
     return {
         "title": title or name,
         "align": align,
-        "clock": Clock.words if isinstance(clock, LossClock) else clock.words,
+        "clock": clock.words if isinstance(clock, TokenClock) else Clock.words if more else one,
         **{key: json.dumps(record) for key, record in records.items()},
         **next(iter(levels_of(runs)), Levels()).attributes(),
     }

@@ -35,7 +35,8 @@ def node_of_runs(
     pieces = [_with_controls(run, run.nodes[name], name) for run in runs]
     words = ""
     if any("layer" in node.coords for node in pieces):
-        match = match_layers([_layers(node) for node in pieces])
+        layers = [node.get("layer", xr.DataArray([])).values for node in pieces]
+        match = match_layers([list(map(str, np.atleast_1d(names))) for names in layers])
         if match is None:
             return f"{name!r} is left out: the layers of the runs could not be matched."
         pieces = [with_layers(node, match, i) for i, node in enumerate(pieces)]
@@ -102,10 +103,6 @@ def _with_controls(run: Run, node: xr.Dataset, name: str) -> xr.Dataset:
     if not any("control" in str(variable) for variable in node.data_vars):
         raise ArgumentError(f"node {name!r} of run {run.name!r} holds several runs already.")
     return node.rename(run="control")
-
-
-def _layers(node: xr.Dataset) -> list[str]:
-    return list(map(str, np.atleast_1d(node["layer"].values))) if "layer" in node.coords else []
 
 
 def _figures(nodes: Sequence[xr.Dataset]) -> list[Figure]:

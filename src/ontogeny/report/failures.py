@@ -61,6 +61,7 @@ def read_failures(content: Content) -> Failures | None:
     else:
         heading = "Something failed in control runs"
         lead = "The run itself was measured whole; it is compared with what is left of them."
+    heading, lead = content.say(heading), content.say(lead)
     return Failures(heading, lead, reasons[:_SHOWN], max(0, len(reasons) - _SHOWN))
 
 
@@ -92,13 +93,8 @@ def _reason(problem: Problem, sections: Mapping[str, Node]) -> Reason:
     names = ", ".join(layers[:2]) + (f" and {len(layers) - 2} more" if len(layers) > 2 else "")
     where = ", ".join(filter(None, [steps if problem.steps else "", names]))
     section = node.id if node is not None else ""
-    return Reason(
-        plain_text(name),
-        plain_text(where),
-        plain_text(problem.reason),
-        advice(problem.why),
-        section,
-    )
+    why = plain_text(problem.reason)
+    return Reason(plain_text(name), plain_text(where), why, advice(problem.why), section)
 
 
 def _one_of_each(reasons: list[Reason]) -> tuple[Reason, ...]:

@@ -100,6 +100,9 @@ def _measured(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset | 
         step if below is None else _settled_below(steps, row, below, reference)
         for step, row, below in zip(course.settled_step, values, settled, strict=True)
     ]
+    # The floor at the last known step of each row, NaN where there is none.
+    last = len(steps) - 1 - np.isfinite(np.stack(values))[:, ::-1].argmax(axis=1)
+    change_floor = np.take_along_axis(np.stack(floors), last[:, None], axis=1)[:, 0]
     is_reference = np.arange(len(steps)) == (-1 if reference is None else reference)
     usable = np.isfinite(np.stack(values)) & ~is_reference
     settled_step = _after_half(steps, usable, np.array(settled_steps), course.half_step_high)
@@ -119,18 +122,12 @@ def _measured(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset | 
             "better_sign": ("row", sign),
             "own_value": ("row", np.full(len(names), not quantities[0].relative_to)),
             "lead": ("row", np.array(lead)),
-            "change_floor": ("row", _noise_of_change(np.stack(values), np.stack(floors))),
+            "change_floor": ("row", change_floor),
         }
     )
     if all(control is None for control in controls):
         return rows
     return _beside(data, rows, values, controls, reference)
-
-
-def _noise_of_change(values: np.ndarray, floors: np.ndarray) -> np.ndarray:
-    """Return the floor at the last known step of each row, NaN where there is none."""
-    last = values.shape[1] - 1 - np.isfinite(values)[:, ::-1].argmax(axis=1)
-    return np.take_along_axis(floors, last[:, None], axis=1)[:, 0]
 
 
 def _beside(

@@ -135,7 +135,7 @@ def _order_sentence(above: Sequence[Ability]) -> str:
     first, later = above[0], [ability.quoted for ability in above if above[0].before(ability)]
     names = joined(later[:2] + [f"{len(later) - 2:,} more"] * (len(later) > 2))
     by = step_text(first.above_from)
-    return f"{first.quoted} left chance by step {by}, before {names}." if later else ""
+    return f"{first.quoted} was above chance by step {by}, before {names}." if later else ""
 
 
 def _order(ability: Ability) -> tuple[float, float]:

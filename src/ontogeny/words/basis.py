@@ -76,9 +76,8 @@ def unseen_start(content: Content) -> tuple[str, str]:
     first = content.steps[0] if content.steps else 0
     if not first or content.one_model or content.headline:
         return "", ""
-    unit = content.clock.removeprefix("training ").removesuffix("s")
     what = "what it learned before is not counted, and no birth or half-way step is earlier."
-    return f"It is seen from {unit} {first:,} on:", what
+    return f"It is seen from {content.unit} {first:,} on:", what
 
 
 def _reference(content: Content) -> list[str]:

@@ -18,7 +18,7 @@ from ..figures import Curves, Figure
 from ..problems import Problems
 from ..problems.table import problems_of
 from ..trees import MergedResult, as_tree
-from .formats import of_tokens, plain_text, sentence_start
+from .formats import of_tokens, on_clock, plain_text, sentence_start
 from .labels import LayerGroups, layer_groups, slug
 from .levels import Levels
 from .rows import Row, read_rows
@@ -117,6 +117,15 @@ class Content:
     token_unit: str = ""
 
     @property
+    def unit(self) -> str:
+        """What one place of the step axis is called, such as a step, an epoch or a token."""
+        return self.clock.removeprefix("training ").removesuffix("s")
+
+    def say(self, text: str) -> str:
+        """Return a sentence in the units of the run: what a token is, what checkpoints count."""
+        return on_clock(of_tokens(text, self.token_unit), self.clock)
+
+    @property
     def one_model(self) -> bool:
         """Whether there is one checkpoint, and so no time axis."""
         return len(self.steps) == 1 and not self.headline
@@ -156,9 +165,10 @@ def read_content(result: MergedResult) -> Content:
     inputs = [_mapping(texts) for texts in stated("inputs", [])]
     unit = next((plain_text(texts["token_unit"]) for texts in inputs if "token_unit" in texts), "")
     attrs = dict(tree.attrs)  # titles and names of users stay as they are
-    attrs |= in_units({key: attrs[key] for key in ("headline",) if key in attrs}, unit)
+    clock = plain_text(attrs.get("clock") or Content.clock)
+    attrs |= in_units({key: attrs[key] for key in ("headline",) if key in attrs}, unit, clock)
     stated = partial(attribute, attrs, owner="the root")
-    nodes = _read_nodes(tree, unit)
+    nodes = _read_nodes(tree, unit, clock)
     return Content(
         title=plain_text(attrs.get("title") or "Untitled study"),
         created=plain_text(attrs.get("created", "")),
@@ -169,13 +179,15 @@ def read_content(result: MergedResult) -> Content:
         settings=stated("settings", {}),
         provenance=stated("provenance", {}),
         audited="findings" in attrs,
-        findings=[_finding(finding) for finding in stated("findings", [])],
+        findings=[
+            _finding(in_units(f, unit, clock)) for f in map(_mapping, stated("findings", []))
+        ],
         controls=[plain_text(_mapping(run).get("name", "")) for run in stated("controls", [])],
         boundaries=_boundaries(attrs, nodes),
         nodes=nodes,
         groups=layer_groups(_layer_paths(nodes)),
         track=_track(nodes),
-        clock=plain_text(attrs.get("clock") or "training step"),
+        clock=clock,
         chosen=_mapping(stated("trajectory", {})).get("chosen", ()),
         based=_mapping(stated("trajectory", {})).get("base") is True,
         headline=stated("headline", {}),
@@ -186,9 +198,10 @@ def read_content(result: MergedResult) -> Content:
     )
 
 
-def in_units(attrs: Mapping[Any, Any], unit: str) -> dict[Any, Any]:
-    """Return attributes whose texts say words only where tokens are words."""
-    return {k: of_tokens(v, unit) if isinstance(v, str) else v for k, v in attrs.items()}
+def in_units(attrs: Mapping[Any, Any], unit: str, clock: str) -> dict[Any, Any]:
+    """Return attributes whose texts name what a token is, and what checkpoints count."""
+    texts = {name: text for name, text in attrs.items() if isinstance(text, str)}
+    return {**attrs, **{n: on_clock(of_tokens(text, unit), clock) for n, text in texts.items()}}
 
 
 def attribute(attrs: Mapping[Any, Any], name: str, default: Any, owner: str) -> Any:
@@ -226,14 +239,16 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {"name": value}
 
 
-def _read_nodes(tree: xr.DataTree, unit: str) -> list[Node]:
+def _read_nodes(tree: xr.DataTree, unit: str, clock: str) -> list[Node]:
     nodes: list[Node] = []
     reference = tree.attrs.get("reference_step")
     for child in tree.subtree:
         if child is not tree and (child.data_vars or "failed" in child.attrs):
             taken = [node.id for node in nodes]
-            data = child.to_dataset()
-            data.attrs = in_units(data.attrs, unit)
+            data = child.to_dataset().copy()
+            data.attrs = in_units(data.attrs, unit, clock)
+            for variable in data.variables.values():
+                variable.attrs = in_units(variable.attrs, unit, clock)
             nodes.append(_read_node(plain_text(child.path.strip("/")), data, taken, reference))
     if not nodes:
         raise ArgumentError("tree must hold at least one node with data; it holds none.")
@@ -315,8 +330,7 @@ def _all_steps(attrs: Mapping[Any, Any], nodes: Sequence[Node]) -> tuple[int, ..
     return tuple(sorted(steps))
 
 
-def _finding(value: Any) -> Finding:
-    data = _mapping(value)
+def _finding(data: Mapping[str, Any]) -> Finding:
     return Finding(
         kind=data.get("kind", ""),
         certainty=data.get("certainty", ""),

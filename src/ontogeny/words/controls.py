@@ -86,17 +86,16 @@ def names_against_controls(
     Examples
     --------
     >>> names_against_controls(31, 112, [(5, 8), (12, 23)])
-    'more than in any control run, but no larger share of the concepts that can be read'
+    'no larger a share of the concepts that can be read than in control runs'
     >>> names_against_controls(9, 92, [(10, 99)])
     'no more than motion gives'
     """
     if n_names <= max((count for count, _ in controls), default=-1):
         return "no more than motion gives"
     shares = [count / total for count, total in controls if total]
-    more = "more than in any control run" if controls else ""
     if n_names > concepts * max(shares, default=0.0):
-        return more
-    return f"{more}, but no larger share of the concepts that can be read"
+        return "more than in any control run" if controls else ""
+    return "no larger a share of the concepts that can be read than in control runs"
 
 
 def in_pairs(names: Iterable[str]) -> bool:

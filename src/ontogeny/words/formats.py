@@ -31,6 +31,37 @@ def of_tokens(text: str, unit: str) -> str:
     return _WORDS.sub(lambda word: unit.capitalize() if word[0][0] == "W" else unit, text)
 
 
+_STEP = re.compile(  # keys of JSON and strides of a walk stay, and names in quotation marks
+    r"\"steps?\"|\brandom steps|\bstep lengths?"
+    r"|(half-change |half-way |settled )?(?<![\w-])(step)(s?)\b(?!-|[^“]*”)(?=([ \xa0][\d−])?)",
+    re.IGNORECASE,
+)
+
+
+def on_clock(text: str, clock: str) -> str:
+    """Return a sentence on a run whose checkpoints count something else than training steps.
+
+    A number gets the unit of `clock`; a step without a number is a checkpoint.
+
+    Examples
+    --------
+    >>> on_clock("Half by step 4, and at every step, of “step 3”.", "training epoch")
+    'Half by epoch 4, and at every checkpoint, of “step 3”.'
+    """
+    if clock == "training step":
+        return text
+    unit = clock.removeprefix("training ").removesuffix("s")
+
+    def of_unit(match: re.Match[str]) -> str:
+        half, step, many, number = match.groups()
+        if step is None:
+            return match[0]
+        word = unit if number else "point" if half else "checkpoint"
+        return f"{half or ''}{sentence_start(word) if step[0] == 'S' else word}{many}"
+
+    return f"{unit}s" if text == "steps" else _STEP.sub(of_unit, text)
+
+
 def plain_text(value: object) -> str:
     """Return `value` as text that HTML, SVG and JSON can all carry; the rest becomes ``�``."""
     return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", str(value))

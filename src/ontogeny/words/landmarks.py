@@ -115,12 +115,6 @@ class LossStory:
         line = self.of_model.get("own_unigram")
         return None if line is None else line.passed
 
-    @property
-    def controls(self) -> list[tuple[float, float]]:
-        """First and last value of every control run."""
-        controls = self.row.controls if self.row else ()
-        return [(control.first_value, control.last_value) for control in controls]
-
 
 def read_loss(content: Content) -> LossStory | None:
     """Return the story of the loss, none where it was not measured."""

@@ -17,6 +17,7 @@ from .landmarks import Line, LossStory
 from .one_model import alike
 from .row_words import values_words
 
+_LESS_THAN_PAIRS = "What it gains from context is less than pairs of tokens would give."
 _FELL = ("fell", "fell as controls", "undecided", "fell as renamed")
 
 
@@ -40,14 +41,14 @@ def loss_heading(loss: LossStory, steps: Sequence[int], halves: bool = True) -> 
     if loss.outcome == "fell":
         return _passed_in_order(loss, halves)
     better = _better_than(loss)
-    if loss.outcome in ("still", "no course") and better:
-        return f"It predicts better than {better} at the last checkpoint"
+    always = {line.words for line in loss.lines.values() if line.state == "at every step"}
+    when = "at every checkpoint" if better in always else "at the last checkpoint"
+    if better and loss.outcome in ("still", "no course", "unjudged"):
+        doubt = "; no trend of its loss can be told" * (loss.outcome == "unjudged")
+        return f"It predicts better than {better} {when}{doubt}"
     if loss.outcome == "unjudged":
-        noise = loss.row is not None and loss.row.state == "unmeasured"
-        if better:
-            since = "since when is not known" if noise else "too few checkpoints to say since when"
-            return f"It predicts better than {better}; {since}"
-        if noise:  # as of 26 checkpoints of one text, which were "too few"
+        # As of 26 checkpoints of one text, which were "too few".
+        if loss.row is not None and loss.row.state == "unmeasured":
             return "It is not known whether the loss changed by more than noise"
         return f"{plural(len(steps), 'checkpoint')}: too few to tell a course"
     return {
@@ -79,13 +80,21 @@ def _passed_in_order(loss: LossStory, halves: bool) -> str:
     return _gains_in_order(loss, halves)
 
 
+def _worse_than_pairs(loss: LossStory) -> bool:
+    """Return whether the loss ends above that of bigrams."""
+    return "bigram" in loss.lines and loss.lines["bigram"].state in ("never", "left")
+
+
 def _gains_in_order(loss: LossStory, halves: bool) -> str:
     """Return what was learned, in order where the intervals of the halves are apart."""
     pairs = any(gain.kind == "before" for gain in loss.gains)
+    more, part = "more of the context", ""
+    if _worse_than_pairs(loss):
+        more, part = "some context beyond it", "in part "
     words = {
         "frequencies": "word frequencies",
-        "before": "which token follows which",
-        "context": "more of the context" if pairs else "context",
+        "before": f"{part}which token follows which",
+        "context": more if pairs else "context",
     }
     gains = [words[gain.kind] for gain in loss.gains]
     if not any(gain.kind == "frequencies" for gain in loss.gains):
@@ -133,6 +142,7 @@ def ability(loss: LossStory | None, running: bool = False) -> Sentence:
     lines = [
         course,
         *(_line_words(line, running) for line in loss.lines.values()),
+        _LESS_THAN_PAIRS if _worse_than_pairs(loss) and loss.uses_context else "",
         _context_words(loss),
     ]
     side = "falls" if loss.outcome in _FELL else "rises" if loss.outcome == "rose" else ""
@@ -229,6 +239,7 @@ def _context_words(loss: LossStory) -> str:
 
 def control_loss(loss: LossStory | None) -> str:
     """Say to what the loss went in control runs."""
-    ends = [pair[1] for pair in loss.controls if all(map(math.isfinite, pair))] if loss else []
+    controls = loss.row.controls if loss and loss.row else ()
+    ends = [c.last_value for c in controls if math.isfinite(c.first_value + c.last_value)]
     last = value_range(ends, lambda value: number(value, 0.1)) if ends else ""
     return f"their loss went to {last}" if last else ""

@@ -73,9 +73,9 @@ def overview(content: Content, introduced: bool = False) -> Overview:
     fair = [row for row in rows if row.judgeable and (enough or row.beyond or row.learned)]
     heading, lead, leading = _headline(content, rows, fair)
     return Overview(
-        heading + content.doubted,
-        lead,
-        basis(content, rows, fair, introduced),
+        content.say(heading) + content.doubted,
+        content.say(lead),
+        tuple(map(content.say, basis(content, rows, fair, introduced))),
         learned=sum(row.learned for row in fair),
         beyond=sum(row.beyond or row.learned for row in fair),
         changed=sum(row.changed for row in fair),
@@ -289,9 +289,9 @@ def _nothing_judged(content: Content, rows: Sequence[Row]) -> tuple[str, str]:
         return "Nothing could be judged", " ".join(unjudged(rows))
     what = f" {plural(len(rows), 'row')}" if rows else ""
     return f"Too few checkpoints to judge{what}", (
-        f"The trajectory has {plural(len(content.steps), 'checkpoint')}; at least {least} that can "
-        "be used, and more for many rows, are needed to tell a change from chance. The figures "
-        "show what was measured."
+        f"The trajectory has {plural(len(content.steps), 'checkpoint')}. To tell a change from "
+        f"chance, one row takes at least {least} that can be used, and many rows together take "
+        "more. The figures show what was measured."
     )
 
 

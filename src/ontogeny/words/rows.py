@@ -352,7 +352,7 @@ def _measure(data: xr.Dataset, name: str, own_value: bool, reference: int | None
     title = str(data[name].attrs.get("long_name", ""))
     kind = "similarity" if "similar" in title else "distance"
     end = "the reference step" if reference is None else f"step {reference:,}"
-    return f"{kind} to {'the last step' if 'last step' in title else end}"
+    return f"{kind} to {'the last step' if 'last ' in title else end}"
 
 
 def _within_null(data: xr.Dataset, name: str, layer: str, bands: Bands) -> bool:

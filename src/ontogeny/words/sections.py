@@ -81,7 +81,10 @@ def section_sentences(node: Node) -> list[str]:
     coords = [node.dataset[d] for d in LAYER_DIMENSIONS if d in node.dataset.coords]
     paths = {plain_text(value) for labels in coords for value in labels.values.ravel()}
     paths.update(row.layer for row in node.rows if row.layer)
-    return [with_short_layers(text, sorted(paths)) for text in node.statements]
+    texts = [with_short_layers(text, sorted(paths)) for text in node.statements]
+    judged = any(row.judgeable for row in node.rows)
+    # Where nothing was judged the mark says so of all.
+    return [text for text in texts if judged or "too few checkpoints to judge" not in text]
 
 
 def best_sentences(content: Content) -> dict[str, str]:
@@ -111,8 +114,7 @@ def studied(content: Content, brief: bool = False) -> str:
     parameters = content.model.get("parameters")
     if isinstance(parameters, int | float):
         model = ", ".join(filter(None, [model, f"{count(parameters)} parameters"]))
-    first, last = content.steps[0], content.steps[-1]
-    unit = content.clock.removeprefix("training ").removesuffix("s")
+    first, last, unit = content.steps[0], content.steps[-1], content.unit
     reach = f"{unit} {first:,}" if first == last else f"{unit}s {first:,} to {last:,}"
     steps = f"{plural(len(content.steps), 'checkpoint')}, {reach}"
     if content.one_model:

@@ -72,7 +72,9 @@ def shared_sentences(data: xr.Dataset) -> list[str]:
         The node of shared concepts, with its counts over ``layer``.
     """
     data = _complete(data)
-    texts = [_of_layer(data.isel(layer=i), data.run.values) for i in _by_births(data)]
+    changed = np.nan_to_num(data.turned + data.lost + data.new)  # which a tuned run has
+    order = np.lexsort((-data.in_all.values, -data.born_in_all.values, -changed))
+    texts = [_of_layer(data.isel(layer=i), data.run.values) for i in order.tolist()]
     if not np.isfinite(data.in_all_control).any():
         texts.append("No control run was compared: what is shared from the start may be the words.")
     return texts
@@ -98,12 +100,6 @@ def layer_names(layers: Sequence[str]) -> list[str]:
     kinds = {True: "the layer at {}", False: "layer {}"}
     short = short_names(list(layers))
     return [kinds[" " in n].format(n) if n[:1].isdigit() else n for n in short]
-
-
-def _by_births(data: xr.Dataset) -> list[int]:
-    """Return the layers by changes of a tuned run, births, and what all have; most first."""
-    changed = np.nan_to_num(data.turned + data.lost + data.new)
-    return list(np.lexsort((-data.in_all.values, -data.born_in_all.values, -changed)))
 
 
 def _changes(one: xr.Dataset, names: np.ndarray, place: str) -> str:

@@ -101,8 +101,8 @@ def statements(data: xr.Dataset, variance: float) -> list[str]:
             f"order up to {of_random:.2f}."
         ),
         (
-            f"The increments themselves use {ratio:.0f} directions (participation ratio, median); "
-            f"those of a random walk {chance:.0f}."
+            f"The increments themselves use {ratio:.1f} directions (participation ratio, median); "
+            f"those of a random walk {chance:.1f}."
         ),
         (
             f"The whole displacement, W_T − W_0, has {whole:.0f} singular directions for "

@@ -22,8 +22,9 @@ from ...observables.known_texts import KnownTexts
 from ...observables.of_predictions import OfPredictions
 from ...observables.word_frequencies import blind_guess, guesses
 from ...quantities import Measured, Quantity
+from ...words.formats import joined
 from ...words.names import Names
-from ...words.one_model import alike, is_one_model
+from ...words.one_model import is_one_model
 from . import renamed_words
 
 # What the loss is read against: ends of the variables' names, and what the figure calls them.
@@ -194,11 +195,23 @@ class Loss(OfPredictions):
         return data.assign(_half_gains(data)) if "loss_own_unigram_of_text" in data else data
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
-        """Return how the loss stands to the lines; of a blind guess only that it never beat it."""
-        below = [line for line in LINES if f"loss_below_{line}" in data]
+        """Return how the loss stands to the lines; of a blind guess only that it never beat it.
+
+        Of one model the first sentence of the page says it.
+        """
         if is_one_model(data):
-            return _of_one_model(data, below)
-        lines = [_sentence(data, line) for line in below]
+            return []
+        below = [line for line in LINES if f"loss_below_{line}" in data]
+        always = [
+            line
+            for line in below
+            if data[f"loss_below_{line}"] == data.step[0]
+            and data[f"loss_below_{line}_high"].notnull()
+        ]
+        lines = [_sentence(data, line) for line in below if line not in always]
+        if always:
+            levels = joined([f"{LINES[line]} ({_level(data, line)})" for line in always])
+            lines.insert(0, f"The loss is below that of {levels} at every step.")
         renamed = renamed_words.sentence(data)
         return [*_no_better_than_blind(data), *lines, *_gain_words(data), *renamed]
 
@@ -272,27 +285,6 @@ def _no_better_than_blind(data: xr.Dataset) -> list[str]:
     return [f"The loss is never below that of a blind guess ({float(data.loss_uniform):.2f} nats)."]
 
 
-def _of_one_model(data: xr.Dataset, lines: Sequence[str]) -> list[str]:
-    """Say what one checkpoint's loss is, and below which lines it lies whichever texts are chosen.
-
-    That is asked by the differences of each text: a loss may lie surely below a line whose
-    interval overlaps its own.
-    """
-    loss, blind = float(data.loss.item()), float(data.loss_uniform)
-    levels = {line: float(data[f"loss_{line}"].values.ravel()[-1]) for line in lines}
-    write = alike([loss, blind, *levels.values()])
-    sentences = [f"The loss is {write(loss)} nats per token; a blind guess costs {write(blind)}."]
-    for line, level in levels.items():
-        words = f"that of {LINES[line]} ({write(level)} nats)"
-        if not loss < level:
-            sentences.append(f"It is not below {words}.")
-        elif np.isfinite(data[f"loss_below_{line}_high"]):
-            sentences.append(f"It is below {words}.")
-        else:
-            sentences.append(f"It is below {words} on these texts, but not surely on others.")
-    return sentences
-
-
 def _gain_words(data: xr.Dataset) -> list[str]:
     """Say when half of each sure gain was there; a gain that is not sure is not said."""
     sentences = []
@@ -329,7 +321,5 @@ def _sentence(data: xr.Dataset, line: str) -> str:
         return f"The loss does not stay below that of {level}."
     if np.isnan(high):
         return f"The loss ends below that of {level} on these texts, but not surely on others."
-    if step == float(data.step[0]):
-        return f"The loss is below that of {level} at every step."
     since = "" if low == high else f", and at the earliest from {low:,.0f}"
     return f"From step {high:,.0f} on the loss is surely below that of {level}{since}."

@@ -238,7 +238,7 @@ class TextStatistics(OfPredictions):
         draws = data.random_draws.dropna("step", how="all").isel(step=-1)
         low, high = draws.quantile([0.025, 0.975], "draw").transpose("quantile", "depth").values
         parts = [
-            f"{label} {value:.2f} nats (random {a:.2f} to {b:.2f})"
+            f"{value:.2f} nats at {label} (random {a:.2f} to {b:.2f})"
             for label, value, a, b in zip(data.depth.values, end.values, low, high, strict=True)
         ]
         return [
@@ -250,7 +250,7 @@ class TextStatistics(OfPredictions):
 
 def _exchanged(data: xr.Dataset) -> str:
     share = f"{100 * float(data.exchanged):.0f} %"
-    return f"In the random draws {share} of these tokens can take another class."
+    return f"The random draws give {share} of these tokens another class; the rest keep theirs."
 
 
 def _with_loss(

@@ -26,7 +26,6 @@ class ChartLayout:
     row: float
     font: float
     label_characters: int
-    legend_left: float
 
     @property
     def narrow(self) -> bool:
@@ -39,8 +38,8 @@ class ChartLayout:
         return self.width - self.left - self.right
 
 
-WIDE = ChartLayout("wide", 1060, 320, 142, 17, 12, 44, legend_left=0)
-NARROW = ChartLayout("narrow", 380, 132, 56, 16, 10.5, 21, legend_left=0)
+WIDE = ChartLayout("wide", 1060, 320, 142, 17, 12, 44)
+NARROW = ChartLayout("narrow", 380, 132, 56, 16, 10.5, 21)
 
 # Widths beside the letter m, of the broadest usual font; of letters 0.66, of others 0.42.
 _WIDTHS = {"–": 0.56, **dict.fromkeys("0123456789", 0.64)}
@@ -118,7 +117,8 @@ class Canvas:
     """Marks gathered so far, how far down they reach, and where steps lie.
 
     ``parts`` also holds tags that only the page needs, as text. The page has all kinds of step axis
-    and all views of the rows and shows one of each; a drawing for elsewhere has one.
+    and all views of the rows and shows one of each; a drawing for elsewhere has one. `say` puts
+    words into the units of the run.
     """
 
     def __init__(
@@ -127,8 +127,9 @@ class Canvas:
         steps: tuple[int, ...],
         kinds: Sequence[str] = KINDS[:1],
         views: Sequence[str] = ("cells",),
+        say: Callable[[str], str] = str,
     ) -> None:
-        self.layout = layout
+        self.layout, self.say = layout, say
         self.views = tuple(views)
         self.scales = [StepScale(steps, kind) for kind in kinds]
         self.scale = self.scales[0]
@@ -204,11 +205,11 @@ class Canvas:
 
     def lines(self, style: str, lines: Sequence[Points], title: str = "") -> None:
         """Append lines."""
-        self.parts.append(Mark(style, lines, title=title, within=self.within))
+        self.parts.append(Mark(style, lines, title=self.say(title), within=self.within))
 
     def areas(self, style: str, outlines: Sequence[Points], title: str = "") -> None:
         """Append closed areas."""
-        self.parts.append(Mark(style, outlines, True, title=title, within=self.within))
+        self.parts.append(Mark(style, outlines, True, title=self.say(title), within=self.within))
 
     def box(self, style: str, x: float, y: float, width: float, height: float) -> None:
         """Append a rectangle."""
@@ -217,6 +218,7 @@ class Canvas:
 
     def text(self, x: float, y: float, words: str, style: str, title: str = "") -> None:
         """Append text, with words that appear on hover."""
+        words, title = self.say(words), self.say(title)
         self.parts.append(Mark(style, [[(x, y)]], words=words, title=title, within=self.within))
 
     def whisker(

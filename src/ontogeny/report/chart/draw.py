@@ -21,7 +21,7 @@ from ...words.labels import truncate
 from ...words.overview import overview
 from ..scales import KINDS, pick_ticks
 from .canvas import WIDE, Canvas, ChartLayout, Points, fitted
-from .groups import MAX_ROWS, RowGroup, arrange, named_in, without_news
+from .groups import RowGroup, arrange, named_in
 from .marks import draw_guides, has_marks
 from .rows import MAX_COLUMNS, draw_heading, draw_legend, draw_row, end_words, value_words
 
@@ -73,13 +73,12 @@ def lay_chart(
     groups = arrange(
         content.rows, keep=[order[id(row)] for row in (*overview(content).named, *rows_of_text)]
     )
-    groups = without_news(groups)
     rows = [row for group in groups if not group.folded for row in group.rows]
     words, ends = ([text(row, layout) for row in rows] for text in (value_words, end_words))
     if any(ends):  # both columns have a heading
         words, ends = [*words, "half-change step"], [*ends, "first → last value"]
     layout = fitted(layout, words, ends)
-    canvas = Canvas(layout, content.steps, KINDS if links else KINDS[:1], views)
+    canvas = Canvas(layout, content.steps, KINDS[: 1 + links], views, content.say)
     if groups:
         draw_legend(canvas, rows)
     top, behind, middles = canvas.y + 8, len(canvas.parts), []
@@ -158,8 +157,7 @@ def _notices(content: Content, groups: Sequence[RowGroup]) -> tuple[str, ...]:
     count, of = len(shown) - lines, len(content.rows) - lines
     if count < of:
         notices.append(
-            f"{plural(count, 'row')} of {of:,} shown: above {MAX_ROWS}, layers are "
-            "thinned evenly within each quantity. The table below holds all."
+            f"{plural(count, 'row')} of {of:,} shown, chosen evenly. The table below holds all."
         )
     if len(content.steps) > MAX_COLUMNS:
         notices.append(f"{MAX_COLUMNS} of {plural(len(content.steps), 'step')} shown as cells.")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -41,31 +42,29 @@ class RowGroup:
 NO_NEWS = (*UNJUDGED, "none", "motion")
 
 
-def without_news(groups: Sequence[RowGroup]) -> list[RowGroup]:
-    """Fold groups of more than two rows without news; where none has any, of more than eight."""
-    quiet = [all(row.state in NO_NEWS for row in group.rows) for group in groups]
-    most = 8 if all(quiet) else 2
-    folded = [q and len(group.rows) > most for q, group in zip(quiet, groups, strict=True)]
-    some_open = not all(folded)
-    return [replace(g, folded=f and some_open) for g, f in zip(groups, folded, strict=True)]
-
-
 def arrange(
     rows: Sequence[Row], limit: int = MAX_ROWS, keep: Collection[int] = ()
 ) -> list[RowGroup]:
-    """Sort rows by half-change step into their groups, and thin layers above `limit`.
+    """Sort rows by half-change step into their groups, fold those without news, and thin the rest.
 
-    Rows are thinned within each quantity, evenly over its layers, so that every quantity stays;
-    rows at the places `keep`, which sentences name, stay too.
+    A folded group has all its rows: one that was thinned before said "41 rows" of 75. Where no row
+    has news, weight change alone is folded, and half as many of the others are shown. Rows are
+    thinned evenly within each quantity; rows at the places `keep`, which sentences name, stay.
     """
-    thin = _thin(rows, limit, keep)
+    counts = Counter(row.state for row in rows)
+    has_news = any(state not in NO_NEWS for state in counts)
+    quiet = NO_NEWS if has_news else ("motion",) * (len(counts) > 1)
+    folded = {state for state in quiet if counts[state] > 2}
+    places = [i for i, row in enumerate(rows) if row.state not in folded]
+    picks = _thin(rows, places, limit if has_news else limit // 2) | set(keep)
+    shown = [row for i, row in enumerate(rows) if i in picks or row.state in folded]
     # By half-change step, undefined ones last.
-    selection = sorted(thin, key=lambda r: r.half_step if math.isfinite(r.half_step) else math.inf)
-    groups = [
-        RowGroup(title, [row for row in selection if row.state == state])
+    shown.sort(key=lambda row: row.half_step if math.isfinite(row.half_step) else math.inf)
+    return [
+        RowGroup(title, [row for row in shown if row.state == state], state in folded)
         for state, title in HEADINGS.items()
+        if counts[state]
     ]
-    return [group for group in groups if group.rows]
 
 
 def named_in(rows: Sequence[Row], sentences: Sequence[str]) -> list[Row]:
@@ -79,19 +78,19 @@ def named_in(rows: Sequence[Row], sentences: Sequence[str]) -> list[Row]:
     return [row for row in rows if named(row)]
 
 
-def _thin(rows: Sequence[Row], limit: int, keep: Collection[int]) -> list[Row]:
-    loud = [i for i, row in enumerate(rows) if row.state not in NO_NEWS]
-    quiet = set(range(len(rows))) - set(loud) if loud else set()  # one line stands for these
-    open_places = loud or range(len(rows))
-    if len(open_places) <= limit:
-        return [rows[i] for i in sorted({*open_places, *quiet})]
-    quantities: dict[tuple[str, str, str], list[int]] = {}
-    for i in open_places:
-        key = rows[i].section, rows[i].quantity, rows[i].state
-        quantities.setdefault(key, []).append(i)
+def _thin(rows: Sequence[Row], places: Sequence[int], limit: int) -> set[int]:
+    """Return at most about `limit` of the places: of each quantity some, or of each section."""
+    if len(places) <= limit:
+        return set(places)
+    for fields in (("section", "quantity", "state"), ("section", "state")):
+        alike: dict[tuple[str, ...], list[int]] = {}
+        for i in places:
+            alike.setdefault(tuple(getattr(rows[i], field) for field in fields), []).append(i)
+        if 2 * len(alike) <= limit:  # else of 35 quantities more rows would stay than the chart has
+            break
     picks: set[int] = set()
-    for i, members in enumerate(sorted(quantities.values(), key=len)):
-        share = max((limit - len(picks)) // (len(quantities) - i), 2)
-        places = np.unique(np.linspace(0, len(members) - 1, min(share, len(members))).round())
-        picks.update(members[int(place)] for place in places)
-    return [rows[i] for i in sorted(picks | set(keep) | quiet)]
+    for i, members in enumerate(sorted(alike.values(), key=len)):
+        share = max((limit - len(picks)) // (len(alike) - i), 2)
+        at = np.unique(np.linspace(0, len(members) - 1, min(share, len(members))).round())
+        picks.update(members[int(place)] for place in at)
+    return picks

@@ -75,13 +75,13 @@ def draw_guides(canvas: Canvas, rows: Sequence[float], top: float, bottom: float
 def draw_legend_of_marks(canvas: Canvas, rows: Sequence[Row]) -> None:
     """Explain the marks of runs and of control runs."""
     layout, em = canvas.layout, canvas.layout.font
-    x, y = layout.legend_left, em
+    x, y = 0.0, em
     numbers = "median of the runs (range)" if any(row.runs for row in rows) else "half-change step"
     right = layout.width - (0 if layout.narrow else max(layout.right, 0.56 * em * len(numbers)))
     for style, words in _items(canvas, rows):
         width = SAMPLE + 6 + 0.52 * em * len(words) + em
-        if x > layout.legend_left and x + width > right:
-            x, y = layout.legend_left, y + 1.5 * em
+        if x > 0 and x + width > right:
+            x, y = 0.0, y + 1.5 * em
         _sample(canvas, style, x, y - 4)
         canvas.text(x + SAMPLE + 6, y, words, "note")
         x += width

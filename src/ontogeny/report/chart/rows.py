@@ -42,7 +42,7 @@ def _legend_of_cells(canvas: Canvas, rows: Sequence[Row]) -> None:
     layout = canvas.layout
     controlled = any(control_half_steps(row) for row in rows)
     em = layout.font
-    x, y, shade = layout.legend_left, layout.font, 3.0
+    x, y, shade = 0.0, layout.font, 3.0
     canvas.text(x, y, "First value", "note")
     x += 5.6 * em
     for level in range(LEVELS):
@@ -65,7 +65,7 @@ def _legend_of_cells(canvas: Canvas, rows: Sequence[Row]) -> None:
         canvas.open_whisker(y - 4, [x, x + 18])
         words = "controls’ half-change step" if layout.narrow else "of controls"
         canvas.text(x + 26, y, words, "note")
-    if not layout.narrow:
+    if not layout.narrow and any(map(half_words, rows)):
         canvas.text(layout.width, y, "half-change step", "note end")
     canvas.y = y + 8
     if any((_over(row) | _under(row)).any() for row in rows):
@@ -75,7 +75,7 @@ def _legend_of_cells(canvas: Canvas, rows: Sequence[Row]) -> None:
 def _legend_of_overshoot(canvas: Canvas) -> None:
     """Explain the lines in cells that lie beyond the last or the first value."""
     layout, em = canvas.layout, canvas.layout.font
-    x, y = layout.legend_left, canvas.y + em - 2
+    x, y = 0.0, canvas.y + em - 2
     for shade, line, at, words in (
         (LEVELS - 1, "over", y - 6.5, "beyond last value"),
         (0, "under", y - 1.5, "first the other way" if layout.narrow else "first the other way: "
@@ -125,9 +125,8 @@ def draw_row(canvas: Canvas, row: Row, index: int, links: bool) -> None:
     canvas.parts.append(f"<g {head}{_GRID_ROW if links else '>'}")
     if links:
         # One stop for the tab key: the page moves it from row to row by the arrow keys.
-        canvas.parts.append(
-            f'<a href="#{row.section}" tabindex="-1" aria-label="{escape(spoken(row))}">'
-        )
+        words = escape(canvas.say(spoken(row)))
+        canvas.parts.append(f'<a href="#{row.section}" tabindex="-1" aria-label="{words}">')
     canvas.box("hit", 0, top - 1.25, layout.width, layout.row)
     _labels(canvas, row, base)
     canvas.on_axes(lambda: _on_axis(canvas, row, top, height))

@@ -24,7 +24,6 @@ from ...words.tuned import MOVED, counts_at_end
 from ..concepts.lives import Concepts
 
 _BETTER = "better than word frequencies"
-_BELOW = "loss below word frequencies"
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,8 @@ def _concepts_number(concepts: Concepts | None) -> Figure:
         read, seen = plural(concepts.control_steps, "checkpoint"), concepts.born_seen
         everywhere = concepts.control_steps == concepts.node.dataset.sizes["step"]
         apart = f"counted at the {read} of the controls: {seen:,} here, {control} in controls"
-        words += f"; in controls {control}" if everywhere and seen == born else f"; {apart}"
+        of_controls = f"in controls {control}{'' if everywhere else f', read at {read}'}"
+        words += f"; {of_controls if seen == born else apart}"
     return Figure(f"{born:,}", words)
 
 
@@ -116,7 +116,7 @@ def _passed_number(loss: LossStory | None, never: str) -> Figure:
     line = loss.lines.get("unigram") if loss else None
     if line is None:
         return Figure("–", "word frequencies: no line to compare with")
-    better = _BETTER if loss and loss.uses_context else _BELOW
+    better = _BETTER if loss and loss.uses_context else "loss below word frequencies"
     if line.state == "passed":
         span = interval_text(line.low, line.high) or step_text(line.high)
         return Figure(span, f"step: {better}")

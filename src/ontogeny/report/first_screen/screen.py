@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ...words.abilities import abilities_of, ability_sentences
 from ...words.basis import unseen_start
 from ...words.content import Content
 from ...words.controls import began_trained, explained, names_against_controls
-from ...words.formats import joined, number, of_tokens, plural, sentence_start, value_range
+from ...words.formats import joined, number, plural, sentence_start, value_range
 from ...words.landmarks import LossStory, read_loss
 from ...words.loss import (
     Sentence,
@@ -33,8 +33,7 @@ from .numbers import Figure, four_numbers, numbers_of_one
 MOST_NAMES = 3
 MOST_WORDS = 110
 _END = re.compile(r"(?<=[\w)”%]\.) (?=[A-Z\d“])")
-_ABOVE = "Every control run ended above the run"
-NO_CONTROL = ("No control was run:", "changes below may be mere motion.")
+_ENDED = "Every control run ended"
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
     loss, concepts = read_loss(content), read_concepts(content)
     claims = any(node.role == "claims" for node in content.nodes)
     if content.one_model and not claims:
-        return _in_units(_of_one_model(content, loss), content.token_unit)
+        return _in_units(_of_one_model(content, loss), content.say)
     if content.headline or claims or (loss is None and concepts is None):
         return None
     sentences: tuple[Sentence, ...] = (
@@ -76,29 +75,27 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
         _control(content, loss, concepts),
     )
     numbers = four_numbers(content, loss, concepts, running)
-    title = heading(content, loss, concepts)
+    title = loss_heading(loss, content.steps) + content.doubted if loss else ""
+    title = title or _without_loss(content, concepts)
     if tuned := of_tuned(content):
         title, of_base = tuned
         sentences = (*of_base, *sentences)
-    return _in_units(
-        FirstScreen(title, shortened(title, sentences), numbers, loss, concepts), content.token_unit
-    )
+    first, *others = sentences
+    if title.startswith(first.lead.rstrip(".")) and first.text:  # which the heading says already
+        lead, *rest = _END.split(first.text)
+        sentences = (replace(first, lead=lead, text=" ".join(rest)), *others)
+    screen = FirstScreen(title, shortened(title, sentences), numbers, loss, concepts)
+    return _in_units(screen, content.say)
 
 
-def _in_units(screen: FirstScreen | None, unit: str) -> FirstScreen | None:
-    """Return a screen that speaks of words only where tokens are words."""
+def _in_units(screen: FirstScreen | None, say: Callable[[str], str]) -> FirstScreen | None:
+    """Return a screen in the units of its run."""
     if screen is None:
         return None
-    sentences = [
-        replace(line, lead=of_tokens(line.lead, unit), text=of_tokens(line.text, unit))
-        for line in screen.sentences
-    ]
-    numbers = [replace(one, words=of_tokens(one.words, unit)) for one in screen.numbers]
+    lines = [replace(line, lead=say(line.lead), text=say(line.text)) for line in screen.sentences]
+    numbers = [replace(one, words=say(one.words)) for one in screen.numbers]
     return replace(
-        screen,
-        heading=of_tokens(screen.heading, unit),
-        sentences=tuple(sentences),
-        numbers=tuple(numbers),
+        screen, heading=say(screen.heading), sentences=tuple(lines), numbers=tuple(numbers)
     )
 
 
@@ -139,13 +136,6 @@ def _of_one_model(content: Content, loss: LossStory | None) -> FirstScreen | Non
     title += content.doubted
     short = shortened(title, (*ahead, *sentences)[:4])  # of six, scores lost their nulls
     return FirstScreen(title, short, numbers_of_one(content, loss), None, None)
-
-
-def heading(content: Content, loss: LossStory | None, concepts: Concepts | None) -> str:
-    """Return the heading from landmarks in their order, or what there is instead of them."""
-    if loss is not None:
-        return loss_heading(loss, content.steps) + content.doubted
-    return _without_loss(content, concepts)
 
 
 def _without_loss(content: Content, concepts: Concepts | None) -> str:
@@ -254,7 +244,7 @@ def _listed(concepts: Concepts) -> str:
 
 def _other_rows(content: Content, why: str) -> Sentence:
     """Say how many other quantities changed, of a run without concepts."""
-    every = [row for row in counted_rows(content.rows) if not _of_loss(content, row)]
+    every = counted_rows([r for n in content.nodes if n.role != "track" for r in n.rows])
     rows = [row for row in every if row.judgeable]
     apart = "Concepts were fitted to each checkpoint by itself, so that none has a birth."
     has_concepts = any("concept" in node.path for node in content.nodes)
@@ -277,24 +267,19 @@ def _other_rows(content: Content, why: str) -> Sentence:
     return Sentence(f"{lead}{left_out(every, counted)}.", f"{order_sentence(rows)} {why}".strip())
 
 
-def _of_loss(content: Content, row: object) -> bool:
-    tracks = (node for node in content.nodes if node.role == "track")
-    return any(row is of_loss for node in tracks for of_loss in node.rows)
-
-
 # What the controls do.
 
 
 def _control(content: Content, loss: LossStory | None, concepts: Concepts | None) -> Sentence:
     """Say what the control runs do."""
     if not content.controls:
-        lead, text = NO_CONTROL
+        lead, text = "No control was run:", "changes below may be mere motion."
         if loss and loss.row and loss.row.learned:
             text = f"other {text}"
         return Sentence(lead, text if len(content.steps) > 1 else "what is below may be chance.")
     row, began = loss.row if loss else None, began_trained(n.dataset for n in content.nodes)
     lead = _control_lead(content, row, began)
-    went = "" if lead.startswith(_ABOVE) else sentence_start(control_loss(loss))
+    went = "" if lead.startswith(_ENDED) else sentence_start(control_loss(loss))
     open_question = undecided(row, began) if row and not row.learned else ""
     parts = (open_question, explained(content), f"{went}." if went else "")
     return Sentence(lead, " ".join(filter(None, parts)))
@@ -306,12 +291,14 @@ def _control_lead(content: Content, row: Row | None, began: bool) -> str:
             return "Control runs do not learn to predict."
         if not row.controlled and not began:
             return "There are too few control runs to compare with."
+        ends = [run.last_value for run in row.nulls if math.isfinite(run.last_value)]
+        above, below = (min(ends) - row.last_value, row.last_value - max(ends)) if ends else (0, 0)
+        if (apart := above if row.outside else below) > 0:
+            last = number(row.last_value, min(0.1, apart))
+            of_controls = value_range(ends, lambda end: number(end, min(0.1, apart)))
+            side = "above" if row.outside else "below"
+            return f"{_ENDED} {side} the run ({of_controls} against {last})."
         if row.outside:
-            ends = [run.last_value for run in row.nulls if math.isfinite(run.last_value)]
-            if (apart := min(ends) - row.last_value) > 0:
-                last = number(row.last_value, min(0.1, apart))
-                of_controls = value_range(ends, lambda end: number(end, min(0.1, apart)))
-                return f"{_ABOVE} ({of_controls} against {last})."
             return "In no control run the loss improved as much."
         return "The loss is not shown to do better than in control runs."
     compared = [row for row in counted_rows(content.rows) if row.judgeable and row.controlled]

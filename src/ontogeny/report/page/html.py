@@ -64,6 +64,12 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
     draw = loss_picture if content.one_model else first_picture
     cloze = read_cloze(content) if first and not content.headline else None
     example = read_example(content, first.concepts if first else None)
+
+    def drawn_above(node: Node) -> bool:
+        of_loss = node.role == "track" and bool(first and first.loss and not content.headline)
+        shown = example is not None and "token_loss" in node.dataset
+        return of_loss or shown or (cloze is not None and node is cloze.node)
+
     html = {
         "first": build_first(content, first) if first and not content.one_model else None,
         "atlas": atlas.payload if atlas else None,
@@ -85,21 +91,18 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
         cloze=cloze,
         example=example,
         abilities=(able := abilities_of(content.nodes)),
-        able=ability_sentences(able, content.steps),
+        able=list(map(content.say, ability_sentences(able, content.steps))),
         verdict=overview(content, introduced=first is not None),
         failures=read_failures(content),
         failed_in={node.id: section_failures(content, node) for node in content.nodes},
         old_reference=old_reference(content),
         facts=_facts(content),
         drawings=[Markup(d.svg) for d in drawings.values()],
-        chart_notices=drawings["wide"].notices,
+        chart_notices=list(map(content.say, drawings["wide"].notices)),
         views=views_of(content),
         compared=[run.name for row in content.rows[:1] for run in row.runs],
         marks={node.id: mark(node) for node in content.nodes},
-        parts={
-            node.id: parts(node, drawables, bool(first and first.loss and not content.headline))
-            for node in content.nodes
-        },
+        parts={node.id: parts(node, drawables, drawn_above(node)) for node in content.nodes},
         fold_words=fold_words,
         drawables=drawables,
         kind_of=kind_of,
@@ -123,9 +126,8 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"step": step_text, "p_value": p_value, "state": state_words}
-    environment.filters["breakable"] = breakable
     environment.filters |= {
+        "step": step_text, "p_value": p_value, "state": state_words, "breakable": breakable,
         "journey": journey, "half": half_words, "control_half": control_half_words,
     }  # fmt: skip
     return environment.get_template("page.html.j2")
@@ -176,7 +178,10 @@ def _facts(content: Content) -> list[tuple[str, list[tuple[str, str]]]]:
     groups = [
         ("Model", content.model),
         *((f"Input set {i.get('name', n)}", i) for n, i in enumerate(content.inputs, start=1)),
-        ("Steps", {"checkpoints": steps, **({"chosen": "; ".join(lines)} if lines else {})}),
+        (
+            f"{content.unit.capitalize()}s",
+            {"checkpoints": steps, **({"chosen": "; ".join(lines)} if lines else {})},
+        ),
         ("Settings", content.settings),
         ("Provenance", content.provenance),
     ]
@@ -205,9 +210,8 @@ def _snippet(drawable: Drawable) -> str:
     selection = f".sel({dict(figure.select)!r})" if figure.select else ""
     beside = [name for name in getattr(figure, "interval", None) or () if name in drawable.stored]
     one = figure.value and not beside
-    names = (
-        repr(figure.value) if one else f"{[figure.value, *beside] if beside else drawable.stored!r}"
-    )
+    several = [figure.value, *beside] if beside else drawable.stored
+    names = repr(figure.value if one else several)
     whole = "" if one else ".to_dataset()"
     variable = figure.value if one and figure.value.isidentifier() else "values"
     return plain_text(
@@ -230,14 +234,18 @@ def _definition(drawable: Drawable) -> list[tuple[str, str]]:
 def parts(node: Node, drawables: Sequence[Drawable], drawn_above: bool) -> Parts:
     """Return the sentences that stand open and those that are folded, and both of the figures.
 
-    Of what was tested and not found, the first sentence says so, and the rest is folded.
-    `drawn_above` is whether the first screen has its curve already.
+    Of what was tested and not found, the first sentence says so, and the rest is folded. So are
+    figures of what stands above already (`drawn_above`), of weight change, and of distances to a
+    reference step that were not judged: of a model with 30 layers they took four screens.
     """
     candidates = [d for d in drawables if d.node is node]
     sentences = section_sentences(node)
     if candidates and mark(node)[0] == "none" and sentences and not has_abilities(node.dataset):
         return (sentences[:1], sentences[1:]), [], candidates
-    lead = [] if drawn_above and node.role == "track" else _bearing(node, candidates)
+    unjudged = node.rows and not any(row.judgeable or row.own_value for row in node.rows)
+    weights = node.role == "motion" and any(d.node.role != "motion" for d in drawables)
+    second = drawn_above or weights or unjudged
+    lead = [] if second else _bearing(node, candidates)
     return (sentences, []), lead, [d for d in candidates if d not in lead]
 
 

@@ -35,12 +35,8 @@ class Live:
     @property
     def note(self) -> str:
         """What the page says."""
-        written = (
-            "Training was still running when this page was written, at step "
-            f"{step_text(self.step)}. "
-        )
+        at = "Training was still running when this page was written, at step "
+        at += f"{step_text(self.step)}."
         if self.every is None:
-            again = "Watching was stopped there; ontogeny run makes the whole study. "
-        else:
-            again = f"It refreshes itself every {self.every:g} s. "
-        return written + again
+            return f"{at} Watching was stopped there; ontogeny run makes the whole study. "
+        return f"{at} It refreshes itself every {self.every:g} s. "

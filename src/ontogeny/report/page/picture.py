@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from ...words.content import Content
-from ...words.formats import number, of_tokens, sentence_start, with_interval
+from ...words.formats import number, sentence_start, with_interval
 from ...words.labels import short_names, truncate
 from ...words.landmarks import LossStory, read_loss, track_node
 from ..chart.canvas import NARROW, WIDE, Canvas, ChartLayout
@@ -79,8 +79,7 @@ def loss_picture(content: Content, *_: object) -> str:
         return ""
     levels = [*_levels(loss, node.dataset)]
     levels += [level for part in content.nodes for level in _of_layers(part.dataset)]
-    unit = content.token_unit
-    levels = [(of_tokens(words, unit), at, low, high) for words, at, low, high in levels]
+    levels = [(content.say(words), at, low, high) for words, at, low, high in levels]
     levels = sorted((x for x in levels if math.isfinite(x[1])), key=lambda level: -level[1])
     return "".join(_drawn(levels, loss, layout) for layout in _LAYOUTS)
 

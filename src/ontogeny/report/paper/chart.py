@@ -18,8 +18,8 @@ from .frame import PAGE, TALLEST
 
 # The forms of the chart for two columns of a paper; the text of marks alone has 7 points.
 PAPER = {
-    "cells": ChartLayout("paper", 780, 215, 118, 15, 10.8, 26, legend_left=0),
-    "intervals": ChartLayout("paper", 700, 200, 112, 13.5, 10.5, 26, legend_left=0),
+    "cells": ChartLayout("paper", 780, 215, 118, 15, 10.8, 26),
+    "intervals": ChartLayout("paper", 700, 200, 112, 13.5, 10.5, 26),
 }
 
 _ANCHORS = {"middle": "center", "end": "right"}

@@ -37,7 +37,8 @@ def draw_curves(view: FigureView) -> Figure:
     names = [truncate(name, 18) for name in view.labels("series")]
     frame = Frame(view, 1.75 if len(panels) < 4 else 1.35, across=3)
     logarithmic = view.figure.y_scale == "log"
-    lines = [_lines(view, panel) for panel in panels]
+    ends = view.figure.interval or ()
+    lines = [[view.values(p, "series", "x"), *_beside(view, p, ends)] for p in panels]
     theories = [_beside(view, panel, [view.figure.reference]) for panel in panels]
     bands = [_bands(view, panel) for panel in panels]
     span = span_of([a for line in (*lines, *bands, *theories) for a in line], logarithmic)
@@ -58,11 +59,6 @@ def draw_curves(view: FigureView) -> Figure:
     if view.dimension("series") is not None and not direct:
         _series_bar(frame, view, [name.removeprefix("layer ") for name in names])
     return frame.figure
-
-
-def _lines(view: FigureView, panel: Panel) -> list[np.ndarray]:
-    """Return values and, where there are intervals, their two ends, each of shape (series, x)."""
-    return [view.values(panel, "series", "x"), *_beside(view, panel, view.figure.interval or ())]
 
 
 def _beside(view: FigureView, panel: Panel, names: Sequence[str | None]) -> list[np.ndarray]:
@@ -118,7 +114,9 @@ def _draw_panel(
         if ends:
             axes.fill_between(places, ends[0][s], ends[1][s], color=colour, alpha=0.14, linewidth=0)
         axes.plot(places, values[s], color=colour, linestyle=dash)
-        lonely = _lonely(values[s])
+        # Points without a neighbour, which a line does not show.
+        is_finite = np.pad(np.isfinite(values[s]), 1)
+        lonely = is_finite[1:-1] & ~is_finite[:-2] & ~is_finite[2:]
         axes.plot(places[lonely], values[s][lonely], "o", color=colour, markersize=2.5)
     gaps = view.failed(panel, "series", "x").any(axis=0)
     # An empty line that is not clipped would take room at the corner of the figure.
@@ -134,12 +132,6 @@ def _draw_panel(
 def _flat(band: Any) -> bool:
     """Return whether a band is a line."""
     return bool(np.array_equal(band[0], band[1], equal_nan=True))
-
-
-def _lonely(values: np.ndarray) -> np.ndarray:
-    """Points without a neighbour, which a line does not show."""
-    is_finite = np.pad(np.isfinite(values), 1)
-    return is_finite[1:-1] & ~is_finite[:-2] & ~is_finite[2:]
 
 
 def _label_ends(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
@@ -30,7 +28,9 @@ def draw_heatmap(view: FigureView) -> Figure:
         for axes in frame.axes:
             axes.set_aspect("equal")
     grids = [view.values(panel, "y", "x") for panel in panels]
-    colours = _colours(view, grids)
+    # One value alone lies in the middle of the scale.
+    norm = norm_of(np.concatenate([grid.ravel() for grid in grids]))
+    colours = ScalarMappable(norm, LinearSegmentedColormap.from_list("values", view.ramp))
     edges = x.edges(view.scale), y.edges(view.scale)
     for axes, grid in zip(frame.axes, grids, strict=True):
         _draw_cells(axes, view, grid, edges, colours, view.main.size > _MOST_CELLS)
@@ -48,12 +48,6 @@ def draw_heatmap(view: FigureView) -> Figure:
     bar = colour_bar(frame, colours)
     bar.set_label(truncate(view.value_words, int(frame.height * 72 / FONT / 0.6)))
     return frame.figure
-
-
-def _colours(view: FigureView, grids: Sequence[np.ndarray]) -> ScalarMappable:
-    """Return the scale of all panels; one value alone lies in its middle."""
-    values = np.concatenate([grid.ravel() for grid in grids])
-    return ScalarMappable(norm_of(values), LinearSegmentedColormap.from_list("values", view.ramp))
 
 
 def _touching(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

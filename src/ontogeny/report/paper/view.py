@@ -97,7 +97,7 @@ class FigureView:
         if facet is None:
             return [("", {})]
         axis = self.axis_of(facet)
-        names = {"step": "step ", "number": f"{facet.replace('_', ' ')} "}
+        names = {"step": f"{self.content.unit} ", "number": f"{facet.replace('_', ' ')} "}
         what = names.get(axis.kind, "")
         places = self.drawable.panels or range(len(axis))
         return [(what + axis.label(i), {facet: i}) for i in places]

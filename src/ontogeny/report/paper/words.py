@@ -126,11 +126,6 @@ def _drawable(text: str) -> bool:
     return _SHAPED or all(ord(character) < 0x0590 or ord(character) > 0x1CFF for character in text)
 
 
-def _width(text: str, size: float) -> float:
-    properties = FontProperties(family="DejaVu Sans", size=size)
-    return float(TextToPath().get_text_width_height_descent(text, properties, ismath=False)[0])
-
-
 def _flow(cloud: _Cloud, limit: int, room: float) -> _Placed:
     """Set words side by side in lines as high as their largest word."""
     placed = _Placed(cloud)
@@ -140,7 +135,9 @@ def _flow(cloud: _Cloud, limit: int, room: float) -> _Placed:
     line: list[tuple[float, str, float]] = []
     x = 0.0
     for text, size in [*cloud.words[:limit], ("", 0.0)]:
-        wide = min(_width(text, size), room) if text else 0.0
+        font = FontProperties(family="DejaVu Sans", size=size)
+        extent = TextToPath().get_text_width_height_descent(text, font, ismath=False)
+        wide = min(float(extent[0]), room) if text else 0.0
         if line and (not text or x + wide > room):
             top += 1.25 * max(height for _, _, height in line)
             placed.words += [(indent + offset, top, word, height) for offset, word, height in line]

@@ -29,7 +29,7 @@ function turnedAt({ steps, groups, texts, right, of }) {
     const turned = texts.map((_, i) => i).filter((i) => right[now][i] === to && right[now - 1][i] === (to === "1" ? "0" : "1"));
     const inOrder = [...turned.filter(stays), ...turned.filter((i) => !stays(i))];
     const first = inOrder.filter((i, n) => inOrder.findIndex((j) => groups[j] === groups[i]) === n).slice(0, TURNED_SHOWN);
-    const count = `${formatStep(turned.length)} ${to === "1" ? "to right" : "to wrong"} since ${CLOCK} ${formatStep(steps[now - 1])}${of > texts.length ? `, of ${formatStep(texts.length)} of ${formatStep(of)} examples` : ""}`;
+    const count = `${formatStep(turned.length)} ${to === "1" ? "to right" : "to wrong"} since ${CLOCK} ${formatStep(steps[now - 1])}${of > texts.length ? `, of ${formatStep(texts.length)} of ${formatStep(of)} examples` : ""}${first.length < turned.length ? "; one of each group" : ""}`;
     return turned.length ? [{ count, examples: first.map((i) => ({ group: groups[i], texts: texts[i] })) }] : [];
   });
 }

@@ -17,7 +17,7 @@ function contextPart(i) {
     paper.replaceChildren(
       ...keys.flatMap((key) => {
         const { label, list, show } = contextList(atlas, i);
-        label.textContent = `Strongest at step ${formatStep(keyStep(atlas, i, key))}`;
+        label.textContent = `Strongest at ${CLOCK} ${formatStep(keyStep(atlas, i, key))}`;
         show(key);
         return [label, list];
       }),
@@ -77,10 +77,10 @@ function paperKeys(atlas, i) {
 }
 
 function contextWords(atlas, i, key) {
-  if (atlas.contexts.shared) return "Strongest in the code that all steps share";
+  if (atlas.contexts.shared) return `Strongest in the code that all ${POINT}s share`;
   if (DATA.steps.length === 1) return "Where it is strongest";
-  if (!atlas.contexts.follow) return `Strongest at step ${formatStep(atlas.step)}${atlas.one_code ? "" : ", which it was fitted to"}`;
+  if (!atlas.contexts.follow) return `Strongest at ${CLOCK} ${formatStep(atlas.step)}${atlas.one_code ? "" : ", which it was fitted to"}`;
   const step = keyStep(atlas, i, key);
-  const words = `Strongest at step ${formatStep(step)}`;
+  const words = `Strongest at ${CLOCK} ${formatStep(step)}`;
   return step === DATA.steps[state.step] ? words : `${words}, the nearest that is kept`;
 }

@@ -11,7 +11,7 @@ function cardFoot(concept) {
   if (concept.fires !== null) line(`Fires on ${percentWords(concept.fires)} of the tokens${explainedWords(concept)}`);
   const again = [[concept.half, "either half of the texts"], [concept.again, "another seed"]].filter(([found]) => found !== null);
   if (again.length) line(`Found again by a fit to ${again.map(([found, by]) => `${by} with a correlation of ${found.toFixed(2)}`).join(", from ")}${concept.kind === "not found again" ? ": it stands apart" : ""}`);
-  if (concept.up.length) line(shownAtlas.step === null ? "Adds to the logits at the last step " : "Adds to the logits ", ...writtenParts(concept));
+  if (concept.up.length) line(shownAtlas.step === null ? `Adds to the logits at the last ${POINT} ` : "Adds to the logits ", ...writtenParts(concept));
   if (concept.removed) line(removalWords(concept.removed));
   if (concept.near.length) {
     line("Nearest directions, with their cosine: ", ...concept.near.flatMap((near, k) => nearParts(concept, near, k)));
@@ -25,11 +25,11 @@ function readableWords(atlas, concept) {
   const { readable_from: first, born } = concept;
   const i = atlas.concepts.indexOf(concept);
   const lost = range(atlas.steps.length).findLast((t) => !readableAt(atlas, i, t)) ?? -1;
-  if (lost === atlas.steps.length - 1) return `It can first be read at step ${formatStep(first)}, but not at the last step`;
+  if (lost === atlas.steps.length - 1) return `It can first be read at ${CLOCK} ${formatStep(first)}, but not at the last ${POINT}`;
   const stays = atlas.steps[lost + 1];
   const weak = born !== null && stays < born ? ", at first too weak to count as born" : "";
-  if (stays === first) return `It can be read from step ${formatStep(first)} on${weak}`;
-  return `It can first be read at step ${formatStep(first)}, and at every step from ${formatStep(stays)} on${weak}`;
+  if (stays === first) return `It can be read from ${CLOCK} ${formatStep(first)} on${weak}`;
+  return `It can first be read at ${CLOCK} ${formatStep(first)}, and at every ${POINT} from ${formatStep(stays)} on${weak}`;
 }
 
 function limitOf(concept) {
@@ -43,7 +43,7 @@ function removalWords({ step, removed, random, other, verdict }) {
     [other, "on the tokens of other concepts"],
   ].filter(([cost]) => cost !== null);
   const against = beside.map(([cost, words]) => `${words} at most ${formatNumber(cost, 0.01)}`).join("; ");
-  const cost = `Its removal at step ${formatStep(step)} costs ${formatNumber(removed, 0.01)} nats a token`;
+  const cost = `Its removal at ${CLOCK} ${formatStep(step)} costs ${formatNumber(removed, 0.01)} nats a token`;
   return `${cost}${against ? ` (${against})` : ""}: ${verdict === "matters" ? "it matters" : "not surely more than these"}`;
 }
 

@@ -74,7 +74,7 @@ function cardFacts(concept) {
   if (concept.born === null) fact("life", bornWords(concept));
   else fact("born", formatStep(concept.born), intervalWords(concept, "(", ")"));
   if (concept.gone !== null) fact("below a quarter of its peak from", formatStep(concept.gone));
-  else if (concept.settled === null) fact("settled", DATA.refresh ? "not yet" : "not by the last step");
+  else if (concept.settled === null) fact("settled", DATA.refresh ? "not yet" : `not by the last ${POINT}`);
   else fact("settled from", formatStep(concept.settled));
   return list;
 }
@@ -82,7 +82,7 @@ function cardFacts(concept) {
 // Of a fit to one step: which, and how far the fits of neighbouring steps have the like of it.
 function stepFacts(concept, fact, list) {
   if (DATA.steps.length === 1) return list;
-  if (!shownAtlas.one_code) fact("fitted to step", formatStep(shownAtlas.step));
+  if (!shownAtlas.one_code) fact(`fitted to ${CLOCK}`, formatStep(shownAtlas.step));
   else if (concept.kind) fact("since the first checkpoint", concept.kind);
   if (concept.followed) {
     const [first, last] = concept.followed;
@@ -120,7 +120,7 @@ function sparkPart(i) {
     here.setAttribute("x2", x);
     const t = lastNotAbove(atlas.steps, DATA.steps[state.step]);
     const doubt = strengthDoubt(atlas, i, t).length ? ", not readable" : "";
-    value.textContent = `Step ${formatStep(atlas.steps[t])}: ${strengthWords(atlas, i, t)}${doubt}`;
+    value.textContent = `${CLOCK_HEAD} ${formatStep(atlas.steps[t])}: ${strengthWords(atlas, i, t)}${doubt}`;
   };
   update(new Set(["scale"]));
   return { elements: [svg, make("p", { className: "spark-value" }, value)], update };
@@ -132,5 +132,5 @@ function sparkX(place) {
 
 function sparkWords(atlas, i) {
   const concept = atlas.concepts[i];
-  return `Strength of ${conceptName(concept)} over the steps; ${spokenBirth(concept)}; ${strengthWords(atlas, i, atlas.steps.length - 1)} at the last step`;
+  return `Strength of ${conceptName(concept)} over the ${POINT}s; ${spokenBirth(concept)}; ${strengthWords(atlas, i, atlas.steps.length - 1)} at the last ${POINT}`;
 }

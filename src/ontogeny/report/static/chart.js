@@ -159,7 +159,7 @@ function tellRow(event, row, place) {
   const share = values(row.progress)[i];
   const told = row.told !== false && row.distinct[i] === "1";
   const doubt = row.told !== null && !Number.isNaN(share) && !told && "no larger than chance and noise would give";
-  const head = `Step ${formatStep(row.steps[i])} · ${row.label}`;
+  const head = `${CLOCK_HEAD} ${formatStep(row.steps[i])} · ${row.label}`;
   showTooltip(event, head, shareWords(share), [doubt, row.state, ...row.facts]);
 }
 

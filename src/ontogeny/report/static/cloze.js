@@ -29,7 +29,7 @@ function startCloze() {
       heads[i].textContent = `${CLOCK} ${formatStep(steps[t])}${late}`;
       heads[i].setAttribute("aria-current", String(t === now));
       rows.forEach((cells, gap) => answer(cells[i], gap, t));
-      feet[i].textContent = same[t];
+      feet[i].textContent = same[t] > 1 ? same[t] : "no two";
     });
   };
   // Keys can scroll what scrolls, and nothing else is a stop of the tab key.

@@ -35,7 +35,7 @@ function bornWords(concept) {
 
 function spokenBirth(concept) {
   if (concept.born === null) return bornWords(concept);
-  return `born by step ${formatStep(concept.born)}${intervalWords(concept, ", between ", "")}`;
+  return `born by ${CLOCK} ${formatStep(concept.born)}${intervalWords(concept, ", between ", "")}`;
 }
 
 function intervalWords(concept, before = "", after = "") {
@@ -85,7 +85,7 @@ function tellConcept(event, atlas, i, t) {
   const concept = atlas.concepts[i];
   const head = `${conceptName(concept)} · ${atlas.layers[concept.layer].short}`;
   const rest = [capital(spokenBirth(concept)), ...strengthDoubt(atlas, i, t)];
-  showTooltip(event, head, `Step ${formatStep(atlas.steps[t])}: ${strengthWords(atlas, i, t)}`, rest);
+  showTooltip(event, head, `${CLOCK_HEAD} ${formatStep(atlas.steps[t])}: ${strengthWords(atlas, i, t)}`, rest);
 }
 
 function capital(text) {

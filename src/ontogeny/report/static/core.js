@@ -1,8 +1,11 @@
 // The page's data, and small helpers for elements.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
-// What one place of the step axis is called: a step, or a token where runs are aligned by tokens.
+// What one place of the step axis is called: a step, an epoch, or a token; at the start of a sentence;
+// and without its number.
 const CLOCK = DATA.clock.replace("training ", "").replace(/s$/, "");
+const CLOCK_HEAD = CLOCK[0].toUpperCase() + CLOCK.slice(1);
+const POINT = CLOCK === "step" ? "step" : "checkpoint";
 const ARRAY_TYPES = { f4: Float32Array, f8: Float64Array, i4: Int32Array, u1: Uint8Array, u2: Uint16Array };
 
 function find(selector, root = document) {

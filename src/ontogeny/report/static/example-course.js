@@ -65,7 +65,7 @@ function drawCourse() {
 function courseWords(course) {
   const there = course.filter((value) => value !== null);
   if (!there.length) return `No course: ${measureNow().absent}`;
-  return `Course of this token over the steps, first ${amountWords(there[0])}, last ${amountWords(there.at(-1))}`;
+  return `Course of this token over the ${POINT}s, first ${amountWords(there[0])}, last ${amountWords(there.at(-1))}`;
 }
 
 // First and last number, what they are read against, and from when on the right token is the first answer.

@@ -231,7 +231,7 @@ class Figure {
     const i = picture.currentPlace;
     const [step, now] = [picture.xAxis.values[i], DATA.steps[state.step]];
     const before = step < now ? `, the last one measured before ${formatStep(now)}` : "";
-    const head = make("b", { textContent: `Step ${formatStep(step)}${before}` });
+    const head = make("b", { textContent: `${CLOCK_HEAD} ${formatStep(step)}${before}` });
     const all = picture.panels.flatMap((panel) => panel.lines);
     const digit = this.digitOf(all, i);
     const value = (line) => (Number.isFinite(line.ys[i]) ? this.sayValue(line.ys[i], digit) : this.view.absence(line.point(i)));
@@ -256,7 +256,7 @@ class Figure {
 
   stepWords() {
     return this.followsStep
-      ? [make("b", { textContent: `Step ${formatStep(DATA.steps[state.step])}` })]
+      ? [make("b", { textContent: `${CLOCK_HEAD} ${formatStep(DATA.steps[state.step])}` })]
       : [];
   }
 

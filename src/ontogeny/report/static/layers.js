@@ -40,9 +40,10 @@ function toggleLayer(i) {
   change({ layers: layers.size === 0 || layers.size === DATA.layers.length ? null : layers });
 }
 
-// Buttons in a line are one stop of the tab key; arrow keys go from one to the next.
-function oneStop(holder, buttons) {
-  const turn = { ArrowRight: 1, ArrowLeft: -1, Home: -1e9, End: 1e9 };
+// Buttons in a line, or links of a table's rows, are one stop of the tab key; arrow keys go from one to
+// the next, in the order in which they stand now.
+function oneStop(holder, buttons, [next, before] = ["ArrowRight", "ArrowLeft"]) {
+  const turn = { [next]: 1, [before]: -1, Home: -1e9, End: 1e9 };
   const stopAt = (chosen) => {
     for (const button of buttons) button.tabIndex = button === chosen ? 0 : -1;
   };
@@ -52,7 +53,8 @@ function oneStop(holder, buttons) {
     if (!(event.key in turn) || !buttons.includes(event.target) || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     event.stopPropagation();
-    const i = buttons.indexOf(event.target) + turn[event.key];
-    buttons[Math.max(0, Math.min(buttons.length - 1, i))].focus();
+    const sorted = [...buttons].sort((one, other) => (one.compareDocumentPosition(other) & 4 ? -1 : 1));
+    const i = sorted.indexOf(event.target) + turn[event.key];
+    sorted[Math.max(0, Math.min(sorted.length - 1, i))].focus();
   });
 }

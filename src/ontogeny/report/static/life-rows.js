@@ -95,7 +95,7 @@ function rangeWords(low, high) {
 
 function layerMeanWords(layer, run, low, high) {
   const beside = low.some((value) => value !== null) ? `; control runs ${rangeWords(low, high)}` : "";
-  return `Mean strength in ${DATA.atlas.layers[layer].short} at the last step: ${lastPercent(run)} of the peak${beside}`;
+  return `Mean strength in ${DATA.atlas.layers[layer].short} at the last ${POINT}: ${lastPercent(run)} of the peak${beside}`;
 }
 
 // One link that stands on the row that is pointed at, or that the keys chose.

@@ -255,5 +255,5 @@ function tellLoss(event, view) {
   const control = first.control?.map((side) => side[i]);
   const words = control?.every((v) => v !== null) && control.map((v) => formatNumber(v, 0.1)).join("–");
   const value = `${formatNumber(track.values[i], 0.1)} ${track.units}`;
-  showTooltip(event, `Step ${formatStep(track.steps[i])}`, value, [words && `${first.control_name} ${words}`]);
+  showTooltip(event, `${CLOCK_HEAD} ${formatStep(track.steps[i])}`, value, [words && `${first.control_name} ${words}`]);
 }

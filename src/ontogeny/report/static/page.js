@@ -83,6 +83,7 @@ startDownloads();
 startRail();
 startTables();
 for (const line of findAll(".actions, table.sortable thead")) oneStop(line, findAll("button, summary", line));
+for (const body of findAll("table.sortable tbody")) oneStop(body, findAll("a", body), ["ArrowDown", "ArrowUp"]);
 startPrint();
 startLinks();
 startRefresh();

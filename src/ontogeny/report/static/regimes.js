@@ -101,5 +101,5 @@ function regimeFact(regime) {
       ? ` (${formatStep(regime.low)}–${formatStep(regime.high)})`
       : "";
   const whose = regime.line?.label ? `${regime.line.label}: ` : "";
-  return `${whose}${regime.label} at step ${formatStep(regime.step)}${spread}`;
+  return `${whose}${regime.label} at ${CLOCK} ${formatStep(regime.step)}${spread}`;
 }

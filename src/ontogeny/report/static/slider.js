@@ -142,7 +142,7 @@ function moveHandle(slider, svg) {
   document.getElementById("now-more").textContent =
     more || `checkpoint ${formatStep(state.step + 1)} of ${formatStep(DATA.steps.length)}`;
   slider.setAttribute("aria-valuenow", step);
-  slider.setAttribute("aria-valuetext", [`step ${formatStep(step)}`, more].filter(Boolean).join(", "));
+  slider.setAttribute("aria-valuetext", [`${CLOCK} ${formatStep(step)}`, more].filter(Boolean).join(", "));
 }
 
 function trackWords(step) {

@@ -7,10 +7,10 @@ function turnWords(picture) {
   const [most, ...others] = turns.filter(Boolean).sort((a, b) => b.depth - a.depth);
   if (!most) return "";
   const whose = capital([most.panel, most.label].filter(Boolean).join(", ") || "it");
-  const since = `${most.low ? "rose" : "fell"} to ${formatNumber(most.last, most.digit)} by the last step`;
+  const since = `${most.low ? "rose" : "fell"} to ${formatNumber(most.last, most.digit)} by the last ${POINT}`;
   const some = turns.length === 2 ? "the other line turns" : `${others.length} of ${turns.length - 1} other lines turn`;
   const also = others.length ? `; ${some} as well` : "";
-  return `${whose} was ${most.low ? "lowest" : "highest"}, ${formatNumber(most.value, most.digit)}, at step ${most.when}, and ${since}${also}.`;
+  return `${whose} was ${most.low ? "lowest" : "highest"}, ${formatNumber(most.value, most.digit)}, at ${CLOCK} ${most.when}, and ${since}${also}.`;
 }
 
 // The deepest turn of a line: further than its own interval from both ends, and of some height.

@@ -33,7 +33,7 @@ class View {
     const dimension = this.figure.axes.facet;
     if (!dimension) return [{ title: "", index: this.fixed }];
     const axis = this.node.axes[dimension];
-    const names = { step: "step ", number: `${dimension.replaceAll("_", " ")} ` };
+    const names = { step: `${CLOCK} `, number: `${dimension.replaceAll("_", " ")} ` };
     const what = names[axis.kind] ?? "";
     return (this.figure.panels ?? this.shown(dimension)).map((i) => ({
       title: what + formatLabel(axis, i),

@@ -106,7 +106,7 @@ def _example(content: Content, base: ShownTokens, measures: Sequence[Measure]) -
     )
     payload = [
         {"key": m.key, "absent": m.absent, "options": [name for _, name in m.options]}
-        | in_units(m.payload, content.token_unit)
+        | in_units(m.payload, content.token_unit, content.clock)
         | {"print": _print_steps(content, np.array(m.payload["steps"]))}
         for m in measures
     ]
@@ -126,18 +126,13 @@ def _text(pieces: Pieces, ids: np.ndarray, is_finite: np.ndarray, name: str) -> 
     raw = [pieces.by_id.get(int(token), str(token)) for token in ids[there]]
     ordinary = is_finite[there]
     tokens = tuple(
-        Token(_written(piece), _words(piece), bool(asked))
+        Token(plain_text(within(piece)) or "∅", _words(piece), bool(asked))
         for piece, asked in zip(raw, ordinary, strict=True)
     )
     letters = "".join(piece for piece, asked in zip(raw, ordinary, strict=True) if asked)
     kinds = [unicodedata.bidirectional(letter) for letter in letters]
     from_the_right = sum(kind in ("R", "AL") for kind in kinds)
     return Text(name, "rtl" if from_the_right > kinds.count("L") else "ltr", tokens)
-
-
-def _written(piece: str) -> str:
-    """Return a token as part of running text, whose direction the whole text decides."""
-    return plain_text(within(piece)) or "∅"
 
 
 def _words(piece: str) -> str:

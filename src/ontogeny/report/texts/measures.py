@@ -300,7 +300,10 @@ def _ends(data: Any, name: str, what: str, units: str) -> str:
     if not ends:
         return ""
     number, span = _controls(ends, ".2f")
-    return f"In {number} {what} ends at {span} {units}."
+    own = data.get(name.removesuffix("_control"))
+    last = own.dropna("step") if own is not None and own.dims == ("step",) else []
+    here = f", here at {float(last[-1]):.2f}" if len(last) else ""
+    return f"In {number} {what} ends at {span} {units}{here}."
 
 
 def _controls(values: list[Any], form: str) -> tuple[str, str]:

@@ -91,7 +91,8 @@ def described(parts: Sequence[RunPart], title: str, reference: str | int) -> dic
         As in `merged`.
     """
     job, graph, trajectory = parts[0].job, parts[0].graph, parts[0].trajectory
-    probe, observables = graph.probe, job.observables
+    probe, observables, order = graph.probe, job.observables, trajectory.catalogue.order
+    unit = "step" if order is None else order.unit
     settings = {
         **graph.settings.to_dict(),
         "reference": reference,
@@ -122,6 +123,7 @@ def described(parts: Sequence[RunPart], title: str, reference: str | int) -> dic
         "inputs": json.dumps(inputs),
         "trajectory": json.dumps(_source(trajectory, graph.digests)),
         "model": json.dumps({"class": probe.model_class, "parameters": probe.parameters}),
+        **({"clock": f"training {unit}"} if unit != "step" else {}),
     }
 
 

@@ -41,7 +41,8 @@ def chosen_names(data: xr.Dataset) -> xr.Dataset:
     kinds = np.where(names != "", TOKEN, "").astype(object)
     for place in np.ndindex(names.shape):
         one = last.isel(dict(zip(dims, place, strict=True)))
-        texts = {CLASS: _text(one, "class_name"), TOKEN: str(names[place])}
+        of_class = str(one["class_name"].item()) if "class_name" in one else ""
+        texts = {CLASS: of_class, TOKEN: str(names[place])}
         if "token_share" in one and float(one["token_share"].max()) >= ONE_TOKEN:
             texts = dict(reversed(texts.items()))
         kind = next((k for k, name in texts.items() if name and borne_out(one, name, k)), "")
@@ -90,10 +91,6 @@ def _told_apart(names: np.ndarray, beside: np.ndarray) -> np.ndarray:
             if counts[name] > 1 and beside[i, j]:
                 distinct[i, j] = f"{name} {beside[i, j]}"
     return distinct
-
-
-def _text(one: xr.Dataset, name: str) -> str:
-    return str(one[name].item()) if name in one else ""
 
 
 def beside(
