@@ -11,7 +11,6 @@ import json
 from collections.abc import Mapping
 from io import SEEK_END, BytesIO
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from ...errors import StoreError
@@ -20,11 +19,11 @@ from ...store import write_json
 _NAME = ".checksums.json"
 
 
-def write_checksums(store: Path, written: Mapping[str, bytes] = MappingProxyType({})) -> None:
+def write_checksums(store: Path, written: Mapping[str, bytes] | None = None) -> None:
     """Write the digests of all files of `store` into it; those just `written` are not read."""
     files = sorted(p for p in store.rglob("*") if p.is_file() and p.name != _NAME)
     names = [path.relative_to(store).as_posix() for path in files]
-    entries = {name: _entry(store / name, written.get(name)) for name in names}
+    entries = {name: _entry(store / name, (written or {}).get(name)) for name in names}
     # A digest of the list itself tells a flipped bit in the list from one in a file.
     write_json(store / _NAME, {"files": entries, "digest": _digest_of(entries)})
 
