@@ -312,7 +312,7 @@ class Study:
         frozen = frozen_settings(path)
         parts = self._parts(path, examined).made(settings, frozen)
         mark = partial(mark_of, path, parts, described(parts, self.title, self._reference), audited)
-        if is_finished(path, mark()):
+        if is_finished(path, mark):
             try:
                 result = StudyResult(path)
                 _say_audit(result.tree, progress)
@@ -343,7 +343,7 @@ class Study:
         summarise(parts, progress.note)
         activity.now("putting the result together")
         with held(path, "merging"):  # of the tasks of a job array, which all end so, one merges
-            if not problems and is_finished(path, mark()):
+            if not problems and is_finished(path, mark):
                 return StudyResult(path)
             tree = merged(path, parts, self.title, self._reference, problems)
             _say_audit(tree, progress)
