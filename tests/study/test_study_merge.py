@@ -67,7 +67,7 @@ def test_of_several_processes_that_end_together_one_writes_the_result(tmp_path, 
 
     def counting(tree, folder):
         written.append(folder)
-        write(tree, folder)
+        return write(tree, folder)
 
     monkeypatch.setattr(result_files, "write_tree", counting)
     run = og.Trajectory.from_models(developing((0, 1)))
@@ -119,15 +119,25 @@ def test_a_result_takes_the_place_of_the_one_before(tmp_path):
         )
 
 
-def test_files_laid_out_in_memory_are_those_that_zarr_writes(tmp_path):
+def test_files_made_here_are_those_that_zarr_writes(tmp_path):
     values = np.arange(6.0).reshape(2, 3)
     one = xr.Dataset(
-        {"x": (("step", "layer"), values, {"units": "nats"}), "flag": ("step", [True, False])},
-        coords={"step": [0, 1], "layer": ["a", "b", "ç"]},
+        {
+            "x": (("step", "layer"), values, {"units": "nats", "table": {"a": (1, np.nan)}}),
+            "turned": (("layer", "step"), values.T.astype("f4")),
+            "flag": ("step", [True, False]),
+            "none": ("step", [False, False]),
+            "unknown": ("step", [np.nan, np.nan]),
+            "zero": ((), np.int32(0)),
+            "nothing": (("step", "concept"), np.zeros((2, 0))),
+            "name": ("step", np.array(["", ""], dtype=object)),
+            "wide": ("token", np.arange(2.0**13)),
+        },
+        coords={"step": [0, 1], "layer": ["a", "b", "ç"], "label": ("step", ["é", "f"])},
     )
     tree = xr.DataTree.from_dict({"/": xr.Dataset(attrs={"title": "t"}), "one": one})
     write_tree(tree, tmp_path / "small")
-    write_tree(tree, tmp_path / "large", large=0)
+    write_tree(tree, tmp_path / "large", small=0)
     small, large = (
         {p.relative_to(root).as_posix(): p.read_bytes() for p in root.rglob("*") if p.is_file()}
         for root in (tmp_path / "small", tmp_path / "large")

@@ -52,20 +52,22 @@ class SVD(Extractor):
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
         Y, sigma, V = thin_svd(A, self.n_concepts)
         root = sigma.sqrt()
-        inverse = torch.where(root > 0, 1 / root.clamp(min=torch.finfo(A.dtype).tiny), 0.0)
-        solution = Solution(Y * inverse, V * root, state={"sigma": sigma})
+        solution = Solution(Y * _inverse(root), V * root, state={"sigma": sigma})
         solution.canonical(signed=True, ordered=False)
         return solution
 
     def _encode(self, A: Tensor, W: Tensor) -> Tensor:
-        energy = W.square().sum(0)  # the singular values
-        tiny = torch.finfo(W.dtype).tiny
-        return (A @ W) * torch.where(energy > 0, 1 / energy.clamp(min=tiny), 0.0)
+        return (A @ W) * _inverse(W.square().sum(0))  # of the singular values
 
     @property
     def singular_values_(self) -> Any:
         """The r largest singular values of A."""
         return self._sigma * self._scale
+
+
+def _inverse(values: Tensor) -> Tensor:
+    """Return 1 / values, and 0 for 0."""
+    return torch.where(values > 0, 1 / values.clamp(min=torch.finfo(values.dtype).tiny), 0.0)
 
 
 class PCA(Extractor):

@@ -150,7 +150,7 @@ class Study:
         steps = self.trajectory.steps
         texts = [f"{name} ({len(input_set)} texts)" for name, input_set in self.inputs.items()]
         return [
-            ("checkpoints", f"{len(steps)}, steps {steps[0]} to {steps[-1]}"),
+            ("checkpoints", f"{len(steps)}, {self.trajectory.unit}s {steps[0]} to {steps[-1]}"),
             ("inputs", ", ".join(texts)),
             ("observables", ", ".join(observable.name for observable in self.observables)),
             ("control runs", self._controls.words),
@@ -313,7 +313,7 @@ class Study:
         frozen = frozen_settings(path)
         parts = self._parts(path, examined).made(settings, frozen)
         mark = partial(mark_of, path, parts, described(parts, self.title, self._reference), audited)
-        if is_finished(path, mark()):
+        if is_finished(path, mark):
             try:
                 result = StudyResult(path)
                 _say_audit(result.tree, progress)
@@ -345,7 +345,7 @@ class Study:
         activity.now("putting the result together")
         # Of the tasks of a job array, which all end so, one merges.
         with claimed(path, f"{AT_END}{uuid.uuid4().hex}"), held(path, "merging"):
-            if whole := not problems and is_finished(path, mark()):
+            if whole := not problems and is_finished(path, mark):
                 result = StudyResult(path)
             else:
                 tree = merged(path, parts, self.title, self._reference, problems)

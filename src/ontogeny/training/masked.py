@@ -119,9 +119,11 @@ def masked_logits(model: nn.Module, batch: MaskedBatch) -> Tensor:
     follows the last hidden state it only sees the masked positions. Other models (a module that
     returns logits, or an object with ``logits``) compute all of them.
     """
-    if _is_eurobert(model):
-        hidden = model.model(input_ids=batch.ids).last_hidden_state  # type: ignore[operator]
-        return model.lm_head(hidden.flatten(0, 1)[batch.positions])  # type: ignore[operator]
+    from transformers import EuroBertForMaskedLM  # which takes seconds to load
+
+    if isinstance(model, EuroBertForMaskedLM):
+        hidden = model.model(input_ids=batch.ids).last_hidden_state
+        return model.lm_head(hidden.flatten(0, 1)[batch.positions])
     output = model(batch.ids)
     logits = output if isinstance(output, Tensor) else output.logits
     return logits.flatten(0, 1)[batch.positions]
@@ -176,9 +178,3 @@ def masked_language_modelling(
     return MaskedLanguageModelling(
         stream, length, tokens_per_step // length, maskable, tokenizer.mask_token_id, mask_fraction
     )
-
-
-def _is_eurobert(model: nn.Module) -> bool:
-    from transformers import EuroBertForMaskedLM
-
-    return isinstance(model, EuroBertForMaskedLM)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from io import SEEK_END, BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,11 @@ from ...store import write_json
 _NAME = ".checksums.json"
 
 
-def write_checksums(store: Path) -> None:
-    """Write the digests of all files of `store` into it."""
+def write_checksums(store: Path, written: Mapping[str, bytes] | None = None) -> None:
+    """Write the digests of all files of `store` into it; those just `written` are not read."""
     files = sorted(p for p in store.rglob("*") if p.is_file() and p.name != _NAME)
-    entries = {p.relative_to(store).as_posix(): _entry(p) for p in files}
+    names = [path.relative_to(store).as_posix() for path in files]
+    entries = {name: _entry(store / name, (written or {}).get(name)) for name in names}
     # A digest of the list itself tells a flipped bit in the list from one in a file.
     write_json(store / _NAME, {"files": entries, "digest": _digest_of(entries)})
 
@@ -135,10 +137,10 @@ def _fault(path: Path, entry: Mapping[str, Any], content: bool) -> str:
     return "" if not content or _entry(path) == entry else "is not as it was written"
 
 
-def _entry(path: Path) -> dict[str, Any]:
-    with path.open("rb") as file:
+def _entry(path: Path, content: bytes | None = None) -> dict[str, Any]:
+    with path.open("rb") if content is None else BytesIO(content) as file:
         digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16))
-        return {"bytes": file.tell(), "blake2b": digest.hexdigest()}
+        return {"bytes": file.seek(0, SEEK_END), "blake2b": digest.hexdigest()}
 
 
 def _digest_of(entries: Mapping[str, Any]) -> str:

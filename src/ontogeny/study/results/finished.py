@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -57,10 +57,10 @@ def mark_of(
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def is_finished(folder: Path, mark: str) -> bool:
-    """Return whether the last run that was whole has left this mark."""
+def is_finished(folder: Path, mark: Callable[[], str]) -> bool:
+    """Return whether the last run that was whole has left the mark that is made if there is one."""
     path = finished_path(folder)
-    return path.is_file() and path.read_bytes() == mark.encode()
+    return path.is_file() and path.read_bytes() == mark().encode()
 
 
 def is_whole(tree: xr.DataTree, here: Environment) -> bool:
