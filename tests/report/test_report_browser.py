@@ -322,8 +322,8 @@ def test_figures_out_of_sight_have_room_and_are_drawn_when_they_come_into_view(v
     page.wait_for_selector("html[data-room]")
     assert page.evaluate("typeof Plotly") == "undefined"
     height = page.evaluate("document.body.scrollHeight")
-    page.locator("[id='displacement/moved'] .plot").scroll_into_view_if_needed()
-    page.wait_for_selector("[id='displacement/moved'][data-drawn]")
+    page.locator("[id='matrix/between'] .plot").scroll_into_view_if_needed()
+    page.wait_for_selector("[id='matrix/between'][data-drawn]")
     assert page.evaluate("document.body.scrollHeight") == pytest.approx(height, abs=40)
 
 

@@ -19,7 +19,8 @@ TABLE = """() => {
     marked: document.querySelectorAll("#cloze thead .current").length,
     tokens: [...document.querySelectorAll("#cloze tbody tr")].map((tr) =>
       row(tr).map((c) => c.querySelector("bdi").textContent)),
-    same: row(document.querySelector("#cloze tfoot tr")).map((c) => Number(c.textContent)),
+    same: row(document.querySelector("#cloze tfoot tr"))
+      .map((c) => (c.textContent === "no two" ? 1 : Number(c.textContent))),
   };
 }"""
 

@@ -123,6 +123,15 @@ def test_too_few_controls_are_no_verdict():
     assert said(tree).heading == ("11 of 13 rows changed; too few control runs to compare with")
 
 
+def test_rows_without_controls_are_not_said_to_be_unjudged():
+    """Of a classifier 2 rows "could not be judged" above "1 row was not judged"."""
+    tree = changed(examples.controlled_tree(), "attention-entropy", p_control=np.nan)
+    found = said(tree)
+    assert found.heading.endswith(", 2 more could not be compared")
+    assert any("2 rows were not compared with them." in text for text in found.details)
+    assert not any("not judged" in text for text in found.details)
+
+
 def test_rows_that_could_not_be_judged_are_counted_apart():
     tree = changed(examples.controlled_tree(controls=[]), "attention-entropy", judgeable=False)
     found = said(tree)

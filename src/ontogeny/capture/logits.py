@@ -106,7 +106,9 @@ class LogitRows:
         self._hidden = None
         if logits is None:
             return
-        rows = max(1, min(_ROWS, _CHUNK // max(logits.shape[-1], 1)))
+        # Logits, their log-probabilities and what is made of these are there together.
+        chunk = _CHUNK if hidden is None else _CHUNK // 2
+        rows = max(1, min(_ROWS, chunk // max(logits.shape[-1], 1)))
         for start in range(0, self._count, rows):
             part = slice(start, min(start + rows, self._count))
             if hidden is None:

@@ -12,12 +12,18 @@ from ..needs import Need
 
 
 class Reading(Protocol):
-    """One checkpoint as an observable sees it: ``reading[need]`` for each declared need."""
+    """One checkpoint as an observable sees it: ``reading[need]`` for each declared need.
+
+    Attributes
+    ----------
+    step
+        Training step of the checkpoint.
+    reference_step
+        Step that references are taken from.
+    """
 
     step: int
-    """Training step of the checkpoint."""
     reference_step: int
-    """Step that references are taken from."""
 
     @property
     def noise(self) -> bool:
@@ -69,14 +75,21 @@ class BlockReading(Protocol):
 
 
 class SeriesReading(Protocol):
-    """One layer of another observable over all steps, for observables that need a `Series`."""
+    """One layer of another observable over all steps, for observables that need a `Series`.
+
+    Attributes
+    ----------
+    layer
+        Module path.
+    reference_step
+        Step that references are taken from.
+    data
+        The variables asked for, along ``step``; steps whose cells failed are left out.
+    """
 
     layer: str
-    """Module path."""
     reference_step: int
-    """Step that references are taken from."""
     data: xr.Dataset
-    """The variables asked for, along ``step``; steps whose cells failed are left out."""
 
 
 class Run(Protocol):

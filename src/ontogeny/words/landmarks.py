@@ -219,7 +219,7 @@ def _line(content: Content, data: xr.Dataset, name: str, words: str) -> Line | N
         return Line(words, level, "left")
     if not math.isfinite(high):
         return Line(words, level, "unsure")
-    state = "at every step" if step == steps[0] else "passed"
+    state = "at every step" if high == steps[0] else "passed"
     return Line(words, level, state, low, high)
 
 

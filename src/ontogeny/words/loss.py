@@ -176,8 +176,7 @@ def _ability_lead(loss: LossStory) -> str:
 def _like_base(loss: LossStory) -> bool:
     """Return whether its base was surely below all lines already that it is surely below."""
     passed = [line for line in (*loss.lines.values(), *loss.of_model.values()) if line.passed]
-    surely = (line.state == "at every step" and not line.high > line.low for line in passed)
-    return loss.based and bool(passed) and all(surely)
+    return loss.based and bool(passed) and all(line.state == "at every step" for line in passed)
 
 
 def one_model_heading(loss: LossStory) -> str:

@@ -159,8 +159,9 @@ def _against_controls(
 
 def left_out(rows: Sequence[Row], judged: Sequence[Row]) -> str:
     """Say how many rows a heading does not count; empty where it counts them all."""
-    left = len(rows) - len(judged)
-    return f", {left:,} more could not be judged" if left else ""
+    left, judgeable = len(rows) - len(judged), [sum(r.judgeable for r in s) for s in (rows, judged)]
+    how = "compared" if judgeable[0] > judgeable[1] else "judged"
+    return f", {left:,} more could not be {how}" if left else ""
 
 
 def _learned_alone(rows: Sequence[Row], fair: Sequence[Row]) -> tuple[str, str, Sequence[Row]]:

@@ -1,5 +1,6 @@
 """Observables of what a model can do: examples with a right answer, asked at every checkpoint."""
 
+# The names that it gives to public modules, and which of its own modules defines each.
 PUBLIC = {
     "observables": {
         "answers": ["Answers"],
@@ -8,4 +9,3 @@ PUBLIC = {
         "minimal_pairs": ["MinimalPairs"],
     }
 }
-"""The names that it gives to public modules, and which of its own modules defines each."""

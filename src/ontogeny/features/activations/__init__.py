@@ -1,5 +1,6 @@
 """Observables of activations as they are, without concepts."""
 
+# The names that it gives to public modules, and which of its own modules defines each.
 PUBLIC = {
     "distances": {"similarities": ["cka", "mutual_neighbours", "pwcca", "svcca"]},
     "observables": {
@@ -8,4 +9,3 @@ PUBLIC = {
         "similarity": ["Similarity"],
     },
 }
-"""The names that it gives to public modules, and which of its own modules defines each."""

@@ -1,5 +1,6 @@
 """Observables of circuits, and of the statistics and predictions that they make."""
 
+# The names that it gives to public modules, and which of its own modules defines each.
 PUBLIC = {
     "observables": {
         "agreement": ["NgramAgreement"],
@@ -10,4 +11,3 @@ PUBLIC = {
         "lens": ["LogitLens"],
     }
 }
-"""The names that it gives to public modules, and which of its own modules defines each."""

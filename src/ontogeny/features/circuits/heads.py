@@ -203,8 +203,8 @@ def _of_one_model(data: xr.Dataset) -> list[str]:
         some = f"{standing:,} of {count:,} heads surely score"
         some = some if standing else f"No head of {count:,} surely scores"
         scores.append(
-            f"{some} higher in {score} than every head without repetition "
-            f"({write(chance)} at most); the strongest is {where} with {write(best)}."
+            f"{some} higher in {score} than every head of any layer without "
+            f"repetition ({write(chance)} at most); the strongest is {where} with {write(best)}."
         )
     return [scores[-1], *scores[:-1]]  # induction first
 

@@ -1,5 +1,6 @@
 """Observables of concepts: fitted at every step, and followed through training."""
 
+# The names that it gives to public modules, and which of its own modules defines each.
 PUBLIC = {
     "describe": {
         "describe.contexts": ["contexts"],
@@ -18,4 +19,3 @@ PUBLIC = {
         "vocabulary": ["VocabularyConcepts"],
     },
 }
-"""The names that it gives to public modules, and which of its own modules defines each."""

@@ -183,7 +183,8 @@ def _sentences(data: xr.Dataset) -> Iterator[str]:
             f"Of {data.sizes['concept']} latents of {layer}, {numbers['n_concepts']:.0f} are "
             f"concepts, which both halves of the texts find. {numbers['n_apart']:.0f} more can be "
             f"read, but stand apart: half of the texts does not find them. Of the concepts, "
-            f"{numbers['n_steady']:.0f} are at half of their peak or more at every step."
+            f"{numbers['n_steady']:.0f} {'is' if numbers['n_steady'] == 1 else 'are'} at half of "
+            "their peak or more at every step."
         )
         if numbers["n_born"]:
             text += (

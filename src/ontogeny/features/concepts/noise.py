@@ -19,6 +19,7 @@ from ...observables.rotations import Rotations
 from ...quantities import Measured, Quantity
 from ...summary.noise import MEASURABLE
 from ...units import Units
+from ...words.one_model import is_one_model
 
 RESAMPLES = 3
 MATCHINGS = ("as returned", "matched")
@@ -272,7 +273,8 @@ def replication_words(data: xr.Dataset) -> list[str]:
     last = tried.isel(step=-1)
     mean = last.mean([dim for dim in last.dims if dim != "change"])
     parts = [f"{100 * float(v):.0f} % with another {v.change.item()}" for v in mean if v == v]
-    begin = f"At step {int(last.step):,} a fit finds concepts again: "
+    at = "A" if is_one_model(data) else f"At step {int(last.step):,} a"
     alike = float(data.code_likeness.sel(step=last.step).median())
     one = f"Its codes repeat: half of them correlate by {alike:.2f} or more with another one."
-    return [f"{begin}{', '.join(parts)}.", *([one] if alike >= SAME else [])]
+    again = f"{at} fit finds concepts again: {', '.join(parts)}."
+    return [again, *([one] if alike >= SAME else [])]

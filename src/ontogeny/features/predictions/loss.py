@@ -202,12 +202,7 @@ class Loss(OfPredictions):
         if is_one_model(data):
             return []
         below = [line for line in LINES if f"loss_below_{line}" in data]
-        always = [
-            line
-            for line in below
-            if data[f"loss_below_{line}"] == data.step[0]
-            and data[f"loss_below_{line}_high"].notnull()
-        ]
+        always = [line for line in below if data[f"loss_below_{line}_high"] == data.step[0]]
         lines = [_sentence(data, line) for line in below if line not in always]
         if always:
             levels = joined([f"{LINES[line]} ({_level(data, line)})" for line in always])

@@ -103,7 +103,8 @@ def frequent_contexts(
     for length in range(1, longest + 1):
         level, nodes = _level(keys, positions)
         if shortest <= length and not per_length:
-            pool = _largest(np.concatenate([pool, level.counts]), n)
+            pool = np.concatenate([pool, level.counts])
+            pool = pool if len(pool) <= n else np.partition(pool, len(pool) - n)[-n:]
         needed = int(pool.min()) if len(pool) == n else 1
         level, positions, nodes = _pruned(level, positions, nodes, needed)
         levels.append(level)
@@ -200,10 +201,6 @@ def _pruned(
     renumbered = (np.cumsum(keep) - 1).astype(np.int32)
     pruned = _Level(level.keys[keep], level.counts[keep], level.first[keep])
     return pruned, positions[alive], renumbered[nodes[alive]]
-
-
-def _largest(counts: np.ndarray, n: int) -> np.ndarray:
-    return counts if len(counts) <= n else np.partition(counts, len(counts) - n)[-n:]
 
 
 def _selected(

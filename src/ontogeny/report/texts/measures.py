@@ -322,6 +322,6 @@ def _names_given(concepts: Concepts, count: int) -> str:
         return menu.rstrip()
     number, span = _controls(counts, ",")
     return (
-        f"{menu}A name got {concepts.named:,} here, and {span} in {number}, which have concepts of "
+        f"{menu}{concepts.named:,} got a name here, and {span} in {number}, which have concepts of "
         "their own."
     )
