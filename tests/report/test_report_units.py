@@ -56,6 +56,7 @@ def test_numbers_have_the_unit_and_names_stay():
     words = told(tree)[0]
     assert "12 checkpoints, epochs 0 to 512" in words
     assert "half of this gain by epoch 16" in words and "leads from epoch 32" in words
+    assert "epoch: better than word frequencies" in words
     assert str(ResultSummary(tree)).count("epoch") > 2
     assert not STEP.search(str(ResultSummary(tree)))
 
@@ -67,7 +68,8 @@ def test_scripts_name_no_unit_themselves(path):
 
 
 @pytest.mark.parametrize(
-    ("name", "clock"), [("epoch_{}.pt", "training epoch"), ("step_{}.pt", None)]
+    ("name", "clock"),
+    [("epoch_{}.pt", "training epoch"), ("tokens_{}.pt", "training tokens"), ("step_{}.pt", None)],
 )
 def test_a_study_notes_what_its_checkpoints_count(tmp_path, name, clock):
     run = tmp_path / "run"
@@ -78,6 +80,7 @@ def test_a_study_notes_what_its_checkpoints_count(tmp_path, name, clock):
     study = og.Study(trajectory, tiny_inputs(), [og.observables.Loss()], device="cpu", noise=0)
     tree = study.run(tmp_path / "s").tree
     assert tree.attrs.get("clock") == clock
-    unit = (clock or "training step").removeprefix("training ")
+    unit = (clock or "training step").removeprefix("training ").removesuffix("s")
+    assert f"3, {unit}s 0 to 2" in repr(study) and f"3 checkpoints, {unit}s" in repr(trajectory)
     assert f"3 checkpoints, {unit}s 0 to 2" in str(ResultSummary(tree))
     assert json.loads(tree.attrs["steps"]) == [0, 1, 2] and Path(run).is_dir()

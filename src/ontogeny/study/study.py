@@ -149,7 +149,7 @@ class Study:
         steps = self.trajectory.steps
         texts = [f"{name} ({len(input_set)} texts)" for name, input_set in self.inputs.items()]
         return [
-            ("checkpoints", f"{len(steps)}, steps {steps[0]} to {steps[-1]}"),
+            ("checkpoints", f"{len(steps)}, {self.trajectory.unit}s {steps[0]} to {steps[-1]}"),
             ("inputs", ", ".join(texts)),
             ("observables", ", ".join(observable.name for observable in self.observables)),
             ("control runs", self._controls.words),

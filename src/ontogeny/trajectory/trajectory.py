@@ -279,6 +279,11 @@ class Trajectory:
         return {key: value for key, value in fields.items() if value}
 
     @property
+    def unit(self) -> str:
+        """What its steps count: ``"step"``, ``"epoch"`` or ``"token"``."""
+        return "step" if self.catalogue.order is None else self.catalogue.order.unit.rstrip("s")
+
+    @property
     def has_base(self) -> bool:
         """Whether its first checkpoint is a base that the others were adapted from."""
         return isinstance(self.checkpoints[0].derived, BaseWeights)
@@ -347,7 +352,8 @@ class Trajectory:
         """How many checkpoints there are, and from where to where."""
         count = f"{len(self)} checkpoint{'s' if len(self) > 1 else ''}"
         first, last = self.checkpoints[0].step, self.checkpoints[-1].step
-        return f"{count}, step {first}" if first == last else f"{count}, steps {first} to {last}"
+        reach = f"s {first} to {last}" if first != last else f" {first}"
+        return f"{count}, {self.unit}{reach}"
 
     def select(
         self,

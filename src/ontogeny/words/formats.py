@@ -33,7 +33,7 @@ def of_tokens(text: str, unit: str) -> str:
 
 _STEP = re.compile(  # keys of JSON and strides of a walk stay, and names in quotation marks
     r"\"steps?\"|\brandom steps|\bstep lengths?"
-    r"|(half-change |half-way |settled )?(?<![\w-])(step)(s?)\b(?!-|[^“]*”)(?=([ \xa0][\d−])?)",
+    r"|(half-change |half-way |settled )?(?<![\w-])(step)(s?)\b(?!-|[^“]*”)(?=([ \xa0][\d−]|:)?)",
     re.IGNORECASE,
 )
 
@@ -41,7 +41,7 @@ _STEP = re.compile(  # keys of JSON and strides of a walk stay, and names in quo
 def on_clock(text: str, clock: str) -> str:
     """Return a sentence on a run whose checkpoints count something else than training steps.
 
-    A number gets the unit of `clock`; a step without a number is a checkpoint.
+    What a number stands beside gets the unit of `clock`; a step without a number is a checkpoint.
 
     Examples
     --------

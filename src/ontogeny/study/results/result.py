@@ -91,8 +91,7 @@ def described(parts: Sequence[RunPart], title: str, reference: str | int) -> dic
         As in `merged`.
     """
     job, graph, trajectory = parts[0].job, parts[0].graph, parts[0].trajectory
-    probe, observables, order = graph.probe, job.observables, trajectory.catalogue.order
-    unit = "step" if order is None else order.unit
+    probe, observables, unit = graph.probe, job.observables, trajectory.unit
     settings = {
         **graph.settings.to_dict(),
         "reference": reference,
@@ -123,7 +122,7 @@ def described(parts: Sequence[RunPart], title: str, reference: str | int) -> dic
         "inputs": json.dumps(inputs),
         "trajectory": json.dumps(_source(trajectory, graph.digests)),
         "model": json.dumps({"class": probe.model_class, "parameters": probe.parameters}),
-        **({"clock": f"training {unit}"} if unit != "step" else {}),
+        **({"clock": f"training {unit}{'s' * (unit == 'token')}"} if unit != "step" else {}),
     }
 
 

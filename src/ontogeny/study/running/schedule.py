@@ -159,7 +159,7 @@ class _Stages:
         reading = [
             replace(
                 task,
-                label=graph.label(f"reading step {task.step}"),
+                label=graph.label(f"reading {graph.trajectory.unit} {task.step}"),
                 cells=tuple(cell for cell in task.cells if places.isdisjoint(cell.reads)),
                 ahead=read,
                 later=later,
@@ -285,8 +285,9 @@ def _steps(graph: Graph, cells: Sequence[StepCell]) -> list[Task]:
     steps: dict[int, list[StepCell]] = {}
     for cell in cells:
         steps.setdefault(int(cell.key), []).append(cell)
+    run = graph.trajectory
     return [
-        Task(graph.label(f"step {step}"), graph.trajectory.select(steps=[step]), tuple(group), step)
+        Task(graph.label(f"{run.unit} {step}"), run.select(steps=[step]), tuple(group), step)
         for step, group in sorted(steps.items())
     ]
 
