@@ -38,7 +38,7 @@ def pytest_collection_finish():
     """Let the collector look at what tests make, and not at what was there before them."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(10_000, 10, 10)  # one study makes far more than the usual 700 objects
+    gc.set_threshold(50_000, 20, 20)  # one study makes far more than the usual 700 objects
     gc.enable()
 
 

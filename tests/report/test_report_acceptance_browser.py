@@ -102,6 +102,7 @@ def test_the_table_of_all_rows_is_one_stop_whose_rows_the_arrow_keys_reach(visit
     page.press(".table-fold summary", "Enter")
     links = ".table-fold tbody a"
     stops = f"[...document.querySelectorAll('{links}')].filter((a) => a.tabIndex === 0).length"
+    assert page.is_visible(".table-fold p:has-text('Arrow keys go from row to row.')")
     assert page.locator(links).count() > 70 and page.evaluate(stops) == 1
     step = page.inner_text("#now-step")
     for _ in range(2):
