@@ -1,5 +1,7 @@
 """Attention maps that are computed beside the kernel, in the pass that other needs read too."""
 
+import sys
+import types
 from collections import Counter
 
 import numpy as np
@@ -97,6 +99,21 @@ def test_classes_made_from_those_of_transformers_are_recognised():
     config = build("llama").config
     config._attn_implementation = "sdpa"
     assert implementations.gives_maps_beside(Derived(config))
+
+
+def test_code_that_cannot_be_read_gets_a_pass_of_its_own(monkeypatch, passes):
+    from transformers.models.llama import modeling_llama as llama
+
+    session = types.ModuleType("session")  # as a notebook is: it has no file
+    session.ALL_ATTENTION_FUNCTIONS = llama.ALL_ATTENTION_FUNCTIONS
+    session.eager_attention_forward = llama.eager_attention_forward
+    monkeypatch.setitem(sys.modules, "session", session)
+    model = build("llama")
+    own = type("OwnAttention", (llama.LlamaAttention,), {"__module__": "session"})
+    for index, layer in enumerate(model.model.layers):
+        layer.self_attn = own(model.config, index).eval()
+    assert Attention() in read(model, [Attention()])
+    assert set(passes) == {"eager"}
 
 
 def test_code_that_asks_for_the_kernel_by_its_name_is_left_alone(tmp_path, monkeypatch):

@@ -86,7 +86,7 @@ def _has_eager(file: str) -> bool:
     """Return whether a file can compute maps, and does not ask for the kernel by its name."""
     try:
         source = inspect.getsource(sys.modules[file])
-    except OSError:
+    except (OSError, TypeError):  # as of classes that are defined in a notebook
         return False
     asks = re.search(r"""_attn_implementation\b.*["']sdpa["']""", source)
     return hasattr(sys.modules[file], "eager_attention_forward") and not asks
