@@ -4,14 +4,18 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+import xarray as xr
 
 import ontogeny as og
 from helpers import report_examples as examples
+from helpers import tiny_models
 from helpers.concept_trees import learned
 from helpers.report_page import Page
 from helpers.study_examples import developing, tiny_inputs, tiny_model
+from ontogeny.figures import Band, Column, Curves, Section, Table, attach
 from ontogeny.report.notebook.summary import ResultSummary
 from ontogeny.report.page.html import render_page
 from ontogeny.report.style import STATIC
@@ -84,3 +88,66 @@ def test_a_study_notes_what_its_checkpoints_count(tmp_path, name, clock):
     assert f"3, {unit}s 0 to 2" in repr(study) and f"3 checkpoints, {unit}s" in repr(trajectory)
     assert f"3 checkpoints, {unit}s 0 to 2" in str(ResultSummary(tree))
     assert json.loads(tree.attrs["steps"]) == [0, 1, 2] and Path(run).is_dir()
+
+
+def of_a_user(clock):
+    """A node whose labels, names and words say step: of the axis, and of something else."""
+    names = {
+        "gain": (("step", "which"), np.ones((3, 2)), "gain since the first step", "1"),
+        "rate": ("layer", [1.0, 2.0], "rate of the exponential", "per step"),
+        "half": ("layer", [10.0, 20.0], "step of half the way", "steps"),
+        "size": ("step", [1.0, 2.0, 3.0], "optimizer step size", "1"),
+    }
+    data = xr.Dataset(
+        {
+            name: (dims, values, {"long_name": words, "units": units})
+            for name, (dims, values, words, units) in names.items()
+        },
+        {"step": [10, 20, 30], "layer": ["a", "b"], "which": ["first step", "other"]},
+    )
+    band = [Band("size", "size", "as at step 10")]
+    figures = [
+        Curves("c", "Gain by step 20", "gain", series=None, select={"which": "first step"}),
+        Curves("s", "Size", "size", "From step 10, not “step 3”.", series=None, bands=band),
+        Table("t", "Rates", columns=[Column("rate", "optimizer step"), Column("half")]),
+    ]
+    data = attach(
+        data, Section("Gain at step 10", "Per step."), figures, ["By step 20, not “step 3”."]
+    )
+    root = {"title": "step 3", "steps": "[10, 20, 30]", "clock": clock}
+    return xr.DataTree.from_dict({"/": xr.Dataset(attrs=root), "/own": data})
+
+
+def test_labels_and_names_of_users_stay_where_epochs_are_counted():
+    content = read_content(of_a_user("training epoch"))
+    (node,) = content.nodes
+    (gain, why), (size, _), (rates, _) = node.figures
+    assert gain.select == {"which": "first step"} and why == ""
+    gain.check(node.dataset)
+    assert "cannot be drawn" not in render_page(content)
+    named = {name: tuple(v.attrs.values()) for name, v in node.dataset.data_vars.items()}
+    assert named["size"] == ("optimizer step size", "1")
+    assert rates.columns[0].label == "optimizer step"
+    assert named["rate"] == ("rate of the exponential", "per epoch")
+    assert named["half"] == ("checkpoint of half the way", "epochs")
+    assert named["gain"] == ("gain since the first checkpoint", "1")
+    assert gain.title == "Gain by epoch 20" and size.bands[0].label == "as at epoch 10"
+    assert size.caption == "From epoch 10, not “step 3”."
+    assert node.statements == ["By epoch 20, not “step 3”."]
+    assert (node.title, node.section["definition"]) == ("Gain at epoch 10", "Per epoch.")
+
+
+def test_findings_of_runs_aligned_by_tokens_keep_the_steps_that_they_count(tmp_path):
+    torch.manual_seed(0)
+    runs = {}
+    for name in ("a", "b"):
+        models = {step: tiny_models.gpt2() for step in (10, 20, 30)}
+        trajectory = og.Trajectory.from_models(models)
+        study = og.Study(trajectory, tiny_inputs(), [og.observables.Loss()], device="cpu", noise=0)
+        runs[name] = study.run(tmp_path / name)
+    content = read_content(og.compare(runs, align="tokens", tokens_per_step=1000).tree)
+    assert content.unit == "token" and content.steps == (10_000, 20_000, 30_000)
+    assert {f.steps for f in content.findings} == {(20_000,), (30_000,)}
+    for finding in content.findings:
+        assert "of step " in finding.message and "token" not in finding.message
+    assert not re.search(r"\btokens? [123]0\b(?!,)", render_page(content))

@@ -319,6 +319,8 @@ def _findings(runs: Sequence[Run], clock: Clock) -> list[dict[str, Any]]:
         for finding in run.attribute("findings", []):
             steps = np.asarray(finding.get("steps") or [], dtype=float)
             places = [round(float(s)) for s in _placed(steps, run, clock) if np.isfinite(s)]
-            message = f"{run.name}: {finding.get('message')}"
+            # Aligned by tokens, a page says these for steps, but not in quotation marks.
+            quoted = "{}: “{}”" if isinstance(clock, TokenClock) else "{}: {}"
+            message = quoted.format(run.name, finding.get("message"))
             findings.append({**finding, "steps": places, "message": message})
     return findings

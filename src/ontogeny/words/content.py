@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,6 +28,11 @@ from .run_rows import read_run_rows
 LAYER_DIMENSIONS = ("layer", "block")
 _PLACES = {"runs": -2, "claims": -1, "track": 0, "motion": 2}
 NOTES = ("definition", "symbol", "null", "care", "source")
+_PARSED: Mapping[str, Any] = {"section": {}, "figures": [], "statements": [], "boundaries": []}
+_PARTS = (*_PARSED, "bands", "columns", "footer", "details")
+_TEXTS = (*_PARTS, *NOTES, "title", "caption", "heading", "lead", "message", "mark", "failed")
+_NAMES = ("long_name", "units", "label", "over", "relative_label", "reference_label", "open_label")
+_OF_RUN = re.compile(r"^steps$|\b(?:reference|first|last|half-change|per|from) step\b|step \d")
 
 
 @dataclass(frozen=True)
@@ -164,10 +170,8 @@ def read_content(result: MergedResult) -> Content:
     stated = partial(attribute, tree.attrs, owner="the root")
     inputs = [_mapping(texts) for texts in stated("inputs", [])]
     unit = next((plain_text(texts["token_unit"]) for texts in inputs if "token_unit" in texts), "")
-    attrs = dict(tree.attrs)  # titles and names of users stay as they are
+    attrs = tree.attrs
     clock = plain_text(attrs.get("clock") or Content.clock)
-    attrs |= in_units({key: attrs[key] for key in ("headline",) if key in attrs}, unit, clock)
-    stated = partial(attribute, attrs, owner="the root")
     nodes = _read_nodes(tree, unit, clock)
     return Content(
         title=plain_text(attrs.get("title") or "Untitled study"),
@@ -179,9 +183,7 @@ def read_content(result: MergedResult) -> Content:
         settings=stated("settings", {}),
         provenance=stated("provenance", {}),
         audited="findings" in attrs,
-        findings=[
-            _finding(in_units(f, unit, clock)) for f in map(_mapping, stated("findings", []))
-        ],
+        findings=list(map(_finding, in_units(stated("findings", []), unit, clock))),
         controls=[plain_text(_mapping(run).get("name", "")) for run in stated("controls", [])],
         boundaries=_boundaries(attrs, nodes),
         nodes=nodes,
@@ -190,7 +192,7 @@ def read_content(result: MergedResult) -> Content:
         clock=clock,
         chosen=_mapping(stated("trajectory", {})).get("chosen", ()),
         based=_mapping(stated("trajectory", {})).get("base") is True,
-        headline=stated("headline", {}),
+        headline=in_units(stated("headline", {}), unit, clock),
         problems=problems_of(tree),
         levels=Levels.of(tree),
         reference_step=attrs.get("reference_step"),
@@ -198,10 +200,22 @@ def read_content(result: MergedResult) -> Content:
     )
 
 
-def in_units(attrs: Mapping[Any, Any], unit: str, clock: str) -> dict[Any, Any]:
-    """Return attributes whose texts name what a token is, and what checkpoints count."""
-    texts = {name: text for name, text in attrs.items() if isinstance(text, str)}
-    return {**attrs, **{n: on_clock(of_tokens(text, unit), clock) for n, text in texts.items()}}
+def in_units(value: Any, unit: str, clock: str, is_name: bool = False) -> Any:
+    """Return parsed attributes whose texts name what a token is, and what checkpoints count.
+
+    What figures select stays. In names and labels only steps of the run count: an optimizer has
+    its own.
+    """
+    if isinstance(value, list | tuple):
+        return [in_units(item, unit, clock) for item in value]
+    if isinstance(value, Mapping):
+        names = () if value.get("units") == "steps" else _NAMES
+        named = {key: value[key] for key in _TEXTS + _NAMES if key in value}
+        return {**value, **{k: in_units(v, unit, clock, k in names) for k, v in named.items()}}
+    if not isinstance(value, str):
+        return value
+    text = of_tokens(value, unit)
+    return text if is_name and not _OF_RUN.search(text) else on_clock(text, clock)
 
 
 def attribute(attrs: Mapping[Any, Any], name: str, default: Any, owner: str) -> Any:
@@ -242,14 +256,19 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def _read_nodes(tree: xr.DataTree, unit: str, clock: str) -> list[Node]:
     nodes: list[Node] = []
     reference = tree.attrs.get("reference_step")
+    # Aligned by tokens, the axis counts these, but the sentences of each run its steps.
+    spoken = Content.clock if tree.attrs.get("align") == "tokens" else clock
     for child in tree.subtree:
         if child is not tree and (child.data_vars or "failed" in child.attrs):
             taken = [node.id for node in nodes]
             data = child.to_dataset().copy()
-            data.attrs = in_units(data.attrs, unit, clock)
+            path = plain_text(child.path.strip("/"))
+            stated = partial(attribute, data.attrs, owner=f"node {path!r}")
+            parsed = {key: stated(key, start) for key, start in _PARSED.items()}
+            data.attrs = in_units({**data.attrs, **parsed}, unit, spoken)
             for variable in data.variables.values():
                 variable.attrs = in_units(variable.attrs, unit, clock)
-            nodes.append(_read_node(plain_text(child.path.strip("/")), data, taken, reference))
+            nodes.append(_read_node(path, data, taken, reference))
     if not nodes:
         raise ArgumentError("tree must hold at least one node with data; it holds none.")
     # A reopened store gives its nodes by alphabet: what a paper claims and the loss come first,
@@ -274,13 +293,11 @@ def _with_name(node: Node) -> Node:
 
 
 def _read_node(path: str, dataset: xr.Dataset, taken: Sequence[str], reference: int | None) -> Node:
-    owner = f"node {path!r}"
-    section = attribute(dataset.attrs, "section", {}, owner)
+    section, figures = dataset.attrs["section"], dataset.attrs["figures"]
     # A node without a heading is called by its path: "concepts-ica" is "Concepts ica".
     words = path.rpartition("/")[2].replace("-", " ").replace("_", " ")
     title = section.get("title") or sentence_start(words)
     role = str(dataset.attrs.get("role", "development"))
-    figures = attribute(dataset.attrs, "figures", [], owner)
     name = slug(f"section-{path}", taken)
     numbered = [_figure(number, data) for number, data in enumerate(figures, start=1)]
     return Node(
@@ -289,7 +306,7 @@ def _read_node(path: str, dataset: xr.Dataset, taken: Sequence[str], reference: 
         title=title,
         section={note: section.get(note, "") for note in NOTES},
         figures=numbered,
-        statements=attribute(dataset.attrs, "statements", [], owner),
+        statements=dataset.attrs["statements"],
         role=role,
         dataset=dataset,
         rows=read_rows(
@@ -323,14 +340,14 @@ def _figure(number: int, data: Mapping[str, Any]) -> tuple[Figure, str]:
 def _all_steps(attrs: Mapping[Any, Any], nodes: Sequence[Node]) -> tuple[int, ...]:
     steps = {int(s) for s in attribute(attrs, "steps", [], "the root")}
     for node in nodes:
-        if "step" in node.dataset.coords:
-            steps.update(int(s) for s in np.atleast_1d(node.dataset["step"].values))
+        steps.update(map(int, np.atleast_1d(node.dataset.coords.get("step", []))))
     if not steps:
         raise ArgumentError("tree must hold training steps: a coordinate 'step' in some node.")
     return tuple(sorted(steps))
 
 
-def _finding(data: Mapping[str, Any]) -> Finding:
+def _finding(stated: Any) -> Finding:
+    data = _mapping(stated)
     return Finding(
         kind=data.get("kind", ""),
         certainty=data.get("certainty", ""),
@@ -369,22 +386,16 @@ def _shown_boundaries(node: Node) -> Iterator[Mapping[str, Any]]:
 
 def _layer_paths(nodes: Sequence[Node]) -> list[str]:
     """Return module paths in the order of the nodes, layers before weight blocks."""
-    paths: dict[str, None] = {}
-    for dimension in LAYER_DIMENSIONS:
-        for node in nodes:
-            if dimension in node.dataset.coords:
-                labels = np.atleast_1d(node.dataset[dimension].values)
-                paths.update(dict.fromkeys(plain_text(v) for v in labels))
-    for node in nodes:
-        paths.update(dict.fromkeys(row.layer for row in node.rows if row.layer))
-    return list(paths)
+    coords = [node.dataset.coords for node in nodes]
+    labels = [of_node[d].values for d in LAYER_DIMENSIONS for of_node in coords if d in of_node]
+    paths = [plain_text(label) for values in labels for label in np.atleast_1d(values)]
+    paths += [row.layer for node in nodes for row in node.rows if row.layer]
+    return list(dict.fromkeys(paths))
 
 
 def _track(nodes: Sequence[Node]) -> Track | None:
     """Return the first variable over steps alone in a node of role ``track``, drawn ones first."""
-    for node in nodes:
-        if node.role != "track":
-            continue
+    for node in [node for node in nodes if node.role == "track"]:
         data = node.dataset
         variables = [
             data[figure.value].sel(dict(figure.select))

@@ -31,9 +31,9 @@ def of_tokens(text: str, unit: str) -> str:
     return _WORDS.sub(lambda word: unit.capitalize() if word[0][0] == "W" else unit, text)
 
 
-_STEP = re.compile(  # keys of JSON and strides of a walk stay, and names in quotation marks
-    r"\"steps?\"|\brandom steps|\bstep lengths?"
-    r"|(half-change |half-way |settled )?(?<![\w-])(step)(s?)\b(?!-|[^“]*”)(?=([ \xa0][\d−]|:)?)",
+_STEP = re.compile(  # strides stay, and names in quotation marks
+    r"\brandom steps|\bstep (?:length|size)s?|(half-change |half-way |settled |\bper )?"
+    r"(?<![\w-])(step)(s?)\b(?!-|[^“]*”)(?=([ \xa0][\d−]|:)?)",
     re.IGNORECASE,
 )
 
@@ -56,7 +56,7 @@ def on_clock(text: str, clock: str) -> str:
         half, step, many, number = match.groups()
         if step is None:
             return match[0]
-        word = unit if number else "point" if half else "checkpoint"
+        word = unit if number or half in ("per ", "Per ") else "point" if half else "checkpoint"
         return f"{half or ''}{sentence_start(word) if step[0] == 'S' else word}{many}"
 
     return f"{unit}s" if text == "steps" else _STEP.sub(of_unit, text)

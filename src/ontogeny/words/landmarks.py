@@ -193,10 +193,7 @@ def _outcome(row: Row | None, measured: int, tested: bool) -> str:
 
 def _lines(content: Content, node: Node, names: Mapping[str, str]) -> dict[str, Line]:
     """Return the lines of these names that the result has, in their order."""
-    lines = {
-        name: _line(content, node.dataset, name, of_tokens(words, content.token_unit))
-        for name, words in names.items()
-    }
+    lines = {name: _line(content, node.dataset, name, words) for name, words in names.items()}
     return {name: line for name, line in lines.items() if line is not None}
 
 
@@ -211,7 +208,7 @@ def _line(content: Content, data: xr.Dataset, name: str, words: str) -> Line | N
     levels = np.broadcast_to(data[f"loss_{name}"].values.astype(float), finite.shape)[finite]
     if not np.isfinite(levels).all():
         return None
-    level = float(levels[-1])
+    level, words = float(levels[-1]), of_tokens(words, content.token_unit)
     step, low, high = (_number(data, f"loss_below_{name}{end}") for end in ("", "_low", "_high"))
     if not (values < levels).any():
         return Line(words, level, "never")

@@ -22,10 +22,8 @@ def read_run_rows(dataset: xr.Dataset, title: str, section: str, role: str) -> l
     are the first and the last of theirs, and ``changed``, ``beyond`` and ``learned`` hold where
     they do in every run. By loss there are no half-change steps, but losses.
     """
-    steps = dataset.get("half_step")
-    if role == "runs" or steps is None or set(steps.dims) != {"row", "run"}:
-        return []
-    if "half_loss" in dataset:
+    steps = dataset.get("half_step", xr.DataArray())
+    if role == "runs" or "half_loss" in dataset or set(steps.dims) != {"row", "run"}:
         return []
     names = [plain_text(name) for name in dataset["run"].values]
     labels = dataset.get("row_name")
@@ -45,7 +43,7 @@ def read_run_rows(dataset: xr.Dataset, title: str, section: str, role: str) -> l
 def _one_run(dataset: xr.Dataset, place: int) -> xr.Dataset:
     """Return the rows of one run as its own study has them, its control runs along ``run``."""
     names = [n for n, v in dataset.variables.items() if "row" in v.dims or n in ("step", "control")]
-    one = dataset[[name for name in names if name in dataset.variables]].isel(run=place, drop=True)
+    one = dataset[names].isel(run=place, drop=True)
     return one.rename(control="run") if "control" in one.dims else one
 
 

@@ -92,8 +92,8 @@ def best_sentences(content: Content) -> dict[str, str]:
 
     By the section's title. The loss has a sentence of its own.
     """
-    nodes = [node for node in content.nodes if node.role == "development"]
-    nodes = [node for node in nodes if not has_abilities(node.dataset)]  # they have a section
+    # Abilities have a section.
+    nodes = [n for n in content.nodes if n.role == "development" and not has_abilities(n.dataset)]
     best = {
         node.title: min(texts, key=_place) for node in nodes if (texts := section_sentences(node))
     }

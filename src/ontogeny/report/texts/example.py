@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...figures.characters import in_words, shown, within
-from ...words.content import Content, in_units
+from ...words.content import Content
 from ...words.formats import plain_text, plural
 from ...words.rows import half_steps
 from ..concepts.contexts import MISSING
@@ -106,7 +106,7 @@ def _example(content: Content, base: ShownTokens, measures: Sequence[Measure]) -
     )
     payload = [
         {"key": m.key, "absent": m.absent, "options": [name for _, name in m.options]}
-        | in_units(m.payload, content.token_unit, content.clock)
+        | {key: content.say(x) if isinstance(x, str) else x for key, x in m.payload.items()}
         | {"print": _print_steps(content, np.array(m.payload["steps"]))}
         for m in measures
     ]
