@@ -9,7 +9,14 @@ import torch
 from helpers.family_models import LAYERS, NAMES, VOCABULARY, WIDTH, build, inputs_of
 from ontogeny import Inputs
 from ontogeny.capture import match_layers, modules_read, read
-from ontogeny.capture.layer_readout import Readout, readout, readouts, why_no_readout, written
+from ontogeny.capture.layer_readout import (
+    Readout,
+    _strongest,
+    readout,
+    readouts,
+    why_no_readout,
+    written,
+)
 from ontogeny.capture.reading import sources
 from ontogeny.capture.sites import split_label
 from ontogeny.errors import ArgumentError, LayerMatchError, NonFiniteError
@@ -302,3 +309,17 @@ def test_the_model_is_left_as_it_was():
     assert all(torch.equal(before[name], tensor) for name, tensor in model.state_dict().items())
     assert all(parameter.grad is None for parameter in model.parameters())
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+
+
+def test_the_strongest_tokens_are_those_of_a_stable_sort_also_of_ties_and_nan():
+    rng = np.random.default_rng(0)
+    for logits in (
+        rng.integers(0, 6, (5, 30)).astype(np.float32),
+        np.where(rng.random((5, 30)) < 0.9, np.nan, 1.0).astype(np.float32),
+        np.full((5, 30), np.inf, np.float32),
+    ):
+        strongest = _strongest(logits, 4)
+        for name, signed in {"written_up_id": -logits, "written_down_id": logits}.items():
+            filled = np.where(np.isnan(signed), np.inf, signed)
+            expected = np.argsort(filled, axis=1, kind="stable")[:, :4]
+            np.testing.assert_array_equal(strongest[name], expected)

@@ -142,6 +142,18 @@ def test_what_the_estimate_computes_is_not_computed_again(
             assert cells.to_dataset().equals(result.tree[node].to_dataset())
 
 
+@pytest.mark.parametrize("unit", ["step", "epoch"])
+def test_the_checkpoint_that_is_timed_is_known_by_what_the_run_counts(there, monkeypatch, unit):
+    monkeypatch.setattr(og.Trajectory, "unit", unit)
+    content = {
+        "trajectory": {"folder": "run", "select": {"steps": [0, 4, 16]}},
+        "inputs": {"bundled": "english-and-python", "max_texts": 6, "max_length": 32},
+        "observables": [{"kind": "loss"}],
+    }
+    estimate = cost.estimate(content, Path(), 0)
+    assert estimate.at_one > 0 and estimate.why_not == ""
+
+
 def test_what_is_fitted_to_several_steps_is_not_kept_from_the_one_that_was_timed(
     there, tmp_path, monkeypatch
 ):

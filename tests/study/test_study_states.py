@@ -180,3 +180,52 @@ def test_a_model_that_cannot_be_reset_says_which_module():
     fresh = untrained_like(model[0])
     assert not torch.equal(fresh.weight, model[0].weight) and not fresh.weight.requires_grad
     assert torch.equal(state, torch.random.get_rng_state())
+
+
+class Unresettable(torch.nn.Module):
+    """A model whose parameter cannot be reset."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = torch.nn.Parameter(torch.randn(40, 4))
+        self.head = torch.nn.Linear(4, 40)
+
+    def forward(self, input_ids):
+        return self.head(self.table[input_ids])
+
+
+@dataclass(frozen=True)
+class Table(needs.Need):
+    """Reads a weight of the model without running it."""
+
+    runs_model: ClassVar[bool] = False
+
+    def read(self, source):
+        return source.model.table.detach().double().std().item()
+
+
+class LooksAtWeights(Observable):
+    """Notes what is said of the untrained model."""
+
+    kind: ClassVar[str] = "looks"
+    quantities: ClassVar = (Quantity("spread", "spread"),)
+    notes: ClassVar[list] = []
+
+    def needs(self):
+        return [needs.InputSet(), Table()]
+
+    def prepare(self, run):
+        untrained = run.untrained()
+        self.notes.append(untrained.stands_in_because)
+        return xr.Dataset({"spread": untrained[Table()]})
+
+    def observe(self, reading, state):
+        return xr.Dataset({"spread": reading[Table()]})
+
+
+def test_an_observable_of_weights_is_told_why_another_model_stands_in(tmp_path):
+    torch.manual_seed(0)
+    run = og.Trajectory.from_models({step: Unresettable() for step in (10, 20)})
+    LooksAtWeights.notes.clear()
+    assert not og.Study(run, tiny_inputs(), [LooksAtWeights()]).run(tmp_path / "s").problems()
+    assert "no reset_parameters()" in LooksAtWeights.notes[-1]

@@ -1,11 +1,13 @@
 """How many threads libraries use while tasks of a study run beside one another in one process."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import sklearn.cluster  # noqa: F401  # brings an OpenMP of its own
 import torch
+import xarray as xr
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import ontogeny as og
@@ -76,3 +78,31 @@ def test_batch_size_and_threads_change_nothing_beyond_rounding(usual, tmp_path, 
         np.testing.assert_allclose(found[name], values, rtol=1e-5, atol=1e-6, err_msg=name)
     assert other.plan(folder).to_do == 4  # cells of other settings are not mixed with its own
     assert _study().plan(folder).to_do == 0
+
+
+def test_models_that_share_a_configuration_are_read_in_threads_as_one_after_another(tmp_path):
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    shared = LlamaConfig(
+        vocab_size=40, hidden_size=32, num_hidden_layers=4, num_attention_heads=4,
+        intermediate_size=32, max_position_embeddings=64,
+    )  # fmt: skip
+
+    def build():
+        return LlamaForCausalLM(shared)
+
+    run = tmp_path / "run"
+    run.mkdir()
+    for step in range(6):
+        torch.manual_seed(step)
+        torch.save(build().state_dict(), run / f"step{step}.pt")
+    trees = []
+    for workers in (0, 4):
+        trajectory = og.Trajectory.from_folder(run, model=build)
+        observables = [og.observables.Loss(), og.observables.AttentionEntropy()]
+        study = og.Study(trajectory, tiny_inputs(), observables, batch_size=2)
+        with ThreadPoolExecutor(max(workers, 1)) as threads:
+            trees.append(study.run(tmp_path / f"{workers}", threads if workers else None).tree)
+    for node, data in trees[0].children.items():
+        xr.testing.assert_equal(data.to_dataset(), trees[1][node].to_dataset())
+    assert shared._attn_implementation == "sdpa"

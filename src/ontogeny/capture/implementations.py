@@ -29,16 +29,17 @@ def gives_maps_beside(model: nn.Module) -> bool:
     those that run their eager implementation anyway.
     """
     used = {*_used(model).values()}
-    return used <= {"eager"} or (used == {"sdpa"} and _gives_maps_beside_sdpa(model))
+    beside = bool(used) and used <= {"sdpa", _WITH_MAPS}
+    return used <= {"eager"} or (beside and _gives_maps_beside_sdpa(model))
 
 
 @contextmanager
 def attention_maps(model: nn.Module) -> Iterator[None]:
     """Let a model give its attention maps, beside its kernel if it can, then restore that."""
-    beside = "sdpa" in _used(model).values() and gives_maps_beside(model)
-    if beside:
-        _register()
-    with implementation(model, _WITH_MAPS if beside else "eager"):
+    name, used = "eager", {*_used(model).values()}
+    if used and "eager" not in used and gives_maps_beside(model):
+        name = _registered()
+    with implementation(model, name):
         yield
 
 
@@ -92,13 +93,14 @@ def _has_eager(file: str) -> bool:
     return hasattr(sys.modules[file], "eager_attention_forward") and not asks
 
 
-def _register() -> None:
+def _registered() -> str:
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, sdpa_mask
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
     if _WITH_MAPS not in ALL_ATTENTION_FUNCTIONS.valid_keys():
         ALL_ATTENTION_FUNCTIONS.register(_WITH_MAPS, _sdpa_with_maps)
         ALL_MASK_ATTENTION_FUNCTIONS.register(_WITH_MAPS, sdpa_mask)
+    return _WITH_MAPS
 
 
 def _sdpa_with_maps(

@@ -377,5 +377,6 @@ def _strongest(logits: np.ndarray, n_tokens: int) -> dict[str, np.ndarray]:
 
 def _smallest(row: np.ndarray, n: int) -> np.ndarray:
     """Return where the n smallest numbers stand, without putting a whole vocabulary in order."""
+    row = np.where(np.isnan(row), np.inf, row)
     candidates = np.flatnonzero(row <= np.partition(row, n - 1)[n - 1])
     return candidates[np.argsort(row[candidates], kind="stable")[:n]]

@@ -48,10 +48,8 @@ class Figure:
     select: Mapping[str, Any] = field(default_factory=dict)
 
     kind: ClassVar[str] = ""
-    dimensions: ClassVar[tuple[str, ...]] = ("facet",)
-    """Fields that name a dimension."""
-    parts: ClassVar[Mapping[str, type]] = {}
-    """Fields that hold several objects, with their class."""
+    dimensions: ClassVar[tuple[str, ...]] = ("facet",)  # fields that name a dimension
+    parts: ClassVar[Mapping[str, type]] = {}  # fields that hold several objects, with their class
 
     def to_dict(self) -> dict[str, Any]:
         """Return the specification as JSON-ready data with its ``kind``."""

@@ -237,7 +237,7 @@ def _one_checkpoint(study: Study, probed: Probe | None) -> _Watch:
     # An earlier reference is computed first: with noise floors (1: of the first step), as it will.
     noise = int(reference < step) if bare and settings.noise_steps else 5 * (not bare)
     timed = study.over(of_step, reference=reference, noise=noise, controls=0, control_runs=())
-    return _watched(timed, f"step {step}", not bare, probed)
+    return _watched(timed, f"{study.trajectory.unit} {step}", not bare, probed)
 
 
 def _all_blocks(study: Study, probed: Probe) -> float:
@@ -279,7 +279,7 @@ class _Watch(Silent):
 
     def failing(self, study: Study) -> list[str]:
         """Return how observables failed at the checkpoint, which they may do at others too."""
-        failures, step = [], int(self._label.removeprefix("step "))
+        failures, step = [], int(self._label.rpartition(" ")[2])
         for name in (observable.name for observable in study.observables):
             path = cell_path(self.folder, name, step)
             if path.is_file():

@@ -32,8 +32,7 @@ class Picture(abc.ABC):
 
     name: str
     title: str
-    table: DataTable | None = None
-    """The table that is written instead of a picture."""
+    table: DataTable | None = None  # is written instead of a picture
 
     @property
     @abc.abstractmethod

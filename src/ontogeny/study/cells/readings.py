@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -94,8 +94,7 @@ class RunView:
     """The study as `prepare` sees it; it notes which steps were read, for the fingerprint."""
 
     is_trial = False
-    is_of_steps = False
-    """Whether more was asked for than the reference step."""
+    is_of_steps = False  # whether more was asked for than the reference step
 
     def __init__(
         self,
@@ -158,7 +157,8 @@ class RunView:
         needs = own_needs(self._observable)
         untrained = _Untrained(self._job, self._trajectory, self.reference_step)
         values = Lazily(needs, untrained.read)
-        for need in filter(shares_passes, needs):  # it is known then whether another stands in
+        # With one of them it is known whether another model stands in.
+        for need in sorted((n for n in needs if n.reads_model), key=shares_passes)[-1:]:
             values[need]
         step = ReadStep(self._job, self._observable, 0, values)
         step.stands_in_because = untrained.because
@@ -200,24 +200,22 @@ class _Untrained:
 
     def read(self, needs: Sequence[Need]) -> dict[Need, Any]:
         """Return the values of needs, from files where they are there."""
-        folder = self._job.studied or self._job.folder
-        return self._ahead(folder).read(
-            _UNTRAINED, needs, (), lambda missing, _: self._made(missing)
-        )
+        ahead = self._ahead(_UNTRAINED)
+        return ahead.read(_UNTRAINED, needs, (), lambda missing, _: self._made(missing))
 
     def _made(self, needs: Sequence[Need]) -> dict[Need, Any]:
-        model = self._model if any(need.reads_model for need in needs) else nn.Identity()
-        folder, step = self._job.studied or self._job.folder, _UNTRAINED
-        if self.because:  # its values are those of this run
-            folder, step = self._job.folder, _EXCHANGED
+        model = self._built() if any(need.reads_model for need in needs) else nn.Identity()
+        step = _EXCHANGED if self.because else _UNTRAINED
         read = partial(read_model, self._job, model)
-        return self._ahead(folder).read(step, needs, needs, lambda missing, _: read(missing))
+        return self._ahead(step).read(step, needs, needs, lambda missing, _: read(missing))
 
-    def _ahead(self, folder: Path) -> Ahead:
-        return Ahead(self._job.token, folder, self._job.settings.device)
+    def _ahead(self, step: int) -> Ahead:
+        job = self._job
+        # Where another model stands in, its values are those of this run.
+        folder = job.folder if step == _EXCHANGED else job.studied or job.folder
+        return Ahead(job.token, folder, job.settings.device)
 
-    @cached_property
-    def _model(self) -> Any:
+    def _built(self) -> Any:
         here = self._trajectory[self._step]
         like = skeleton_of(self._job, self._trajectory).load(here)
         try:

@@ -99,7 +99,8 @@ def _is_small(variable: xr.Variable, small: int) -> bool:
     """Return whether a variable is numbers or texts of so few bytes that they are one chunk."""
     kind = variable.dtype.kind
     texts = kind == "O" and all(isinstance(value, str) for value in variable.values.flat)
-    return (texts or kind in "fiubU") and variable.nbytes <= small
+    coded = {"dtype", "_FillValue"} & {*variable.attrs, *variable.encoding}
+    return (texts or kind in "fiubU") and variable.nbytes <= small and not coded
 
 
 def _files(variable: xr.Variable) -> dict[str, bytes]:

@@ -134,7 +134,23 @@ def instantiate(template: Template, path: Path | None = None) -> nn.Module:
         module = built(template, path)
     if not isinstance(module, nn.Module):
         raise ArgumentError(f"model() must return an nn.Module; got {type(module).__name__}.")
+    if is_pretrained(module):
+        _own_configuration(module)
     return module.cpu()
+
+
+def _own_configuration(module: nn.Module) -> None:
+    """Give a model copies of the configurations that it may share with others of its function.
+
+    A pass for attention maps changes it meanwhile, and so changed the model of another thread.
+    """
+    from transformers import PretrainedConfig
+
+    memo: dict[int, Any] = {}
+    for part in module.modules():
+        for name, value in list(vars(part).items()):
+            if isinstance(value, PretrainedConfig):
+                setattr(part, name, copy.deepcopy(value, memo))
 
 
 def _check_complete(label: str, missing: tuple[str, ...], unexpected: tuple[str, ...]) -> None:
