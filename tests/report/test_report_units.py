@@ -151,3 +151,12 @@ def test_findings_of_runs_aligned_by_tokens_keep_the_steps_that_they_count(tmp_p
     for finding in content.findings:
         assert "of step " in finding.message and "token" not in finding.message
     assert not re.search(r"\btokens? [123]0\b(?!,)", render_page(content))
+
+
+def test_sentences_of_runs_aligned_by_tokens_keep_their_steps_and_the_axis_does_not():
+    tree = of_a_user("training tokens")
+    assert read_content(tree).nodes[0].title == "Gain at token 10"
+    tree.attrs["align"] = "tokens"
+    (node,) = read_content(tree).nodes
+    assert node.title == "Gain at step 10" and node.statements[0].startswith("By step 20")
+    assert node.dataset.half.attrs["units"] == "tokens"

@@ -78,7 +78,6 @@ def input_set(need: Need, inputs: Mapping[str, Inputs]) -> str:
 GROUP = "ontogeny.losses"
 
 Loss: TypeAlias = Callable[[nn.Module, Batch], Tensor]
-LossFactory: TypeAlias = Callable[[Inputs, Gradients], Loss]
 
 
 def loss_names() -> tuple[str, ...]:
