@@ -41,7 +41,7 @@ class ResultSummary:
     2 checkpoints, steps 0 to 100
     <BLANKLINE>
     Too few checkpoints to judge
-    The trajectory has 2 checkpoints; ...
+    The trajectory has 2 checkpoints. To tell a change from chance, ...
     """
 
     def __init__(self, result: MergedResult) -> None:
