@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -320,6 +321,8 @@ def test_what_is_said_of_the_disk_counts_the_references_of_every_control_run(mon
     assert found.dropped == 6 * watch.references
     said = cost.total([found, found]).lines(1, 300e6)
     assert said[1] == "on disk: 224 MB of results, 390 MB while it runs, but only 300 MB are free"
+    # What is hardly more is not said twice.
+    assert replace(found, dropped=1_000_000).lines()[1] == "on disk: 112 MB of results"
 
 
 SAID = """

@@ -91,7 +91,7 @@ class Cost:
         one = f"{self.at_one:.1f} s for one of {self.checkpoints} checkpoints on {self.device}"
         without = f", without {', '.join(self.untimed)}" if self.untimed else ""
         largest = self.stored + self.dropped
-        running = f", {size_text(largest)} while it runs" if self.dropped else ""
+        running = f", {size_text(largest)} while it runs" if 20 * self.dropped > self.stored else ""
         scarce = f", but only {size_text(int(free))} are free" if free < largest else ""
         return [
             *self.failing,
