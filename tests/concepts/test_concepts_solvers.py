@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 import scipy.optimize
-import sklearn.cluster
 import torch
 
 from ontogeny.concepts import SemiNMF
 from ontogeny.concepts.halfspace import best_half_space
 from ontogeny.concepts.ica import decorrelate
-from ontogeny.concepts.kmeans import cluster
 from ontogeny.concepts.rows import Factor, sweep
 
 
@@ -139,17 +137,3 @@ def test_decorrelation_is_the_polar_factor_whatever_the_condition(dtype, decades
     np.testing.assert_allclose(found @ found.mT, np.eye(30), atol=100 * eps)
     # The factor itself is as uncertain as the condition says.
     np.testing.assert_allclose(found, U @ V, atol=min(2.0, 300 * eps * 10.0 ** (2 * decades)))
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("r", [1, 2, 30])
-def test_k_means_is_that_of_scikit_learn_without_its_float64_copies(dtype, r, monkeypatch):
-    rng = np.random.default_rng(4)
-    A = (3 + rng.normal(size=(20, 16))[rng.integers(20, size=400)]).astype(dtype)
-    A[100:] += rng.normal(size=(300, 16)).astype(dtype)
-    theirs = [sklearn.cluster.KMeans(r, n_init=2, random_state=seed).fit(A) for seed in range(4)]
-    monkeypatch.setattr(sklearn.cluster._kmeans, "_euclidean_distances", None)
-    for seed, fit in enumerate(theirs):
-        centers, labels, *_ = cluster(torch.from_numpy(A), r, seed, max_iter=300, n_init=2)
-        np.testing.assert_array_equal(labels, fit.labels_)
-        np.testing.assert_array_equal(centers, fit.cluster_centers_)

@@ -119,7 +119,7 @@ def test_a_result_takes_the_place_of_the_one_before(tmp_path):
         )
 
 
-def test_files_made_here_are_those_that_zarr_writes(tmp_path):
+def test_files_laid_out_in_memory_are_those_that_zarr_writes(tmp_path):
     values = np.arange(6.0).reshape(2, 3)
     one = xr.Dataset(
         {
@@ -137,7 +137,7 @@ def test_files_made_here_are_those_that_zarr_writes(tmp_path):
     )
     tree = xr.DataTree.from_dict({"/": xr.Dataset(attrs={"title": "t"}), "one": one})
     write_tree(tree, tmp_path / "small")
-    write_tree(tree, tmp_path / "large", small=0)
+    write_tree(tree, tmp_path / "large", large=0)
     small, large = (
         {p.relative_to(root).as_posix(): p.read_bytes() for p in root.rglob("*") if p.is_file()}
         for root in (tmp_path / "small", tmp_path / "large")

@@ -60,7 +60,7 @@ class KMeans(Extractor):
         check_whole("n_init", self.n_init)
 
     def _held(self, n: int, m: int) -> int:
-        return 3 * n * m  # centred, and that in float64
+        return 2 * n * m  # centred, and the squares of that
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
         r = self.n_concepts
@@ -121,7 +121,7 @@ def cluster(
 
     solver = sklearn.cluster.KMeans(
         r,
-        init=_plus_plus if start is None else start.numpy(),
+        init="k-means++" if start is None else start.numpy(),
         n_init=n_init if start is None else 1,
         max_iter=max_iter,
         tol=tol,
@@ -134,27 +134,6 @@ def cluster(
     centers = torch.from_numpy(np.ascontiguousarray(solver.cluster_centers_))
     labels = torch.from_numpy(solver.labels_).long()
     return centers.to(A.dtype), labels, int(solver.n_iter_), solver.n_iter_ < max_iter
-
-
-def _plus_plus(X: np.ndarray, r: int, random_state: np.random.RandomState) -> np.ndarray:
-    """Return the k-means++ seeds (r, m) that scikit-learn draws of centred samples (n, m).
-
-    Of float32 it makes float64 anew at each draw, which took half of a fit.
-    """
-    samples, weights = np.asarray(X, np.float64), np.ones((len(X), 1), X.dtype)
-    norms = np.einsum("ij,ij->i", samples, samples)
-    tried = random_state.choice(len(X), 1, p=weights[:, 0] / weights.sum())
-    draws = random_state.uniform(size=(r - 1, 2 + int(math.log(r))))
-    seeds, distance = [], np.full(len(X), np.inf, X.dtype)
-    for draw in [*draws, np.zeros(1)]:
-        apart = -2 * (samples[tried] @ samples.T) + norms[tried][:, None] + norms
-        after = np.minimum(distance, np.maximum(apart.astype(X.dtype), 0))
-        left = after @ weights
-        best = int(np.argmin(left))
-        seeds.append(tried[best])
-        distance = after[best]
-        tried = np.searchsorted(np.cumsum(distance), draw * left[best]).clip(max=len(X) - 1)
-    return X[seeds]
 
 
 def _on_device(

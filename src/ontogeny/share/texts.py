@@ -183,12 +183,31 @@ def holds_sentences(text: str) -> bool:
 
 
 # Variables whose texts name layers, methods or outcomes, and never come from the inputs.
-_LABELS = (
-    "alignment block concept_kind distance extractor fit_id kind layer matching metric "
-    "position refit row row_layer row_quantity run share_of side stands_in_because status "
-    "unnamed_because"
+LABELS = frozenset(
+    {
+        "alignment",
+        "block",
+        "concept_kind",
+        "distance",
+        "extractor",
+        "fit_id",
+        "kind",
+        "layer",
+        "matching",
+        "metric",
+        "position",
+        "refit",
+        "row",
+        "row_layer",
+        "row_quantity",
+        "run",
+        "share_of",
+        "side",
+        "stands_in_because",
+        "status",
+        "unnamed_because",
+    }
 )
-LABELS = frozenset(_LABELS.split())
 
 _TEXT_DIMENSIONS = frozenset({"piece", "shown_text", "shown_place", "gap", "example"})
 _TOKEN_IDS = ("_id", "_ids")

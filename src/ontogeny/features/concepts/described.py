@@ -18,13 +18,29 @@ NEIGHBOURS = 3
 SKETCH = 64  # numbers by which a concept is known again
 WRITTEN = 5  # tokens on either side, that a concept writes; fewer of smaller vocabularies
 
-_KEPT = (
-    "name name_p class_name class_p coherence coherence_limit coherence_untrained "
-    "name_beside word_source concentration concentration_limit concentration_untrained "
-    "unnamed_because stands_in_because token_id token_share firing enrichment fit_id "
-    "code_sketch piece_text"
+KEPT = (
+    "name",
+    "name_p",
+    "class_name",
+    "class_p",
+    "coherence",
+    "coherence_limit",
+    "coherence_untrained",
+    "name_beside",
+    "word_source",
+    "concentration",
+    "concentration_limit",
+    "concentration_untrained",
+    "unnamed_because",
+    "stands_in_because",
+    "token_id",
+    "token_share",
+    "firing",
+    "enrichment",
+    "fit_id",
+    "code_sketch",
+    "piece_text",
 )
-KEPT = tuple(_KEPT.split())
 _WHOLE = ("_id", "_text", "_place")
 _NAMES = ("name", "class_name", "name_beside", "name_kind")
 _TEXTS = (*_NAMES, "unnamed_because", "stands_in_because", "fit_id")
