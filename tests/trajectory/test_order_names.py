@@ -1,7 +1,10 @@
 """The step in a name, and the order of names: the tables."""
 
 import pytest
+import torch
 
+import ontogeny as og
+from helpers.study_examples import tiny_model
 from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.trajectory.order import Choice, order_of
 from ontogeny.trajectory.order.inside import Held
@@ -273,3 +276,12 @@ def test_numbers_that_may_count_within_an_epoch_are_refused():
     tokens = order_of(["tokens_0.5.pt", "tokens_1.5.pt"], choice=Choice("tokens_{}"))
     assert "10 x tokens 5 to 15" in "".join(tokens.lines())
     assert order_of(["m0.5.pt", "m1.pt"], choice=Choice("m{}")).unit == "10 x step"
+
+
+def test_a_control_run_counts_what_its_run_counts(tmp_path):
+    torch.manual_seed(0)
+    for epoch in range(3):
+        torch.save(tiny_model(seed=epoch).state_dict(), tmp_path / f"epoch_{epoch}.pt")
+    run = og.Trajectory.from_folder(tmp_path, model=tiny_model)
+    assert (run.unit, run.control("turned", random_state=0).unit) == ("epoch", "epoch")
+    assert og.Trajectory.from_models({0: tiny_model(), 1: tiny_model()}).unit == "step"

@@ -465,12 +465,16 @@ class Trajectory:
         made = control_checkpoints(self.checkpoints, kind, random_state, self.title)
         derived = made[0].derived
         assert derived is not None
+        order = self.catalogue.order
         return replace(
             self,
             checkpoints=made,
             title=f"{self.title} ({derived.name})",
             catalogue=Catalogue(
-                self.catalogue.steps, self.catalogue.planned, gaps=self.catalogue.gaps
+                self.catalogue.steps,
+                self.catalogue.planned,
+                gaps=self.catalogue.gaps,
+                order=order and replace(order, left_out=()),  # what it counts
             ),
             path=None,
             controlled=Controlled(kind, int(random_state), self.provenance(), self.path),
