@@ -37,7 +37,7 @@ PAIRS = [
     (r"no initialisation", r"beyond (its|their) motion|more than motion gives|untrained"),
     (r"since when", r"first checkpoint: better than|at every (step|checkpoint)"),
     (r"more of the context", r"(never|not stay) below [\d.]+, the loss of bigrams"),
-    (r"more than in any control run", r"No more concepts got a name|no larger a share"),
+    (r"more than in any control run", r"No more concepts got a name|not a larger share"),
 ]
 SMALL = 6.1132 - 0.0048 * (1 - np.exp(-np.asarray(STEPS) / 40))
 

@@ -178,7 +178,7 @@ def test_a_smaller_share_of_named_concepts_than_in_control_runs_is_said():
     appeared = first(made.tree({"loss": made.loss_story(), "joint-concepts": node})).sentences[1]
     assert appeared.lead == "12 of 22 concepts got a name (in controls 2–4 of 6)."
     assert appeared.text.startswith(
-        "That is no larger a share of the concepts that can be read than in"
+        "That is not a larger share of the concepts that can be read than in"
     )
 
 

@@ -86,7 +86,7 @@ def names_against_controls(
     Examples
     --------
     >>> names_against_controls(31, 112, [(5, 8), (12, 23)])
-    'no larger a share of the concepts that can be read than in control runs'
+    'not a larger share of the concepts that can be read than in every control run'
     >>> names_against_controls(9, 92, [(10, 99)])
     'no more than motion gives'
     """
@@ -95,7 +95,7 @@ def names_against_controls(
     shares = [count / total for count, total in controls if total]
     if n_names > concepts * max(shares, default=0.0):
         return "more than in any control run" if controls else ""
-    return "no larger a share of the concepts that can be read than in control runs"
+    return "not a larger share of the concepts that can be read than in every control run"
 
 
 def in_pairs(names: Iterable[str]) -> bool:
