@@ -18,13 +18,15 @@ from .rows import next_worst
 from .solution import Solution
 from .tensors import check_stopping, iterate, on_cpu, precise
 
+SEEDED = 3_000  # samples among which the CPU draws seeds, or 30 a cluster: most of the time else
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class KMeans(Extractor):
     """k-means: each sample is its centroid, ``A ~ U W^T`` with one-hot U.
 
-    On the CPU scikit-learn's solver does the work, on a GPU a plain Lloyd iteration, which gives
-    the same bits each time.
+    On the CPU scikit-learn's solver does the work, from seeds among at most 3,000 samples (or 30 a
+    cluster); on a GPU a plain Lloyd iteration, which gives the same bits each time.
 
     Parameters
     ----------
@@ -121,7 +123,7 @@ def cluster(
 
     solver = sklearn.cluster.KMeans(
         r,
-        init="k-means++" if start is None else start.numpy(),
+        init=_seeds_on_cpu if start is None else start.numpy(),
         n_init=n_init if start is None else 1,
         max_iter=max_iter,
         tol=tol,
@@ -134,6 +136,16 @@ def cluster(
     centers = torch.from_numpy(np.ascontiguousarray(solver.cluster_centers_))
     labels = torch.from_numpy(solver.labels_).long()
     return centers.to(A.dtype), labels, int(solver.n_iter_), solver.n_iter_ < max_iter
+
+
+def _seeds_on_cpu(A: np.ndarray, r: int, random_state: np.random.RandomState) -> np.ndarray:
+    """Return scikit-learn's k-means++ seeds (r, m), in the precision in which it is fastest."""
+    import sklearn.cluster  # takes a while
+
+    count = max(SEEDED, 30 * r)
+    if len(A) > count:
+        A = A[random_state.choice(len(A), count, replace=False)]
+    return sklearn.cluster.kmeans_plusplus(A.astype(np.float64), r, random_state=random_state)[0]
 
 
 def _on_device(
