@@ -32,7 +32,6 @@ from .machine import has_ended, writer
 DROPPED = "dropped"
 
 _FORMAT = "ontogeny-cell-2"
-_UNSEALED = "ontogeny-cell-1"  # what was computed before headers were sealed still counts
 _PARTS = {
     "variables": dict,
     "attrs": dict,
@@ -90,19 +89,17 @@ def write_cell(path: Path, cell: Cell) -> str:
         else:
             tensors[str(name)] = _storable(str(name), values)
         variables[str(name)] = entry
-    attrs = plain(cell.data.attrs)
-    checksum = _checksum(tensors, [variables, attrs])
     packed = {name: small for name, values in tensors.items() if len(small := _packed(values))}
     header = {
         "format": _FORMAT,
         "variables": variables,
-        "attrs": attrs,
+        "attrs": plain(cell.data.attrs),
         "status": cell.status,
         "fingerprint": dict(cell.fingerprint),
         "provenance": dict(cell.provenance),
-        "checksum": checksum,
         "packed": {name: [tensors[name].dtype.str, tensors[name].shape] for name in packed},
     }
+    header["checksum"] = checksum = _checksum(tensors, header)
     _save(path, {**tensors, **packed}, header)
     return checksum
 
@@ -169,7 +166,7 @@ def read_cell(path: Path, *, verify: bool = True) -> Cell:
         for name, (dtype, shape) in header.get("packed", {}).items():
             tensors[name] = _unpacked(tensors[name], dtype, shape)
         verify = verify and header["status"] != DROPPED
-        if verify and _checksum(tensors, _content(header)) != header["checksum"]:
+        if verify and _checksum(tensors, header) != header["checksum"]:
             raise StoreError(
                 f"{path} is damaged: its checksum does not match. Delete it and run again."
             )
@@ -328,7 +325,8 @@ def sweep(folder: Path, *patterns: str) -> list[Path]:
     return swept
 
 
-def _checksum(tensors: Mapping[str, np.ndarray], described: Any) -> str:
+def _checksum(tensors: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> str:
+    described = [header["variables"], header["attrs"]]
     digest = hashlib.blake2b(digest_size=16)
     digest.update(json.dumps(described, sort_keys=True).encode())
     for name in sorted(tensors):
@@ -336,12 +334,6 @@ def _checksum(tensors: Mapping[str, np.ndarray], described: Any) -> str:
         digest.update(f"{name}{values.dtype.str}{values.shape}".encode())
         digest.update(np.ascontiguousarray(values).data)
     return digest.hexdigest()
-
-
-def _content(header: Mapping[str, Any]) -> Any:
-    """Return what a header says of the content that its checksum covers."""
-    variables = header["variables"]
-    return variables if header["format"] == _UNSEALED else [variables, header["attrs"]]
 
 
 def _seal(text: str) -> str:
@@ -371,12 +363,11 @@ def _parsed(path: Path, file: BinaryIO) -> tuple[dict[str, Any], dict[str, Any],
     layout = json.loads(file.read(length))
     metadata = layout.pop("__metadata__")
     header = json.loads(metadata["cell"])
-    sealed = header["format"] == _UNSEALED or metadata["seal"] == _seal(metadata["cell"])
     tensors = {name: _tensor(spec) for name, spec in layout.items()}
     numbers = {name for name, entry in header["variables"].items() if "strings" not in entry}
     if (
-        header["format"] not in (_FORMAT, _UNSEALED)
-        or not sealed
+        header["format"] != _FORMAT
+        or metadata["seal"] != _seal(metadata["cell"])
         or any(not isinstance(header[name], kind) for name, kind in _PARTS.items())
         or numbers != tensors.keys()
         or size != 8 + length + max((end for *_, end in tensors.values()), default=0)

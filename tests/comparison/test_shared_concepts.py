@@ -202,8 +202,6 @@ def test_only_the_first_control_of_each_run_is_read_and_at_which_steps_is_said()
     node = node_of({"layer 1": (one, dataclasses.replace(one, life=life))}, runs)
     (text,) = shared_sentences(node)
     assert "(in all of 2 control runs, the first of each run, read at 1–2 of 3 steps: 2)" in text
-    older = node.drop_vars(["steps_read", "control_steps_read"])
-    assert "control runs, the first of each run: 2)" in shared_sentences(older)[0]
 
 
 def test_tables_and_sentences_count_the_same_and_say_what_they_leave_out():

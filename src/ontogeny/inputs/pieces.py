@@ -126,13 +126,10 @@ def _byte_level(suffix: str) -> Read:
         if word.strip(known):
             return token
         text = word.translate(bytes_of).encode("latin-1").decode("utf-8", "surrogateescape")
-        return _LONE_BYTE.sub(_written_byte, text) + " " * (word != token)
+        text = _LONE_BYTE.sub(lambda byte: f"<0x{ord(byte[0]) - 0xDC00:02X}>", text)
+        return text + " " * (word != token)
 
     return read
-
-
-def _written_byte(match: re.Match[str]) -> str:
-    return f"<0x{ord(match[0]) - 0xDC00:02X}>"
 
 
 def _sentence_pieces(space: str) -> Read:

@@ -148,10 +148,8 @@ def _in_controls(one: xr.Dataset, name: str, which: str) -> str:
 def _which_controls(one: xr.Dataset) -> str:
     """Say which control runs were read for what runs share, and at how many steps."""
     words = f"in all of {one.sizes['run']} control runs, the first of each run"
-    if "control_steps_read" not in one:  # of a comparison that an earlier version wrote
-        return words
-    read, of_runs = (value_range(one[n].values) for n in ("control_steps_read", "steps_read"))
-    return f"{words}, read at {read} of {of_runs} steps"
+    steps = [value_range(one[n].values) for n in ("control_steps_read", "steps_read") if n in one]
+    return f"{words}, read at {' of '.join(steps)} steps"
 
 
 def _were(count: int) -> str:

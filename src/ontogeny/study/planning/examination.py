@@ -195,12 +195,7 @@ def encoded(outcome: Probe, needs: Sequence[Need]) -> str:
     content = {part.name: getattr(outcome, part.name) for part in fields(outcome)}
     del content["failures"]
     content |= {name: [content[name].get(need) for need in needs] for name in _OF_NEEDS}
-    return json.dumps(content, default=_plain)
-
-
-def _plain(value: Any) -> Any:
-    """Return a dataclass or a set as JSON has them."""
-    return sorted(value) if isinstance(value, frozenset) else asdict(value)
+    return json.dumps(content, default=lambda x: sorted(x) if type(x) is frozenset else asdict(x))
 
 
 def decoded(text: str, needs: Sequence[Need]) -> Probe:

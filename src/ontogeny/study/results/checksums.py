@@ -110,8 +110,7 @@ def _entries(store: Path) -> Mapping[str, Any]:
         whole = content["digest"] == _digest_of(entries)
     except FileNotFoundError:
         raise StoreError(
-            f"{store} has no {_NAME}, so damage to it cannot be found; earlier versions "
-            f"wrote none. {_mend(store)}"
+            f"{store} has no {_NAME}, so damage to it cannot be found. {_mend(store)}"
         ) from None
     except (ValueError, LookupError, TypeError, RecursionError):
         whole = False

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from ...errors import (
     ArgumentError,
@@ -149,7 +149,8 @@ def first_names(weights: Weights, reader: Reader) -> dict[str, str]:
     if isinstance(reader, TensorReader):
         for name in first:
             tensor = reader.get(name)
-            first[name] = groups.setdefault(_place(tensor), name) if tensor.numel() else name
+            place = (tensor.device, tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride())
+            first[name] = groups.setdefault(place, name) if tensor.numel() else name
     by_value: dict[object, list[str]] = {}
     for name in dict.fromkeys(first.values()):
         sample = _sample(reader, name)
@@ -168,10 +169,6 @@ def _order(weights: Weights, reader: Reader) -> Iterable[str]:
         return reader.names()
     source = weights.source
     return state_tensors(source) if isinstance(source, nn.Module) else source
-
-
-def _place(tensor: Tensor) -> object:
-    return (tensor.device, tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride())
 
 
 def _sample(reader: Reader, name: str) -> object:
