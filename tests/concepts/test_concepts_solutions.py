@@ -323,6 +323,21 @@ def test_kmeans_codes_are_one_hot_and_reconstruct_by_centroids():
     np.testing.assert_array_equal(est.inverse_transform(U), est.components_[U.argmax(axis=1)])
 
 
+def test_kmeans_of_many_samples_finds_the_clusters_though_it_draws_seeds_among_a_part():
+    """Of 5,000 samples 3,000 are drawn; half a percent of them are one cluster far away."""
+    rng = np.random.default_rng(3)
+    centers = np.r_[rng.normal(size=(30, 12)), [[40.0] * 12]]
+    share = np.r_[rng.dirichlet(np.full(30, 2.0)) * 0.995, 0.005]
+    cluster = rng.choice(31, size=5000, p=share)
+    X = centers[cluster] + 0.3 * rng.normal(size=(5000, 12))
+    planted = sum(((X[cluster == i] - X[cluster == i].mean(0)) ** 2).sum() for i in range(31))
+    est = concepts.make("kmeans", 31, n_init=4).fit(X)
+    assert est.reconstruction_error_**2 < 1.15 * planted  # a fit may join two of them
+    assert np.linalg.norm(est.components_ - 40, axis=1).min() < 1
+    again = concepts.make("kmeans", 31, n_init=4).fit(X)
+    np.testing.assert_array_equal(again.components_, est.components_)
+
+
 @pytest.mark.parametrize("variant", ["vanilla", "topk", "batchtopk", "jumprelu"])
 def test_sparse_autoencoders_learn_and_stay_sparse(variant):
     rng = np.random.default_rng(2)
