@@ -132,6 +132,8 @@ def test_files_laid_out_in_memory_are_those_that_zarr_writes(tmp_path):
             "nothing": (("step", "concept"), np.zeros((2, 0))),
             "name": ("step", np.array(["", ""], dtype=object)),
             "wide": ("token", np.arange(2.0**13)),
+            "filled": ("step", [1.0, np.nan], {}, {"_FillValue": -9.0}),
+            "small": ("step", [1.0, 2.0], {}, {"dtype": "f4"}),
         },
         coords={"step": [0, 1], "layer": ["a", "b", "ç"], "label": ("step", ["é", "f"])},
     )
