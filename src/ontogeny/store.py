@@ -326,9 +326,8 @@ def sweep(folder: Path, *patterns: str) -> list[Path]:
 
 
 def _checksum(tensors: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> str:
-    described = [header["variables"], header["attrs"]]
     digest = hashlib.blake2b(digest_size=16)
-    digest.update(json.dumps(described, sort_keys=True).encode())
+    digest.update(json.dumps([header["variables"], header["attrs"]], sort_keys=True).encode())
     for name in sorted(tensors):
         values = tensors[name]
         digest.update(f"{name}{values.dtype.str}{values.shape}".encode())

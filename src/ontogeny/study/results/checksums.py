@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections.abc import Mapping
 from io import SEEK_END, BytesIO
 from pathlib import Path
@@ -122,8 +123,8 @@ def _entries(store: Path) -> Mapping[str, Any]:
 def _mend(store: Path) -> str:
     """Return what to do; the command alone would write to another folder."""
     return (
-        f"Run the study into this folder again (`ontogeny run STUDY.toml --output {store.parent}`, "
-        "or Study.run): it merges the result from the cells that still hold."
+        "Run the study into this folder again (`ontogeny run STUDY.toml --output "
+        f"{shlex.quote(str(store.parent))}`, or Study.run): it merges the cells that still hold."
     )
 
 
