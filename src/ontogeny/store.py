@@ -167,9 +167,7 @@ def read_cell(path: Path, *, verify: bool = True) -> Cell:
             tensors[name] = _unpacked(tensors[name], dtype, shape)
         verify = verify and header["status"] != DROPPED
         if verify and _checksum(tensors, header) != header["checksum"]:
-            raise StoreError(
-                f"{path} is damaged: its checksum does not match. Delete it and run again."
-            )
+            raise StoreError(f"{path} is damaged: its checksum differs. Delete it and run again.")
         data: dict[str, Any] = {}
         coords: dict[str, Any] = {}
         for name, entry in header["variables"].items():

@@ -59,16 +59,17 @@ def place(tmp_path_factory):
 
 
 def test_run_then_again_then_report(place, tmp_path, capsys):
-    code, out, err = call(capsys, "run", place / "study.toml", "--output", tmp_path / "s")
-    assert code == 0 and "result: " in out
+    folder = tmp_path / "my study"
+    code, out, err = call(capsys, "run", place / "study.toml", "--output", folder)
+    assert code == 0 and out.endswith(f"\npage: ontogeny report '{folder}'\n")  # as a shell reads
     assert "left" in err and "\r" not in err
     assert len(err.splitlines()) <= 2 * len(STEPS)
-    code, out, err = call(capsys, "run", place / "study.toml", "--output", tmp_path / "s")
+    code, out, err = call(capsys, "run", place / "study.toml", "--output", folder)
     assert code == 0 and "nothing to do: 12 cells are there" in err
-    code, out, _ = call(capsys, "plan", place / "study.toml", "--output", tmp_path / "s", "--time")
+    code, out, _ = call(capsys, "plan", place / "study.toml", "--output", folder, "--time")
     assert code == 0 and "12 done, 0 to do" in out and "time:" not in out
-    code, out, _ = call(capsys, "report", tmp_path / "s")
-    assert code == 0 and (tmp_path / "s" / "report.html").stat().st_size > 100_000
+    code, out, _ = call(capsys, "report", folder)
+    assert code == 0 and (folder / "report.html").stat().st_size > 100_000
 
 
 def test_a_plan_says_from_one_checkpoint_what_the_rest_takes(place, tmp_path, capsys):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -212,7 +213,7 @@ def run(
             rereference=rereference,
             keep_going=keep_going,
         )
-    typer.echo(f"result: {folder / 'result.zarr'}\npage: ontogeny report {folder}")
+    typer.echo(f"result: {folder / 'result.zarr'}\npage: ontogeny report {quote(str(folder))}")
     _leave(result, strict)
 
 
