@@ -1,5 +1,6 @@
 # make demo: virtual environment, install, demo, prints where the page is.
 # make test: the whole test run.
+# make coverage: which lines of the library its tests run.
 # make kernels: numerical tests under other kernels of the processor.
 # make docs: guides and reference as one site, prints where it is.
 # make environment: what tests and documentation need, installed at once.
@@ -17,13 +18,20 @@ SOURCES = pyproject.toml papers/pyproject.toml constraints.txt
 # Modules that are used are compiled at their first import, not again in every process.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test kernels lint docs environment browser clean
+.PHONY: demo test coverage kernels lint docs environment browser clean
 
 demo: $(VENV)/installed
 	OMP_NUM_THREADS=1 $(BIN)/ontogeny demo  # its own threads share the work; more would only wait
 
 test: $(VENV)/installed-dev browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal  # two processes, one thread each
+
+# Which lines the tests of the library run: a report in htmlcov, one process so that it is simple.
+coverage: $(VENV)/installed-dev
+	$(BIN)/python -m pip install $(PIP) -c constraints.txt coverage
+	OMP_NUM_THREADS=1 $(BIN)/python -m coverage run --source src/ontogeny -m pytest tests src -m "not browser"
+	$(BIN)/python -m coverage html --skip-covered
+	$(BIN)/python -m coverage report --skip-covered --sort cover | tail -n 30
 
 kernels: $(VENV)/installed-dev
 	.ci/kernels $(BIN)/python

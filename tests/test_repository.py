@@ -1,7 +1,10 @@
 """What the repository's own files say twice is the same in both places."""
 
+import gzip
+import hashlib
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import tomllib
@@ -116,3 +119,58 @@ def test_issue_forms_have_fields_with_a_label(kind):
     form = read(f".github/ISSUE_TEMPLATE/{kind}.yml")
     assert form["name"] and form["description"]
     assert all(field["id"] and field["attributes"]["label"] for field in form["body"])
+
+
+RELEASE = """[project]
+version = "1.2.3"
+[project.urls]
+source = "https://example.org"
+"""
+RELEASED_FILES = {
+    "src/ontogeny/_version.py": '__version__ = "1.2.3"',
+    "pyproject.toml": RELEASE,
+    "papers/pyproject.toml": RELEASE,
+    "CITATION.cff": "version: 1.2.3",
+    "CHANGELOG.md": "## 1.2.3, today",
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "said"),
+    [
+        ("pyproject.toml", "[project]", r"pyproject.toml has no \[project.urls\]"),
+        ("papers/pyproject.toml", RELEASE.replace("1.2.3", "1.2"), "papers.* version 1.2, not"),
+        ("src/ontogeny/_version.py", '__version__ = "1.3.0"', "tag is v1.2.3.* says 1.3.0"),
+        ("CITATION.cff", "version: 1.2.2", "CITATION.cff does not"),
+        ("CHANGELOG.md", "## Unreleased", "no section 1.2.3"),
+    ],
+)
+def test_a_release_that_the_files_contradict_is_refused(tmp_path, path, text, said):
+    faults = runpy.run_path(str(ROOT / ".ci" / "release.py"))["faults"]
+    for name, content in RELEASED_FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+    assert faults("v1.2.3", tmp_path) == []
+    (tmp_path / path).write_text(text)
+    assert re.search(said, "\n".join(faults("v1.2.3", tmp_path)))
+
+
+def test_the_release_workflow_checks_the_tag_before_it_builds():
+    jobs = read(".github/workflows/release.yml")["jobs"]
+    commands = [step.get("run", "") for step in jobs["build"]["steps"]]
+    check = next(i for i, command in enumerate(commands) if ".ci/release.py" in command)
+    assert check < next(i for i, command in enumerate(commands) if "-m build" in command)
+    assert jobs["publish"]["needs"] == "build"
+
+
+def test_files_of_others_are_those_whose_origin_is_said():
+    rows = re.findall(
+        r"^\| `([^`]+)` \|.*\| `([0-9a-f]{64})` \|$",
+        (ROOT / "docs" / "origins.md").read_text("utf-8"),
+        re.MULTILINE,
+    )
+    assert len(rows) == 2
+    for name, digest in rows:
+        content = (ROOT / "src" / "ontogeny" / name).read_bytes()
+        content = gzip.decompress(content) if name.endswith(".gz") else content
+        assert hashlib.sha256(content).hexdigest() == digest, name
