@@ -25,6 +25,7 @@ _ATTRIBUTES = {
 _MODULES = (
     "atlas",
     "capture",
+    "claims",
     "comparison",
     "concepts",
     "describe",

@@ -46,6 +46,8 @@ __all__ = [
 class OntogenyError(Exception):
     """Any error that ontogeny raises on purpose; the command shows its text as one line."""
 
+    exit_code = 1  # of the command that it ends
+
 
 class ArgumentError(OntogenyError, ValueError):
     """An argument is not what it must be."""

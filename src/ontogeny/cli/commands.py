@@ -13,6 +13,7 @@ import typer
 from .._version import __version__
 from ..errors import ArgumentError
 from .catalogue import help_, list_, table
+from .claims import claims
 from .comparing import compare
 from .concept import concept
 from .options import (
@@ -248,6 +249,7 @@ def report(
         typer.echo(f"figures: {len(written)} files in {figures}")
 
 
+app.command()(claims)
 app.command()(compare)
 app.command()(concept)
 app.command()(push)

@@ -69,7 +69,7 @@ def _run(arguments: list[str]) -> int:
             text = f"{error.strerror}{f': {place}' * (place is not None)}."  # type: ignore[union-attr]
         line = "".join(map(escaped, " ".join(text.split())))
         sys.stderr.write(f"ontogeny: {line}{remedy}\n")
-        return 1
+        return getattr(error, "exit_code", 1)
     except Exception as error:  # of click, which typer may bring along under another name
         if not hasattr(error, "exit_code") or not hasattr(error, "show"):
             raise

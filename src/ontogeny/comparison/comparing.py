@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ..claims import to_dataset
 from ..errors import ArgumentError, StoreError
 from ..figures import Curves, Section, attach
 from ..figures.base import extend
@@ -24,6 +25,7 @@ from ..words.formats import plural
 from ..words.levels import Levels
 from ..words.runs import beside_each_other, groups_of, sentences, telling
 from ..words.shared_concepts import shared_heading, shared_sentences
+from .claims import claims_of_runs
 from .clock import Clock, LossClock, TokenClock, make_clock
 from .concepts import NODE, concepts_of_runs, studies_of
 from .differences import check_differences, kernel_differences
@@ -125,7 +127,8 @@ def compare(
         shared = concepts_of_runs(studies, chosen_progress(progress))
         front, first = {NODE: shared}, _led(first, shared)
     problems = [f"{run.name}: {text}" for run in opened for text in run.attribute("problems", [])]
-    tree = xr.DataTree.from_dict({"/": xr.Dataset(), **front, "runs": overview, **nodes})
+    claims = to_dataset(claims_of_runs(opened))
+    tree = xr.DataTree.from_dict({"/": claims, **front, "runs": overview, **nodes})
     tree.attrs = _attributes(opened, clock, align, title) | {
         "nodes": json.dumps([*front, "runs", *nodes]),
         "headline": json.dumps(first),

@@ -19,6 +19,7 @@ import numpy as np
 import xarray as xr
 
 from ..arrays import is_torch_array, to_numpy
+from ..claims import Claim
 from ..errors import NonFiniteError, check_whole
 from ..figures import Figure, Section
 from ..needs import Need, Series, Weights
@@ -224,6 +225,13 @@ class Observable(Catalogued, abc.ABC):
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return the sentences that stand after those of the quantities."""
+        return ()
+
+    def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
+        """Return what it says beside what is claimed of its rows (`ontogeny.claims`).
+
+        `name` is that of the node, `data` the judged node.
+        """
         return ()
 
     def names(self) -> Names:

@@ -14,12 +14,14 @@ import numpy as np
 import xarray as xr
 
 from ..._version import __version__
+from ...claims import to_dataset
 from ...observables import Observable
 from ...own_code import reason
 from ...problems.problem import NO_CELL
 from ...scratch import scratch_array
 from ...store import Cell
 from ...summary import verdicts
+from ...summary.claims import claims_of
 from ..folder.layout import summary_path
 from .cache import read_verified
 from .environment import PACKAGES, versions
@@ -85,8 +87,10 @@ def merge(
     for name, count in (units or {}).items():
         data[name] = data[name].assign_attrs(units=count)
     data = verdicts.with_verdicts(data, {o.name: o.quantities for o in observables})
+    findings = json.loads(attributes.get("findings", "[]"))
+    claims = claims_of(data, {o.name: o.claims for o in observables}, findings)
     root = {**attributes, **verdicts.LEVELS.attributes(), **provenance()}
-    return xr.DataTree.from_dict({"/": xr.Dataset(attrs=root), **data})
+    return xr.DataTree.from_dict({"/": to_dataset(claims).assign_attrs(root), **data})
 
 
 def summary_data(cell: Cell) -> xr.Dataset:

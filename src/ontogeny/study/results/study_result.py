@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
 from ...atlas import with_labels
+from ...claims.table import claims_frame
 from ...errors import suggestion
 from ...markup import html_block, html_table, text_table
 from ...problems import Problems
@@ -20,12 +21,17 @@ from ...report.choosing import listed
 from ...report.notebook.figure import ResultChart, ResultFigure
 from ...report.notebook.index import FigureIndex
 from ...report.notebook.summary import ResultSummary
+from ...summary.claims import claims_of_result
 from ...trees import as_tree
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _HEADS = ("node", "what", "sizes", "figures")
 _SIZES = ("step", "layer", "block")
 _ASK = (
-    "summary(), chart(), figures(), figure(name), problems(), report(path); .tree is the DataTree"
+    "summary(), claims(), chart(), figures(), figure(name), problems(), report(path); "
+    ".tree is the DataTree"
 )
 
 
@@ -103,6 +109,20 @@ class StudyResult(Mapping[str, Any]):
     def problems(self) -> Problems:
         """Return a table of what failed: node, steps, layers and the reason."""
         return problems_of(self.tree)
+
+    def claims(self) -> pd.DataFrame:
+        """Return all that the study says, a line each, what matters most first.
+
+        Columns are the fields of `ontogeny.claims.Claim`; `result.tree` holds them as variables
+        over ``claim``, and over ``comparison`` what each was judged against.
+
+        Examples
+        --------
+        >>> loss = xr.Dataset({"loss": ("step", [8.3, 4.2])}, {"step": [0, 100]})
+        >>> list(StudyResult(xr.DataTree.from_dict({"loss": loss})).claims()["kind"])
+        []
+        """
+        return claims_frame(claims_of_result(self.tree))
 
     def summary(self) -> ResultSummary:
         """Return what the page says first, in sentences; ``.data`` has a line for each row."""

@@ -1,0 +1,100 @@
+"""The closed lists of what a claim may say: what happened, how sure that is, and why it is open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Certainty(StrEnum):
+    """How sure a claim is: the same four words for every kind."""
+
+    SURE = "sure"  # beyond noise, chance and controls, as the kind asks
+    AS_CONTROLS = "as controls"  # within a stated margin of what controls or chance give
+    OPEN = "open"  # not shown, for a reason
+    NOT_TESTED = "not tested"  # nothing stands beside it
+
+
+class Kind(StrEnum):
+    """What happened to the subject of a claim."""
+
+    LEARNED = "learned"
+    FORGOT = "forgot"
+    CHANGED = "changed"
+    BEYOND_MOTION = "beyond motion"
+    BORN = "born"
+    FADED = "faded"
+    KEPT = "kept"
+    TURNED = "turned"
+    GAINED = "gained"
+    LOST = "lost"
+    ABOVE_CHANCE = "above chance"
+    PASSES = "passes"
+    BEFORE = "before"
+    SHARED = "shared"
+    MEMORISED = "memorised"
+    GENERALISES = "generalises"
+    OVERFITS = "overfits"
+    DAMAGED = "damaged"
+    REPRODUCES = "reproduces"
+
+
+class Reason(StrEnum):
+    """Why a claim is open, or was not tested."""
+
+    FEW_CHECKPOINTS = "too few checkpoints"
+    FEW_CONTROLS = "too few controls"
+    NO_CONTROLS = "no controls"
+    NOISE_UNKNOWN = "noise unknown"
+    SLOW_NOISE = "slow noise"
+    WITHIN_NOISE = "within noise"
+    ORDER = "order as by chance"
+    FEW_TEXTS = "too few texts"
+    FEW_CONTRASTS = "too few contrasts"
+    CONTROLS_SPREAD = "controls differ too much"
+    NOTHING_SCORED = "nothing scored"
+    NO_FIRST_STEP = "no first step"
+    CONTROLS_AT_FEW_STEPS = "controls read at too few steps"
+    NOT_COMPARABLE = "not comparable"
+    PROBABLE = "probable only"
+    FAILED = "failed"
+    EARLIER_VERSION = "made by an earlier version"
+
+
+@dataclass(frozen=True)
+class KindRule:
+    """What a claim of one kind must have, and how much it matters.
+
+    Parameters
+    ----------
+    weight
+        Between 0 and 1: how early a reader wants it.
+    fields
+        Fields that a sure claim of the kind has.
+    """
+
+    weight: float
+    fields: tuple[str, ...] = ()
+
+
+RULES: dict[Kind, KindRule] = {
+    Kind.DAMAGED: KindRule(1.0),
+    Kind.LEARNED: KindRule(0.95, ("first", "last")),
+    Kind.FORGOT: KindRule(0.95, ("first", "last")),
+    Kind.GENERALISES: KindRule(0.9, ("since",)),
+    Kind.MEMORISED: KindRule(0.9, ("since",)),
+    Kind.OVERFITS: KindRule(0.9, ("since",)),
+    Kind.GAINED: KindRule(0.85, ("first", "last")),
+    Kind.LOST: KindRule(0.85, ("first", "last")),
+    Kind.ABOVE_CHANCE: KindRule(0.8, ("last",)),
+    Kind.BORN: KindRule(0.75, ("since",)),
+    Kind.FADED: KindRule(0.7),
+    Kind.TURNED: KindRule(0.65),
+    Kind.SHARED: KindRule(0.65),
+    Kind.PASSES: KindRule(0.6, ("since",)),
+    Kind.BEYOND_MOTION: KindRule(0.55, ("first", "last")),
+    Kind.BEFORE: KindRule(0.5),
+    Kind.CHANGED: KindRule(0.45, ("first", "last")),
+    Kind.KEPT: KindRule(0.4),
+    Kind.REPRODUCES: KindRule(0.4),
+}

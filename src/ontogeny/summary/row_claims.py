@@ -1,0 +1,172 @@
+"""Claims of the rows of a page: changed, beyond its motion, learned, forgot."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy.stats import t
+
+from ..claims import Beside, Certainty, Claim, Kind, Reason, Subject
+from ..words.control_kinds import NO_NULLS, kind_of
+from ..words.rows import Row, read_rows
+
+# A change lies as controls lie where one more control would lie no farther from their mean than
+# this share of it, and the run as well. Three controls that differ by half say nothing.
+MARGIN = 0.2
+
+_LEVEL = 0.05
+
+
+def claims_of_rows(name: str, node: xr.Dataset, tests: int) -> list[Claim]:
+    """Return what the rows of one judged node say.
+
+    Parameters
+    ----------
+    name
+        Of the node.
+    node
+        With rows and verdicts, see `ontogeny.summary.verdicts.judged`.
+    tests
+        Over how many rows of the page p-values are corrected.
+    """
+    if node.attrs.get("role") == "motion":
+        return []
+    rows = read_rows(node, "", "", "")
+    parts = Counter((row.variable, row.layer) for row in rows)
+    figures = _figures(node)
+    claims: list[Claim] = []
+    for row in rows:
+        label = row.quantity if parts[row.variable, row.layer] > 1 else ""
+        figure = figures.get(row.variable, "")
+        for fields in _of_row(row):
+            claim = Claim(
+                subject=Subject(name, row.variable, row.layer, label),
+                evidence=(f"{name}/{row.variable}",),
+                figure=f"{name}/{figure}" if figure else "",
+                corrected_over=tests,
+                **fields,
+            )
+            claims.append(claim)
+    return claims
+
+
+def _figures(node: xr.Dataset) -> dict[str, str]:
+    """Return the first figure of each variable, by its name."""
+    drawn: dict[str, str] = {}
+    for figure in json.loads(node.attrs.get("figures", "[]")):
+        drawn.setdefault(str(figure.get("value")), str(figure.get("id")))
+    return drawn
+
+
+def _of_row(row: Row) -> Iterator[dict[str, Any]]:
+    """Give the fields of each claim on a row."""
+    ends = {
+        "value": row.change,
+        "low": row.change - row.change_floor,
+        "high": row.change + row.change_floor,
+        "first": row.first_value,
+        "last": row.last_value,
+        "units": row.units,
+    }
+    half = {
+        "since": row.half_step,
+        "since_low": row.half_step_low,
+        "since_high": row.half_step_high,
+    }
+    changed = {"certainty": Certainty.SURE, **half} if row.changed else _unchanged(row)
+    yield {"kind": Kind.CHANGED, "p_value": row.p_value, **ends, **changed}
+    controls = {"beside": _controls(row), "p_value": row.p_control}
+    beyond = {"certainty": Certainty.SURE, **half} if row.beyond else _as_controls(row)
+    yield {"kind": Kind.BEYOND_MOTION, **ends, **controls, **beyond}
+    if row.can_learn:
+        learned = {"certainty": Certainty.SURE, **half} if row.learned else _not_learned(row)
+        tested = {"beside": _controls(row), "p_value": row.p_learned}
+        yield {"kind": Kind.LEARNED, **ends, **tested, **learned}
+
+
+def _controls(row: Row) -> tuple[Beside, ...]:
+    return tuple(
+        Beside("control", control.name, control.change, control.run_change)
+        for control in row.controls
+    )
+
+
+def _open(reason: Reason, **more: Any) -> dict[str, Any]:
+    return {"certainty": Certainty.OPEN, "reason": reason, **more}
+
+
+def _unjudged(row: Row) -> dict[str, Any] | None:
+    """Return why a row could not be judged, None where it was."""
+    if row.judgeable:
+        return None
+    if not row.noise_known:
+        return _open(Reason.NOISE_UNKNOWN)
+    return _open(Reason.SLOW_NOISE if row.only_memory else Reason.FEW_CHECKPOINTS)
+
+
+def _unchanged(row: Row) -> dict[str, Any]:
+    """Return how a row stands that is not shown to have changed."""
+    unjudged = _unjudged(row)
+    if unjudged is not None:
+        return unjudged
+    return _open(Reason.ORDER if row.moved else Reason.WITHIN_NOISE)
+
+
+def _as_controls(row: Row) -> dict[str, Any]:
+    """Return how a row stands that is not shown to go beyond motion."""
+    if not row.controls:
+        return {"certainty": Certainty.NOT_TESTED, "reason": Reason.NO_CONTROLS}
+    unjudged = _unjudged(row)
+    if unjudged is not None:
+        return unjudged
+    if not row.moved:
+        return _open(Reason.WITHIN_NOISE)
+    if not row.controlled:
+        few = sum(math.isfinite(control.change) for control in row.nulls) < 2
+        return _open(Reason.FEW_CONTROLS if few else Reason.NOT_COMPARABLE)
+    if _within_margin(row):
+        return {"certainty": Certainty.AS_CONTROLS}
+    if math.isfinite(row.controls_needed):
+        return _open(Reason.FEW_CONTROLS, needed=row.controls_needed)
+    return _open(Reason.CONTROLS_SPREAD)
+
+
+def _within_margin(row: Row) -> bool:
+    """Return whether a change is within `MARGIN` of its controls', which could show if it were not.
+
+    The run's change lies that close to their mean, and so would one more control at 95 %.
+    """
+    nulls = [c for c in row.controls if kind_of(c.name) not in NO_NULLS]
+    pairs = [(c.change, c.run_change) for c in nulls]
+    known = [pair for pair in pairs if all(map(math.isfinite, pair))]
+    if len(known) < 3:
+        return False
+    changes, own = np.array(known).T
+    mean = changes.mean()
+    spread = changes.std(ddof=1) * math.sqrt(1 + 1 / len(changes))
+    reach = float(t.isf(_LEVEL / 2, len(changes) - 1)) * spread
+    farthest = np.abs(own - mean).max() + reach
+    return bool(farthest <= MARGIN * abs(mean))
+
+
+def _not_learned(row: Row) -> dict[str, Any]:
+    """Return how performance stands that is not shown to be learned."""
+    if not math.isfinite(row.p_learned):
+        if not row.controls:
+            return {"certainty": Certainty.NOT_TESTED, "reason": Reason.NO_CONTROLS}
+        return _unjudged(row) or _open(Reason.FEW_CONTROLS, needed=row.controls_needed)
+    if math.isfinite(row.controls_needed) and row.controls_needed > len(row.nulls):
+        return _open(Reason.FEW_CONTROLS, needed=row.controls_needed)
+    return _open(Reason.FEW_TEXTS if row.moved else Reason.WITHIN_NOISE)
+
+
+def rows_tested(nodes: Mapping[str, xr.Dataset]) -> int:
+    """Return over how many rows p-values of a page are corrected."""
+    tested = [n for n in nodes.values() if "p_uncorrected" in n and n.attrs.get("role") != "motion"]
+    return sum(int(np.isfinite(node["p_uncorrected"].values).sum()) for node in tested)
