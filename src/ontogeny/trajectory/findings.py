@@ -20,7 +20,7 @@ class Finding:
     Attributes
     ----------
     kind
-        Of weights: ``"unreadable"``, ``"identical"``, ``"shared-shard"``, ``"exchanged"``,
+        Of weights: ``"unreadable"``, ``"identical"``, ``"shared-shard"``, ``"copied"``, ``"exchanged"``, ``"branch"``,
         ``"mislabelled"``, ``"altered"``, ``"non-finite"``, ``"frozen"``, ``"far"``, ``"order"``,
         ``"initialisation"``, ``"restart"``, ``"loss"``. Of the rest: ``"configuration"``,
         ``"tokenizer"``, ``"missing"``, ``"ambiguous"``, ``"mixed"``, ``"unnumbered"``,
