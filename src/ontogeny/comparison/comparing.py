@@ -121,7 +121,7 @@ def compare(
         listed = "; ".join(f"{', '.join(run.nodes)} in {run.name!r}" for run in opened)
         reason = f" {' '.join(notes)}" if notes else ""
         raise ArgumentError(f"the runs share no node: {listed}.{reason}")
-    differences = [*marks, *notes]
+    differences = list(dict.fromkeys([*marks, *notes]))
     words = details(opened, nodes, differences)
     overview = runs_node(opened, nodes, clock, words)
     first = headline(opened, nodes, clock, words)

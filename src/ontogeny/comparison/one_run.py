@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..trajectory.audit.kept_samples import updates_alike
 from ..trajectory.findings import Finding, join_steps
@@ -24,6 +24,8 @@ def runs_that_are_one(runs: Sequence[Run]) -> list[Finding]:
         if same := _same_steps(one, other):
             text = f"{names} hold the same weights at {join_steps(same)}, byte for byte"
             text += ": they are one run until there, and count as one"
+            if _digests(one) == _digests(other):
+                text = f"{names} are the same checkpoints, so that their agreement says nothing"
             findings.append(Finding("one-run", "certain", same, text))
             continue
         alike = updates_alike(*(run.attribute("samples", {}) for run in (one, other)))
@@ -39,6 +41,11 @@ def runs_that_are_one(runs: Sequence[Run]) -> list[Finding]:
 
 def _same_steps(one: Run, other: Run) -> tuple[int, ...]:
     """Return the steps at which two runs have the same weights, without the first in common."""
-    digests = [run.attribute("trajectory", {}).get("digests", {}) for run in (one, other)]
-    common = sorted(map(int, digests[0].keys() & digests[1].keys()))
-    return tuple(s for s in common[1:] if digests[0][str(s)] == digests[1][str(s)])
+    first, second = _digests(one), _digests(other)
+    common = sorted(map(int, first.keys() & second.keys()))
+    return tuple(step for step in common[1:] if first[str(step)] == second[str(step)])
+
+
+def _digests(run: Run) -> Mapping[str, str]:
+    digests: Mapping[str, str] = run.attribute("trajectory", {}).get("digests", {})
+    return digests

@@ -210,13 +210,17 @@ class Observer:
             self._failed[what] += 1
         return measurement.metrics
 
-    def finish(self, step: int, model: nn.Module) -> None:
-        """Observe the last step too, and say what was skipped and what failed."""
+    def finish(self, step: int, model: nn.Module | None) -> None:
+        """Observe the last step too, and say what was skipped and what failed.
+
+        None stands for a model that is no longer that of the last step.
+        """
         step = check_step("step", step)
         if not is_first_process():
             return
         budget = self._begin(step)
-        self.observe(step, model)
+        if model is not None:
+            self.observe(step, model)
         overhead = round(budget.overhead, 4)
         self._note({"step": step, "finished": True, "overhead": overhead})
         if self._skipped:

@@ -158,15 +158,25 @@ class Recorder:
             self.observer(step, model)
         return written
 
-    def finish(self, step: int, model: nn.Module) -> bool:
+    def write(self, step: int, model: nn.Module) -> bool:
+        """Write a step unless that is done, due or not; return whether it was written."""
+        step = check_step("step", step)
+        if not is_first_process():
+            return False
+        return self._record_step(step, self._ready(step, model), True)
+
+    def finish(self, step: int, model: nn.Module | None) -> bool:
         """Write and observe the last step unless that is done; return whether one was written.
 
-        The end of the run is noted, so that who watches the folder need not wait for more.
+        The end of the run is noted, so that who watches the folder need not wait for more. None
+        stands for a model that is no longer that of the last step.
         """
         step = check_step("step", step)
         if not is_first_process():
             return False
-        written = self._record_step(step, self._ready(step, model), True)
+        written = model is not None and self.write(step, model)
+        if step not in self._steps:
+            logger.warning("%s lacks the last step, %d.", self.folder, step)
         if self._failed:
             failed = some([f"{step:,}" for step in self._failed])
             logger.warning("%s lacks steps that could not be written: %s.", self.folder, failed)
@@ -192,14 +202,14 @@ class Recorder:
         try:
             if step in self._ahead:
                 return self._pass_again(step, model, due)
-            return due and step not in self._steps and self._write(step, model)
+            return due and step not in self._steps and self._save(step, model)
         except (OSError, SafetensorError) as error:  # a full disk, a file system that went away
             if not self._steps:
                 raise  # nothing is trained yet
             self._fail(step, error)
             return False
 
-    def _write(self, step: int, model: nn.Module) -> bool:
+    def _save(self, step: int, model: nn.Module) -> bool:
         save_checkpoint(self._path(step), model, self._dtype)
         self._note_digest(step)
         self._steps.add(step)
@@ -249,7 +259,7 @@ class Recorder:
         self._note(digests={key: value for key, value in digests.items() if key != str(step)})
         place.rename(aside)
         try:
-            self._write(step, model)
+            self._save(step, model)
         except BaseException:
             aside.rename(place)
             raise

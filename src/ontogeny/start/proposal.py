@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from ..trajectory import Trajectory
 from ..trajectory.audit import early as early_findings
 from ..trajectory.audit.weight_values import is_initialisation
 from ..trajectory.elsewhere import checkpoints_below
+from .asked import not_as_asked
 from .examples import examples_of, no_english
 from .id_types import sources_by_model
 from .presets import FINE_TUNING, ONE_MODEL, Preset, fitted, preset_named
@@ -158,6 +160,7 @@ def propose(
         "controls": {"kind": "turned", "count": count, "steps": preset.control_steps},
     }
     content = with_sets({**content, "observables": []}, early)
+    asked_for = copy.deepcopy(content)
     trajectory, inputs, found, of_ids = sources_by_model(content, folder)
     content["inputs"] |= found
     before(trajectory)
@@ -173,6 +176,7 @@ def propose(
     length = content["inputs"].get("max_length")
     if model.longest is not None and isinstance(length, int):
         content["inputs"]["max_length"] = min(length, model.longest)
+    lines += not_as_asked(early, wishes.max_length, asked_for, content)
     if not _has_tokenizer(wishes.tokenizer, trajectory):
         model = replace(model, no_tokenizer="there is no tokenizer to read its texts with")
     else:
