@@ -48,9 +48,7 @@ def found(**runs):
 
 
 def test_one_seed_on_two_machines_is_said_on_page_and_terminal():
-    tree, messages = found(
-        a=(trained(1), 0), b=(trained(1, noise=0.002), 1), c=(trained(2), 2)
-    )
+    tree, messages = found(a=(trained(1), 0), b=(trained(1, noise=0.002), 1), c=(trained(2), 2))
     (message,) = messages
     assert message.startswith("'a' and 'b' are hardly two runs: their updates from step 0 to 80 ")
     assert summary_lines(tree)[0] == f"audit: {message}"

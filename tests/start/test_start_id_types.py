@@ -72,7 +72,7 @@ def test_the_reading_whose_order_the_model_knows_is_taken_and_said(place, true):
     words = chain()
     words.astype(np.uint32).tofile(place / "val.bin")
     learned(place, with_blanks(words) if true == "uint16" else words)
-    with pytest.raises(ArgumentError, match="as uint16 .* and as uint32"):
+    with pytest.raises(ArgumentError, match=r"as uint16 .* and as uint32"):
         make_sources(content(), place)
     _, inputs, found, (line,) = sources_by_model(content(), place)
     assert found == {"dtype": true}

@@ -51,9 +51,9 @@ class Recorder:
     draws no random number and leaves mode and gradients alone, so training is bit for bit the same
     with and without it. A checkpoint is written under a temporary name and renamed, so it is whole
     or not there. One that cannot be written, as on a full disk, is said when that happens and at
-    the end; the training goes on. Where a run is resumed at an earlier step that is on disk, what was
-    written after it is replaced as it is passed again, and ``recorder.json`` names the steps that
-    are not. Of processes that torchrun or accelerate started only rank 0
+    the end; the training goes on. Where a run is resumed at an earlier step that is on disk, what
+    was written after it is replaced as it is passed again, and ``recorder.json`` names the steps
+    that are not. Of processes that torchrun or accelerate started only rank 0
     writes.
 
     Parameters

@@ -115,6 +115,4 @@ def _score(dtype: str, model: nn.Module, inputs: Inputs) -> _Scored:
 
 
 def _alike(inputs: Inputs, ids: np.ndarray) -> Inputs:
-    return Inputs.from_tokens(
-        ids, mask_token_id=inputs.mask_token_id, vocab_size=inputs.vocab_size
-    )
+    return Inputs.from_tokens(ids, mask_token_id=inputs.mask_token_id, vocab_size=inputs.vocab_size)

@@ -20,9 +20,9 @@ class Finding:
     Attributes
     ----------
     kind
-        Of weights: ``"unreadable"``, ``"identical"``, ``"shared-shard"``, ``"copied"``, ``"exchanged"``, ``"branch"``,
-        ``"mislabelled"``, ``"altered"``, ``"non-finite"``, ``"frozen"``, ``"far"``, ``"order"``,
-        ``"initialisation"``, ``"restart"``, ``"loss"``. Of the rest: ``"configuration"``,
+        Of weights: ``"unreadable"``, ``"identical"``, ``"shared-shard"``, ``"copied"``,
+        ``"branch"``, ``"exchanged"``, ``"mislabelled"``, ``"altered"``, ``"non-finite"``,
+        ``"frozen"``, ``"far"``, ``"order"``, ``"initialisation"``, ``"restart"``, ``"loss"``. Of the rest: ``"configuration"``,
         ``"tokenizer"``, ``"missing"``, ``"ambiguous"``, ``"mixed"``, ``"unnumbered"``,
         ``"duplicate-dropped"``, ``"incomplete"``, ``"temporary"``.
     certainty

@@ -1,4 +1,4 @@
-"""Steps of a run that was resumed before them: by the recorder's note, or the Trainer's own logs."""
+"""Steps of a run that was resumed before them: by the recorder's note, or the Trainer's logs."""
 
 from __future__ import annotations
 

@@ -98,18 +98,14 @@ def _returns(parts: np.ndarray, hashes: np.ndarray) -> Iterator[tuple[int, int]]
             yield one, int(later[0]) + one + 2
 
 
-def _misfit(
-    parts: np.ndarray, step: int, one: int, other: int, hashes: np.ndarray
-) -> float:
+def _misfit(parts: np.ndarray, step: int, one: int, other: int, hashes: np.ndarray) -> float:
     """Return the mean squared distance of a step's shared blocks from those of its neighbours."""
     shared = parts[:, hashes[one] == hashes[other]]
     beside = [s for s in (step - 1, step + 1) if 0 <= s < len(parts)]
     return float(np.mean([np.square(shared[step] - shared[s]).mean() for s in beside]))
 
 
-def _verified(
-    checkpoints: Sequence[Checkpoint], name: str, step: int, owner: int
-) -> Rows | None:
+def _verified(checkpoints: Sequence[Checkpoint], name: str, step: int, owner: int) -> Rows | None:
     """Return the longest stretch of rows that are the same, by the tensors themselves."""
     with checkpoints[step].open() as one, checkpoints[owner].open() as other:
         same = (one.get(name) == other.get(name)).flatten(1).all(dim=1).cpu().numpy()

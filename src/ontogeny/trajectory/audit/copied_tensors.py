@@ -67,9 +67,10 @@ def copied(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
             continue
         whole |= set(names)
         yield _finding(checkpoints, places, names, len(digests[places[0][0]]))
-    unique = list({of: c for of, c in reversed([*zip(contents, checkpoints, strict=True)])}.values())
-    for rows in copied_rows(unique[::-1], whole):
-        yield _of_rows(unique[::-1], rows)
+    # A checkpoint that is saved twice is another finding.
+    different = [c for i, c in enumerate(checkpoints) if contents.index(contents[i]) == i]
+    for rows in copied_rows(different, whole):
+        yield _of_rows(different, rows)
 
 
 def _are_one(places: Places, contents: Sequence[Hashable]) -> bool:
@@ -132,7 +133,9 @@ def _from_neighbours(
     ends = [(run[0], run[0] - 1), (run[-1], run[-1] + 1)]
     pairs = [(here, beside) for here, beside in ends if 0 <= beside < len(checkpoints)]
     return float(
-        np.mean([_distance(checkpoints[here], checkpoints[beside], names) for here, beside in pairs])
+        np.mean(
+            [_distance(checkpoints[here], checkpoints[beside], names) for here, beside in pairs]
+        )
     )
 
 
@@ -140,7 +143,9 @@ def _distance(one: Checkpoint, other: Checkpoint, names: Sequence[str]) -> float
     with one.open() as first, other.open() as second:
         there = set(second.names())
         samples = [
-            (_sampled(first.get(name)), _sampled(second.get(name))) for name in names if name in there
+            (_sampled(first.get(name)), _sampled(second.get(name)))
+            for name in names
+            if name in there
         ]
     alike = [(a - b).square().sum() for a, b in samples if a.shape == b.shape]
     return float(sum(alike, torch.zeros(())))

@@ -203,7 +203,7 @@ def _exchanges(distances: np.ndarray) -> Iterator[_Ways]:
         j = np.array([k for k in range(1, last) if abs(k - end) > 1], dtype=np.int64)
         labelled = gaps[j - 1] + gaps[j] + distances[beside, end]
         exchanged = distances[j - 1, end] + distances[end, j + 1] + distances[beside, j]
-        # Any outlier makes less of a detour at an end; only the right one is nearer to what is there.
+        # Any outlier makes less of a detour at an end; the right one is nearer to what is there.
         nearer = distances[beside, j] < _BETTER * distances[beside, end]
         yield end, j, labelled, np.where(nearer, exchanged, np.inf)
 
@@ -211,8 +211,8 @@ def _exchanges(distances: np.ndarray) -> Iterator[_Ways]:
 def _exchange(pair: tuple[int, ...], labelled: float, turned: float) -> Finding:
     text = (
         f"{join_steps(pair)} look exchanged: the other way round, the way through the weights "
-        f"is {turned / labelled:.2g} times as long, {turned:.3g} in place of {labelled:.3g} between "
-        "them and their neighbours"
+        f"is {turned / labelled:.2g} times as long, {turned:.3g} in place of {labelled:.3g} "
+        "between them and their neighbours"
     )
     return Finding("order", "suspected", pair, text)
 
