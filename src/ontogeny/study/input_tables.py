@@ -214,7 +214,7 @@ def _tokens(table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> Inp
         Inputs.from_tokens(ids, **kwargs),
         truncated=sum(count > 0 for count in cut),
         cut_tokens=sum(cut),
-        form=some(list(dict.fromkeys(file.words for file in opened if file.words)), "; "),
+        form=some(list(dict.fromkeys(f"ids of {f.words}" for f in opened if f.words)), "; "),
     )
 
 
