@@ -261,7 +261,8 @@ class Recorder:
         try:
             self._save(step, model)
         except BaseException:
-            aside.rename(place)
+            if not self._path(step).exists():
+                aside.rename(place)
             raise
         shutil.rmtree(aside, ignore_errors=True)
 
