@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 import torch
@@ -11,7 +12,8 @@ from torch import nn
 
 from ontogeny import Inputs, Recorder, Trajectory
 from ontogeny.observables import Loss
-from ontogeny.recording import read_observed
+from ontogeny.recording import read_observed, recorder
+from ontogeny.recording.observer import Budget
 from ontogeny.trajectory.audit import early
 
 
@@ -96,8 +98,6 @@ def test_what_cannot_be_shown_to_be_the_same_run_is_kept_and_named(tmp_path, cap
 
 
 def test_a_replacement_that_fails_keeps_what_was_there(tmp_path, monkeypatch, caplog):
-    from ontogeny.recording import recorder
-
     run = Run()
     run.train(Recorder(tmp_path, every=10), 0, 75, 1)
     write, before = recorder.save_checkpoint, stored(tmp_path, 60).clone()
@@ -114,15 +114,14 @@ def test_a_replacement_that_fails_keeps_what_was_there(tmp_path, monkeypatch, ca
     assert branches_of(tmp_path) == [{"resumed": 50, "abandoned": [60, 70]}]
 
 
-def test_what_was_observed_of_an_abandoned_branch_is_observed_anew(tmp_path):
+def test_what_was_observed_of_an_abandoned_branch_is_observed_anew(tmp_path, monkeypatch):
+    monkeypatch.setattr(Budget, "allows", lambda self: True)
     model = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 9))
     inputs = Inputs.from_tokens([[1, 2, 3], [4, 5, 6]])
     saved = {}
 
     def leg(start, stop, rate):
-        record = Recorder(
-            tmp_path, every=10, observe=[Loss(objective="causal")], inputs=inputs, budget=1
-        )
+        record = Recorder(tmp_path, every=10, observe=[Loss(objective="causal")], inputs=inputs)
         if start in saved:
             model.load_state_dict(saved[start])
         for step in range(start, stop + 1, 10):
@@ -143,8 +142,6 @@ def test_what_was_observed_of_an_abandoned_branch_is_observed_anew(tmp_path):
 
 def trainer_run(folder, log, steps, time):
     """Write checkpoints as the Trainer does, with what was logged until each of them."""
-    import os
-
     for step in steps:
         path = folder / f"checkpoint-{step}"
         path.mkdir(exist_ok=True)
