@@ -21,6 +21,7 @@ from ..inputs import Inputs
 from ..inputs.id_formats import DTYPES, SeveralReadingsError
 from ..study.file import make_sources
 from ..trajectory import Trajectory
+from .shown import longest_in
 
 _TEXTS = 16
 _LENGTH = 64
@@ -73,7 +74,7 @@ def sources_by_model(
             scored.append(_score(dtype, model, next(iter(inputs.values()))))
         except SeveralReadingsError:
             raise
-        except OntogenyError:  # ids that the model lacks, or no prediction
+        except (OntogenyError, IndexError, RuntimeError):  # ids that the model lacks, or no logits
             continue
     chosen = _clearest(scored)
     if chosen is None:
@@ -98,7 +99,7 @@ def _clearest(scored: list[_Scored]) -> _Scored | None:
 
 def _score(dtype: str, model: nn.Module, inputs: Inputs) -> _Scored:
     few = inputs.subset(np.arange(min(_TEXTS, len(inputs))))
-    ids = few.ids[:, :_LENGTH]
+    ids = few.ids[:, : min(_LENGTH, longest_in(model) or _LENGTH)]
     shuffled = np.random.default_rng(0).permutation(ids.ravel()).reshape(ids.shape)
     try:
         objective = resolve_objective(model)
@@ -115,4 +116,7 @@ def _score(dtype: str, model: nn.Module, inputs: Inputs) -> _Scored:
 
 
 def _alike(inputs: Inputs, ids: np.ndarray) -> Inputs:
-    return Inputs.from_tokens(ids, mask_token_id=inputs.mask_token_id, vocab_size=inputs.vocab_size)
+    mask = np.ones(ids.shape, dtype=bool)
+    return Inputs.from_tokens(
+        ids, mask, mask_token_id=inputs.mask_token_id, vocab_size=inputs.vocab_size
+    )

@@ -70,7 +70,10 @@ def _of_the_trainer(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
 def _written(checkpoint: Checkpoint) -> tuple[float, int]:
     """Return when the Trainer wrote its state, and the step where a copy has lost the time."""
     assert checkpoint.path is not None
-    return (checkpoint.path / TRAINER_STATE).stat().st_mtime, checkpoint.step
+    try:
+        return (checkpoint.path / TRAINER_STATE).stat().st_mtime, checkpoint.step
+    except OSError:  # deleted meanwhile
+        return 0.0, checkpoint.step
 
 
 def _log(folder: Path) -> _Log:

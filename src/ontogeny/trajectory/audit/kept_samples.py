@@ -28,7 +28,8 @@ def kept_samples(checkpoints: Sequence[Checkpoint]) -> dict[str, Any]:
         Those of a run. What is not on this machine is passed over.
     """
     here = {c.step: c for c in checkpoints if c.is_downloaded}
-    values, layouts = {}, set()
+    values: dict[str, str] = {}
+    layouts: set[str] = set()
     for step in spread(sorted(here), _STEPS, "linear") if here else ():
         sample = sample_of(here[step].weights)
         taken = sample.values[:: max(1, len(sample.values) // _VALUES)].astype("<f4")

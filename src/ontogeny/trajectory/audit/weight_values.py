@@ -170,7 +170,8 @@ def misordered(steps: Sequence[int], distances: np.ndarray) -> Iterator[Finding]
     random walk in the right order an exchange makes it longer by 1.4, in a wrong order shorter
     by as much.
     """
-    best, found = _BETTER, None
+    best = _BETTER
+    found: Finding | None = None
     for i, j, labelled, exchanged in _exchanges(distances):
         for k in np.flatnonzero((labelled > 0) & (exchanged < best * labelled)):
             if exchanged[k] < best * labelled[k]:
