@@ -47,7 +47,7 @@ def test_a_token_that_is_added_far_above_counts():
 def test_pieces_stand_at_their_ids():
     tokenizer = tokenizer_of(HOLES)
     inputs = Inputs.from_texts(["the cat sat", "cat the sat"], tokenizer, max_length=8)
-    assert [pieces_of_texts(inputs)[i] for i in (5, 17, 30)] == ["the", " cat", " sat"]
+    assert [pieces_of_texts(inputs)[i] for i in (5, 17, 30)] == [" the", " cat", " sat"]
     written = pieces_of(tokenizer)
     assert len(written) == 31
     assert [written[i].strip() for i in (5, 17, 30)] == ["the", "cat", "sat"]

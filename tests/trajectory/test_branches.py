@@ -137,7 +137,7 @@ def test_what_was_observed_of_an_abandoned_branch_is_observed_anew(tmp_path, mon
     leg(50, 60, 0.9)
     second = read_observed(tmp_path).set_index("step").value
     assert list(second.index) == [0, 10, 20, 30, 40, 50, 60]
-    assert (second[:50] == first[:50]).all() and second[60] != first[60]
+    assert (second.loc[:50] == first.loc[:50]).all() and second.loc[60] != first.loc[60]
 
 
 def trainer_run(folder, log, steps, time):
