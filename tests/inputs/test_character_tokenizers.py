@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import pickle
 
-import numpy as np
 import pytest
 
 import ontogeny as og
 from ontogeny.errors import ArgumentError
 from ontogeny.inputs.character_tokenizers import character_tokenizer
 from ontogeny.inputs.pieces import pieces_of
-from ontogeny.inputs.token_files import read_tokens
 from ontogeny.trajectory.tokenizers import named_tokenizer
 
 LETTERS = {letter: i for i, letter in enumerate("\n abc")}
@@ -53,38 +51,6 @@ def test_other_pickles_are_refused_and_nothing_runs(tmp_path, capsys, content, m
     with pytest.raises(ArgumentError, match=message):
         character_tokenizer(tmp_path / "meta.pkl")
     assert capsys.readouterr().out == ""
-
-
-@pytest.mark.parametrize(
-    ("stored", "read", "fitting"),
-    [
-        ("uint32", "uint16", "uint32"),
-        ("int64", "uint16", "int64"),
-        ("int64", "uint32", "int64"),
-        ("uint16", "uint32", "uint16"),
-        ("uint16", "int64", "uint16"),
-    ],
-)
-@pytest.mark.parametrize("largest", [60, 50_000, 60_000])
-def test_ids_of_another_dtype_are_refused_with_the_one_that_fits(
-    tmp_path, stored, read, fitting, largest
-):
-    path = tmp_path / "val.bin"
-    ids = np.random.default_rng(0).integers(1, largest, 4000)
-    ids.astype(stored).tofile(path)
-    with pytest.raises(ArgumentError, match=rf"inputs\.dtype={fitting}"):
-        read_tokens(path, max_length=8, dtype=read)
-    assert read_tokens(path, max_length=8, dtype=stored).ravel().tolist() == ids.tolist()
-
-
-def test_large_vocabularies_and_chains_are_no_other_dtype(tmp_path):
-    rng, path = np.random.default_rng(0), tmp_path / "val.bin"
-    rng.integers(0, 150_000, 4000).astype(np.uint32).tofile(path)
-    with pytest.raises(ArgumentError, match=r"inputs\.dtype=uint32"):
-        read_tokens(path, max_length=8)
-    for low, high in [(0, 2), (0, 8), (0, 65_535), (5, 6)]:
-        rng.integers(low, high, 4000).astype(np.uint16).tofile(path)
-        assert len(read_tokens(path, max_length=8)) == 500
 
 
 def test_a_vocabulary_of_characters_in_a_run_is_its_tokenizer(tmp_path):

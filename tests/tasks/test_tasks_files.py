@@ -313,3 +313,13 @@ def test_files_of_one_line_each_are_one_a_file(tmp_path):
     (tmp_path / "99.txt").write_text("One line.\nAnother.\n")
     texts = document_files(tmp_path, unit="line")
     assert texts.form == "one a line" and len(texts.texts) == 27
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+def test_a_mark_is_followed_and_refused_where_another_encoding_was_said(tmp_path, encoding):
+    (tmp_path / "a.txt").write_bytes("Grüße\n".encode(encoding))
+    assert text_files(tmp_path / "a.txt", unit="line") == ["Grüße"]
+    alike = "utf-8" if encoding == "utf-8-sig" else f"{encoding}-le"
+    assert text_files(tmp_path / "a.txt", unit="line", encoding=alike) == ["Grüße"]
+    with pytest.raises(ArgumentError, match=f"mark of {encoding}; encoding=cp1252 was said"):
+        text_files(tmp_path / "a.txt", unit="line", encoding="cp1252")

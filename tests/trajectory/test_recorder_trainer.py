@@ -111,6 +111,22 @@ def test_a_resumed_trainer_goes_on_with_its_recording(tmp_path):
         other.train()
 
 
+def test_the_best_checkpoint_that_the_trainer_loads_is_no_last_step(tmp_path, caplog):
+    """At the end the model held another step's weights, and was recorded as the last one."""
+    plain = trainer(tmp_path / "plain")
+    plain.train()
+    callback = og.RecorderCallback(tmp_path / "run", every=3)
+    often = {"eval_strategy": "steps", "eval_steps": 4, "save_strategy": "steps", "save_steps": 4}
+    best = trainer(tmp_path / "out", 10, [callback], load_best_model_at_end=True, **often)
+    best.eval_dataset = best.train_dataset
+    best.train()
+    assert not same(best.model.state_dict(), plain.model.state_dict())
+    trajectory = og.Trajectory.from_folder(tmp_path / "run")
+    assert list(trajectory.steps) == [0, 3, 6, 9, 10]
+    assert same(trajectory[10].model().state_dict(), plain.model.state_dict())
+    assert "lacks the last step" not in caplog.text
+
+
 def test_the_trainers_own_folder_and_bad_arguments_are_refused(tmp_path):
     run = trainer(tmp_path / "out", callbacks=[og.RecorderCallback(tmp_path / "out")])
     with pytest.raises(ArgumentError, match="Trainer's output_dir"):

@@ -84,7 +84,7 @@ def test_a_late_checkpoint_under_an_early_label_is_far_from_its_neighbours(steps
 
 
 @pytest.mark.parametrize("kind", ["drift", "walk"])
-@pytest.mark.parametrize("pair", [(4, 5), (6, 9), (2, 18)])
+@pytest.mark.parametrize("pair", [(4, 5), (6, 9), (2, 18), (0, 7), (9, 24)])
 def test_two_exchanged_checkpoints_are_named(kind, pair):
     steps = EVEN_STEPS
     one, other = (steps[k] for k in pair)
@@ -97,10 +97,18 @@ def test_two_exchanged_checkpoints_are_named(kind, pair):
 def best_exchange(distances):
     """Return the share and the places of the exchange that shortens the way most, if any does."""
     n, best, pair = len(distances), 0.8, None
-    for i, j in itertools.combinations(range(1, n - 1), 2):
+    for i, j in itertools.combinations(range(n), 2):
+        if (i, j) == (0, n - 1) or ({i, j} & {0, n - 1} and j - i < 2):
+            continue  # both ends, or an end and its neighbour, are not told apart
         order = list(range(n))
         order[i], order[j] = j, i
-        edges = sorted({i - 1, i, j - 1, j})
+        edges = sorted({i - 1, i, j - 1, j} & {*range(n - 1)})
+        if any(
+            distances[near, other] >= 0.8 * distances[near, end]
+            for end, other, near in ((i, j, 1), (j, i, n - 2))
+            if end in (0, n - 1)
+        ):
+            continue  # no nearer to the neighbour than what is there
         before = sum(distances[k, k + 1] for k in edges)
         after = sum(distances[order[k], order[k + 1]] for k in edges)
         if before > 0 and after < best * before:

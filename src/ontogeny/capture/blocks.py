@@ -79,7 +79,7 @@ def weight_block(
         The model's (`Checkpoint.configuration`); needed for the number of heads of a part that lies
         interleaved (GPT-NeoX).
     tokens
-        Number of tokens that the tokenizer knows, added ones included (``len(tokenizer)``). Rows of
+        Number of ids of the tokenizer, added and unused ones included. Rows of
         embedding and vocabulary map beyond it are padding, are left out and counted; None keeps
         all.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from ..study.cells.merge import provenance
 from ..study.folder.layout import comparison_path, settings_path
 from ..study.progress import chosen_progress
 from ..study.results.result_files import write_result
+from ..trajectory.findings import Finding
 from ..trees import MergedResult, as_tree
 from ..words.formats import plural
 from ..words.levels import Levels
@@ -31,6 +33,7 @@ from .concepts import NODE, concepts_of_runs, studies_of
 from .differences import check_differences, kernel_differences
 from .figures import figures_of_runs
 from .nodes import node_of_runs
+from .one_run import runs_that_are_one
 from .overview import details, headline, runs_node
 from .sources import Run, levels_of, open_runs
 
@@ -114,11 +117,13 @@ def compare(
     clock = make_clock(align, opened, tokens_per_step)
     nodes, notes = _nodes(opened, clock)
     notes += kernel_differences(opened)
+    ones = runs_that_are_one(opened)
+    notes += [f"{finding.message}." for finding in ones]
     if not nodes:
         listed = "; ".join(f"{', '.join(run.nodes)} in {run.name!r}" for run in opened)
         reason = f" {' '.join(notes)}" if notes else ""
         raise ArgumentError(f"the runs share no node: {listed}.{reason}")
-    differences = [*marks, *notes]
+    differences = list(dict.fromkeys([*marks, *notes]))
     words = details(opened, nodes, differences)
     overview = runs_node(opened, nodes, clock, words)
     first = headline(opened, nodes, clock, words)
@@ -129,7 +134,7 @@ def compare(
     problems = [f"{run.name}: {text}" for run in opened for text in run.attribute("problems", [])]
     claims = to_dataset(claims_of_runs(opened))
     tree = xr.DataTree.from_dict({"/": claims, **front, "runs": overview, **nodes})
-    tree.attrs = _attributes(opened, clock, align, title) | {
+    tree.attrs = _attributes(opened, clock, align, title, ones) | {
         "nodes": json.dumps([*front, "runs", *nodes]),
         "headline": json.dumps(first),
         "problems": json.dumps([*differences, *problems]),
@@ -254,8 +259,10 @@ def _steps_at_loss() -> Any:
     )
 
 
-def _attributes(runs: Sequence[Run], clock: Clock, align: str, title: str | None) -> dict[str, Any]:
-    """Return what the result says of itself, from what the runs say."""
+def _attributes(
+    runs: Sequence[Run], clock: Clock, align: str, title: str | None, ones: Sequence[Finding]
+) -> dict[str, Any]:
+    """Return what the result says of itself, from what the runs say, and which `ones` are one."""
     models = [str(run.attribute("model", {}).get("class", "")) for run in runs]
     kinds = ", ".join(dict.fromkeys(filter(None, models)))
     name = f"{len(runs)} runs" + (f" of {kinds}" if kinds else "")
@@ -270,8 +277,9 @@ def _attributes(runs: Sequence[Run], clock: Clock, align: str, title: str | None
         "controls": [{**control, "run": of_run} for of_run, control in controls],
         "model": {"class": name},
     }
-    if all("findings" in run.tree.attrs for run in runs):
-        records["findings"] = _findings(runs, clock)
+    if ones or all("findings" in run.tree.attrs for run in runs):
+        of_all = [{**asdict(finding), "steps": []} for finding in ones]
+        records["findings"] = [*of_all, *_findings(runs, clock)]
     return {
         "title": title or name,
         "align": align,

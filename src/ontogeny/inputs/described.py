@@ -117,7 +117,7 @@ class Described(Sampled):
 
     @property
     def warnings(self) -> list[str]:
-        """What is odd: fewer than 20 texts, more cut off than is read, a begin that stands twice.
+        """What is odd: fewer than 20 texts, one token in each, much cut off, a begin that is twice.
 
         Examples
         --------
@@ -131,6 +131,8 @@ class Described(Sampled):
                 f"only {len(self)} text{'s' * (len(self) != 1)}: noise is measured over texts, so "
                 f"hardly any change can be told from it; {FEWEST} are the least, 200 are better"
             )
+        if int(self.lengths.max()) < 2:
+            sentences.append("every text has one token, so that no token is predicted from another")
         marks = np.where(self.mask & self.special, self.ids, -1)
         begins = [row[i : i + 2] for row, i in zip(marks, self.mask.argmax(axis=1), strict=True)]
         if twice := sum(len(b) == 2 and b[0] == b[1] != -1 for b in begins):

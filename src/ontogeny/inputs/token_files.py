@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, check_choice, check_whole
+from ..errors import ArgumentError, check_whole
+from .id_formats import reading_of
 
-DTYPES = ("uint16", "uint32", "int32", "int64")
 TOKEN_FILES = (".npy", ".bin", ".pt")
 
-_LOOKED = 4096  # ids
-_HIGH = 7  # the upper 16 bits of an id of the largest vocabulary there is
-_LARGEST = 2**20  # ids of a vocabulary
+_NUMPY = b"\x93NUMPY"
+_ZIP = b"PK\x03\x04"
 
 
 def read_tokens(
-    path: str | Path, max_length: int = 128, max_texts: int | None = None, dtype: str = "uint16"
+    path: str | Path,
+    max_length: int = 128,
+    max_texts: int | None = None,
+    dtype: str | None = None,
+    vocab_size: int | None = None,
 ) -> np.ndarray:
     """Return texts of token ids from a file, (texts, max_length) or shorter rows, int64.
 
@@ -29,19 +33,25 @@ def read_tokens(
     Parameters
     ----------
     path
-        A ``.npy`` file with one or two dimensions, a ``.bin`` file without a header, as nanoGPT
-        writes, or a ``.pt`` file of one tensor, or of one called ``input_ids``.
+        A ``.npy`` file with one or two dimensions, a ``.bin`` file of ids alone, as nanoGPT
+        writes, or with the header of llm.c or the index of Megatron, or a ``.pt`` file of one
+        tensor, or of one called ``input_ids``.
     max_length
         Tokens of a text.
     max_texts
         How many texts; None takes all.
     dtype
-        What a ``.bin`` file holds; other files say so themselves.
+        What a ``.bin`` file holds: ``"uint16"``, ``"uint32"``, ``"int32"``, ``"int64"`` or
+        ``"uint8"``, of big-endian bytes as ``"uint16-be"``. It is taken as said. None: what the
+        header says, else the only one of them whose ids fit.
+    vocab_size
+        Number of ids of the vocabulary, by which readings are told apart; None if unknown.
 
     Raises
     ------
     ArgumentError
-        If the file is missing, holds no whole numbers, or fewer than `max_length` of them.
+        If the file is missing, holds no whole numbers, or fewer than `max_length` of them; if it
+        is of another type than `dtype`, or can be read as several.
 
     Examples
     --------
@@ -51,75 +61,110 @@ def read_tokens(
     >>> read_tokens(file, max_length=4, max_texts=2).tolist()
     [[0, 1, 2, 3], [16, 17, 18, 19]]
     """
-    path = Path(path)
-    check_whole("max_length", max_length, 2)
-    if max_texts is not None:
-        check_whole("max_texts", max_texts)
-    ids = _mapped(path, dtype)
-    if ids.ndim == 2:
-        return np.asarray(ids[:max_texts, :max_length]).astype(np.int64)
-    whole = len(ids) // max_length
-    if not whole:
-        raise ArgumentError(f"{path} holds {len(ids)} tokens, fewer than max_length={max_length}.")
-    count = whole if max_texts is None else min(max_texts, whole)
-    pieces = np.unique(np.linspace(0, whole - 1, count).round().astype(np.int64))
-    starts = pieces[:, None] * max_length
-    return np.asarray(ids[starts + np.arange(max_length)]).astype(np.int64)
+    return open_tokens(path, dtype, vocab_size).texts(max_length, max_texts)
 
 
-def _other_dtype(ids: np.ndarray, dtype: str) -> str:
-    """Return the dtype that ids are of if they were read as another, else nothing.
+@dataclass(frozen=True)
+class TokenFile:
+    """An opened file of ids.
 
-    Of wider numbers, read as narrow ones, every second is 0, or nearly so where a vocabulary has
-    more ids than 16 bits hold; of narrow ones, read as wide, nearly all are beyond any vocabulary.
+    Attributes
+    ----------
+    path
+        The file.
+    ids
+        Its ids in one dimension, or as a table whose rows are texts; memory-mapped if it can be.
+    words
+        How a bare file is read, and why; empty where the file says it itself.
     """
-    bits = 8 * np.dtype(dtype).itemsize
-    if len(ids) >= 64 and bits < 64:
-        low, high = int(ids[::2].max()), int(ids[1::2].max())
-        fits = high == 0 < low or (high <= _HIGH and low > 1000)
-        if fits and bits == 16 and not ids[2::4].any() and ids[::4].any():
-            return "int64"
-        if fits:
-            return "uint32" if bits == 16 else "int64"
-    beyond = len(ids) > 0 and int(np.median(ids)) > _LARGEST
-    return "uint16" if beyond and bits > 16 else ""
+
+    path: Path
+    ids: Any
+    words: str = ""
+
+    def texts(self, max_length: int, max_texts: int | None = None) -> np.ndarray:
+        """Return texts, (texts, max_length) or shorter rows, int64."""
+        check_whole("max_length", max_length, 2)
+        if max_texts is not None:
+            check_whole("max_texts", max_texts)
+        ids = self.ids
+        if ids.ndim == 2:
+            return np.asarray(ids[:max_texts, :max_length]).astype(np.int64)
+        whole = len(ids) // max_length
+        if not whole:
+            raise ArgumentError(
+                f"{self.path} holds {len(ids)} tokens, fewer than max_length={max_length}."
+            )
+        count = whole if max_texts is None else min(max_texts, whole)
+        pieces = np.unique(np.linspace(0, whole - 1, count).round().astype(np.int64))
+        starts = pieces[:, None] * max_length
+        return np.asarray(ids[starts + np.arange(max_length)]).astype(np.int64)
+
+    def cut(self, max_length: int) -> int:
+        """Return how many tokens of each text are cut off; a stream is divided, not cut."""
+        return max(self.ids.shape[1] - max_length, 0) if self.ids.ndim == 2 else 0
 
 
-def _mapped(path: Path, dtype: str) -> Any:
-    """Return the ids, memory-mapped."""
+def open_tokens(
+    path: str | Path,
+    dtype: str | None = None,
+    vocab_size: int | None = None,
+    bound: int | None = None,
+) -> TokenFile:
+    """Return an opened file of token ids.
+
+    Parameters
+    ----------
+    path, dtype, vocab_size
+        As in `read_tokens`.
+    bound
+        What every id is below, where `vocab_size` is unknown.
+
+    Raises
+    ------
+    ArgumentError
+        As `read_tokens`.
+    """
+    path = Path(path)
     if not path.is_file():
         raise ArgumentError(f"there is no file {path}.")
     if path.suffix not in TOKEN_FILES:
         raise ArgumentError(f"tokens come from {', '.join(TOKEN_FILES)} files; got {path}.")
-    if path.suffix == ".pt":
+    words = ""
+    # What a file is shows in its first bytes: some save arrays under the name of bare ids.
+    begin = _begin(path)
+    if path.suffix == ".pt" or (path.suffix == ".bin" and begin.startswith(_ZIP)):
         ids = _saved(path)
-    elif path.suffix == ".npy":
-        try:
-            ids = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (ValueError, EOFError) as error:
-            raise ArgumentError(f"{path} is not a readable .npy file: {error}") from None
-        if not isinstance(ids, np.ndarray):
-            raise ArgumentError(f"{path} is an .npz archive of {', '.join(ids)}; save one as .npy.")
+    elif path.suffix == ".npy" or begin == _NUMPY:
+        ids = _array(path)
     else:
-        check_choice("dtype", dtype, DTYPES)
-        size = path.stat().st_size
-        if not size or size % np.dtype(dtype).itemsize:
-            raise ArgumentError(
-                f"{path} has {size} bytes, which are no {dtype}; give dtype, one of "
-                f"{', '.join(DTYPES)}."
-            )
-        ids = np.memmap(path, dtype=dtype, mode="r")
-        if fitting := _other_dtype(np.asarray(ids[:_LOOKED]), dtype):
-            raise ArgumentError(
-                f"{path} is not of {dtype}: read as such, its first ids are "
-                f"{', '.join(map(str, ids[:6].tolist()))}. It is of {fitting}: "
-                f"--set inputs.dtype={fitting}."
-            )
+        reading = reading_of(path, dtype, vocab_size, bound)
+        ids, words = reading.mapped(path), reading.words
     if ids.ndim not in (1, 2) or not np.issubdtype(ids.dtype, np.integer):
         raise ArgumentError(
             f"{path} must hold whole numbers in one or two dimensions; got {ids.dtype} in "
             f"{ids.ndim}."
         )
+    if dtype is not None and not words and ids.dtype.name != dtype.removesuffix("-be"):
+        raise ArgumentError(
+            f"{path} says itself that it holds {ids.dtype.name}; dtype={dtype} was said. dtype is "
+            "for .bin files without a header."
+        )
+    return TokenFile(path, ids, words)
+
+
+def _begin(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(len(_NUMPY))
+
+
+def _array(path: Path) -> np.ndarray:
+    try:
+        ids = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise ArgumentError(f"{path} is not a readable .npy file: {error}") from None
+    if not isinstance(ids, np.ndarray):
+        raise ArgumentError(f"{path} is an .npz archive of {', '.join(ids)}; save one as .npy.")
     return ids
 
 

@@ -59,12 +59,30 @@ def tokenize(
         "documents": None if documents is None else documents[[i for i, _ in filled]],
         "mask_token_id": getattr(tokenizer, "mask_token_id", None),
         "pad_token_id": pad,
-        "vocab_size": len(tokenizer),
+        "vocab_size": count_ids(tokenizer),
         "padding_side": padding_side,
         "truncated": sum(row["cut"] > 0 for row in rows),
         "cut_tokens": sum(row["cut"] for row in rows),
         "dropped": len(texts) - len(filled),
     }
+
+
+def count_ids(tokenizer: Any) -> int:
+    """Return the number of ids of a tokenizer: one more than its largest id.
+
+    ``len(tokenizer)`` counts tokens. Where ids are left unused, as in Kimi's vocabulary, the
+    largest id lies above it.
+
+    Examples
+    --------
+    >>> class Tokenizer(dict):
+    ...     def get_vocab(self):
+    ...         return self
+    >>> count_ids(Tokenizer(the=5, cat=17))
+    18
+    """
+    vocabulary = tokenizer.get_vocab() if hasattr(tokenizer, "get_vocab") else {}
+    return max(len(tokenizer), 1 + max(vocabulary.values(), default=-1))
 
 
 def _check_texts(texts: Iterable[str | Conversation]) -> list[Any]:

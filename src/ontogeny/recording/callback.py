@@ -90,10 +90,13 @@ class RecorderCallback(TrainerCallback):
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Write a checkpoint and observe if that is due, and observe the last step."""
         self._recorder(state.global_step, kwargs["model"])
+        if control.should_training_stop and args.load_best_model_at_end:
+            self._recorder.write(state.global_step, kwargs["model"])
         observer = self._recorder.observer
         if observer is not None and control.should_training_stop and state.is_world_process_zero:
             observer.observe(state.global_step, kwargs["model"])  # before the loggers are closed
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Write the last checkpoint."""
-        self._recorder.finish(state.global_step, kwargs["model"])
+        """Write the last checkpoint, unless the Trainer has put its best one in the place of it."""
+        is_best = args.load_best_model_at_end and state.best_model_checkpoint is not None
+        self._recorder.finish(state.global_step, None if is_best else kwargs["model"])

@@ -159,7 +159,8 @@ def read_observed(folder: str | Path) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Columns ``step``, ``name`` and ``value``; of a step that was observed twice, the last.
+        Columns ``step``, ``name`` and ``value``; of a step that was observed twice, the last. What
+        was observed after a step at which the run was resumed is left out.
 
     Raises
     ------
@@ -182,11 +183,31 @@ def read_observed(folder: str | Path) -> pd.DataFrame:
         raise CheckpointError(f"{folder} has no {OBSERVED}: nothing was observed while it trained.")
     values = {
         (entry["step"], name): value
-        for entry in entries(path)
+        for entry in standing(path)
         for name, value in entry.get("metrics", {}).items()
     }
     rows = [(step, name, value) for (step, name), value in sorted(values.items())]
     return pd.DataFrame(rows, columns=["step", "name", "value"])
+
+
+def standing(path: Path) -> list[dict[str, Any]]:
+    """Return the entries of a record without those that a run left behind when it went back.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / OBSERVED
+    >>> for entry in ({"step": 5}, {"step": 9}, {"step": 5, "resumed": True}, {"step": 7}):
+    ...     append(path, entry)
+    >>> [entry["step"] for entry in standing(path)]
+    [5, 5, 7]
+    """
+    kept: list[dict[str, Any]] = []
+    for entry in entries(path):
+        if entry.get("resumed"):
+            kept = [before for before in kept if before["step"] <= entry["step"]]
+        kept.append(entry)
+    return kept
 
 
 def entries(path: Path) -> Iterator[dict[str, Any]]:

@@ -21,7 +21,7 @@ from ..study.speaking import say
 from ..trajectory.schedule import Every, Schedule
 from ..trajectory.selection import check_step
 from ..trajectory.weights.saving import unwrap
-from .loggers import OBSERVED, append, as_logs, entries
+from .loggers import OBSERVED, append, as_logs, standing
 from .measuring import check_live, measure
 from .processes import is_first_process
 
@@ -163,6 +163,7 @@ class Observer:
         self._skipped: list[int] = []
         self._failed: Counter[str] = Counter()
         self._unwritten = False
+        self._last = -1
 
     @property
     def overhead(self) -> float:
@@ -179,7 +180,7 @@ class Observer:
         step = check_step("step", step)
         if not is_first_process():
             return None
-        self._begin()
+        self._begin(step)
         return self.observe(step, model) if self.schedule.due(step) else None
 
     def observe(self, step: int, model: nn.Module) -> dict[str, float] | None:
@@ -187,7 +188,7 @@ class Observer:
         step = check_step("step", step)
         if not is_first_process():
             return None
-        budget = self._begin()
+        budget = self._begin(step)
         if step in self._steps or step in self._skipped:
             return None
         model = unwrap(model)
@@ -209,13 +210,17 @@ class Observer:
             self._failed[what] += 1
         return measurement.metrics
 
-    def finish(self, step: int, model: nn.Module) -> None:
-        """Observe the last step too, and say what was skipped and what failed."""
+    def finish(self, step: int, model: nn.Module | None) -> None:
+        """Observe the last step too, and say what was skipped and what failed.
+
+        None stands for a model that is no longer that of the last step.
+        """
         step = check_step("step", step)
         if not is_first_process():
             return
-        budget = self._begin()
-        self.observe(step, model)
+        budget = self._begin(step)
+        if model is not None:
+            self.observe(step, model)
         overhead = round(budget.overhead, 4)
         self._note({"step": step, "finished": True, "overhead": overhead})
         if self._skipped:
@@ -229,12 +234,21 @@ class Observer:
             if count > 1:
                 say(f"observing {what} failed {count} times; {self.path.name} says why")
 
-    def _begin(self) -> Budget:
-        """Start the clock at the first call; steps that an earlier process observed stay."""
+    def _begin(self, step: int) -> Budget:
+        """Start the clock at the first call; steps that an earlier process observed stay.
+
+        Those after `step` are of a run that went another way, and are observed anew.
+        """
         if self._budget is None:
             if self.path.is_file():
-                self._steps = {e["step"] for e in entries(self.path) if e.get("metrics")}
+                self._steps = {e["step"] for e in standing(self.path) if e.get("metrics")}
             self._budget = Budget(self._share)
+            self._last = max(self._steps, default=-1)
+        if step < self._last:
+            self._steps = {there for there in self._steps if there <= step}
+            self._skipped = [there for there in self._skipped if there <= step]
+            self._note({"step": step, "resumed": True})
+        self._last = step
         return self._budget
 
     def _note(self, entry: Mapping[str, Any]) -> None:

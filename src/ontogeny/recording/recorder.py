@@ -24,6 +24,7 @@ from ..trajectory.weights.building import check_dtype
 from ..trajectory.weights.digests import combine, tensor_digests
 from ..trajectory.weights.folders import find_weights, step_folders
 from ..trajectory.weights.saving import save_checkpoint, sweep, temporary_beside, unwrap, write_json
+from .branches import branched, repeated, replaced
 from .processes import is_first_process
 
 if TYPE_CHECKING:
@@ -50,7 +51,9 @@ class Recorder:
     draws no random number and leaves mode and gradients alone, so training is bit for bit the same
     with and without it. A checkpoint is written under a temporary name and renamed, so it is whole
     or not there. One that cannot be written, as on a full disk, is said when that happens and at
-    the end; the training goes on. Of processes that torchrun or accelerate started only rank 0
+    the end; the training goes on. Where a run is resumed at an earlier step that is on disk, what
+    was written after it is replaced as it is passed again, and ``recorder.json`` names the steps
+    that are not. Of processes that torchrun or accelerate started only rank 0
     writes.
 
     Parameters
@@ -116,7 +119,9 @@ class Recorder:
         self._begun = False
         self._steps: set[int] = set()
         self._failed: list[int] = []
-        self._earlier: frozenset[int] = frozenset()
+        self._last = -1
+        self._ahead: set[int] = set()  # on disk, and not passed again since the run went back
+        self._is_proven = False  # whether the run went back to weights that are on disk
         self._check_folder()
         self.observer = self._make_observer(observe, inputs, log, budget)
 
@@ -148,21 +153,30 @@ class Recorder:
         step = check_step("step", step)
         if not is_first_process():
             return False
-        module = self._ready(step, model)
-        written = self.schedule.due(step) and self._write(step, module)
+        written = self._record_step(step, self._ready(step, model), self.schedule.due(step))
         if self.observer is not None:
             self.observer(step, model)
         return written
 
-    def finish(self, step: int, model: nn.Module) -> bool:
+    def write(self, step: int, model: nn.Module) -> bool:
+        """Write a step unless that is done, due or not; return whether it was written."""
+        step = check_step("step", step)
+        if not is_first_process():
+            return False
+        return self._record_step(step, self._ready(step, model), True)
+
+    def finish(self, step: int, model: nn.Module | None) -> bool:
         """Write and observe the last step unless that is done; return whether one was written.
 
-        The end of the run is noted, so that who watches the folder need not wait for more.
+        The end of the run is noted, so that who watches the folder need not wait for more. None
+        stands for a model that is no longer that of the last step.
         """
         step = check_step("step", step)
         if not is_first_process():
             return False
-        written = self._write(step, self._ready(step, model))
+        written = model is not None and self.write(step, model)
+        if step not in self._steps:
+            logger.warning("%s lacks the last step, %d.", self.folder, step)
         if self._failed:
             failed = some([f"{step:,}" for step in self._failed])
             logger.warning("%s lacks steps that could not be written: %s.", self.folder, failed)
@@ -178,27 +192,79 @@ class Recorder:
         model = unwrap(model)
         if not self._begun:
             self._begin(step, model)
+        elif step < self._last:
+            self._go_back(step, model)
+        self._last = step
         return model
 
-    def _write(self, step: int, model: nn.Module) -> bool:
-        if step in self._steps:
-            if step in self._earlier and not self._is_stored(step, model):
-                logger.warning(
-                    "%s keeps its earlier checkpoint at step %d, which differs from this model.",
-                    self.folder,
-                    step,
-                )
-            return False
+    def _record_step(self, step: int, model: nn.Module, due: bool) -> bool:
+        """Write a step if it is due; one that is there from before is replaced if it differs."""
         try:
-            save_checkpoint(self._path(step), model, self._dtype)
-            self._note_digest(step)
+            if step in self._ahead:
+                return self._pass_again(step, model, due)
+            return due and step not in self._steps and self._save(step, model)
         except (OSError, SafetensorError) as error:  # a full disk, a file system that went away
             if not self._steps:
                 raise  # nothing is trained yet
             self._fail(step, error)
             return False
+
+    def _save(self, step: int, model: nn.Module) -> bool:
+        save_checkpoint(self._path(step), model, self._dtype)
+        self._note_digest(step)
         self._steps.add(step)
         return True
+
+    def _go_back(self, step: int, model: nn.Module) -> None:
+        """Note that the run goes on from an earlier step: what was written after it is left."""
+        self._ahead = {there for there in self._steps if there > step}
+        if not self._ahead:
+            return
+        try:
+            self._is_proven = step in self._steps and self._is_stored(step, model)
+            branches = (read_record(self.folder) or {}).get("branches", [])
+            self._note(branches=branched(branches, step, self._ahead))
+        except (OSError, SafetensorError) as error:
+            self._is_proven = False
+            logger.warning("%s does not say that the run went back: %s", self.folder, error)
+
+    def _pass_again(self, step: int, model: nn.Module, due: bool) -> bool:
+        """Compare the model with what is on disk from before the run went back; return if written.
+
+        Where both are the same, the run repeats itself, and what follows on disk is its own.
+        """
+        self._ahead.discard(step)
+        branches = (read_record(self.folder) or {}).get("branches", [])
+        if self._is_stored(step, model):
+            self._note(branches=repeated(branches, step))
+            return False
+        if not due:
+            return False
+        if not self._is_proven:
+            logger.warning(
+                "%s keeps its earlier checkpoint at step %d, which differs from this model.",
+                self.folder,
+                step,
+            )
+            return False
+        self._replace(step, model)
+        self._note(branches=replaced(branches, step))
+        logger.warning("step %d is replaced: the run was resumed before it.", step)
+        return True
+
+    def _replace(self, step: int, model: nn.Module) -> None:
+        """Write a step in the place of another one, which stays if that fails."""
+        place, aside = step_folders(self.folder)[step], temporary_beside(self.folder / "replaced")
+        digests = (read_record(self.folder) or {}).get("digests", {})
+        self._note(digests={key: value for key, value in digests.items() if key != str(step)})
+        place.rename(aside)
+        try:
+            self._save(step, model)
+        except BaseException:
+            if not self._path(step).exists():
+                aside.rename(place)
+            raise
+        shutil.rmtree(aside, ignore_errors=True)
 
     def _fail(self, step: int, error: Exception) -> None:
         """Say that a checkpoint was not written; a training of days is not ended by that."""
@@ -249,9 +315,9 @@ class Recorder:
         elif step > 0:
             logger.warning("recording begins at step %d; step 0 was not recorded.", step)
         sweep(self.folder)
-        self._earlier = frozenset(step_folders(self.folder))
-        self._steps = set(self._earlier)
+        self._steps = set(step_folders(self.folder))
         write_json(self.folder / RECORD, self._record(record, step, model))
+        self._go_back(step, model)
         self._save_tokenizer()
         self._begun = True
 
@@ -283,7 +349,7 @@ class Recorder:
             schedules = [{"from": 0, **now}]
         elif {key: schedules[-1][key] for key in now} != now:
             # A run that goes back first passes steps that the schedule before it had planned.
-            begin = max([step, *(there + 1 for there in self._earlier)])
+            begin = max([step, *(there + 1 for there in self._steps)])
             earlier = [entry for entry in schedules if entry["from"] < begin]
             schedules = [*earlier, {"from": begin, **now}]
         return {
@@ -291,6 +357,7 @@ class Recorder:
             "class": _class_name(model),
             "schedules": schedules,
             "digests": dict(before.get("digests", {})) if before else {},
+            "branches": list(before.get("branches", [])) if before else [],
             "planned": self.schedule.planned(self.schedule.total) if self.schedule.total else None,
             "versions": {
                 "ontogeny": __version__,

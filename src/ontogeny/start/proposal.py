@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,14 +14,15 @@ from ..inputs.character_tokenizers import CHARACTER_FILES
 from ..inputs.token_files import TOKEN_FILES
 from ..machine import one_thread
 from ..observables import ModelFacts
-from ..study.file import make_sources
 from ..summary.learning import MIRRORED
 from ..tasks import read_labelled
 from ..trajectory import Trajectory
 from ..trajectory.audit import early as early_findings
 from ..trajectory.audit.weight_values import is_initialisation
 from ..trajectory.elsewhere import checkpoints_below
+from .asked import not_as_asked
 from .examples import examples_of, no_english
+from .id_types import sources_by_model
 from .presets import FINE_TUNING, ONE_MODEL, Preset, fitted, preset_named
 from .sets import with_sets
 from .shown import longest_of, look
@@ -158,7 +160,9 @@ def propose(
         "controls": {"kind": "turned", "count": count, "steps": preset.control_steps},
     }
     content = with_sets({**content, "observables": []}, early)
-    trajectory, inputs = make_sources(content, folder)
+    asked_for = copy.deepcopy(content)
+    trajectory, inputs, found, of_ids = sources_by_model(content, folder)
+    content["inputs"] |= found
     before(trajectory)
     # Before anything is computed; the audit of the result says the same.
     hub = is_repository(wishes.source)
@@ -172,6 +176,7 @@ def propose(
     length = content["inputs"].get("max_length")
     if model.longest is not None and isinstance(length, int):
         content["inputs"]["max_length"] = min(length, model.longest)
+    lines += not_as_asked(early, wishes.max_length, asked_for, content)
     if not _has_tokenizer(wishes.tokenizer, trajectory):
         model = replace(model, no_tokenizer="there is no tokenizer to read its texts with")
     else:
@@ -186,6 +191,7 @@ def propose(
         left_out = {kind: why for kind, why in left_out.items() if kind not in asked}
         content["observables"], lines = [*others, *tables], [*lines, *notes]
     read = [line for texts in inputs.values() for line in (texts.sentence, *texts.warnings)]
+    read += of_ids
     final = with_sets(content, late)
     return Proposal(wishes, preset, final, model, len(run), lines, left_out, read)
 

@@ -49,7 +49,7 @@ def look(checkpoint: Checkpoint, inputs: Inputs) -> ModelFacts:
         If the texts do not fit it.
     """
     model = checkpoint.model(dtype=torch.float32)
-    longest = _longest(model)
+    longest = longest_in(model)
     check_fits(model, _few(inputs, longest, len(inputs)))
     few = _few(inputs, longest)
     family = capture.family_of(model)
@@ -85,7 +85,7 @@ def look(checkpoint: Checkpoint, inputs: Inputs) -> ModelFacts:
     )
 
 
-def _longest(model: nn.Module) -> int | None:
+def longest_in(model: nn.Module) -> int | None:
     """Return how many tokens a text may have, as a model's configuration says it."""
     config = getattr(model, "config", None)
     names = ("block_size", "context_length", "max_seq_len", "n_ctx")

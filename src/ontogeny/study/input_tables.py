@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError, check_known
-from ..inputs import Inputs, read_tokens
+from ..inputs import Inputs
+from ..inputs.token_files import open_tokens
+from ..inputs.tokenize import count_ids
 from ..observables.arguments import check_kind
 from ..tasks import LabelledTexts, bundled_texts, document_files, load_texts, read_labelled
 from ..tasks.bundled import BUNDLED
 from ..trajectory import Trajectory
 from ..trajectory.findings import some
+from ..trajectory.weights.files import matrix_names
 
 
 def check_keys(where: str, table: Mapping[str, Any], allowed: Mapping[str, Any]) -> None:
@@ -84,6 +88,7 @@ _GOES_WITH = {
     "documents": ("files", "dataset", "texts"),
     "padding_side": ("files", "dataset", "texts", "bundled"),
 }
+_LENGTH = 128  # tokens of a text, unless another length is said
 _FILE_SUFFIXES = (".tsv", ".tab", ".csv", ".jsonl", ".ndjson", ".txt")
 
 
@@ -189,19 +194,46 @@ def _first(documents: Any, texts: list[str]) -> Any:
 
 def _tokens(table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> Inputs:
     """Return texts of token ids, from one file or several; a tokenizer is asked, not needed."""
-    options = {k: table[k] for k in ("max_length", "dtype") if k in table}
     paths, limit = as_list(table["tokens"]), table.get("max_texts")
+    length = table.get("max_length", _LENGTH)
     per_file = None if limit is None else -(-limit // len(paths))
-    tables = [read_tokens(base / str(path), max_texts=per_file, **options) for path in paths]
     kwargs = {k: table[k] for k in _OF_TOKENS if k in table and k != "dtype"}
     tokenizer = trajectory.tokenizer()
     if tokenizer is not None:
-        kwargs.setdefault("vocab_size", len(tokenizer))
+        kwargs.setdefault("vocab_size", count_ids(tokenizer))
         kwargs.setdefault("mask_token_id", getattr(tokenizer, "mask_token_id", None))
         kwargs.setdefault("special_ids", getattr(tokenizer, "all_special_ids", ()))
+    size, bound = ids_of_model(trajectory, kwargs.get("vocab_size"))
+    opened = [open_tokens(base / str(path), table.get("dtype"), size, bound) for path in paths]
+    tables = [file.texts(length, per_file) for file in opened]
+    cut = [file.cut(length) for file, ids in zip(opened, tables, strict=True) for _ in ids][:limit]
     rows = [row for ids in tables for row in ids][:limit]
     same = len({len(row) for row in rows}) == 1
-    return Inputs.from_tokens(np.stack(rows) if same else [row.tolist() for row in rows], **kwargs)
+    ids = np.stack(rows) if same else [row.tolist() for row in rows]
+    return replace(
+        Inputs.from_tokens(ids, **kwargs),
+        truncated=sum(count > 0 for count in cut),
+        cut_tokens=sum(cut),
+        form=some(list(dict.fromkeys(f"ids of {f.words}" for f in opened if f.words)), "; "),
+    )
+
+
+def ids_of_model(
+    trajectory: Trajectory, vocab_size: int | None = None
+) -> tuple[int | None, int | None]:
+    """Return the number of ids of the vocabulary where it is known, and what every id is below.
+
+    Asked are, after `vocab_size`, the last checkpoint's configuration and, of weights that are
+    here, their shapes: an id is a row of some matrix, or a column where texts are one-hot.
+    """
+    checkpoint = trajectory.checkpoints[-1]
+    configured = (checkpoint.configuration() or {}).get("vocab_size")
+    sizes = [size for size in (vocab_size, configured) if isinstance(size, int)]
+    if sizes or not checkpoint.is_downloaded:
+        return max(sizes, default=None), None
+    with checkpoint.open() as reader:
+        shapes = [reader.shape(name) for name in matrix_names(reader)]
+    return None, max((max(shape) for shape in shapes), default=None)
 
 
 def _check_documents(where: str, source: str, documents: Any) -> None:

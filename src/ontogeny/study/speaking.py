@@ -81,6 +81,10 @@ def doubts(failures: Sequence[DryFailure], observables: int) -> list[str]:
     return lines
 
 
-def repeated_texts(inputs: Mapping[str, Inputs]) -> list[str]:
-    """Return one line for each input set in which texts repeat."""
-    return [f"input set {name!r}: {i.repeats}" for name, i in inputs.items() if i.repeats]
+def odd_texts(inputs: Mapping[str, Inputs]) -> list[str]:
+    """Return a line for each thing that is odd with an input set: repeats, few texts, much cut."""
+    return [
+        f"input set {name!r}: {line}"
+        for name, texts in inputs.items()
+        for line in filter(None, [texts.repeats, *texts.warnings])
+    ]

@@ -51,7 +51,7 @@ from .results.result import described, merged
 from .results.study_result import StudyResult
 from .running.executors import Submitting, workers_here
 from .running.schedule import compute, drop_references, save_digests, summarise
-from .speaking import MOVE_IT, doubts, refusal, repeated_texts, say, say_environments, say_problems
+from .speaking import MOVE_IT, doubts, odd_texts, refusal, say, say_environments, say_problems
 
 
 class Study:
@@ -204,7 +204,7 @@ class Study:
             kinds = [observable.kind for observable in self.observables]
             plan.notes += what_controls_decide(list(runs), kinds)
         plan.notes += _memory_notes(plan)
-        plan.notes += repeated_texts(self.inputs)
+        plan.notes += odd_texts(self.inputs)
         plan.notes += filter(None, [old_reference(self._reference, plan.steps, frozen)])
         plan.notes += plan.elsewhere(environment(self.device))
         plan.notes += doubts(examined.failures, len(self.observables))
@@ -369,7 +369,7 @@ class Study:
             say(old, *MOVE_IT)
         failing = doubts(probe.failures, len(self.observables))
         changed = [f"changed: {change}" for change in changes]
-        for line in [*repeated_texts(self.inputs), *failing, *changed]:
+        for line in [*odd_texts(self.inputs), *failing, *changed]:
             progress.note(line)
 
     def _parts(self, folder: Path | None, probe: Probe) -> Parts:

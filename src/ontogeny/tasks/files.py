@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import itertools
 import re
 from collections.abc import Iterable, Sequence
@@ -21,7 +22,13 @@ Paths: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]]
 _PLAIN = (".txt", ".md", ".rst", ".text")
 _NO_TEXT = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip", b"%PDF": "PDF"}
 _NO_TEXT |= {b"\xfd7zXZ": "xz", b"BZh": "bzip2"}
-_MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+_MARKS = (
+    (b"\xef\xbb\xbf", "utf-8-sig"),
+    (b"\xff\xfe\x00\x00", "utf-32"),
+    (b"\x00\x00\xfe\xff", "utf-32"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+)
 _OF_FOLDERS = (*_PLAIN, ".json", ".jsonl")
 _SUFFIXES = (*_PLAIN, *SUFFIXES)
 # What datasets writes beside the tables of save_to_disk.
@@ -180,6 +187,25 @@ def _matches(path: Path) -> list[Path]:
     return files
 
 
+def _encoding(path: Path, content: bytes, encoding: str) -> str:
+    """Return the encoding of a mark at the begin of a file, else the one that was said.
+
+    Raises
+    ------
+    ArgumentError
+        If the mark is of another encoding than the one that was said; UTF-8 is taken unsaid.
+    LookupError
+        If that is not known.
+    """
+    marked = next((name for mark, name in _MARKS if content.startswith(mark)), "")
+    said = codecs.lookup(encoding).name
+    if marked and said != "utf-8" and not said.startswith(marked.removesuffix("-sig")):
+        raise ArgumentError(
+            f"{path} begins with the mark of {marked}; encoding={encoding} was said: leave it away."
+        )
+    return marked or encoding
+
+
 def read_text(path: Path, encoding: str) -> str:
     """Return the content of a text file with Unix line ends and without a byte-order mark.
 
@@ -197,8 +223,8 @@ def read_text(path: Path, encoding: str) -> str:
             f"{path} is {kind}, no text: unpack it, or save its texts as text, CSV, JSON "
             "lines or Parquet."
         )
-    encoding = next((name for mark, name in _MARKS if content.startswith(mark)), encoding)
     try:
+        encoding = _encoding(path, content, encoding)
         decoded = content.decode(encoding)
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1

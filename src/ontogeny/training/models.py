@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from ..errors import ArgumentError, check_whole
+from ..inputs.tokenize import count_ids
 
 if TYPE_CHECKING:
     from transformers import EuroBertForMaskedLM, GPTNeoXForCausalLM, PreTrainedTokenizerBase
@@ -69,7 +70,7 @@ def demo_model(
     from transformers import EuroBertConfig, EuroBertForMaskedLM
 
     config = EuroBertConfig(
-        vocab_size=len(tokenizer),
+        vocab_size=count_ids(tokenizer),
         hidden_size=width,
         intermediate_size=2 * width if feed_forward is None else feed_forward,
         num_hidden_layers=layers,
@@ -131,7 +132,7 @@ def causal_model(
 
     ids = _special_ids(tokenizer)
     config = GPTNeoXConfig(
-        vocab_size=len(tokenizer),
+        vocab_size=count_ids(tokenizer),
         hidden_size=width,
         intermediate_size=4 * width,
         num_hidden_layers=layers,

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ..errors import ArgumentError, check_whole
+from ..inputs.tokenize import count_ids
 from .scrambling import scrambled_tokens
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class PackedTask:
 
     def scrambled(self, kind: str, random_state: int, tokenizer: PreTrainedTokenizerBase) -> Self:
         """Return the same task on scrambled tokens; special tokens stay (`scrambled_tokens`)."""
-        special, size = tokenizer.all_special_ids, len(tokenizer)
+        special, size = tokenizer.all_special_ids, count_ids(tokenizer)
         ids = scrambled_tokens(self.stream, kind, random_state, vocab_size=size, keep=special)
         return replace(self, stream=ids)
 

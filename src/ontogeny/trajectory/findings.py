@@ -20,11 +20,12 @@ class Finding:
     Attributes
     ----------
     kind
-        Of weights: ``"unreadable"``, ``"identical"``, ``"shared-shard"``, ``"exchanged"``,
-        ``"mislabelled"``, ``"altered"``, ``"non-finite"``, ``"frozen"``, ``"far"``, ``"order"``,
-        ``"initialisation"``, ``"restart"``, ``"loss"``. Of the rest: ``"configuration"``,
-        ``"tokenizer"``, ``"missing"``, ``"ambiguous"``, ``"mixed"``, ``"unnumbered"``,
-        ``"duplicate-dropped"``, ``"incomplete"``, ``"temporary"``.
+        Of weights: ``"unreadable"``, ``"identical"``, ``"shared-shard"``, ``"copied"``,
+        ``"branch"``, ``"exchanged"``, ``"mislabelled"``, ``"altered"``, ``"non-finite"``,
+        ``"frozen"``, ``"far"``, ``"order"``, ``"initialisation"``, ``"restart"``, ``"loss"``,
+        ``"one-run"``. Of the rest: ``"configuration"``, ``"tokenizer"``, ``"missing"``,
+        ``"ambiguous"``, ``"mixed"``, ``"unnumbered"``, ``"duplicate-dropped"``,
+        ``"incomplete"``, ``"temporary"``.
     certainty
         ``"certain"`` where bytes, names or a written schedule prove it, else ``"suspected"``.
     steps

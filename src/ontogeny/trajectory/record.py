@@ -26,6 +26,7 @@ def read_record(folder: Path) -> dict[str, Any] | None:
         record["class"], [(s["from"], s["every"], s["total"]) for s in record["schedules"]]
         int(record.get("finished") or 0)
         {int(step): str(digest) for step, digest in record.get("digests", {}).items()}
+        [(int(b["resumed"]), [int(s) for s in b["abandoned"]]) for b in record.get("branches", [])]
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):

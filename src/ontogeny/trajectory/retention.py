@@ -7,13 +7,12 @@ import uuid
 from collections.abc import Iterable
 from pathlib import Path
 
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, CheckpointError
 from .checkpoint import Checkpoint
 from .trajectory import Trajectory
-from .weights.files import WeightFiles
+from .weights.files import WeightFiles, safe_metadata
 from .weights.saving import sync
 
 
@@ -107,8 +106,9 @@ def _reading(checkpoint: Checkpoint, path: Path) -> Checkpoint:
 def _names_in(path: Path, fingerprint: str) -> set[str]:
     """Return the names kept in `path` from the same weights."""
     try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            return set(file.keys()) if metadata.get("fingerprint") == fingerprint else set()
-    except (OSError, SafetensorError):
+        if safe_metadata(path).get("fingerprint") != fingerprint:
+            return set()
+        with WeightFiles((path,)).open() as reader:
+            return set(reader.names())
+    except CheckpointError:
         return set()

@@ -51,7 +51,16 @@ class Node:
 
 
 # Findings that are certain, and make all differences from a step meaningless.
-DAMAGE = ("identical", "shared-shard", "exchanged", "mislabelled", "altered", "non-finite")
+DAMAGE = (
+    "identical",
+    "shared-shard",
+    "copied",
+    "branch",
+    "exchanged",
+    "mislabelled",
+    "altered",
+    "non-finite",
+)
 
 
 @dataclass(frozen=True)

@@ -302,14 +302,18 @@ def control_words(controlled: Mapping[str, bool]) -> str:
 def summary_lines(tree: MergedResult) -> list[str]:
     """Return one line for each quantity of a comparison, and one on controls that are missing.
 
+    Runs that are one run are said first.
+
     Parameters
     ----------
     tree
         As `compare` returns it.
     """
     compared = as_tree(tree)
+    found = json.loads(compared.attrs.get("findings", "[]"))
+    ones = [f"audit: {finding['message']}" for finding in found if finding["kind"] == "one-run"]
     if (compared["runs"].checkpoints == 1).all():  # single models have no course
-        return [json.loads(compared.attrs["headline"])["heading"]]
+        return [*ones, json.loads(compared.attrs["headline"])["heading"]]
     nodes = [child.to_dataset() for child in compared.subtree if child is not compared]
     sections = [node for node in nodes if node.attrs.get("role") != "runs"]
     groups = [group for node in sections for group in telling(groups_of(node))]
@@ -320,4 +324,4 @@ def summary_lines(tree: MergedResult) -> list[str]:
         lines = [*shared_sentences(compared["shared-concepts"].to_dataset()), *lines]
     runs = compared["runs"].to_dataset()
     controls = dict(zip(map(str, runs.run.values), runs.controls.values > 0, strict=True))
-    return [*lines, *filter(None, [control_words(controls)])]
+    return [*ones, *lines, *filter(None, [control_words(controls)])]

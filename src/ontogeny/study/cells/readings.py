@@ -15,6 +15,7 @@ from torch import nn
 from ...capture.blocks import WeightBlock
 from ...errors import ArgumentError, StoreError, check_known
 from ...inputs.pieces import pieces_of, pieces_of_texts
+from ...inputs.tokenize import count_ids
 from ...needs import Need, Series
 from ...needs.derived import Reference
 from ...observables import Observable
@@ -271,9 +272,9 @@ class ReadBlock:
 
 
 def vocabulary_size(trajectory: Trajectory) -> int | None:
-    """Return the number of tokens that the run's tokenizer knows, where it has one."""
+    """Return the number of ids of the run's tokenizer, where it has one."""
     tokenizer = trajectory.tokenizer()
-    return None if tokenizer is None else len(tokenizer)
+    return None if tokenizer is None else count_ids(tokenizer)
 
 
 def _opened(trajectory: Trajectory, step: int) -> tuple[Any, Reader]:

@@ -18,6 +18,7 @@ from ...problems.problem import of_node
 from ...store import read_header
 from ...tasks.bundled import BUNDLED
 from ...trajectory import Trajectory
+from ...trajectory.audit.kept_samples import kept_samples
 from ..cells.cache import DigestCache, read_verified
 from ..cells.environment import PACKAGES, Environment, differences, usual
 from ..cells.merge import merge, summary_data
@@ -53,8 +54,14 @@ def merged(
         for part in parts
         if part.control is not None
     ]
-    findings = parts[0].trajectory.audit().to_records()
-    attributes |= {"controls": json.dumps(controls), "findings": json.dumps(findings)}
+    findings = parts[0].trajectory.audit()
+    unread = {step for f in findings if f.kind == "unreadable" for step in f.steps}
+    samples = kept_samples([c for c in parts[0].trajectory if c.step not in unread])
+    attributes |= {
+        "controls": json.dumps(controls),
+        "findings": json.dumps(findings.to_records()),
+        "samples": json.dumps(samples),
+    }
     units = unit_counts(job.observables, job.inputs)
     tree = merge(job.folder, job.observables, attributes, units)
     failed = [f"{n}: {d.attrs['failed']}" for n, d in tree.children.items() if "failed" in d.attrs]

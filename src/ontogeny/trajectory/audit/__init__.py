@@ -8,7 +8,7 @@ fetched, and the numbers of those that are on this machine anyway are looked at.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +18,8 @@ from ..checkpoint import Checkpoint
 from ..findings import Finding, Findings
 from ..hub.repository import list_files
 from ..opening import Catalogue
+from .branches import branches
+from .copied_tensors import copied
 from .digests import (
     configuration,
     copies,
@@ -61,12 +63,16 @@ def audit(
     list_files(s.source for c in checkpoints for s in c.sources if s.source is not None)
     reach = (checkpoints[0].step, checkpoints[-1].step)
     checkpoints, findings = _readable(checkpoints)
-    for check in (identical, shards, never_moving):
-        findings.extend(check(checkpoints))
-    findings.extend(misplaced(folder, checkpoints, recorded))
     here = [c for c in checkpoints if c.is_downloaded]
-    for check in (non_finite, restarts, numbers):
+    of_shards = list(shards(checkpoints))
+    of_tensors = _unexplained(copied(here), of_shards)
+    findings.extend([*identical(checkpoints), *of_shards, *of_tensors])
+    findings.extend(never_moving(checkpoints))
+    findings.extend(misplaced(folder, checkpoints, recorded))
+    findings.extend(branches(folder, checkpoints))
+    for check in (non_finite, restarts):
         findings.extend(check(here))
+    findings.extend(numbers(here, {step for finding in of_tensors for step in finding.steps}))
     findings.extend(losses(folder, checkpoints))
     for check in (configuration, tokenizer):
         findings.extend(check(checkpoints))
@@ -81,7 +87,7 @@ def early(
     catalogue: Catalogue | None = None,
     folder: Path | None = None,
 ) -> list[Finding]:
-    """Return what is seen before anything is computed: several runs, and copies.
+    """Return what is seen before anything is computed: several runs, branches and copies.
 
     Checkpoints that cannot be read are left out: the audit of the result says so.
 
@@ -94,10 +100,16 @@ def early(
     """
     readable = [c for c in checkpoints if _opens(c)]
     findings = [*configuration(readable), *restarts(readable), *copies(readable)]
+    findings += branches(folder, readable)
     if catalogue is not None and folder is not None:
         findings += without_a_step(folder, catalogue, readable)
         return _worded(findings, catalogue, folder)
     return findings
+
+
+def _unexplained(found: Iterable[Finding], shared: Sequence[Finding]) -> list[Finding]:
+    """Return findings on tensors of steps that share no shard, which says the same."""
+    return [f for f in found if not any(set(f.steps) <= set(s.steps) for s in shared)]
 
 
 def _worded(

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from ...errors import CheckpointError
 from .parts import PartsReader, keyed
-from .pickled import unpickle
+from .pickled import check_whole_pickle, unpickle
 from .recognised import check_readable, pointer
 
 Stamp: TypeAlias = tuple[int, int, int, int]
@@ -232,7 +232,12 @@ class WeightFiles:
         return self
 
     def check(self) -> None:
-        """Read headers and indices, so that a file that cannot be read is found early."""
+        """Read headers and indices, so that a file that cannot be read is found early.
+
+        Of pickled files the ends are looked at: a save that was interrupted leaves no end.
+        """
+        for path in self.files if self.pickled else ():
+            check_whole_pickle(path)
         if not self.pickled:
             with self.open():
                 pass
@@ -296,7 +301,7 @@ def _header(path: Path, stamp: Stamp) -> tuple[int, dict[str, _Entry], dict[str,
     with _safe(path) as checked, path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         layout = json.loads(file.read(length))
-        notes = layout.pop("__metadata__", {})  # which is no tensor
+        notes = layout.pop("__metadata__", None) or {}  # which is no tensor; MLX writes null
         entries = {name: _entry(checked, name, place) for name, place in layout.items()}
     return 8 + length, entries, notes
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -234,6 +235,27 @@ def unwrapped(name: str) -> str:
     ('wte.weight', 'head.weight')
     """
     return _WRAPPED.sub(r"\1", name.removeprefix("module."))
+
+
+def check_whole_pickle(path: Path) -> None:
+    """Refuse a file that an interrupted save left: one without bytes, or a zip without its end.
+
+    Older files of torch are no zip, and end anywhere; what they lack shows when they are read.
+
+    Raises
+    ------
+    CheckpointError
+        If the file is gone or cut off.
+    """
+    try:
+        is_empty = not path.stat().st_size
+        is_cut = not is_empty and _is_zip(path) and not zipfile.is_zipfile(path)
+    except OSError as error:
+        raise CheckpointError(f"{path} is gone: {error.strerror}.") from None
+    if is_empty:
+        raise CheckpointError(f"{path} has 0 bytes: its save was interrupted.")
+    if is_cut:
+        raise CheckpointError(f"{path} is cut off: its save was interrupted.")
 
 
 def _is_zip(path: Path) -> bool:
