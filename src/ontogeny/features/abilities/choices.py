@@ -16,6 +16,7 @@ from ...tasks.records import Example
 from ...words.names import Names
 from .choice_forms import choice_of, is_choices
 from .examples import SHARE, OfExamples, accuracy, by_group, names_of
+from .guesses import guesses
 from .ngrams import ngram_scores
 from .token_texts import TokenTexts
 
@@ -122,10 +123,14 @@ class Choices(OfExamples):
         data["accuracy_normalised_stderr"] = ("group", np.sqrt(middle * (1 - middle) / (size + 4)))
         return xr.Dataset(data, coords={"group": groups})
 
-    def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-        """Return which questions are right, and that one over their answers is by chance."""
+    def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return which questions are right, what one answer to all reaches, and which go together."""
         right = _both(data.score.transpose("step", "answer").values, data)["accuracy"]
-        return right, 1 / np.bincount(data.question_of_answer.values)
+        answers = data.answer_text.values
+        first = np.flatnonzero(np.diff(data.question_of_answer.values, prepend=-1))
+        options = [list(some) for some in np.split(answers, first[1:])]
+        groups = list(map(str, data.group_of_question.values))
+        return right, *guesses(groups, options, answers[data.right_answer.values.astype(int)])
 
 
 def _both(scores: np.ndarray, state: xr.Dataset) -> dict[str, np.ndarray]:

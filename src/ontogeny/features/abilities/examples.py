@@ -51,8 +51,11 @@ class OfGroups(OfPredictions):
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_tokenizer")
 
     @abc.abstractmethod
-    def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-        """Return whether each example is right (step, n), and its probability by chance (n,)."""
+    def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Return whether each example is right (step, n), and its probability by chance (n,).
+
+        And a number for those that go together (n,), None where their words say it.
+        """
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the cells with intervals, noise, and the steps from which groups are above chance.
@@ -62,7 +65,9 @@ class OfGroups(OfPredictions):
         group = data.get(f"group_of_{self.one}")
         if self.measured not in data or group is None:
             return data
-        right, chance = self.right_of(data)
+        right, chance, cluster = self.right_of(data)
+        if cluster is not None:
+            data = data.assign(cluster=(self.one, cluster))
         return with_courses(data, right, group, chance, data.get("right_ngrams"), self.one)
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:

@@ -20,6 +20,7 @@ from ...observables.readings import Run
 from ...quantities import Quantity
 from ...words.names import Names
 from .examples import OfGroups, accuracy, by_group, commonest, names_of
+from .guesses import guesses, one_answer
 from .token_texts import TokenTexts, tokenised
 
 
@@ -71,6 +72,7 @@ class Harness(OfGroups):
         "prompt",
         "answer_text",
         "chance",
+        "cluster",
         "left_out",
     )
     quantities: ClassVar[tuple[Quantity, ...]] = accuracy(
@@ -151,13 +153,20 @@ class Harness(OfGroups):
         groups, targets = [s["group"] for s in samples], [str(s["target"]) for s in samples]
         # Beside answers to a prompt a metric may ask for them without it (acc_mutual_info).
         asked_of = [s["arguments"] for s in samples]
-        numbers = np.array([sum(bool(a[0]) for a in pairs) or len(pairs) for pairs in asked_of])
-        chance = np.where(numbers > 1, 1 / numbers, commonest(groups, targets))
+        options = [
+            [str(a[1]) for a in pairs if a[0] or not any(b[0] for b in pairs)] for pairs in asked_of
+        ]
+        right = [_right_text(*both) for both in zip(samples, options, strict=True)]
+        chance, cluster = guesses(groups, options, right)
+        is_free = np.array([len(some) < 2 for some in options])
+        chance = np.where(is_free, commonest(groups, targets), chance)
+        cluster = np.where(is_free, len(cluster) + one_answer(groups, targets), cluster)
         state = {
             "group_of_example": ("example", object_array(groups)),
             "prompt": ("example", object_array([str(s["arguments"][0][0]) for s in samples])),
             "answer_text": ("example", object_array(targets)),
             "chance": ("example", chance),
+            "cluster": ("example", cluster),
         }
         good = np.array([not reason for reason in why])
         data = xr.Dataset(state).isel(example=good)
@@ -175,9 +184,17 @@ class Harness(OfGroups):
         variables = {"right": ("example", right), "accuracy": ("group", share)}
         return xr.Dataset(variables, coords={"group": groups})
 
-    def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-        """Return which examples are right, and how probable that is by chance."""
-        return data.right.transpose("step", "example").values, data.chance.values
+    def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return which examples are right, how probable that is by chance, and which go together."""
+        right = data.right.transpose("step", "example").values
+        return right, data.chance.values, data.cluster.values
+
+
+def _right_text(sample: Mapping[str, Any], options: Sequence[str]) -> str:
+    """Return the right one of some answers, which a task may name by its place."""
+    target = sample["target"]
+    is_place = isinstance(target, int) and 0 <= target < len(options)
+    return options[target] if is_place else str(target)
 
 
 Judged = tuple[list[dict[str, Any]], list[tuple[str, str]]]
