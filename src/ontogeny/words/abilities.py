@@ -204,7 +204,9 @@ def on_these_sentence(abilities: Sequence[Ability], steps: Sequence[int]) -> str
     some = [ability for ability in abilities if ability.on_these]
     if not some or len(steps) < 2:
         return ""
-    named = [f"{a.quoted} from {100 * a.first:.0f} to {100 * a.accuracy:.0f} %" for a in some[:_NAMED]]
+    named = [
+        f"{a.quoted} from {100 * a.first:.0f} to {100 * a.accuracy:.0f} %" for a in some[:_NAMED]
+    ]
     more = [f"{len(some) - _NAMED:,} more"] * (len(some) > _NAMED)
     by = "exact test of the examples that turned"
     return f"Changed on these examples ({by}): {joined([*named, *more])}. {NOT_BEYOND}"
@@ -223,9 +225,7 @@ def _order(ability: Ability) -> tuple[float, float]:
     return (since if math.isfinite(since) else math.inf, -ability.accuracy)
 
 
-def _ability(
-    node: Node, group: xr.Dataset, verdicts: tuple[bool, bool, bool]
-) -> Ability:
+def _ability(node: Node, group: xr.Dataset, verdicts: tuple[bool, bool, bool]) -> Ability:
     above, changed, on_these = verdicts
     values: dict[str, Any] = {
         field: float(group.get(name, math.nan)) for field, name in _VARIABLES.items()

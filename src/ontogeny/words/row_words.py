@@ -217,7 +217,11 @@ def facts(row: Row) -> list[str]:
         step = step_text(row.settled_step)
         parts.append(f"after step {step} any further change is too small to measure")
     of_change = f"p{BY_EXAMPLES}" if row.own_change_test else "p"
-    tests = {of_change: row.p_value, "p against controls": row.p_control, "p of the gain": row.p_learned}
+    tests = {
+        of_change: row.p_value,
+        "p against controls": row.p_control,
+        "p of the gain": row.p_learned,
+    }
     parts += [p_words(p, name) for name, p in tests.items() if math.isfinite(p)]
     return list(filter(None, parts))
 

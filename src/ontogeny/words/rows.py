@@ -114,8 +114,8 @@ class Row:
     within a null of the quantity. ``outside`` is whether it lies on one side of all its control
     runs, of performance on the better one, and ``not_improved`` whether performance is surely no
     better than at first. ``own_change_test`` is whether an exact test of the same examples, and no
-    order of steps, says that it changed. ``measure`` says what its numbers are: their units, or a distance to
-    what. In a comparison, ``runs`` holds the same row of every run.
+    order of steps, says that it changed. ``measure`` says what its numbers are: their units, or a
+    distance to what. In a comparison, ``runs`` holds the same row of every run.
     """
 
     label: str

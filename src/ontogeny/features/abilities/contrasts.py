@@ -51,6 +51,22 @@ class Ties:
         return len(self.sizes) == len(self.cluster)
 
     @cached_property
+    def is_single(self) -> np.ndarray:
+        """(n,) whether the example is a cluster of its own."""
+        _, place, size = np.unique(self.cluster, return_inverse=True, return_counts=True)
+        return np.asarray(size[place] == 1)
+
+    @cached_property
+    def contrasts_in_order(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The other examples by cluster and contrast, where contrasts begin, and their clusters."""
+        order = np.lexsort((self.contrast, self.cluster))
+        order = order[~self.is_single[order]]
+        named = np.stack([self.cluster[order], self.contrast[order]])
+        begins = np.append(True, (np.diff(named) != 0).any(axis=0))[: len(order)]
+        first = np.flatnonzero(begins)
+        return order, first, named[0, first]
+
+    @cached_property
     def units(self) -> np.ndarray:
         """(n,) what can be drawn apart: examples of a contrast in both directions, else clusters.
 

@@ -16,7 +16,7 @@ from scipy.special import gammaln
 from .contrasts import Ties
 
 Counts = tuple[tuple[int, int, int, int], ...]
-"""Of each contrast of a cluster: examples, those of one side, and votes for and against its word."""
+"""Of each contrast of a cluster: examples, those of one side, votes for and against its word."""
 
 
 def exchange_law(votes: np.ndarray, ties: Ties) -> np.ndarray:
@@ -43,20 +43,16 @@ def exchange_law(votes: np.ndarray, ties: Ties) -> np.ndarray:
     array([0.5, 0. , 0. , 0. , 0.5])
     """
     votes = np.asarray(votes).astype(int)
-    _, cluster, size = np.unique(ties.cluster, return_inverse=True, return_counts=True)
-    alone = size[cluster] == 1
-    law = _of_coins(int(np.abs(votes[alone]).sum()))
-    order = np.lexsort((ties.contrast, cluster))[~alone[np.lexsort((ties.contrast, cluster))]]
+    law = _of_coins(int(np.abs(votes[ties.is_single]).sum()))
+    order, first, of_cluster = ties.contrasts_in_order
     if not len(order):
         return law
-    named = np.stack([cluster[order], ties.contrast[order]])
-    first = np.flatnonzero(np.append(True, (np.diff(named) != 0).any(axis=0)))
     side, toward = ties.side[order], votes[order] * ties.side[order]
     columns = (np.ones_like(side), side > 0, toward > 0, toward < 0)
     counts = np.stack([np.add.reduceat(column.astype(int), first) for column in columns], axis=1)
-    of_cluster = named[0, first]
-    for one in np.unique(of_cluster):
-        law = np.convolve(law, _of_cluster(tuple(map(tuple, counts[of_cluster == one].tolist()))))
+    ends = np.flatnonzero(np.diff(of_cluster)) + 1
+    for of_one in np.split(counts, ends):
+        law = np.convolve(law, _of_cluster(tuple(map(tuple, of_one.tolist()))))
     return law
 
 

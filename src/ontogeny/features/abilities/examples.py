@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -29,6 +29,9 @@ from .token_texts import TokenTexts, tokenised
 log = logging.getLogger("ontogeny.abilities")
 SHARE: dict[str, Any] = {"minimum": 0.0, "better": "higher", "series": "group"}
 TRIED = 8  # examples of a dry run
+
+Maker = Callable[[Mapping[str, Any], str, str], Example]
+"""From a record, the name of its file and its line to an example, or `ArgumentError`."""
 
 
 class OfGroups(OfPredictions):
@@ -94,6 +97,10 @@ class OfExamples(OfGroups):
     def example_of(self, record: Mapping[str, Any], stem: str, where: str) -> Example:
         """Return the example of a record, or raise `ArgumentError` with why it is none."""
 
+    def makes_examples(self, path: str) -> Maker:
+        """Return what makes examples of the records of a file."""
+        return self.example_of
+
     def check(self) -> None:
         """Refuse files without an example; say what is left out of others."""
         if left_out := said_of(self.read()[1]):
@@ -125,7 +132,7 @@ class OfExamples(OfGroups):
         digest_of(paths)  # which names the argument where one cannot be read
         for path, stem in zip(paths, _apart(paths, "stem"), strict=True):
             some, problems = read_examples(
-                read_records(path), Path(path).name, self.example_of, self.one, stem
+                read_records(path), Path(path).name, self.makes_examples(path), self.one, stem
             )
             examples += some
             left_out += problems

@@ -185,7 +185,7 @@ class Harness(OfGroups):
         return xr.Dataset(variables, coords={"group": groups})
 
     def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return which examples are right, how probable that is by chance, and which go together."""
+        """Return which examples are right, the chance of each, and which go together."""
         right = data.right.transpose("step", "example").values
         return right, data.chance.values, data.cluster.values
 

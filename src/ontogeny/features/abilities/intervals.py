@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm, t
+from scipy.stats import t
 
 from ...dynamics import holm
 from ...dynamics.shares import wilson_interval
@@ -89,9 +89,7 @@ class GroupCourse:
         return (float(known[0]), float(known[-1])) if len(known) else (math.nan, math.nan)
 
 
-def course_of(
-    steps: np.ndarray, right: np.ndarray, chance: Chance, groups: int = 1
-) -> GroupCourse:
+def course_of(steps: np.ndarray, right: np.ndarray, chance: Chance, groups: int = 1) -> GroupCourse:
     """Return the course of a group.
 
     Parameters
@@ -227,7 +225,7 @@ def p_wandering(right: np.ndarray) -> float:
     noise = math.sqrt(2 * (back**2).sum())
     if change == 0:
         return 1.0
-    return float(2 * norm.sf(abs(change) / noise)) if noise > 0 else 0.0
+    return float(2 * t.sf(abs(change) / noise, len(moves))) if noise > 0 else 0.0
 
 
 def above_chance(p_values: np.ndarray) -> np.ndarray:
