@@ -42,7 +42,7 @@ class Ability:
     ``last_step`` is the last one at which its accuracy is known. ``gained`` and ``lost`` are of the
     first step against the last, paired over examples and with clusters as the units, and of a group
     that is above chance afterwards or was before. ``on_these`` is whether it changed on the
-    examples that were asked, while neither is shown. ``low`` and ``high`` are NaN of one cluster;
+    examples that were asked, while that is not shown of others. ``low`` and ``high`` are NaN of one cluster;
     ``low_here`` is the lower end on these examples alone, and ``p_smallest`` the p-value against
     chance if all of them were right. ``first_low`` and ``first_high`` are the interval at the first
     step; from ``left_from`` on the accuracy stays outside of it, on the side on which it ends.
@@ -85,6 +85,11 @@ class Ability:
         A liking for some words is no more than their frequency: texts in random order teach it.
         """
         return self.alike and not self.liking <= self.low_here
+
+    @property
+    def rose(self) -> bool:
+        """Whether it ends higher than it began."""
+        return self.accuracy > self.first
 
     @property
     def cluster(self) -> str:
@@ -156,7 +161,7 @@ def ability_sentences(abilities: Sequence[Ability], steps: Sequence[int]) -> lis
     # Not the run's last step: that may hold NaN, and nothing is known of it.
     last = max(ability.last_step for ability in abilities)
     where = f"At step {last:,}," if len(steps) > 1 else "Of what was tried,"
-    further = [_too_few_sentence(abilities), on_these_sentence(abilities, steps)]
+    further = [_too_few_sentence(abilities), on_these_sentence(abilities)]
     if not above:
         leader = f"the best is {abilities[0].quoted}, {percent(abilities[0])}"
         over = f"corrected over {plural(len(abilities), 'group')}"
@@ -188,21 +193,21 @@ def percent(ability: Ability) -> str:
 
 
 def _too_few_sentence(abilities: Sequence[Ability]) -> str:
-    """Say how many groups have too few contrasts to be above chance, and how many it takes."""
+    """Say how many groups have too few contrasts for a verdict, and how many it takes."""
     some = [ability for ability in abilities if ability.needs]
     if not some:
         return ""
     most = max(some, key=lambda ability: ability.needs)
     apart = " that share no word" if most.cluster == "contrast" else ""
-    needed = f"{plural(most.needs, most.cluster)}{apart} are needed"
+    needed = f"{plural(most.needs, most.cluster)}{apart}"
     have = "group has" if len(some) == 1 else "groups have"
-    return f"{len(some):,} {have} too few for that: {needed}."
+    return f"{len(some):,} {have} too few for a verdict: {needed} are needed."
 
 
-def on_these_sentence(abilities: Sequence[Ability], steps: Sequence[int]) -> str:
+def on_these_sentence(abilities: Sequence[Ability]) -> str:
     """Say which groups changed on their examples alone, and by which test."""
     some = [ability for ability in abilities if ability.on_these]
-    if not some or len(steps) < 2:
+    if not some:
         return ""
     named = [
         f"{a.quoted} from {100 * a.first:.0f} to {100 * a.accuracy:.0f} %" for a in some[:_NAMED]
@@ -252,7 +257,7 @@ def _ability(node: Node, group: xr.Dataset, verdicts: tuple[bool, bool, bool]) -
         above=above,
         gained=gained,
         lost=lost,
-        on_these=on_these and not (gained or lost),
+        on_these=on_these and not changed,
         first_low=first_low,
         first_high=first_high,
         left_from=_left_from(course, first_low, first_high),

@@ -120,7 +120,7 @@ class GroupChange:
     @property
     def on_these(self) -> bool:
         """Whether it changed on these examples, and is not shown to have changed beyond them."""
-        return self.p_turned <= LEVEL and not (self.gained or self.lost)
+        return self.p_turned <= LEVEL < self.p_value
 
     @property
     def rose(self) -> bool:

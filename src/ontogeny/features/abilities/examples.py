@@ -6,7 +6,7 @@ import abc
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -136,6 +136,8 @@ class OfExamples(OfGroups):
             )
             examples += some
             left_out += problems
+        examples, repeated = _once(examples)
+        left_out += repeated
         if not examples:
             why = f"; {said_of(left_out)}" if left_out else "; none is named."
             raise ArgumentError(
@@ -163,6 +165,17 @@ class OfExamples(OfGroups):
         self, examples: Sequence[Example], tokens: TokenTexts, counted: tuple[Any, int]
     ) -> dict[str, Any]:
         """Return further variables of the state; `counted` is what `ngram_scores` counts."""
+
+
+def _once(examples: Sequence[Example]) -> tuple[list[Example], list[str]]:
+    """Return examples without those that repeat another one, which is no more evidence."""
+    first: dict[Example, Example] = {}
+    for example in examples:
+        first.setdefault(replace(example, where=""), example)
+    kept = list(first.values())
+    places = {id(example) for example in kept}
+    repeated = [f"{e.where}: it repeats another one" for e in examples if id(e) not in places]
+    return kept, repeated
 
 
 def accuracy(one: str, title: str, chance: str, ngrams: bool = True) -> tuple[Quantity, Quantity]:
