@@ -42,10 +42,11 @@ class Ability:
     ``last_step`` is the last one at which its accuracy is known. ``gained`` and ``lost`` are of the
     first step against the last, paired over examples and with clusters as the units, and of a group
     that is above chance afterwards or was before. ``on_these`` is whether it changed on the
-    examples that were asked, while that is not shown of others. ``low`` and ``high`` are NaN of one cluster;
-    ``low_here`` is the lower end on these examples alone, and ``p_smallest`` the p-value against
-    chance if all of them were right. ``first_low`` and ``first_high`` are the interval at the first
-    step; from ``left_from`` on the accuracy stays outside of it, on the side on which it ends.
+    examples that were asked, while that is not shown of others. ``low`` and ``high`` are NaN of one
+    cluster; ``low_here`` is the lower end on these examples alone, and ``p_smallest`` the p-value
+    against chance if all of them were right. ``first_low`` and ``first_high`` are the interval at
+    the first step; from ``left_from`` on the accuracy stays outside of it, on the side on which it
+    ends.
     """
 
     name: str

@@ -57,7 +57,9 @@ def test_from_0_to_105_of_120_is_changed_on_these_items_in_row_sentence_and_tabl
     (able,) = abilities_of(page.nodes)
     assert able.on_these and not able.gained and not able.above
     said = " ".join(ability_sentences([able], page.steps))
-    assert "Changed on these examples (exact test of the examples that turned): “words” from" in said
+    assert (
+        "Changed on these examples (exact test of the examples that turned): “words” from" in said
+    )
     assert "Of other examples of their kind that is not shown." in said
     assert able.too_few == "open: 5 contrasts are needed, and it has 1"
 

@@ -143,7 +143,9 @@ def test_questions_that_share_their_answers_are_held_against_one_answer_everywhe
     assert chance.tolist() == [0.7] * 100 and group.p_value(always_yes) > 0.4
     assert group.p_value(np.ones(100)) < 1e-10
     letters = ["ABCD"[i % 4] for i in range(40)]
-    chance, cluster = guesses(["a"] * 40, [["A", "b", "C", "d"], ["a", "B", "c", "D"]] * 20, letters)
+    chance, cluster = guesses(
+        ["a"] * 40, [["A", "b", "C", "d"], ["a", "B", "c", "D"]] * 20, letters
+    )
     assert set(chance) == {0.25} and len(set(cluster)) == 40
 
 
