@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -80,9 +81,11 @@ RECORD = (
 def state_words(row: Row) -> str:
     """Say how a row stands, and by which test where that is not the order of the steps."""
     words = STATES[row.state]
-    if row.own_change_test and words.startswith("changed") and not row.beyond:
-        return words.replace("changed", f"changed{BY_EXAMPLES}", 1)
-    return words
+    if not row.own_change_test or row.beyond:
+        return words
+    if row.state == "none":
+        return f"not shown to have changed{BY_EXAMPLES}"
+    return re.sub("^changed", f"changed{BY_EXAMPLES}", words)
 
 
 def apart_from_controls(rows: Sequence[Row]) -> str:

@@ -64,6 +64,12 @@ def test_from_0_to_105_of_120_is_changed_on_these_items_in_row_sentence_and_tabl
     assert able.too_few == "open: 5 contrasts are needed, and it has 1"
 
 
+def test_a_row_that_is_not_changed_names_the_same_test():
+    (row,) = [r for r in content(node(rising((60, 52, 66, 63)))).rows if r.variable == "accuracy"]
+    assert not row.changed
+    assert state_words(row) == "not shown to have changed on these examples (exact test)"
+
+
 def test_a_contrast_that_stands_both_ways_is_gained_beyond_these_examples():
     words = [("is", "are"), ("are", "is")] * 60
     before = np.array([1.0, 0.0] * 60)  # a liking, which turns into an ability

@@ -68,10 +68,15 @@ def test_a_key_that_fits_nothing_is_named_and_does_not_decide(tmp_path):
 
 
 def test_the_meaning_of_most_holds_and_the_others_are_named(tmp_path):
-    rows = [(["hot", "cold"], "cold")] * 3 + [(["hot", "cold"], "B")]
+    rows = [([f"hot {i}", "cold"], "cold") for i in range(3)] + [(["hot", "cold"], "B")]
     right, left_out = places(tmp_path, rows)
     assert right == [1, 1, 1]
     assert "line 4" in left_out[0] and "as a text, as keys of this file are read" in left_out[0]
+
+
+def test_a_question_that_repeats_another_one_is_left_out_and_named(tmp_path):
+    right, left_out = places(tmp_path, [(XY, "A"), (XY, "B"), (XY, "A"), (["y", "x"], "A")])
+    assert right == [0, 1, 0] and left_out == ["q.jsonl, line 3: it repeats another one"]
 
 
 def test_another_meaning_is_refused():

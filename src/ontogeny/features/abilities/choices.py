@@ -76,7 +76,7 @@ class Choices(OfExamples):
         *("characters", "right_ngrams", "left_out"),
     )
     quantities: ClassVar[tuple[Quantity, ...]] = (
-        *accuracy("question", "whose right answer is likeliest", "one over the number of answers"),
+        *accuracy("question", "whose right answer is likeliest", "one answer given everywhere"),
         Quantity(
             "accuracy_normalised",
             "share of questions whose right answer is likeliest for its length",

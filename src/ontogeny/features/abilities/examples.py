@@ -178,11 +178,16 @@ def _once(examples: Sequence[Example]) -> tuple[list[Example], list[str]]:
     return kept, repeated
 
 
-def accuracy(one: str, title: str, chance: str, ngrams: bool = True) -> tuple[Quantity, Quantity]:
-    """Return the share of examples that are right, as quantities: by groups, and of all."""
+def accuracy(
+    one: str, title: str, chance: str, ngrams: bool = True, units: str = ""
+) -> tuple[Quantity, Quantity]:
+    """Return the share of examples that are right, as quantities: by groups, and of all.
+
+    Its intervals are over `units`, the examples by default.
+    """
     level = {"ngrams": f"{ORDER}-grams of the study's texts"} if ngrams else {}
     grey = f"what n-grams of the study's texts reach, and {chance}" if ngrams else chance
-    over: dict[str, Any] = {"unit": f"{one}s", "shade": f"95 % over {one}s"}
+    over: dict[str, Any] = {"unit": f"{one}s", "shade": f"95 % over {units or f'{one}s'}"}
     over |= {"nulls": {**level, "chance": chance}}
     over |= {"minimum": 0.0, "better": "higher", "subject": None}
     over |= {"caption": f"Grey: {grey}."}

@@ -30,7 +30,8 @@ class Harness(OfGroups):
 
     The harness makes the prompts and judges the answers; the checkpoint that is loaded is asked.
     Nothing is fetched where task and data lie in `folders`. Chance is one over the number of
-    choices, else the share of the commonest answer.
+    choices, or the share of the commonest right one where examples share their choices, or without
+    choices that of the commonest answer.
 
     Parameters
     ----------
@@ -62,6 +63,7 @@ class Harness(OfGroups):
     objective: str = "auto"
 
     kind: ClassVar[str] = "harness"
+    version: ClassVar[int] = 2  # chance is what one answer reaches
     measured: ClassVar[str] = "right"
     question: ClassVar[str] = "How well does the model do on tasks of the evaluation harness?"
     requires: ClassVar[str] = "texts, a vocabulary head, pip install 'ontogeny[eval]'"
@@ -81,7 +83,8 @@ class Harness(OfGroups):
     section: ClassVar[Section] = Section(
         title="Evaluation harness",
         definition="The share of a task's examples that are right, by its own metric.",
-        null="One over the number of choices, or the share of the commonest answer.",
+        null="One over the number of choices, or the share of the commonest right answer among "
+        "examples that share them.",
         source="Gao et al., lm-evaluation-harness",
     )
     variables: ClassVar[Names] = {

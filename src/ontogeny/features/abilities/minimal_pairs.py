@@ -84,7 +84,7 @@ class MinimalPairs(OfExamples):
         *("tokens_right", "tokens_wrong", "right_ngrams", "left_out"),
     )
     quantities: ClassVar[tuple[Quantity, ...]] = accuracy(
-        "pair", "whose right text is likelier", "chance"
+        "pair", "whose right text is likelier", "chance", units="contrasts that share no word"
     )
     section: ClassVar[Section] = Section(
         title="Minimal pairs",
