@@ -17,7 +17,17 @@ from ...words.control_kinds import NO_NULLS, kind_of
 from ...words.formats import joined
 from .changes import Change, chance_of, p_on_these
 from .contrasts import Ties
-from .intervals import LEVEL, Chance, GroupCourse, Z, above_chance, course_of, share_interval
+from .intervals import (
+    LEVEL,
+    Chance,
+    GroupCourse,
+    Z,
+    above_chance,
+    change_floor,
+    course_of,
+    first_known,
+    share_interval,
+)
 
 # What is said of each group, beside its accuracy.
 GROUP_NAMES = {
@@ -92,7 +102,7 @@ def with_courses(
     data = data.assign({**_ends(data), "right": (("step", dim), right), "right_from": (dim, begin)})
     if len(names) > 1:
         every = chance_of(data, dim, chance, np.arange(right.shape[1]))
-        data = data.assign(_overall(data, course_of(steps, right, every), right))
+        data = data.assign(_overall(data, right, every))
     data = data.assign(_changes(data, groups))
     data = data.assign(_learned(data, groups))
     after = np.where(data.above_chance.values, data.above_from.values, np.inf)
@@ -165,14 +175,17 @@ def _ends(data: xr.Dataset) -> dict[str, Any]:
     }
 
 
-def _overall(data: xr.Dataset, course: GroupCourse, right: np.ndarray) -> dict[str, Any]:
+def _overall(data: xr.Dataset, right: np.ndarray, every: Chance) -> dict[str, Any]:
     """Return the accuracy over the examples of all groups, as a row of the chart."""
-    noise = {end: ("step", getattr(course, end)) for end in ("low", "high", "floor")}
+    low, high = share_interval(right, every.ties)
     names = [n for of in ("", "_chance", "_ngrams", "_control") if (n := f"accuracy{of}") in data]
     means = data[names].weighted(data.examples).mean("group")
-    p_value = {"p_changed": ((), p_on_these(right))}
-    return {f"{OVERALL}_{end}": values for end, values in (noise | p_value).items()} | {
-        name.replace("accuracy", OVERALL): means[name] for name in names
+    return {
+        f"{OVERALL}_low": ("step", low),
+        f"{OVERALL}_high": ("step", high),
+        f"{OVERALL}_floor": ("step", change_floor(right - first_known(right))),
+        f"{OVERALL}_p_changed": ((), p_on_these(right)),
+        **{name.replace("accuracy", OVERALL): means[name] for name in names},
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.stats import t
@@ -19,7 +20,7 @@ LEVEL = 0.05
 _BLOCKS = 400  # of a large group, which are resampled instead of its examples
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Chance:
     """How likely the examples of a group are right where nothing was learned.
 
@@ -44,8 +45,7 @@ class Chance:
             return math.nan
         if self.of_words:
             return p_above(np.sign(right - 0.5), self.ties)
-        law = guess_law(self.of_example, self.ties.cluster)
-        return float(min(1.0, law[int(np.floor(right.sum() + 1e-9)) :].sum()))
+        return float(min(1.0, self._guesses[int(np.floor(right.sum() + 1e-9)) :].sum()))
 
     @property
     def smallest_p(self) -> float:
@@ -53,7 +53,11 @@ class Chance:
         number = len(self.of_example)
         if self.of_words:
             return float(exchange_law(np.ones(number), self.ties)[-1])
-        return float(guess_law(self.of_example, self.ties.cluster)[-1])
+        return float(self._guesses[-1])
+
+    @cached_property
+    def _guesses(self) -> np.ndarray:
+        return guess_law(self.of_example, self.ties.cluster)
 
 
 @dataclass(frozen=True)
@@ -112,16 +116,25 @@ def course_of(steps: np.ndarray, right: np.ndarray, chance: Chance, groups: int 
     (array([0.35, 0.91]), array([0.65, 1.  ]), 9.0)
     """
     low, high = share_interval(right, chance.ties)
-    is_finite = np.isfinite(right).all(axis=1)
-    first = right[is_finite][:1] if is_finite.any() else right[:1]
     cross = crossing(steps, *_blocks(1.0 - right, 1.0 - chance.of_example, chance.ties.units))
     p_values = np.array([chance.p_value(row) for row in right])
     # The sample that is luckiest among many groups would otherwise seem to leave chance first.
     sure = np.where(np.isfinite(p_values), p_values * groups <= LEVEL / 2, np.nan)
     since = float(np.nan_to_num(leads_from(steps, sure)[0], nan=np.inf))
     return GroupCourse(
-        low, high, change_floor(right - first), p_values, max(cross.high, since), cross.low
+        low,
+        high,
+        change_floor(right - first_known(right)),
+        p_values,
+        max(cross.high, since),
+        cross.low,
     )
+
+
+def first_known(right: np.ndarray) -> np.ndarray:
+    """Return (1, n) what was right at the first step that was measured."""
+    is_finite = np.isfinite(right).all(axis=1)
+    return right[is_finite][:1] if is_finite.any() else right[:1]
 
 
 def share_interval(right: np.ndarray, ties: Ties) -> tuple[np.ndarray, np.ndarray]:
