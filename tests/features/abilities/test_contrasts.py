@@ -5,10 +5,12 @@ import itertools
 import numpy as np
 import pytest
 
+from helpers.paths import DATA
 from ontogeny.features.abilities.contrasts import Ties, ties_of_words, words_apart
 from ontogeny.features.abilities.exact_tests import exchange_law, guess_law, p_above, p_changed
 from ontogeny.features.abilities.guesses import guesses, one_answer
 from ontogeny.features.abilities.intervals import LEVEL, Chance, share_interval
+from ontogeny.observables import MinimalPairs
 
 
 @pytest.mark.parametrize(
@@ -163,3 +165,26 @@ def test_the_law_of_guesses_is_binomial_where_all_count():
 
     law = guess_law(np.full(7, 0.25), np.arange(7))
     np.testing.assert_allclose(law, binom.pmf(np.arange(8), 7, 0.25), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("paradigm", "clusters", "can_be_above"),
+    [
+        ("npi_present_1", 1, False),  # "ever" is wrong in all pairs
+        ("principle_A_case_1", 3, False),
+        ("anaphor_number_agreement", 1, True),  # each word is right and wrong
+        ("irregular_past_participle_verbs", 18, True),
+        ("adjunct_island", 1000, True),  # an order of words
+    ],
+)
+def test_paradigms_of_blimp_have_as_many_clusters_as_their_words_say(
+    paradigm, clusters, can_be_above
+):
+    file = DATA / "blimp" / f"{paradigm}.jsonl"
+    if not file.is_file():
+        pytest.skip(f"{file} is not there; set ONTOGENY_DATA")
+    words = [words_apart(*pair.texts) for pair in MinimalPairs(str(file)).read()[0]]
+    ties = ties_of_words(*zip(*words, strict=True))
+    assert len(ties.sizes) == clusters
+    smallest = Chance(np.full(len(words), 0.5), ties, of_words=True).smallest_p
+    assert (smallest <= LEVEL) is can_be_above
