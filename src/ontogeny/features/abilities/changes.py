@@ -160,9 +160,9 @@ def group_changes(before: xr.Dataset, after: xr.Dataset) -> list[GroupChange]:
             continue
         level = float(before.accuracy_chance.sel(group=name))
         chance = chance_of(before, str(dim), np.full(before.sizes[dim], level), place)
-        ends = ((before, place), (after, other))
-        right = (node.right.values[at].astype(float) for node, at in ends)
-        changes.append(Change.of(name, *right, chance))
+        one = before.right.values[place].astype(float)
+        two = after.right.values[other].astype(float)
+        changes.append(Change.of(name, one, two, chance))
     return corrected(changes)
 
 

@@ -70,7 +70,7 @@ class Question:
             "text": [] if is_number else answers,
             "letter": list(ascii_uppercase[:number]),
         }
-        found = {}
+        found: dict[str, int] = {}
         for case, fold in (("", str), (" in any case", str.casefold)):
             for meaning, texts in names.items():
                 places = [i for i, text in enumerate(texts) if fold(text) == fold(value)]

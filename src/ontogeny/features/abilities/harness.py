@@ -156,12 +156,12 @@ class Harness(OfGroups):
         groups, targets = [s["group"] for s in samples], [str(s["target"]) for s in samples]
         # Beside answers to a prompt a metric may ask for them without it (acc_mutual_info).
         asked_of = [s["arguments"] for s in samples]
-        options = [
+        choices = [
             [str(a[1]) for a in pairs if a[0] or not any(b[0] for b in pairs)] for pairs in asked_of
         ]
-        right = [_right_text(*both) for both in zip(samples, options, strict=True)]
-        chance, cluster = guesses(groups, options, right)
-        is_free = np.array([len(some) < 2 for some in options])
+        right = [_right_text(*both) for both in zip(samples, choices, strict=True)]
+        chance, cluster = guesses(groups, choices, right)
+        is_free = np.array([len(some) < 2 for some in choices])
         chance = np.where(is_free, commonest(groups, targets), chance)
         cluster = np.where(is_free, len(cluster) + one_answer(groups, targets), cluster)
         state = {
