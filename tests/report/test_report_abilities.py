@@ -95,11 +95,15 @@ def test_results_that_were_written_are_compared(tmp_path):
 
 
 def test_examples_of_one_contrast_count_as_one():
-    data = node({"likes a word": [0.5, 1, 1, 1]}).assign(contrast=("pair", np.arange(24) % 2))
+    words = np.array(["is", "has"] * 12, dtype=object), np.array(["are", "have"] * 12, dtype=object)
+    data = node({"likes a word": [0.5, 1, 1, 1]}).assign(
+        word_right=("pair", words[0]), word_wrong=("pair", words[1])
+    )
     turned = np.where(np.arange(24) % 2, [[0.0], [1.0]], 0.0)
     states = data.isel(step=[0, 1]).assign(right=(("step", "pair"), turned))
-    (change,) = group_changes(states.isel(step=0), states.isel(step=1))
-    assert change.after == 0.5 and change.p_value > 0.5
+    (group,) = group_changes(states.isel(step=0), states.isel(step=1))
+    assert group.change.after == 0.5 and group.p_value == 1.0
+    assert group.on_these and not group.gained
 
 
 def page_of(tmp_path, **nodes):

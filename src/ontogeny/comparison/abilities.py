@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ..dynamics import holm
-from ..features.abilities.changes import GroupChange, group_changes
-from ..words.abilities import Ability, abilities_of
+from ..features.abilities.changes import GroupChange, corrected, group_changes
+from ..words.abilities import NOT_BEYOND, Ability, abilities_of
 from ..words.content import read_content
 from ..words.formats import joined, plain_text, plural, step_text
 from .sources import Run
@@ -46,17 +45,17 @@ def _between(runs: Sequence[Run], courses: Sequence[Courses]) -> list[str]:
     nodes = [name for name in runs[0].nodes if all(keys <= {*r.nodes.get(name, ())} for r in runs)]
     ends = [[run.nodes[name].isel(step=-1) for run in runs] for name in nodes]
     uncorrected = [
-        (change, courses[0][key], courses[1][key])
+        (of_group.change, courses[0][key], courses[1][key])
         for node, pair in zip(nodes, ends, strict=True)
-        for change in group_changes(*pair)
-        for key in [(node, plain_text(change.name))]
+        for of_group in group_changes(*pair)
+        for key in [(node, plain_text(of_group.change.name))]
     ]
     if not uncorrected:
         return []
-    corrected = holm([change.p_uncorrected for change, *_ in uncorrected]).tolist()
+    both = corrected([change for change, *_ in uncorrected])
     changes = [
-        (replace(change, p_value=p, above_before=a.above, above_after=b.above), a, b)
-        for (change, a, b), p in zip(uncorrected, corrected, strict=True)
+        (replace(change, above_before=a.above, above_after=b.above), a, b)
+        for change, (_, a, b) in zip(both, uncorrected, strict=True)
     ]
     one, two = (run.name for run in runs)
     over = f"corrected over {plural(len(changes), 'group')}"
@@ -69,16 +68,27 @@ def _between(runs: Sequence[Run], courses: Sequence[Courses]) -> list[str]:
         )
         if some
     ]
-    return sentences or [
-        f"{two} is not shown to have gained or lost abilities against {one}, {over}."
-    ]
+    if not sentences:
+        sentences = [f"{two} is not shown to have gained or lost abilities against {one}, {over}."]
+    return sentences + _on_these([(c, before) for c, before, _ in changes if c.on_these])
 
 
-def _words(change: GroupChange, able: Ability, since: str) -> str:
+def _on_these(changes: Sequence[tuple[GroupChange, Ability]]) -> list[str]:
+    """Say which groups differ on the examples that were asked, and not surely on others."""
+    if not changes:
+        return []
+    some = [_words(change, able) for change, able in changes]
+    more = [f"{len(some) - _NAMED:,} more"] * (len(some) > _NAMED)
+    named = "; ".join([*some[:_NAMED], *more])
+    how = f"differ on these examples (exact test of those that turned): {named}"
+    return [f"{len(some):,} {'groups' if len(some) > 1 else 'group'} {how}. {NOT_BEYOND}"]
+
+
+def _words(change: GroupChange, able: Ability, since: str = "") -> str:
     """Say a change, and since which step the run that is able is."""
-    since = f"{since} step {step_text(able.above_from)}" if able.above_from > 0 else ""
-    ends = f"{100 * change.before:.0f} to {100 * change.after:.0f} %"
-    return f"{able.quoted}, {ends}{since}"
+    after = f"{since} step {step_text(able.above_from)}" if since and able.above_from > 0 else ""
+    ends = f"{100 * change.change.before:.0f} to {100 * change.change.after:.0f} %"
+    return f"{able.quoted}, {ends}{after}"
 
 
 def _quoted(names: Sequence[tuple[str, str]]) -> str:

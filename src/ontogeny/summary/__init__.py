@@ -29,7 +29,10 @@ Those from ``control_first`` on exist only where there are control runs:
 ``only_memory`` : row
     the memory of the reference step would give the same curve, so there is no verdict
 ``p_uncorrected``, ``smallest_p`` : row
-    the larger p-value of order and trend; the smallest that the number of steps allows
+    the larger p-value of order and trend; the smallest that the number of steps allows. Where the
+    quantity brings a test of change, ``x_p_changed``, its p-value, and 0
+``own_change_test`` : row
+    the quantity brings a test of change on its own examples
 ``p_value`` : row
     ``p_uncorrected`` after Holm's correction over all rows of the page (rows of ``role``
     ``"motion"`` among themselves)

@@ -48,7 +48,7 @@ def learned_p_values(data: xr.Dataset, rows: xr.Dataset, floors: np.ndarray) -> 
         where fewer than two control runs of a kind show the luck of motion.
     """
     lead = rows["lead"].values
-    p_of_quantity = _own_tests(data, rows["row_quantity"].values)
+    p_of_quantity = own_tests(data, rows["row_quantity"].values, "learned")
     starts = [data.get(f"{name}_trained_start", 0.0) for name in rows["row_quantity"].values]
     trained = np.array([np.ndim(start) == 0 and float(start) > 0 for start in starts], dtype=bool)
     own_test = np.isfinite(p_of_quantity) | trained
@@ -57,11 +57,21 @@ def learned_p_values(data: xr.Dataset, rows: xr.Dataset, floors: np.ndarray) -> 
     return np.where(rows["can_learn"].values, p_values, np.nan)
 
 
-def _own_tests(data: xr.Dataset, names: np.ndarray) -> np.ndarray:
-    """Return the p-value of the test that each row's quantity brings, one for all or for each."""
+def own_tests(data: xr.Dataset, names: np.ndarray, of: str) -> np.ndarray:
+    """Return the p-value of the test that each row's quantity brings, one for all or for each.
+
+    Parameters
+    ----------
+    data
+        The node.
+    names
+        (rows,) the quantity of each row.
+    of
+        What it tests: ``"learned"``, or ``"changed"``.
+    """
     p_values = np.full(len(names), np.nan)
     for name in set(names):
-        of_rows, p = names == name, data.get(f"{name}_p_learned")
+        of_rows, p = names == name, data.get(f"{name}_p_{of}")
         if p is not None and "step" not in p.dims and p.size in (1, of_rows.sum()):
             p_values[of_rows] = p.values.ravel()
     return p_values

@@ -135,15 +135,26 @@ def digest_of(paths: Sequence[str]) -> str:
 
 
 def named(fields: Iterable[str], names: Sequence[str]) -> str | None:
-    """Return the field that has the first of some usual names, whatever its case.
+    """Return the field that has the first of some usual names, as it stands or else in any case.
+
+    Raises
+    ------
+    ArgumentError
+        If two fields have it in another case than the usual one.
 
     Examples
     --------
-    >>> named(["UID", "Good"], ("right", "good"))
-    'Good'
+    >>> named(["UID", "Good"], ("right", "good")), named(["Good", "good"], ("good",))
+    ('Good', 'good')
     """
-    by_lower = {field.lower(): field for field in fields}
-    return next((by_lower[name] for name in names if name in by_lower), None)
+    fields = list(fields)
+    for name in names:
+        alike = [field for field in fields if field.lower() == name]
+        if len(alike) > 1 and name not in alike:
+            raise ArgumentError(f"it has two fields {name!r}: {', '.join(map(repr, alike))}")
+        if alike:
+            return name if name in alike else alike[0]
+    return None
 
 
 def group_of(record: Mapping[str, Any], stem: str) -> str:

@@ -16,7 +16,7 @@ from ..errors import ArgumentError, check_choice, suggestion
 from .columns import TEXT_NAMES, json_lines
 from .files import read_text
 from .labelled import LabelledTexts, as_labels
-from .records import some_of
+from .records import named, some_of
 
 Column: TypeAlias = str | int
 FORMATS = ("tsv", "csv", "jsonl", "lines", "label-text", "cola")
@@ -264,20 +264,20 @@ class _Rows:
 
     def _columns(self, names: list[str]) -> tuple[str, str | None]:
         """Return the names of the text and the label column as the file writes them."""
-        by_lower = {name.strip().lower(): name for name in names}
+        written = {name.strip(): name for name in names}
         for argument, column in self._given():
             if column is not None and column not in names:
                 raise ArgumentError(
                     f"{self.source} has no column {argument}={column!r}; it has "
                     f"{', '.join(map(repr, names))}.{suggestion(str(column), names)}"
                 )
-        text_column = self.text or next((by_lower[n] for n in TEXT_NAMES if n in by_lower), None)
+        text_column = self.text or written.get(named(written, TEXT_NAMES) or "")
         if text_column is None:
             raise ArgumentError(
                 f"{self.source} has no column of a usual name ({', '.join(TEXT_NAMES)}); name "
                 f"one of {', '.join(map(repr, names))} as text=."
             )
-        other = self.label or next((by_lower[n] for n in LABEL_NAMES if n in by_lower), None)
+        other = self.label or written.get(named(written, LABEL_NAMES) or "")
         self.labelled = other is not None
         return str(text_column), None if other is None else str(other)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -34,6 +35,9 @@ _OF_RUNS = {
     "mixed": ("changed", ", beyond its motion where controls were run"),
     "changed": ("changed", "; no control was run"),
 }
+
+# Which test said that it changed, where the quantity brings one.
+BY_EXAMPLES = " on these examples (exact test)"
 
 # How a change lies to those of all control runs, as `Row.side` names it.
 SIDES = {"more": "by more than", "less": "by less than", "other": "otherwise than"}
@@ -75,8 +79,13 @@ RECORD = (
 
 
 def state_words(row: Row) -> str:
-    """Say how a row stands."""
-    return STATES[row.state]
+    """Say how a row stands, and by which test where that is not the order of the steps."""
+    words = STATES[row.state]
+    if not row.own_change_test or row.beyond:
+        return words
+    if row.state == "none":
+        return f"not shown to have changed{BY_EXAMPLES}"
+    return re.sub("^changed", f"changed{BY_EXAMPLES}", words)
 
 
 def apart_from_controls(rows: Sequence[Row]) -> str:
@@ -210,7 +219,12 @@ def facts(row: Row) -> list[str]:
     if row.changed and math.isfinite(row.settled_step):
         step = step_text(row.settled_step)
         parts.append(f"after step {step} any further change is too small to measure")
-    tests = {"p": row.p_value, "p against controls": row.p_control, "p of the gain": row.p_learned}
+    of_change = f"p{BY_EXAMPLES}" if row.own_change_test else "p"
+    tests = {
+        of_change: row.p_value,
+        "p against controls": row.p_control,
+        "p of the gain": row.p_learned,
+    }
     parts += [p_words(p, name) for name, p in tests.items() if math.isfinite(p)]
     return list(filter(None, parts))
 

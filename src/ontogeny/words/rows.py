@@ -42,6 +42,7 @@ NAMES = {
     "moved": ("changed by more than its noise", ""),
     "only_memory": ("explained by the memory of the reference step as well", ""),
     "own_value": ("a value of its own, no distance to another step", ""),
+    "own_change_test": ("whether the row has a test of change on its own examples", ""),
     "p_uncorrected": ("p-value against chance", "1"),
     "smallest_p": ("smallest p-value that so many steps could give", "1"),
     "p_value": ("p-value against chance, corrected over the page", "1"),
@@ -112,8 +113,9 @@ class Row:
     its own and no distance to a reference step, and ``within_null`` whether its last value lies
     within a null of the quantity. ``outside`` is whether it lies on one side of all its control
     runs, of performance on the better one, and ``not_improved`` whether performance is surely no
-    better than at first. ``measure`` says what its numbers are: their units, or a distance to
-    what. In a comparison, ``runs`` holds the same row of every run.
+    better than at first. ``own_change_test`` is whether an exact test of the same examples, and no
+    order of steps, says that it changed. ``measure`` says what its numbers are: their units, or a
+    distance to what. In a comparison, ``runs`` holds the same row of every run.
     """
 
     label: str
@@ -154,6 +156,7 @@ class Row:
     controls: tuple[ControlRow, ...]
     runs: tuple[RunRow, ...] = ()
     measure: str = ""
+    own_change_test: bool = False
 
     @property
     def name(self) -> str:
@@ -310,6 +313,7 @@ def _verdicts(data: xr.Dataset, count: int) -> dict[str, np.ndarray]:
         "noise_known": noise_known,
         "moved": flags("moved", changed),
         "only_memory": flags("only_memory"),
+        "own_change_test": flags("own_change_test"),
         "judgeable": flags("judgeable", changed | (noise_known & tested)),
         "own_value": flags("own_value"),
         "outside": flags("outside"),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import xarray as xr
 
-from .abilities import Ability, abilities_of, has_abilities
+from .abilities import Ability, abilities_of, has_abilities, on_these_sentence
 from .content import Content, Node
 from .controls import began_trained
 from .formats import control_runs, joined, plural, sentence_start, value_range
@@ -45,7 +45,10 @@ def of_tuned(content: Content) -> tuple[str, Sequence[Sentence]] | None:
     ups = [*_some(better, "numbers got better"), *_of("it gained", gained)]
     no_more = ", not shown to do so better than n-grams of the texts"
     ups += [f"{text}{no_more}" for text in _of("it answers", by_words)]
+    alone = [ability for ability in abilities if ability.on_these]
+    ups += _on_these("more", [ability for ability in alone if ability.rose])
     downs = [*_of("it lost", lost, content.steps), *_some(worse, "numbers got worse")]
+    downs += _on_these("fewer", [ability for ability in alone if not ability.rose])
     heading = sentence_start("; but ".join(filter(None, map(joined, (ups, downs)))))
     if not heading:
         heading = f"Nothing is shown to be gained{' or lost' if abilities else ''} since the base"
@@ -143,6 +146,14 @@ def _of(verb: str, abilities: Sequence[Ability], steps: Sequence[int] = ()) -> l
     return [f"{verb} {names}"]
 
 
+def _on_these(how: str, abilities: Sequence[Ability]) -> list[str]:
+    """Say which abilities changed on the examples asked, and are not shown to on others."""
+    if not abilities:
+        return []
+    names = joined(_quoted([ability.name for ability in abilities], " abilities"))
+    return [f"it is right in {how} of the examples of {names}"]
+
+
 def _beside_the_base(abilities: Sequence[Ability], *changed: Sequence[Ability]) -> Sentence:
     """Say what became of the abilities of the base, or what it takes to ask."""
     gained, lost, by_words = changed
@@ -162,7 +173,10 @@ def _beside_the_base(abilities: Sequence[Ability], *changed: Sequence[Ability]) 
         less = f"N-grams of the texts{liking} are not shown to answer {names} worse"
         # The first sentences stay where a screen is full.
         text.insert(0, f"{less}: word frequencies may be all that was gained there.")
-    if rest := len(abilities) - len(gained) - len(lost) - len(by_words):
+    if alone := on_these_sentence(abilities):
+        text.append(alone)
+    named = sum(item.on_these for item in abilities)
+    if rest := len(abilities) - len(gained) - len(lost) - len(by_words) - named:
         of = "any" if rest == len(abilities) else "the other" + f" {rest:,}" * (rest > 1)
         text.append(f"No gain or loss of {of} is shown, corrected over all.")
     return Sentence(lead, " ".join(text))
@@ -172,8 +186,10 @@ def _course_of(item: Ability) -> str:
     """Say from where to where an ability went, and since when it is beyond its first interval."""
     low, high = 100 * item.change_low, 100 * item.change_high
     ends = f"went from {100 * item.first:.0f} % to {100 * item.accuracy:.0f} % of its examples"
-    change = f"{low:+.0f} to {high:+.0f} points".replace("-", "−")
-    text = f"{sentence_start(item.quoted)} {ends} (change {change})"
+    change = f"change {low:+.0f} to {high:+.0f} points".replace("-", "−")
+    if math.isnan(low):
+        change = f"one {item.cluster}, no interval"
+    text = f"{sentence_start(item.quoted)} {ends} ({change})"
     if math.isfinite(item.left_from):
         interval = f"{100 * item.first_low:.0f} to {100 * item.first_high:.0f} %"
         text += f"; from step {item.left_from:,.0f} on it is outside {interval}, its first interval"

@@ -39,7 +39,7 @@ PUBLIC = {
     "boolq": {"question": "is ice cold", "passage": "Ice is frozen.", "answer": True},
     "piqa": {"goal": "Open it", "sol1": "push", "sol2": "eat", "label": 0},
     "plain": {"prompt": "Ice is", "answers": ["hot", "cold"], "right": "cold", "group": "ice"},
-    "table": {"prompt": "Ice is", "answer1": "hot", "answer2": "cold", "answer3": "", "right": "1"},
+    "table": {"prompt": "Ice is", "answer1": "hot", "answer2": "cold", "answer3": "", "right": "2"},
 }  # fmt: skip
 READ = {
     "arc": ("Question: What is ice?\nAnswer:", (" fire", " water", " air"), 1, "arc"),
@@ -62,13 +62,6 @@ def test_questions_of_public_tasks_are_read_as_they_are(tmp_path, form):
     assert _kind_of(_fields_of(str(file))[1], str(file)) == "choices"
     question = choice_of(PUBLIC[form], form, "")
     assert (question.before[0], question.texts, question.right, question.group) == READ[form]
-
-
-def test_a_number_that_is_an_answer_counts_as_one_where_it_is_a_text():
-    record = {"prompt": "1 + 1 =", "answers": ["1", "2", "0"]}
-    assert choice_of({**record, "right": "2"}, "", "").right == 1
-    assert choice_of({**record, "right": 2}, "", "").right == 2
-    assert choice_of({**record, "answers": ["x", "y"], "right": "B"}, "", "").right == 1
 
 
 @pytest.mark.parametrize(

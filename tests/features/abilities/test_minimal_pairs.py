@@ -13,8 +13,9 @@ from helpers import english_pairs
 from helpers.family_models import build
 from ontogeny.capture.predictor import Predictor
 from ontogeny.errors import ArgumentError
-from ontogeny.features.abilities.intervals import above_chance, course_of, effective_count
-from ontogeny.features.abilities.pairs import contrasts, liking, pair_of
+from ontogeny.features.abilities.contrasts import Ties, ties_of_words, words_apart
+from ontogeny.features.abilities.intervals import Chance, above_chance, course_of
+from ontogeny.features.abilities.pairs import pair_of
 from ontogeny.features.abilities.prefix_trees import tree_scores
 from ontogeny.features.abilities.token_texts import TokenTexts, _at_scored, tokenised
 from ontogeny.observables import MinimalPairs
@@ -185,30 +186,24 @@ def test_bundled_pairs_are_those_of_their_templates():
     pairs, left_out = MinimalPairs().read()
     assert [(*pair.texts, pair.group) for pair in pairs] == english_pairs.rows()
     assert not left_out and len(set(pairs)) == 690
-    contrast, turned = contrasts(pairs)
-    names = np.array([pair.group for pair in pairs])
-    likings = {g: liking(contrast[names == g], turned[names == g]) for g in set(names)}
-    assert set(likings.values()) == {0.5}  # also where the same words stand in another order
-
-
-def test_a_liking_for_one_word_is_worth_one_example_each_way():
-    rows = [{"right": "he is", "wrong": "he are"}, {"right": "we are", "wrong": "we is"}] * 20
-    pairs, _ = pairs_of(enumerate(rows, 1), "sentence")
-    contrast, turned = contrasts(pairs)
-    assert liking(contrast, turned) == 0.5
-    likes_is = np.array([[1.0, 0.0] * 20])
-    assert effective_count(likes_is, contrast).tolist() == [1.0]
+    likings = set()
+    for name in {pair.group for pair in pairs}:
+        words = [words_apart(*pair.texts) for pair in pairs if pair.group == name]
+        ties = ties_of_words(*zip(*words, strict=True))
+        likings.add(ties.liking)
+        assert Chance(np.full(30, 0.5), ties, of_words=True).smallest_p < 1e-4
+    assert likings == {0.5}  # also where the same words stand in another order
 
 
 def test_independent_guesses_are_within_their_interval_and_not_above_chance():
     rng, steps = np.random.default_rng(0), np.array([0, 10, 20])
+    alone = Chance(np.full(30, 0.5), Ties.of_clusters(np.arange(30)))
     courses = [
-        course_of(steps, rng.integers(0, 2, (3, 30)).astype(float), np.arange(30), np.full(30, 0.5))
-        for _ in range(200)
+        course_of(steps, rng.integers(0, 2, (3, 30)).astype(float), alone) for _ in range(200)
     ]
     inside = [bool(c.low[-1] <= 0.5 <= c.high[-1]) for c in courses]
     assert np.mean(inside) >= 0.93
-    assert above_chance(np.array([c.p_value for c in courses])).sum() <= 1
+    assert above_chance(np.array([c.p_ends[1] for c in courses])).sum() <= 1
 
 
 class Table(torch.nn.Module):
@@ -250,3 +245,5 @@ def test_a_planted_ability_has_its_step(tmp_path):
     assert data.score_right.dims == ("step", "pair")
     assert set(data.group_of_pair.values) == {"agreement"}
     assert float(data.liking[0]) == 0.5
+    assert int(data.clusters[0]) == 1 and np.isnan(data.accuracy_last_low[0])
+    assert {*data.word_right.values} == {"is", "are"}

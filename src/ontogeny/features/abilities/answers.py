@@ -17,6 +17,7 @@ from ...tasks.records import Example, group_of, named, text_of
 from ...words.names import Names
 from .choice_forms import PROMPT, is_choices
 from .examples import OfExamples, accuracy, by_group, commonest, names_of
+from .guesses import one_answer
 from .token_texts import TokenTexts
 
 ANSWER = ("answer", "target", "completion")
@@ -53,6 +54,7 @@ class Answers(OfExamples):
     """
 
     kind: ClassVar[str] = "answers"
+    version: ClassVar[int] = 2  # an example that repeats another one is left out
     question: ClassVar[str] = "Does the model find the last word of a text, and since when?"
     form: ClassVar[str] = "texts whose last word is to be found"
     fields_of_form: ClassVar[str] = "text, or prompt and answer"
@@ -123,7 +125,9 @@ class Answers(OfExamples):
         variables = {"score": ("example", scores), "rank": ("example", ranks)}
         return xr.Dataset({**variables, "accuracy": ("group", share)}, coords={"group": groups})
 
-    def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-        """Return which answers are right, and how often the commonest one is."""
+    def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return which answers are right, how often the commonest one is, and which go together."""
         rank = data["rank"].transpose("step", "example").values
-        return np.where(np.isfinite(rank), rank == 1, np.nan), data.commonest.values
+        right = np.where(np.isfinite(rank), rank == 1, np.nan)
+        groups = list(map(str, data.group_of_example.values))
+        return right, data.commonest.values, one_answer(groups, data.answer_text.values)

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
 
 from ...dynamics import holm
-from .intervals import LEVEL, above_chance, chance_p_value, change_floor, change_p_value
+from .contrasts import Ties, ties_of_words
+from .exact_tests import p_changed
+from .intervals import LEVEL, Chance, above_chance, change_interval, p_turned, p_wandering
+
+
+def chance_of(node: xr.Dataset, dim: str, chance: np.ndarray, members: np.ndarray) -> Chance:
+    """Return how likely some examples of a node are right by chance, and which go together."""
+    if "word_right" in node:
+        words = (node[name].values[members] for name in ("word_right", "word_wrong"))
+        return Chance(chance[members], ties_of_words(*words), of_words=True)
+    clusters = node.cluster.values if "cluster" in node else np.arange(node.sizes[dim])
+    return Chance(chance[members], Ties.of_clusters(clusters[members]))
 
 
 @dataclass(frozen=True)
-class GroupChange:
-    """How the accuracy on one group of examples differs between two states of a model.
+class Change:
+    """How the accuracy on one group differs between two states of a model.
 
     Parameters
     ----------
@@ -22,11 +35,13 @@ class GroupChange:
     before, after
         Accuracy, 0 to 1.
     low, high
-        95 % interval of the change, paired over examples.
-    p_uncorrected, p_value
-        Of no change, by the sign test of the examples that turned; corrected over the groups.
-    above_before, above_after
-        Whether it was above chance, corrected over the groups.
+        95 % interval of the change over clusters; NaN of one.
+    p_value
+        Of no change beyond these examples, by exchanges over clusters.
+    p_turned
+        Of no change on these examples, by McNemar's exact test.
+    p_before, p_after
+        Of each state against chance.
     """
 
     name: str
@@ -34,20 +49,83 @@ class GroupChange:
     after: float
     low: float
     high: float
-    p_uncorrected: float
     p_value: float
+    p_turned: float
+    p_before: float
+    p_after: float
+
+    @classmethod
+    def of(cls, name: str, before: np.ndarray, after: np.ndarray, chance: Chance) -> Change:
+        """Return the change between what is right before and after (n,)."""
+        change = after - before
+        known = np.isfinite(change).all() and len(change) > 1
+        return cls(
+            name,
+            float(before.mean()),
+            float(after.mean()),
+            *change_interval(change, chance.ties),
+            p_changed(np.sign(change), chance.ties) if known else math.nan,
+            p_turned(change),
+            chance.p_value(before),
+            chance.p_value(after),
+        )
+
+
+def p_on_these(right: np.ndarray) -> float:
+    """Return the p-value of no change from the first to the last of (T, n) on these examples.
+
+    The larger one of McNemar's exact test and of the moves between checkpoints.
+
+    Examples
+    --------
+    >>> p_on_these(np.array([[0] * 8, [1] * 8, [0] * 8, [1] * 8])) > 0.3
+    True
+    """
+    known = right[np.isfinite(right).all(axis=1)]
+    if len(known) < 2:
+        return math.nan
+    return max(p_turned(known[-1] - known[0]), p_wandering(known))
+
+
+@dataclass(frozen=True)
+class GroupChange:
+    """A change of a group beside those of all groups, over which it is corrected.
+
+    Parameters
+    ----------
+    change
+        The change by itself.
+    p_value, p_turned
+        Its p-values beyond these examples and on these examples, corrected over the groups.
+    above_before, above_after
+        Whether it was above chance, corrected over the groups.
+    """
+
+    change: Change
+    p_value: float
+    p_turned: float
     above_before: bool
     above_after: bool
 
     @property
     def gained(self) -> bool:
         """Whether it surely rose, and ends above chance."""
-        return self.p_value <= LEVEL and self.after > self.before and self.above_after
+        return self.p_value <= LEVEL and self.rose and self.above_after
 
     @property
     def lost(self) -> bool:
         """Whether it surely fell, and was above chance."""
-        return self.p_value <= LEVEL and self.after < self.before and self.above_before
+        return self.p_value <= LEVEL and not self.rose and self.above_before
+
+    @property
+    def on_these(self) -> bool:
+        """Whether it changed on these examples, and is not shown to have changed beyond them."""
+        return self.p_turned <= LEVEL < self.p_value
+
+    @property
+    def rose(self) -> bool:
+        """Whether more are right afterwards."""
+        return self.change.after > self.change.before
 
 
 def group_changes(before: xr.Dataset, after: xr.Dataset) -> list[GroupChange]:
@@ -70,43 +148,54 @@ def group_changes(before: xr.Dataset, after: xr.Dataset) -> list[GroupChange]:
     ...     {"group": ["tense"]},
     ... )
     >>> (tense,) = group_changes(node.isel(step=0), node.isel(step=1))
-    >>> tense.gained, tense.before, tense.after, round(tense.p_value, 3)
+    >>> tense.gained, tense.change.before, tense.change.after, round(tense.p_value, 3)
     (True, 0.5, 1.0, 0.002)
     """
+    (dim,) = before.right.dims
     ours, theirs = _of_groups(before), _of_groups(after)
-    names = [
-        n for n in ours if n in theirs and all(map(np.array_equal, ours[n][1:], theirs[n][1:]))
-    ]
-    rows = []
-    for name in names:
-        (one, contrast, _), (two, *_) = ours[name], theirs[name]
-        change, level = two.mean() - one.mean(), float(before.accuracy_chance.sel(group=name))
-        half = float(change_floor(two[None] - one, contrast)[0])
-        ends = one.mean(), two.mean(), max(change - half, -1.0), min(change + half, 1.0)
-        p_values = [chance_p_value(right, contrast, level) for right in (one, two)]
-        rows.append([*map(float, ends), change_p_value(two - one, contrast), *p_values])
-    table = np.array(rows).reshape(-1, 7)
-    further = zip(holm(table[:, 4]).tolist(), *map(above_chance, table[:, 5:].T), strict=True)
-    return [
-        GroupChange(name, a, b, low, high, p, corrected, bool(was), bool(now))
-        for name, (a, b, low, high, p, *_), (corrected, was, now) in zip(
-            names, rows, further, strict=True
-        )
-    ]
+    changes = []
+    for name, place in ours.items():
+        other = theirs.get(name, place[:0])
+        if not _same_examples(before, place, after, other):
+            continue
+        level = float(before.accuracy_chance.sel(group=name))
+        chance = chance_of(before, str(dim), np.full(before.sizes[dim], level), place)
+        one = before.right.values[place].astype(float)
+        two = after.right.values[other].astype(float)
+        changes.append(Change.of(name, one, two, chance))
+    return corrected(changes)
 
 
-def _of_groups(node: xr.Dataset) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Return for each group what is right, which words are set against which, and the texts."""
+def corrected(changes: Sequence[Change]) -> list[GroupChange]:
+    """Return changes corrected over all of them, by Holm's method."""
+    p_value, p_alone = (
+        holm([getattr(change, name) for change in changes]).tolist()
+        for name in ("p_value", "p_turned")
+    )
+    was, now = (
+        above_chance(np.array([getattr(change, name) for change in changes])).tolist()
+        for name in ("p_before", "p_after")
+    )
+    return [GroupChange(*each) for each in zip(changes, p_value, p_alone, was, now, strict=True)]
+
+
+def _of_groups(node: xr.Dataset) -> dict[str, np.ndarray]:
+    """Return the places of the examples of each group."""
     (dim,) = node.right.dims
-    right = node.right.values.astype(float)
     of_example = np.array([str(name) for name in node[f"group_of_{dim}"].values], dtype=object)
-    contrast = node.contrast.values if "contrast" in node else np.arange(len(right))
-    places = {str(name): of_example == str(name) for name in node.group.values}
-    # Numbers of contrasts depend on the files: only what they have in common within a group counts.
-    shown = [node[name].values for name in ("prompt", "right_text", "wrong_text") if name in node]
-    texts = np.array([[str(text) for text in column] for column in shown], dtype=object)
-    texts = texts.reshape(len(shown), len(right))
-    return {
-        n: (right[at], np.unique(contrast[at], return_inverse=True)[1], texts[..., at])
-        for n, at in places.items()
-    }
+    return {str(name): np.flatnonzero(of_example == str(name)) for name in node.group.values}
+
+
+def _same_examples(
+    one: xr.Dataset, place: np.ndarray, other: xr.Dataset, there: np.ndarray
+) -> bool:
+    """Return whether two nodes hold the same texts at these places."""
+    if len(place) != len(there):
+        return False
+    names = ("prompt", "right_text", "wrong_text", "answer_text")
+    pairs = [
+        (one[name].values[place], other[name].values[there])
+        for name in names
+        if name in one and name in other and one[name].dims == one.right.dims
+    ]
+    return all(list(map(str, a)) == list(map(str, b)) for a, b in pairs)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
 
+from ...errors import check_choice
 from ...figures import Section
 from ...observables.pieces import object_array
 from ...quantities import Quantity
-from ...tasks.records import Example
+from ...tasks.records import Example, read_records
 from ...words.names import Names
-from .choice_forms import choice_of, is_choices
-from .examples import SHARE, OfExamples, accuracy, by_group, names_of
+from .choice_forms import choice_of, is_choices, keys_of
+from .choice_keys import MEANINGS
+from .examples import SHARE, Maker, OfExamples, accuracy, by_group, names_of
+from .guesses import guesses
 from .ngrams import ngram_scores
 from .token_texts import TokenTexts
 
@@ -34,12 +39,16 @@ class Choices(OfExamples):
     examples
         Files: JSON lines, CSV or TSV, with a ``prompt``, ``answers`` (in a table columns
         ``answer1``, ``answer2``, ...), the ``right`` one (its text, its letter, or its number,
-        counted from 0) and, where there is one, a ``group``; files of ARC, HellaSwag, COPA, BoolQ
-        and PIQA as they are.
+        see `keys`) and, where there is one, a ``group``; files of ARC, HellaSwag, COPA, BoolQ and
+        PIQA as they are.
     on
         Input set whose n-grams are counted; the first by default.
     objective
         ``"auto"``, ``"causal"`` or ``"masked"``.
+    keys
+        What ``right`` is: ``"text"``, ``"letter"``, or a number ``"from 0"`` or ``"from 1"``.
+        ``"auto"`` takes what fits all questions of a file, as it stands or else in any case, and
+        refuses a file of which two fit with other answers.
 
     Examples
     --------
@@ -51,7 +60,12 @@ class Choices(OfExamples):
     ('q.jsonl',)
     """
 
+    keys: str = "auto"
+
     kind: ClassVar[str] = "choices"
+    version: ClassVar[int] = (
+        2  # keys have one meaning in a file, and chance is what one answer reaches
+    )
     one: ClassVar[str] = "question"
     measured: ClassVar[str] = "score"
     question: ClassVar[str] = "Which of several answers does the model choose, and since when?"
@@ -62,7 +76,7 @@ class Choices(OfExamples):
         *("characters", "right_ngrams", "left_out"),
     )
     quantities: ClassVar[tuple[Quantity, ...]] = (
-        *accuracy("question", "whose right answer is likeliest", "one over the number of answers"),
+        *accuracy("question", "whose right answer is likeliest", "one answer given everywhere"),
         Quantity(
             "accuracy_normalised",
             "share of questions whose right answer is likeliest for its length",
@@ -75,8 +89,9 @@ class Choices(OfExamples):
         title="Choices",
         definition="The share of questions whose right answer is the likeliest after the prompt.",
         symbol="mean [right = argmaxₐ log p(a | prompt; θₜ)]",
-        null="Chance is one over the number of answers. What n-grams of the study's texts reach "
-        "takes no more than which words stand together.",
+        null="Chance is one over the number of answers; of questions that share their answers, "
+        "what the commonest right one reaches. Questions that one liking answers count once. What "
+        "n-grams of the study's texts reach takes no more than which words stand together.",
         care="A model may prefer short answers; the accuracy by length shows it.",
         source="Brown et al. 2020; Gao et al., lm-evaluation-harness",
     )
@@ -91,7 +106,21 @@ class Choices(OfExamples):
     }
 
     recognises = staticmethod(is_choices)
-    example_of = staticmethod(choice_of)
+
+    def check(self) -> None:
+        """Refuse keys of another kind, and files without a question."""
+        check_choice("keys", self.keys, ("auto", *MEANINGS))
+        super().check()
+
+    def example_of(self, record: Mapping[str, Any], stem: str, where: str) -> Example:
+        """Return the question of a record, by what its key alone can mean."""
+        return choice_of(record, stem, where, "" if self.keys == "auto" else self.keys)
+
+    def makes_examples(self, path: str) -> Maker:
+        """Return what makes questions of a file's records, in which keys have one meaning."""
+        if self.keys != "auto":
+            return self.example_of
+        return partial(choice_of, meaning=keys_of(read_records(path), Path(path).name))
 
     def before_asking(
         self, examples: Sequence[Example], tokens: TokenTexts, counted: tuple[Any, int]
@@ -122,10 +151,14 @@ class Choices(OfExamples):
         data["accuracy_normalised_stderr"] = ("group", np.sqrt(middle * (1 - middle) / (size + 4)))
         return xr.Dataset(data, coords={"group": groups})
 
-    def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-        """Return which questions are right, and that one over their answers is by chance."""
+    def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return which questions are right, what one answer reaches, and which go together."""
         right = _both(data.score.transpose("step", "answer").values, data)["accuracy"]
-        return right, 1 / np.bincount(data.question_of_answer.values)
+        answers = data.answer_text.values
+        first = np.flatnonzero(np.diff(data.question_of_answer.values, prepend=-1))
+        options = [list(some) for some in np.split(answers, first[1:])]
+        groups = list(map(str, data.group_of_question.values))
+        return right, *guesses(groups, options, answers[data.right_answer.values.astype(int)])
 
 
 def _both(scores: np.ndarray, state: xr.Dataset) -> dict[str, np.ndarray]:

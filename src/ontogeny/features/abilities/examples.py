@@ -5,8 +5,8 @@ from __future__ import annotations
 import abc
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -30,6 +30,9 @@ log = logging.getLogger("ontogeny.abilities")
 SHARE: dict[str, Any] = {"minimum": 0.0, "better": "higher", "series": "group"}
 TRIED = 8  # examples of a dry run
 
+Maker = Callable[[Mapping[str, Any], str, str], Example]
+"""From a record, the name of its file and its line to an example, or `ArgumentError`."""
+
 
 class OfGroups(OfPredictions):
     """An observable of groups of examples with a right answer.
@@ -51,8 +54,11 @@ class OfGroups(OfPredictions):
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_tokenizer")
 
     @abc.abstractmethod
-    def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-        """Return whether each example is right (step, n), and its probability by chance (n,)."""
+    def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Return whether each example is right (step, n), and its probability by chance (n,).
+
+        And a number for those that go together (n,), None where their words say it.
+        """
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the cells with intervals, noise, and the steps from which groups are above chance.
@@ -62,7 +68,9 @@ class OfGroups(OfPredictions):
         group = data.get(f"group_of_{self.one}")
         if self.measured not in data or group is None:
             return data
-        right, chance = self.right_of(data)
+        right, chance, cluster = self.right_of(data)
+        if cluster is not None:
+            data = data.assign(cluster=(self.one, cluster))
         return with_courses(data, right, group, chance, data.get("right_ngrams"), self.one)
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
@@ -88,6 +96,10 @@ class OfExamples(OfGroups):
     @abc.abstractmethod
     def example_of(self, record: Mapping[str, Any], stem: str, where: str) -> Example:
         """Return the example of a record, or raise `ArgumentError` with why it is none."""
+
+    def makes_examples(self, path: str) -> Maker:
+        """Return what makes examples of the records of a file."""
+        return self.example_of
 
     def check(self) -> None:
         """Refuse files without an example; say what is left out of others."""
@@ -120,10 +132,12 @@ class OfExamples(OfGroups):
         digest_of(paths)  # which names the argument where one cannot be read
         for path, stem in zip(paths, _apart(paths, "stem"), strict=True):
             some, problems = read_examples(
-                read_records(path), Path(path).name, self.example_of, self.one, stem
+                read_records(path), Path(path).name, self.makes_examples(path), self.one, stem
             )
             examples += some
             left_out += problems
+        examples, repeated = _once(examples)
+        left_out += repeated
         if not examples:
             why = f"; {said_of(left_out)}" if left_out else "; none is named."
             raise ArgumentError(
@@ -153,11 +167,27 @@ class OfExamples(OfGroups):
         """Return further variables of the state; `counted` is what `ngram_scores` counts."""
 
 
-def accuracy(one: str, title: str, chance: str, ngrams: bool = True) -> tuple[Quantity, Quantity]:
-    """Return the share of examples that are right, as quantities: by groups, and of all."""
+def _once(examples: Sequence[Example]) -> tuple[list[Example], list[str]]:
+    """Return examples without those that repeat another one, which is no more evidence."""
+    first: dict[Example, Example] = {}
+    for example in examples:
+        first.setdefault(replace(example, where=""), example)
+    kept = list(first.values())
+    places = {id(example) for example in kept}
+    repeated = [f"{e.where}: it repeats another one" for e in examples if id(e) not in places]
+    return kept, repeated
+
+
+def accuracy(
+    one: str, title: str, chance: str, ngrams: bool = True, units: str = ""
+) -> tuple[Quantity, Quantity]:
+    """Return the share of examples that are right, as quantities: by groups, and of all.
+
+    Its intervals are over `units`, the examples by default.
+    """
     level = {"ngrams": f"{ORDER}-grams of the study's texts"} if ngrams else {}
     grey = f"what n-grams of the study's texts reach, and {chance}" if ngrams else chance
-    over: dict[str, Any] = {"unit": f"{one}s", "shade": f"95 % over {one}s"}
+    over: dict[str, Any] = {"unit": f"{one}s", "shade": f"95 % over {units or f'{one}s'}"}
     over |= {"nulls": {**level, "chance": chance}}
     over |= {"minimum": 0.0, "better": "higher", "subject": None}
     over |= {"caption": f"Grey: {grey}."}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,26 +15,42 @@ from ...observables.crossing import leads_from
 from ...summary.learning import p_by_luck
 from ...words.control_kinds import NO_NULLS, kind_of
 from ...words.formats import joined
-from .changes import group_changes
-from .intervals import GroupCourse, Z, above_chance, course_of
-from .pairs import liking
+from .changes import Change, chance_of, p_on_these
+from .contrasts import Ties
+from .intervals import (
+    LEVEL,
+    Chance,
+    GroupCourse,
+    Z,
+    above_chance,
+    change_floor,
+    course_of,
+    first_known,
+    share_interval,
+)
 
 # What is said of each group, beside its accuracy.
 GROUP_NAMES = {
     "examples": ("number of examples", ""),
+    "clusters": ("independent clusters of examples", ""),
     "accuracy_first": ("accuracy at the first step", "1"),
     "accuracy_last": ("accuracy at the last step", "1"),
     "accuracy_last_low": ("accuracy at the last step, lower end", "1"),
     "accuracy_last_high": ("accuracy at the last step, upper end", "1"),
+    "accuracy_here_low": ("accuracy on these examples at the last step, lower end", "1"),
     "liking": ("accuracy that a fixed liking for words would reach", "1"),
     "p_chance": ("p-value of the last step against chance", "1"),
+    "p_chance_smallest": ("p-value against chance if all examples were right", "1"),
     "above_chance": ("above chance at the last step, corrected over groups", ""),
     "above_chance_first": ("above chance at the first step, corrected over groups", ""),
     "change_low": ("change from first to last step, lower end", "1"),
     "change_high": ("change from first to last step, upper end", "1"),
-    "p_change": ("p-value of no change, by the sign test of examples that turned", "1"),
+    "p_change": ("p-value of no change beyond these examples, by clusters", "1"),
+    "p_turned": ("p-value of no change on these examples, by McNemar's exact test", "1"),
+    "accuracy_p_changed": ("the same, beside the moves between checkpoints", "1"),
     "accuracy_p_learned": ("p-value of what was learned of the group", "1"),
     "right": ("whether the example is right", "1"),
+    "cluster": ("independent cluster of the example", ""),
     "above_from": ("step from which on it stays above chance", "steps"),
     "above_from_low": ("last step before which it is not above chance", "steps"),
 }
@@ -58,7 +75,8 @@ def with_courses(
     Parameters
     ----------
     data
-        The node, with ``accuracy`` over step and group.
+        The node, with ``accuracy`` over step and group. Of pairs ``word_right`` and ``word_wrong``
+        say which words stand against each other, of other examples ``cluster`` which go together.
     right
         (T, n) 1 where an example is right; NaN at steps that are missing.
     group
@@ -72,56 +90,77 @@ def with_courses(
     """
     steps, names = data.step.values, [str(label) for label in data.group.values]
     of_example = np.array([str(label) for label in group.values], dtype=object)
-    contrast = data.contrast.values if "contrast" in data else np.arange(right.shape[1])
-    courses, numbers = [], []
+    groups = []
     for name in names:
         members = np.flatnonzero(of_example == name)
-        course = course_of(steps, right[:, members], contrast[members], chance[members], len(names))
-        courses.append(course)
-        likes = math.nan
-        if "turned_contrast" in data:
-            likes = liking(contrast[members], data.turned_contrast.values[members])
+        by_chance = chance_of(data, dim, chance, members)
+        course = course_of(steps, right[:, members], by_chance, len(names))
         level = math.nan if ngrams is None else float(ngrams.values[members].mean())
-        numbers.append((len(members), likes, level, float(chance[members].mean())))
-    data = data.assign(_variables(courses, np.array(numbers, dtype=float), steps))
+        groups.append(_Group(course, by_chance, right[:, members], level))
+    data = data.assign(_variables(groups, steps))
     begin = leads_from(steps, np.where(np.isfinite(right), right == 1.0, np.nan))[0]
     data = data.assign({**_ends(data), "right": (("step", dim), right), "right_from": (dim, begin)})
     if len(names) > 1:
-        data = data.assign(_overall(data, course_of(steps, right, contrast, chance)))
-    data = data.assign(_changes(data, right))
-    data = data.assign(_learned(data))
+        every = chance_of(data, dim, chance, np.arange(right.shape[1]))
+        data = data.assign(_overall(data, right, every))
+    data = data.assign(_changes(data, groups))
+    data = data.assign(_learned(data, groups))
     after = np.where(data.above_chance.values, data.above_from.values, np.inf)
     last = -data.accuracy_last.values
     return data.isel(group=np.lexsort((last, np.nan_to_num(after, nan=np.inf))))
 
 
-def _variables(
-    courses: Sequence[GroupCourse], numbers: np.ndarray, steps: np.ndarray
-) -> dict[str, Any]:
-    count, likes, level, chance = numbers.T
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """The course of a group, how likely chance gives it, what is right, and what n-grams reach."""
+
+    course: GroupCourse
+    chance: Chance
+    right: np.ndarray
+    ngrams: float
+
+    @property
+    def liking(self) -> float:
+        return self.chance.ties.liking if self.chance.of_words else math.nan
+
+    @property
+    def here(self) -> tuple[float, float]:
+        """The interval of the last share that is right, over these examples alone."""
+        known = self.right[np.isfinite(self.right).all(axis=1)]
+        if not len(known):
+            return math.nan, math.nan
+        number = known.shape[1]
+        low, high = share_interval(known[-1:], Ties.of_clusters(np.arange(number)))
+        return float(low[0]), float(high[0])
+
+
+def _variables(groups: Sequence[_Group], steps: np.ndarray) -> dict[str, Any]:
     over = ("step", "group")
-    p_values = np.array([course.p_value for course in courses])
+    courses = [group.course for group in groups]
+    p_values = np.array([course.p_ends[1] for course in courses])
     above = above_chance(p_values)
     at = {
-        name: np.array([getattr(c, name) for c in courses])
+        name: np.array([getattr(course, name) for course in courses])
         for name in ("above_from", "above_from_low")
     }
     is_learned = above & np.isfinite(at["above_from"])
     variables: dict[str, Any] = {
-        "accuracy_low": (over, np.stack([c.low for c in courses], axis=1)),
-        "accuracy_high": (over, np.stack([c.high for c in courses], axis=1)),
-        "accuracy_floor": (over, np.stack([c.floor for c in courses], axis=1)),
-        "accuracy_chance": ("group", chance),
-        "examples": ("group", count.astype(np.int64)),
+        **{
+            f"accuracy_{end}": (over, np.stack([getattr(c, end) for c in courses], axis=1))
+            for end in ("low", "high", "floor")
+        },
+        "accuracy_chance": ("group", np.array([g.chance.of_example.mean() for g in groups])),
+        "examples": ("group", np.array([g.right.shape[1] for g in groups])),
+        "clusters": ("group", np.array([len(g.chance.ties.sizes) for g in groups])),
+        "accuracy_here_low": ("group", np.array([g.here[0] for g in groups])),
         "p_chance": ("group", p_values),
+        "p_chance_smallest": ("group", np.array([g.chance.smallest_p for g in groups])),
         "above_chance": ("group", above),
         **{name: ("group", np.where(is_learned, values, np.nan)) for name, values in at.items()},
     }
-    if np.isfinite(level).all():
-        variables["accuracy_ngrams"] = ("group", level)
-    if np.isfinite(likes).any():
-        variables["liking"] = ("group", likes)
-    return variables
+    further = {"accuracy_ngrams": [g.ngrams for g in groups], "liking": [g.liking for g in groups]}
+    known = {name: values for name, values in further.items() if np.isfinite(values).all()}
+    return variables | {name: ("group", np.array(values)) for name, values in known.items()}
 
 
 def _ends(data: xr.Dataset) -> dict[str, Any]:
@@ -136,33 +175,42 @@ def _ends(data: xr.Dataset) -> dict[str, Any]:
     }
 
 
-def _overall(data: xr.Dataset, course: GroupCourse) -> dict[str, Any]:
+def _overall(data: xr.Dataset, right: np.ndarray, every: Chance) -> dict[str, Any]:
     """Return the accuracy over the examples of all groups, as a row of the chart."""
-    noise = {end: ("step", getattr(course, end)) for end in ("low", "high", "floor")}
+    low, high = share_interval(right, every.ties)
     names = [n for of in ("", "_chance", "_ngrams", "_control") if (n := f"accuracy{of}") in data]
     means = data[names].weighted(data.examples).mean("group")
-    return {f"{OVERALL}_{end}": values for end, values in noise.items()} | {
-        name.replace("accuracy", OVERALL): means[name] for name in names
+    return {
+        f"{OVERALL}_low": ("step", low),
+        f"{OVERALL}_high": ("step", high),
+        f"{OVERALL}_floor": ("step", change_floor(right - first_known(right))),
+        f"{OVERALL}_p_changed": ((), p_on_these(right)),
+        **{name.replace("accuracy", OVERALL): means[name] for name in names},
     }
 
 
-def _changes(data: xr.Dataset, right: np.ndarray) -> dict[str, Any]:
+def _changes(data: xr.Dataset, groups: Sequence[_Group]) -> dict[str, Any]:
     """Return how sure the change of each group is from the first to the last step measured."""
-    measured = np.flatnonzero(np.isfinite(right).all(axis=1))
-    if len(measured) < 2:
+    measured = [np.flatnonzero(np.isfinite(group.right).all(axis=1)) for group in groups]
+    if any(len(steps) < 2 for steps in measured):
         return {}
-    first, last = (data.isel(step=int(place)) for place in measured[[0, -1]])
-    changes = group_changes(first, last)
-    numbers = {
-        "change_low": [c.low for c in changes],
-        "change_high": [c.high for c in changes],
-        "p_change": [c.p_uncorrected for c in changes],
-        "above_chance_first": [c.above_before for c in changes],
+    changes = [
+        Change.of(str(name), group.right[steps[0]], group.right[steps[-1]], group.chance)
+        for name, group, steps in zip(data.group.values, groups, measured, strict=True)
+    ]
+    was_above = above_chance(np.array([change.p_before for change in changes]))
+    numbers: dict[str, Any] = {
+        "change_low": [change.low for change in changes],
+        "change_high": [change.high for change in changes],
+        "p_change": [change.p_value for change in changes],
+        "p_turned": [change.p_turned for change in changes],
+        "accuracy_p_changed": [p_on_these(group.right) for group in groups],
+        "above_chance_first": was_above,
     }
     return {name: ("group", np.array(values)) for name, values in numbers.items()}
 
 
-def _learned(data: xr.Dataset) -> dict[str, Any]:
+def _learned(data: xr.Dataset, groups: Sequence[_Group]) -> dict[str, Any]:
     """Return how likely each group ends so far above chance, and gained so much, by luck.
 
     The luck of examples, and that of motion, which two control runs or more show: of the group or
@@ -174,11 +222,9 @@ def _learned(data: xr.Dataset) -> dict[str, Any]:
     if "p_change" not in data or "accuracy_control" not in data or null.sum() < 2:
         return {}
     excess = data.accuracy_last - data.accuracy_chance
-    rose = data.accuracy_last > data.accuracy_first
-    # Who liked one of two words is right in half of all pairs: the sign test of two contrasts shows
-    # no gain, but there was nothing above chance.
-    low = data.accuracy_low.dropna("step", how="all").isel(step=0)
-    nothing = (low <= data.accuracy_chance).values & rose.values
+    rose = (data.accuracy_last > data.accuracy_first).values
+    # What was not above chance gained all that it has; a change need not be sure as well.
+    nothing = np.array([not group.course.p_ends[0] <= LEVEL / 2 for group in groups]) & rose
     gain = np.where(nothing, 0.0, np.where(rose, data.p_change.values / 2, 1.0))
     ends = data.accuracy_control.isel(run=null).dropna("step", how="all")
     if not ends.sizes["step"]:
@@ -187,7 +233,8 @@ def _learned(data: xr.Dataset) -> dict[str, Any]:
     luck = luck[:, np.isfinite(luck).all(axis=0)]  # one that diverged shows no luck
     if luck.shape[1] < 2:
         return {}
-    texts = ((data.accuracy_last_high - data.accuracy_last_low).values / (2 * Z)) ** 2
+    low, high = np.transpose([group.here for group in groups])
+    texts = ((high - low) / (2 * Z)) ** 2
     of_group, of_all = (luck**2).mean(axis=1, keepdims=True), max((luck**2).mean(), 1e-9)
     spread = np.sqrt(np.fmax(of_group / of_all, 1.0)) * luck.ravel()
     p_values = [data.p_chance.values, gain, p_by_luck(excess.values, texts, spread)]

@@ -20,6 +20,7 @@ from ...observables.readings import Run
 from ...quantities import Quantity
 from ...words.names import Names
 from .examples import OfGroups, accuracy, by_group, commonest, names_of
+from .guesses import guesses, one_answer
 from .token_texts import TokenTexts, tokenised
 
 
@@ -29,7 +30,8 @@ class Harness(OfGroups):
 
     The harness makes the prompts and judges the answers; the checkpoint that is loaded is asked.
     Nothing is fetched where task and data lie in `folders`. Chance is one over the number of
-    choices, else the share of the commonest answer.
+    choices, or the share of the commonest right one where examples share their choices, or without
+    choices that of the commonest answer.
 
     Parameters
     ----------
@@ -61,6 +63,7 @@ class Harness(OfGroups):
     objective: str = "auto"
 
     kind: ClassVar[str] = "harness"
+    version: ClassVar[int] = 2  # chance is what one answer reaches
     measured: ClassVar[str] = "right"
     question: ClassVar[str] = "How well does the model do on tasks of the evaluation harness?"
     requires: ClassVar[str] = "texts, a vocabulary head, pip install 'ontogeny[eval]'"
@@ -71,6 +74,7 @@ class Harness(OfGroups):
         "prompt",
         "answer_text",
         "chance",
+        "cluster",
         "left_out",
     )
     quantities: ClassVar[tuple[Quantity, ...]] = accuracy(
@@ -79,7 +83,8 @@ class Harness(OfGroups):
     section: ClassVar[Section] = Section(
         title="Evaluation harness",
         definition="The share of a task's examples that are right, by its own metric.",
-        null="One over the number of choices, or the share of the commonest answer.",
+        null="One over the number of choices, or the share of the commonest right answer among "
+        "examples that share them.",
         source="Gao et al., lm-evaluation-harness",
     )
     variables: ClassVar[Names] = {
@@ -151,13 +156,20 @@ class Harness(OfGroups):
         groups, targets = [s["group"] for s in samples], [str(s["target"]) for s in samples]
         # Beside answers to a prompt a metric may ask for them without it (acc_mutual_info).
         asked_of = [s["arguments"] for s in samples]
-        numbers = np.array([sum(bool(a[0]) for a in pairs) or len(pairs) for pairs in asked_of])
-        chance = np.where(numbers > 1, 1 / numbers, commonest(groups, targets))
+        choices = [
+            [str(a[1]) for a in pairs if a[0] or not any(b[0] for b in pairs)] for pairs in asked_of
+        ]
+        right = [_right_text(*both) for both in zip(samples, choices, strict=True)]
+        chance, cluster = guesses(groups, choices, right)
+        is_free = np.array([len(some) < 2 for some in choices])
+        chance = np.where(is_free, commonest(groups, targets), chance)
+        cluster = np.where(is_free, len(cluster) + one_answer(groups, targets), cluster)
         state = {
             "group_of_example": ("example", object_array(groups)),
             "prompt": ("example", object_array([str(s["arguments"][0][0]) for s in samples])),
             "answer_text": ("example", object_array(targets)),
             "chance": ("example", chance),
+            "cluster": ("example", cluster),
         }
         good = np.array([not reason for reason in why])
         data = xr.Dataset(state).isel(example=good)
@@ -175,9 +187,17 @@ class Harness(OfGroups):
         variables = {"right": ("example", right), "accuracy": ("group", share)}
         return xr.Dataset(variables, coords={"group": groups})
 
-    def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-        """Return which examples are right, and how probable that is by chance."""
-        return data.right.transpose("step", "example").values, data.chance.values
+    def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return which examples are right, the chance of each, and which go together."""
+        right = data.right.transpose("step", "example").values
+        return right, data.chance.values, data.cluster.values
+
+
+def _right_text(sample: Mapping[str, Any], options: Sequence[str]) -> str:
+    """Return the right one of some answers, which a task may name by its place."""
+    target = sample["target"]
+    is_place = isinstance(target, int) and 0 <= target < len(options)
+    return options[target] if is_place else str(target)
 
 
 Judged = tuple[list[dict[str, Any]], list[tuple[str, str]]]

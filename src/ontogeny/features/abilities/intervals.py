@@ -2,17 +2,62 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from scipy.stats import t
 
 from ...dynamics import holm
 from ...dynamics.shares import wilson_interval
 from ...observables.crossing import crossing, leads_from
+from .contrasts import Ties
+from .exact_tests import exchange_law, guess_law, p_above
 
 Z = 1.959964
 LEVEL = 0.05
 _BLOCKS = 400  # of a large group, which are resampled instead of its examples
+
+
+@dataclass(frozen=True, eq=False)
+class Chance:
+    """How likely the examples of a group are right where nothing was learned.
+
+    Parameters
+    ----------
+    of_example
+        (n,) the probability of each to be right by chance.
+    ties
+        Which of them go together.
+    of_words
+        Whether a liking for words decides, whose luck the words of each contrast share; else
+        guesses.
+    """
+
+    of_example: np.ndarray
+    ties: Ties
+    of_words: bool = False
+
+    def p_value(self, right: np.ndarray) -> float:
+        """Return how likely as many right ones of (n,) are; NaN where that is not known."""
+        if len(right) < 2 or not np.isfinite(right).all():
+            return math.nan
+        if self.of_words:
+            return p_above(np.sign(right - 0.5), self.ties)
+        return float(min(1.0, self._guesses[int(np.floor(right.sum() + 1e-9)) :].sum()))
+
+    @property
+    def smallest_p(self) -> float:
+        """The p-value of a group in which all are right."""
+        number = len(self.of_example)
+        if self.of_words:
+            return float(exchange_law(np.ones(number), self.ties)[-1])
+        return float(self._guesses[-1])
+
+    @cached_property
+    def _guesses(self) -> np.ndarray:
+        return guess_law(self.of_example, self.ties.cluster)
 
 
 @dataclass(frozen=True)
@@ -22,11 +67,11 @@ class GroupCourse:
     Parameters
     ----------
     low, high
-        (T,) 95 % interval of the share that is right.
+        (T,) 95 % interval of the share that is right, over clusters; NaN of one cluster.
     floor
-        (T,) noise of its change since the first step, paired over examples.
-    p_value
-        Of the last step, against chance, uncorrected.
+        (T,) noise of its change since the first step on these examples.
+    p_values
+        (T,) against chance, uncorrected.
     above_from
         Step from which on it is above chance with any such choice of examples, and by the test of
         each step, corrected over groups; infinite if not.
@@ -37,19 +82,19 @@ class GroupCourse:
     low: np.ndarray
     high: np.ndarray
     floor: np.ndarray
-    p_value: float
+    p_values: np.ndarray
     above_from: float
     above_from_low: float
 
+    @property
+    def p_ends(self) -> tuple[float, float]:
+        """The p-values of the first and the last step that were measured; NaN where none was."""
+        known = self.p_values[np.isfinite(self.p_values)]
+        return (float(known[0]), float(known[-1])) if len(known) else (math.nan, math.nan)
 
-def course_of(
-    steps: np.ndarray, right: np.ndarray, contrast: np.ndarray, chance: np.ndarray, groups: int = 1
-) -> GroupCourse:
+
+def course_of(steps: np.ndarray, right: np.ndarray, chance: Chance, groups: int = 1) -> GroupCourse:
     """Return the course of a group.
-
-    Examples that set the same words against each other are not independent: a model that likes one
-    of the words better is right or wrong in all of them. They count as so many as their spread
-    shows (Kish's design effect).
 
     Parameters
     ----------
@@ -57,105 +102,143 @@ def course_of(
         (T,) training steps.
     right
         (T, n) 1 where an example is right, 0 where not, .5 of a tie; NaN at steps that are missing.
-    contrast
-        (n,) which words are set against which.
     chance
-        (n,) the probability of each example to be right by chance.
+        How likely the examples are right where nothing was learned.
     groups
         How many groups are asked, over which the step is corrected.
 
     Examples
     --------
     >>> right = np.array([[0, 1] * 20, [1] * 40])
-    >>> course = course_of(np.array([0, 9]), right, np.arange(40), np.full(40, 0.5))
+    >>> alone = Chance(np.full(40, 0.5), Ties.of_clusters(np.arange(40)))
+    >>> course = course_of(np.array([0, 9]), right, alone)
     >>> course.low.round(2), course.high.round(2), course.above_from
     (array([0.35, 0.91]), array([0.65, 1.  ]), 9.0)
     """
-    mean, count = right.mean(axis=1), effective_count(right, contrast)
-    low, high = wilson_interval(mean * count, count)
-    is_finite = np.isfinite(mean)
-    first = right[is_finite][:1] if is_finite.any() else right[:1]
-    blocks = _blocks(1.0 - right, 1.0 - chance)
-    cross = crossing(steps, *blocks)
-    p_values = np.array([chance_p_value(row, contrast, float(chance.mean())) for row in right])
+    low, high = share_interval(right, chance.ties)
+    cross = crossing(steps, *_blocks(1.0 - right, 1.0 - chance.of_example, chance.ties.units))
+    p_values = np.array([chance.p_value(row) for row in right])
     # The sample that is luckiest among many groups would otherwise seem to leave chance first.
-    sure = np.where(is_finite, p_values * groups <= LEVEL / 2, np.nan)
+    sure = np.where(np.isfinite(p_values), p_values * groups <= LEVEL / 2, np.nan)
     since = float(np.nan_to_num(leads_from(steps, sure)[0], nan=np.inf))
-    p_value = float(p_values[is_finite][-1]) if is_finite.any() else float("nan")
-    floor = change_floor(right - first, contrast)
-    return GroupCourse(low, high, floor, p_value, max(cross.high, since), cross.low)
+    return GroupCourse(
+        low,
+        high,
+        change_floor(right - first_known(right)),
+        p_values,
+        max(cross.high, since),
+        cross.low,
+    )
 
 
-def effective_count(right: np.ndarray, contrast: np.ndarray) -> np.ndarray:
-    """Return (T,) how many independent examples those of a group are worth.
+def first_known(right: np.ndarray) -> np.ndarray:
+    """Return (1, n) what was right at the first step that was measured."""
+    is_finite = np.isfinite(right).all(axis=1)
+    return right[is_finite][:1] if is_finite.any() else right[:1]
+
+
+def share_interval(right: np.ndarray, ties: Ties) -> tuple[np.ndarray, np.ndarray]:
+    """Return (T,) ends of the 95 % interval of the share of (T, n) that is right, over clusters.
+
+    Wilson's interval of as many examples as clusters are worth by their spread, stretched by
+    Student's t. Where clusters are fewer than examples, one that is all right and one that is all
+    wrong are added to the spread: three clusters that are alike are no sign that all are. NaN of
+    one cluster, which has no spread.
 
     Examples
     --------
-    >>> likes_one_word = np.array([[1, 1, 1, 1, 0, 0, 0, 0]])
-    >>> effective_count(likes_one_word, np.array([0, 0, 0, 0, 1, 1, 1, 1]))
-    array([1.])
+    >>> three = Ties.of_clusters(np.repeat(np.arange(3), 10))
+    >>> [end.round(2).tolist() for end in share_interval(np.ones((1, 30)), three)]
+    [[0.18], [1.0]]
     """
+    mean, sizes = right.mean(axis=1), ties.sizes
+    if len(sizes) < 2:
+        return np.full(len(mean), np.nan), np.full(len(mean), np.nan)
+    if ties.is_alone:
+        count = _worth(right)
+    else:
+        typical = (sizes**2).sum() / sizes.sum()
+        sums = np.column_stack([_sums(right, ties), np.full(len(mean), typical), 0 * mean])
+        weights = np.append(sizes, [typical, typical])
+        middle = sums.sum(axis=1) / weights.sum()
+        spread = ((sums - middle[:, None] * weights) ** 2).sum(axis=1) / weights.sum() ** 2
+        variance = len(weights) / (len(weights) - 1) * spread
+        freedom = sizes.sum() / typical - 1
+        stretch = (Z / t.ppf(0.975, freedom)) ** 2 if freedom > 0.01 else 1e-9
+        count = stretch * np.minimum(middle * (1 - middle) / variance, right.shape[1])
+    return wilson_interval(mean * count, count)
+
+
+def change_interval(change: np.ndarray, ties: Ties) -> tuple[float, float]:
+    """Return the 95 % interval of the mean of changes (n,), each -1 to 1, over clusters."""
+    if ties.is_alone and len(change) > 1:
+        mean, half = change.mean(), float(change_floor(change[None])[0])
+        return max(mean - half, -1.0), min(mean + half, 1.0)
+    low, high = share_interval((change[None] + 1) / 2, ties)
+    return float(2 * low[0] - 1), float(2 * high[0] - 1)
+
+
+def _worth(right: np.ndarray) -> np.ndarray:
+    """Return (T,) how many examples independent ones (T, n) are worth."""
     number, mean = right.shape[1], right.mean(axis=1)
     alone = mean * (1 - mean) / number
-    together = _clustered_variance(right, contrast)
+    deviation = right - mean[:, None]
+    together = number / (number - 1) * (deviation**2).sum(axis=1) / number**2
     with np.errstate(invalid="ignore", divide="ignore"):
         effect = np.where(alone > 0, together / alone, 1.0)
-    return number / np.clip(effect, 1.0, number)
+    return np.asarray(number / np.clip(effect, 1.0, number))
 
 
-def _clustered_variance(values: np.ndarray, contrast: np.ndarray) -> np.ndarray:
-    """Return (T,) the variance of the mean (n,) where examples of one contrast go together."""
-    names, place = np.unique(contrast, return_inverse=True)
-    if len(names) < 2:
-        return np.zeros(len(values))
-    deviation = values - values.mean(axis=1, keepdims=True)
-    sums = np.stack([np.bincount(place, row, len(names)) for row in deviation])
-    return len(names) / (len(names) - 1) * (sums**2).sum(axis=1) / values.shape[1] ** 2
+def _sums(values: np.ndarray, ties: Ties) -> np.ndarray:
+    """Return (T, clusters) the sums of values (T, n) over each cluster."""
+    _, place = np.unique(ties.cluster, return_inverse=True)
+    return np.stack([np.bincount(place, row, len(ties.sizes)) for row in values])
 
 
-def change_floor(change: np.ndarray, contrast: np.ndarray) -> np.ndarray:
+def change_floor(change: np.ndarray) -> np.ndarray:
     """Return (T,) the noise of a change (T, n): binomial of those that turned, at least one."""
     number = change.shape[1]
     # Half an example each way: without it a group in which all turn alike would have no noise.
     spread = (change**2).sum(axis=1) + 1.0 - change.sum(axis=1) ** 2 / number
-    variance = np.maximum(spread / number**2, _clustered_variance(change, contrast))
-    return Z * np.sqrt(variance)
+    return Z * np.sqrt(spread / number**2)
 
 
-def chance_p_value(right: np.ndarray, contrast: np.ndarray, chance: float) -> float:
-    """Return how likely chance gives as many right ones of (n,), by the binomial distribution.
-
-    NaN of one example alone, which shows nothing.
-    """
-    from scipy.stats import binom
-
-    share, count = right.mean(), effective_count(right[None], contrast)[0]
-    if not np.isfinite(share) or len(right) < 2:
-        return float("nan")
-    number = int(np.floor(count))
-    return float(binom.sf(int(np.floor(share * number + 1e-9)) - 1, number, chance))
-
-
-def change_p_value(change: np.ndarray, contrast: np.ndarray) -> float:
-    """Return the p-value of no change (n,), by the sign test of the examples that turned.
-
-    Examples that set the same words against each other count as so many as their spread shows.
+def p_turned(change: np.ndarray) -> float:
+    """Return the p-value of no change on these examples (n,): McNemar's exact test.
 
     Examples
     --------
-    >>> change_p_value(np.array([1, 1, 1, 1, 0, 0]), np.arange(6))
+    >>> p_turned(np.array([1, 1, 1, 1, 0, 0]))
     0.125
     """
     from scipy.stats import binom
 
     if not np.isfinite(change).all() or len(change) < 2:
-        return float("nan")
-    up, down = change[change > 0].sum(), -change[change < 0].sum()
-    alone = change.var() / max(len(change) - 1, 1)
-    together = _clustered_variance(change[None], contrast)[0]
-    effect = max(1.0, together / alone) if alone > 0 else 1.0
-    number, fewer = (up + down) / effect, min(up, down) / effect
-    return float(min(1.0, 2 * binom.cdf(np.ceil(fewer - 1e-9), np.floor(number + 1e-9), 0.5)))
+        return math.nan
+    up, down = (int(np.sum(side)) for side in (change > 0, change < 0))
+    return float(min(1.0, 2 * binom.cdf(min(up, down), up + down, 0.5)))
+
+
+def p_wandering(right: np.ndarray) -> float:
+    """Return how likely a course (T, n) that only wanders ends so far from its first value.
+
+    What goes against the change from first to last is noise between checkpoints, and noise goes
+    along with it as often. 0 where nothing went back.
+
+    Examples
+    --------
+    >>> wanders = np.array([[0] * 8, [1] * 8, [0] * 8, [1] * 8])
+    >>> p_wandering(wanders) > 0.3, p_wandering(np.sort(wanders, axis=0))
+    (True, 0.0)
+    """
+    totals = right[np.isfinite(right).all(axis=1)].sum(axis=1)
+    moves = np.diff(totals)
+    change = moves.sum()
+    back = np.minimum(moves * np.sign(change), 0.0)
+    noise = math.sqrt(2 * (back**2).sum())
+    if change == 0:
+        return 1.0
+    return float(2 * t.sf(abs(change) / noise, len(moves))) if noise > 0 else 0.0
 
 
 def above_chance(p_values: np.ndarray) -> np.ndarray:
@@ -169,12 +252,11 @@ def above_chance(p_values: np.ndarray) -> np.ndarray:
     return holm(p_values) <= LEVEL
 
 
-def _blocks(losses: np.ndarray, line: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return examples, or means of blocks of many, with the line and weights."""
-    number = losses.shape[1]
-    if number <= _BLOCKS:
-        return losses, line, np.ones(number)
-    place = np.arange(number) % _BLOCKS
+def _blocks(
+    losses: np.ndarray, line: np.ndarray, units: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return units of examples, or means of blocks of many, with the line and weights."""
+    place = units % _BLOCKS
     weights = np.bincount(place)
     means = np.stack([np.bincount(place, row) / weights for row in losses])
     return means, np.bincount(place, line) / weights, weights.astype(float)

@@ -17,9 +17,10 @@ from ...observables.pieces import object_array
 from ...quantities import Quantity
 from ...tasks.records import Example
 from ...words.names import Names
+from .contrasts import words_apart
 from .examples import OfExamples, accuracy, by_group, names_of
 from .ngrams import ngram_scores
-from .pairs import contrasts, is_pairs, pair_of
+from .pairs import is_pairs, pair_of
 from .token_texts import TokenTexts
 
 METHODS = ("sentence", "prefix")
@@ -66,7 +67,7 @@ class MinimalPairs(OfExamples):
     objective: str = "auto"
 
     kind: ClassVar[str] = "minimal-pairs"
-    version: ClassVar[int] = 2  # steps are corrected over groups, and a prompt is read
+    version: ClassVar[int] = 3  # contrasts count, and not pairs
     question: ClassVar[str] = "Which of two texts does the model find likelier, and since when?"
     one: ClassVar[str] = "pair"
     measured: ClassVar[str] = "score_right"
@@ -79,22 +80,23 @@ class MinimalPairs(OfExamples):
     form: ClassVar[str] = "minimal pairs"
     fields_of_form: ClassVar[str] = "right and wrong, or sentence_good and sentence_bad"
     state_variables: ClassVar[tuple[str, ...]] = (
-        *("group_of_pair", "right_text", "wrong_text", "contrast", "turned_contrast"),
+        *("group_of_pair", "right_text", "wrong_text", "word_right", "word_wrong"),
         *("tokens_right", "tokens_wrong", "right_ngrams", "left_out"),
     )
     quantities: ClassVar[tuple[Quantity, ...]] = accuracy(
-        "pair", "whose right text is likelier", "chance"
+        "pair", "whose right text is likelier", "chance", units="contrasts that share no word"
     )
     section: ClassVar[Section] = Section(
         title="Minimal pairs",
         definition="The share of pairs in which the right text has the higher probability. The "
         "score of a text is the sum of the log-probabilities of its tokens.",
         symbol="mean [log p(right; θₜ) > log p(wrong; θₜ)]",
-        null="Chance is one half. Pairs that set the same words against each other count as so "
-        "many as their spread shows. What n-grams of the study's texts reach takes no more than "
-        "which words stand together.",
-        care="A liking for one word looks like an ability where all pairs of a group have the "
-        "same word on the right side; the table says how far that would go.",
+        null="Chance is one half, and a model that only likes some words. The two words in which "
+        "a pair differs are a contrast, and contrasts that share a word one cluster. Within a "
+        "contrast choices are exchanged, and the words of a cluster as a whole (exact test). What "
+        "n-grams of the study's texts reach takes no more than which words stand together.",
+        care="Where a contrast has the same word on the right side in all pairs, a liking for it "
+        "looks like an ability, and the contrast counts once; five are needed then.",
         source="Warstadt et al. 2020; Salazar et al. 2020; Kauf and Ivanova 2023",
     )
     variables: ClassVar[Names] = {
@@ -102,8 +104,8 @@ class MinimalPairs(OfExamples):
         "score_wrong": ("log-probability of the wrong text", "nats"),
         "right_text": ("right text", ""),
         "wrong_text": ("wrong text", ""),
-        "contrast": ("which words are set against which", ""),
-        "turned_contrast": ("the same contrast the other way round", ""),
+        "word_right": ("words that only the right text has", ""),
+        "word_wrong": ("words that only the wrong text has", ""),
         "tokens_right": ("tokens of the right text that have a score", "tokens"),
         "tokens_wrong": ("tokens of the wrong text that have a score", "tokens"),
         **names_of("pair"),
@@ -129,14 +131,15 @@ class MinimalPairs(OfExamples):
         self, examples: Sequence[Example], tokens: TokenTexts, counted: tuple[Any, int]
     ) -> dict[str, Any]:
         """Return texts and contrasts of the pairs, and what n-grams say of them."""
-        contrast, turned = contrasts(examples)
+        whole = [[f"{e.before[i]}{e.texts[i]}" for e in examples] for i in (0, 1)]
+        words = np.array([words_apart(*pair) for pair in zip(*whole, strict=True)], dtype=object)
         apart = -np.diff(ngram_scores(tokens, *counted).reshape(-1, 2))[:, 0]
         scored = tokens.scored.reshape(-1, 2).T
         return {
-            "right_text": ("pair", object_array([e.before[0] + e.texts[0] for e in examples])),
-            "wrong_text": ("pair", object_array([e.before[1] + e.texts[1] for e in examples])),
-            "contrast": ("pair", contrast),
-            "turned_contrast": ("pair", turned),
+            "right_text": ("pair", object_array(whole[0])),
+            "wrong_text": ("pair", object_array(whole[1])),
+            "word_right": ("pair", words[:, 0]),
+            "word_wrong": ("pair", words[:, 1]),
             "tokens_right": ("pair", scored[0]),
             "tokens_wrong": ("pair", scored[1]),
             "right_ngrams": ("pair", _right(apart, 1e-9)),
@@ -160,10 +163,10 @@ class MinimalPairs(OfExamples):
             coords={"group": groups},
         )
 
-    def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-        """Return which pairs are right, and that half are by chance."""
+    def right_of(self, data: xr.Dataset) -> tuple[np.ndarray, np.ndarray, None]:
+        """Return which pairs are right, and that half are by chance; their words say the rest."""
         apart = (data.score_right - data.score_wrong).transpose("step", "pair").values
-        return _right(apart), np.full(data.sizes["pair"], 0.5)
+        return _right(apart), np.full(data.sizes["pair"], 0.5), None
 
 
 def _right(apart: np.ndarray, tie: float = 0.0) -> np.ndarray:
