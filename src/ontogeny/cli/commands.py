@@ -16,6 +16,7 @@ from .catalogue import help_, list_, table
 from .comparing import compare
 from .concept import concept
 from .options import (
+    Base,
     Exclude,
     Key,
     MaxRevisions,
@@ -97,11 +98,12 @@ def audit(
     only: Only = None,
     exclude: Exclude = None,
     key: Key = "",
+    base: Base = "",
 ) -> None:
     """Report what is wrong with the checkpoints of a run: duplicates, gaps, changes."""
     from .sources import open_trajectory
 
-    trajectory = open_trajectory(source, model, **chosen(step_from, only, exclude, key))
+    trajectory = open_trajectory(source, model, **chosen(step_from, only, exclude, key, base))
     findings = trajectory.audit()
     typer.echo("\n".join([repr(trajectory), *trajectory.lines(), str(findings)]))
     if any(finding.kind == "unreadable" for finding in findings) or (strict and len(findings)):
@@ -116,11 +118,12 @@ def steps(
     only: Only = None,
     exclude: Exclude = None,
     key: Key = "",
+    base: Base = "",
 ) -> None:
     """Show which checkpoints would be taken, in which order and why, and what is left out."""
     from .sources import open_trajectory
 
-    trajectory = open_trajectory(source, model, **chosen(step_from, only, exclude, key))
+    trajectory = open_trajectory(source, model, **chosen(step_from, only, exclude, key, base))
     typer.echo("\n".join(trajectory.lines()))
     table(("step", "checkpoint"), [(f"{c.step:,}", c.label) for c in trajectory])
 

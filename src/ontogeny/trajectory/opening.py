@@ -103,9 +103,9 @@ def open_folder(
     paths, order = ordered(folder, choice)
     adapters = adapter_steps(folder, paths)
     if adapters:
-        adapted = open_adapters(folder, adapters, start, model)
+        adapted, broken = open_adapters(folder, adapters, start, model)
         # Where the folder is the adapter itself, its file needs no step.
-        return adapted, _catalogue(adapted, choice, order if paths else None)
+        return adapted, _catalogue(adapted, broken, choice, order if paths else None)
     for step, path in paths.items():
         try:
             checkpoints.append(_checkpoint(step, path, folder, model, choice.key))
@@ -128,10 +128,16 @@ def open_folder(
     return tuple(checkpoints), catalogue
 
 
-def _catalogue(run: tuple[Checkpoint, ...], choice: Choice, order: Order | None) -> Catalogue:
+def _catalogue(
+    run: tuple[Checkpoint, ...],
+    incomplete: tuple[tuple[int, str], ...],
+    choice: Choice,
+    order: Order | None,
+) -> Catalogue:
     """Return what is known of adapters."""
     noted = () if order is None else _unnumbered(order)
-    return Catalogue(tuple(c.step for c in run), noted=noted, order=order, choice=choice)
+    steps = tuple(checkpoint.step for checkpoint in run)
+    return Catalogue(steps, None, incomplete, noted=noted, order=order, choice=choice)
 
 
 def _start(base: str | Path | None, model: Template | None) -> Checkpoint | None:

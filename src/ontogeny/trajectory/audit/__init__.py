@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ...errors import CheckpointError
 from ...machine import one_thread
+from ..adapters.own import own_tensors, unread_adapters
 from ..checkpoint import Checkpoint
 from ..findings import Finding, Findings
 from ..hub.repository import list_files
@@ -47,7 +48,8 @@ def audit(
 ) -> Findings:
     """Return the findings on the checkpoints: first on weights, then on what is around them.
 
-    Within a kind they are in the order of their steps.
+    Within a kind they are in the order of their steps. Of adapters their own tensors are looked at:
+    no base is needed for that.
 
     Parameters
     ----------
@@ -58,12 +60,15 @@ def audit(
     recorded
         ``{step: fingerprint}`` of an earlier time.
     """
-    list_files(s.source for c in checkpoints for s in c.sources if s.source is not None)
     reach = (checkpoints[0].step, checkpoints[-1].step)
+    whole, checkpoints = checkpoints, own_tensors(checkpoints)
+    list_files(s.source for c in checkpoints for s in c.sources if s.source is not None)
     checkpoints, findings = _readable(checkpoints)
+    findings += unread_adapters(whole)
     for check in (identical, shards, never_moving):
         findings.extend(check(checkpoints))
-    findings.extend(misplaced(folder, checkpoints, recorded))
+    steps = {checkpoint.step for checkpoint in checkpoints}
+    findings.extend(misplaced(folder, [c for c in whole if c.step in steps], recorded))
     here = [c for c in checkpoints if c.is_downloaded]
     for check in (non_finite, restarts, numbers):
         findings.extend(check(here))
@@ -92,7 +97,7 @@ def early(
     catalogue
         What else is known of the run, in its `folder`; None looks at the checkpoints alone.
     """
-    readable = [c for c in checkpoints if _opens(c)]
+    readable = [c for c in own_tensors(checkpoints) if _opens(c)]
     findings = [*configuration(readable), *restarts(readable), *copies(readable)]
     if catalogue is not None and folder is not None:
         findings += without_a_step(folder, catalogue, readable)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ..adapters.weights import BaseWeights
+from ..adapters.base import BaseWeights
 from ..checkpoint import Checkpoint
 from ..findings import Finding, join_steps, some
 from ..weights.files import Reader, WeightFiles, Weights
