@@ -1,7 +1,12 @@
 """What peft writes opens as peft's own merged model, bit for bit, or is refused in one line."""
 
+import json
+import os
+import shutil
+
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import (
     GPT2Config,
     GPT2LMHeadModel,
@@ -13,6 +18,7 @@ from transformers import (
 
 from ontogeny import Trajectory
 from ontogeny.errors import CheckpointError
+from ontogeny.trajectory.adapters import weights
 
 peft = pytest.importorskip("peft")
 
@@ -223,3 +229,102 @@ def test_what_is_no_model_of_its_own_is_refused_in_one_line(tmp_path, case):
     with pytest.raises(CheckpointError, match=message) as error:
         Trajectory.from_folder(tmp_path / "run")[10].model()
     assert str(error.value).isprintable()
+
+
+def test_a_tied_embedding_is_merged_once(tmp_path):
+    """Peft's own merge adds it to both names of the one tensor, so that it counts twice."""
+    configuration = lora(["embed_tokens", "q_proj"], ensure_weight_tying=True)()
+    tuned = write(tmp_path, tied, configuration)
+    model = Trajectory.from_folder(tmp_path / "run")[10].model()
+    assert (logits(model) - logits(tuned)).abs().max() < 1e-4
+
+
+@pytest.mark.parametrize("build", [llama, tied, gpt2])
+def test_rows_that_were_added_to_the_vocabulary_come_with_the_adapter(tmp_path, build, caplog):
+    torch.manual_seed(0)
+    build().save_pretrained(tmp_path / "base")
+    base = read(tmp_path)
+    base.resize_token_embeddings(44)
+    targets = ["c_attn"] if build is gpt2 else ["q_proj"]
+    tuned = peft.get_peft_model(base, lora(targets)()).eval()
+    for parameter in tuned.parameters():
+        if parameter.requires_grad:
+            parameter.data.add_(0.3 * torch.randn_like(parameter))
+    tuned.save_pretrained(tmp_path / "run" / "checkpoint-10", save_embedding_layers=True)
+    run = Trajectory.from_folder(tmp_path / "run")
+    model = run[10].model()
+    assert model.get_input_embeddings().weight.shape[0] == 44
+    assert (logits(model) - logits(tuned)).abs().max() < 1e-5
+    first, before = run[0].model(), read(tmp_path)
+    assert torch.equal(
+        first.get_input_embeddings().weight[:40], before.get_input_embeddings().weight
+    )
+    assert torch.equal(
+        first.get_input_embeddings().weight[40:], model.get_input_embeddings().weight[40:]
+    )
+    assert torch.equal(logits(first)[..., :40], logits(before))
+    assert "from row 40 on" in caplog.text
+    skeleton = run.skeleton()
+    assert torch.equal(logits(skeleton.load(0)), logits(first))
+    assert torch.equal(logits(skeleton.load(10)), logits(model))
+
+
+@pytest.mark.parametrize("name", ["default", "style"])
+def test_pickled_tensors_and_old_settings_are_read(tmp_path, name):
+    """Without lora_alpha the whole adapter was off; peft takes its default."""
+    write(tmp_path, llama, lora(lora_alpha=8, r=4)(), name)
+    place = next((tmp_path / "run").rglob("adapter_config.json")).parent
+    tensors = load_file(place / "adapter_model.safetensors")
+    (place / "adapter_model.safetensors").unlink()
+    torch.save(tensors, place / "adapter_model.bin")
+    table = json.loads((place / "adapter_config.json").read_text())
+    kept = {"base_model_name_or_path", "peft_type", "r", "target_modules", "task_type"}
+    old = {key: value for key, value in table.items() if key in kept}
+    (place / "adapter_config.json").write_text(json.dumps({**old, "enable_lora": None}))
+    run = Trajectory.from_folder(tmp_path / "run")
+    expected = peft.PeftModel.from_pretrained(read(tmp_path), place).merge_and_unload()
+    assert_equal(run[10].model(), expected)
+    assert not torch.equal(logits(expected), logits(read(tmp_path)))
+
+
+def test_no_code_of_a_pickle_runs(tmp_path):
+    write(tmp_path, llama, lora()())
+    place = tmp_path / "run" / "checkpoint-10"
+    (place / "adapter_model.safetensors").unlink()
+    torch.save({"a.lora_A.weight": Payload(tmp_path / "ran")}, place / "adapter_model.bin")
+    with pytest.raises(CheckpointError):
+        Trajectory.from_folder(tmp_path / "run")[10].model()
+    assert not (tmp_path / "ran").exists()
+
+
+class Payload:
+    """What a pickle calls when it is loaded."""
+
+    def __init__(self, target):
+        self.target = str(target)
+
+    def __reduce__(self):
+        return os.mkdir, (self.target,)
+
+
+def test_an_adapter_is_opened_once_and_its_base_once_for_all(tmp_path, monkeypatch):
+    write(tmp_path, llama, lora()())
+    for step in (20, 30):
+        place = tmp_path / "run" / f"checkpoint-{step}"
+        shutil.copytree(tmp_path / "run" / "checkpoint-10", place)
+        tensors = load_file(place / "adapter_model.safetensors")
+        save_file({n: t * step for n, t in tensors.items()}, place / "adapter_model.safetensors")
+    opened, read_bases = [], []
+    load, build = peft.PeftModel.from_pretrained, weights.base_module
+    monkeypatch.setattr(
+        peft.PeftModel, "from_pretrained", lambda *a, **k: opened.append(a[1]) or load(*a, **k)
+    )
+    monkeypatch.setattr(weights, "base_module", lambda *a: read_bases.append(a) or build(*a))
+    run = Trajectory.from_folder(tmp_path / "run")
+    run.fingerprints()
+    control = run.control("walk")
+    for _ in range(2):
+        for step in run.steps:
+            run[step].model()
+            control[step].model()
+    assert len(opened) == 3 and len(read_bases) == 1

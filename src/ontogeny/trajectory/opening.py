@@ -11,14 +11,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
 from torch import Tensor, nn
 
 from ..errors import ArgumentError, CheckpointError, TooFewCheckpointsError
-from .adapters import adapter_steps, find_base, open_adapters, with_base
+from .adapters import IS_BASE, adapter_steps, find_base, not_adapters, open_adapters, with_base
 from .checkpoint import Checkpoint
 from .elsewhere import checkpoints_below, elsewhere
 from .findings import Finding, some
@@ -101,8 +101,10 @@ def open_folder(
     start = _start(base, model)
     checkpoints, incomplete = [], []
     paths, order = ordered(folder, choice)
-    adapters = adapter_steps(folder, paths)
+    adapters = adapter_steps(folder, paths, choice.key)
     if adapters:
+        rest = [(order.names[step], why) for step, why in not_adapters(paths, adapters).items()]
+        order = replace(order, left_out=(*order.left_out, *rest))
         adapted, broken = open_adapters(folder, adapters, start, model)
         # Where the folder is the adapter itself, its file needs no step.
         return adapted, _catalogue(adapted, broken, choice, order if paths else None)
@@ -163,7 +165,8 @@ def _checkpoint(
 
 def _unnumbered(order: Order) -> tuple[Finding, ...]:
     """Return a finding on what looks like a checkpoint and was left out, unasked."""
-    left = [f"{n} ({why})" for n, why in order.left_out if not why.startswith((OWN_MODEL, *ASKED))]
+    expected = (OWN_MODEL, IS_BASE, *ASKED)
+    left = [f"{n} ({why})" for n, why in order.left_out if not why.startswith(expected)]
     return (Finding("unnumbered", "certain", (), f"left out: {some(left)}"),) if left else ()
 
 

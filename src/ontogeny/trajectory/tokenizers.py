@@ -159,8 +159,8 @@ def load_tokenizer(root: Path | None, checkpoints: tuple[Checkpoint, ...]) -> An
         return _read_once(place)
     list_files(c.home.source for c in checkpoints if c.home.source is not None)
     # Of adapters it is the one that they were saved with, which may know more than the base's.
-    adapted = [c for c in checkpoints if c.derived is not None and c.path is not None]
-    own = [replace(c, derived=None) for c in adapted if (c.path / _SETTINGS).is_file()]
+    adapted = [replace(c, derived=None) for c in checkpoints if c.derived is not None and c.path]
+    own = [c for c in adapted if c.path is not None and (c.path / _SETTINGS).is_file()]
     holders = own or [c.home for c in checkpoints if _has_tokenizer(c.home)]
     # A loop that saves models alone leaves the tokenizer with the base.
     holders = holders or [s for s in checkpoints[0].sources if _has_tokenizer(s)]

@@ -95,7 +95,7 @@ class Merged:
 
     def merged(self, part: str) -> dict[str, Tensor]:
         """Return the tensors of one part, by their names in the base's module."""
-        target = copy.deepcopy(self._parts[part])
+        target: Any = copy.deepcopy(self._parts[part])
         try:
             with torch.no_grad(), warnings.catch_warnings(action="ignore"):
                 if hasattr(target, "unload_and_optionally_merge_module"):

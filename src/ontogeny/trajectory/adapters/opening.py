@@ -12,8 +12,9 @@ from ..checkpoint import Checkpoint
 from ..hub.client import resolve_cache
 from ..hub.repository import Repository, is_name
 from ..hub.revision import HubWeights
+from ..weights.announced import announce
 from ..weights.building import Template
-from ..weights.folders import find_weights
+from ..weights.folders import find_weights, weight_files
 from ..weights.formats import own_template
 from ..weights.inert import few, plain
 from ..weights.states import trainer_state
@@ -24,16 +25,56 @@ from .weights import AdapterWeights
 
 logger = logging.getLogger("ontogeny.trajectory")
 
+IS_BASE = "an adapter at step 0, which is the base"
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
-def adapter_steps(folder: Path, paths: Mapping[int, Path]) -> dict[int, Path]:
-    """Return the adapters among the checkpoints of a folder, or the one that it is itself."""
-    folders = {step: path for step, path in paths.items() if (path / SETTINGS).is_file()}
-    if folders or paths or not (folder / SETTINGS).is_file():
-        return folders
+def adapter_steps(
+    folder: Path, paths: Mapping[int, Path], name: str | None = None
+) -> dict[int, Path]:
+    """Return the folders of the adapters among checkpoints, or that of the one that is here alone.
+
+    `name` is that of an adapter, which peft saves in a folder of its own unless it is the default.
+
+    Raises
+    ------
+    CheckpointError
+        If a checkpoint holds several, and none is named.
+    """
+    places = {step: place for step, path in paths.items() if (place := _place(path, name))}
+    if places or paths or (place := _place(folder, name)) is None:
+        return places
     step = trainer_state(folder).get("global_step")
-    return {step if isinstance(step, int) and step > 0 else 1: folder}
+    return {step if isinstance(step, int) and step > 0 else 1: place}
+
+
+def _place(path: Path, name: str | None) -> Path | None:
+    """Return where the adapter of a checkpoint lies; None where there is none."""
+    if not path.is_dir():
+        return None
+    below = {place.parent.name: place.parent for place in sorted(path.glob(f"*/{SETTINGS}"))}
+    if name in below:
+        return below[name]
+    if (path / SETTINGS).is_file():
+        if below:
+            names = few(list(below))
+            text = f"beside its own adapter, {path} holds others, which --key names: {names}."
+            announce(names, text, path)
+        return path
+    if not below or weight_files(path):
+        return None
+    if len(below) > 1:
+        raise CheckpointError(
+            f"{path} holds several adapters: {few(list(below))}; say which with --key (key= in "
+            "Python)."
+        )
+    return next(iter(below.values()))
+
+
+def not_adapters(paths: Mapping[int, Path], adapters: Mapping[int, Path]) -> dict[int, str]:
+    """Return which checkpoints of a run of adapters are left out, and why."""
+    others = {step: "no adapter, as the others are" for step in paths if step not in adapters}
+    return others | {step: IS_BASE for step in adapters if step == 0}
 
 
 def open_adapters(
@@ -62,7 +103,8 @@ def open_adapters(
     first = next(iter(settings.values()))
     base = base or _named_base(folder, list(settings.values()), model)
     template = template_of(base, first) if model is None else model
-    adapted = [_adapted(step, base, of_step, template) for step, of_step in settings.items()]
+    places = {step: _checkpoint_of(folder, s.folder) for step, s in settings.items()}
+    adapted = [_adapted(step, places[step], base, s, template) for step, s in settings.items()]
     return (based(base, adapted[0]), *adapted), tuple(incomplete)
 
 
@@ -100,12 +142,17 @@ def based(base: Checkpoint, first: Checkpoint) -> Checkpoint:
     return Checkpoint(0, f"base {base.label}", None, weights, first.template, derived=weights)
 
 
+def _checkpoint_of(folder: Path, place: Path) -> Path:
+    """Return the checkpoint that an adapter is in: it, or the folder around one with a name."""
+    return place if place == folder or place.parent == folder else place.parent
+
+
 def _adapted(
-    step: int, base: Checkpoint, settings: AdapterSettings, template: Template | None
+    step: int, path: Path, base: Checkpoint, settings: AdapterSettings, template: Template | None
 ) -> Checkpoint:
-    label = settings.folder.name
+    label = plain(path.name, 255)
     weights = AdapterWeights(base, settings, label, template)
-    return Checkpoint(step, label, settings.folder, weights, template, derived=weights)
+    return Checkpoint(step, label, path, weights, template, derived=weights)
 
 
 def find_base(

@@ -42,6 +42,7 @@ _CONVERT = "save it with path_initial_model_for_weight_conversion"
 _STARTS = {
     "pissa_niter": f"began at random numbers that are not in its folder; {_CONVERT}, or {_MERGE}",
     "corda": f"began at statistics of texts that are not in its folder; {_CONVERT}, or {_MERGE}",
+    "loftq": f"began at a quantised base that is not in its folder; {_MERGE}",
     "lora_ga": f"began at gradients that are not in its folder; {_MERGE}",
 }
 
