@@ -6,6 +6,7 @@ Run outside the checkout, by the interpreter of the environment that the wheel w
 import importlib
 import importlib.metadata
 import importlib.util
+import json
 import pkgutil
 import sys
 import tempfile
@@ -13,10 +14,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from safetensors.torch import save_file
+from transformers import LlamaConfig, LlamaForCausalLM
 
 import ontogeny as og
 
-EXTRAS = {"dask", "distributed", "dask_jobqueue", "datasets", "matplotlib", "skdim"}
+EXTRAS = {"dask", "distributed", "dask_jobqueue", "datasets", "matplotlib", "peft", "skdim"}
 DEVELOPMENT = {"captum", "hypothesis", "mypy", "playwright", "pytest"}
 
 
@@ -74,6 +77,34 @@ def check_figures(tree, folder):
     assert "ontogeny[figures]" in message
 
 
+def check_adapters(extras):
+    """Order and audit a run of adapters; open it, or be told how to install what opens it."""
+    sizes = {"vocab_size": 20, "hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1}
+    weight = "model.layers.0.self_attn.q_proj.weight"
+    with tempfile.TemporaryDirectory() as folder:
+        base, adapter = Path(folder, "base"), Path(folder, "run", "checkpoint-5")
+        LlamaForCausalLM(LlamaConfig(**sizes, num_attention_heads=2)).save_pretrained(base)
+        adapter.mkdir(parents=True)
+        parts = {part: weight.replace("weight", f"lora_{part}.weight") for part in "AB"}
+        tensors = {f"base_model.model.{name}": torch.ones(8, 8) for name in parts.values()}
+        save_file(tensors, adapter / "adapter_model.safetensors")
+        settings = {"peft_type": "LORA", "r": 8, "target_modules": ["q_proj"]}
+        settings["base_model_name_or_path"] = str(base)
+        (adapter / "adapter_config.json").write_text(json.dumps(settings))
+        run = og.Trajectory.from_folder(adapter.parent)
+        assert list(run.steps) == [0, 5]
+        assert not list(run.audit())
+        message = ""
+        try:
+            state, before = run[5].model().state_dict(), run[0].model().state_dict()
+        except og.errors.MissingExtraError as error:
+            message = str(error)
+    assert ("ontogeny[adapters]" in message) is not extras
+    if extras:
+        moved = state[weight] - before[weight]
+        assert torch.allclose(moved, torch.full((8, 8), 8.0), atol=1e-5)
+
+
 def check_extras():
     import skdim
     from datasets import Dataset
@@ -90,6 +121,7 @@ if __name__ == "__main__":
     extras = sys.argv[1:] == ["all"]
     check_package(extras)
     check_study()
+    check_adapters(extras)
     if extras:
         check_extras()
     sys.stdout.write(f"ontogeny {og.__version__} {'with' if extras else 'without'} extras: works\n")

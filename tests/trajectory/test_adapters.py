@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import (
     BertConfig,
     BertForMaskedLM,
@@ -21,10 +22,11 @@ from transformers import (
 import ontogeny as og
 from helpers.hub_models import tokenizer_files
 from ontogeny import Trajectory
-from ontogeny.errors import ArgumentError, CheckpointError
+from ontogeny.errors import ArgumentError, CheckpointError, MissingExtraError
 from ontogeny.start import Wishes, propose
 from ontogeny.start.source import open_source
 from ontogeny.study.file import _trajectory
+from ontogeny.trajectory.adapters import merging
 
 peft = pytest.importorskip("peft")
 
@@ -214,7 +216,7 @@ def test_a_base_is_named_where_the_adapter_names_another(tmp_path):
     logits = write_run(tmp_path, *GPT2, CASES["gpt2"][1])
     (tmp_path / "base").rename(tmp_path / "elsewhere")
     with pytest.raises(CheckpointError, match=r"--base MODEL \(base= in Python\)"):
-        Trajectory.from_folder(tmp_path / "run")
+        Trajectory.from_folder(tmp_path / "run")[5].model()
     assert_logits(Trajectory.from_folder(tmp_path / "run", base=tmp_path / "elsewhere"), logits)
     LLAMA[0](LLAMA[1]).save_pretrained(tmp_path / "other")
     wrong = Trajectory.from_folder(tmp_path / "run", base=tmp_path / "other")
@@ -286,10 +288,10 @@ def test_memory_is_one_base_and_one_layer(tmp_path):
     run = Trajectory.from_folder(tmp_path / "run")
     with run[5].open() as one, run[10].open() as other:
         name = "model.layers.0.mlp.up_proj.weight"
-        assert one.plan.parts.keys() == other.plan.parts.keys() and len(one.plan.parts) == 4
+        assert one.changed == other.changed and len(one.changed) == 4
         assert torch.equal(one.get(name), other.get(name))
     before, after = run[5].digests(), run[10].digests()
-    assert {n for n in after if before[n] != after[n]} == {*one.plan.parts}
+    assert {n for n in after if before[n] != after[n]} == one.changed
 
 
 @pytest.mark.parametrize(
@@ -306,19 +308,29 @@ def test_an_embedding_that_peft_unties_from_the_head_is_refused(tmp_path, settin
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"peft_type": "IA3"}, "kind IA3"),
-        ({"init_lora_weights": "pissa_niter_4"}, "init_lora_weights pissa"),
-        ({"lora_bias": True}, "lora_bias"),
+        ({"peft_type": "PROMPT_TUNING"}, "kind PROMPT_TUNING"),
+        ({"peft_type": "XLORA", "adapters": {"a": "somewhere/else"}}, "kind XLORA"),
+        ({"peft_type": "SHADOW", "shadow_model": "somewhere/else"}, "kind SHADOW"),
+        ({"init_lora_weights": "loftq"}, "a quantised base"),
+        ({"init_lora_weights": "corda"}, "statistics of texts"),
+        ({"init_lora_weights": "lora_ga"}, "gradients"),
+        ({"init_lora_weights": "pissa_niter_4"}, "random numbers"),
+        ({"megatron_config": {"a": 1}, "megatron_core": "antigravity"}, "a library to import"),
         ({"base_model_name_or_path": "\x1b[31m../x"}, r"base \\x1b\[31m"),
+        ({"a_new_way": 3}, "does not know the settings a_new_way = 3; update peft"),
+        ({"r": 5}, "size mismatch"),
+        ({"target_modules": ["c_attn", "c_proj", "c_fc"]}, "lacks parts of its adapter"),
+        ({"target_modules": ["c_fc"]}, r"Is it the right base\?"),
+        ({"target_modules": ["q_proj"]}, r"Is it the right base\?"),
     ],
 )
-def test_what_is_no_base_and_a_product_is_refused_with_the_remedy(tmp_path, change, message):
+def test_what_is_not_read_as_it_was_trained_is_refused_in_one_line(tmp_path, change, message):
     write_run(tmp_path, *GPT2, CASES["gpt2"][1])
     for step in (5, 10):
         path = tmp_path / "run" / f"checkpoint-{step}" / "adapter_config.json"
         path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     with pytest.raises(CheckpointError, match=message) as caught:
-        Trajectory.from_folder(tmp_path / "run")
+        Trajectory.from_folder(tmp_path / "run")[5].model()
     assert str(caught.value).isprintable()
 
 
@@ -382,3 +394,87 @@ def test_a_run_with_a_base_gets_the_preset_of_fine_tuning_unless_another_is_aske
     assert proposal.preset.name == tuned
     kinds = [table["kind"] for table in proposal.content["observables"]]
     assert ("weight-change" in kinds) == (tuned == "fine-tuning")
+
+
+def test_an_adapter_with_a_name_is_found_and_one_of_several_is_chosen(tmp_path, caplog):
+    logits = write_run(tmp_path, *GPT2, CASES["gpt2"][1])
+    for step in (5, 10):
+        place = tmp_path / "run" / f"checkpoint-{step}"
+        for name in ("adapter_config.json", "adapter_model.safetensors"):
+            (place / "style").mkdir(exist_ok=True)
+            (place / name).rename(place / "style" / name)
+    run = Trajectory.from_folder(tmp_path / "run")
+    assert_logits(run, logits)
+    assert [checkpoint.label for checkpoint in run][1:] == ["checkpoint-5", "checkpoint-10"]
+    assert_logits(Trajectory.from_folder(place), {0: logits[0], 1: logits[10]})
+    shutil.copytree(place / "style", place / "tone")
+    with pytest.raises(
+        CheckpointError, match="several adapters: style, tone; say which with --key"
+    ):
+        Trajectory.from_folder(tmp_path / "run")
+    assert_logits(Trajectory.from_folder(tmp_path / "run", key="style"), logits)
+    shutil.copytree(place / "style", place, dirs_exist_ok=True)
+    assert_logits(Trajectory.from_folder(place), {0: logits[0], 1: logits[10]})
+    assert "holds others, which --key names: style, tone" in caplog.text
+
+
+def test_what_is_left_out_of_a_run_of_adapters_is_said(tmp_path):
+    logits = write_run(tmp_path, *GPT2, CASES["gpt2"][1])
+    run = tmp_path / "run"
+    GPT2LMHeadModel(GPT2[1]).save_pretrained(run / "checkpoint-15")
+    shutil.copytree(run / "checkpoint-5", run / "checkpoint-0")
+    shutil.copytree(run / "checkpoint-5", run / "checkpoint-20")
+    (run / "checkpoint-20" / "adapter_model.safetensors").write_bytes(b"")
+    opened = Trajectory.from_folder(run)
+    assert_logits(opened, logits)
+    lines = "\n".join(opened.lines())
+    assert "left out: checkpoint-15/ (no adapter, as the others are)" in lines
+    assert "left out: checkpoint-0/ (an adapter at step 0, which is the base)" in lines
+    assert "left out: step 20 (checkpoint-20/adapter_model.safetensors" in lines
+    assert [finding.kind for finding in opened.audit()] == ["unnumbered", "incomplete"]
+
+
+def test_order_and_audit_of_adapters_need_no_base_and_no_peft(tmp_path, monkeypatch):
+    settings = {**CASES["gpt2"][1], "r": 8}
+    write_run(tmp_path, *GPT2, settings)
+    shutil.rmtree(tmp_path / "base")
+    found = merging.find_spec
+    monkeypatch.setattr(merging, "find_spec", lambda name: None if name == "peft" else found(name))
+    place = tmp_path / "run" / "checkpoint-10"
+    run = Trajectory.from_folder(tmp_path / "run")
+    assert list(run.steps) == [0, 5, 10] and not list(run.audit())
+    assert run.lines()[-1].startswith("no model can be read: the base ")
+    shutil.copytree(place, place.with_name("checkpoint-15"))
+    shutil.copytree(place, place.with_name("checkpoint-20"))
+    shutil.copytree(place, place.with_name("checkpoint-30"))
+    path = place.with_name("checkpoint-20") / "adapter_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "lora_alpha": 64}))
+    path = place.with_name("checkpoint-30") / "adapter_model.safetensors"
+    tensors = {name: tensor * float("nan") for name, tensor in load_file(path).items()}
+    save_file(tensors, path)
+    torch.manual_seed(7)
+    tensors = {name: torch.randn_like(tensor) for name, tensor in tensors.items()}
+    place.with_name("checkpoint-25").mkdir()
+    shutil.copy(place / "adapter_config.json", place.with_name("checkpoint-25"))
+    save_file(tensors, place.with_name("checkpoint-25") / path.name)
+    messages = [finding.message for finding in Trajectory.from_folder(tmp_path / "run").audit()]
+    assert any(m.startswith("steps 10 and 15 hold the same weights") for m in messages)
+    assert any(m.startswith("the configuration changes at step 20: lora_alpha") for m in messages)
+    assert any(m.startswith("step 30 holds NaN or infinity in base_model.") for m in messages)
+    assert any("step 25 have nothing in common with those of step" in m for m in messages)
+    with pytest.raises(CheckpointError, match=r"--base MODEL \(base= in Python\)"):
+        run[0].model()
+    GPT2LMHeadModel(GPT2[1]).save_pretrained(tmp_path / "base")
+    whole = Trajectory.from_folder(tmp_path / "run")
+    for read in (whole[10].model, whole[0].model, whole.fingerprints):
+        with pytest.raises(MissingExtraError, match=r"pip install 'ontogeny\[adapters\]'"):
+            read()
+
+
+def test_the_audit_says_what_does_not_belong_to_the_base(tmp_path):
+    write_run(tmp_path, *GPT2, CASES["gpt2"][1])
+    LLAMA[0](LLAMA[1]).save_pretrained(tmp_path / "other")
+    run = Trajectory.from_folder(tmp_path / "run", base=tmp_path / "other")
+    findings = list(run.audit())
+    assert [(f.kind, f.steps) for f in findings] == [("unreadable", (5,)), ("unreadable", (10,))]
+    assert "Is it the right base?" in findings[0].message

@@ -17,6 +17,7 @@ from .claims import claims
 from .comparing import compare
 from .concept import concept
 from .options import (
+    Base,
     Exclude,
     Key,
     MaxRevisions,
@@ -98,11 +99,12 @@ def audit(
     only: Only = None,
     exclude: Exclude = None,
     key: Key = "",
+    base: Base = "",
 ) -> None:
     """Report what is wrong with the checkpoints of a run: duplicates, gaps, changes."""
     from .sources import open_trajectory
 
-    trajectory = open_trajectory(source, model, **chosen(step_from, only, exclude, key))
+    trajectory = open_trajectory(source, model, **chosen(step_from, only, exclude, key, base))
     findings = trajectory.audit()
     typer.echo("\n".join([repr(trajectory), *trajectory.lines(), str(findings)]))
     if any(finding.kind == "unreadable" for finding in findings) or (strict and len(findings)):
@@ -117,11 +119,12 @@ def steps(
     only: Only = None,
     exclude: Exclude = None,
     key: Key = "",
+    base: Base = "",
 ) -> None:
     """Show which checkpoints would be taken, in which order and why, and what is left out."""
     from .sources import open_trajectory
 
-    trajectory = open_trajectory(source, model, **chosen(step_from, only, exclude, key))
+    trajectory = open_trajectory(source, model, **chosen(step_from, only, exclude, key, base))
     typer.echo("\n".join(trajectory.lines()))
     table(("step", "checkpoint"), [(f"{c.step:,}", c.label) for c in trajectory])
 

@@ -36,6 +36,12 @@ Exclude = Annotated[
 Key = Annotated[
     str, typer.Option("--key", metavar="KEY", help="Where in the files the weights stand, as ema.")
 ]
+Base = Annotated[
+    str,
+    typer.Option(
+        metavar="MODEL", help="What was fine-tuned, a folder, a file or OWNER/NAME: step 0."
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Studied = Annotated[
@@ -96,12 +102,7 @@ def wished(
     only: Only = None,
     exclude: Exclude = None,
     key: Key = "",
-    base: Annotated[
-        str,
-        typer.Option(
-            metavar="MODEL", help="What was fine-tuned, a folder, a file or OWNER/NAME: step 0."
-        ),
-    ] = "",
+    base: Base = "",
     abilities: Annotated[
         list[str] | None,
         typer.Option(
@@ -113,16 +114,16 @@ def wished(
     """Return what was asked for, as `ontogeny.start.Wishes` takes it."""
     options: dict[str, Any] = {"texts": texts, "steps": steps, "sets": sets}
     options |= {"model": model, "tokenizer": tokenizer}
-    options |= {"max_length": max_length, "base": base, "abilities": abilities}
-    options |= chosen(step_from, only, exclude, key)
+    options |= {"max_length": max_length, "abilities": abilities}
+    options |= chosen(step_from, only, exclude, key, base)
     return {key: value for key, value in {"preset": preset, **options}.items() if value}
 
 
 def chosen(
-    step_from: str, only: list[str] | None, exclude: list[str] | None, key: str
+    step_from: str, only: list[str] | None, exclude: list[str] | None, key: str, base: str
 ) -> dict[str, Any]:
     """Return what was said of a folder's files, as `Trajectory.from_folder` takes it."""
-    options = {"step_from": step_from, "only": only, "exclude": exclude, "key": key}
+    options = {"step_from": step_from, "only": only, "exclude": exclude, "key": key, "base": base}
     return {name: value for name, value in options.items() if value}
 
 

@@ -283,7 +283,7 @@ def _adapted(checkpoint: Checkpoint, blocks: tuple[str, ...]) -> tuple[str, ...]
     with checkpoint.open() as reader:
         if not isinstance(reader, AdaptedReader):
             return ()
-        changed = {*reader.plan.parts, *reader.plan.whole}
+        changed = set(reader.changed)
         changed -= set(capture.match_blocks(reader, blocks)) if blocks else set()
         return tuple(n for n in capture.match_blocks(reader, "**") if n in changed)
 

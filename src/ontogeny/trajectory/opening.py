@@ -11,14 +11,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
 from torch import Tensor, nn
 
 from ..errors import ArgumentError, CheckpointError, TooFewCheckpointsError
-from .adapters import adapter_steps, find_base, open_adapters, with_base
+from .adapters import IS_BASE, adapter_steps, find_base, not_adapters, open_adapters, with_base
 from .checkpoint import Checkpoint
 from .elsewhere import checkpoints_below, elsewhere
 from .findings import Finding, some
@@ -101,11 +101,13 @@ def open_folder(
     start = _start(base, model)
     checkpoints, incomplete = [], []
     paths, order = ordered(folder, choice)
-    adapters = adapter_steps(folder, paths)
+    adapters = adapter_steps(folder, paths, choice.key)
     if adapters:
-        adapted = open_adapters(folder, adapters, start, model)
+        rest = [(order.names[step], why) for step, why in not_adapters(paths, adapters).items()]
+        order = replace(order, left_out=(*order.left_out, *rest))
+        adapted, broken = open_adapters(folder, adapters, start, model)
         # Where the folder is the adapter itself, its file needs no step.
-        return adapted, _catalogue(adapted, choice, order if paths else None)
+        return adapted, _catalogue(adapted, broken, choice, order if paths else None)
     for step, path in paths.items():
         try:
             checkpoints.append(_checkpoint(step, path, folder, model, choice.key))
@@ -128,10 +130,16 @@ def open_folder(
     return tuple(checkpoints), catalogue
 
 
-def _catalogue(run: tuple[Checkpoint, ...], choice: Choice, order: Order | None) -> Catalogue:
+def _catalogue(
+    run: tuple[Checkpoint, ...],
+    incomplete: tuple[tuple[int, str], ...],
+    choice: Choice,
+    order: Order | None,
+) -> Catalogue:
     """Return what is known of adapters."""
     noted = () if order is None else _unnumbered(order)
-    return Catalogue(tuple(c.step for c in run), noted=noted, order=order, choice=choice)
+    steps = tuple(checkpoint.step for checkpoint in run)
+    return Catalogue(steps, None, incomplete, noted=noted, order=order, choice=choice)
 
 
 def _start(base: str | Path | None, model: Template | None) -> Checkpoint | None:
@@ -157,7 +165,8 @@ def _checkpoint(
 
 def _unnumbered(order: Order) -> tuple[Finding, ...]:
     """Return a finding on what looks like a checkpoint and was left out, unasked."""
-    left = [f"{n} ({why})" for n, why in order.left_out if not why.startswith((OWN_MODEL, *ASKED))]
+    expected = (OWN_MODEL, IS_BASE, *ASKED)
+    left = [f"{n} ({why})" for n, why in order.left_out if not why.startswith(expected)]
     return (Finding("unnumbered", "certain", (), f"left out: {some(left)}"),) if left else ()
 
 

@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,10 @@ from .hub.revision import HubRevision
 from .weights.files import stamp_of
 from .weights.formats import gguf
 
+_SETTINGS = "tokenizer_config.json"
 _FILES = (
     "tokenizer.json",
-    "tokenizer_config.json",
+    _SETTINGS,
     "vocab.json",
     "merges.txt",
     "vocab.txt",
@@ -156,7 +158,10 @@ def load_tokenizer(root: Path | None, checkpoints: tuple[Checkpoint, ...]) -> An
     if root is not None and (place := _beside(root)) is not None:
         return _read_once(place)
     list_files(c.home.source for c in checkpoints if c.home.source is not None)
-    holders = [c.home for c in checkpoints if _has_tokenizer(c.home)]
+    # Of adapters it is the one that they were saved with, which may know more than the base's.
+    adapted = [replace(c, derived=None) for c in checkpoints if c.derived is not None and c.path]
+    own = [c for c in adapted if c.path is not None and (c.path / _SETTINGS).is_file()]
+    holders = own or [c.home for c in checkpoints if _has_tokenizer(c.home)]
     # A loop that saves models alone leaves the tokenizer with the base.
     holders = holders or [s for s in checkpoints[0].sources if _has_tokenizer(s)]
     if not holders:

@@ -16,7 +16,8 @@ from torch import Tensor, nn
 from ..errors import ArgumentError, CheckpointError, TooFewCheckpointsError, check_choice
 from ..markup import html_block, html_table
 from ..own_code import unwatched
-from .adapters.weights import BaseWeights
+from .adapters.base import BaseWeights
+from .adapters.own import absent_base
 from .audit import audit, resolve
 from .checkpoint import Checkpoint
 from .control import Controlled, control_checkpoints
@@ -106,8 +107,8 @@ class Trajectory:
             Under which key of the files the weights stand, as ``"ema"``, where there are several.
         base
             The model that was fine-tuned, a folder or OWNER/NAME of the Hub: it is step 0. Folders
-            of adapters (LoRA, rsLoRA, DoRA of peft) name theirs. Tensors of a head that it lacks
-            are those of the first checkpoint.
+            of adapters (LoRA and what else peft merges) name theirs. Where it is not here, steps
+            and audit do without. Tensors that it lacks are those of the first checkpoint.
 
         Raises
         ------
@@ -302,12 +303,14 @@ class Trajectory:
         order = self.catalogue.order or Order(dict.fromkeys(available, ""))
         readings = unwatched(self.checkpoints[0].template)
         notes = [f"not noticed if it changes: what the model's code reads by {some(readings)}"]
+        absent = absent_base(self.checkpoints)
+        unread = [f"no model can be read: {absent}"] if absent else []
         gone = [
             f"left out: {order.unit} {step} ({why.replace(f'{self.path}/', '')})"
             for step, why in self.catalogue.incomplete[:5]
         ]
         lines = order.lines([c.step for c in self.checkpoints], available)
-        return [*lines, *gone, *notes[: len(readings)]]
+        return [*lines, *gone, *notes[: len(readings)], *unread]
 
     def __len__(self) -> int:
         return len(self.checkpoints)

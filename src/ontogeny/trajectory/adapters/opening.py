@@ -3,66 +3,129 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from torch import nn
 
 from ...errors import CheckpointError
 from ..checkpoint import Checkpoint
 from ..hub.client import resolve_cache
 from ..hub.repository import Repository, is_name
 from ..hub.revision import HubWeights
+from ..weights.announced import announce
 from ..weights.building import Template
-from ..weights.folders import find_weights
+from ..weights.folders import find_weights, weight_files
 from ..weights.formats import own_template
 from ..weights.inert import few, plain
 from ..weights.states import trainer_state
-from ..weights.transformers_models import checked_configuration, named_class
+from .base import AbsentBase, BaseWeights
+from .building import template_of
 from .settings import SETTINGS, AdapterSettings, read_settings
-from .weights import AdapterWeights, BaseWeights
+from .weights import AdapterWeights
 
 logger = logging.getLogger("ontogeny.trajectory")
 
-_HEADS = ("score.weight", "classifier.weight", "classifier.out_proj.weight", "qa_outputs.weight")
+IS_BASE = "an adapter at step 0, which is the base"
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
-def adapter_steps(folder: Path, paths: Mapping[int, Path]) -> dict[int, Path]:
-    """Return the adapters among the checkpoints of a folder, or the one that it is itself."""
-    folders = {step: path for step, path in paths.items() if (path / SETTINGS).is_file()}
-    if folders or paths or not (folder / SETTINGS).is_file():
-        return folders
-    step = trainer_state(folder).get("global_step")
-    return {step if isinstance(step, int) and step > 0 else 1: folder}
+def adapter_steps(
+    folder: Path, paths: Mapping[int, Path], name: str | None = None
+) -> dict[int, Path]:
+    """Return the folders of the adapters among checkpoints, or that of the one that is here alone.
 
-
-def open_adapters(
-    folder: Path, paths: Mapping[int, Path], base: Checkpoint | None, model: Template | None
-) -> tuple[Checkpoint, ...]:
-    """Return the base as step 0, and a checkpoint for each adapter.
+    `name` is that of an adapter, which peft saves in a folder of its own unless it is the default.
 
     Raises
     ------
     CheckpointError
-        If the base is not found, or the adapters name several.
+        If a checkpoint holds several, and none is named.
+    """
+    places = {step: place for step, path in paths.items() if (place := _place(path, name))}
+    if places or paths or (place := _place(folder, name)) is None:
+        return places
+    step = trainer_state(folder).get("global_step")
+    return {step if isinstance(step, int) and step > 0 else 1: place}
+
+
+def _place(path: Path, name: str | None) -> Path | None:
+    """Return where the adapter of a checkpoint lies; None where there is none."""
+    if not path.is_dir():
+        return None
+    below = {place.parent.name: place.parent for place in sorted(path.glob(f"*/{SETTINGS}"))}
+    if name in below:
+        return below[name]
+    if (path / SETTINGS).is_file():
+        if below:
+            names = few(list(below))
+            text = f"beside its own adapter, {path} holds others, which --key names: {names}."
+            announce(names, text, path)
+        return path
+    if not below or weight_files(path):
+        return None
+    if len(below) > 1:
+        raise CheckpointError(
+            f"{path} holds several adapters: {few(list(below))}; say which with --key (key= in "
+            "Python)."
+        )
+    return next(iter(below.values()))
+
+
+def not_adapters(paths: Mapping[int, Path], adapters: Mapping[int, Path]) -> dict[int, str]:
+    """Return which checkpoints of a run of adapters are left out, and why."""
+    others = {step: "no adapter, as the others are" for step in paths if step not in adapters}
+    return others | {step: IS_BASE for step in adapters if step == 0}
+
+
+def open_adapters(
+    folder: Path, paths: Mapping[int, Path], base: Checkpoint | None, model: Template | None
+) -> tuple[tuple[Checkpoint, ...], tuple[tuple[int, str], ...]]:
+    """Return the base as step 0 with a checkpoint for each adapter, and ``(step, why)`` of others.
+
+    Where the base is not here, what reads it fails.
+
+    Raises
+    ------
+    CheckpointError
+        If the adapters name several bases, or none of them is whole.
     """
     settings = {step: read_settings(path) for step, path in sorted(paths.items()) if step}
+    incomplete = []
+    for step, of_step in list(settings.items()):
+        try:
+            of_step.files().check()
+        except CheckpointError as error:
+            incomplete.append((step, str(error)))
+            del settings[step]
     if not settings:
-        raise CheckpointError(f"{folder} holds no adapter after step 0.")
-    bases = sorted({s.base for s in settings.values()})
-    if base is None:
-        if len(bases) > 1:
-            raise CheckpointError(
-                f"the adapters in {folder} name several bases: {few(bases)}; select those of one, "
-                "or say which with --base (base= in Python)."
-            )
-        base = find_base(bases[0], model, (folder, folder.parent))
+        why = incomplete[0][1] if incomplete else f"{folder} holds no adapter after step 0."
+        raise CheckpointError(why)
     first = next(iter(settings.values()))
-    template = model if model is not None else _template(base, first)
-    adapted = [_adapted(step, base, of_step, template) for step, of_step in settings.items()]
-    return (based(base, adapted[0]), *adapted)
+    base = base or _named_base(folder, list(settings.values()), model)
+    template = template_of(base, first) if model is None else model
+    places = {step: _checkpoint_of(folder, s.folder) for step, s in settings.items()}
+    adapted = [_adapted(step, places[step], base, s, template) for step, s in settings.items()]
+    return (based(base, adapted[0]), *adapted), tuple(incomplete)
+
+
+def _named_base(
+    folder: Path, settings: list[AdapterSettings], model: Template | None
+) -> Checkpoint:
+    """Return the base that adapters name; one that fails when it is read where it is not here."""
+    bases = sorted({(s.base, s.revision) for s in settings})
+    if len(bases) > 1:
+        names = [name if at == "main" else f"{name} at {at}" for name, at in bases]
+        raise CheckpointError(
+            f"the adapters in {folder} name several bases: {few(names)}; select those of one, "
+            "or say which with --base (base= in Python)."
+        )
+    name, revision = bases[0]
+    try:
+        return find_base(name, model, (folder, folder.parent), revision)
+    except CheckpointError as error:
+        label = plain(Path(name).name) or "(none is named)"
+        absent = AbsentBase(str(error))
+        return Checkpoint(0, label, None, absent, model or absent)
 
 
 def with_base(checkpoints: tuple[Checkpoint, ...], base: Checkpoint) -> tuple[Checkpoint, ...]:
@@ -79,29 +142,24 @@ def based(base: Checkpoint, first: Checkpoint) -> Checkpoint:
     return Checkpoint(0, f"base {base.label}", None, weights, first.template, derived=weights)
 
 
+def _checkpoint_of(folder: Path, place: Path) -> Path:
+    """Return the checkpoint that an adapter is in: it, or the folder around one with a name."""
+    return place if place == folder or place.parent == folder else place.parent
+
+
 def _adapted(
-    step: int, base: Checkpoint, settings: AdapterSettings, template: Template | None
+    step: int, path: Path, base: Checkpoint, settings: AdapterSettings, template: Template | None
 ) -> Checkpoint:
-    label = settings.folder.name
-    weights = AdapterWeights(base, settings, label)
-    return Checkpoint(step, label, settings.folder, weights, template, derived=weights)
-
-
-def _template(base: Checkpoint, settings: AdapterSettings) -> Template | None:
-    """Return what builds the adapted class; None where it is the base's own."""
-    configuration = base.configuration()
-    if configuration is None or base.path is None:
-        return base.template  # of a GGUF file, which has no config.json
-    name = settings.class_name(checked_configuration(base.path))
-    if name is None or [name] == configuration.get("architectures"):
-        return None
-    with settings.files().open() as reader:
-        labels = head_size({n: reader.shape(n) for n in reader.names()})
-    return AdaptedModel(base.path, plain(name), labels)
+    label = plain(path.name, 255)
+    weights = AdapterWeights(base, settings, label, template)
+    return Checkpoint(step, label, path, weights, template, derived=weights)
 
 
 def find_base(
-    base_name: str | Path, model: Template | None, beside: tuple[Path, ...] = ()
+    base_name: str | Path,
+    model: Template | None,
+    beside: tuple[Path, ...] = (),
+    revision: str = "main",
 ) -> Checkpoint:
     """Return a base as a checkpoint of step 0; of the Hub, nothing but its commit is asked for.
 
@@ -113,6 +171,8 @@ def find_base(
         Builds the module, for one that is not of transformers.
     beside
         Folders that a relative path may be counted from.
+    revision
+        Of the Hub: a branch, a tag or a commit.
 
     Raises
     ------
@@ -134,46 +194,13 @@ def find_base(
         )
     repository = Repository(name, resolve_cache(None))
     try:
-        commit = repository.commits()["main"]
+        commits = repository.commits()
+        commit = revision if _COMMIT.fullmatch(revision) else commits[revision]
     except (CheckpointError, KeyError) as error:
         raise CheckpointError(
             f"the base {plain(name)} is not in this folder and cannot be asked for ({error}); say "
             "where it is with --base MODEL (base= in Python)."
         ) from None
     logger.warning("the base of this run is %s on the Hub; it is fetched when it is read.", name)
-    source = repository.revision("main", commit)
+    source = repository.revision(revision, commit)
     return Checkpoint(0, name, source.path, HubWeights(source), model, None, source)
-
-
-@dataclass(frozen=True)
-class AdaptedModel:
-    """Builds the class that was adapted, where the base's own class is another."""
-
-    folder: Path
-    class_name: str
-    labels: int | None
-
-    def __call__(self) -> nn.Module:
-        """Return the module, with untrained weights.
-
-        Raises
-        ------
-        CheckpointError
-            If transformers has no such class.
-        """
-        cls: Any = named_class(self.class_name)
-        config = checked_configuration(self.folder, cls)
-        if self.labels is not None:
-            config.num_labels = self.labels
-        return cls(config)
-
-
-def head_size(shapes: dict[str, tuple[int, ...]]) -> int | None:
-    """Return how many labels the head has that an adapter holds, or None without one.
-
-    Examples
-    --------
-    >>> head_size({"score.weight": (3, 8)}), head_size({"lm_head.weight": (50, 8)})
-    (3, None)
-    """
-    return next((shape[0] for n, shape in shapes.items() if n.endswith(_HEADS)), None)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
-import re
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from ...errors import CheckpointError
+from ..weights.digests import combine, tensor_digests
 from ..weights.files import WeightFiles
 from ..weights.inert import few, plain
 
@@ -23,14 +23,33 @@ _OF_TASK = {
     "QUESTION_ANS": "AutoModelForQuestionAnswering",
     "FEATURE_EXTRACTION": "AutoModel",
 }
-# They change the base's own weights when training begins: base + scale B A is another model.
-_OTHER_STARTS = ("pissa", "olora", "corda", "loftq")
-_MERGE = "merge it with peft: model.merge_and_unload().save_pretrained(FOLDER)"
+_NOT_THE_ADAPTER = {"inference_mode", "peft_version", "base_model_name_or_path", "auto_mapping"}
+# Kinds that peft merges into weights, without another model, a text or a router beside them.
+_KINDS = (
+    *("LORA", "ADALORA", "LOHA", "LOKR", "OFT", "BOFT", "HRA", "IA3", "VERA", "FOURIERFT"),
+    *("LN_TUNING", "TRAINABLE_TOKENS", "VBLORA", "RANDLORA", "C3A", "DELORA", "ROAD", "SHIRA"),
+    *("WAVEFT", "BONE", "MISS", "GRALORA"),
+)
+_MERGE = "merge it where it was trained: model.merge_and_unload().save_pretrained(FOLDER)"
+# Settings by which an adapter is no change of weights, or peft needs more than its folder.
+_REFUSED = {
+    "alora_invocation_tokens": "acts from some tokens of a text on (activated LoRA)",
+    "arrow_config": "is chosen among others by the text (Arrow)",
+    "layer_replication": f"repeats layers of its base, which peft merges wrongly; {_MERGE}",
+    "megatron_config": "names a library to import (megatron_config), which is not done",
+}
+_CONVERT = "save it with path_initial_model_for_weight_conversion"
+_STARTS = {
+    "pissa_niter": f"began at random numbers that are not in its folder; {_CONVERT}, or {_MERGE}",
+    "corda": f"began at statistics of texts that are not in its folder; {_CONVERT}, or {_MERGE}",
+    "loftq": f"began at a quantised base that is not in its folder; {_MERGE}",
+    "lora_ga": f"began at gradients that are not in its folder; {_MERGE}",
+}
 
 
 @dataclass(frozen=True)
 class AdapterSettings:
-    """What is read of the settings of a LoRA adapter."""
+    """What the settings of an adapter say to others than peft."""
 
     folder: Path
     table: dict[str, Any]
@@ -41,18 +60,9 @@ class AdapterSettings:
         return str(self.table.get("base_model_name_or_path") or "")
 
     @property
-    def is_dora(self) -> bool:
-        """Return whether the lengths of columns are learned apart."""
-        return bool(self.table.get("use_dora"))
-
-    def scale(self, module: str, rank: int) -> float:
-        """Return what B A is multiplied by in a module: alpha / r, or alpha / sqrt(r) (rsLoRA)."""
-        alpha = float(self.table.get("lora_alpha", rank))
-        for pattern, value in (self.table.get("alpha_pattern") or {}).items():
-            if re.match(rf"(.*\.)?({pattern})$", module):
-                alpha = float(value)
-                break
-        return alpha / (math.sqrt(rank) if self.table.get("use_rslora") else rank)
+    def revision(self) -> str:
+        """Return the revision of the base that was tuned."""
+        return str(self.table.get("revision") or "main")
 
     def class_name(self, config: Any) -> str | None:
         """Return the name of the class that was adapted, or None if only the base can tell."""
@@ -80,6 +90,45 @@ class AdapterSettings:
                 return WeightFiles((self.folder / name,), name.endswith(".bin"))
         raise CheckpointError(f"{self.folder} holds no weights; looked for {few(_FILES)}.")
 
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the adapter's tensors, by the names that a model has for them."""
+        with self.files().open() as reader:
+            return {own_name(name): reader.shape(name) for name in reader.names()}
+
+    def digest(self) -> str:
+        """Return a digest of all that is put on the base: tensors, settings and peft's version."""
+        settings = {key: json.dumps(value, sort_keys=True) for key, value in self.table.items()}
+        return combine({**settings, "peft": _version(), **tensor_digests(self.files())})
+
+
+def said_of_itself(folder: Path) -> dict[str, Any] | None:
+    """Return the settings by which adapters differ; None where there are none to read.
+
+    Lists of names are in one order: peft saves sets, each time in another.
+    """
+    try:
+        table = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(table, dict):
+        return None
+    return {
+        key: sorted(value, key=str) if isinstance(value, list) else value
+        for key, value in table.items()
+        if key not in _NOT_THE_ADAPTER
+    }
+
+
+def own_name(name: str) -> str:
+    """Return the name that a model has for what peft saved under another, where it has one.
+
+    Examples
+    --------
+    >>> own_name("base_model.model.lm_head.base_layer.weight")
+    'lm_head.weight'
+    """
+    return name.removeprefix("base_model.model.").replace(".base_layer.", ".")
+
 
 def read_settings(folder: Path) -> AdapterSettings:
     """Return the settings of the adapter in a folder.
@@ -87,7 +136,7 @@ def read_settings(folder: Path) -> AdapterSettings:
     Raises
     ------
     CheckpointError
-        If they cannot be read, or the adapter is of a kind that is no base + scale B A.
+        If they cannot be read, or no weights of a model are equal to base and adapter.
     """
     path = folder / SETTINGS
     try:
@@ -96,14 +145,22 @@ def read_settings(folder: Path) -> AdapterSettings:
         raise CheckpointError(f"{path} cannot be read: {error}.") from None
     if not isinstance(table, dict):
         raise CheckpointError(f"{path} must hold a JSON object.")
-    kind, start = table.get("peft_type"), str(table.get("init_lora_weights")).lower()
-    if kind != "LORA":
+    kind = table.get("peft_type")
+    if kind not in _KINDS:
         raise CheckpointError(
-            f"{folder} holds an adapter of the kind {plain(kind)}; LoRA, rsLoRA and DoRA are read. "
-            f"Else {_MERGE}."
+            f"{folder} holds an adapter of the kind {plain(kind)}, which is not known to "
+            "merge into the weights of its base (prompts and routers never do)."
         )
-    others = [k for k in ("target_parameters", "layer_replication", "lora_bias") if table.get(k)]
-    if others or start.startswith(_OTHER_STARTS):
-        why = few(others) if others else f"init_lora_weights {plain(start)}"
-        raise CheckpointError(f"{folder} is no base + scale B A, by its {why}; {_MERGE}.")
+    start = str(table.get("init_lora_weights")).lower()
+    reasons = [why for key, why in _REFUSED.items() if table.get(key)]
+    reasons += [why for begin, why in _STARTS.items() if start.startswith(begin)]
+    if reasons:
+        raise CheckpointError(f"{folder} is no model with weights of its own: it {reasons[0]}.")
     return AdapterSettings(folder, table)
+
+
+def _version() -> str:
+    try:
+        return version("peft")
+    except PackageNotFoundError:
+        return ""

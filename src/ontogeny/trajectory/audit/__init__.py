@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ...errors import CheckpointError
 from ...machine import one_thread
+from ..adapters.own import own_tensors, unread_adapters
 from ..checkpoint import Checkpoint
 from ..findings import Finding, Findings
 from ..hub.repository import list_files
@@ -49,7 +50,8 @@ def audit(
 ) -> Findings:
     """Return the findings on the checkpoints: first on weights, then on what is around them.
 
-    Within a kind they are in the order of their steps.
+    Within a kind they are in the order of their steps. Of adapters their own tensors are looked at:
+    no base is needed for that.
 
     Parameters
     ----------
@@ -60,15 +62,18 @@ def audit(
     recorded
         ``{step: fingerprint}`` of an earlier time.
     """
-    list_files(s.source for c in checkpoints for s in c.sources if s.source is not None)
     reach = (checkpoints[0].step, checkpoints[-1].step)
+    whole, checkpoints = checkpoints, own_tensors(checkpoints)
+    list_files(s.source for c in checkpoints for s in c.sources if s.source is not None)
     checkpoints, findings = _readable(checkpoints)
+    findings += unread_adapters(whole)
     here = [c for c in checkpoints if c.is_downloaded]
     of_shards = list(shards(checkpoints))
     of_tensors = _unexplained(copied(here), of_shards)
     findings.extend([*identical(checkpoints), *of_shards, *of_tensors])
     findings.extend(never_moving(checkpoints))
-    findings.extend(misplaced(folder, checkpoints, recorded))
+    steps = {checkpoint.step for checkpoint in checkpoints}
+    findings.extend(misplaced(folder, [c for c in whole if c.step in steps], recorded))
     findings.extend(branches(folder, checkpoints))
     for check in (non_finite, restarts):
         findings.extend(check(here))
@@ -98,7 +103,7 @@ def early(
     catalogue
         What else is known of the run, in its `folder`; None looks at the checkpoints alone.
     """
-    readable = [c for c in checkpoints if _opens(c)]
+    readable = [c for c in own_tensors(checkpoints) if _opens(c)]
     findings = [*configuration(readable), *restarts(readable), *copies(readable)]
     findings += branches(folder, readable)
     if catalogue is not None and folder is not None:

@@ -7,10 +7,13 @@ import shlex
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from ...errors import CheckpointError, check_choice
+from ..adapters.own import own_tensors
+from ..adapters.settings import said_of_itself
 from ..checkpoint import Checkpoint
 from ..findings import Finding, join_steps, some
 from ..hub.repository import list_files
@@ -46,7 +49,7 @@ def _content(checkpoint: Checkpoint) -> object:
     files = checkpoint.file_digests()
     if files is not None:  # under whatever names: shards of an index can be numbered anew
         return tuple(sorted(files.values()))
-    return tuple(sorted(checkpoint.digests().items()))
+    return tuple(sorted(checkpoint.digests().items())), str(_adapter(checkpoint))
 
 
 def shards(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
@@ -98,6 +101,7 @@ def configuration(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
             changed = []
         else:
             changed = changes(before.configuration(), after.configuration())
+            changed += changes(_adapter(before), _adapter(after))
         if changed:
             text = f"the configuration changes at step {after.step}: {some(changed, '; ')}"
             yield Finding("configuration", "certain", (after.step,), text)
@@ -108,6 +112,13 @@ def configuration(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
             text = f"name, shape or dtype changes at step {after.step} in {some(names)}"
             text += remedy(_by_signature(checkpoints))
             yield Finding("configuration", "certain", (after.step,), text)
+
+
+def _adapter(checkpoint: Checkpoint) -> dict[str, Any] | None:
+    """Return the settings of what is the adapter in a folder, by its own tensors."""
+    if checkpoint.derived is not None or checkpoint.path is None:
+        return None
+    return said_of_itself(checkpoint.path)
 
 
 def remedy(runs: Sequence[Sequence[Checkpoint]]) -> str:
@@ -184,7 +195,7 @@ def resolve(
     if on_duplicate == "mark":
         return checkpoints, ()
     list_files(s.source for c in checkpoints for s in c.sources if s.source is not None)
-    groups = duplicate_groups(checkpoints)
+    groups = duplicate_groups(own_tensors(checkpoints))
     if groups and on_duplicate == "raise":
         listed = "; ".join(join_steps(group) for group in groups)
         raise CheckpointError(f"checkpoints hold the same weights: {listed}.")

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 import torch
 
-from ..adapters.weights import BaseWeights
+from ..adapters.base import BaseWeights
 from ..checkpoint import Checkpoint
 from ..findings import Finding, join_steps, some
 from ..weights.files import Reader, WeightFiles, Weights

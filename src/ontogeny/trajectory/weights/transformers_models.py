@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -173,7 +173,11 @@ def _check_kernels(folder: Path, configuration: Any) -> None:
 
 
 def load_pretrained(
-    folder: Path, reader: Reader, dtype: torch.dtype, like: nn.Module | None = None
+    folder: Path,
+    reader: Reader,
+    dtype: torch.dtype,
+    like: nn.Module | None = None,
+    stored_elsewhere: Collection[str] = (),
 ) -> nn.Module:
     """Return the model of `folder` on the CPU, after checking transformers' load report.
 
@@ -190,6 +194,8 @@ def load_pretrained(
         Floating-point dtype of the weights.
     like
         A module whose class and configuration are used instead of those that config.json names.
+    stored_elsewhere
+        Names of weights that may be missing or of another shape, as an adapter holds them.
 
     Raises
     ------
@@ -226,20 +232,24 @@ def load_pretrained(
         raise
     except Exception as error:  # whatever transformers raises, it is this checkpoint that failed
         raise CheckpointError(f"{folder} does not load as {cls.__name__}: {error}") from error
-    _check_report(folder, cls.__name__, report)
+    _check_report(folder, cls.__name__, report, stored_elsewhere)
     return module
 
 
-def _check_report(folder: Path, name: str, report: dict[str, Any]) -> None:
-    problems = [
-        f"{what}: {few(sorted(map(str, report[key])))}"
-        for key, what in (
-            ("missing_keys", "missing in the file and newly initialised"),
-            ("mismatched_keys", "of another shape"),
-            ("error_msgs", "not loaded"),
-        )
-        if report.get(key)
-    ]
+def _check_report(
+    folder: Path, name: str, report: dict[str, Any], stored_elsewhere: Collection[str]
+) -> None:
+    kinds = {
+        "missing_keys": "missing in the file and newly initialised",
+        "mismatched_keys": "of another shape",
+        "error_msgs": "not loaded",
+    }
+    problems = []
+    for key, what in kinds.items():
+        # Of another shape, entries are (name, shape, shape).
+        entries = [(e if isinstance(e, str) else e[0], str(e)) for e in report.get(key) or ()]
+        texts = sorted(text for entry, text in entries if entry not in stored_elsewhere)
+        problems += [f"{what}: {few(texts)}"] if texts else []
     if problems:
         raise CheckpointError(f"{folder} is not a whole {name}; weights {'; '.join(problems)}.")
     if report.get("unexpected_keys"):
@@ -264,6 +274,15 @@ def renamed_keys(module: Any, file_names: Iterable[str]) -> dict[str, str]:
     Tensors that it converts (splits, joins, transposes) have no single partner and are left out;
     so are two file names that end up as one module name.
     """
+    partners: dict[str, list[str]] = {}
+    for name, (target, is_converted) in file_targets(module, file_names).items():
+        if not is_converted:
+            partners.setdefault(target, []).append(name)
+    return {target: names[0] for target, names in partners.items() if len(names) == 1}
+
+
+def file_targets(module: Any, file_names: Iterable[str]) -> dict[str, tuple[str, bool]]:
+    """Return the module name that each file tensor goes to, and whether it is converted for it."""
     from transformers import conversion_mapping, core_model_loading
 
     transforms = conversion_mapping.get_model_conversion_mapping(module)
@@ -271,13 +290,12 @@ def renamed_keys(module: Any, file_names: Iterable[str]) -> dict[str, str]:
     renamings = [transform for transform in transforms if not isinstance(transform, converter)]
     converters = [transform for transform in transforms if isinstance(transform, converter)]
     state = module.state_dict()
-    partners: dict[str, list[str]] = {}
+    targets = {}
     for name in file_names:
         target, converted = core_model_loading.rename_source_key(
             name, renamings, converters, module.base_model_prefix, state
         )
         if target not in state and name in state:
             target, converted = name, None
-        if converted is None:
-            partners.setdefault(target, []).append(name)
-    return {target: names[0] for target, names in partners.items() if len(names) == 1}
+        targets[name] = (target, converted is not None)
+    return targets
