@@ -18,7 +18,8 @@ from transformers import (
 )
 
 from ontogeny import capture
-from ontogeny.capture.causality import changed_after, check_causal
+from ontogeny.capture.causality import check_causal
+from ontogeny.capture.first_look import changed_after
 from ontogeny.capture.objectives import make_loss
 from ontogeny.capture.predictor import Predictor
 from ontogeny.errors import ArgumentError

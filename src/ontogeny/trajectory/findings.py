@@ -24,7 +24,8 @@ class Finding:
         ``"mislabelled"``, ``"altered"``, ``"non-finite"``, ``"frozen"``, ``"far"``, ``"order"``,
         ``"initialisation"``, ``"restart"``, ``"loss"``. Of the rest: ``"configuration"``,
         ``"tokenizer"``, ``"missing"``, ``"ambiguous"``, ``"mixed"``, ``"unnumbered"``,
-        ``"duplicate-dropped"``, ``"incomplete"``, ``"temporary"``.
+        ``"duplicate-dropped"``, ``"incomplete"``, ``"temporary"``. Of a study's result also
+        ``"reading"``: its model is read in another way than was asked for.
     certainty
         ``"certain"`` where bytes, names or a written schedule prove it, else ``"suspected"``.
     steps

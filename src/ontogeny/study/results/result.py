@@ -25,6 +25,9 @@ from ..folder.layout import summary_path
 from ..planning.parts import RunPart
 from .result_files import write_result
 
+# The kind of a finding that says that a model is read in another way than was asked for.
+READ_OTHERWISE = "reading"
+
 
 def merged(
     folder: Path,
@@ -54,6 +57,10 @@ def merged(
         if part.control is not None
     ]
     findings = parts[0].trajectory.audit().to_records()
+    findings += [
+        {"kind": READ_OTHERWISE, "certainty": "certain", "steps": [], "message": note}
+        for note in parts[0].graph.probe.fallback.notes
+    ]
     attributes |= {"controls": json.dumps(controls), "findings": json.dumps(findings)}
     units = unit_counts(job.observables, job.inputs)
     tree = merge(job.folder, job.observables, attributes, units)
