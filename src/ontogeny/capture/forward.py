@@ -32,6 +32,7 @@ _PADDING = ("_pad_to_window_size", "_pad_to_block_size", "_pad_to_mult_of_chunk_
 BEFORE, AFTER, WINDOW, UNKNOWN = "before", "after", "window", "unknown"
 _side: ContextVar[str] = ContextVar("side", default=BEFORE)
 _sides: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()  # of models that were looked at
+_asks: ContextVar[bool] = ContextVar("asks", default=False)  # whether maps must be asked for
 _without_targets: WeakSet[nn.Module] = WeakSet()
 
 
@@ -125,6 +126,8 @@ def run(model: nn.Module, batch: Batch, *, position_ids: bool = False) -> Any:
         inputs["targets"] = ids.clone()
     if takes(model, "use_cache"):
         inputs["use_cache"] = False  # keys and values of past tokens are never used
+    if _asks.get() and (takes(model, "output_attentions") or _takes_any_keyword(model)):
+        inputs["output_attentions"] = True
     with _no_decoder(model):
         try:
             return _called(model, ids, inputs)
@@ -134,6 +137,16 @@ def run(model: nn.Module, batch: Batch, *, position_ids: bool = False) -> Any:
                 raise
         del inputs["attention_mask"]
         return _called(model, ids, inputs)
+
+
+@contextmanager
+def asked_for_maps() -> Iterator[None]:
+    """Ask transformers models for their attention maps, which some compute only then."""
+    token = _asks.set(True)
+    try:
+        yield
+    finally:
+        _asks.reset(token)
 
 
 def _called(model: nn.Module, ids: Tensor, inputs: dict[str, Any]) -> Any:

@@ -19,6 +19,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from .forward import asked_for_maps
+
 _WITH_MAPS = "sdpa_with_maps"
 
 
@@ -39,6 +41,10 @@ def attention_maps(model: nn.Module) -> Iterator[None]:
     name, used = "eager", {*_used(model).values()}
     if used and "eager" not in used and gives_maps_beside(model):
         name = _registered()
+    if used and not cast(Any, model)._can_set_attn_implementation():  # such as Falcon and XLM
+        with asked_for_maps():
+            yield
+        return
     with implementation(model, name):
         yield
 

@@ -18,7 +18,7 @@ from ..inputs import Inputs
 from ..inputs.sampling import TokenSample
 from .activation import ActivationCollector
 from .collect import feed
-from .first_look import pair_of
+from .first_look import look_at, pair_of
 from .forward import beginning, check_fits, first_tensor, quiet, run, takes
 from .layers import match_layers
 from .sites import watched
@@ -83,6 +83,8 @@ def check_batch_invariance(
 
     Raises
     ------
+    ArgumentError
+        If the model gives other numbers when the same text is read again.
     BatchInvarianceError
         If no way of reading keeps the difference within the tolerance.
 
@@ -95,6 +97,7 @@ def check_batch_invariance(
     """
     inputs = Inputs.coerce(inputs)
     check_fits(model, inputs)
+    look_at(model, inputs)
     paths = [_output(model, inputs)] if layers is None else match_layers(model, layers)
     if tolerance is None:
         dtype = next((p.dtype for p in model.parameters() if p.is_floating_point()), torch.float32)
@@ -153,7 +156,7 @@ def why_alone(model: nn.Module, inputs: Inputs, layers: str | Sequence[str] | No
             check_batch_invariance(model, shortened(inputs.padded("right"), _SHORT), layers)
             _alone[model] = ""
         except BatchInvarianceError as error:
-            _alone[model] = str(error)
+            _alone[model] = str(error).removesuffix(" Does it use its attention mask?")
         except (OntogenyError, RuntimeError):  # whoever reads it says what is wrong with it
             return ""
     return _alone[model]

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from ... import capture
-from ...capture.first_look import output_tensor, relative_change
+from ...capture.first_look import look_at, output_tensor, relative_change
 from ...capture.forward import quiet, run, without_added
 from ...capture.invariance import shortened
 from ...capture.loss import resolve_objective
@@ -64,8 +64,13 @@ class Fallback:
 
     def joined(self, other: Fallback) -> Fallback:
         """Return what both ask for."""
-        batch_size, notes = self.batch_size or other.batch_size, (*self.notes, *other.notes)
-        return Fallback(batch_size, other.weights or self.weights, tuple(dict.fromkeys(notes)))
+        alone = other.batch_size != self.batch_size and other.batch_size
+        further = alone or (other.weights and other.weights != self.weights)
+        return Fallback(
+            self.batch_size or other.batch_size,
+            other.weights or self.weights,
+            (*self.notes, *(other.notes if further else ())),
+        )
 
 
 def is_tried(checkpoint: Checkpoint) -> bool:
@@ -170,10 +175,11 @@ class _Guard:
         if nats is None:
             return Fallback()
         allowed = _NATS if alone is not None and alone.element_size() >= 4 else _HALF_NATS
-        batched = self._read(model, len(self._texts))
+        together = min(len(self._texts), self._settings.batch_size)
+        batched = self._read(model, together)
         if batched is None or abs(batched - nats) <= allowed:
             return Fallback()
-        single = self._read(model, 1)
+        single = self._read(model, 1) if together > 1 else batched
         if single is None or abs(single - nats) > allowed:
             raise ArgumentError(
                 f"a text of {checkpoint.label} has a loss of {nats:.6g} nats per token by the "
@@ -203,6 +209,7 @@ class _Guard:
         batch = self._texts.subset([self._longest]).batches(1)[0]
         positions = self._settings.positions == "mask"
         try:
+            look_at(model, self._texts)
             with quiet(model):
                 output = output_tensor(run(model, batch, position_ids=positions))
                 output = without_added(output, batch.ids.shape)
