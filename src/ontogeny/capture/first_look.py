@@ -25,10 +25,10 @@ from .forward import (
     first_tensor,
     is_added_to,
     note_side,
-    without_targets,
     quiet,
     run,
     takes,
+    without_targets,
 )
 from .logits import logits_of
 from .sites import watched
@@ -41,7 +41,7 @@ _seen: WeakSet[nn.Module] = WeakSet()
 
 
 def is_own(model: nn.Module) -> bool:
-    """Return whether code of no library takes part in a model: a class, or a hook on a module.
+    """Return whether a class of no library takes part in a model.
 
     A model that is put together of torch's modules alone counts as well.
 
@@ -55,12 +55,7 @@ def is_own(model: nn.Module) -> bool:
     """
     if type(model).__module__.partition(".")[0] not in _LIBRARIES[1:]:
         return True
-    return any(
-        type(part).__module__.partition(".")[0] not in _LIBRARIES
-        or part._forward_hooks
-        or part._forward_pre_hooks
-        for part in model.modules()
-    )
+    return any(type(p).__module__.partition(".")[0] not in _LIBRARIES for p in model.modules())
 
 
 def pair_of(inputs: Inputs) -> tuple[Batch, int]:

@@ -42,7 +42,7 @@ def attention_maps(model: nn.Module) -> Iterator[None]:
     if used and "eager" not in used and gives_maps_beside(model):
         name = _registered()
     if used and not cast(Any, model)._can_set_attn_implementation():  # such as Falcon and XLM
-        with asked_for_maps():
+        with _noted(model, name), asked_for_maps():
             yield
         return
     with implementation(model, name):
@@ -62,6 +62,22 @@ def implementation(model: nn.Module, name: str) -> Iterator[None]:
         yield
     finally:
         change(before if len(before) > 1 else before[""])
+
+
+@contextmanager
+def _noted(model: nn.Module, name: str) -> Iterator[None]:
+    """Note an implementation in a configuration alone, by which masks are made.
+
+    Falcon computes maps explicitly when they are asked for; with the mask of its kernel, which is
+    of truth values, they would look ahead.
+    """
+    config = cast(Any, model).config
+    before = config._attn_implementation
+    try:
+        config._attn_implementation = name
+        yield
+    finally:
+        config._attn_implementation = before
 
 
 def _used(model: nn.Module) -> dict[str, str]:

@@ -13,7 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..errors import ArgumentError, BatchInvarianceError, NonFiniteError, OntogenyError, StudyWarning
+from ..errors import (
+    ArgumentError,
+    BatchInvarianceError,
+    NonFiniteError,
+    OntogenyError,
+    StudyWarning,
+)
 from ..inputs import Inputs
 from ..inputs.sampling import TokenSample
 from .activation import ActivationCollector

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from ..folder.settings import Settings
 log = logging.getLogger("ontogeny.study")
 
 _TOKENS = 32
+_TRIES = 3  # checkpoints at either end
 PASSES = 12  # of the text, at most
 # Nats per token that kernels of another shape may make of the same text.
 _NATS, _HALF_NATS = 1e-4, 3e-2
@@ -98,11 +100,13 @@ def guard(
     here = [c for c in trajectory if is_tried(c) and c.is_downloaded]
     if not running or not here:
         return Fallback()
-    try:
-        return _Guard(trajectory, inputs, running, settings).of(here[0], here[-1])
-    except CheckpointError as error:  # its cells say so
-        log.debug("the model was not tried: %s", error)
-        return Fallback()
+    # Where one cannot be read, which its cells say, another stands for it.
+    for first, last in product(here[:_TRIES], here[: -_TRIES - 1 : -1]):
+        try:
+            return _Guard(trajectory, inputs, running, settings).of(first, last)
+        except CheckpointError as error:
+            log.debug("the model was not tried at %s and %s: %s", first.label, last.label, error)
+    return Fallback()
 
 
 class _Guard:
@@ -246,7 +250,9 @@ class _Guard:
             return f"{first:.6g} and {second:.6g} nats per token"
         if one is None or other is None or one.shape != other.shape:
             return "outputs of different shapes"
-        return f"outputs of norm {float(one.double().norm()):.6g} that differ by {_apart(one, other)}"
+        return (
+            f"outputs of norm {float(one.double().norm()):.6g} that differ by {_apart(one, other)}"
+        )
 
 
 def _apart(one: Tensor, other: Tensor) -> str:

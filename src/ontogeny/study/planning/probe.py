@@ -9,7 +9,7 @@ import dataclasses
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -90,7 +90,7 @@ class Probe:
     model_bytes: int
     pass_bytes: int
     dtype: str
-    fallback: Fallback = Fallback()
+    fallback: Fallback = field(default_factory=Fallback)
     failures: tuple[DryFailure, ...] = ()
 
     def resolved(self, settings: Settings) -> Settings:

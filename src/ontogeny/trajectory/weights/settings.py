@@ -41,6 +41,7 @@ _OF_TRAINING = re.compile(
     r"|world_size|local_rank|tokens_(?:seen|per_iter)|distributed.*|val_loss|loss"
 )
 
+
 class Settings(dict):
     """Settings by name, as entries and as attributes."""
 
