@@ -22,6 +22,7 @@ from .forward import (
     AFTER,
     BEFORE,
     UNKNOWN,
+    device_of,
     first_tensor,
     is_added_to,
     note_side,
@@ -141,7 +142,10 @@ def _changes(model: nn.Module, apart: float, random: bool, output: Any) -> str:
 
 
 def _seeded(model: nn.Module, batch: Batch, seed: int) -> Any:
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)  # others are restored on the model's device alone
+    if (device := device_of(model)).type == "cuda":
+        with torch.cuda.device(device):
+            torch.cuda.manual_seed(seed)
     return run(model, batch)
 
 

@@ -70,7 +70,7 @@ class Examination:
 
         Raises
         ------
-        LayerMatchError, BatchInvarianceError, ArgumentError
+        LayerMatchError, ArgumentError
             What would otherwise fail hours later.
         CheckpointError, NonFiniteError
             If none of three checkpoints can be read: what was wrong with the first.

@@ -143,7 +143,7 @@ class _Guard:
     def _bare(self, checkpoint: Checkpoint, seed: int) -> Tensor | None:
         """Return what a module gives that was built for one checkpoint alone."""
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed + 1)
+            torch.default_generator.manual_seed(seed + 1)
             model = checkpoint.model(*self._place)
         if self._objective is not None:
             with suppress(ArgumentError):  # its observables say what is missing

@@ -121,7 +121,7 @@ def probe(
 
     Raises
     ------
-    LayerMatchError, BatchInvarianceError, ArgumentError
+    LayerMatchError, ArgumentError
         What would otherwise fail hours later.
     CheckpointError, NonFiniteError
         If the checkpoint cannot be read.

@@ -111,17 +111,17 @@ def left_settings(template: Any, path: Path | None) -> dict[str, Any]:
 
 
 def _parameters(template: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     try:
-        return inspect.signature(template).parameters
+        parameters = inspect.signature(template).parameters
     except ValueError:  # of a builtin, such as dict, which is called without arguments
         return {}
+    return {name: p for name, p in parameters.items() if p.kind not in several}
 
 
 def _required(template: Callable[..., Any]) -> tuple[str, ...]:
     """Return the arguments that must be given."""
-    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    needed = _parameters(template).values()
-    return tuple(p.name for p in needed if p.default is p.empty and p.kind not in several)
+    return tuple(p.name for p in _parameters(template).values() if p.default is p.empty)
 
 
 def _taken(
