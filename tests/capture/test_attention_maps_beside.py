@@ -112,7 +112,9 @@ def test_code_that_cannot_be_read_gets_a_pass_of_its_own(monkeypatch, passes):
     own = type("OwnAttention", (llama.LlamaAttention,), {"__module__": "session"})
     for index, layer in enumerate(model.model.layers):
         layer.self_attn = own(model.config, index).eval()
-    assert Attention() in read(model, [Attention()])
+    for _ in range(2):  # the first time, a model with a class of one's own is looked at
+        passes.clear()
+        assert Attention() in read(model, [Attention()])
     assert set(passes) == {"eager"}
 
 

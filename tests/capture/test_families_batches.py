@@ -5,12 +5,13 @@ import pytest
 import torch
 import transformers
 
-from helpers.family_models import NAMES, build, inputs_of
+from helpers.family_models import NAMES, WIDTH, build, inputs_of
 from ontogeny.capture import (
     ReadingSettings,
     activations,
     attention_entropy,
     check_batch_invariance,
+    invariance,
     read,
 )
 from ontogeny.errors import ArgumentError
@@ -107,3 +108,11 @@ def test_a_pass_that_needs_a_decoder_input_says_so(whole_t5):
     _, whole = whole_t5
     with pytest.raises(ArgumentError, match="load its encoder alone"):
         attention_entropy(whole, inputs_of())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_before_a_large_vocabulary_the_last_module_of_tokens_is_compared(name, monkeypatch):
+    # Rotary embeddings are listed last, and give rows of positions for no text in particular.
+    monkeypatch.setattr(invariance, "_WIDE", WIDTH + 16)
+    found = check_batch_invariance(build(name), inputs_of())
+    assert found.difference < 1e-5 < found.tolerance

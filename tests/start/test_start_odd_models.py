@@ -271,7 +271,7 @@ def test_prefix_tokens_change_no_number_of_the_texts_and_are_said():
     with torch.no_grad():
         whole = model(torch.tensor(texts.ids[:1, : texts.lengths[0]]))[0, 3:]
     loss = nn.functional.cross_entropy(whole[:-1], torch.tensor(texts.ids[0, 1 : len(whole)]))
-    forward._say_prefix.cache_clear()
+    forward._say_added.cache_clear()
     with pytest.warns(StudyWarning, match="puts 3 tokens of its own before every text"):
         got = og.capture.losses(model, texts, objective="causal").loss.values[0]
     assert got == pytest.approx(loss.item(), rel=1e-5)

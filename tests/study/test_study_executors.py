@@ -318,13 +318,13 @@ def test_bad_arguments_are_refused_before_anything_runs(serial, arguments, error
         og.Study(**given).plan()
 
 
-def test_a_model_that_ignores_its_mask_is_refused():
+def test_a_model_that_ignores_its_mask_reads_texts_one_by_one():
     models = {step: _Deaf() for step in (0, 1)}
     study = og.Study(
         og.Trajectory.from_models(models), tiny_inputs(), [ActivationNorm(layers="mix")]
     )
-    with pytest.raises(og.errors.BatchInvarianceError):
-        study.plan()
+    assert any("texts are read one by one, without padding" in n for n in study.plan().notes)
+    assert study.examination.of(None).fallback.batch_size == 1
 
 
 def test_memory_does_not_grow_with_the_checkpoints(tmp_path):

@@ -17,7 +17,7 @@ from ..inputs.sampling import TokenSample
 from ..machine import free_memory
 from ..scratch import scratch_array
 from .collect import Collector
-from .forward import first_tensor, without_prefix
+from .forward import first_tensor, without_added
 
 
 class ActivationCollector(Collector):
@@ -146,7 +146,7 @@ def sampled_rows(sample: TokenSample, batch: Batch) -> tuple[np.ndarray, np.ndar
 def _check_shape(path: str, hidden: Any, shape: tuple[int, ...]) -> Tensor:
     if not isinstance(hidden, Tensor):
         raise ArgumentError(f"{path!r} gives {type(hidden).__name__}, not a tensor.")
-    hidden = without_prefix(hidden, shape)
+    hidden = without_added(hidden, shape)
     if hidden.ndim != 3 or tuple(hidden.shape[:2]) != tuple(shape):
         raise ArgumentError(
             f"{path!r} must give (texts, tokens, features) = ({shape[0]}, {shape[1]}, m); "

@@ -1,40 +1,23 @@
-"""Whether what a model says of a token depends on the tokens that follow it."""
+"""Whether what a model predicts can be believed: logits, of what stands before the token alone."""
 
 from __future__ import annotations
 
-from typing import Any
 from weakref import WeakSet
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from ..errors import ArgumentError
 from ..inputs import Inputs
-from .forward import quiet, run
+from .first_look import HALF_ROUNDING, ROUNDING, look_at, pair_of, relative_change
+from .forward import quiet, run, without_added
 from .logits import logits_of
 
-# Largest change, relative to the norm, that rounding explains: both are rows of one pass.
-ROUNDING = 1e-5
-
-_HALF_ROUNDING = 1e-3
-_TOKENS = 16  # of SmolLM2-135M two times 64 took 1.3 s, again in every process
-_causal: WeakSet[nn.Module] = WeakSet()  # whether it holds is the class's matter, not the weights'
-
-
-def changed_after(ids: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return token ids (n, L) whose second halves differ everywhere, and where those begin.
-
-    Examples
-    --------
-    >>> changes, half = changed_after(np.array([[5, 6, 7, 0]]))
-    >>> changes.tolist(), half
-    ([[5, 6, 6, 1]], 2)
-    """
-    half = (ids.shape[1] + 1) // 2
-    after = ids[:, half:]
-    other = ids.copy()
-    other[:, half:] = np.where(after > 0, after - 1, 1)  # another id of the vocabulary everywhere
-    return other, half
+_SUM_TOLERANCE = 0.02  # a row of 50,000 bfloat16 probabilities misses 1 by less
+# Whether it holds is the class's matter, not the weights'.
+_causal: WeakSet[nn.Module] = WeakSet()
+_logits: WeakSet[nn.Module] = WeakSet()
 
 
 def check_causal(model: nn.Module, inputs: Inputs) -> None:
@@ -46,26 +29,24 @@ def check_causal(model: nn.Module, inputs: Inputs) -> None:
     Raises
     ------
     ArgumentError
-        If a prediction changes with the tokens that follow.
+        If a prediction changes with the tokens that follow, or as `check_logits`.
 
     Examples
     --------
     >>> model = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 9))
     >>> check_causal(model, Inputs.from_tokens([[1, 2, 3], [4, 5]]))
     """
-    longest = int(inputs.lengths.argmax())
-    ids = inputs.ids[longest][inputs.mask[longest]][None, :_TOKENS]
-    if model in _causal or ids.shape[1] < 2:
+    look_at(model, inputs)
+    if model in _causal or inputs.lengths.max(initial=0) < 2:
         return
-    other, half = changed_after(ids)
-    with quiet(model):
-        logits = _logits(model, np.concatenate([ids, other]))
+    logits, half = _of_pair(model, inputs)
     if logits is None:
         return  # whoever reads them says what is wrong with them
+    _refuse_probabilities(model, logits)
     apart = relative_change(*logits[:, :half])
     if not np.isfinite(apart):
         return  # the same: such weights say nothing of the module
-    if apart > (ROUNDING if logits.element_size() >= 4 else _HALF_ROUNDING):
+    if apart > (ROUNDING if logits.element_size() >= 4 else HALF_ROUNDING):
         raise ArgumentError(
             f"{type(model).__name__} is not causal: what it predicts in the first {half} tokens of "
             f"a text changes by {apart:.1%} with the tokens that follow, so it sees what it "
@@ -75,22 +56,56 @@ def check_causal(model: nn.Module, inputs: Inputs) -> None:
     _causal.add(model)
 
 
-def relative_change(first: Tensor, second: Tensor) -> float:
-    """Return the norm of the difference, relative to that of the first, which may be NaN.
+def check_logits(model: nn.Module, inputs: Inputs) -> None:
+    """Check that a model returns logits, not probabilities. A module is checked once.
+
+    Raises
+    ------
+    ArgumentError
+        If its rows hold nothing negative and sum to 1, or are such numbers' negative logarithms;
+        or as `look_at`.
 
     Examples
     --------
-    >>> import torch
-    >>> relative_change(torch.tensor([3.0, 4.0]), torch.tensor([3.0, 9.0]))
-    1.0
+    >>> model = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 9), nn.Softmax(-1))
+    >>> check_logits(model, Inputs.from_tokens([[1, 2, 3], [4, 5]]))
+    Traceback (most recent call last):
+    ontogeny.errors.ArgumentError: Sequential returns probabilities ...
     """
-    first, second = (tensor.detach().cpu().double() for tensor in (first, second))
-    size = max(float(first.norm()), float(np.finfo(np.float32).tiny))
-    return float((first - second).norm()) / size
+    look_at(model, inputs)
+    if model in _logits or not len(inputs):
+        return
+    logits, _ = _of_pair(model, inputs)
+    if logits is not None:
+        _refuse_probabilities(model, logits)
+        _logits.add(model)
 
 
-def _logits(model: nn.Module, ids: np.ndarray) -> Tensor | None:
-    inputs = Inputs.from_tokens(ids, mask=np.ones(ids.shape, dtype=bool))
-    logits: Any = logits_of(run(model, inputs.batches(len(ids))[0]))
-    tokens = isinstance(logits, Tensor) and logits.ndim == 3 and logits.shape[1] == ids.shape[1]
-    return logits if tokens else None
+def _refuse_probabilities(model: nn.Module, logits: Tensor) -> None:
+    rows = logits.detach().flatten(0, -2).float()
+    if rows.shape[-1] < 2 or bool((rows < 0).any()):
+        return
+    name = type(model).__name__
+    if _sum_to_one(rows):
+        raise ArgumentError(
+            f"{name} returns probabilities: its rows hold nothing negative and sum to 1. Let it "
+            "return logits, or the logarithms of the probabilities."
+        )
+    if _sum_to_one((-rows).exp()):
+        raise ArgumentError(
+            f"{name} returns negative log-probabilities. Let it return logits, or the logarithms "
+            "of the probabilities themselves."
+        )
+
+
+def _sum_to_one(rows: Tensor) -> bool:
+    return bool(((rows.sum(-1) - 1).abs() < _SUM_TOLERANCE).all())
+
+
+def _of_pair(model: nn.Module, inputs: Inputs) -> tuple[Tensor | None, int]:
+    """Return the logits of a text and of the same with another second half, which begins there."""
+    batch, half = pair_of(inputs)
+    with quiet(model), torch.no_grad():
+        logits = without_added(logits_of(run(model, batch)), batch.ids.shape)
+    fits = isinstance(logits, Tensor) and tuple(logits.shape[:-1]) == batch.ids.shape
+    return (logits if fits else None), half

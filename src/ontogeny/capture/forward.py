@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from functools import lru_cache
 from itertools import chain
 from typing import Any, cast
+from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 import torch
@@ -26,7 +27,13 @@ _LONGEST_PREFIX = 256  # tokens
 # Methods of transformers models that pad texts on the right: what is longer is no prefix.
 _PADDING = ("_pad_to_window_size", "_pad_to_block_size", "_pad_to_mult_of_chunk_length")
 
-_pads: ContextVar[bool] = ContextVar("pads", default=False)
+# Where tokens stand that a model adds to every text: `BEFORE` it or `AFTER` it. Of models that pad
+# to a multiple of their window nothing is cut, and of an `UNKNOWN` side nothing is guessed.
+BEFORE, AFTER, WINDOW, UNKNOWN = "before", "after", "window", "unknown"
+_side: ContextVar[str] = ContextVar("side", default=BEFORE)
+_sides: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()  # of models that were looked at
+_asks: ContextVar[bool] = ContextVar("asks", default=False)  # whether maps must be asked for
+_without_targets: WeakSet[nn.Module] = WeakSet()
 
 
 class Enough(BaseException):
@@ -102,7 +109,8 @@ def run(model: nn.Module, batch: Batch, *, position_ids: bool = False) -> Any:
         If the model has a decoder that needs an input of its own.
     """
     device = device_of(model)
-    _pads.set(any(hasattr(type(m), name) for m in model.modules() for name in _PADDING))
+    pads = any(hasattr(type(m), name) for m in model.modules() for name in _PADDING)
+    _side.set(WINDOW if pads else _sides.get(model, BEFORE))
 
     def tensor(array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(device)
@@ -113,10 +121,13 @@ def run(model: nn.Module, batch: Batch, *, position_ids: bool = False) -> Any:
         inputs["attention_mask"] = tensor(batch.mask.astype(np.int64))
     if position_ids:
         inputs["position_ids"] = tensor(batch.position_ids)
-    if takes(model, "targets"):  # nanoGPT computes logits of every token only where it has them
-        inputs["targets"] = ids
+    # nanoGPT computes logits of every token only where it has targets.
+    if takes(model, "targets") and model not in _without_targets:
+        inputs["targets"] = ids.clone()
     if takes(model, "use_cache"):
         inputs["use_cache"] = False  # keys and values of past tokens are never used
+    if _asks.get() and (takes(model, "output_attentions") or _takes_any_keyword(model)):
+        inputs["output_attentions"] = True
     with _no_decoder(model):
         try:
             return _called(model, ids, inputs)
@@ -126,6 +137,16 @@ def run(model: nn.Module, batch: Batch, *, position_ids: bool = False) -> Any:
                 raise
         del inputs["attention_mask"]
         return _called(model, ids, inputs)
+
+
+@contextmanager
+def asked_for_maps() -> Iterator[None]:
+    """Ask transformers models for their attention maps, which some compute only then."""
+    token = _asks.set(True)
+    try:
+        yield
+    finally:
+        _asks.reset(token)
 
 
 def _called(model: nn.Module, ids: Tensor, inputs: dict[str, Any]) -> Any:
@@ -157,29 +178,63 @@ def _no_decoder(model: nn.Module) -> Iterator[None]:
         handle.remove()
 
 
-def without_prefix(tensor: Any, shape: Sequence[int]) -> Any:
-    """Return an output without the tokens that the model itself puts before every text.
+def note_side(model: nn.Module, side: str) -> None:
+    """Note where a model adds tokens of its own to every text, for `without_added`."""
+    _sides[model] = side
 
-    Such as meta tokens, registers and soft prompts. Of a model that pads every text to a multiple
-    of its window, the output is given back as it is, too long.
+
+def without_targets(model: nn.Module, without: bool) -> None:
+    """Note whether a model gives the logits of every token only where it is given no targets."""
+    if without:
+        _without_targets.add(model)
+    else:
+        _without_targets.discard(model)
+
+
+def is_added_to(tensor: Any, shape: Sequence[int]) -> bool:
+    """Return whether a tensor (texts, tokens, features) holds more tokens than the texts have."""
+    texts, tokens = shape
+    whole = isinstance(tensor, Tensor) and tensor.ndim == 3 and tensor.shape[0] == texts
+    return whole and tokens < tensor.shape[1] <= tokens + _LONGEST_PREFIX
+
+
+def without_added(tensor: Any, shape: Sequence[int]) -> Any:
+    """Return an output without the tokens that the model itself adds to every text.
+
+    Before it such as meta tokens, registers and soft prompts, after it padding to a length that
+    the model likes. Of a transformers model that pads to a multiple of its window, the output is
+    given back as it is, too long.
+
+    Raises
+    ------
+    ArgumentError
+        If it is not known on which side they are.
 
     Examples
     --------
-    >>> without_prefix(torch.ones(2, 5, 3), (2, 5)).shape
+    >>> without_added(torch.ones(2, 5, 3), (2, 5)).shape
     torch.Size([2, 5, 3])
     """
-    texts, tokens = shape
-    whole = isinstance(tensor, Tensor) and tensor.ndim == 3 and tensor.shape[0] == texts
-    if not whole or _pads.get() or not tokens < tensor.shape[1] <= tokens + _LONGEST_PREFIX:
+    side, tokens = _side.get(), shape[1]
+    if side == WINDOW or not is_added_to(tensor, shape):
         return tensor
-    _say_prefix(tensor.shape[1] - tokens)
+    if side == UNKNOWN:
+        raise ArgumentError(
+            f"the model gives {tensor.shape[1]} rows for texts of {tokens} tokens, and what "
+            "changes with a text's last tokens does not show which rows are the text's; let it "
+            "return one row for each token."
+        )
+    if side == AFTER:
+        _say_added("the model pads every text at its end: what it gives for padding is left out")
+        return tensor[:, :tokens]
+    count = tensor.shape[1] - tokens
+    _say_added(f"the model puts {count} tokens of its own before every text: they are left out")
     return tensor[:, -tokens:]
 
 
 @lru_cache(maxsize=256)
-def _say_prefix(count: int) -> None:
-    words = f"the model puts {count} tokens of its own before every text: they are left out"
-    warnings.warn(words, StudyWarning, stacklevel=2)
+def _say_added(words: str) -> None:
+    warnings.warn(words, StudyWarning, stacklevel=3)
 
 
 def first_tensor(output: Any) -> Any:

@@ -19,6 +19,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from .forward import asked_for_maps
+
 _WITH_MAPS = "sdpa_with_maps"
 
 
@@ -39,6 +41,10 @@ def attention_maps(model: nn.Module) -> Iterator[None]:
     name, used = "eager", {*_used(model).values()}
     if used and "eager" not in used and gives_maps_beside(model):
         name = _registered()
+    if used and not cast(Any, model)._can_set_attn_implementation():  # such as Falcon and XLM
+        with _noted(model, name), asked_for_maps():
+            yield
+        return
     with implementation(model, name):
         yield
 
@@ -56,6 +62,22 @@ def implementation(model: nn.Module, name: str) -> Iterator[None]:
         yield
     finally:
         change(before if len(before) > 1 else before[""])
+
+
+@contextmanager
+def _noted(model: nn.Module, name: str) -> Iterator[None]:
+    """Note an implementation in a configuration alone, by which masks are made.
+
+    Falcon computes maps explicitly when they are asked for; with the mask of its kernel, which is
+    of truth values, they would look ahead.
+    """
+    config = cast(Any, model).config
+    before = config._attn_implementation
+    try:
+        config._attn_implementation = name
+        yield
+    finally:
+        config._attn_implementation = before
 
 
 def _used(model: nn.Module) -> dict[str, str]:

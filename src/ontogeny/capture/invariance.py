@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..errors import ArgumentError, BatchInvarianceError, NonFiniteError
+from ..errors import (
+    ArgumentError,
+    BatchInvarianceError,
+    NonFiniteError,
+    OntogenyError,
+    StudyWarning,
+)
 from ..inputs import Inputs
 from ..inputs.sampling import TokenSample
 from .activation import ActivationCollector
 from .collect import feed
-from .forward import beginning, check_fits, takes
-from .layers import list_layers, match_layers
+from .first_look import look_at, pair_of
+from .forward import beginning, check_fits, first_tensor, quiet, run, takes
+from .layers import match_layers
+from .sites import watched
 
+_SHORT = 13  # tokens of the longest text by which a bare call is checked
+_alone: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()  # why texts are read one by one
 _WIDE = 1 << 16  # columns of a row: more are a vocabulary
 _VALUES = 1 << 24  # that are compared at once in float64
 _TOLERANCES = {torch.bfloat16: 5e-2, torch.float16: 1e-2}
@@ -77,6 +89,8 @@ def check_batch_invariance(
 
     Raises
     ------
+    ArgumentError
+        If the model gives other numbers when the same text is read again.
     BatchInvarianceError
         If no way of reading keeps the difference within the tolerance.
 
@@ -89,6 +103,7 @@ def check_batch_invariance(
     """
     inputs = Inputs.coerce(inputs)
     check_fits(model, inputs)
+    look_at(model, inputs)
     paths = [_output(model, inputs)] if layers is None else match_layers(model, layers)
     if tolerance is None:
         dtype = next((p.dtype for p in model.parameters() if p.is_floating_point()), torch.float32)
@@ -112,6 +127,52 @@ def check_batch_invariance(
     )
 
 
+def shortened(inputs: Inputs, tokens: int) -> Inputs:
+    """Return the beginnings of up to three texts: a shorter one, the longest, and another.
+
+    Their lengths are to each other as those of the texts, and the longest has so many `tokens`.
+
+    Examples
+    --------
+    >>> texts = Inputs.from_tokens([[1] * 8, [2] * 4, [3] * 6, [4] * 2])
+    >>> shortened(texts, 4).lengths.tolist()
+    [1, 4, 2]
+    """
+    order = np.argsort(inputs.lengths, kind="stable")
+    chosen = list(dict.fromkeys([order[0], order[-1], order[len(order) // 3]]))
+    share = min(1.0, tokens / int(inputs.lengths[order[-1]]))
+    rows = [inputs.ids[i][inputs.mask[i]] for i in chosen]
+    cut = [row[: max(1, int(len(row) * share))].tolist() for row in rows]
+    return Inputs.from_tokens(cut, pad_token_id=inputs.pad_token_id).padded(inputs.padding_side)
+
+
+def why_alone(model: nn.Module, inputs: Inputs, layers: str | Sequence[str] | None = None) -> str:
+    """Return why a model must read texts one by one, empty where batches do not matter.
+
+    The beginnings of a few texts are read, once for a model: alone, and in one batch.
+
+    Examples
+    --------
+    >>> model = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 4))
+    >>> why_alone(model, Inputs.from_tokens([[1, 2, 3], [4, 5]]))
+    ''
+    """
+    if model not in _alone:
+        try:
+            check_batch_invariance(model, shortened(inputs.padded("right"), _SHORT), layers)
+            _alone[model] = ""
+        except BatchInvarianceError as error:
+            _alone[model] = str(error).removesuffix(" Does it use its attention mask?")
+        except (OntogenyError, RuntimeError):  # whoever reads it says what is wrong with it
+            return ""
+    return _alone[model]
+
+
+def say_alone(why: str) -> None:
+    """Warn that texts are read one by one."""
+    warnings.warn(f"texts are read one by one: {why}", StudyWarning, stacklevel=3)
+
+
 def _output(model: nn.Module, inputs: Inputs) -> str:
     """Return ``""``, the model itself, or the last module that gives a narrow row per token.
 
@@ -122,13 +183,30 @@ def _output(model: nn.Module, inputs: Inputs) -> str:
         wide = _read(model, text, [""], False)[""].shape[1] > _WIDE
     except ArgumentError as error:
         failure = error
-    infos = list_layers(model, "**", text) if wide else []
-    shapes = {info.path: info.shape for info in infos if info.shape is not None}
-    count = text.ids.shape[1]
-    rows = [p for p, s in shapes.items() if len(s) == 3 and s[1] == count and s[2] <= _WIDE]
-    if failure is not None and not rows:
+    last = _last_narrow(model, text) if wide else ""
+    if failure is not None and not last:
         raise failure
-    return rows[-1] if rows else ""
+    return last
+
+
+def _last_narrow(model: nn.Module, text: Inputs) -> str:
+    """Return which module runs last of those that give a narrow row for each token of each text.
+
+    Rotary embeddings give rows of positions, the same ones for all texts.
+    """
+    batch, last = pair_of(text)[0], ""
+
+    def take(path: str, output: Any) -> None:
+        nonlocal last
+        tensor = first_tensor(output)
+        fits = isinstance(tensor, Tensor) and tensor.ndim == 3
+        if fits and tuple(tensor.shape[:2]) == batch.ids.shape and tensor.shape[2] <= _WIDE:
+            last = path
+
+    paths = [path for path, _ in model.named_modules() if path]
+    with quiet(model), watched(model, paths, take):
+        run(model, batch)
+    return last
 
 
 def _ways(model: nn.Module, inputs: Inputs) -> list[tuple[str, Inputs]]:

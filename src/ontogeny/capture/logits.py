@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,18 +14,24 @@ from torch import Tensor, nn
 from ..errors import ArgumentError
 from ..inputs import Inputs
 from ..inputs.batches import Batch
-from .forward import first_tensor, quiet, run, without_prefix
+from .forward import first_tensor, quiet, run, without_added
 
 _ROWS = 1024  # positions at once: bounds the float32 copy of half-precision logits
 _CHUNK = 1 << 26  # logits that are mapped and normalised at once, 268 MB in float32
 AT_ONCE = 2 * _CHUNK  # logits that are held together at most, where they can be taken in parts
+_SHOWN = 64  # tokens of the text that shows what a model does with its vocabulary map's output
+_WITNESSES = 3  # rows that are compared number by number
+# Largest difference between rows mapped apart and together that rounding explains, relative to the
+# largest logit: kernels differ with the number of rows.
+_ROUNDING, _HALF_ROUNDING = 1e-4, 5e-2
 
 
 class LogitRows:
     """Takes the logits of chosen positions out of forward passes.
 
     Where the first batch shows that the model returns the output of its vocabulary map untouched,
-    that map is afterwards given the chosen positions only, which saves most of its cost.
+    that map is afterwards given the chosen positions only, which saves most of its cost. Untouched
+    means by value: a model that scales or masks its logits in place returns the same tensor.
 
     Parameters
     ----------
@@ -39,8 +46,10 @@ class LogitRows:
     def __init__(self, name: str, head: nn.Module | None, in_parts: bool = False) -> None:
         self._name = name
         self._head, self._in_parts = head, in_parts
-        self._returned: Any = None
-        self._select = False
+        self._witness: _Witness | None = None
+        self._select: bool | None = None  # None: not known yet
+        self._calls = 0
+        self._is_own_call = False
         self._hidden: Tensor | None = None
 
     @classmethod
@@ -55,6 +64,7 @@ class LogitRows:
         self._shape, self._count = batch.ids.shape, len(row)
         self._index = torch.from_numpy(row * self._shape[1] + column)
         self._selected = False
+        self._calls = 0
 
     @contextmanager
     def attached(self) -> Iterator[None]:
@@ -66,6 +76,9 @@ class LogitRows:
             yield
 
     def _before_head(self, _module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        if self._is_own_call:
+            return None
+        self._calls += 1
         hidden = args[0] if args and self._select and self._count else None
         if hidden is None or hidden.shape[:-1] != self._shape:
             return None
@@ -76,8 +89,20 @@ class LogitRows:
             rows = rows[:1]
         return (rows[None], *args[1:])
 
-    def _after_head(self, _module: nn.Module, _args: Any, output: Any) -> None:
-        self._returned = output
+    def _after_head(self, _module: nn.Module, args: Any, output: Any) -> None:
+        if self._is_own_call or self._select is False or not self._count:
+            return
+        tensors = [t for t in (*args[:1], output) if isinstance(t, Tensor) and t.ndim > 1]
+        self._witness = _Witness.of(*tensors) if len(tensors) == 2 else None
+
+    def _mapped(self, hidden: Tensor) -> Tensor:
+        """Return what the vocabulary map gives for some rows."""
+        assert self._head is not None
+        self._is_own_call = True
+        try:
+            return self._head(hidden)  # type: ignore[no-any-return]
+        finally:
+            self._is_own_call = False
 
     def is_large(self, rows: int) -> bool:
         """Return whether the logits of so many positions are too large to be held at once."""
@@ -88,11 +113,13 @@ class LogitRows:
 
         Else the first batch shows it, and all its logits are held for that.
         """
-        batch = inputs.subset([int(np.argmin(inputs.lengths))]).batches(1)[0]
+        longest = int(np.argmax(inputs.lengths))
+        ids = inputs.ids[longest][inputs.mask[longest]][None, :_SHOWN]
+        batch = Inputs.from_tokens(ids, mask=np.ones(ids.shape, dtype=bool)).batches(1)[0]
         self.choose(batch, np.zeros(1, int), np.zeros(1, int))
         with quiet(model), self.attached():
             self.take(run(model, batch))
-        return self._select
+        return bool(self._select)
 
     def parts(self, output: Any) -> Iterator[tuple[slice, Tensor]]:
         """End a batch: yield (positions, vocabulary) logits, some positions at once.
@@ -111,12 +138,7 @@ class LogitRows:
         rows = max(1, min(_ROWS, chunk // max(logits.shape[-1], 1)))
         for start in range(0, self._count, rows):
             part = slice(start, min(start + rows, self._count))
-            if hidden is None:
-                yield part, logits[part]
-            else:
-                assert self._head is not None
-                yield part, self._head(hidden[part])
-        self._returned = None
+            yield part, logits[part] if hidden is None else self._mapped(hidden[part])
 
     def take(self, output: Any) -> Tensor | None:
         """End a batch: return (positions, vocabulary) logits; None if none was wanted.
@@ -126,13 +148,22 @@ class LogitRows:
         ArgumentError
             If the model's output holds no logits of the right shape.
         """
-        returned, self._returned = self._returned, None
+        witness, self._witness = self._witness, None
+        calls, self._calls = self._calls, 0
         if not self._count:
             return None
         logits = self._checked(output)
-        # Only where the model returns the map's very output: one that does more to the logits could
-        # mix positions, and would then be given the chosen ones alone.
-        self._select = logits is returned
+        untouched = witness is not None and calls == 1 and witness.agrees(logits)
+        if self._selected and not untouched:
+            raise ArgumentError(
+                f"{self._name} returns its vocabulary map's output as it is for some texts and "
+                "changes it for others, so its logits cannot be read; let its forward return a new "
+                "tensor."
+            )
+        if self._select is None:
+            # Only where nothing happens to the map's output: a model that does more to the logits
+            # could mix positions, and would then be given the chosen ones alone.
+            self._select = untouched and witness is not None and witness.is_given_by(self._mapped)
         if not self._selected:
             logits = logits.flatten(0, 1).index_select(0, self._index.to(logits.device))
         return logits.reshape(-1, logits.shape[-1])
@@ -141,7 +172,7 @@ class LogitRows:
         logits = logits_of(output)
         width = self._count if self._hidden is None else 1
         shape = (1, width) if self._selected else self._shape
-        logits = without_prefix(logits, shape)
+        logits = without_added(logits, shape)
         if not isinstance(logits, Tensor) or tuple(logits.shape[:-1]) != tuple(shape):
             got = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
             raise ArgumentError(
@@ -149,6 +180,58 @@ class LogitRows:
                 f"({shape[0]}, {shape[1]}, v), as .logits or as its output; got {got}."
             )
         return logits
+
+
+@dataclass(frozen=True)
+class _Witness:
+    """What a vocabulary map was given in one call, and what it gave, as it was then.
+
+    Attributes
+    ----------
+    output
+        The very tensor that it gave.
+    sums
+        Over the vocabulary, of each row.
+    hidden, rows
+        What it was given for some of the rows, and what it gave.
+    """
+
+    output: Tensor
+    sums: Tensor
+    hidden: Tensor
+    rows: Tensor
+
+    @classmethod
+    def of(cls, hidden: Tensor, output: Tensor) -> _Witness:
+        """Return the witness of a call."""
+        place = cls._places(output)
+        rows = output.flatten(0, -2)[place].clone()
+        return cls(output, output.sum(-1), hidden.flatten(0, -2)[place].clone(), rows)
+
+    @staticmethod
+    def _places(output: Tensor) -> list[int]:
+        count = output.shape[:-1].numel()
+        return sorted({i * (count - 1) // (_WITNESSES - 1) for i in range(_WITNESSES)})
+
+    def agrees(self, logits: Tensor) -> bool:
+        """Return whether a model's logits are what the map gave, unchanged since."""
+        if logits is not self.output:
+            return False
+        rows = logits.flatten(0, -2)[self._places(logits)]
+        return _equal(rows, self.rows) and _equal(logits.sum(-1), self.sums)
+
+    def is_given_by(self, mapped: Callable[[Tensor], Tensor]) -> bool:
+        """Return whether some rows alone are mapped to the same, but for rounding."""
+        apart = mapped(self.hidden)
+        if not bool(torch.isfinite(self.rows).all()):
+            return _equal(apart, self.rows)
+        allowed = _ROUNDING if self.rows.element_size() >= 4 else _HALF_ROUNDING
+        largest = float(self.rows.abs().max())
+        return float((apart - self.rows).abs().max()) <= allowed * largest
+
+
+def _equal(one: Tensor, other: Tensor) -> bool:
+    return torch.allclose(one, other, rtol=0, atol=0, equal_nan=True)
 
 
 def logits_of(output: Any) -> Any:

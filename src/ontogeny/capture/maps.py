@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, TypeVar
@@ -9,8 +10,9 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from ..errors import LayerMatchError
+from ..errors import LayerMatchError, StudyWarning
 from ..inputs.batches import Batch
+from ..trajectory.findings import some
 from .collect import Collector
 from .sites import split_label
 
@@ -31,6 +33,7 @@ class MapCollector(Collector):
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = tuple(paths)
         self._map_paths: set[str] = set()
+        self._refused: set[str] = set()
         self._batches = 0
 
     @abstractmethod
@@ -59,7 +62,11 @@ class MapCollector(Collector):
         if self._awaited is not None and path not in self._awaited:
             return
         weights = attention_map(output, self._queries)
-        if weights is None or weights is self._last:  # a parent hands its child's map on
+        if weights is None:
+            if any(_has_shape(element, self._queries) for element in _elements(output)):
+                self._refused.add(path)
+            return
+        if weights is self._last:  # a parent hands its child's map on
             return
         call = sum(split_label(taken)[0] == path for taken in self._taken)
         path = f"{path}@{call}" if call else path  # of a module that several layers share
@@ -87,6 +94,13 @@ class MapCollector(Collector):
                 "your own, let the attention module compute softmax(QK) itself, without a fused "
                 "kernel, and return (output, weights)."
             )
+        if self._refused and not self._batches:
+            words = (
+                f"{some(sorted(self._refused))} give (texts, heads, tokens, tokens) tensors that "
+                "are no attention maps, as they hold negative values or rows that sum to more than "
+                "1: they are left out"
+            )
+            warnings.warn(words, StudyWarning, stacklevel=2)
         self._batches += 1
 
 
@@ -104,20 +118,29 @@ def by_call(values: dict[str, Value]) -> dict[str, Value]:
 def attention_map(output: Any, queries: Tensor) -> Tensor | None:
     """Return the attention weights in a module's output tuple, or None.
 
-    They are a (texts, heads, tokens, tokens) tensor without negative values whose rows sum to 1
-    at the `queries` (texts, tokens).
+    They are a (texts, heads, tokens, tokens) tensor without negative values whose rows sum to at
+    most 1 at the `queries` (texts, tokens). To less than 1 where a sink that is no token takes part
+    of the attention, as in GPT-OSS.
     """
-    if not isinstance(output, tuple | list):
-        return None
-    texts, width = queries.shape
-    for element in output:
-        if not isinstance(element, Tensor) or element.ndim != 4 or not element.is_floating_point():
-            continue
-        if element.shape[0] != texts or tuple(element.shape[2:]) != (width, width):
+    for element in _elements(output):
+        if not _has_shape(element, queries):
             continue
         is_real = queries.to(element.device)[:, None, :].expand(element.shape[:3])
         sums = element.sum(dim=-1, dtype=torch.float32)[is_real]
-        off = ((sums - 1).abs() > _ROW_SUM_TOLERANCE).any()  # NaN is not off: it is refused later
+        # NaN is not off: it is refused later.
+        off = ((sums > 1 + _ROW_SUM_TOLERANCE) | (sums <= 0)).any()
         if not off and not (element < 0).any():
             return element
     return None
+
+
+def _elements(output: Any) -> tuple[Any, ...]:
+    return tuple(output) if isinstance(output, tuple | list) else ()
+
+
+def _has_shape(element: Any, queries: Tensor) -> bool:
+    """Return whether something may be a map: (texts, heads, tokens, tokens) numbers."""
+    texts, width = queries.shape
+    if not isinstance(element, Tensor) or element.ndim != 4 or not element.is_floating_point():
+        return False
+    return element.shape[0] == texts and tuple(element.shape[2:]) == (width, width)

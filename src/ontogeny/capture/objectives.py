@@ -22,8 +22,8 @@ from ..errors import ArgumentError, check_choice, check_whole
 from ..inputs import Inputs
 from ..inputs.batches import Batch
 from ..needs import Gradients, Need
-from .causality import check_causal
-from .forward import run
+from .causality import check_causal, check_logits
+from .forward import run, without_added
 from .logits import logits_of
 from .loss import resolve_objective
 from .predicted import next_tokens
@@ -127,6 +127,8 @@ def make_loss(
         name = {"causal": "next-token", "masked": "masked"}[_objective(model, inputs)]
     if name == "next-token":
         check_causal(model, inputs)
+    elif name == "masked":
+        check_logits(model, inputs)
     if name in _OURS:
         return _OURS[name](inputs, need, position_ids)
     check_choice("loss", name, loss_names())  # which looks through all installed packages
@@ -153,7 +155,7 @@ def _next_token(inputs: Inputs, need: Gradients, position_ids: bool) -> Loss:
     positions = next_tokens(inputs)
 
     def loss(model: nn.Module, batch: Batch) -> Tensor:
-        logits = _logits(run(model, batch, position_ids=position_ids))
+        logits = _of_every_token(run(model, batch, position_ids=position_ids), batch)
         predicted = positions[batch.rows, batch.columns]
         return _of_tokens(logits[:, :-1], predicted[:, 1:], batch.ids[:, 1:])
 
@@ -165,7 +167,7 @@ def _masked(inputs: Inputs, need: Gradients, position_ids: bool) -> Loss:
 
     def loss(model: nn.Module, batch: Batch) -> Tensor:
         seen = dataclasses.replace(batch, ids=ids[batch.rows, batch.columns])
-        logits = _logits(run(model, seen, position_ids=position_ids))
+        logits = _of_every_token(run(model, seen, position_ids=position_ids), batch)
         return _of_tokens(logits, positions[batch.rows, batch.columns], batch.ids)
 
     return loss
@@ -215,6 +217,17 @@ def _of_tokens(logits: Tensor, predicted: np.ndarray, ids: np.ndarray) -> Tensor
     where = torch.from_numpy(rows).to(logits.device), torch.from_numpy(columns).to(logits.device)
     target = torch.from_numpy(np.ascontiguousarray(ids[rows, columns])).to(logits.device)
     return cross_entropy(logits[where], target)
+
+
+def _of_every_token(output: Any, batch: Batch) -> Tensor:
+    """Return logits (texts, tokens, vocabulary), without tokens that the model adds itself."""
+    logits = without_added(_logits(output), batch.ids.shape)
+    if tuple(logits.shape[:-1]) != batch.ids.shape:
+        raise ArgumentError(
+            f"a loss of tokens needs logits of shape (texts, tokens, vocabulary) = "
+            f"({batch.ids.shape[0]}, {batch.ids.shape[1]}, v); got {tuple(logits.shape)}."
+        )
+    return logits
 
 
 def _logits(output: Any) -> Tensor:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ..errors import ArgumentError, NonFiniteError
 from ..inputs import Inputs
 from ..inputs.batches import Batch
-from .causality import check_causal
+from .causality import check_causal, check_logits
 from .collect import Collector
 from .logits import LogitRows
 
@@ -70,7 +70,9 @@ class PredictionCollector(Collector):
     ) -> None:
         self._listeners = listeners
         self.shift = 0
-        if positions is None:
+        if positions is not None:
+            check_logits(model, inputs)
+        else:
             check_causal(model, inputs)
             positions = next_tokens(inputs)
             self.shift = 1

@@ -11,11 +11,11 @@ from ..errors import ArgumentError, check_whole
 from ..inputs import Inputs
 from ..needs.base import MASK_FRACTION
 from .answers import AtTokens
-from .causality import check_causal
+from .causality import check_causal, check_logits
 from .collect import Collector, feed
 from .families import longest_text
-from .forward import check_fits, quiet, run
-from .logits import LogitRows, head_path
+from .forward import beginning, check_fits, quiet, run
+from .logits import LogitRows
 from .loss import resolve_objective
 from .objectives import ReadingSettings
 from .predicted import PredictionCollector, Reduced, Reduction
@@ -71,13 +71,10 @@ class Predictor:
     def vocabulary(self, inputs: Inputs) -> int:
         """Return the number of tokens that get a probability, whether or not weights are finite.
 
-        That is the number of rows of the model's map to the vocabulary. Where the model names none,
-        the first text of `inputs` is read for the shape of its logits.
+        The first text of `inputs` is read for the shape of its logits: a model may leave out rows
+        of its map to the vocabulary, such as padding.
         """
-        path = head_path(self._model)
-        if path is not None:
-            return len(self._model.get_submodule(path).get_parameter("weight"))
-        batch = self._settings.layout(inputs).batch([0])
+        batch = beginning(inputs).batches(1)[0]
         rows, first = LogitRows.of(self._model), np.zeros(1, dtype=np.int64)
         rows.choose(batch, first, first)
         with quiet(self._model):
@@ -137,8 +134,8 @@ class Predictor:
         if self.masked:
             ids = _masked(laid_out, column, width)
         collector = AtTokens(self._model, row, column - (not self.masked), right, top)
-        if not self.masked:
-            check_causal(self._model, laid_out)
+        check = check_logits if self.masked else check_causal
+        check(self._model, laid_out)
         self._feed(laid_out, ids, collector)
         return collector.result()
 

@@ -23,6 +23,7 @@ from ..needs.base import MASK_FRACTION
 from .activation import ActivationCollector
 from .attention import AttentionCollector
 from .collect import Collector, feed
+from .first_look import look_at
 from .forward import beginning, check_fits
 from .gradients import GradientReading, gradients
 from .implementations import attention_maps, gives_maps_beside
@@ -246,6 +247,8 @@ def read(
     """
     asked = list(dict.fromkeys(needs))
     by_need = sources(model, dict.fromkeys([*asked, *along]), inputs, settings)
+    for source in {id(s): s for need, s in by_need.items() if need.runs_model}.values():
+        look_at(model, source.inputs)
     every = pass_keys(by_need)
     run_anyway = {None, *(every[need] for need in asked)}
     keys = {need: key for need, key in every.items() if key in run_anyway}

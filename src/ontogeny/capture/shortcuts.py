@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -12,7 +13,9 @@ from torch import Tensor, nn
 from ..errors import check_iterable
 from ..inputs import Inputs
 from ..needs import Activations, Attention, Losses
+from .first_look import is_own
 from .forward import device_of
+from .invariance import say_alone, why_alone
 from .objectives import ReadingSettings
 from .reading import read
 
@@ -67,8 +70,10 @@ def activations(
     torch.Size([6, 3])
     """
     need = Activations(_patterns(layers), None, tokens, max_tokens, random_state)
-    settings = ReadingSettings(batch_size, str(device_of(model) if device is None else device))
-    return read(model, [need], {"inputs": Inputs.coerce(inputs)}, settings)[need]
+    where = str(device_of(model) if device is None else device)
+    texts = Inputs.coerce(inputs)
+    settings = _settings(model, texts, ReadingSettings(batch_size, where), need.layers)
+    return read(model, [need], {"inputs": texts}, settings)[need]
 
 
 def attention_entropy(
@@ -79,7 +84,7 @@ def attention_entropy(
     The mean runs over all ordinary query tokens of all texts; padded keys are left out. Equal
     attention to ``k`` keys has entropy ``log k``. A transformers model computes its maps meanwhile,
     beside its kernel or by its eager implementation; of other models, every module counts whose
-    output tuple holds a (texts, heads, tokens, tokens) tensor with rows that sum to 1.
+    output tuple holds a (texts, heads, tokens, tokens) tensor whose rows sum to 1 at most.
 
     Raises
     ------
@@ -88,9 +93,9 @@ def attention_entropy(
     NonFiniteError
         If attention weights are not finite.
     """
-    need = Attention(_patterns(layers))
-    settings = ReadingSettings(batch_size)
-    data = read(model, [need], {"inputs": Inputs.coerce(inputs)}, settings)[need]
+    need, texts = Attention(_patterns(layers)), Inputs.coerce(inputs)
+    settings = _settings(model, texts, ReadingSettings(batch_size))
+    data = read(model, [need], {"inputs": texts}, settings)[need]
     real = data.isel(text=(data.tokens > 0).values)
     mean = (real.entropy * real.tokens).sum("text", skipna=False) / real.tokens.sum()
     return mean.rename("entropy").assign_attrs(units="nats", long_name="attention entropy")
@@ -127,10 +132,32 @@ def losses(
         If the class name does not show the objective, or the output holds no such logits.
     NonFiniteError
         If a loss is not finite.
+
+    Warns
+    -----
+    StudyWarning
+        If texts are read one by one, since those of a batch change each other's losses.
     """
-    need = Losses(None, objective, mask_fraction, random_state)
-    settings = ReadingSettings(batch_size)
-    return read(model, [need], {"inputs": Inputs.coerce(inputs)}, settings)[need]
+    need, texts = Losses(None, objective, mask_fraction, random_state), Inputs.coerce(inputs)
+    settings = _settings(model, texts, ReadingSettings(batch_size))
+    return read(model, [need], {"inputs": texts}, settings)[need]
+
+
+def _settings(
+    model: nn.Module,
+    inputs: Inputs,
+    settings: ReadingSettings,
+    layers: str | Sequence[str] | None = None,
+) -> ReadingSettings:
+    """Return how a model is read: texts alone, where those of a batch change each other's numbers.
+
+    Models of libraries are not asked: a study's planning does it with whole texts.
+    """
+    several = len(inputs) > 1 and settings.batch_size > 1
+    if several and is_own(model) and (why := why_alone(model, inputs, layers)):
+        say_alone(why)
+        return replace(settings, batch_size=1)
+    return settings
 
 
 def _patterns(layers: str | Sequence[str]) -> str | tuple[str, ...]:

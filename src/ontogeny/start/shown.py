@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,9 +14,10 @@ from torch import nn
 
 from .. import capture
 from ..capture.calls import calls_of
-from ..capture.causality import check_causal
+from ..capture.causality import check_causal, check_logits
 from ..capture.families import longest_text
-from ..capture.forward import check_fits, quiet, run, without_prefix
+from ..capture.first_look import look_at
+from ..capture.forward import check_fits, quiet, run, without_added
 from ..capture.layers import LayerInfo
 from ..capture.logits import logits_of
 from ..capture.loss import resolve_objective
@@ -195,6 +196,10 @@ def _objective(model: nn.Module, inputs: Inputs) -> tuple[str, bool]:
     if _logits(model, inputs) is None:
         return "", False
     try:
+        check_logits(model, inputs)
+    except ArgumentError:  # of its losses it is said what is wrong
+        return "causal", False
+    try:
         check_causal(model, inputs)
     except ArgumentError:
         return "masked", False
@@ -203,9 +208,11 @@ def _objective(model: nn.Module, inputs: Inputs) -> tuple[str, bool]:
 
 def _logits(model: nn.Module, inputs: Inputs) -> torch.Tensor | None:
     """Return what may be logits: one row of at least as many numbers as there are ids, a token."""
+    with suppress(ArgumentError):  # of its losses it is said what is wrong
+        look_at(model, inputs)
     with quiet(model), _running(model, inputs):
         logits = logits_of(run(model, inputs.padded("right").batches(len(inputs))[0]))
-    logits = without_prefix(logits, inputs.ids.shape)
+    logits = without_added(logits, inputs.ids.shape)
     fits = (
         isinstance(logits, torch.Tensor)
         and logits.ndim == 3

@@ -47,7 +47,7 @@ from .planning.power import what_controls_decide
 from .planning.probe import Probe
 from .progress import Progress, chosen_progress
 from .results.finished import files_read, is_finished, is_whole, mark_of, note_finished
-from .results.result import described, merged
+from .results.result import READ_OTHERWISE, described, merged
 from .results.study_result import StudyResult
 from .running.executors import Submitting, workers_here
 from .running.schedule import compute, drop_references, save_digests, summarise
@@ -77,6 +77,8 @@ class Study:
         ``"streamed"`` for models that do not fit into memory: each part of the model reads its
         weights from the files while it runs, once for every batch, and gives them up again. The
         numbers are the same to the last bit. On a GPU, one part's weights lie there at a time.
+        ``"rebuilt"`` builds a module anew at every checkpoint, for one that keeps what it computed
+        from its weights; a study of such a model finds that out and does so by itself.
     noise
         At about how many steps noise floors are measured; 0 switches them off, and curves are then
         shown without.
@@ -207,6 +209,7 @@ class Study:
         plan.notes += odd_texts(self.inputs)
         plan.notes += filter(None, [old_reference(self._reference, plan.steps, frozen)])
         plan.notes += plan.elsewhere(environment(self.device))
+        plan.notes += examined.fallback.notes
         plan.notes += doubts(examined.failures, len(self.observables))
         plan.refused = refusal(examined.failures)
         return plan
@@ -369,7 +372,8 @@ class Study:
             say(old, *MOVE_IT)
         failing = doubts(probe.failures, len(self.observables))
         changed = [f"changed: {change}" for change in changes]
-        for line in [*odd_texts(self.inputs), *failing, *changed]:
+        notes = probe.fallback.notes
+        for line in [*odd_texts(self.inputs), *notes, *failing, *changed]:
             progress.note(line)
 
     def _parts(self, folder: Path | None, probe: Probe) -> Parts:
@@ -410,7 +414,8 @@ class Study:
 def _say_audit(tree: xr.DataTree, progress: Progress) -> None:
     """Note what the audit of a result's checkpoints has found."""
     for finding in json.loads(tree.attrs["findings"]):
-        progress.note(f"audit: {finding['message']}")
+        if finding["kind"] != READ_OTHERWISE:  # said before anything was computed
+            progress.note(f"audit: {finding['message']}")
 
 
 def _memory_notes(plan: Plan) -> list[str]:

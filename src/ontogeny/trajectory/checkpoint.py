@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,6 +19,7 @@ from .weights.building import Template, build, build_mapped, check_dtype
 from .weights.configuration import read_configuration
 from .weights.digests import combine, tensor_digests
 from .weights.files import MemoryWeights, Reader, Weights
+from .weights.settings import built, left_settings, taken_settings
 
 
 class Derived(Weights, Protocol):
@@ -270,3 +272,31 @@ class Checkpoint:
         elif self.path is not None and not self.path.exists():
             raise CheckpointError(f"{self.label} is gone: {self.path} does not exist.")
         return read_configuration(self.path)
+
+    def builder(self) -> Template | None:
+        """Return what builds its model, with its settings where it asks for any."""
+        if self.template is None or isinstance(self.template, nn.Module):
+            return self.template
+        return partial(built, self.template, self.home.path)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings beside its weights that the model is built with, by dotted names.
+
+        Empty where the model is built without any, and of weights that are still to be fetched.
+
+        Raises
+        ------
+        CheckpointError
+            If they cannot be read.
+        """
+        return taken_settings(self.template, self.home.path) if self.is_downloaded else {}
+
+    def settings_left(self) -> dict[str, Any]:
+        """Return the settings of a model that is built without any, by dotted names.
+
+        Raises
+        ------
+        CheckpointError
+            If they cannot be read.
+        """
+        return left_settings(self.template, self.home.path) if self.is_downloaded else {}

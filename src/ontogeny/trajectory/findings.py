@@ -25,7 +25,8 @@ class Finding:
         ``"frozen"``, ``"far"``, ``"order"``, ``"initialisation"``, ``"restart"``, ``"loss"``,
         ``"one-run"``. Of the rest: ``"configuration"``, ``"tokenizer"``, ``"missing"``,
         ``"ambiguous"``, ``"mixed"``, ``"unnumbered"``, ``"duplicate-dropped"``,
-        ``"incomplete"``, ``"temporary"``.
+        ``"incomplete"``, ``"temporary"``. Of a study's result also ``"reading"``: its model is
+        read in another way than was asked for.
     certainty
         ``"certain"`` where bytes, names or a written schedule prove it, else ``"suspected"``.
     steps

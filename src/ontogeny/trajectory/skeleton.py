@@ -38,18 +38,22 @@ class Identity:
         What defines the model, or None.
     shapes
         Of its tensors, where there is no configuration and they are on this machine.
+    settings
+        Those of a model that stand beside its weights and that its builder does not take.
     """
 
     label: str
     configuration: dict[str, Any] | None
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict, repr=False)
+    settings: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, checkpoint: Checkpoint) -> Identity:
         """Return that of a checkpoint."""
         configuration = checkpoint.configuration()
         is_configured = configuration is not None or not checkpoint.is_downloaded
-        return cls(checkpoint.label, configuration, {} if is_configured else _shapes(checkpoint))
+        shapes = {} if is_configured else _shapes(checkpoint)
+        return cls(checkpoint.label, configuration, shapes, checkpoint.settings_left())
 
     def refuse(self, checkpoint: Checkpoint) -> None:
         """Raise CheckpointError where a checkpoint is another model."""
@@ -59,6 +63,13 @@ class Identity:
         if changed:
             raise CheckpointError(
                 f"{checkpoint.label} is another model than {self.label}: {some(changed, '; ')}."
+            )
+        left = checkpoint.settings_left()
+        if changed := changes(self.settings, left) if self.settings and left else []:
+            raise CheckpointError(
+                f"{checkpoint.label} has other settings than {self.label}: {some(changed, '; ')}; "
+                "what builds the model does not take them: give a function that does, such as "
+                "build(config)."
             )
 
 
@@ -70,8 +81,9 @@ def _shapes(checkpoint: Checkpoint) -> dict[str, tuple[int, ...]]:
 class Skeleton:
     """The one module of a process, with the weights of one checkpoint after another.
 
-    Made by `Trajectory.skeleton`. Every `load` returns the same module object: what was computed
-    with the earlier weights must be done with by then. `Checkpoint.model` gives independent ones.
+    Made by `Trajectory.skeleton`. Every `load` returns the same module object, but where a
+    checkpoint holds other settings that its model is built with: what was computed with the earlier
+    weights must be done with by then. `Checkpoint.model` gives independent ones.
 
     Parameters
     ----------
@@ -81,6 +93,9 @@ class Skeleton:
         Where the module lives.
     dtype
         Floating-point dtype of the weights; None keeps that of the first checkpoint loaded.
+    anew
+        Whether a module is built for every checkpoint: where one keeps something that it computed
+        from its weights.
 
     Examples
     --------
@@ -96,14 +111,17 @@ class Skeleton:
         trajectory: Checkpoints,
         device: str | torch.device = "cpu",
         dtype: torch.dtype | None = None,
+        anew: bool = False,
     ) -> None:
         check_dtype(dtype)
+        self._anew = anew
         self._trajectory = trajectory
         self._device = device
         self._dtype = dtype
         self._module: nn.Module | None = None
         self._to_file: dict[str, str] = {}
         self._identity: Identity | None = None
+        self._settings: dict[str, Any] = {}
         self._names: tuple[list[str], NameMap] | None = None
 
     def load(self, checkpoint: Checkpoint | int) -> nn.Module:
@@ -117,8 +135,13 @@ class Skeleton:
         """
         if not isinstance(checkpoint, Checkpoint):
             checkpoint = self._trajectory[checkpoint]
-        if self._module is None:
+        settings = checkpoint.settings()
+        if self._identity is not None:
+            self._identity.refuse(checkpoint)
+        if self._module is None or self._anew or settings != self._settings:
+            self._module = None  # never two at once
             self._module = self._first(checkpoint)
+            self._settings = settings
         else:
             self._swap(self._module, checkpoint)
         self._module.zero_grad(set_to_none=True)
@@ -169,7 +192,9 @@ class Skeleton:
     def _first(self, checkpoint: Checkpoint) -> nn.Module:
         module = checkpoint.model(self._device, self._dtype)
         self._to_file = self._agreeing(module, checkpoint)
-        self._identity = Identity(checkpoint.label, checkpoint.configuration())
+        if self._identity is None:
+            left = checkpoint.settings_left()
+            self._identity = Identity(checkpoint.label, checkpoint.configuration(), settings=left)
         return module
 
     def _agreeing(self, module: nn.Module, checkpoint: Checkpoint) -> dict[str, str]:
@@ -180,8 +205,7 @@ class Skeleton:
         return {name: file_name for name, file_name in to_file.items() if name in proven}
 
     def _swap(self, module: nn.Module, checkpoint: Checkpoint) -> None:
-        assert self._identity is not None
-        self._identity.refuse(checkpoint)
+        module.train()  # what it fused or kept for evaluation comes from other weights
         with checkpoint.open() as reader:
             names = self._map(module, checkpoint, reader.names())
             if self._to_file.keys() >= state_tensors(module).keys() and not names.missing:

@@ -558,10 +558,16 @@ class Trajectory:
         return load_tokenizer(path, self.checkpoints)
 
     def skeleton(
-        self, device: str | torch.device = "cpu", dtype: torch.dtype | None = None
+        self,
+        device: str | torch.device = "cpu",
+        dtype: torch.dtype | None = None,
+        anew: bool = False,
     ) -> Skeleton:
-        """Return one module that can hold the weights of any of the checkpoints in turn."""
-        return Skeleton(self, device, dtype)
+        """Return one module that can hold the weights of any of the checkpoints in turn.
+
+        With `anew` a module is built for each: where one keeps what it computed from its weights.
+        """
+        return Skeleton(self, device, dtype, anew)
 
     @property
     def fingerprint(self) -> str:

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from ontogeny.arrays import is_array, to_numpy
-from ontogeny.capture.causality import ROUNDING, changed_after, relative_change
+from ontogeny.capture.first_look import ROUNDING, changed_after, relative_change
 from ontogeny.capture.logits import head_path
 from ontogeny.capture.shortcuts import activations
 from ontogeny.errors import ArgumentError, check_choice

@@ -172,7 +172,8 @@ def skeleton_of(job: Job, trajectory: Trajectory) -> Any:
     # the weights of every checkpoint; the token tells the runs of one process apart.
     if getattr(_local, "token", None) != job.token:
         settings = job.settings
-        _local.skeleton = trajectory.skeleton(settings.device, settings.torch_dtype())
+        anew = settings.weights == "rebuilt"
+        _local.skeleton = trajectory.skeleton(settings.device, settings.torch_dtype(), anew)
         _local.token = job.token
     return _local.skeleton
 

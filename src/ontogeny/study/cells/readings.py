@@ -220,7 +220,7 @@ class _Untrained:
         here = self._trajectory[self._step]
         like = skeleton_of(self._job, self._trajectory).load(here)
         try:
-            return untrained_like(like, random_state=0, build=here.template)
+            return untrained_like(like, random_state=0, build=here.builder())
         except ArgumentError as error:
             self.because = str(error)
             return with_exchanged_values(like)

@@ -26,7 +26,8 @@ class Settings:
     dtype
         Of the weights; ``"stored"`` until the first checkpoint was examined.
     weights
-        ``"loaded"``, or ``"streamed"`` from the files: no number depends on it.
+        ``"loaded"``, ``"streamed"`` from the files, or ``"rebuilt"``, into a new module at every
+        checkpoint: no number depends on it.
     first_steps
         Steps that the folder was begun with, once they are enough: fits over steps keep to them.
     """
@@ -43,7 +44,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_choice("dtype", self.dtype, DTYPES)
-        check_choice("weights", self.weights, ("loaded", "streamed"))
+        check_choice("weights", self.weights, ("loaded", "streamed", "rebuilt"))
         for name in ("batch_size", "threads"):
             check_whole(name, getattr(self, name))
 

@@ -248,12 +248,17 @@ class Graph:
     def _model(self, step: int) -> str:
         """Return a digest of what a checkpoint's model is, beside its weights."""
         if step not in self._models:
+            checkpoint, settings = self.trajectory[step], {}
             try:
-                configuration = self.trajectory[step].configuration()
+                configuration = checkpoint.configuration()
+                if checkpoint.source is None:  # the files of a commit are known as a whole
+                    settings = checkpoint.settings()
             except CheckpointError as error:
                 configuration = {"unreadable": str(error)}
             content = {"class": self.probe.model_class, "attention": self.probe.attention}
             content["configuration"] = json.dumps(configuration, sort_keys=True, default=str)
+            if settings:
+                content["settings"] = json.dumps(settings, sort_keys=True)
             self._models[step] = combine(content)
         return self._models[step]
 

@@ -159,7 +159,7 @@ def confirmed(
     checkpoint, names = trajectory[step], {failure.node for failure in refused}
     if checkpoint.is_downloaded:
         try:
-            skeleton = trajectory.skeleton(settings.device, settings.torch_dtype())
+            skeleton = trajectory.skeleton(settings.device, settings.torch_dtype(), anew=True)
             model, there = skeleton.load(checkpoint), trajectory.select(steps=[step])
             tried = [o for o in observables if o.name in names]
             again_failed = dry_run(model, there, inputs, tried, settings, texts=(None,))

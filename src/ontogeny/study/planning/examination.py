@@ -33,6 +33,7 @@ from ..folder.layout import digests_path, probe_path
 from ..folder.settings import Settings
 from .build import has_begun, library_code
 from .dry_run import DryFailure, can_be_tried, confirmed
+from .guard import Fallback, guard
 from .probe import Probe, needs_of_steps, probe, widest_stored
 
 log = logging.getLogger("ontogeny.study")
@@ -58,6 +59,7 @@ class Examination:
     observables: Sequence[Observable]
     settings: Settings
     _probe: Probe | None = None
+    _fallback: Fallback | None = None
     _failures: dict[str, DryFailure | None] = field(default_factory=dict)
 
     def of(self, folder: Path | None, *, keep: bool = False, bounded: bool = False) -> Probe:
@@ -68,7 +70,7 @@ class Examination:
 
         Raises
         ------
-        LayerMatchError, BatchInvarianceError, ArgumentError
+        LayerMatchError, ArgumentError
             What would otherwise fail hours later.
         CheckpointError, NonFiniteError
             If none of three checkpoints can be read: what was wrong with the first.
@@ -78,7 +80,8 @@ class Examination:
         untried = [o for o in observables if o.name not in self._failures]
         if self._probe is None or untried:
             with pinned(self.settings.threads):
-                self._probe = self._first_readable(untried, folder if keep else None, bounded)
+                probed = self._first_readable(untried, folder if keep else None, bounded)
+                self._probe = self._guarded(probed)
             failed = {failure.node: failure for failure in self._probe.failures}
             self._failures |= {o.name: failed.get(o.name) for o in untried}
         failures = (self._failures[o.name] for o in observables)
@@ -97,6 +100,14 @@ class Examination:
         self.spare()
         probed, self._failures = self.of(None), {}
         return probed
+
+    def _guarded(self, probed: Probe) -> Probe:
+        """Return the probe with the way in which the model must be read."""
+        if self._fallback is None:
+            activity.now("planning: trying the model on one text")
+            needs, settings = needs_of_steps(self.observables), probed.resolved(self.settings)
+            self._fallback = guard(self.trajectory, self.inputs, needs, settings)
+        return replace(probed, fallback=probed.fallback.joined(self._fallback))
 
     def _first_readable(
         self, tried: Sequence[Observable], folder: Path | None, bounded: bool
@@ -208,7 +219,8 @@ def decoded(text: str, needs: Sequence[Need]) -> Probe:
     layers = {n: labels for n, labels in parts["layers"].items() if labels is not None}
     blocks = {name: WeightBlock(**block) for name, block in parts["weight_blocks"].items()}
     of_needs = {"reads": reads, "passes": passes, "layers": layers, "weight_blocks": blocks}
-    return Probe(**{**parts, **of_needs})
+    fallback = Fallback(**parts["fallback"])
+    return Probe(**{**parts, **of_needs, "fallback": fallback})
 
 
 def _tuples(value: Any) -> Any:

@@ -1,6 +1,6 @@
 """One checkpoint is examined before a study starts: what matches, what is read, what it costs.
 
-It also refuses a model whose result for a text depends on what the text is batched with.
+Of a model whose result for a text depends on what it is batched with, texts are read one by one.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import dataclasses
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -18,7 +18,7 @@ from ... import capture
 from ...capture.blocks import WeightBlock
 from ...capture.logits import AT_ONCE, LogitRows, head_path
 from ...capture.reading import PassKey, pass_keys, sources
-from ...errors import CheckpointError
+from ...errors import BatchInvarianceError, CheckpointError
 from ...inputs import Inputs
 from ...needs import Losses, Need, Weights
 from ...needs.predictions import Reduced
@@ -29,6 +29,7 @@ from ..cells.models import model_of, only_looks
 from ..cells.readings import vocabulary_size
 from ..folder.settings import DTYPES, Settings
 from .dry_run import DryFailure, dry_run
+from .guard import Fallback
 
 log = logging.getLogger("ontogeny.study")
 
@@ -67,6 +68,8 @@ class Probe:
         What a forward pass takes for one token beside the weights, about.
     dtype
         Floating-point dtype that the weights have while the model runs.
+    fallback
+        The plainer way in which the model is read, where the one that was asked for is not right.
     failures
         Observables that failed in a dry run, see `ontogeny.study.planning.dry_run`.
     """
@@ -87,11 +90,13 @@ class Probe:
     model_bytes: int
     pass_bytes: int
     dtype: str
+    fallback: Fallback = field(default_factory=Fallback)
     failures: tuple[DryFailure, ...] = ()
 
     def resolved(self, settings: Settings) -> Settings:
         """Return the settings with what had to be found out."""
-        return dataclasses.replace(settings, positions=self.positions, dtype=self.dtype)
+        found = dataclasses.replace(settings, positions=self.positions, dtype=self.dtype)
+        return self.fallback.of(found)
 
     def layers_of(self, observable: Observable) -> tuple[str, ...]:
         """Return the labels of the layers that an observable reads of a checkpoint."""
@@ -116,7 +121,7 @@ def probe(
 
     Raises
     ------
-    LayerMatchError, BatchInvarianceError, ArgumentError
+    LayerMatchError, ArgumentError
         What would otherwise fail hours later.
     CheckpointError, NonFiniteError
         If the checkpoint cannot be read.
@@ -134,11 +139,16 @@ def probe(
         need.check(source)  # what does not fit is refused now, not hours later
         if labels := need.labels(source):
             layers[need] = labels
-    positions, difference = "auto", 0.0
+    positions, difference, fallback = "auto", 0.0, Fallback()
     if any(need.runs_model for need in by_need):
-        positions, difference = _invariance(model, inputs, layers)
+        try:
+            positions, difference = _invariance(model, inputs, layers)
+        except BatchInvarianceError as error:
+            positions = "right"  # a text alone has no padding
+            note = f"texts are read one by one, without padding: {error}"
+            fallback = Fallback(batch_size=1, notes=(note,) if settings.batch_size > 1 else ())
     dtype = settings.dtype if settings.dtype != "stored" else _dtype_of(model)
-    settings = dataclasses.replace(settings, positions=positions, dtype=dtype)
+    settings = fallback.of(dataclasses.replace(settings, positions=positions, dtype=dtype))
     # Again, as the tensors that a need reads are traced with the positions that were found.
     by_need = sources(model, of_steps, inputs, settings.reading_settings())
     keys = pass_keys(by_need)
@@ -171,6 +181,7 @@ def probe(
         model_bytes=_model_bytes(model, dtype, settings, of_steps),
         pass_bytes=_pass_bytes(by_need, layers, settings.batch_size),
         dtype=dtype,
+        fallback=fallback,
         failures=tuple(dry_run(model, trajectory, inputs, tried, settings)),
     )
 

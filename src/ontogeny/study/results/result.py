@@ -26,6 +26,9 @@ from ..folder.layout import summary_path
 from ..planning.parts import RunPart
 from .result_files import write_result
 
+# The kind of a finding that says that a model is read in another way than was asked for.
+READ_OTHERWISE = "reading"
+
 
 def merged(
     folder: Path,
@@ -57,9 +60,16 @@ def merged(
     findings = parts[0].trajectory.audit()
     unread = {step for f in findings if f.kind == "unreadable" for step in f.steps}
     samples = kept_samples([c for c in parts[0].trajectory if c.step not in unread])
+    records = [
+        *findings.to_records(),
+        *(
+            {"kind": READ_OTHERWISE, "certainty": "certain", "steps": [], "message": note}
+            for note in parts[0].graph.probe.fallback.notes
+        ),
+    ]
     attributes |= {
         "controls": json.dumps(controls),
-        "findings": json.dumps(findings.to_records()),
+        "findings": json.dumps(records),
         "samples": json.dumps(samples),
     }
     units = unit_counts(job.observables, job.inputs)

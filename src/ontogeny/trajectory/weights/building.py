@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import functools
-import inspect
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,14 +11,11 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor, nn
 
-from ...errors import ArgumentError, CheckpointError, OntogenyError
-from ...own_code import reason
-from .configuration import read_configuration
+from ...errors import ArgumentError, CheckpointError
 from .files import Reader, Weights, state_tensors
-from .folders import weight_files
 from .inert import few
 from .names import map_names
-from .pickled import held
+from .settings import built
 from .transformers_models import PASS_MODEL, is_pretrained, load_pretrained, own_memory
 
 Template: TypeAlias = nn.Module | Callable[..., nn.Module]
@@ -66,6 +60,7 @@ def build(
     module = instantiate(template, path)
     if dtype is not None:
         module = module.to(dtype)
+    module.train()  # what it fused or kept for evaluation comes from other weights
     with weights.open() as reader:
         names = map_names(module, reader.names(), path)
         if not is_pretrained(module):
@@ -184,6 +179,20 @@ def put(
                 continue
             _check_fits(label, reader, source, target, exact)
             target.copy_(reader.get(source))
+    if not is_pretrained(module) and any(map(_loads_itself, module.modules())):
+        module.load_state_dict(module.state_dict(), strict=False)
+
+
+def _loads_itself(part: nn.Module) -> bool:
+    """Return whether a part does something of its own when weights are loaded.
+
+    As one that computes a buffer of its weights then.
+    """
+    names = ("load_state_dict", "_load_from_state_dict")
+    if part._load_state_dict_post_hooks:
+        return True
+    of_torch = type(part).__module__.partition(".")[0] == "torch"
+    return not of_torch and any(getattr(type(part), n) is not getattr(nn.Module, n) for n in names)
 
 
 def _check_fits(label: str, reader: Reader, source: str, target: Tensor, exact: bool) -> None:
@@ -219,77 +228,3 @@ def agreeing(reader: Reader, module: nn.Module, to_file: Mapping[str, str]) -> s
 def _same(one: Tensor, other: Tensor) -> bool:
     """Return whether two tensors are equal, where NaN equals NaN."""
     return torch.equal(one, other) or torch.allclose(one, other, rtol=0, atol=0, equal_nan=True)
-
-
-_FIELDS = "__dataclass_fields__"
-_KEYS = ("model_args", "config", "hyper_parameters", "hparams", "args", "model_config")
-
-
-class Settings(dict):
-    """Settings by name, as entries and as attributes."""
-
-    __getattr__ = dict.__getitem__
-
-
-def built(template: Callable[..., nn.Module], path: Path | None) -> nn.Module:
-    """Return what a class or a function of a user's makes, with a checkpoint's settings if it asks.
-
-    Raises
-    ------
-    ArgumentError
-        If it fails, or asks for what the checkpoint does not hold.
-    """
-    name = getattr(template, "__name__", type(template).__name__)
-    required = _required(template)
-    try:
-        if not required:
-            return template()
-        settings = {} if path is None else _settings(path)
-        if required.keys() <= settings.keys():
-            names = inspect.signature(template).parameters
-            return template(**{name: value for name, value in settings.items() if name in names})
-        if len(required) == 1 and settings:
-            return template(_as_wanted(template, required.popitem()[1], settings))
-    except OntogenyError:
-        raise
-    except Exception as error:  # whatever the user's code raises
-        raise ArgumentError(f"{name} cannot build the model: {reason(error)}") from error
-    raise ArgumentError(
-        f"{name} needs {', '.join(required)}, and the checkpoint holds no settings under "
-        f"{', '.join(_KEYS)}: name a function without arguments that builds the model."
-    )
-
-
-def _required(template: Callable[..., Any]) -> dict[str, Any]:
-    """Return the arguments that must be given, with their annotations."""
-    try:
-        parameters = inspect.signature(template).parameters.values()
-    except ValueError:  # of a builtin, such as dict, which is called without arguments
-        return {}
-    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    needed = (p for p in parameters if p.default is p.empty and p.kind not in several)
-    return {p.name: p.annotation for p in needed}
-
-
-def _settings(path: Path) -> dict[str, Any]:
-    """Return the settings that stand beside the weights, or in the folder's config.json."""
-    files = weight_files(path) if path.is_dir() else [path]
-    configuration = read_configuration(path, whole=True) if path.is_dir() else None
-    if configuration or len(files) != 1:
-        return dict(configuration or {})
-    (path,) = files  # as out-500/ckpt.pt
-    for value in held(path, _KEYS).values():
-        table = value if isinstance(value, Mapping) and value else getattr(value, "state", None)
-        if isinstance(table, Mapping) and table:
-            return {str(key): setting for key, setting in table.items()}
-    return {}
-
-
-def _as_wanted(template: Callable[..., Any], hint: Any, settings: dict[str, Any]) -> Any:
-    """Return settings as the dataclass that stands beside the class, else as plain settings."""
-    beside = vars(sys.modules[template.__module__]).values()
-    for cls in (hint, *beside):
-        fields = dataclasses.fields(cls) if isinstance(cls, type) and hasattr(cls, _FIELDS) else ()
-        if settings.keys() <= {field.name for field in fields}:
-            return cls(**settings)
-    return Settings(settings)

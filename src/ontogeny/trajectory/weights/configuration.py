@@ -31,7 +31,8 @@ _OF_GENERATION = {"bos_token_id", "eos_token_id"}
 # transformers notes at the first forward pass of a classifier), what is dropped in training.
 _OF_TRAINING = re.compile(
     r"problem_type|id2label|label2id|num_labels|unsloth_.*|task_specific_params|torchscript"
-    r"|gradient_checkpointing|initializer_.*|finetuning_task|_commit_hash|return_dict|output_.*"
+    r"|gradient_checkpointing|initializer_.*|finetuning_task|_commit_hash|return_dict"
+    r"|output_(?:attentions|hidden_states|scores|past|logits|router_logits)"
     r"|(?:.*_)?(?:dropout|drop|pdrop|layerdrop)(?:_.*)?"
 )
 
