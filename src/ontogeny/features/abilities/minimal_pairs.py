@@ -66,7 +66,6 @@ class MinimalPairs(OfExamples):
     objective: str = "auto"
 
     kind: ClassVar[str] = "minimal-pairs"
-    version: ClassVar[int] = 2  # steps are corrected over groups, and a prompt is read
     question: ClassVar[str] = "Which of two texts does the model find likelier, and since when?"
     one: ClassVar[str] = "pair"
     measured: ClassVar[str] = "score_right"

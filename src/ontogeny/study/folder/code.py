@@ -1,0 +1,168 @@
+"""Which code and which libraries a cell follows from, as its fingerprint names them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
+from typing import Any
+
+from ...capture.objectives import GROUP as LOSSES
+from ...code import Kept, Modules, Reach, digest_of, digests
+from ...code_files import LIBRARY
+from ...needs import Need
+from ...observables import Observable, OwnMeasure
+from ...trajectory.weights.transformers_models import GROUP as MODELS
+
+_GRAPH = "ontogeny.study.cells.graph"
+# What each kind of cell runs. Which format a checkpoint has is found out where it is opened, so
+# all of them count.
+_READING = ("ontogeny.study.cells.models:read_once", "ontogeny.trajectory.weights.formats")
+KINDS: Mapping[str, Sequence[str]] = {
+    "ReferenceCell": (f"{_GRAPH}:ReferenceCell.compute", *_READING),
+    "StateCell": (f"{_GRAPH}:StateCell.compute", *_READING),
+    "StepCell": (f"{_GRAPH}:StepCell.compute", *_READING),
+    "BlockCell": (f"{_GRAPH}:BlockCell.compute", "ontogeny.trajectory.weights.formats"),
+    "LayerCell": (f"{_GRAPH}:LayerCell.compute",),
+    "SummaryCell": (f"{_GRAPH}:SummaryCell.compute",),
+}
+# Of these classes it is known which are in use: those of the study's own observables.
+_KNOWN = ("Observable", "Need", "StudyCell", "ObservedCell")
+# What fetches files changes none: a fingerprint has their digests.
+_FETCHING = ("HubRevision",)
+# A summary is made of cells. It is given what holds the model, and reads nothing of it.
+_OF_MODELS = ("Context", "Job", "Trajectory", "Checkpoint", "Weights")
+# They carry bytes and compute no number; xarray, of which a version comes every month, joins what
+# NumPy computes, and counts where it reshapes whole curves: in summaries.
+_CARRIERS = frozenset({"filelock", "huggingface_hub", "numcodecs", "safetensors", "threadpoolctl"})
+_DISTRIBUTIONS = {"sklearn": "scikit-learn"}
+_made: dict[Any, dict[str, Any]] = {}
+
+
+def code_of(
+    kind: str, observable: Observable | None, needs: Sequence[Need], model: str = ""
+) -> dict[str, Any]:
+    """Return the part of a fingerprint that says which code and which libraries a cell runs.
+
+    Parameters
+    ----------
+    kind
+        The class of the cell, one of `KINDS`.
+    observable
+        What it is of; None for a reference.
+    needs
+        What it reads.
+    model
+        The name of the model's class, which an installed package may bring.
+
+    Returns
+    -------
+    dict
+        ``code`` has a digest for each room of this library, and each package or file of others.
+        ``libraries`` has the first two numbers of versions: a third changes no meaning.
+
+    Examples
+    --------
+    >>> from ontogeny.observables import make
+    >>> loss = make("loss")
+    >>> sorted(code_of("StepCell", loss, loss.needs()))
+    ['code', 'libraries']
+    """
+    things = [type(need) for need in needs for need in (need, need.at_step)]
+    if observable is not None:
+        things.append(type(observable))
+    if isinstance(observable, OwnMeasure):
+        things.append(observable.function)
+    entries = [] if kind in ("LayerCell", "SummaryCell") else _entries(needs, model)
+    key = (kind, *dict.fromkeys(things), *(entry.value for entry in entries))
+    if key not in _made:
+        found = _found(kind, [*dict.fromkeys(things)], entries)
+        left_out = _CARRIERS if kind == "SummaryCell" else _CARRIERS | {"xarray"}
+        names = sorted(_DISTRIBUTIONS.get(n, n) for n in {*found["libraries"]} - left_out)
+        versions = {name: _version(name) for name in names}
+        libraries = {name: text for name, text in versions.items() if text}
+        _made[key] = {"code": found["code"], "libraries": libraries}
+    return _made[key]
+
+
+def _found(kind: str, things: Sequence[Any], entries: Sequence[EntryPoint]) -> dict[str, Any]:
+    """Return the digests of what is reached, and the libraries that it names.
+
+    It is kept for other processes. A user's files are read to tell whether it is still so.
+    """
+    tops = {thing.__module__.partition(".")[0] for thing in things}
+    tops |= {entry.module.partition(".")[0] for entry in entries}
+    modules = _modules(tuple(sorted(tops - {*LIBRARY, "__main__", "__mp_main__"})))
+    named = [f"{thing.__module__}:{thing.__qualname__}" for thing in things]
+    key = f"{kind} {named} {[entry.value for entry in entries]} {modules.content}"
+    kept = _kept.get(key)
+    if kept and all(digest_of(path) == digest for path, digest in kept["own"].items()):
+        return dict(kept)
+    reach = _begun(kind, modules).copy()
+    reach.visit(*things, *(entry.value for entry in entries))
+    outside = {name.partition(".")[0] for name in reach.outside} - sys.stdlib_module_names
+    own = {path: digest_of(path) for path in reach.files if not modules.package(path)}
+    found = {"code": digests(reach, _room_of(modules)), "libraries": sorted(outside), "own": own}
+    if "" not in own.values():  # a line of a notebook has no file
+        _kept.put(key, found)
+    return found
+
+
+def library_code() -> str:
+    """Return a digest of all files of this library, and of the papers' where they are installed."""
+    return _modules(()).content
+
+
+_kept = Kept()
+
+
+@cache
+def _modules(packages: tuple[str, ...]) -> Modules:
+    return Modules(packages)
+
+
+@cache
+def _begun(kind: str, modules: Modules) -> Reach:
+    """Return what cells of a kind reach, whatever they are of."""
+    unused = _OF_MODELS if kind == "SummaryCell" else _FETCHING
+    reach = Reach(modules, cache(_kept.source), _KNOWN, unused)
+    reach.visit(*KINDS[kind])
+    return reach
+
+
+def _entries(needs: Sequence[Need], model: str) -> list[EntryPoint]:
+    """Return what installed packages bring to a cell: a loss that a need names, a model's class."""
+    losses = {getattr(need.at_step, "loss", None) for need in needs}
+    wanted = [(LOSSES, name) for name in sorted(filter(None, losses))] + [(MODELS, model)]
+    return [entry for group, name in wanted if name for entry in _installed(group, name)]
+
+
+@cache
+def _installed(group: str, name: str) -> tuple[EntryPoint, ...]:
+    return tuple(entry_points(group=group, name=name))
+
+
+def _room_of(modules: Modules) -> Callable[[str], str]:
+    """Return the function that names the part of the code a file is in.
+
+    Of this library it is the folder, or the feature's; of others the package.
+    """
+
+    def room(path: str) -> str:
+        top, *inner = modules.name(path).split(".")
+        if top not in LIBRARY:
+            return top
+        depth = 2 if inner[:1] == ["features"] else 1
+        return ".".join(inner[:depth]) if top == LIBRARY[0] else ".".join([top, *inner[:1]])
+
+    return room
+
+
+@cache
+def _version(name: str) -> str:
+    """Return the first two numbers of a library's version; empty if none is installed."""
+    with suppress(PackageNotFoundError):
+        return ".".join(version(name).split(".")[:2])
+    return str(getattr(sys.modules.get(name), "__version__", ""))
