@@ -64,7 +64,7 @@ def _imported(path: Path, folder: Path) -> Iterator[Path]:
         places = (
             [path.parents[min(level, len(path.parents)) - 1]]
             if level
-            else [folder, *places(parts[0])]
+            else [folder, *search_places(parts[0])]
         )
         files = next(filter(None, (_files(place, parts) for place in places)), [])
         yield from (file for file in files if is_watched(file))
@@ -77,7 +77,7 @@ def _files(place: Path, parts: list[str]) -> list[Path]:
     return [file for file in files if file.is_file()]
 
 
-def places(name: str) -> Iterator[Path]:
+def search_places(name: str) -> Iterator[Path]:
     """Give the folders in which Python looks for a top-level name after the file's own."""
     if name in sys.stdlib_module_names or name in LIBRARY:
         return

@@ -95,11 +95,11 @@ class Source:
 
 
 def read_source(content: bytes) -> Source:
-    """Return what a file defines; one that is no Python has one definition, its bytes.
+    r"""Return what a file defines; one that is no Python has one definition, its bytes.
 
     Examples
     --------
-    >>> source = read_source(b"import numpy as np\\ndef norm(x): return np.linalg.norm(x)")
+    >>> source = read_source(b"import numpy as np\ndef norm(x): return np.linalg.norm(x)")
     >>> source.definitions["norm"].names, source.imports["np"]
     (['np.linalg.norm'], [(0, 'numpy', None)])
     """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import hashlib
 import json
-import os
 import sys
 import time
 from contextlib import suppress
@@ -18,6 +17,7 @@ from ..store import write_whole
 from .definitions import Source, read_source
 from .modules import digest_of
 
+_READERS = ("definitions.py", "modules.py", "reach.py")
 _SECONDS = 1.0  # between two writes
 _MOST = 6000  # entries: files, and what was found of classes
 
@@ -94,6 +94,5 @@ def _seal(entries: dict[str, str]) -> str:
 @cache
 def _reader() -> str:
     """Return what tells this way of reading from another: its code, and Python's syntax."""
-    folder = os.path.dirname(__file__)
-    files = [digest_of(os.path.join(folder, name)) for name in ("definitions.py", "reach.py")]
+    files = [digest_of(str(Path(__file__).with_name(name))) for name in _READERS]
     return f"{files} {sys.version_info[:2]}"

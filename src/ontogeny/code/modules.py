@@ -3,7 +3,7 @@
 What counts are this library, the package of an observable, and files of a user's. What lies in the
 standard library or is installed beside counts by its version.
 
-Paths are texts here: some ten thousand are looked up, and `Path` takes a second for them.
+Paths are texts here, with slashes: ten thousand are looked up, for which `Path` takes a second.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
@@ -19,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ..code_files import LIBRARY, is_watched, places
+from ..code_files import LIBRARY, is_watched, search_places
 
 _INIT = "__init__.py"
 
@@ -45,19 +44,18 @@ class Modules:
             spec = _spec(name)
             inside = list(spec.submodule_search_locations or ()) if spec else []
             if inside:
-                roots[name] = inside[0]
+                roots[name] = Path(inside[0]).as_posix()
             elif spec and spec.origin and spec.origin.endswith(".py"):
-                roots[name] = spec.origin.removesuffix(".py")
+                roots[name] = Path(spec.origin).with_suffix("").as_posix()
         return roots
 
     @cached_property
     def _files(self) -> frozenset[str]:
         """The files of all packages, of Python and those beside."""
-        found = {f"{root}.py" for root in self.roots.values() if not os.path.isdir(root)}
-        for root in self.roots.values():
-            for folder, _, names in os.walk(root):
-                if not folder.endswith("__pycache__"):
-                    found |= {os.path.join(folder, name) for name in names}
+        found: set[str] = set()
+        for root in map(Path, self.roots.values()):
+            inside = root.rglob("*.*") if root.is_dir() else [root.with_suffix(".py")]
+            found |= {path.as_posix() for path in inside if path.suffix != ".pyc"}
         return frozenset(found)
 
     @cached_property
@@ -80,18 +78,18 @@ class Modules:
         In a package these are all that lie there; elsewhere those that its `texts` name, as a
         user's file may lie beside anything.
         """
-        folder = os.path.dirname(path)
+        folder = folder_of(path)
         if path in self._files:
             inside = (file for file in self._files if file.startswith(f"{folder}/"))
             return sorted(file for file in inside if not file.endswith(".py"))
-        return sorted(filter(os.path.isfile, (os.path.join(folder, text) for text in texts)))
+        return sorted(file for text in texts if _is_file(file := f"{folder}/{text}"))
 
     def file(self, module: str) -> str | None:
         """Return the file of a module of one of the packages, or None.
 
         Examples
         --------
-        >>> os.path.basename(Modules().file("ontogeny.quantities")), Modules().file("numpy.linalg")
+        >>> name_of(Modules().file("ontogeny.quantities")), Modules().file("numpy.linalg")
         ('quantities.py', None)
         """
         top, *rest = module.split(".")
@@ -102,30 +100,30 @@ class Modules:
         """Return the file of what a file imports by dots and a name; None if it does not count."""
         if not level and module.partition(".")[0] not in self._packages and path in self._files:
             return None  # what a package imports beside itself is installed
-        key = (os.path.dirname(path), level, module)
+        key = (folder_of(path), level, module)
         if key not in self._found:
             self._found[key] = self._find(path, level, module)
         return self._found[key]
 
     def _find(self, path: str, level: int, module: str) -> str | None:
         parts = module.split(".") if module else []
-        folder = os.path.dirname(path)
+        folder = folder_of(path)
         if level:
             for _ in range(level - 1):
-                folder = os.path.dirname(folder)
+                folder = folder_of(folder)
             return self._at("/".join([folder, *parts]))
         if parts[0] in self._packages:
             return self.file(module)
         if not is_watched(Path(path)):
             return None
-        around = (folder, *map(str, places(parts[0])))
+        around = (folder, *(place.as_posix() for place in search_places(parts[0])))
         files = (self._at("/".join([place, *parts])) for place in around)
         return next((file for file in files if file and is_watched(Path(file))), None)
 
     def _at(self, place: str) -> str | None:
         """Return the file of a module, or of a package, at a place; None if there is none."""
         for file in (f"{place}/{_INIT}", f"{place}.py"):
-            if file in self._files or (not self.package(file) and os.path.isfile(file)):
+            if file in self._files or (not self.package(file) and _is_file(file)):
                 return file
         return None
 
@@ -133,16 +131,14 @@ class Modules:
         """Return the dotted name of a file of one of the packages; of others that of the file."""
         package = self.package(path)
         if not package:
-            return os.path.basename(path).removesuffix(".py")
+            return name_of(path).removesuffix(".py")
         inner = path.removeprefix(self.roots[package]).removesuffix(".py").removesuffix("/__init__")
         return f"{package}{inner.replace('/', '.')}"
 
     def package(self, path: str) -> str:
         """Return which package a file is of; empty if of none."""
-        inside = (
-            top for top, root in self.roots.items() if path.startswith((f"{root}/", f"{root}."))
-        )
-        return next(inside, "")
+        begins = {top: (f"{root}/", f"{root}.") for top, root in self.roots.items()}
+        return next((top for top, texts in begins.items() if path.startswith(texts)), "")
 
     def live(self, path: str, name: str) -> Any:
         """Return what a module gives under a name that its file does not define.
@@ -158,7 +154,7 @@ class Modules:
 def digest_of(path: str) -> str:
     """Return a digest of what a file holds; empty if it cannot be read."""
     try:
-        with open(path, "rb") as file:
+        with Path(path).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()[:24]
     except OSError:
         return ""
@@ -166,24 +162,40 @@ def digest_of(path: str) -> str:
 
 def is_package(path: str) -> bool:
     """Return whether a file is that of a package."""
-    return os.path.basename(path) == _INIT
+    return name_of(path) == _INIT
 
 
 def parents(path: str) -> Iterator[str]:
     """Give the files that Python runs before one of a package: those of its folders."""
-    folder = os.path.dirname(path)
+    folder = folder_of(path)
     if is_package(path):
-        folder = os.path.dirname(folder)
-    while os.path.isfile(f"{folder}/{_INIT}"):
+        folder = folder_of(folder)
+    while _is_file(f"{folder}/{_INIT}"):
         yield f"{folder}/{_INIT}"
-        folder = os.path.dirname(folder)
+        folder = folder_of(folder)
+
+
+def folder_of(path: str) -> str:
+    """Return the folder of a file."""
+    return path.rpartition("/")[0]
+
+
+def name_of(path: str) -> str:
+    """Return the name of a file in its folder."""
+    return path.rpartition("/")[2]
+
+
+def _is_file(path: str) -> bool:
+    return Path(path).is_file()
 
 
 def file_of(module: str | ModuleType) -> str | None:
     """Return the file of a module that has been imported, if it is one of Python."""
     there = sys.modules.get(module) if isinstance(module, str) else module
     file = getattr(there, "__file__", None)
-    return file if file is not None and file.endswith(".py") and os.path.isfile(file) else None
+    if file is None or not file.endswith(".py"):
+        return None
+    return Path(file).as_posix() if Path(file).is_file() else None
 
 
 @cache

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import os
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -19,7 +18,7 @@ from typing import Any, NamedTuple
 
 from ..code_files import LIBRARY
 from .definitions import EFFECTS, Import, Source
-from .modules import Modules, digest_of, file_of, is_package, parents
+from .modules import Modules, digest_of, file_of, is_package, name_of, parents
 
 # Classes of the standard library that call no method of those that inherit from them.
 _QUIET = ("abc", "builtins", "collections", "dataclasses", "enum", "typing")
@@ -129,7 +128,7 @@ class Reach:
         self._run()
 
     def _visit_text(self, thing: Any) -> None:
-        """Reach the lines of a class or a function in a notebook; what they name is not followed."""
+        """Reach the lines of a thing in a notebook; what they name is not followed."""
         text = ""
         for part in (thing, *vars(thing).values()):  # of a class it has the lines of methods alone
             with suppress(OSError, TypeError):
@@ -172,7 +171,7 @@ class Reach:
             self._follow_class(place, source)
         if definition.reads_files:
             for file in self._modules.data_files(place.path, definition.texts):
-                self.visited[Place(file, os.path.basename(file))] = digest_of(file)
+                self.visited[Place(file, name_of(file))] = digest_of(file)
         if definition.imports_by_name and self._modules.package(place.path) not in LIBRARY:
             for file in self._modules.code_files(place.path):
                 self._queue += [Place(file, name) for name in self._source(file).definitions]
