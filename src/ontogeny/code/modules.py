@@ -11,9 +11,10 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Iterator, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -53,9 +54,12 @@ class Modules:
     def _files(self) -> frozenset[str]:
         """The files of all packages, of Python and those beside."""
         found: set[str] = set()
-        for root in map(Path, self.roots.values()):
-            inside = root.rglob("*.*") if root.is_dir() else [root.with_suffix(".py")]
-            found |= {path.as_posix() for path in inside if path.suffix != ".pyc"}
+        for root in self.roots.values():
+            if _is_file(f"{root}.py"):
+                found.add(f"{root}.py")
+            for folder, folders, names in os.walk(root, followlinks=True):
+                folders[:] = [name for name in folders if name != "__pycache__"]
+                found |= {f"{Path(folder).as_posix()}/{name}" for name in names}
         return frozenset(found)
 
     @cached_property
@@ -198,7 +202,6 @@ def file_of(module: str | ModuleType) -> str | None:
     return Path(file).as_posix() if Path(file).is_file() else None
 
 
-@cache
 def _spec(name: str) -> Any:
     try:
         return importlib.util.find_spec(name)

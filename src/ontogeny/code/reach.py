@@ -177,14 +177,13 @@ class Reach:
                 self._queue += [Place(file, name) for name in self._source(file).definitions]
 
     def _identity(self, target: Place | Outside) -> str:
-        """Return what tells a target from another one of the same name, wherever it stands."""
+        """Return what tells a target from another one of the same name."""
         if isinstance(target, Outside):
             return target.name
         source = self._source(target.path)
-        if target.name is None:
-            return ""
-        members = [f"{target.name}.{member}" for member in source.members.get(target.name, ())]
-        return _digest(source.definitions[name].digest for name in [target.name, *members])
+        if target.name is None or target.name in source.bases:  # which of its members count
+            return f"{self._modules.name(target.path)} {target.name}"
+        return source.definitions[target.name].digest
 
     def _follow_class(self, place: Place, source: Source) -> None:
         assert place.name is not None
@@ -295,7 +294,7 @@ class Reach:
             found += self._taken(path, (level, module, name), depth)
         if not found and (inner := self._modules.imported(path, 1, name)) and is_package(path):
             found.append(Place(inner, None))
-        if not found and "__getattr__" in source.definitions:
+        if not found and ("__getattr__" in source.definitions or "__getattr__" in source.imports):
             found += self._live(path, name)
         return found
 
