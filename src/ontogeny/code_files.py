@@ -16,7 +16,7 @@ from functools import cache, lru_cache
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-LIBRARY = ("ontogeny", "ontogeny_papers")  # their versions are in every fingerprint
+LIBRARY = ("ontogeny", "ontogeny_papers")
 _READERS = re.compile(
     r"(.+\.)?(open|read_(text|bytes|csv|json)|load(txt|_file)?|genfromtxt|fromfile|memmap|safe_open"
     r"|from_(file|pretrained)|import_module|__import__)"
