@@ -44,7 +44,7 @@ FILES = {
     """,
     "second.py": "from . import third\ndef two(): return third.three() + third.LIMIT",
     "third.py": "LIMIT = 3\ndef three(): return 3\ndef four(): return 4",
-    "steps.py": "from .second import *\nfrom .third import *\ndef total(s): return s.size() + four()",
+    "steps.py": "from .third import *\ndef total(s): return s.size() + four()",
     "inside.py": """
         from pathlib import Path
         TEXT = Path(__file__).with_name("table.txt")

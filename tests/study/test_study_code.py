@@ -112,13 +112,25 @@ EDITS = {
         "Return the norm and the stable rank, of",
         [],
     ),
-    "comment": ("geometry/rank.py", "return", "# What it is.\n    return", []),
+    "comment": (
+        "geometry/rank.py",
+        "    return float(np.sum(",
+        "    # It.\n    return float(np.sum(",
+        [],
+    ),
     "error": ("features/weights/norms.py", "the weights hold NaN", "there is NaN", []),
-    "feature": ("features/circuits/heads.py", "\n\n\n@dataclass", "\n\nX = 1\n\n\n@dataclass", []),
-    "page": ("report/page/html.py", "\ndef ", "\nX = 1\n\n\ndef ", []),
+    "feature": ("features/circuits/heads.py", "annotations\n", "annotations\n\nX = 1\n", []),
+    "page": ("report/page/html.py", "annotations\n", "annotations\n\nX = 1\n", []),
     "capture": ("capture/reading.py", "\ndef read(", None, [*DECAY, *NORMS]),
 }
-WRAPPED = "\n\n_of_before = {name}\n\n\ndef {name}(*args, **kwargs):\n    return _of_before(*args, **kwargs)\n"
+WRAPPED = """
+
+_of_before = {name}
+
+
+def {name}(*args, **kwargs):
+    return _of_before(*args, **kwargs)
+"""
 
 
 def _copy(place, file, old, new):

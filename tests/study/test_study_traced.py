@@ -31,9 +31,11 @@ class Trace:
                 nonlocal depth
                 if frame.f_code.co_name == "<module>":  # what is imported meanwhile
                     depth += {"call": 1, "return": -1}.get(event, 0)
-                elif event == "call" and not depth and frame.f_code.co_flags & _OPTIMIZED:
-                    if frame.f_code.co_filename.startswith(LIBRARY):
-                        found.add((frame.f_code.co_filename, frame.f_code.co_qualname))
+                    return
+                code = frame.f_code
+                is_ours = code.co_flags & _OPTIMIZED and code.co_filename.startswith(LIBRARY)
+                if event == "call" and not depth and is_ours:
+                    found.add((code.co_filename, code.co_qualname))
 
             before = sys.getprofile()
             sys.setprofile(note)
@@ -47,8 +49,8 @@ class Trace:
 
 def _reached(cell, observables):
     """Return (file, name) of the definitions in the fingerprints of a kind of cells."""
-    modules = code._modules(())
-    reach = code._begun(cell, modules).copy()
+    unused = code._OF_MODELS if cell == "SummaryCell" else code._FETCHING
+    reach = code._begun(code.KINDS[cell], unused, code._modules(())).copy()
     for observable in observables:
         needs = [need for n in observable.needs() for need in (n, n.at_step)]
         reach.visit(type(observable), *map(type, needs))

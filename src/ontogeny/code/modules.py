@@ -13,8 +13,8 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -65,15 +65,18 @@ class Modules:
     @cached_property
     def content(self) -> str:
         """A digest of all files of all packages."""
-        digest = hashlib.blake2b(digest_size=16)
-        for path in sorted(self._files):
-            digest.update(f"{self.name(path)} {digest_of(path)}\n".encode())
-        return digest.hexdigest()
+        parts = [_content_of(root, frozenset(self._inside(root))) for root in self.roots.values()]
+        return hashlib.blake2b("".join(parts).encode(), digest_size=16).hexdigest()
+
+    def _inside(self, root: str) -> Iterator[str]:
+        """Give the files of the package at `root`."""
+        begins = (f"{root}/", f"{root}.")
+        return (file for file in self._files if file.startswith(begins))
 
     def code_files(self, path: str) -> list[str]:
         """Return the files of Python of the package that a file is of; none if it is of none."""
-        root = self.roots.get(self.package(path))
-        inside = (file for file in self._files if root and file.startswith(f"{root}/"))
+        package = self.package(path)
+        inside = self._inside(self.roots[package]) if package else ()
         return [file for file in inside if file.endswith(".py")]
 
     def data_files(self, path: str, texts: Sequence[str]) -> list[str]:
@@ -153,6 +156,15 @@ class Modules:
         if self.file(module) != path:
             return None
         return getattr(importlib.import_module(module), name, None)
+
+
+@cache
+def _content_of(root: str, files: Collection[str]) -> str:
+    """Return a digest of the files of the package at `root`, which a process reads once."""
+    digest = hashlib.blake2b(digest_size=16)
+    for path in sorted(files):
+        digest.update(f"{path.removeprefix(root)} {digest_of(path)}\n".encode())
+    return digest.hexdigest()
 
 
 def digest_of(path: str) -> str:

@@ -19,11 +19,11 @@ from ...trajectory.weights.transformers_models import GROUP as MODELS
 _GRAPH = "ontogeny.study.cells.graph"
 # What each kind of cell runs. Which format a checkpoint has is found out where it is opened, so
 # all of them count.
-_READING = ("ontogeny.study.cells.models:read_once", "ontogeny.trajectory.weights.formats")
+READING = ("ontogeny.study.cells.models:read_once", "ontogeny.trajectory.weights.formats")
 KINDS: Mapping[str, Sequence[str]] = {
-    "ReferenceCell": (f"{_GRAPH}:ReferenceCell.compute", *_READING),
-    "StateCell": (f"{_GRAPH}:StateCell.compute", *_READING),
-    "StepCell": (f"{_GRAPH}:StepCell.compute", *_READING),
+    "ReferenceCell": (f"{_GRAPH}:ReferenceCell.compute", *READING),
+    "StateCell": (f"{_GRAPH}:StateCell.compute", *READING),
+    "StepCell": (f"{_GRAPH}:StepCell.compute", *READING),
     "BlockCell": (f"{_GRAPH}:BlockCell.compute", "ontogeny.trajectory.weights.formats"),
     "LayerCell": (f"{_GRAPH}:LayerCell.compute",),
     "SummaryCell": (f"{_GRAPH}:SummaryCell.compute",),
@@ -37,11 +37,10 @@ _OF_MODELS = ("Context", "Job", "Trajectory", "Checkpoint", "Weights")
 # They carry bytes and compute no number; xarray, of which a version comes every month, joins what
 # NumPy computes, and counts where it reshapes whole curves: in summaries.
 _CARRIERS = frozenset({"filelock", "huggingface_hub", "numcodecs", "safetensors", "threadpoolctl"})
-_DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 _made: dict[Any, dict[str, Any]] = {}
 
 
-def code_of(
+def code_of_cell(
     kind: str, observable: Observable | None, needs: Sequence[Need], model: str = ""
 ) -> dict[str, Any]:
     """Return the part of a fingerprint that says which code and which libraries a cell runs.
@@ -60,14 +59,13 @@ def code_of(
     Returns
     -------
     dict
-        ``code`` has a digest for each room of this library, and each package or file of others.
-        ``libraries`` has the first two numbers of versions: a third changes no meaning.
+        As `code_of` gives it.
 
     Examples
     --------
     >>> from ontogeny.observables import make
     >>> loss = make("loss")
-    >>> sorted(code_of("StepCell", loss, loss.needs()))
+    >>> sorted(code_of_cell("StepCell", loss, loss.needs()))
     ['code', 'libraries']
     """
     things = [type(need) for need in needs for need in (need, need.at_step)]
@@ -75,33 +73,68 @@ def code_of(
         things.append(type(observable))
     if isinstance(observable, OwnMeasure):
         things.append(observable.function)
-    entries = [] if kind in ("LayerCell", "SummaryCell") else _entries(needs, model)
-    key = (kind, *dict.fromkeys(things), *(entry.value for entry in entries))
+    if kind == "SummaryCell":
+        return code_of(KINDS[kind], things, unused=_OF_MODELS)
+    entries = _entries(needs, model) if kind != "LayerCell" else ()
+    return code_of(KINDS[kind], things, entries, without=("xarray",))
+
+
+def code_of(
+    roots: Sequence[str],
+    things: Sequence[Any] = (),
+    entries: Sequence[EntryPoint] = (),
+    *,
+    unused: Sequence[str] = _FETCHING,
+    without: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return which code and which libraries are reached from somewhere.
+
+    Parameters
+    ----------
+    roots
+        Names as ``"module:name"``, and modules of which all counts.
+    things
+        Classes and functions.
+    entries
+        What installed packages bring.
+    unused
+        Names of classes of which no object is used.
+    without
+        Libraries that do not count.
+
+    Returns
+    -------
+    dict
+        ``code`` has a digest for each room of this library, and each package or file of others.
+        ``libraries`` has the first two numbers of versions: a third changes no meaning.
+    """
+    things = [*dict.fromkeys(things)]
+    key = (*roots, *things, *(entry.value for entry in entries))
     if key not in _made:
-        found = _found(kind, [*dict.fromkeys(things)], entries)
-        left_out = _CARRIERS if kind == "SummaryCell" else _CARRIERS | {"xarray"}
-        names = sorted(_DISTRIBUTIONS.get(n, n) for n in {*found["libraries"]} - left_out)
-        versions = {name: _version(name) for name in names}
+        found = _found(roots, things, [entry.value for entry in entries], unused)
+        names = {*found["libraries"]} - _CARRIERS - {*without}
+        versions = {name: _version(name) for name in map(_distribution, sorted(names))}
         libraries = {name: text for name, text in versions.items() if text}
         _made[key] = {"code": found["code"], "libraries": libraries}
     return _made[key]
 
 
-def _found(kind: str, things: Sequence[Any], entries: Sequence[EntryPoint]) -> dict[str, Any]:
+def _found(
+    roots: Sequence[str], things: Sequence[Any], entries: Sequence[str], unused: Sequence[str]
+) -> dict[str, Any]:
     """Return the digests of what is reached, and the libraries that it names.
 
     It is kept for other processes. A user's files are read to tell whether it is still so.
     """
-    tops = {thing.__module__.partition(".")[0] for thing in things}
-    tops |= {entry.module.partition(".")[0] for entry in entries}
+    tops = {place.partition(".")[0] for place in [*(t.__module__ for t in things), *entries]}
     modules = _modules(tuple(sorted(tops - {*LIBRARY, "__main__", "__mp_main__"})))
-    named = [f"{thing.__module__}:{thing.__qualname__}" for thing in things]
-    key = f"{kind} {named} {[entry.value for entry in entries]} {modules.content}"
+    named = [*roots, *(f"{thing.__module__}:{thing.__qualname__}" for thing in things), *entries]
+    key = f"{named} {modules.content}"
     kept = _kept.get(key)
     if kept and all(digest_of(path) == digest for path, digest in kept["own"].items()):
         return dict(kept)
-    reach = _begun(kind, modules).copy()
-    reach.visit(*things, *(entry.value for entry in entries))
+    reach = _begun(tuple(roots), tuple(unused), modules).copy()
+    reach.visit(*things, *entries)
     outside = {name.partition(".")[0] for name in reach.outside} - sys.stdlib_module_names
     own = {path: digest_of(path) for path in reach.files if not modules.package(path)}
     found = {"code": digests(reach, _room_of(modules)), "libraries": sorted(outside), "own": own}
@@ -124,11 +157,10 @@ def _modules(packages: tuple[str, ...]) -> Modules:
 
 
 @cache
-def _begun(kind: str, modules: Modules) -> Reach:
-    """Return what cells of a kind reach, whatever they are of."""
-    unused = _OF_MODELS if kind == "SummaryCell" else _FETCHING
+def _begun(roots: Sequence[str], unused: Sequence[str], modules: Modules) -> Reach:
+    """Return what is reached whatever the observable is: it takes most of the time."""
     reach = Reach(modules, cache(_kept.source), _KNOWN, unused)
-    reach.visit(*KINDS[kind])
+    reach.visit(*roots)
     return reach
 
 
@@ -158,6 +190,11 @@ def _room_of(modules: Modules) -> Callable[[str], str]:
         return ".".join(inner[:depth]) if top == LIBRARY[0] else ".".join([top, *inner[:1]])
 
     return room
+
+
+def _distribution(name: str) -> str:
+    """Return under which name a package is installed that is imported as `name`."""
+    return {"sklearn": "scikit-learn"}.get(name, name)
 
 
 @cache

@@ -19,7 +19,7 @@ from ...observables import Observable
 from ...store import difference, plain, sweep, write_json
 from ...trajectory import Trajectory
 from .claims import claimed, claims_of, held, sweep_claims
-from .code import code_of
+from .code import code_of_cell
 from .controls import Controls
 from .layout import WRITTEN, settings_path
 from .settings import Settings, without_reference
@@ -117,7 +117,9 @@ def _code_of(observable: Observable) -> dict[str, Any]:
     """Return the code and the libraries of an observable's cells, without those of a model."""
     if not observable.needs():
         return {}
-    return code_of("LayerCell" if observable.source else "StepCell", observable, observable.needs())
+    return code_of_cell(
+        "LayerCell" if observable.source else "StepCell", observable, observable.needs()
+    )
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from ..cells.graph import (
 )
 from ..cells.models import own_needs
 from ..cells.readings import state_node, vocabulary_size
-from ..folder.code import code_of
+from ..folder.code import code_of_cell
 from ..folder.layout import HERE, cell_path, reference_path, run_folder, state_path, summary_path
 from ..folder.settings import Settings
 from .probe import Probe
@@ -127,7 +127,7 @@ class Graph:
             components = {
                 "need": repr(read),
                 **self._at_step(step, [need], [need]),
-                **code_of("ReferenceCell", None, [read], self.probe.model_class),
+                **code_of_cell("ReferenceCell", None, [read], self.probe.model_class),
             }
             yield ReferenceCell("reference", step, place, label, components, need=read)
 
@@ -166,7 +166,7 @@ class Graph:
 
     def _code(self, kind: str, observable: Observable) -> dict[str, Any]:
         """Return which code and libraries a kind of an observable's cells runs."""
-        return code_of(kind, observable, observable.needs(), self.probe.model_class)
+        return code_of_cell(kind, observable, observable.needs(), self.probe.model_class)
 
     def label(self, text: str) -> str:
         """Return what messages call a part of this run: of a control run with its name."""

@@ -30,7 +30,7 @@ from ..cells.environment import environment, pinned
 from ..cells.graph import Context, ReferenceCell, StepCell, StudyCell, header_of
 from ..cells.models import Job, Values, read_once
 from ..folder.claims import claimed, gone, holder
-from ..folder.code import code_of, library_code
+from ..folder.code import code_of_cell, library_code
 
 log = logging.getLogger("ontogeny.study")
 
@@ -218,7 +218,7 @@ def _check_code(job: Job, cell: StudyCell) -> None:
         needs: Sequence[Need] = [cell.need]
     else:
         needs = job.by_name[cell.node].needs()
-    here = plain(code_of(type(cell).__name__, observable, needs, job.model_class))
+    here = plain(code_of_cell(type(cell).__name__, observable, needs, job.model_class))
     planned = {name: cell.components[name] for name in here}
     if changed := difference(planned, here):
         raise StoreError(
