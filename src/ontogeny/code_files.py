@@ -11,12 +11,14 @@ import re
 import site
 import sys
 import sysconfig
+import time
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from importlib.machinery import PathFinder
 from pathlib import Path
 
 LIBRARY = ("ontogeny", "ontogeny_papers")
+STARTED = time.time()  # when this process imported the first parts of the library
 _READERS = re.compile(
     r"(.+\.)?(open|read_(text|bytes|csv|json)|load(txt|_file)?|genfromtxt|fromfile|memmap|safe_open"
     r"|from_(file|pretrained)|import_module|__import__)"

@@ -20,11 +20,13 @@ from helpers import warm_process
 from helpers.own_model import STEPS, write_own
 from helpers.warm_process import warm_context
 from ontogeny import code_files, own_code
-from ontogeny.errors import ArgumentError, CheckpointError
+from ontogeny.code import modules
+from ontogeny.errors import ArgumentError, CheckpointError, StoreError
 from ontogeny.inputs import read_tokens
 from ontogeny.start import Wishes, look, proposal, propose
 from ontogeny.study import make_study
 from ontogeny.study.file import make_sources
+from ontogeny.study.folder import code
 from ontogeny.study.folder.code import code_of_cell
 
 
@@ -505,3 +507,13 @@ def test_a_missing_file_is_refused_by_its_option_before_anything_is_opened(tmp_p
     missing = str(tmp_path / "missing.txt")
     with pytest.raises(ArgumentError, match=rf"--{option} .*missing\.txt: there is no such file"):
         propose(Wishes(str(tmp_path), **{option: [missing]}), tmp_path)
+
+
+def test_code_that_was_edited_after_it_was_imported_is_refused(monkeypatch):
+    loss = og.observables.Loss(label="edited")
+    monkeypatch.setattr(code, "_made", {})
+    monkeypatch.setattr(modules, "STARTED", 0.0)
+    code._is_edited.cache_clear()
+    with pytest.raises(StoreError, match=r"\.py was edited after this .* Start Python"):
+        code_of_cell("StepCell", loss, loss.needs())
+    code._is_edited.cache_clear()

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ..code_files import LIBRARY, is_watched, search_places
+from ..code_files import LIBRARY, STARTED, is_watched, search_places
 
 _INIT = "__init__.py"
 
@@ -67,6 +67,16 @@ class Modules:
         """A digest of all files of all packages."""
         parts = [_content_of(root, frozenset(self._inside(root))) for root in self.roots.values()]
         return hashlib.blake2b("".join(parts).encode(), digest_size=16).hexdigest()
+
+    def edited(self, files: Collection[str] | None = None) -> list[str]:
+        """Return which files of the packages were written after this process had begun.
+
+        Of some files, or of all of Python.
+        """
+        if files is None:
+            files = [path for path in self._files if path.endswith(".py")]
+        ours = map(Path, self._files.intersection(files))
+        return sorted(path.as_posix() for path in ours if path.stat().st_mtime > STARTED)
 
     def _inside(self, root: str) -> Iterator[str]:
         """Give the files of the package at `root`."""

@@ -12,6 +12,7 @@ from typing import Any
 from ...capture.objectives import GROUP as LOSSES
 from ...code import Kept, Modules, Reach, digest_of, digests
 from ...code_files import LIBRARY
+from ...errors import StoreError
 from ...needs import Need
 from ...observables import Observable, OwnMeasure
 from ...trajectory.weights.transformers_models import GROUP as MODELS
@@ -125,22 +126,42 @@ def _found(
     """Return the digests of what is reached, and the libraries that it names.
 
     It is kept for other processes. A user's files are read to tell whether it is still so.
+
+    Raises
+    ------
+    StoreError
+        If a file of it was edited while this process was running, as by an update meanwhile.
     """
     tops = {place.partition(".")[0] for place in [*(t.__module__ for t in things), *entries]}
     modules = _modules(tuple(sorted(tops - {*LIBRARY, "__main__", "__mp_main__"})))
     named = [*roots, *(f"{thing.__module__}:{thing.__qualname__}" for thing in things), *entries]
     key = f"{named} {modules.content}"
-    kept = _kept.get(key)
-    if kept and all(digest_of(path) == digest for path, digest in kept["own"].items()):
+    kept = None if _is_edited(modules) else _kept.get(key)
+    if (
+        kept
+        and not edited
+        and all(digest_of(path) == digest for path, digest in kept["own"].items())
+    ):
         return dict(kept)
     reach = _begun(tuple(roots), tuple(unused), modules).copy()
     reach.visit(*things, *entries)
+    if edited := modules.edited(reach.files):
+        raise StoreError(
+            f"{edited[0]} was edited after this process had imported ontogeny: what would run is "
+            "not what the file says. Start Python again."
+        )
     outside = {name.partition(".")[0] for name in reach.outside} - sys.stdlib_module_names
     own = {path: digest_of(path) for path in reach.files if not modules.package(path)}
     found = {"code": digests(reach, _room_of(modules)), "libraries": sorted(outside), "own": own}
     if "" not in own.values():  # a line of a notebook has no file
         _kept.put(key, found)
     return found
+
+
+@cache
+def _is_edited(modules: Modules) -> bool:
+    """Return whether files were edited before their digest was first asked for."""
+    return bool(modules.edited())
 
 
 def library_code() -> str:
