@@ -137,11 +137,7 @@ def _found(
     named = [*roots, *(f"{thing.__module__}:{thing.__qualname__}" for thing in things), *entries]
     key = f"{named} {modules.content}"
     kept = None if _is_edited(modules) else _kept.get(key)
-    if (
-        kept
-        and not edited
-        and all(digest_of(path) == digest for path, digest in kept["own"].items())
-    ):
+    if kept and all(digest_of(path) == digest for path, digest in kept["own"].items()):
         return dict(kept)
     reach = _begun(tuple(roots), tuple(unused), modules).copy()
     reach.visit(*things, *entries)
