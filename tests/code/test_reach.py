@@ -180,10 +180,18 @@ def test_a_package_that_imports_by_names_made_at_run_time_is_reached_whole(packa
 
 
 def test_methods_that_another_library_calls_are_reached(package):
+    (package / "second.py").write_text("import torch\nclass Base(torch.nn.Module): ...")
     (package / "third.py").write_text(
-        "import torch\nclass Layer(torch.nn.Module):\n    def forward(self, x): return x"
+        "import enum\n"
+        "from .second import Base\n"
+        "class Layer(Base):\n    def forward(self, x): return x\n"
+        "class Kind(enum.Enum):\n    RED = 1\n"
+        "class Other:\n    def forward(self, x): return x\n"
     )
-    assert "Layer.forward" in {p.name for p in _reach("pkg.third:Layer")[0].visited}
+    names = {place.name for place in _reach("pkg.third")[0].visited}
+    assert {"Layer.forward", "Kind.RED"} <= names
+    reach, _ = _reach("pkg.third:Other")
+    assert "Other.forward" not in {place.name for place in reach.visited}
 
 
 def test_a_name_that_is_not_there_is_an_error(package):

@@ -145,12 +145,14 @@ def _enter_class(cls: ast.ClassDef, source: Source, parts: dict[str, list[ast.AS
     head: list[ast.AST] = [*cls.bases, *cls.keywords, *cls.decorator_list]
     members: list[str] = []
     for statement in _without_docstring(cls.body):
-        if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)) or _is_class_variable(statement):
-            for name in _defined(statement):
-                members.append(name)
-                parts.setdefault(f"{cls.name}.{name}", []).append(statement)
-        else:
+        is_member = isinstance(statement, (*_FUNCTIONS, ast.ClassDef))
+        names = [*_defined(statement)]
+        if not (is_member or _is_class_variable(statement)) or "_" in names:
             head.append(statement)
+            continue
+        members += names
+        for name in names:
+            parts.setdefault(f"{cls.name}.{name}", []).append(statement)
     parts.setdefault(cls.name, []).extend(head)
     source.bases.setdefault(cls.name, []).extend(map(_chain, cls.bases))
     source.members.setdefault(cls.name, []).extend(members)

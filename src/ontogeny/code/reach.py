@@ -21,7 +21,7 @@ from .definitions import EFFECTS, Import, Source
 from .modules import Modules, digest_of, file_of, is_package, name_of, parents
 
 # Classes of the standard library that call no method of those that inherit from them.
-_QUIET = ("abc", "builtins", "collections", "dataclasses", "enum", "typing")
+_QUIET = ("abc", "builtins", "collections", "dataclasses", "typing")
 _DEPTH = 12  # of names that are passed on from module to module
 
 
@@ -199,11 +199,18 @@ class Reach:
         if place.name not in self._known:
             self._queue += self._heirs[place]
 
-    def _is_called_from_outside(self, path: str, bases: Iterable[str]) -> bool:
-        """Return whether a class inherits from one of another library, which may call it."""
-        found = [target for base in bases for target in self._looked_up(path, base)]
-        names = [target.name for target in found if isinstance(target, Outside)]
-        return any(name.partition(".")[0] not in _QUIET for name in names)
+    def _is_called_from_outside(self, path: str, bases: Iterable[str], depth: int = _DEPTH) -> bool:
+        """Return whether a class comes from one of another library, which may call its methods."""
+        targets = [target for base in bases for target in self._looked_up(path, base)]
+        names = [target.name for target in targets if isinstance(target, Outside)]
+        if any(name.partition(".")[0] not in _QUIET for name in names):
+            return True
+        ours = [target for target in targets if isinstance(target, Place) and depth]
+        return any(
+            self._is_called_from_outside(t.path, self._source(t.path).bases[t.name], depth - 1)
+            for t in ours
+            if t.name in self._source(t.path).bases
+        )
 
     def _load(self, path: str) -> None:
         """Reach what Python runs when it imports a file, and the files which that imports."""
