@@ -19,7 +19,7 @@ Import: TypeAlias = tuple[int, str, str | None]
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LOOKUPS = frozenset({"getattr", "hasattr", "attrgetter", "methodcaller"})
 _IMPORTERS = frozenset({"import_module", "__import__"})
-_HERE = frozenset({"__file__", "__path__", "__package__", "__spec__"})
+_HERE = frozenset({"__file__", "__path__"})
 
 EFFECTS = ""
 """Name of what a file does when it is imported, beside defining."""
