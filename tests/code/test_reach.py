@@ -165,8 +165,8 @@ def test_heirs_of_known_classes_and_unused_classes_are_left_out(package):
         return {place.name for place in _reach(**options)[0].visited}
 
     assert {"Shape.size", "Square.size", "Wide.width"} <= names()
-    assert not {"Square", "Wide"} & names(known=("Shape",))
-    assert not {"Shape", "Square"} & names(unused=("Shape",))
+    assert not {"Square", "Wide"} & names(known=("pkg.shapes:Shape",))
+    assert not {"Shape", "Square"} & names(unused=("pkg.shapes:Shape",))
 
 
 def test_a_package_that_imports_by_names_made_at_run_time_is_reached_whole(package):
@@ -192,6 +192,13 @@ def test_methods_that_another_library_calls_are_reached(package):
     assert {"Layer.forward", "Kind.RED"} <= names
     reach, _ = _reach("pkg.third:Other")
     assert "Other.forward" not in {place.name for place in reach.visited}
+
+
+def test_a_class_that_is_made_at_run_time_is_reached_by_its_lines(package):
+    made = type("Made", (), {"__module__": "pkg.third", "f": lambda self: 1})
+    reach, found = _reach(made)
+    assert [place.name for place in reach.visited] == ["Made"]
+    assert _reach(type("Made", (), {"__module__": "pkg.third", "f": lambda self: 2}))[1] != found
 
 
 def test_a_name_that_is_not_there_is_an_error(package):

@@ -57,9 +57,9 @@ class Reach:
     read
         Gives what a file defines.
     known
-        Names of classes that do not bring those that inherit from them.
+        Classes that do not bring those that inherit from them, as ``"module:name"``.
     unused
-        Names of classes of which no object is used.
+        Classes of which no object is used.
     """
 
     def __init__(
@@ -70,7 +70,8 @@ class Reach:
         unused: Collection[str] = (),
     ) -> None:
         self._modules, self._read = modules, read
-        self._known, self._unused = frozenset(known), frozenset(unused)
+        self._known, self._unused = known, unused
+        self._closed, self._left_out = self._places(known), self._places(unused)
         self.visited: dict[Place, str] = {}
         self.outside: set[str] = set()
         self._attributes: set[str] = set()
@@ -81,6 +82,11 @@ class Reach:
         self._loaded: set[str] = set()
         self._decorated: defaultdict[Place, list[Place]] = defaultdict(list)
         self._queue: list[Place] = []
+
+    def _places(self, classes: Iterable[str]) -> frozenset[Place]:
+        """Return where classes are defined that are named as ``"module:name"``."""
+        names = [name.split(":") for name in classes]
+        return frozenset(Place(self._modules.file(m) or "", name) for m, name in names)
 
     @property
     def files(self) -> set[str]:
@@ -111,21 +117,26 @@ class Reach:
         """
         for thing in things:
             if isinstance(thing, str):
-                module, _, name = thing.partition(":")
-            else:
-                module, name = thing.__module__, thing.__qualname__.partition("<")[0].strip(".")
-            self._attributes |= {*name.split(".")[1:]}
-            path = self._modules.file(module) or file_of(module)
-            if path is None:  # a line of a notebook
-                self._visit_text(thing)
-            elif name:
-                found = self._looked_up(path, name)
-                if not found:
-                    raise LookupError(f"{path} has no {name}")
-                self._want(found)
-            else:
-                self._want([Place(path, n) for n in self._source(path).definitions])
+                self._visit_name(*thing.split(":"))
+            elif not self._find(thing.__module__, thing.__qualname__.partition("<")[0].strip(".")):
+                self._visit_text(thing)  # a line of a notebook, or what is made at run time
         self._run()
+
+    def _visit_name(self, module: str, name: str = "") -> None:
+        """Reach something in a module of a package, or all of it."""
+        path = self._modules.file(module)
+        if path is not None and not name:
+            self._want([Place(path, None)])
+        elif not self._find(module, name):
+            raise LookupError(f"{path or module} has no {name}")
+
+    def _find(self, module: str, name: str) -> bool:
+        """Reach something in a module, and return whether it is there."""
+        path = self._modules.file(module) or file_of(module)
+        found = [] if path is None else self._looked_up(path, name)
+        self._want(found)
+        self._mention(name.split(".")[1:])
+        return bool(found)
 
     def _visit_text(self, thing: Any) -> None:
         """Reach the lines of a thing in a notebook; what they name is not followed."""
@@ -147,7 +158,7 @@ class Reach:
                 self.outside.add(place.name)
             elif place.name is None:  # a module that is passed on: any part of it may be used
                 self._queue += [Place(place.path, n) for n in self._source(place.path).definitions]
-            elif place not in self.visited and place.name not in self._unused:
+            elif place not in self.visited and place not in self._left_out:
                 self._queue.append(place)
 
     def _follow(self, place: Place) -> None:
@@ -163,10 +174,7 @@ class Reach:
         self.visited[place] = _digest([definition.digest, *sorted(meant)])
         for targets in found.values():
             self._want(targets)
-        for attribute in definition.attributes:
-            if attribute not in self._attributes:
-                self._attributes.add(attribute)
-                self._queue += self._waiting.pop(attribute, ())
+        self._mention(definition.attributes)
         if place.name in source.bases:
             self._follow_class(place, source)
         if definition.reads_files:
@@ -175,6 +183,13 @@ class Reach:
         if definition.imports_by_name and self._modules.package(place.path) not in LIBRARY:
             for file in self._modules.code_files(place.path):
                 self._queue += [Place(file, name) for name in self._source(file).definitions]
+
+    def _mention(self, attributes: Iterable[str]) -> None:
+        """Reach the members of these names of all classes that are reached."""
+        for attribute in attributes:
+            if attribute not in self._attributes:
+                self._attributes.add(attribute)
+                self._queue += self._waiting.pop(attribute, ())
 
     def _identity(self, target: Place | Outside) -> str:
         """Return what tells a target from another one of the same name."""
@@ -196,7 +211,7 @@ class Reach:
                 self._queue.append(of_member)
             else:
                 self._waiting[member].append(of_member)
-        if place.name not in self._known:
+        if place not in self._closed:
             self._queue += self._heirs[place]
 
     def _is_called_from_outside(self, path: str, bases: Iterable[str], depth: int = _DEPTH) -> bool:
@@ -244,7 +259,7 @@ class Reach:
             for base in (b for text in bases for b in self._looked_up(path, text)):
                 if isinstance(base, Place):
                     self._heirs[base].append(Place(path, name))
-                    if base in self._classes and base.name not in self._known:
+                    if base in self._classes - self._closed:
                         self._queue.append(Place(path, name))
         for name, decorators in source.decorators.items():
             for table in (t for text in decorators for t in self._tables(path, text)):

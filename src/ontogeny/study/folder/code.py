@@ -30,11 +30,22 @@ KINDS: Mapping[str, Sequence[str]] = {
     "SummaryCell": (f"{_GRAPH}:SummaryCell.compute",),
 }
 # Of these classes it is known which are in use: those of the study's own observables.
-_KNOWN = ("Observable", "Need", "StudyCell", "ObservedCell")
+_KNOWN = (
+    "ontogeny.observables.base:Observable",
+    "ontogeny.needs.base:Need",
+    f"{_GRAPH}:StudyCell",
+    f"{_GRAPH}:ObservedCell",
+)
 # What fetches files changes none: a fingerprint has their digests.
-_FETCHING = ("HubRevision",)
+_FETCHING = ("ontogeny.trajectory.hub.revision:HubRevision",)
 # A summary is made of cells. It is given what holds the model, and reads nothing of it.
-_OF_MODELS = ("Context", "Job", "Trajectory", "Checkpoint", "Weights")
+_OF_MODELS = (
+    f"{_GRAPH}:Context",
+    "ontogeny.study.cells.models:Job",
+    "ontogeny.trajectory.trajectory:Trajectory",
+    "ontogeny.trajectory.checkpoint:Checkpoint",
+    "ontogeny.trajectory.weights.files:Weights",
+)
 # They carry bytes and compute no number; xarray, of which a version comes every month, joins what
 # NumPy computes, and counts where it reshapes whole curves: in summaries.
 _CARRIERS = frozenset({"filelock", "huggingface_hub", "numcodecs", "safetensors", "threadpoolctl"})
