@@ -11,12 +11,14 @@ import re
 import site
 import sys
 import sysconfig
+import time
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-LIBRARY = ("ontogeny", "ontogeny_papers")  # their versions are in every fingerprint
+LIBRARY = ("ontogeny", "ontogeny_papers")
+STARTED = time.time()  # when this process imported the first parts of the library
 _READERS = re.compile(
     r"(.+\.)?(open|read_(text|bytes|csv|json)|load(txt|_file)?|genfromtxt|fromfile|memmap|safe_open"
     r"|from_(file|pretrained)|import_module|__import__)"
@@ -64,7 +66,7 @@ def _imported(path: Path, folder: Path) -> Iterator[Path]:
         places = (
             [path.parents[min(level, len(path.parents)) - 1]]
             if level
-            else [folder, *_places(parts[0])]
+            else [folder, *search_places(parts[0])]
         )
         files = next(filter(None, (_files(place, parts) for place in places)), [])
         yield from (file for file in files if is_watched(file))
@@ -77,7 +79,7 @@ def _files(place: Path, parts: list[str]) -> list[Path]:
     return [file for file in files if file.is_file()]
 
 
-def _places(name: str) -> Iterator[Path]:
+def search_places(name: str) -> Iterator[Path]:
     """Give the folders in which Python looks for a top-level name after the file's own."""
     if name in sys.stdlib_module_names or name in LIBRARY:
         return

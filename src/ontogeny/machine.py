@@ -187,3 +187,9 @@ def _limit_files() -> list[Path]:
             below = (root.parent.joinpath(*parts[: i + 1]) for i in range(len(parts)))
             files += [folder / root.name for folder in below]
     return files
+
+
+def cache_folder() -> Path:
+    """Return the folder for what this user's processes keep between runs; it may not be there."""
+    folder = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or "~/.cache"
+    return Path(folder).expanduser() / "ontogeny"

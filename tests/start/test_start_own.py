@@ -20,11 +20,14 @@ from helpers import warm_process
 from helpers.own_model import STEPS, write_own
 from helpers.warm_process import warm_context
 from ontogeny import code_files, own_code
-from ontogeny.errors import ArgumentError, CheckpointError
+from ontogeny.code import modules
+from ontogeny.errors import ArgumentError, CheckpointError, StoreError
 from ontogeny.inputs import read_tokens
 from ontogeny.start import Wishes, look, proposal, propose
 from ontogeny.study import make_study
 from ontogeny.study.file import make_sources
+from ontogeny.study.folder import code
+from ontogeny.study.folder.code import code_of_cell
 
 
 @dataclass
@@ -195,14 +198,25 @@ def test_a_bidirectional_model_is_told_from_a_causal_one():
     assert look(checkpoint, inputs).objective == "masked"
 
 
-def test_an_own_observable_changes_its_version_with_its_file(tmp_path):
-    text = "from ontogeny.observables import Loss\nclass Mine(Loss):\n    kind = 'mine'\n"
-    versions = []
-    for name, more in (("a.py", ""), ("b.py", "    # changed\n")):
-        (tmp_path / name).write_text(text + more)
-        cls = own_code.load(f"{name}:Mine", tmp_path)
-        versions.append(og.observables.make_own(f"{name}:Mine", cls).version)
-    assert versions[0] != versions[1]
+def test_the_code_of_an_own_observable_counts_and_its_words_do_not(tmp_path):
+    text = (
+        "from ontogeny.observables import Loss\n"
+        "from helper_of_mine import twice\n"
+        "class Mine(Loss):\n"
+        "    kind = 'mine'\n"
+        "    def observe(self, reading, state):\n"
+        "        return twice(super().observe(reading, state))\n"
+    )
+    found = []
+    for factor, words in ((2, "Do it."), (2, "Do it twice."), (3, "Do it twice.")):
+        helper = f"def twice(x):\n    '''{words}'''\n    return {factor} * x\n"
+        (tmp_path / "helper_of_mine.py").write_text(helper)
+        (tmp_path / "a.py").write_text(f"{text}    # {words}\n")
+        mine = og.observables.make_own("a.py:Mine", own_code.load("a.py:Mine", tmp_path))
+        found.append(code_of_cell("StepCell", mine, mine.needs()))
+    assert found[0] == found[1] and found[1]["libraries"] == found[2]["libraries"]
+    before, after = (one["code"] for one in found[1:])
+    assert {room for room in before if before[room] != after[room]} == {"a", "helper_of_mine"}
     with pytest.raises(ArgumentError, match="must be a class that inherits"):
         og.observables.make_own("x.py:f", print)
 
@@ -493,3 +507,13 @@ def test_a_missing_file_is_refused_by_its_option_before_anything_is_opened(tmp_p
     missing = str(tmp_path / "missing.txt")
     with pytest.raises(ArgumentError, match=rf"--{option} .*missing\.txt: there is no such file"):
         propose(Wishes(str(tmp_path), **{option: [missing]}), tmp_path)
+
+
+def test_code_that_was_edited_after_it_was_imported_is_refused(monkeypatch):
+    loss = og.observables.Loss(label="edited")
+    monkeypatch.setattr(code, "_made", {})
+    monkeypatch.setattr(modules, "STARTED", 0.0)
+    code._is_edited.cache_clear()
+    with pytest.raises(StoreError, match=r"\.py was edited after this .* Start Python"):
+        code_of_cell("StepCell", loss, loss.needs())
+    code._is_edited.cache_clear()

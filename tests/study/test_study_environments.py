@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,10 +11,12 @@ import xarray as xr
 
 import ontogeny as og
 from helpers.study_examples import ActivationNorm, Counting, developing, tiny_inputs
+from ontogeny.errors import StoreError
 from ontogeny.problems.table import problems_of
 from ontogeny.store import read_cell
 from ontogeny.study import study as study_module
 from ontogeny.study.cells.environment import RECOMPUTE, differences, environment
+from ontogeny.study.folder import code
 from ontogeny.study.folder.layout import cell_path
 from ontogeny.study.running import run as run_module
 
@@ -96,3 +99,37 @@ def test_a_gpu_and_how_it_multiplies_are_part_of_it(monkeypatch):
 def test_cells_of_earlier_versions_say_that_it_was_not_recorded():
     (line,) = differences([("loss", {})], environment())
     assert line.endswith("in another environment: it was not recorded")
+
+
+def _installed(monkeypatch, version):
+    """Let another version of PyTorch be installed, as far as fingerprints know."""
+    installed = code.version
+    monkeypatch.setattr(code, "version", lambda n: version if n == "torch" else installed(n))
+    monkeypatch.setattr(code, "_made", {})
+    code._version.cache_clear()
+
+
+def test_a_minor_version_computes_again_and_a_patch_does_not(tmp_path, monkeypatch):
+    *_, study = _run(tmp_path, 2, older=False, monkeypatch=monkeypatch)
+    minor = ".".join(torch.__version__.split(".")[:2])
+    try:
+        _installed(monkeypatch, f"{minor}.999")
+        assert study.plan(tmp_path).to_do == 0
+        _installed(monkeypatch, "99.9.0")
+        plan = study.plan(tmp_path)
+    finally:
+        monkeypatch.undo()
+        code._version.cache_clear()
+    assert plan.to_do == 3 and f"libraries.torch: {minor} -> 99.9 (3 cells)" in plan.changes()
+
+
+def test_a_worker_with_other_code_computes_nothing_and_says_so(tmp_path, monkeypatch):
+    *_, study = _run(tmp_path, 1, older=False, monkeypatch=monkeypatch)
+    (part,) = study.parts(tmp_path)
+    cell = part.graph.cells()[-1]
+    planned = replace(part.job, library="digest of other files")
+    run_module._check_code(planned, cell)  # which differ in words alone
+    changed = replace(cell, components=cell.components | {"code": {"capture": "another"}})
+    run_module._check_code(part.job, changed)  # files are those of the plan: no digest is made
+    with pytest.raises(StoreError, match=r"this worker runs other code .*code\.arrays: absent ->"):
+        run_module._check_code(planned, changed)

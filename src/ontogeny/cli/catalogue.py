@@ -13,7 +13,6 @@ import importlib
 import importlib.util
 import inspect
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import entry_points
@@ -23,6 +22,7 @@ from typing import Annotated, Any
 import typer
 
 from .._version import __version__
+from ..machine import cache_folder
 from ..markup import text_table
 
 
@@ -136,8 +136,7 @@ def catalogue() -> Catalogue:
 
 def place() -> Path:
     """Return the file."""
-    folder = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or "~/.cache"
-    return Path(folder).expanduser() / "ontogeny" / "catalogue.json"
+    return cache_folder() / "catalogue.json"
 
 
 def _stamp() -> str:

@@ -1,7 +1,7 @@
 """What an observable is; `readings` has what it is given.
 
-An observable is a frozen dataclass: its fields are its arguments, they enter the fingerprint of
-every cell, and raising ``version`` makes its old cells stale.
+An observable is a frozen dataclass: its fields are its arguments, and they enter the fingerprint of
+every cell. So does all code that its cells run.
 """
 
 from __future__ import annotations
@@ -98,7 +98,6 @@ class Observable(Catalogued, abc.ABC):
     label: str | None = field(default=None, kw_only=True)
 
     kind: ClassVar[str] = ""
-    version: ClassVar[int] = 1
     uses_noise: ClassVar[bool] = False
     depends_on: ClassVar[tuple[str, ...]] = ()
     minima: ClassVar[Mapping[str, int]] = {}

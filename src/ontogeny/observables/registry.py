@@ -7,7 +7,6 @@ import dataclasses
 import inspect
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -25,7 +24,7 @@ from .._exports import features, load_entry
 from .._papers import kinds_of_papers, require_papers
 from ..errors import ArgumentError, OntogenyError, StudyWarning, check_choice, check_known
 from ..needs import InputSet, Model, Need
-from ..own_code import content_of, digest, set_on
+from ..own_code import set_on
 from ..quantities import Measured, Quantity
 from .arguments import as_fields
 from .base import Observable, dataset, is_file
@@ -63,6 +62,7 @@ class OwnMeasure(Observable):
     better: str = ""
 
     kind: ClassVar[str] = "own-measure"
+    summary_only: ClassVar[tuple[str, ...]] = ("title",)
     requires: ClassVar[str] = "texts"
 
     def check(self) -> None:
@@ -87,11 +87,9 @@ class OwnMeasure(Observable):
         return (Quantity("value", title, rows=self.name, better=self.better),)
 
     def arguments(self) -> dict[str, Any]:
-        """Return the fields; of the function its name and a digest of its code."""
-        content: int | str | None = content_of(self.function)
-        with suppress(OSError, TypeError):  # of a script or a notebook its own lines
-            content = content or inspect.getsource(self.function)
-        return {**super().arguments(), "function": self.function.__name__, "content": content}
+        """Return the fields; of the function its name, and the title that it gives."""
+        title = self.quantities[0].title
+        return {**super().arguments(), "function": self.function.__name__, "title": title}
 
     def files_read(self) -> Sequence[str | Path]:
         """Return the files that its file names in quotes, beside it or where the study is run."""
@@ -228,8 +226,7 @@ def make_own(kind: str, cls: Any, **arguments: Any) -> Observable:
     """Return an observable of a class in a user's own file.
 
     A function is one that gives a number for each text, see `OwnMeasure`. The kind of a class is
-    its name where it names none. Where it has no ``version`` of its own,
-    that is a digest of the file: cells are computed again if the file changes.
+    its name where it names none.
 
     Parameters
     ----------
@@ -250,8 +247,6 @@ def make_own(kind: str, cls: Any, **arguments: Any) -> Observable:
         raise ArgumentError(f"{need} of model and texts.")
     if not cls.kind:
         set_on(cls, kind=cls.__name__)
-    if "version" not in vars(cls):
-        set_on(cls, version=digest(Path(inspect.getfile(cls))))
     return _made(kind, cls, arguments)
 
 

@@ -42,7 +42,7 @@ from .folder.settings import (
 )
 from .planning.examination import Examination
 from .planning.parts import Parts, RunPart
-from .planning.plan import Plan, sum_of_plans
+from .planning.plan import Plan, changed_summaries, sum_of_plans
 from .planning.power import what_controls_decide
 from .planning.probe import Probe
 from .progress import Progress, chosen_progress
@@ -50,7 +50,7 @@ from .results.finished import files_read, is_finished, is_whole, mark_of, note_f
 from .results.result import READ_OTHERWISE, described, merged
 from .results.study_result import StudyResult
 from .running.executors import Submitting, workers_here
-from .running.schedule import compute, drop_references, save_digests, summarise
+from .running.schedule import compute, drop_references, save_digests, summaries_of, summarise
 from .speaking import MOVE_IT, doubts, odd_texts, refusal, say, say_environments, say_problems
 
 
@@ -210,6 +210,9 @@ class Study:
         plan.notes += filter(None, [old_reference(self._reference, plan.steps, frozen)])
         plan.notes += plan.elsewhere(environment(self.device))
         plan.notes += examined.fallback.notes
+        if path is not None:
+            summaries = changed_summaries(summaries_of(parts))
+            plan.notes += [f"changed: {change}" for change in summaries]
         plan.notes += doubts(examined.failures, len(self.observables))
         plan.refused = refusal(examined.failures)
         return plan
@@ -333,7 +336,8 @@ class Study:
         plan = sum_of_plans([part.plan for part in parts])
         save_digests(parts)
         _refuse(plan, examined, executor, keep_going)
-        self._announce(plan.changes(), examined, frozen, progress)
+        changes = [*plan.changes(), *changed_summaries(summaries_of(parts))]
+        self._announce(changes, examined, frozen, progress)
         elsewhere = plan.elsewhere(environment(self.device))
         if workers_here(executor):  # workers elsewhere are of another environment anyway
             for line in elsewhere:

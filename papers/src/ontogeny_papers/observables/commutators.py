@@ -81,7 +81,6 @@ class Commutators(Observable):
     price: ClassVar[str] = "some dozens of gradients at each step"
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
     presets: ClassVar[Presets] = (PresetEntry(("everything",), {"loss": "$loss"}, 200),)
-    version: ClassVar[int] = 2
     role: ClassVar[str] = "motion"
     quantities: ClassVar[tuple[Quantity, ...]] = (
         _over_pairs(

@@ -74,7 +74,6 @@ class WeightRank(Observable):
     presets: ClassVar[Presets] = (
         PresetEntry(("standard", "weights", "everything"), {"blocks": "$blocks"}, 170),
     )
-    version: ClassVar[int] = 3
     role: ClassVar[str] = "motion"
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(

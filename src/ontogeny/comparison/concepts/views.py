@@ -26,11 +26,14 @@ from ...study import Progress, Study, read_study
 from ...study.cells.cache import combine
 from ...study.cells.environment import pinned
 from ...study.cells.models import read_needs, release_skeleton
+from ...study.folder.code import READING, code_of
 from ...study.planning.parts import RunPart
 from ..layers import match_layers
 from .aligned import aligned_tokens, rows_of
 
 FOLDER = "shared-concepts"
+_VIEWS = (f"{__name__}:RunViews._values", f"{__name__}:_dataset", *READING)
+_FIT = (f"{__package__}.node:_fitted", *READING)
 
 
 def studies_of(runs: Mapping[str, Any], folders: Any) -> dict[str, tuple[Study, Path]]:
@@ -135,6 +138,7 @@ class RunViews:
             "need": repr(self.need),
             "inputs": self.part.job.inputs_of(self.need).fingerprint,
             "settings": [settings.dtype, settings.positions, settings.device],
+            **code_of(_VIEWS, [type(self.need)]),
         } | ({} if self.sample is None else {"rows": _digest(self.sample)})
 
     @property
@@ -317,7 +321,7 @@ def fingerprint_of(runs: Sequence[RunViews]) -> dict[str, Any]:
         f"{r.name} {r.part.name}": [r.observable.arguments(), r.components(), r.digests]
         for r in runs
     }
-    return dict(plain({"version": 8, "runs": of_runs}))
+    return dict(plain({**code_of(_FIT, [type(r.observable) for r in runs]), "runs": of_runs}))
 
 
 def cell_of(runs: Sequence[RunViews], fingerprint: Mapping[str, Any]) -> Path:

@@ -67,7 +67,6 @@ class MinimalPairs(OfExamples):
     objective: str = "auto"
 
     kind: ClassVar[str] = "minimal-pairs"
-    version: ClassVar[int] = 3  # contrasts count, and not pairs
     question: ClassVar[str] = "Which of two texts does the model find likelier, and since when?"
     one: ClassVar[str] = "pair"
     measured: ClassVar[str] = "score_right"

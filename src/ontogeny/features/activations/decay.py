@@ -48,7 +48,6 @@ class ActivationDecay(OfSampledActivations):
     presets: ClassVar[Presets] = (
         PresetEntry(("quick", "standard", "fine-tuning", "everything"), SOME_LAYERS, 130),
     )
-    version: ClassVar[int] = 3
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "rotation_removed",

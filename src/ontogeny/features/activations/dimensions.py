@@ -65,7 +65,6 @@ class EffectiveDimensions(OfSampledActivations):
     )
     outliers: str = "keep"
 
-    version: ClassVar[int] = 3
     variables: ClassVar[Names] = {
         "outliers": (f"tokens more than {OUTLYING:.0f} times as long as the median", "tokens"),
         "without_outliers": ("participation ratio without such tokens", "directions"),

@@ -52,7 +52,6 @@ class AttentionEntropy(Observable):
     presets: ClassVar[Presets] = (
         PresetEntry(("standard", "circuits", "fine-tuning", "everything", "one-model"), {}, 160),
     )
-    version: ClassVar[int] = 4
     state_variables: ClassVar[tuple[str, ...]] = (*SHOWN, PIECES)
     variables: ClassVar[Names] = {
         **SHOWN,

@@ -76,7 +76,6 @@ class AttentionHeads(Observable):
     )
     requires: ClassVar[str] = "a tokenizer or texts, attention maps"
     price: ClassVar[str] = "one pass over 64 random sequences at each step"
-    version: ClassVar[int] = 2
     obstacles: ClassVar[tuple[str, ...]] = ("no_maps",)
     presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything", "one-model"), {}, 230),)
     quantities: ClassVar[tuple[Quantity, ...]] = (

@@ -143,7 +143,6 @@ class Concepts(FromExtractor):
         "Which directions does a dictionary find at each step, and how far are they from the last?"
     )
     presets: ClassVar[Presets] = PRESETS
-    version: ClassVar[int] = 9
     state_variables: ClassVar[tuple[str, ...]] = KEPT_OF_STATE
     uses_noise: ClassVar[bool] = True
     variables: ClassVar[Names] = VARIABLES

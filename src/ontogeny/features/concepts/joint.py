@@ -113,7 +113,6 @@ class JointConcepts(OfActivations):
             50,
         ),
     )
-    version: ClassVar[int] = 5
     state_variables: ClassVar[tuple[str, ...]] = (
         *KEPT,
         *SHARED,

@@ -103,7 +103,6 @@ class VocabularyConcepts(Observable):
     question: ClassVar[str] = "Which directions of the embedding appear, and when?"
     requires: ClassVar[str] = "weights, for names the tokenizer"
     price: ClassVar[str] = "one fit over twelve steps"
-    version: ClassVar[int] = 2
     fewest_steps: ClassVar[int] = 4
     obstacles: ClassVar[tuple[str, ...]] = ("no_embedding",)
     presets: ClassVar[Presets] = (

@@ -46,7 +46,6 @@ class LabelAccuracy(Observable):
     price: ClassVar[str] = PASS
     obstacles: ClassVar[tuple[str, ...]] = ("no_labels",)
     presets: ClassVar[Presets] = (PresetEntry(("fine-tuning", "quick"), {}, 12),)
-    version: ClassVar[int] = 2
     compared: ClassVar[tuple[str, ...]] = ("accuracy_excess",)
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(

@@ -94,7 +94,6 @@ class Loss(OfPredictions):
             10,
         ),
     )
-    version: ClassVar[int] = 6
     compared: ClassVar[tuple[str, ...]] = ("loss_calibrated",)
     role: ClassVar[str] = "track"
     quantities: ClassVar[tuple[Quantity, ...]] = (

@@ -63,7 +63,6 @@ class TokenLosses(OfPredictions):
     presets: ClassVar[Presets] = (
         PresetEntry(("standard", "circuits", "everything", "one-model"), PREDICTED, 30),
     )
-    version: ClassVar[int] = 2
     state_variables: ClassVar[tuple[str, ...]] = (
         "token_id",
         "token_loss_frequencies",

@@ -1,7 +1,8 @@
 """Where a cell was computed: what changes the last digits of numbers, and of fits sometimes more.
 
-It is kept with each cell and is no part of its fingerprint: an upgrade does not throw away what a
-week has computed. But a study whose cells come from several environments says so.
+It is kept with each cell and is no part of its fingerprint, which has the first two numbers of
+versions alone: another processor or a patch does not throw away what a week has computed. But a
+study whose cells come from several environments says so.
 
 Threads are pinned while tasks run: their number changes the last bits. That a fit did not converge
 is kept in the result and counted on the page, so it is not warned about as well; Python's warning

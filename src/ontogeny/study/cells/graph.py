@@ -1,9 +1,10 @@
 """A study as a graph of cells: what each of them is a function of, and how it is computed.
 
-A cell is a function of what its fingerprint names: an observable with its arguments, weights,
-inputs and settings, and the checksums of the cells that it reads. Those are references (a need at
-the reference step), states (what `prepare` returns), the cells of another observable (a series),
-and for a summary all cells of its observable and the summaries that it depends on.
+A cell is a function of what its fingerprint names: an observable with its arguments, the code that
+it can reach, weights, inputs and settings, and the checksums of the cells that it reads. Those are
+references (a need at the reference step), states (what `prepare` returns), the cells of another
+observable (a series), and for a summary all cells of its observable and the summaries that it
+depends on.
 """
 
 from __future__ import annotations

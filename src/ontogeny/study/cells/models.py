@@ -26,6 +26,7 @@ from ...own_code import Sendable
 from ...trajectory import Checkpoint, Trajectory
 from ...trajectory.control.weights import ControlWeights
 from ...trajectory.skeleton import Identity, Skeleton
+from ..folder.code import library_code
 from ..folder.layout import digests_path
 from ..folder.settings import Settings
 from .ahead import Ahead
@@ -45,6 +46,10 @@ class Job(Sendable):
         What every other checkpoint must be the same model as, in whichever order they are read.
     studied
         The folder of the run that is studied, for its controls.
+    library
+        The digest of this library's files where the run was planned.
+    model_class
+        The name of the model's class.
     """
 
     token: str
@@ -54,6 +59,8 @@ class Job(Sendable):
     settings: Settings
     first: Identity | None = field(default=None, repr=False)
     studied: Path | None = field(default=None, repr=False)
+    library: str = field(default_factory=library_code, repr=False)
+    model_class: str = ""
 
     @cached_property
     def by_name(self) -> dict[str, Observable]:

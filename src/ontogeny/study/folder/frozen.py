@@ -19,6 +19,7 @@ from ...observables import Observable
 from ...store import difference, plain, sweep, write_json
 from ...trajectory import Trajectory
 from .claims import claimed, claims_of, held, sweep_claims
+from .code import code_of_cell
 from .controls import Controls
 from .layout import WRITTEN, settings_path
 from .settings import Settings, without_reference
@@ -105,12 +106,20 @@ def identity(
         "settings": {**settings.reading(), **steps},
         "inputs": {name: texts.fingerprint for name, texts in inputs.items()},
         "observables": {
-            o.name: {"kind": o.kind, "version": o.version, "arguments": o.arguments()}
-            for o in observables
+            o.name: {"kind": o.kind, "arguments": o.arguments(), **_code_of(o)} for o in observables
         },
         "trajectory": trajectory.provenance(),
     }
     return dict(json.loads(json.dumps(plain(content), default=str)))
+
+
+def _code_of(observable: Observable) -> dict[str, Any]:
+    """Return the code and the libraries of an observable's cells, without those of a model."""
+    if not observable.needs():
+        return {}
+    return code_of_cell(
+        "LayerCell" if observable.source else "StepCell", observable, observable.needs()
+    )
 
 
 @contextmanager

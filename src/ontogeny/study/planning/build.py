@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from ... import own_code, summary
-from ..._version import __version__
+from ... import own_code
 from ...errors import ArgumentError, CheckpointError, StoreError
 from ...inputs import Inputs
 from ...needs import Need
@@ -32,6 +30,7 @@ from ..cells.graph import (
 )
 from ..cells.models import own_needs
 from ..cells.readings import state_node, vocabulary_size
+from ..folder.code import code_of_cell
 from ..folder.layout import HERE, cell_path, reference_path, run_folder, state_path, summary_path
 from ..folder.settings import Settings
 from .probe import Probe
@@ -125,13 +124,18 @@ class Graph:
         for need in dict.fromkeys(needs):
             place, read = reference_path(HERE, need), need.need
             label = self.label(f"{type(read).__name__} of reference step {step}")
-            components = {"need": repr(read), **self._at_step(step, [need], [need])}
+            components = {
+                "need": repr(read),
+                **self._at_step(step, [need], [need]),
+                **code_of_cell("ReferenceCell", None, [read], self.probe.model_class),
+            }
             yield ReferenceCell("reference", step, place, label, components, need=read)
 
     def _state(self, observable: Observable) -> StateCell:
         name, step = observable.name, self.settings.reference_step
         needs = [need for need in observable.needs() if need.over == "step"]
         components = _for_cells(observable) | self._at_step(step, needs, needs)
+        components |= self._code("StateCell", observable)
         components["reference_step"] = step
         label = self.label(f"the state of {name}")
         return StateCell(name, "state", state_path(HERE, name), label, components)
@@ -143,7 +147,8 @@ class Graph:
         if state := state_node(observable):
             reads.append(state_path(HERE, state))
         sources = tuple(self._prepared[place] for place in reads)
-        common: dict[str, Any] = _for_cells(observable)
+        kind = "BlockCell" if observable.over_blocks else "StepCell"
+        common = _for_cells(observable) | self._code(kind, observable)
         common["threads"] = self.settings.threads
         if reads:
             common["reference_step"] = self.settings.reference_step
@@ -158,6 +163,10 @@ class Graph:
                 components = common | self._of_step(observable, int(key))
                 start = (name, key, place, self.label(f"{name} at step {key}"), components)
                 yield StepCell(*start, tuple(reads), sources)
+
+    def _code(self, kind: str, observable: Observable) -> dict[str, Any]:
+        """Return which code and libraries a kind of an observable's cells runs."""
+        return code_of_cell(kind, observable, observable.needs(), self.probe.model_class)
 
     def label(self, text: str) -> str:
         """Return what messages call a part of this run: of a control run with its name."""
@@ -203,7 +212,7 @@ class Graph:
     def _layers(self, observable: Observable) -> Iterator[StudyCell]:
         assert observable.source is not None
         name, source = observable.name, observable.source
-        components = _for_cells(observable) | self._derived()
+        components = _for_cells(observable) | self._code("LayerCell", observable) | self._derived()
         sources = self.observed(self.by_name[source.node])
         reads = tuple(cell.place for cell in sources)
         for key in self.keys(observable):
@@ -214,8 +223,8 @@ class Graph:
         name, cells = observable.name, self.observed(observable)
         components = {
             **_observable(observable),
+            **self._code("SummaryCell", observable),
             **self._derived(),
-            "code": _code_of(type(observable)),
         }
         beside = [c.name for c in controls if name in c.by_name]
         is_kept = observable.state_variables and observable.prepares
@@ -324,8 +333,7 @@ def _for_cells(observable: Observable) -> dict[str, Any]:
 def _observable(observable: Observable, without: Sequence[str] = ()) -> dict[str, Any]:
     """Return the fingerprint of an observable, of its arguments all but those named."""
     arguments = {k: v for k, v in observable.arguments().items() if k not in without}
-    kind, version = observable.kind, observable.version
-    fields = {"kind": kind, "version": version, "arguments": plain(arguments)}
+    fields = {"kind": observable.kind, "arguments": plain(arguments)}
     # What they hold, whatever their names: without any, fingerprints are what they were.
     if files := {str(path): _content(Path(path)) for path in observable.files_read()}:
         fields["files"] = files
@@ -338,24 +346,3 @@ def _content(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:  # said by the observable, when it reads the file
         return f"unreadable: {type(error).__name__}"
-
-
-@cache
-def library_code(*patterns: str) -> bytes:
-    """Return a digest of the modules of this library that globs match."""
-    digest = hashlib.blake2b(digest_size=16)
-    home = Path(summary.__file__).parents[1]
-    for module in sorted(path for pattern in patterns for path in home.glob(pattern)):
-        digest.update(module.read_bytes())
-    return digest.digest()
-
-
-def _code_of(cls: type) -> str:
-    """Return a digest of this version, of how it summarises, and of an observable's own module."""
-    digest = hashlib.blake2b(__version__.encode(), digest_size=16)
-    # Verdicts, intervals and sentences come from there.
-    digest.update(library_code("summary/*.py", "words/*.py"))
-    path = getattr(sys.modules.get(cls.__module__), "__file__", None)
-    if path is not None and Path(path).is_file():
-        digest.update(Path(path).read_bytes())
-    return digest.hexdigest()

@@ -28,10 +28,11 @@ from ...trajectory.weights.files import WeightFiles
 from ..cells.cache import DigestCache
 from ..cells.environment import environment, pinned
 from ..folder.claims import held
+from ..folder.code import library_code
 from ..folder.frozen import identity
 from ..folder.layout import digests_path, probe_path
 from ..folder.settings import Settings
-from .build import has_begun, library_code
+from .build import has_begun
 from .dry_run import DryFailure, can_be_tried, confirmed
 from .guard import Fallback, guard
 from .probe import Probe, needs_of_steps, probe, widest_stored
@@ -164,7 +165,7 @@ class Examination:
             "needs": [repr(need) for need in needs],
             "weights": self.settings.weights,
             "environment": environment(self.settings.device),
-            "code": library_code("**/*.py").hex(),
+            "code": library_code(),
             "checkpoint": [(digests.whole(c), str(c.configuration())) for c in checkpoint],
         }
         names = {observable.name for observable in tried}

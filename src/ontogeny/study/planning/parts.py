@@ -147,7 +147,16 @@ class Parts:
         where = Path() if folder is None else folder.resolve()
         first = _first(trajectory)
         studied = self.folder.resolve() if self.folder is not None and name else None
-        job = Job(token, where, observables, self.inputs, settings, first, studied)
+        job = Job(
+            token=token,
+            folder=where,
+            observables=observables,
+            inputs=self.inputs,
+            settings=settings,
+            first=first,
+            studied=studied,
+            model_class=self.probe.model_class,
+        )
         return RunPart(name, job, graph, folder, control)
 
 

@@ -23,8 +23,8 @@ from ...trajectory import Trajectory
 from ...trajectory.weights.files import stamp_of
 from ..cells.environment import Environment, differences, environment
 from ..cells.merge import provenance
+from ..folder.code import library_code
 from ..folder.layout import finished_path, result_path
-from ..planning.build import library_code
 from ..planning.parts import RunPart
 
 
@@ -43,8 +43,8 @@ def mark_of(
         The stamps of what the audit reads, from before it was read.
     """
     studied, device = parts[0], parts[0].job.settings.device
-    code = library_code("**/*.py").hex()
-    content: list[Any] = [described, provenance()["provenance"], code, environment(device), read]
+    content: list[Any] = [described, provenance()["provenance"], library_code()]
+    content += [environment(device), read]
     for part in parts:
         beside = [other.graph for other in parts[1:]] if part is studied else []
         cells = [*part.graph.cells(), *chain(*part.graph.summaries(beside))]

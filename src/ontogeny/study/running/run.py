@@ -10,7 +10,7 @@ import datetime
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -21,15 +21,16 @@ from ... import activity
 from ...errors import CheckpointError, NonFiniteError, StoreError
 from ...needs import Need
 from ...own_code import Sendable, reason
-from ...store import Cell, write_cell
+from ...store import Cell, difference, plain, write_cell
 from ...trajectory import Trajectory
 from ..cells.ahead import Ahead
 from ..cells.cache import check_cache, read_verified
 from ..cells.dependencies import Dependencies, Shared
 from ..cells.environment import environment, pinned
-from ..cells.graph import Context, StepCell, StudyCell, header_of
+from ..cells.graph import Context, ReferenceCell, StepCell, StudyCell, header_of
 from ..cells.models import Job, Values, read_once
 from ..folder.claims import claimed, gone, holder
+from ..folder.code import code_of_cell, library_code
 
 log = logging.getLogger("ontogeny.study")
 
@@ -185,6 +186,7 @@ def _compute(job: Job, task: Task, cells: Iterable[StudyCell], report: Done) -> 
         log.debug("phase=%s %s", cell.phase, cell.label)
         activity.now(f"computing {cell.label}")
         try:
+            _check_code(job, cell)
             outcome = cell.compute(
                 Context(job, task.trajectory, values, dependencies, task.later, shared)
             )
@@ -202,6 +204,27 @@ def _compute(job: Job, task: Task, cells: Iterable[StudyCell], report: Done) -> 
             _write(job, cell, cell_result)
         _note(job, cell, cell_result.status)
         _report(cell, cell_result, report)
+
+
+def _check_code(job: Job, cell: StudyCell) -> None:
+    """Check that the code that computes here is what the cell's fingerprint names.
+
+    A worker that starts later, or on another machine, may import other files of this library.
+    """
+    if library_code() == job.library:
+        return
+    observable = job.by_name.get(cell.node)
+    if isinstance(cell, ReferenceCell):
+        needs: Sequence[Need] = [cell.need]
+    else:
+        needs = job.by_name[cell.node].needs()
+    here = plain(code_of_cell(type(cell).__name__, observable, needs, job.model_class))
+    planned = {name: cell.components[name] for name in here}
+    if changed := difference(planned, here):
+        raise StoreError(
+            f"this worker runs other code than the process that planned the study ({changed[0]}); "
+            "update both, and run again."
+        )
 
 
 def _check_weights(job: Job, task: Task) -> None:

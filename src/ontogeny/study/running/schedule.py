@@ -6,6 +6,7 @@ import math
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from ...capture.blocks import WeightBlock
 from ...needs import Need
@@ -15,7 +16,15 @@ from ...trajectory import Checkpoint, Trajectory
 from ...trajectory.weights import MemoryWeights
 from ..cells import ahead
 from ..cells.ahead import forget, shares_passes, sweep_killed
-from ..cells.graph import BlockCell, LayerCell, ReferenceCell, StateCell, StepCell, StudyCell
+from ..cells.graph import (
+    BlockCell,
+    LayerCell,
+    ReferenceCell,
+    StateCell,
+    StepCell,
+    StudyCell,
+    SummaryCell,
+)
 from ..cells.models import own_needs
 from ..planning.build import Graph
 from ..planning.parts import RunPart
@@ -228,14 +237,25 @@ class _Stages:
 
 def summarise(parts: Sequence[RunPart], waiting: Callable[[str], None]) -> None:
     """Compute every summary that does not stand: of controls, then of the run, which reads them."""
+    for part, generation in _generations(parts):
+        tasks = [Task(cell.label, part.trajectory, (cell,)) for cell in generation]
+        works = [Work(part.job, task) for task in tasks]
+        list(TaskRunner(None, None, waiting).run(works))
+
+
+def summaries_of(parts: Sequence[RunPart]) -> Iterator[tuple[Path, SummaryCell]]:
+    """Give every summary of a study, with the folder that it lies in."""
+    for part, generation in _generations(parts):
+        yield from ((part.job.folder, cell) for cell in generation)
+
+
+def _generations(parts: Sequence[RunPart]) -> Iterator[tuple[RunPart, Sequence[SummaryCell]]]:
+    """Give the summaries of each run in generations: those first that others depend on."""
     studied, *controls = parts
     graphs = [part.graph for part in controls]
     for part in [*controls, studied]:
-        # Those first that others depend on.
         for generation in part.graph.summaries(graphs if part is studied else ()):
-            tasks = [Task(cell.label, part.trajectory, (cell,)) for cell in generation]
-            works = [Work(part.job, task) for task in tasks]
-            list(TaskRunner(None, None, waiting).run(works))
+            yield part, generation
 
 
 def save_digests(parts: Sequence[RunPart]) -> None:

@@ -87,7 +87,6 @@ class IntrinsicDimension(ConceptSeries):
     question: ClassVar[str] = "In how many dimensions do the dictionaries lie, early and late?"
     fewest_steps: ClassVar[int] = 2
     presets: ClassVar[Presets] = (PresetEntry(("everything",), {"of": "concepts-ica"}, 110),)
-    version: ClassVar[int] = 5
     suffix: ClassVar[str] = "dimension"
     quantities: ClassVar[tuple[Quantity, ...]] = (
         *(

@@ -97,7 +97,6 @@ class EncoderDynamics(FromExtractor):
     presets: ClassVar[Presets] = (
         PresetEntry(("everything",), {"n_concepts": "$concepts", **SOME_LAYERS}, 120),
     )
-    version: ClassVar[int] = 4
     uses_noise: ClassVar[bool] = True
     variables: ClassVar[Names] = {
         "share": ("mean share of a concept", "1"),

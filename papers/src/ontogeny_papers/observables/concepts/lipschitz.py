@@ -81,7 +81,6 @@ class Lipschitz(FromExtractor, ConceptSeries):
     kind: ClassVar[str] = "lipschitz"
     question: ClassVar[str] = "How much do concepts move when activations and parameters do?"
     requires: ClassVar[str] = ConceptSeries.requires
-    version: ClassVar[int] = 4
     uses_noise: ClassVar[bool] = True
     suffix: ClassVar[str] = "lipschitz"
     quantities: ClassVar[tuple[Quantity, ...]] = (

@@ -37,7 +37,6 @@ class ConceptDirections(LabelledConcepts):
     question: ClassVar[str] = "Where does a labelled concept point, and can it be read?"
     requires: ClassVar[str] = "texts with labels"
     price: ClassVar[str] = FIT
-    version: ClassVar[int] = 2
     variables: ClassVar[Names] = {
         **JUDGED,
         "right": ("held-out texts that are correctly classified (-1: no text)", ""),

@@ -53,7 +53,6 @@ class ReadoutAccuracy(Observable):
     question: ClassVar[str] = "How often is a classifier that reads at the last token right?"
     requires: ClassVar[str] = "texts with labels, a classifier"
     price: ClassVar[str] = PASS
-    version: ClassVar[int] = 2
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "accuracy",

@@ -49,7 +49,6 @@ class ReadoutAttention(Observable):
     question: ClassVar[str] = "Where does the last token of each text look?"
     requires: ClassVar[str] = "texts, attention maps"
     price: ClassVar[str] = PASS
-    version: ClassVar[int] = 3
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "layer_entropy",

@@ -86,7 +86,6 @@ class SaeProbe(Observable):
     )
     requires: ClassVar[str] = "texts with labels, marker ids, a classifier"
     price: ClassVar[str] = "one autoencoder a step"
-    version: ClassVar[int] = 2
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "accuracy_lost",

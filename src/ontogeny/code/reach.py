@@ -1,0 +1,360 @@
+"""What code can reach: of a class, the definitions that its cells may run, across files.
+
+It follows names: what a definition names is reached, and so is what that names. A method is reached
+if its class is, and if any code that is reached names it after a dot: of which object, nobody
+knows beforehand. So more is reached than runs, and never less; the exceptions are in `Reach`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from ..code_files import LIBRARY
+from .definitions import EFFECTS, Import, Source
+from .modules import Modules, digest_of, file_of, is_package, name_of, parents
+
+# Classes of the standard library that call no method of those that inherit from them.
+_QUIET = ("abc", "builtins", "collections", "dataclasses", "typing")
+_DEPTH = 12  # of names that are passed on from module to module
+
+
+class Place(NamedTuple):
+    """A definition in a file; without a name the file itself."""
+
+    path: str
+    name: str | None
+
+
+@dataclass(frozen=True)
+class Outside:
+    """Something of a library that counts by its version."""
+
+    name: str
+
+
+class Reach:
+    """What some classes and functions reach; `visit` them, and then ask for `digests`.
+
+    Methods that are called otherwise than by name are found as well: those between two underscores,
+    and all of a class that inherits from one of another library, which may call any. A class is
+    reached with all that inherit from it, but of the `known` it is said which are in use.
+
+    Not followed are calls by names that are made at run time, where a file does not hold them. A
+    package that imports modules by such names is reached whole; in this library, they are those of
+    features and of other packages, and an observable names its own.
+
+    Parameters
+    ----------
+    modules
+        Whose code counts.
+    read
+        Gives what a file defines.
+    known
+        Classes that do not bring those that inherit from them, as ``"module:name"``.
+    unused
+        Classes of which no object is used.
+    """
+
+    def __init__(
+        self,
+        modules: Modules,
+        read: Callable[[str], Source],
+        known: Collection[str] = (),
+        unused: Collection[str] = (),
+    ) -> None:
+        self._modules, self._read = modules, read
+        self._known, self._unused = known, unused
+        self._closed, self._left_out = self._places(known), self._places(unused)
+        self.visited: dict[Place, str] = {}
+        self.outside: set[str] = set()
+        self._attributes: set[str] = set()
+        self._waiting: defaultdict[str, list[Place]] = defaultdict(list)
+        self._heirs: defaultdict[Place, list[Place]] = defaultdict(list)
+        self._classes: set[Place] = set()
+        self._files: set[str] = set()
+        self._loaded: set[str] = set()
+        self._decorated: defaultdict[Place, list[Place]] = defaultdict(list)
+        self._queue: list[Place] = []
+
+    def _places(self, classes: Iterable[str]) -> frozenset[Place]:
+        """Return where classes are defined that are named as ``"module:name"``."""
+        names = [name.split(":") for name in classes]
+        return frozenset(Place(self._modules.file(m) or "", name) for m, name in names)
+
+    @property
+    def files(self) -> set[str]:
+        """The files of what is reached."""
+        return {place.path for place in self.visited}
+
+    def copy(self) -> Reach:
+        """Return one that has reached as much and goes on by itself."""
+        new = Reach(self._modules, self._read, self._known, self._unused)
+        new.visited, new.outside = dict(self.visited), set(self.outside)
+        new._attributes, new._classes = set(self._attributes), set(self._classes)
+        new._files, new._loaded = set(self._files), set(self._loaded)
+        for place, places in self._waiting.items():
+            new._waiting[place] = list(places)
+        for place, places in self._heirs.items():
+            new._heirs[place] = list(places)
+        for path, places in self._decorated.items():
+            new._decorated[path] = list(places)
+        return new
+
+    def visit(self, *things: Any) -> None:
+        """Reach classes, functions, and things by the name of their module: ``"module:name"``.
+
+        Raises
+        ------
+        LookupError
+            If a module has nothing of that name.
+        """
+        for thing in things:
+            if isinstance(thing, str):
+                self._visit_name(*thing.split(":"))
+            elif not self._find(thing.__module__, thing.__qualname__.partition("<")[0].strip(".")):
+                self._visit_text(thing)  # a line of a notebook, or what is made at run time
+        self._run()
+
+    def _visit_name(self, module: str, name: str = "") -> None:
+        """Reach something in a module of a package, or all of it."""
+        path = self._modules.file(module)
+        if path is not None and not name:
+            self._want([Place(path, None)])
+        elif not self._find(module, name):
+            raise LookupError(f"{path or module} has no {name}")
+
+    def _find(self, module: str, name: str) -> bool:
+        """Reach something in a module, and return whether it is there."""
+        path = self._modules.file(module) or file_of(module)
+        found = [] if path is None else self._looked_up(path, name)
+        self._want(found)
+        self._mention(name.split(".")[1:])
+        return bool(found)
+
+    def _visit_text(self, thing: Any) -> None:
+        """Reach the lines of a thing in a notebook; what they name is not followed."""
+        text = ""
+        for part in (thing, *vars(thing).values()):  # of a class it has the lines of methods alone
+            with suppress(OSError, TypeError):
+                text += inspect.getsource(part)
+        self.visited[Place(f"{thing.__module__}.py", thing.__qualname__)] = _digest([text])
+
+    def _run(self) -> None:
+        while self._queue:
+            place = self._queue.pop()
+            if place not in self.visited:
+                self._follow(place)
+
+    def _want(self, places: Iterable[Place | Outside]) -> None:
+        for place in places:
+            if isinstance(place, Outside):
+                self.outside.add(place.name)
+            elif place.name is None:  # a module that is passed on: any part of it may be used
+                self._queue += [Place(place.path, n) for n in self._source(place.path).definitions]
+            elif place not in self.visited and place not in self._left_out:
+                self._queue.append(place)
+
+    def _follow(self, place: Place) -> None:
+        """Reach what a definition names, and what importing its file does."""
+        source = self._source(place.path)
+        assert place.name is not None
+        self._load(place.path)
+        self._queue += self._decorated.pop(place, ())
+        definition = source.definitions[place.name]
+        found = {name: self._looked_up(place.path, name) for name in definition.names}
+        # With what each name stands for: two functions of one name may change places.
+        meant = [f"{name} {self._identity(t)}" for name, targets in found.items() for t in targets]
+        self.visited[place] = _digest([definition.digest, *sorted(meant)])
+        for targets in found.values():
+            self._want(targets)
+        self._mention(definition.attributes)
+        if place.name in source.bases:
+            self._follow_class(place, source)
+        if definition.reads_files:
+            for file in self._modules.data_files(place.path, definition.texts):
+                self.visited[Place(file, name_of(file))] = digest_of(file)
+        if definition.imports_by_name and self._modules.package(place.path) not in LIBRARY:
+            for file in self._modules.code_files(place.path):
+                self._queue += [Place(file, name) for name in self._source(file).definitions]
+
+    def _mention(self, attributes: Iterable[str]) -> None:
+        """Reach the members of these names of all classes that are reached."""
+        for attribute in attributes:
+            if attribute not in self._attributes:
+                self._attributes.add(attribute)
+                self._queue += self._waiting.pop(attribute, ())
+
+    def _identity(self, target: Place | Outside) -> str:
+        """Return what tells a target from another one of the same name."""
+        if isinstance(target, Outside):
+            return target.name
+        source = self._source(target.path)
+        if target.name is None or target.name in source.bases:  # which of its members count
+            return f"{self._modules.name(target.path)} {target.name}"
+        return source.definitions[target.name].digest
+
+    def _follow_class(self, place: Place, source: Source) -> None:
+        assert place.name is not None
+        self._classes.add(place)
+        is_called = self._is_called_from_outside(place.path, source.bases[place.name])
+        for member in source.members[place.name]:
+            of_member = Place(place.path, f"{place.name}.{member}")
+            is_special = member.startswith("__") and member.endswith("__")
+            if is_called or is_special or member in self._attributes:
+                self._queue.append(of_member)
+            else:
+                self._waiting[member].append(of_member)
+        if place not in self._closed:
+            self._queue += self._heirs[place]
+
+    def _is_called_from_outside(self, path: str, bases: Iterable[str], depth: int = _DEPTH) -> bool:
+        """Return whether a class comes from one of another library, which may call its methods."""
+        targets = [target for base in bases for target in self._looked_up(path, base)]
+        names = [target.name for target in targets if isinstance(target, Outside)]
+        if any(name.partition(".")[0] not in _QUIET for name in names):
+            return True
+        ours = [target for target in targets if isinstance(target, Place) and depth]
+        return any(
+            self._is_called_from_outside(t.path, self._source(t.path).bases[t.name], depth - 1)
+            for t in ours
+            if t.name in self._source(t.path).bases
+        )
+
+    def _load(self, path: str) -> None:
+        """Reach what Python runs when it imports a file, and the files which that imports."""
+        if path in self._loaded:
+            return
+        self._loaded.add(path)
+        source = self._source(path)
+        if EFFECTS in source.definitions:
+            self._queue.append(Place(path, EFFECTS))
+        imported = [file for taken in source.loads for file in self._imported_files(path, taken)]
+        for file in [*parents(path), *imported]:
+            self._load(file)
+
+    def _source(self, path: str) -> Source:
+        """Return what a file defines; when first asked, its classes are noted as heirs."""
+        source = self._read(path)
+        if path not in self._files:
+            self._files.add(path)
+            self._enter(path, source)
+        return source
+
+    def _enter(self, path: str, source: Source) -> None:
+        """Note of a file, and of all that it may import, what others may come to by a class.
+
+        An object of a class that nothing names may be passed on as one of its base.
+        """
+        for taken in [*(t for of_name in source.imports.values() for t in of_name), *source.loads]:
+            for file in self._imported_files(path, taken):
+                self._source(file)
+        for name, bases in source.bases.items():
+            for base in (b for text in bases for b in self._looked_up(path, text)):
+                if isinstance(base, Place):
+                    self._heirs[base].append(Place(path, name))
+                    if base in self._classes - self._closed:
+                        self._queue.append(Place(path, name))
+        for name, decorators in source.decorators.items():
+            for table in (t for text in decorators for t in self._tables(path, text)):
+                if table in self.visited:
+                    self._queue.append(Place(path, name))
+                else:
+                    self._decorated[table].append(Place(path, name))
+
+    def _tables(self, path: str, decorator: str) -> Iterator[Place]:
+        """Give the variables of its file that a decorator names: it may enter what it decorates."""
+        for place in self._looked_up(path, decorator):
+            if isinstance(place, Place) and place.name:
+                source = self._source(place.path)
+                for name in source.definitions[place.name].names:
+                    if name in source.definitions and name not in source.decorators:
+                        yield Place(place.path, name)
+
+    def _imported_files(self, path: str, taken: Import) -> list[str]:
+        level, module, name = taken
+        file = self._modules.imported(path, level, module)
+        inner = f"{module}.{name}" if module else name
+        within = self._modules.imported(path, level, inner) if name and inner else None
+        return [found for found in (file, within) if found is not None]
+
+    def _looked_up(self, path: str, dotted: str) -> list[Place | Outside]:
+        """Return the definitions that a name with attributes may stand for in a file."""
+        first, *rest = dotted.split(".")
+        found = self._of_name(path, first, _DEPTH)
+        for part in rest:
+            further: list[Place | Outside] = []
+            for target in found:
+                if isinstance(target, Outside):
+                    further.append(Outside(f"{target.name}.{part}"))
+                elif target.name is None:
+                    further += self._of_name(target.path, part, _DEPTH)
+                else:
+                    further.append(target)
+            found = further
+        return found
+
+    def _of_name(self, path: str, name: str, depth: int) -> list[Place | Outside]:
+        """Return what one name may stand for in a file; nothing if it is a local or a builtin."""
+        source = self._source(path)
+        if not depth:
+            return []
+        found: list[Place | Outside] = []
+        if name in source.definitions:
+            found.append(Place(path, name))
+        for taken in source.imports.get(name, ()):
+            found += self._taken(path, taken, depth)
+        if found:
+            return found
+        for level, module, _ in source.stars:
+            found += self._taken(path, (level, module, name), depth)
+        if not found and (inner := self._modules.imported(path, 1, name)) and is_package(path):
+            found.append(Place(inner, None))
+        if not found and ("__getattr__" in source.definitions or "__getattr__" in source.imports):
+            found += self._live(path, name)
+        return found
+
+    def _taken(self, path: str, taken: Import, depth: int) -> list[Place | Outside]:
+        """Return what an import in a file takes from where."""
+        level, module, name = taken
+        file = self._modules.imported(path, level, module)
+        if file is None and not level:
+            return [Outside(module if name is None else f"{module}.{name}")]
+        if name is None:
+            return [] if file is None else [Place(file, None)]
+        if file is not None and (found := self._of_name(file, name, depth - 1)):
+            return found
+        inner = self._modules.imported(path, level, f"{module}.{name}" if module else name)
+        return [] if inner is None else [Place(inner, None)]
+
+    def _live(self, path: str, name: str) -> list[Place | Outside]:
+        """Return where a name is defined that a module loads when it is first asked for."""
+        thing = self._modules.live(path, name)
+        if isinstance(thing, ModuleType):
+            file = file_of(thing)
+            return [] if file is None else [Place(file, None)]
+        file = file_of(getattr(thing, "__module__", None) or "")
+        known = self._source(file).definitions if file is not None else {}
+        name = getattr(thing, "__qualname__", name).partition(".")[0]
+        return [Place(file, name)] if file is not None and name in known else []
+
+
+def digests(reach: Reach, room_of: Callable[[str], str]) -> Mapping[str, str]:
+    """Return one digest for each room, the folders that `room_of` names, of what is reached there.
+
+    Where a definition stands within a room does not count.
+    """
+    parts: defaultdict[str, list[str]] = defaultdict(list)
+    for (path, name), digest in reach.visited.items():
+        parts[room_of(path)].append(f"{name} {digest}")
+    return {room: _digest(sorted(lines)) for room, lines in sorted(parts.items())}
+
+
+def _digest(lines: Iterable[str]) -> str:
+    return hashlib.blake2b("\n".join(lines).encode(), digest_size=8).hexdigest()
