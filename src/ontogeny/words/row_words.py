@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dynamics.reasons import Reason
 from .formats import (
     interval_text,
     number,
@@ -19,7 +20,8 @@ from .formats import (
     step_text,
     with_interval,
 )
-from .rows import NUMBERS, UNJUDGED, ControlRow, Row
+from .reasons import NOT_CHANGED, UNJUDGED
+from .rows import NUMBERS, ControlRow, Row
 
 UNCONTROLLED = "A run that moved as far and learned nothing may look the same."
 
@@ -69,14 +71,15 @@ HEADINGS = {state: sentence_start(words) for state, words in STATES.items()} | {
 
 # Columns of a row in files, behind those of each step.
 RECORD = (
-    "verdict", "direction", "units", *NUMBERS, "noise_known", "judgeable", "changed", "beyond",
-    "learned", "controls", "control_first", "control_last", "control_half_step",
+    "verdict", "direction", "units", *NUMBERS, "noise_known", "reason", "judgeable", "changed",
+    "beyond", "learned", "controls", "control_first", "control_last", "control_half_step",
 )  # fmt: skip
 
 
 def state_words(row: Row) -> str:
-    """Say how a row stands."""
-    return STATES[row.state]
+    """Say how a row stands; of one that did not change, what decided that."""
+    words = STATES[row.state]
+    return f"{words}: moved {NOT_CHANGED[Reason(row.reason)]}" if row.state == "none" else words
 
 
 def apart_from_controls(rows: Sequence[Row]) -> str:
@@ -210,7 +213,13 @@ def facts(row: Row) -> list[str]:
     if row.changed and math.isfinite(row.settled_step):
         step = step_text(row.settled_step)
         parts.append(f"after step {step} any further change is too small to measure")
-    tests = {"p": row.p_value, "p against controls": row.p_control, "p of the gain": row.p_learned}
+    tests = {
+        "p": row.p_value,
+        "p of any order": row.p_order if row.reason == Reason.ORDER else math.nan,
+        "p of slow noise": row.p_slow if row.reason == Reason.SLOW else math.nan,
+        "p against controls": row.p_control,
+        "p of the gain": row.p_learned,
+    }
     parts += [p_words(p, name) for name, p in tests.items() if math.isfinite(p)]
     return list(filter(None, parts))
 
@@ -232,7 +241,7 @@ def record(row: Row) -> list[Any]:
         direction(row),
         row.units,
         *(getattr(row, name) for name in NUMBERS),
-        *(row.noise_known, row.judgeable, row.changed, row.beyond, row.learned),
+        *(row.noise_known, row.reason, row.judgeable, row.changed, row.beyond, row.learned),
         *("; ".join("" if value != value else str(value) for value in part) for part in controls),
     ]
 

@@ -12,9 +12,11 @@ import numpy as np
 import xarray as xr
 from scipy.stats import spearmanr
 
+from ..dynamics.reasons import Reason
 from ..trees import MergedResult, as_tree
 from .formats import from_to, joined, mid_sentence, sentence_start, value_range
 from .levels import VERDICTS
+from .reasons import STATES_OF, UNJUDGED
 from .row_words import STATES, UNCONTROLLED
 from .shared_concepts import shared_sentences
 
@@ -23,7 +25,6 @@ _ENDS = ("", "_low", "_high")
 MIN_ROWS = 4  # fewer rows have no rank correlation worth a number
 _NUMBER = re.compile(r"([−-]?\d(?:[\d.,]*\d)?)")
 MANY = 6  # more runs are summed up instead of listed
-_NOT_JUDGED = "not judged: too few checkpoints, correlated noise or noise not measured"
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +127,7 @@ def line(group: Group) -> str:
     words = _strongest(group) or f"no change is shown in any of {total} runs"
     unknown = group.counts("present") - group.counts("judgeable")
     if unknown.any() and not group.counts("judgeable").any():
-        return f"{group.name}: {_NOT_JUDGED}"
+        return f"{group.name}: not judged, {_why_not(group)}"
     if unknown.any():
         runs = list(itertools.compress(group.runs, unknown))
         words += f"; not all of it could be judged in {joined(runs)}"
@@ -135,6 +136,14 @@ def line(group: Group) -> str:
         runs = list(itertools.compress(group.runs, absent == count))
         words += f"; {joined(runs)} {'has' if len(runs) == 1 else 'have'} none"
     return f"{group.name}: {words}"
+
+
+def _why_not(group: Group) -> str:
+    """Say why no row of a quantity could be judged in any run."""
+    found = [] if "reason" not in group.rows else group.rows["reason"].values.ravel().tolist()
+    open_ones = dict.fromkeys(reason for reason in map(str, STATES_OF) if reason in found)
+    whys = [UNJUDGED[STATES_OF[Reason(reason)]] for reason in open_ones]
+    return joined(whys, " or ") if whys else "for reasons that its studies state"
 
 
 def _strongest(group: Group) -> str:

@@ -12,7 +12,8 @@ from .formats import count, its, joined, plain_text, plural
 from .labels import with_short_layers
 from .one_model import is_one_model
 from .row_words import apart_from_controls
-from .rows import UNJUDGED, Row, counted_rows
+from .reasons import UNJUDGED
+from .rows import Row, counted_rows
 
 # Answers to what a paper claims; other rows of such a table are not counted.
 CLAIMED = ("reproduces", "does not reproduce", "not shown")
