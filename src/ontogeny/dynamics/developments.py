@@ -130,9 +130,9 @@ def development(
         Position of the reference checkpoint where the values are distances to it, or similarities
         with it. That step is left out of everything: first and last are taken from the others.
         Checkpoints within the memory of the reference are closer to it without any change, which
-        `p_uncorrected` takes into account. Distances which fall towards the reference still end at 1:
-        the reference step shows the progress of the step before it (of the step after it if it is
-        the first).
+        `p_uncorrected` takes into account. Distances which fall towards the reference still end at
+        1: the reference step shows the progress of the step before it (of the step after it if it
+        is the first).
     n_draws, random_state
         Random orders of the steps (`step_order_test`), and the seed of these and of the bootstrap
         of half-change steps. All series see the same draws.

@@ -1,4 +1,4 @@
-"""Is a course more than noise with memory? A ratio of likelihoods against simulated noise.
+"""Courses against noise with memory: a ratio of likelihoods beside that of simulated noise.
 
 Above the line a shape (`shapes`) stands with noise beside it that is fresh or has short memory;
 below it one level with noise of more memory, up to a random walk. So memory is estimated beside the
@@ -27,6 +27,7 @@ OF_SHORT = (
     SHORT,
 )  # memory around one level: of noise with short memory, and beside shapes
 OF_LONG = (0.7, 0.8, 0.9, 0.95)  # and what longer memory adds, beside random walks
+FRESH = (0.0, 1.0, 2.0, 4.0)  # size of fresh noise on a random walk, against one of its steps
 GROWTH = (1 / 3, 3.0)  # last over first size of noise that grows or fades
 ROUNDING = 1e-10  # share of a course that no shape explains
 # Nats by which shapes with two or three free sizes must be better: they fit random walks better.
@@ -148,11 +149,11 @@ def _models(times: tuple[float, ...]) -> _Models:
     order, *uneven = (np.abs(clock[:, None] - clock) for clock in _clocks(np.array(times)))
     sizes = [growth ** np.linspace(0, 1, count) for growth in GROWTH]
     short = [_memory(order, phi) for phi in OF_SHORT]
-    long = [_memory(order, phi) for phi in OF_LONG] + [-order]
+    long = [_memory(order, phi) for phi in OF_LONG] + _walks(order)
     for apart in uneven:
         shortest, longest = apart[apart > 0].min(), apart.max()
         memories = np.geomspace(shortest, longest, max(2, 2 * round(np.log2(longest / shortest))))
-        long += [np.exp(-apart / memory) for memory in memories] + [-apart]
+        long += [np.exp(-apart / memory) for memory in memories] + _walks(apart)
     growing = [size[:, None] * _memory(order, phi) * size for size in sizes for phi in (0, SHORT)]
     beside = [_noise(_memory(order, phi)) for phi in OF_SHORT]
     return _Models(
@@ -160,6 +161,12 @@ def _models(times: tuple[float, ...]) -> _Models:
         long=[_noise(covariance) for covariance in long + growing],
         beside=[(n, [_bases(group, n) for group in shapes(count)]) for n in beside],
     )
+
+
+def _walks(apart: np.ndarray) -> list[np.ndarray]:
+    """Return minus the variance of a walk's differences, without and with fresh noise on it."""
+    step = np.median(np.diag(apart, 1))
+    return [-apart + 2 * step * fresh**2 * np.eye(len(apart)) for fresh in FRESH]
 
 
 def _clocks(steps: np.ndarray) -> list[np.ndarray]:
@@ -182,5 +189,5 @@ def _noise(covariance: np.ndarray) -> _Noise:
 
 
 def _bases(group: np.ndarray, noise: _Noise) -> np.ndarray:
-    """Return orthonormal bases (some, sizes, T - 1) of shapes (some, sizes, T) as noise sees them."""
+    """Return bases (some, sizes, T - 1) of shapes (some, sizes, T) as noise sees them."""
     return np.linalg.svd(group @ noise.whitening.T, full_matrices=False)[2]

@@ -1,4 +1,4 @@
-"""Does a series follow a trend, or does noise with memory look the same?
+"""P-values of trends against noise with memory.
 
 Against noise around one level stands a ratio of likelihoods (`shape_ratio`). Distances to a
 checkpoint have another null: checkpoints within its memory are closer to it. For each such model

@@ -1,10 +1,11 @@
 """What is said of the rows of a whole page: changed, changed beyond its motion, learned.
 
 A row *moved* if its change from first to last exceeds its noise. It *changed* if its course is also
-more than noise between checkpoints would give, and slow noise hardly ever looks like it. It changed *beyond its motion* if turned runs, which
-moved as far in other directions, do not give the same. It was *learned* if it is performance on
-held-out texts or labels, improved by more than where nothing is learned (`learning`), and by more
-than every control. Each is corrected over all rows of the page.
+more than noise between checkpoints would give, and slow noise hardly ever looks like it. It changed
+*beyond its motion* if turned runs, which moved as far in other directions, do not give the same. It
+was *learned* if it is performance on held-out texts or labels, improved by more than where nothing
+is learned (`learning`), and by more than every control. Each is corrected over all rows of the
+page, but for slow noise, which is asked of each row.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from scipy.stats import t
 
 from .content import Content, Node
 from .formats import of_tokens
-from .row_words import direction
 from .reasons import UNJUDGED
+from .row_words import direction
 from .rows import Row
 
 # What the loss can pass: ends of the variables' names, and what the page calls them.

@@ -12,8 +12,8 @@ import numpy as np
 
 from ...words.formats import joined, plural, step_text, value_range
 from ...words.labels import said_once
-from ...words.row_words import HEADINGS
 from ...words.reasons import UNJUDGED
+from ...words.row_words import HEADINGS
 from ...words.rows import Row
 
 MAX_ROWS = 32  # rows that the chart shows before it thins layers
