@@ -1,28 +1,37 @@
 """Error rates, power and coverage of `development`, for the tables of the guide to error rates.
 
-    OMP_NUM_THREADS=1 python benchmarks/changes.py [memory] [power] [coverage] [--families 40]
+    OMP_NUM_THREADS=1 python benchmarks/changes.py [PART ...] [--families 40]
 
-`memory`: share of families of 24 curves with a changed one, by the trend test alone, where all is
-stationary noise with memory. `power`: share of real developments that are found in such a family.
-`coverage`: share of half-change intervals that hold the step at which the continuous curve crosses
-half of its change.
+Parts: noise, found, memory, power, coverage. What the file of --results holds of the first two, a
+line of JSON each, is not measured again. `noise` and `found`: share of single curves that are
+called changed where there is only noise, and where noise is a tenth of a change; of those that slow
+noise leaves open; and of those that are called changed in a page of 60. `memory`: share of families
+of 24 curves with a changed one, by the trend test alone, where all is noise with memory. `power`:
+share of real developments that are found in such a family. `coverage`: share of half-change
+intervals that hold the step at which the continuous curve crosses half of its change.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
+import json
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
-from ontogeny.dynamics import development, holm, trend_test
+from ontogeny.dynamics import development, holm, step_order_test, trend_test
 from ontogeny.dynamics.half_change import half_change_interval
+from ontogeny.dynamics.order import smallest_p
+from ontogeny.dynamics.reasons import CHANCE
+from ontogeny.dynamics.trend_tests import trend_p_values
 
 ROWS, LAST = 24, 10_000
 PHI = (0.0, 0.3, 0.5, 0.7, 0.9, 0.95)
 COUNTS = (12, 24, 32)
 SPACINGS = ("even", "log")
-Curve = Callable[[np.ndarray], np.ndarray]
+Curve = Callable[..., np.ndarray]
 
 
 def steps_of(spacing: str, count: int) -> np.ndarray:
@@ -164,15 +173,119 @@ def covered(shape: str, spacing: str, noise: float, seed: int) -> bool:
     return bool(low <= truth <= high)
 
 
+SIZES = (6, 8, 12, 16, 24, 50)
+PAGE = 60
+CURVES = 600
+SLOW = {f"AR(1), {phi}": phi for phi in (0.0, 0.3, 0.5, 0.7, 0.9)}
+
+
+def walk_by_steps(rng: np.random.Generator, steps: np.ndarray) -> np.ndarray:
+    shocks = rng.standard_normal((CURVES, len(steps)))
+    return np.cumsum(np.sqrt(np.diff(steps, prepend=steps[0])) * shocks, axis=1)
+
+
+NOISES: dict[str, Callable[[np.random.Generator, np.ndarray], np.ndarray]] = {
+    **{
+        name: lambda rng, s, phi=phi: jitter(rng, (CURVES, len(s)), phi)
+        for name, phi in SLOW.items()
+    },
+    "random walk": lambda rng, s: walks(rng, CURVES, len(s), 1.0),
+    "random walk in steps": walk_by_steps,
+    "random walk and as much fresh noise": lambda rng, s: (
+        walks(rng, CURVES, len(s), 1.0) + rng.standard_normal((CURVES, len(s)))
+    ),
+    "heavy tails, 3 degrees of freedom": lambda rng, s: rng.standard_t(3, (CURVES, len(s))),
+    "heavy tails, 2 degrees of freedom": lambda rng, s: rng.standard_t(2, (CURVES, len(s))),
+    "noise that grows threefold": lambda rng, s: (
+        rng.standard_normal((CURVES, len(s))) * np.geomspace(1, 3, len(s))
+    ),
+    "noise that is three times as large in the last third": lambda rng, s: (
+        rng.standard_normal((CURVES, len(s))) * np.where(np.arange(len(s)) < 2 * len(s) / 3, 1, 3)
+    ),
+    "random walk with heavy tails": lambda rng, s: np.cumsum(
+        rng.standard_t(3, (CURVES, len(s))), axis=1
+    ),
+}
+
+CHANGES: dict[str, Curve] = {
+    "sigmoid": lambda u, rng: (
+        1 / (1 + np.exp(-(u - rng.uniform(0.2, 0.8)) / rng.uniform(0.03, 0.12)))
+    ),
+    "exponential": lambda u, rng: 1 - np.exp(-rng.uniform(3, 10) * u),
+    "jump": lambda u, rng: (np.arange(len(u)) > rng.integers(1, len(u) - 2)).astype(float),
+    "power law": lambda u, rng: 1 - (1 + np.arange(len(u))) ** -0.5,
+    "straight line": lambda u, rng: u,
+    "overshoot, noise .02": lambda u, rng: u * np.exp(-3 * u),
+}
+
+
+def told(values: np.ndarray, steps: np.ndarray) -> dict[str, float]:
+    """Return shares of curves that changed, alone and in pages, and that slow noise leaves open."""
+    found = trend_p_values(steps, values)
+    alone = np.maximum(found.short, smallest_p(len(steps)))
+    of_order = step_order_test(values, 999, level=0.05, n_tests=1) <= CHANCE
+    shown = of_order & (found.slow <= CHANCE)
+    of_noise = of_order & (alone <= 0.01)
+    pages = np.array([holm(p) for p in alone.reshape(-1, PAGE)]).ravel() <= 0.01
+    return {
+        "changed": float(np.mean(shown & of_noise)),
+        "slow noise": float(np.mean(of_noise & (found.slow > CHANCE))),
+        "changed in a page": float(np.mean(shown & pages)),
+    }
+
+
+def of_noise(name: str, spacing: str, count: int) -> dict[str, float]:
+    steps = steps_of(spacing, count)
+    return told(NOISES[name](np.random.default_rng([count, len(name), 1]), steps), steps)
+
+
+def of_change(name: str, phi: float, count: int) -> dict[str, float]:
+    rng = np.random.default_rng([count, int(10 * phi), len(name)])
+    u = np.linspace(0, 1, count)
+    signal = np.array([CHANGES[name](u, rng) for _ in range(CURVES)])
+    signal = (signal - signal[:, :1]) / np.ptp(signal, axis=1, keepdims=True)
+    noise = (0.02 if "overshoot" in name else 0.1) * jitter(rng, (CURVES, count), phi)
+    return told(signal + noise, np.arange(count, dtype=float))
+
+
+def resumed(results: Path, part: str, key: str, measure: Callable[[], dict[str, float]]) -> None:
+    """Print what was measured, or measure it and keep it."""
+    lines = results.read_text(encoding="utf-8").splitlines() if results.exists() else []
+    known = {(row["part"], row["key"]): row for row in map(json.loads, lines)}
+    if (part, key) not in known:
+        known[part, key] = {"part": part, "key": key, **measure()}
+        with results.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(known[part, key]) + "\n")
+    print(*known[part, key].values(), sep="\t", flush=True)
+
+
 def row(*cells: object) -> None:
     print("|", " | ".join(str(cell) for cell in cells), "|", flush=True)
 
 
+def tables(parts: list[str], results: Path) -> None:
+    """Measure what single curves give, or show what was measured."""
+    for count in SIZES:
+        for name in NOISES if "noise" in parts else ():
+            for spacing in SPACINGS:
+                measure = functools.partial(of_noise, name, spacing, count)
+                resumed(results, "noise", f"{name}; {spacing}; {count}", measure)
+        for name in CHANGES if "found" in parts else ():
+            for phi in (0.0, 0.3, 0.5, 0.9):
+                measure = functools.partial(of_change, name, phi, count)
+                resumed(results, "found", f"{name}; {phi}; {count}", measure)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", default=["memory", "power", "coverage"])
+    parser.add_argument(
+        "parts", nargs="*", default=["noise", "found", "memory", "power", "coverage"]
+    )
     parser.add_argument("--families", type=int, default=40)
+    parser.add_argument("--results", type=Path, default=Path("changes.jsonl"))
     options = parser.parse_args()
+    if {"noise", "found"} & set(options.parts):
+        tables(options.parts, options.results)
     if "memory" in options.parts:
         row("noise", *(f"phi {phi}" for phi in PHI))
         for name in SOURCES:

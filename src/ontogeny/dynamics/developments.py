@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import check_whole
+from ..errors import check_number, check_whole
 from ..multiple_tests import holm
 from .half_change import half_change_interval, half_change_step
-from .order import PAGE, draws_for, smallest_p, step_order_test
+from .order import smallest_p, step_order_test
+from .reasons import CHANCE, OPEN, Reason, reasons
 from .series import checked_steps, checked_values, floors, resolution
 from .trend_tests import trend_p_values
 
@@ -42,20 +43,29 @@ class Development:
     p_value
         (...,): Holm-corrected over all series; NaN below 6 usable steps.
     p_uncorrected
-        (...,): the larger p-value of `step_order_test` and `trend_test`.
+        (...,): p-value against fresh noise and noise with short memory, and against the memory of
+        the reference where there is one; at least `smallest_p`.
+    p_order, p_slow
+        (...,): p-values of `step_order_test`, and of a random walk or other noise with long memory.
+        Each is asked of one series, at a level of 5 %, and not corrected.
     smallest_p
-        (...,): smallest p-value that the number of usable steps, and of random orders, allows.
+        (...,): smallest p-value that the number of usable steps allows: the share of orders that
+        are as smooth as a straight line, up to 8 steps.
     moved
         (...,): the change exceeds the floor of the last step; no test. False where that floor is
         unknown.
     changed
-        (...,): it moved, and ``p_value <= level``.
+        (...,): it moved, ``p_value <= level``, and ``p_order`` and ``p_slow`` are at most 5 %.
+    reason
+        (...,): which test decided that it did not change, empty where it did (text of a
+        `ontogeny.dynamics.reasons.Reason`).
     only_memory
         (...,): it would count as changed if its reference were not one of the checkpoints, but the
         memory of the reference explains it as well. No verdict is possible with this reference.
     judgeable
         (...,): the noise is known, with this number of steps ``p_value`` could reach `level`, and
-        not `only_memory`. Where it is False, `changed` is False because nothing can be said.
+        neither the memory of the reference nor slow noise alone looks the same. Where it is False,
+        `changed` is False because nothing can be said.
     noise_known
         (...,): the floor of the last usable step is known.
     """
@@ -71,9 +81,12 @@ class Development:
     settled_step: np.ndarray
     p_value: np.ndarray
     p_uncorrected: np.ndarray
+    p_order: np.ndarray
+    p_slow: np.ndarray
     smallest_p: np.ndarray
     moved: np.ndarray
     changed: np.ndarray
+    reason: np.ndarray
     only_memory: np.ndarray
     judgeable: np.ndarray
     noise_known: np.ndarray
@@ -94,13 +107,13 @@ def development(
 ) -> Development:
     """Return how series over training steps went from their first to their last value.
 
-    A series **changed** if three things hold. Its change from first to last exceeds the noise
-    floor. The order of its steps is visible in it (`step_order_test`), whatever the distribution of
-    the noise. And it follows a trend or a shift of level that stationary noise with memory does not
-    show (`trend_test`), whatever the memory. The p-value is the larger one of both tests, corrected
-    over all series given. A random walk has no trend and is called changed hardly more often than
-    `level`. A series that leaves and comes back has a small p-value but did not move from first to
-    last, so it did not change in this sense.
+    A series **changed** if four things hold. Its change from first to last exceeds the noise
+    floor. It follows a shape that fresh noise, and noise with memory up to .5 from one checkpoint
+    to the next, does not show: this p-value is corrected over all series given. The order of its
+    steps is visible in it, whatever the distribution of the noise (`step_order_test`). And slow
+    noise, up to a random walk, looks like that in at most 5 % of series (`trend_test`). A series
+    that leaves and comes back has a small p-value but did not move from first to last, so it did
+    not change in this sense.
 
     Parameters
     ----------
@@ -117,9 +130,9 @@ def development(
         Position of the reference checkpoint where the values are distances to it, or similarities
         with it. That step is left out of everything: first and last are taken from the others.
         Checkpoints within the memory of the reference are closer to it without any change, which
-        `trend_test` takes into account. Distances which fall towards the reference still end at 1:
-        the reference step shows the progress of the step before it (of the step after it if it is
-        the first).
+        `p_uncorrected` takes into account. Distances which fall towards the reference still end at
+        1: the reference step shows the progress of the step before it (of the step after it if it
+        is the first).
     n_draws, random_state
         Random orders of the steps (`step_order_test`), and the seed of these and of the bootstrap
         of half-change steps. All series see the same draws.
@@ -131,8 +144,7 @@ def development(
         the largest absolute value of each series.
     n_tests
         Number of tests that `p_uncorrected` will be corrected for together, if more than the series
-        given. `judgeable` and the number of random orders are made for it. Default: the series
-        given, and random orders for at least 100 tests.
+        given. `judgeable` is made for it. Default: the series given.
     floor_to_last
         Noise of a difference to the last value, in the shapes of `floor`; default: `floor`. Values
         on the same texts that lie close together have less of it.
@@ -166,6 +178,7 @@ def development(
     """
     steps = checked_steps(steps)
     series = checked_values(values, len(steps), reference_index)
+    check_number("level", level, 0, 1, above=True, below=True)
     if n_tests is not None:
         check_whole("n_tests", n_tests)
     rows = series.reshape(-1, len(steps))
@@ -179,19 +192,26 @@ def development(
     measurable = np.abs(change) > resolution(scale, series).reshape(-1)
     progress = (rows - first[:, None]) / np.where(measurable, change, np.nan)[:, None]
     distinct = np.abs(rows - first[:, None]) > noise
-    page = max(n_tests or PAGE, len(rows))
-    in_order = step_order_test(rows, n_draws, random_state, level, n_tests=page)
-    alone, trend = (p.reshape(-1) for p in trend_p_values(steps, values, reference_index))
-    p_uncorrected = np.maximum(in_order, trend)
+    p_order = step_order_test(rows, n_draws, random_state, CHANCE, n_tests=1)
+    trend = trend_p_values(steps, np.asarray(values).reshape(rows.shape), reference_index)
+    smallest = smallest_p(np.count_nonzero(~np.isnan(rows), axis=1))
+    alone = np.maximum(trend.short, smallest)
+    p_uncorrected = np.maximum(alone, trend.reference)
     p_value = holm(p_uncorrected)
-    only_memory = (p_value > level) & (holm(np.maximum(in_order, alone)) <= level)
+    only_memory = (p_value > level) & (holm(alone) <= level)
     final_noise = np.take_along_axis(noise, at_last[:, None], axis=1)[:, 0]
-    is_finite = np.isfinite(final_noise)
     moved = np.abs(change) > final_noise
-    possible = smallest_p(
-        np.count_nonzero(~np.isnan(rows), axis=1), draws_for(page, n_draws, level)
-    )
     tests = max(n_tests or 1, int(np.sum(~np.isnan(p_uncorrected))))
+    reason = reasons(
+        noise_known=np.isfinite(final_noise),
+        tested=np.isfinite(p_uncorrected),
+        reachable=np.nan_to_num(smallest, nan=1.0) * tests <= level,
+        moved=moved,
+        p_order=p_order,
+        shown=np.nan_to_num(p_value, nan=1.0) <= level,
+        only_memory=only_memory,
+        p_slow=trend.slow,
+    )
     half, low, high = _half_steps(steps, rows, progress, noise, moved, random_state)
     settled = np.array([_settled_step(steps, *row) for row in zip(rows, late, strict=True)])
     if reference_index is not None:
@@ -209,14 +229,15 @@ def development(
         settled_step=settled.reshape(batch),
         p_value=p_value.reshape(batch),
         p_uncorrected=p_uncorrected.reshape(batch),
-        smallest_p=possible.reshape(batch),
+        p_order=p_order.reshape(batch),
+        p_slow=trend.slow.reshape(batch),
+        smallest_p=smallest.reshape(batch),
         moved=moved.reshape(batch),
-        changed=(moved & (np.nan_to_num(p_value, nan=1.0) <= level)).reshape(batch),
+        changed=(reason == Reason.NONE).reshape(batch),
+        reason=reason.reshape(batch),
         only_memory=only_memory.reshape(batch),
-        judgeable=(
-            is_finite & (np.nan_to_num(possible, nan=1.0) * tests <= level) & ~only_memory
-        ).reshape(batch),
-        noise_known=is_finite.reshape(batch),
+        judgeable=(~np.isin(reason, OPEN)).reshape(batch),
+        noise_known=np.isfinite(final_noise).reshape(batch),
     )
 
 

@@ -1,4 +1,4 @@
-"""Stationary noise with memory: what values, and distances to one of the checkpoints, do under it.
+"""Stationary noise with memory: what distances to one of the checkpoints do under it.
 
 The noise is autoregressive of order 1: the correlation of two checkpoints is phi to the power of
 the number of checkpoints between them, or exp(-time / memory) where the time is in steps. Where
@@ -30,31 +30,13 @@ class NullModel:
     Parameters
     ----------
     size
-        (T,): mean and standard deviation of the values are both proportional to it; for values
-        that are not relative to a reference, it is 1 and the mean is free.
+        (T,): mean and standard deviation of the values are both proportional to it.
     correlation
         (T, T): of the values.
     """
 
     size: np.ndarray
     correlation: np.ndarray
-
-
-def plain_models(steps: np.ndarray, usable: np.ndarray) -> list[NullModel]:
-    """Return the models of values that fluctuate around one level.
-
-    Parameters
-    ----------
-    steps
-        Training steps (T,).
-    usable
-        (T,) bool: steps that are judged.
-    """
-    return [
-        NullModel(np.ones(len(rest := times[usable])), _memory(rest[:, None] - rest, rate))
-        for times, rates in _clocks(steps, usable, towards=False)
-        for rate in rates
-    ]
 
 
 def reference_models(
@@ -64,15 +46,17 @@ def reference_models(
 
     Parameters
     ----------
-    steps, usable
-        As for `plain_models`.
+    steps
+        Training steps (T,).
+    usable
+        (T,) bool: steps that are judged.
     reference
         Position of the reference checkpoint.
     similar
         Whether the values may be proportional to squared distances, as 1 - similarity is.
     """
     models = []
-    for times, rates in _clocks(steps, usable, towards=True):
+    for times, rates in _clocks(steps, usable):
         for rate in rates:
             for share in FRESH if np.isfinite(rate) else (0.0,):
                 near = _towards(times[usable], times[reference], rate, share)
@@ -98,7 +82,7 @@ def fitted_models(
         As for `reference_models`.
     """
     models = []
-    for times, rates in _clocks(steps, usable, towards=True):
+    for times, rates in _clocks(steps, usable):
         finite = [rate for rate in rates if np.isfinite(rate)]
         for power in (1, 2) if similar else (1,):
             models.append(_most_likely(row, times[usable], times[reference], finite, power))
@@ -146,18 +130,15 @@ def _deviance(row: np.ndarray, model: NullModel) -> float:
     return float(count * np.log(rest / count) + 2 * logs)
 
 
-def _clocks(
-    steps: np.ndarray, usable: np.ndarray, towards: bool
-) -> Iterator[tuple[np.ndarray, list[float]]]:
+def _clocks(steps: np.ndarray, usable: np.ndarray) -> Iterator[tuple[np.ndarray, list[float]]]:
     """Give times (T,) and rates of forgetting: in checkpoints, and in steps if they are uneven.
 
-    Memory in steps goes up to 20 of the smallest gaps, and to 20 median gaps where the reference
-    could be within it.
+    Memory in steps goes up to 20 median gaps: the reference could be within it.
     """
     yield np.arange(len(steps), dtype=np.float64), [math.inf] + [-math.log(phi) for phi in PHI[1:]]
     gaps = np.diff(steps[usable])
     if len(gaps) and gaps.max() > EVEN * gaps.min():
-        longest = LONGEST * (np.median(gaps) if towards else gaps.min())
+        longest = LONGEST * np.median(gaps)
         doublings = np.arange(0, math.log2(longest / gaps.min()))
         yield steps, [float(1 / t) for t in (*gaps.min() * 2**doublings, longest)]
 

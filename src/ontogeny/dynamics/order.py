@@ -22,7 +22,6 @@ from ..errors import ArgumentError, NonFiniteError, check_number, check_whole
 
 FEWEST_STEPS = 6
 LARGEST_ENUMERATED = 8  # 8! = 40,320 orders
-PAGE = 100  # tests that random orders are enough for, where nothing is known of others
 LONG = 128  # steps from which the spectrum is quicker than pairs
 CHUNK = 2**22  # numbers of random orders held at a time
 IN_CACHE = 2**16  # weights held at a time; more than fit into the cache take 3 times as long

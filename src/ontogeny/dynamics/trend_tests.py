@@ -1,39 +1,62 @@
-"""F-tests of trends and shifts of level, beyond stationary noise with memory.
+"""P-values of trends against noise with memory.
 
-For each null model (`memory`) the series is whitened, the level projected out, and the share of the
-rest measured that a shape explains: an F-test of generalised least squares, exact for normal noise.
-Shapes are S-curves, exponential approaches and roots; jumps; and polynomials. The p-value is the
-largest over the null models, so that it holds whatever the memory.
+Against noise around one level stands a ratio of likelihoods (`shape_ratio`). Distances to a
+checkpoint have another null: checkpoints within its memory are closer to it. For each such model
+(`memory`) the series is whitened, the level projected out, and the share of the rest measured that
+a shape explains: an F-test of generalised least squares, exact for normal noise. The largest
+p-value over these models counts.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .memory import JITTER, NullModel, fitted_models, plain_models, reference_models
+from .memory import JITTER, NullModel, fitted_models, reference_models
 from .order import FEWEST_STEPS, LONG
 from .series import checked_steps, checked_values
+from .shape_ratio import noise_p_values
+from .shapes import curves, jumps
 
 DEGREES = (3, 5)
 SMALLEST_BAND = 8
 PROMISING = 0.05  # rows with a larger p-value need no fit of their own
+NARROW = 0.35  # width in checkpoints of the narrowest curve
 TOGETHER = 64  # shapes over many checkpoints that are whitened at a time: they fit into the cache
 
 _Group = tuple[int, int, np.ndarray]  # of shapes: 0 before the first number, 1 from the second on
 _Families = tuple[list[_Group], list[_Group], np.ndarray]
 
 
+@dataclass(frozen=True, eq=False)
+class TrendPValues:
+    """P-values (...,) of series against three kinds of noise; NaN with fewer than 6 usable steps.
+
+    Parameters
+    ----------
+    short
+        Fresh noise, or noise with memory up to .5 from one checkpoint to the next.
+    slow
+        Noise with any memory, up to a random walk.
+    reference
+        The memory of the reference; 0 where there is none.
+    """
+
+    short: np.ndarray
+    slow: np.ndarray
+    reference: np.ndarray
+
+
 def trend_test(
     steps: ArrayLike, values: ArrayLike, reference_index: int | None = None
 ) -> np.ndarray:
-    """Return p-values of "the series is no stationary noise with memory, but follows a trend".
+    """Return p-values of "the series is no noise with memory, but follows a trend".
 
-    The null hypothesis is normal autoregressive noise around one level, with any coefficient from
-    0 to .95 from one checkpoint to the next, or with memory in steps (up to 20 of the smallest
-    gaps). Fresh noise on top of it, and a random walk, make the test more cautious or hardly less
-    so; the guide to error rates says how often. Noise with rare lasting shocks counts as a trend:
-    it does shift the level.
+    The null hypothesis is normal noise with any memory, up to a random walk, by checkpoints and by
+    steps, which is simulated. Fresh noise on top of it makes the test more cautious. The guide to
+    error rates says how often noise with heavy tails, or that grows, is called a trend.
 
     Parameters
     ----------
@@ -61,7 +84,8 @@ def trend_test(
     References
     ----------
     A. C. Aitken, Proc. R. Soc. Edinburgh 55, 1935, for generalised least squares; J.-M. Dufour,
-    J. Econometrics 133, 2006, for the largest p-value over a nuisance parameter.
+    J. Econometrics 133, 2006, for simulated tests and the largest p-value over a nuisance
+    parameter.
 
     Examples
     --------
@@ -69,46 +93,50 @@ def trend_test(
     >>> steps, noise = np.arange(24), rng.normal(size=24)
     >>> slow = np.convolve(rng.normal(size=200), 0.9 ** np.arange(100))[100:124]
     >>> p = trend_test(steps, [np.sqrt(steps) + 0.02 * noise, slow])
-    >>> bool(p[0] < 1e-4), bool(p[1] > 0.05)
+    >>> bool(p[0] < 1e-3), bool(p[1] > 0.05)
     (True, True)
     """
-    return trend_p_values(steps, values, reference_index)[1]
+    found = trend_p_values(steps, values, reference_index)
+    return np.maximum(found.slow, found.reference)
 
 
 def trend_p_values(
     steps: ArrayLike, values: ArrayLike, reference_index: int | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the p-values of `trend_test` without and with the memory of the reference.
+) -> TrendPValues:
+    """Return the p-values of series against each kind of noise, as `trend_test` takes them.
 
-    A row whose first one alone is small moves as checkpoints do that are close to the reference
-    because they are near in time: it cannot be judged with this reference.
-
-    Returns
-    -------
-    tuple of numpy.ndarray
-        (...,) each; equal where there is no reference.
+    A row of which only that of the reference is large moves as checkpoints do that are close to the
+    reference because they are near in time: it cannot be judged with this reference.
     """
     steps = checked_steps(steps)
     series = checked_values(values, len(steps), reference_index)
     rows = series.reshape(-1, len(steps))
     at = _at_reference(values, rows, reference_index)
     usable = ~np.isnan(rows)
-    alone, both = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
+    short, slow, reference = (np.full(len(rows), np.nan) for _ in range(3))
     alike = np.column_stack([usable, at != 0])
     for kind in np.unique(alike[usable.sum(axis=1) >= FEWEST_STEPS], axis=0):
         group = np.flatnonzero((alike == kind).all(axis=1))
         mask, similar = kind[:-1], bool(kind[-1])
         moved = rows[np.ix_(group, mask)] - at[group, None]
-        families = _shapes(int(mask.sum()))
-        alone[group] = largest = _largest(moved, plain_models(steps, mask), families)
+        short[group], slow[group] = noise_p_values(steps[mask], moved)
+        reference[group] = 0.0
         if reference_index is not None:
-            near = reference_models(steps, mask, reference_index, similar)
-            largest = np.maximum(largest, _largest(moved, near, families))
-            for i in np.flatnonzero(largest <= PROMISING):
-                fitted = fitted_models(moved[i], steps, mask, reference_index, similar)
-                largest[i] = max(largest[i], *_largest(moved[[i]], fitted, families))
-        both[group] = largest
-    return alone.reshape(series.shape[:-1]), both.reshape(series.shape[:-1])
+            reference[group] = _beside_reference(moved, steps, mask, reference_index, similar)
+    batch = series.shape[:-1]
+    return TrendPValues(short.reshape(batch), slow.reshape(batch), reference.reshape(batch))
+
+
+def _beside_reference(
+    rows: np.ndarray, steps: np.ndarray, mask: np.ndarray, reference: int, similar: bool
+) -> np.ndarray:
+    """Return the largest p-value of complete rows (n, T) over the memories of the reference."""
+    families = _shapes(int(mask.sum()))
+    largest = _largest(rows, reference_models(steps, mask, reference, similar), families)
+    for i in np.flatnonzero(largest <= PROMISING):
+        fitted = fitted_models(rows[i], steps, mask, reference, similar)
+        largest[i] = max(largest[i], *_largest(rows[[i]], fitted, families))
+    return largest
 
 
 def _at_reference(values: ArrayLike, rows: np.ndarray, reference: int | None) -> np.ndarray:
@@ -194,16 +222,8 @@ def _without(level: np.ndarray, columns: np.ndarray) -> np.ndarray:
 
 def _shapes(count: int) -> _Families:
     """Return smooth monotone shapes, jumps, and polynomials over `count` checkpoints."""
-    t = np.arange(count, dtype=np.float64)
-    smooth = [np.array([t, np.sqrt(t), np.sqrt(t[::-1])])]
-    width = 0.35
-    while width < count / 3:
-        away = (t - np.arange(0, count - 1, width)[:, None]) / width
-        smooth += [0.5 * (1 + np.tanh(away / 2)), np.exp([-t / width, -t[::-1] / width])]
-        width *= np.sqrt(2)
-    jumps = (t >= t[1:, None]).astype(np.float64)
     legendre = np.polynomial.legendre.legvander(np.linspace(-1, 1, count), max(DEGREES))
-    return _groups(smooth), _groups([jumps]), legendre[:, 1:].T
+    return _groups(curves(count, NARROW)), _groups([jumps(count)]), legendre[:, 1:].T
 
 
 def _groups(families: list[np.ndarray]) -> list[_Group]:

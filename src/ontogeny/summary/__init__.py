@@ -29,16 +29,23 @@ Those from ``control_first`` on exist only where there are control runs:
 ``only_memory`` : row
     the memory of the reference step would give the same curve, so there is no verdict
 ``p_uncorrected``, ``smallest_p`` : row
-    the larger p-value of order and trend; the smallest that the number of steps allows. Where the
-    quantity brings a test of change, ``x_p_changed``, its p-value, and 0
+    p-value against noise with short memory, and the memory of the reference; the smallest that
+    the number of steps allows. Where the quantity brings a test of change, ``x_p_changed``, its
+    p-value, and 0
 ``own_change_test`` : row
     the quantity brings a test of change on its own examples
+``p_order``, ``p_slow`` : row
+    p-values against any order of the steps, and against slow noise, each of one row
 ``p_value`` : row
     ``p_uncorrected`` after Holm's correction over all rows of the page (rows of ``role``
     ``"motion"`` among themselves)
+``reason`` : row
+    which test decided that it did not change, empty where it did: ``noise not measured``, ``few
+    checkpoints``, ``few checkpoints for so many rows``, ``within noise``, ``order``, ``memory of
+    the reference``, ``short memory`` or ``slow noise``
 ``judgeable`` : row
-    the noise is known, not ``only_memory``, and the level can be reached with so many steps
-    and rows
+    one can say whether it changed: the noise is known, the level can be reached with so many steps
+    and rows, and neither the memory of the reference nor slow noise looks the same
 ``can_learn``, ``better_sign`` : row
     held-out performance (``Quantity.better``); +1 or -1 where higher or lower is better, else
     0
@@ -53,7 +60,8 @@ Those from ``control_first`` on exist only where there are control runs:
 ``lead``, ``change_floor`` : row
     last value above the null that it must beat, in standard errors; noise of the change
 ``changed`` : row
-    it moved and ``p_value`` is at most 1 %, or it is ``beyond``
+    it moved, ``p_value`` is at most 1 %, ``p_order`` and ``p_slow`` are at most 5 %, or it is
+    ``beyond``
 ``beyond`` : row
     it moved and ``p_control`` is at most 5 %, or it was ``learned``
 ``learned`` : row

@@ -22,11 +22,9 @@ from .noise import change_floor, reference_index
 
 # What a row has from its course, under the same names.
 _OF_COURSE = (
-    "half_step", "half_step_low", "half_step_high", "p_uncorrected", "smallest_p", "noise_known",
-    "moved", "only_memory",
+    "half_step", "half_step_low", "half_step_high", "p_uncorrected", "p_order", "p_slow",
+    "smallest_p", "noise_known", "moved", "only_memory",
 )  # fmt: skip
-
-_PAGE = 500  # rows of a large page: random orders are drawn for a correction over so many
 
 
 def chart_rows(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, Any]:
@@ -42,10 +40,10 @@ def chart_rows(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, An
         the reference step explains it as well), ``can_learn`` and
         ``better_sign`` (+1 or -1 where higher or lower is better performance), ``own_value`` (no
         distance to a reference step);
-        ``p_uncorrected``; the verdicts of `ontogeny.summary.judged`. With control runs:
-        ``control_first``, ``control_last`` and ``control_half_step`` over (row, run),
-        ``run_change`` and ``run_half_step``, which are those of the run itself at the steps of
-        each control, and ``p_control_change`` and ``p_control_half``.
+        ``p_uncorrected``, ``p_order`` and ``p_slow``; the verdicts of `ontogeny.summary.judged`.
+        With control runs: ``control_first``, ``control_last`` and ``control_half_step`` over
+        (row, run), ``run_change`` and ``run_half_step``, which are those of the run itself at the
+        steps of each control, and ``p_control_change`` and ``p_control_half``.
 
     Examples
     --------
@@ -109,7 +107,7 @@ def _measured(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset | 
         np.stack(floors),
         reference,
         level=verdicts.LEVELS.change,
-        n_tests=max(_PAGE, len(values)),
+        n_tests=len(values),
         floor_to_last=np.stack(late),
     )
     settled_steps = [

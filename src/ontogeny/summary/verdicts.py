@@ -1,10 +1,11 @@
 """What is said of the rows of a whole page: changed, changed beyond its motion, learned.
 
-A row *moved* if its change from first to last exceeds its noise. It *changed* if the order of its
-steps is also more than chance would give. It changed *beyond its motion* if turned runs, which
-moved as far in other directions, do not give the same. It was *learned* if it is performance on
-held-out texts or labels, improved by more than where nothing is learned (`learning`), and by more
-than every control. Each is corrected over all rows of the page.
+A row *moved* if its change from first to last exceeds its noise. It *changed* if its course is also
+more than noise between checkpoints would give, and slow noise hardly ever looks like it. It changed
+*beyond its motion* if turned runs, which moved as far in other directions, do not give the same. It
+was *learned* if it is performance on held-out texts or labels, improved by more than where nothing
+is learned (`learning`), and by more than every control. Each is corrected over all rows of the
+page, but for slow noise, which is asked of each row.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 import xarray as xr
 
 from ..dynamics import holm
+from ..dynamics.reasons import OPEN, Reason, reasons
 from ..quantities import Quantity
 from ..words.controls import began_trained
 from ..words.levels import Levels
@@ -43,9 +45,10 @@ def judged(nodes: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
     Returns
     -------
     dict
-        The nodes, with over rows: ``p_value`` (Holm over the page), ``judgeable`` (the noise is
-        known, and so many rows could reach the level at all), ``changed``, ``beyond`` and
-        ``learned``; with control runs ``p_control``. The attribute ``levels`` holds `LEVELS`.
+        The nodes, with over rows: ``p_value`` (Holm over the page), ``changed``, ``beyond`` and
+        ``learned``, ``reason`` (which test decided that it did not change, a
+        `ontogeny.dynamics.reasons.Reason`) and ``judgeable`` (it decides); with control runs
+        ``p_control``. The attribute ``levels`` holds `LEVELS`.
 
     References
     ----------
@@ -63,6 +66,8 @@ def judged(nodes: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
     ... )
     >>> judged({"norms": rows})["norms"].changed.values
     array([ True, False])
+    >>> judged({"norms": rows})["norms"].reason.values.tolist()
+    ['', 'short memory']
     """
     with_rows = {name: node for name, node in nodes.items() if "p_uncorrected" in node}
     motion = [n for n, node in with_rows.items() if node.attrs.get("role") == _MOTION]
@@ -168,25 +173,42 @@ def _one_sided(node: xr.Dataset) -> np.ndarray:
     return node["p_learned_uncorrected"].values
 
 
+def _reasons(node: xr.Dataset, p_value: np.ndarray, tests: int) -> np.ndarray:
+    """Return for each row which test decided that it did not change, without control runs."""
+    nothing = xr.zeros_like(node["p_uncorrected"])
+    shown = np.nan_to_num(p_value, nan=1.0) <= LEVELS.change
+    found = reasons(
+        noise_known=node["noise_known"].values,
+        tested=np.isfinite(p_value),
+        reachable=node["smallest_p"].values * tests <= LEVELS.change,
+        moved=node["moved"].values,
+        p_order=node.get("p_order", nothing).values,
+        shown=shown,
+        only_memory=node.get("only_memory", xr.zeros_like(node["moved"])).values,
+        p_slow=node.get("p_slow", nothing).values,
+    )
+    own_test = node.get("own_change_test", xr.zeros_like(node["moved"])).values
+    by_examples = np.where(shown, str(Reason.NONE), str(Reason.EXAMPLES))
+    return np.where(own_test, by_examples, found)
+
+
 def _verdicts(
     node: xr.Dataset, p_value: np.ndarray, p_control: np.ndarray, p_learned: np.ndarray, tests: int
 ) -> xr.Dataset:
-    has_noise = node["noise_known"].values
     memory = node.get("only_memory", xr.zeros_like(node["moved"])).values
     # Jitter with memory comes back to where it was; a turned run does not, so that it is no control
     # for jitter alone.
     moved = node["moved"].values & ~memory
-    tested = np.isfinite(p_value)
-    reachable = node["smallest_p"].values * tests <= LEVELS.change
     enough = np.nan_to_num(p_learned, nan=1.0) <= LEVELS.control  # unless texts are too few
     learned = moved & enough
     learned &= improved(node) if "better_sign" in node else False
     beyond = learned | (moved & (np.nan_to_num(p_control, nan=1.0) <= LEVELS.control))
-    changed = beyond | (moved & (np.nan_to_num(p_value, nan=1.0) <= LEVELS.change))
+    reason = np.where(beyond, str(Reason.NONE), _reasons(node, p_value, tests)).astype(object)
     verdicts = {
         "p_value": p_value,
-        "judgeable": (has_noise & tested & reachable & ~memory) | changed,
-        "changed": changed,
+        "judgeable": ~np.isin(reason, OPEN),
+        "changed": reason == Reason.NONE,
+        "reason": reason,
         "beyond": beyond,
         "learned": learned,
     }

@@ -11,7 +11,8 @@ from .controls import NONE_TRAINED, TRAINED_START, began_trained, explained, mad
 from .formats import joined, mid_sentence, plural
 from .labels import said_once
 from .levels import Levels
-from .rows import UNJUDGED, Row, counted_rows
+from .reasons import UNJUDGED
+from .rows import Row, counted_rows
 
 
 def basis(

@@ -17,8 +17,9 @@ from scipy.stats import t
 
 from .content import Content, Node
 from .formats import of_tokens
+from .reasons import UNJUDGED
 from .row_words import direction
-from .rows import UNJUDGED, Row
+from .rows import Row
 
 # What the loss can pass: ends of the variables' names, and what the page calls them.
 LINES = {"unigram": "word frequencies", "bigram": "bigrams"}
@@ -82,9 +83,10 @@ class LossStory:
     - ``"fell as renamed"``: not surely by more than on the same texts with all words renamed, or
       not surely below a blind guess
     - ``"rose"``: by more than chance and noise
-    - ``"no course"``: by more than noise, but chance may give its steps such an order
-    - ``"still"``: no change above chance and noise
-    - ``"unjudged"``: too few checkpoints, or an unknown noise
+    - ``"no course"``: by more than noise, but chance, or noise between checkpoints, may give the
+      same
+    - ``"still"``: by no more than its noise
+    - ``"unjudged"``: too few checkpoints, an unknown noise, or slow noise looks the same
 
     ``best`` is the lowest loss, at ``best_step`` with its interval; ``rises`` whether the last one
     is higher by more than its noise. ``lost_after`` is the last step with a finite loss, NaN unless

@@ -12,10 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ..dynamics.reasons import Reason
 from .formats import joined, number, plural, step_text, three_digits, value_range, with_interval
 from .landmarks import Line, LossStory
 from .one_model import alike
+from .reasons import NOT_CHANGED, UNJUDGED
 from .row_words import values_words
+from .rows import Row
 
 _LESS_THAN_PAIRS = "What it gains from context is less than pairs of tokens would give."
 _FELL = ("fell", "fell as controls", "undecided", "fell as renamed")
@@ -47,18 +50,26 @@ def loss_heading(loss: LossStory, steps: Sequence[int], halves: bool = True) -> 
         doubt = "; no trend of its loss can be told" * (loss.outcome == "unjudged")
         return f"It predicts better than {better} {when}{doubt}"
     if loss.outcome == "unjudged":
-        # As of 26 checkpoints of one text, which were "too few".
-        if loss.row is not None and loss.row.state == "unmeasured":
-            return "It is not known whether the loss changed by more than noise"
-        return f"{plural(len(steps), 'checkpoint')}: too few to tell a course"
+        return _unjudged_heading(loss.row, steps)
+    if loss.outcome == "no course" and loss.row is not None:
+        return f"The loss moved {NOT_CHANGED[Reason(loss.row.reason)]}"
     return {
         "fell as controls": "The loss is not shown to have fallen by more than in control runs",
         "undecided": "The loss fell by more than in every control run, which does not decide",
         "fell as renamed": "The loss fell, and is not shown to have learned these words",
         "rose": "The loss rose: the model predicts worse than at first",
-        "still": "The loss did not change above chance and noise",
-        "no course": "The loss changed, in an order of checkpoints that chance may give",
+        "still": "The loss did not change by more than its noise",
     }[loss.outcome]
+
+
+def _unjudged_heading(row: Row | None, steps: Sequence[int]) -> str:
+    """Say what keeps the loss from being judged."""
+    if row is not None and row.state == "unmeasured":  # with 26 checkpoints of one text
+        return "It is not known whether the loss changed by more than noise"
+    if row is not None and row.state in ("slow", "memory"):
+        verb = "rose" if row.change > 0 else "fell"
+        return f"The loss {verb} by more than its noise; {UNJUDGED[row.state]}"
+    return f"{plural(len(steps), 'checkpoint')}: too few to tell a course"
 
 
 def _passed_in_order(loss: LossStory, halves: bool) -> str:

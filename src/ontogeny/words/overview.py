@@ -12,12 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..dynamics.reasons import Reason
 from .basis import basis, failed, unjudged
 from .content import Content
 from .controls import PAIRS, began_trained, in_pairs, made_of_motion
 from .formats import control_runs, its, mid_sentence, p_words, plural, sentence_start, step_text
 from .levels import VERDICTS
 from .order import order_sentence, ordered_rows, owner
+from .reasons import MAY_GIVE, UNJUDGED, may_give, not_changed
 from .row_words import (
     UNCONTROLLED,
     change_words,
@@ -264,8 +266,7 @@ def _course(row: Row) -> str:
     units = f"({row.units})" if row.units.startswith("share of") else row.units
     words = f"{sentence_start(owner(row))} {verb} from {ends} {units}".rstrip()
     if not row.changed:
-        order = ", by more than noise, in an order of checkpoints that chance may give"
-        words += order if row.moved else ", which is within its noise"
+        words += _why_not(row)
     if controls := values_words(*control_ends(row)):
         average = " on average" if len(row.controls) > 1 else ""
         words += f"; in {control_runs(len(row.controls))} it went from {controls}{average}"
@@ -277,6 +278,16 @@ def _course(row: Row) -> str:
     return f"{words}."
 
 
+def _why_not(row: Row) -> str:
+    """Say what decided that a row that went from one value to another did not change."""
+    reason = Reason(row.reason)
+    if reason == Reason.WITHIN:
+        return ", which is within its noise"
+    if reason in MAY_GIVE and row.moved:
+        return f", by more than noise, but {may_give([row], reason)}"
+    return f"; it is not judged, {UNJUDGED[row.state]}" if row.state in UNJUDGED else ""
+
+
 def _counted(some: Sequence[Row], rows: Sequence[Row]) -> str:
     if len(rows) == 1:
         return sentence_start(rows[0].quantity)
@@ -286,7 +297,7 @@ def _counted(some: Sequence[Row], rows: Sequence[Row]) -> str:
 def _nothing_judged(content: Content, rows: Sequence[Row]) -> tuple[str, str]:
     """Return the headline where no row could be judged."""
     least = content.levels.least_steps
-    if rows and len(content.steps) >= least and {row.state for row in rows} != {"few"}:
+    if rows and len(content.steps) >= least and {row.state for row in rows} - {"few", "many"}:
         return "Nothing could be judged", " ".join(unjudged(rows))
     what = f" {plural(len(rows), 'row')}" if rows else ""
     return f"Too few checkpoints to judge{what}", (
@@ -300,7 +311,7 @@ def _nothing(rows: Sequence[Row]) -> str:
     subject = f"None of the {len(rows):,} rows measured here changed"
     if len(rows) == 1:
         subject = f"{sentence_start(rows[0].name)} did not change"
-    return f"{subject} by more than refitting, other texts or chance would give."
+    return f"{subject}: {not_changed(rows)}."
 
 
 def _settled(rows: Sequence[Row]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dynamics.reasons import Reason
 from .formats import (
     interval_text,
     number,
@@ -20,7 +21,8 @@ from .formats import (
     step_text,
     with_interval,
 )
-from .rows import NUMBERS, UNJUDGED, ControlRow, Row
+from .reasons import NOT_CHANGED, UNJUDGED
+from .rows import NUMBERS, ControlRow, Row
 
 UNCONTROLLED = "A run that moved as far and learned nothing may look the same."
 
@@ -73,18 +75,18 @@ HEADINGS = {state: sentence_start(words) for state, words in STATES.items()} | {
 
 # Columns of a row in files, behind those of each step.
 RECORD = (
-    "verdict", "direction", "units", *NUMBERS, "noise_known", "judgeable", "changed", "beyond",
-    "learned", "controls", "control_first", "control_last", "control_half_step",
+    "verdict", "direction", "units", *NUMBERS, "noise_known", "reason", "judgeable", "changed",
+    "beyond", "learned", "controls", "control_first", "control_last", "control_half_step",
 )  # fmt: skip
 
 
 def state_words(row: Row) -> str:
-    """Say how a row stands, and by which test where that is not the order of the steps."""
+    """Say how a row stands, and which test decided; of one that did not change, what it lacks."""
     words = STATES[row.state]
+    if row.state == "none":
+        return f"{words}: moved {NOT_CHANGED[Reason(row.reason)]}"
     if not row.own_change_test or row.beyond:
         return words
-    if row.state == "none":
-        return f"not shown to have changed{BY_EXAMPLES}"
     return re.sub("^changed", f"changed{BY_EXAMPLES}", words)
 
 
@@ -222,6 +224,8 @@ def facts(row: Row) -> list[str]:
     of_change = f"p{BY_EXAMPLES}" if row.own_change_test else "p"
     tests = {
         of_change: row.p_value,
+        "p of any order": row.p_order if row.reason == Reason.ORDER else math.nan,
+        "p of slow noise": row.p_slow if row.reason == Reason.SLOW else math.nan,
         "p against controls": row.p_control,
         "p of the gain": row.p_learned,
     }
@@ -246,7 +250,7 @@ def record(row: Row) -> list[Any]:
         direction(row),
         row.units,
         *(getattr(row, name) for name in NUMBERS),
-        *(row.noise_known, row.judgeable, row.changed, row.beyond, row.learned),
+        *(row.noise_known, row.reason, row.judgeable, row.changed, row.beyond, row.learned),
         *("; ".join("" if value != value else str(value) for value in part) for part in controls),
     ]
 

@@ -14,14 +14,17 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ..dynamics.reasons import Reason
 from .control_kinds import NO_NULLS, kind_of
 from .formats import plain_text
 from .labels import short_names
+from .reasons import STATES_OF, UNJUDGED
 
 # Variables of rows that a row holds as numbers.
 NUMBERS = (
     "first_value", "last_value", "half_step", "half_step_low", "half_step_high", "settled_step",
-    "p_value", "p_uncorrected", "p_control", "p_learned", "controls_needed", "change_floor",
+    "p_value", "p_uncorrected", "p_order", "p_slow", "p_control", "p_learned", "controls_needed",
+    "change_floor",
 )  # fmt: skip
 
 _OF_CONTROLS = ("control_first", "control_last", "control_half_step", "run_change")
@@ -43,9 +46,12 @@ NAMES = {
     "only_memory": ("explained by the memory of the reference step as well", ""),
     "own_value": ("a value of its own, no distance to another step", ""),
     "own_change_test": ("whether the row has a test of change on its own examples", ""),
-    "p_uncorrected": ("p-value against chance", "1"),
+    "p_uncorrected": ("p-value against noise with short memory", "1"),
+    "p_order": ("p-value against any order of the steps", "1"),
+    "p_slow": ("p-value against slow noise", "1"),
     "smallest_p": ("smallest p-value that so many steps could give", "1"),
-    "p_value": ("p-value against chance, corrected over the page", "1"),
+    "p_value": ("p-value against noise with short memory, corrected over the page", "1"),
+    "reason": ("which test decided that it did not change", ""),
     "p_control": ("p-value against control runs, corrected over the page", "1"),
     "p_control_change": ("p-value of the change against control runs", "1"),
     "p_control_half": ("p-value of the half-change step against control runs", "1"),
@@ -62,7 +68,7 @@ NAMES = {
     "controls_needed": ("control runs of the same spread that would decide", "runs"),
     "outside": ("on one side of all control runs; of performance on the better one", ""),
     "not_improved": ("performance surely no better than at first", ""),
-    "judgeable": ("enough checkpoints and a known noise for a verdict", ""),
+    "judgeable": ("whether it changed can be said", ""),
     "can_learn": ("performance on held-out texts or labels", ""),
     "better_sign": ("direction of better performance", "1"),
     "changed": ("changed by more than noise and chance", ""),
@@ -109,7 +115,8 @@ class Row:
 
     ``progress`` and ``distinct`` have the shape of ``steps``; steps are in training steps, NaN
     where there is none. ``variable`` names what it follows in the result. ``changed``, ``beyond``
-    and ``learned`` are the verdicts of the result. ``own_value`` is whether it follows a value of
+    and ``learned`` are the verdicts of the result, and ``reason`` is the test by which it did not
+    change (`ontogeny.dynamics.reasons.Reason`). ``own_value`` is whether it follows a value of
     its own and no distance to a reference step, and ``within_null`` whether its last value lies
     within a null of the quantity. ``outside`` is whether it lies on one side of all its control
     runs, of performance on the better one, and ``not_improved`` whether performance is surely no
@@ -137,6 +144,8 @@ class Row:
     settled_step: float
     p_value: float
     p_uncorrected: float
+    p_order: float
+    p_slow: float
     p_control: float
     p_learned: float
     controls_needed: float
@@ -144,6 +153,7 @@ class Row:
     noise_known: bool
     moved: bool
     only_memory: bool
+    reason: str
     judgeable: bool
     changed: bool
     beyond: bool
@@ -212,7 +222,7 @@ class Row:
         if self.runs:
             return _state_of_runs(self.runs)
         if not self.judgeable:
-            return "unmeasured" if not self.noise_known else "memory" if self.only_memory else "few"
+            return STATES_OF.get(Reason(self.reason), "few")
         if self.learned or self.beyond:
             return "learned" if self.learned else "beyond"
         if not self.changed:
@@ -234,13 +244,6 @@ def _state_of_runs(runs: Sequence[RunRow]) -> str:
     where = "every" if all(firm) else "some" if any(firm) else "no"
     return f"{where} {'beyond' if all(controlled) else 'mixed' if any(controlled) else 'changed'}"
 
-
-# States of rows that were not judged, each with its reason.
-UNJUDGED = {
-    "memory": "noise that is correlated between checkpoints could look the same",
-    "few": "too few checkpoints to tell a change from chance",
-    "unmeasured": "the noise was not measured",
-}
 
 Bands = Mapping[str, Sequence[tuple[str, str]]]
 """Lower and upper ends of the nulls of a variable, as its figures draw them."""
@@ -288,7 +291,7 @@ def read_rows(
             distinct=distinct[i].astype(bool),
             within_null=_within_null(data, str(names[i]), layers[i], bands or {}),
             controls=controls[i],
-            **{name: values[i].item() for name, values in fields.items()},
+            **{name: _plain(values[i]) for name, values in fields.items()},
         )
         for i in range(count)
     ]
@@ -305,7 +308,9 @@ def _verdicts(data: xr.Dataset, count: int) -> dict[str, np.ndarray]:
     changed, learned = flags("changed"), flags("learned")
     noise_known = flags("noise_known", True)
     tested = np.isfinite(data["p_value"].values) if "p_value" in data else np.ones(count, bool)
+    judgeable = flags("judgeable", changed | (noise_known & tested))
     return {
+        "reason": _reasons(data, judgeable, changed),
         "changed": changed,
         "beyond": flags("beyond", learned),
         "learned": learned,
@@ -314,11 +319,32 @@ def _verdicts(data: xr.Dataset, count: int) -> dict[str, np.ndarray]:
         "moved": flags("moved", changed),
         "only_memory": flags("only_memory"),
         "own_change_test": flags("own_change_test"),
-        "judgeable": flags("judgeable", changed | (noise_known & tested)),
+        "judgeable": judgeable,
         "own_value": flags("own_value"),
         "outside": flags("outside"),
         "not_improved": flags("not_improved"),
     }
+
+
+def _reasons(data: xr.Dataset, judgeable: np.ndarray, changed: np.ndarray) -> np.ndarray:
+    """Return why rows did not change; of a result that does not say so, what else it knows."""
+    known = {str(reason) for reason in Reason}
+    stated = data["reason"].values if "reason" in data.variables else [None] * len(changed)
+    if all(reason in known for reason in stated):
+        return np.asarray(stated, dtype=object)
+
+    def flags(name: str, missing: bool) -> np.ndarray:
+        return np.asarray(data[name].values if name in data else [missing] * len(changed), bool)
+
+    unknown = {
+        Reason.NONE: changed,
+        Reason.UNMEASURED: ~judgeable & ~flags("noise_known", True),
+        Reason.REFERENCE: ~judgeable & flags("only_memory", False),
+        Reason.FEW: ~judgeable,
+        Reason.SHORT: flags("moved", False),
+    }
+    found = np.select(list(unknown.values()), list(map(str, unknown)), str(Reason.WITHIN))
+    return found.astype(object)
 
 
 def _controls(data: xr.Dataset, count: int) -> list[tuple[ControlRow, ...]]:
@@ -341,6 +367,10 @@ def _controls(data: xr.Dataset, count: int) -> list[tuple[ControlRow, ...]]:
         )
         for i in range(count)
     ]
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _units(data: xr.Dataset, name: Any) -> str:

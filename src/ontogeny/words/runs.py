@@ -12,9 +12,11 @@ import numpy as np
 import xarray as xr
 from scipy.stats import spearmanr
 
+from ..dynamics.reasons import Reason
 from ..trees import MergedResult, as_tree
 from .formats import from_to, joined, mid_sentence, sentence_start, value_range
 from .levels import VERDICTS
+from .reasons import STATES_OF, UNJUDGED
 from .row_words import STATES, UNCONTROLLED
 from .shared_concepts import shared_sentences
 
@@ -23,7 +25,6 @@ _ENDS = ("", "_low", "_high")
 MIN_ROWS = 4  # fewer rows have no rank correlation worth a number
 _NUMBER = re.compile(r"([−-]?\d(?:[\d.,]*\d)?)")
 MANY = 6  # more runs are summed up instead of listed
-_NOT_JUDGED = "not judged: too few checkpoints, correlated noise or noise not measured"
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +126,8 @@ def line(group: Group) -> str:
     total, count = group.rows.sizes["run"], group.rows.sizes["row"]
     words = _strongest(group) or f"no change is shown in any of {total} runs"
     unknown = group.counts("present") - group.counts("judgeable")
-    if unknown.any() and not group.counts("judgeable").any():
-        return f"{group.name}: {_NOT_JUDGED}"
+    if why := _not_judged(group):
+        return f"{group.name}: {why}"
     if unknown.any():
         runs = list(itertools.compress(group.runs, unknown))
         words += f"; not all of it could be judged in {joined(runs)}"
@@ -135,6 +136,16 @@ def line(group: Group) -> str:
         runs = list(itertools.compress(group.runs, absent == count))
         words += f"; {joined(runs)} {'has' if len(runs) == 1 else 'have'} none"
     return f"{group.name}: {words}"
+
+
+def _not_judged(group: Group) -> str:
+    """Say why no row of a quantity could be judged in any run; empty where one could."""
+    if group.counts("judgeable").any() or not group.counts("present").any():
+        return ""
+    found = [] if "reason" not in group.rows else group.rows["reason"].values.ravel().tolist()
+    open_ones = dict.fromkeys(reason for reason in map(str, STATES_OF) if reason in found)
+    whys = [UNJUDGED[STATES_OF[Reason(reason)]] for reason in open_ones]
+    return f"not judged: {joined(whys, ' or ') or UNJUDGED['few']}"
 
 
 def _strongest(group: Group) -> str:
@@ -317,9 +328,10 @@ def summary_lines(tree: MergedResult) -> list[str]:
     nodes = [child.to_dataset() for child in compared.subtree if child is not compared]
     sections = [node for node in nodes if node.attrs.get("role") != "runs"]
     groups = [group for node in sections for group in telling(groups_of(node))]
-    lines = [text for text in map(line, groups) if not text.endswith(_NOT_JUDGED)]
-    if rest := [group.name for group in groups if line(group).endswith(_NOT_JUDGED)]:
-        lines.append(f"{joined(rest)}: {_NOT_JUDGED}")
+    lines = [line(group) for group in groups if not _not_judged(group)]
+    whys = [why for why in map(_not_judged, groups) if why]
+    for why in dict.fromkeys(whys):
+        lines.append(f"{joined([g.name for g in groups if _not_judged(g) == why])}: {why}")
     if "shared-concepts" in compared.children:
         lines = [*shared_sentences(compared["shared-concepts"].to_dataset()), *lines]
     runs = compared["runs"].to_dataset()

@@ -11,8 +11,9 @@ from .content import LAYER_DIMENSIONS, Content, Node
 from .formats import count, its, joined, plain_text, plural
 from .labels import with_short_layers
 from .one_model import is_one_model
+from .reasons import UNJUDGED
 from .row_words import apart_from_controls
-from .rows import UNJUDGED, Row, counted_rows
+from .rows import Row, counted_rows
 
 # Answers to what a paper claims; other rows of such a table are not counted.
 CLAIMED = ("reproduces", "does not reproduce", "not shown")

@@ -5,14 +5,17 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import xarray as xr
 
+from ..dynamics.reasons import Reason
 from ..quantities import Quantity
 from .formats import fine_step, from_to, joined, value_range
 from .order import apart
+from .reasons import MAY_GIVE, may_give
 from .row_words import apart_from_controls
 from .rows import Row, read_rows
 
@@ -96,33 +99,45 @@ def _of_rows(rows: Sequence[Row], subject: str, data: xr.Dataset, quantity: Quan
         return [f"{subject}: its noise was not measured, so that no verdict is given."]
     changed = [row for row in rows if row.changed]
     unjudged = [row for row in rows if row.noise_known and not row.judgeable]
-    memory = sum(row.only_memory for row in unjudged)
-    few = len(unjudged) - memory
+    counts = Counter(row.state for row in unjudged)
     sentences = [_course(changed, rows, subject, data, quantity)] if changed else []
-    if few:
-        some = "it" if len(rows) == 1 else f"{few} of {len(rows)} {_kind(rows)}"
-        sentences.append(f"{subject}: too few checkpoints to judge {some}.")
-    if memory:
+    for state, among in (("few", ""), ("many", " among so many rows")):
+        if few := counts[state]:
+            some = "it" if len(rows) == 1 else f"{few} of {len(rows)} {_kind(rows)}"
+            sentences.append(f"{subject}: too few checkpoints to judge {some}{among}.")
+    if memory := counts["memory"]:
         sentences.append(
             f"{subject}: noise that is correlated between checkpoints could give the same curve in "
             f"{_share(memory, rows)}, so that no verdict is given."
         )
+    if slow := [row for row in unjudged if row.state == "slow"]:
+        course = _moved(slow, rows, data, subject, quantity)
+        sentences.append(f"{course}, so that no verdict is given.")
     if not unjudged and not changed:
-        sentences.append(_no_course(rows, data, subject, quantity))
+        sentences += _no_course(rows, data, subject, quantity)
     return [*sentences, *_order(changed, quantity), *_control(changed, data)]
 
 
-def _no_course(rows: Sequence[Row], data: xr.Dataset, subject: str, quantity: Quantity) -> str:
-    """Say that no row changed; of those that moved, that only the order of steps is not shown."""
-    moved = sum(row.moved for row in rows)
-    if not moved:
+def _no_course(
+    rows: Sequence[Row], data: xr.Dataset, subject: str, quantity: Quantity
+) -> list[str]:
+    """Say that no row changed; of those that moved, what may give the same."""
+    reasons = [reason for reason in MAY_GIVE if any(row.reason == reason for row in rows)]
+    if not reasons:
         series = "its series" if len(rows) == 1 else f"any of {len(rows)} {_kind(rows)}"
-        return f"{subject}: no change above noise and chance in {series}."
-    steps = len(rows[0].steps)
-    chance = f"by more than noise, but chance may give {steps:,} checkpoints such an order"
+        return [f"{subject}: no change above its noise in {series}."]
+    groups = ([row for row in rows if row.reason == reason] for reason in reasons)
+    return [f"{_moved(alike, rows, data, subject, quantity)}." for alike in groups]
+
+
+def _moved(
+    alike: Sequence[Row], rows: Sequence[Row], data: xr.Dataset, subject: str, quantity: Quantity
+) -> str:
+    """Say that some of the rows moved by more than noise, and what may give the same of them."""
+    went = f"went {_ends(alike, data, quantity)}"
     if len(rows) > 1:
-        return f"{subject} moved in {_share(moved, rows)} {chance}."
-    return f"{subject} went {_ends(rows, data, quantity)}, {chance} (p = {rows[0].p_value:.2g})."
+        went = f"moved in {_share(len(alike), rows)}"
+    return f"{subject} {went} by more than noise, but {may_give(alike, Reason(alike[0].reason))}"
 
 
 def _ends(rows: Sequence[Row], data: xr.Dataset, quantity: Quantity) -> str:

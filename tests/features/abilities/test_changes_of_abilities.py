@@ -67,7 +67,8 @@ def test_from_0_to_105_of_120_is_changed_on_these_items_in_row_sentence_and_tabl
 def test_a_row_that_is_not_changed_names_the_same_test():
     (row,) = [r for r in content(node(rising((60, 52, 66, 63)))).rows if r.variable == "accuracy"]
     assert not row.changed
-    assert state_words(row) == "not shown to have changed on these examples (exact test)"
+    said = "moved in no more examples than turn by chance (exact test)"
+    assert state_words(row) == f"not distinguishable from chance and noise: {said}"
 
 
 def test_a_contrast_that_stands_both_ways_is_gained_beyond_these_examples():

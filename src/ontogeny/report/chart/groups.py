@@ -12,8 +12,9 @@ import numpy as np
 
 from ...words.formats import joined, plural, step_text, value_range
 from ...words.labels import said_once
+from ...words.reasons import UNJUDGED
 from ...words.row_words import HEADINGS
-from ...words.rows import UNJUDGED, Row
+from ...words.rows import Row
 
 MAX_ROWS = 32  # rows that the chart shows before it thins layers
 MOST_NAMES = 5  # quantities that a line for folded rows names; a list of nine was cut in mid-word
