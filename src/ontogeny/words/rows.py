@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ..dynamics.reasons import Reason
+from ..dynamics.reasons import OPEN, Reason
 from .control_kinds import NO_NULLS, kind_of
 from .formats import plain_text
 from .labels import short_names
@@ -327,24 +327,23 @@ def _verdicts(data: xr.Dataset, count: int) -> dict[str, np.ndarray]:
 
 
 def _reasons(data: xr.Dataset, judgeable: np.ndarray, changed: np.ndarray) -> np.ndarray:
-    """Return why rows did not change; of a result that does not say so, what else it knows."""
-    known = {str(reason) for reason in Reason}
-    stated = data["reason"].values if "reason" in data.variables else [None] * len(changed)
-    if all(reason in known for reason in stated):
-        return np.asarray(stated, dtype=object)
+    """Return why rows did not change; where a result does not say so, from what else it says."""
 
     def flags(name: str, missing: bool) -> np.ndarray:
         return np.asarray(data[name].values if name in data else [missing] * len(changed), bool)
 
-    unknown = {
-        Reason.NONE: changed,
+    decided = {
         Reason.UNMEASURED: ~judgeable & ~flags("noise_known", True),
         Reason.REFERENCE: ~judgeable & flags("only_memory", False),
         Reason.FEW: ~judgeable,
+        Reason.NONE: changed,
         Reason.SHORT: flags("moved", False),
     }
-    found = np.select(list(unknown.values()), list(map(str, unknown)), str(Reason.WITHIN))
-    return found.astype(object)
+    found = np.select(list(decided.values()), list(map(str, decided)), str(Reason.WITHIN))
+    stated = data["reason"].values if "reason" in data.variables else found
+    agrees = (np.isin(stated, OPEN) == ~judgeable) & ((stated == Reason.NONE) == changed)
+    known = np.isin(stated, list(Reason))
+    return np.where(agrees & known, stated, found).astype(object)
 
 
 def _controls(data: xr.Dataset, count: int) -> list[tuple[ControlRow, ...]]:
