@@ -17,7 +17,7 @@ from ..errors import ArgumentError
 from ..quantities import CONTROL, Quantity
 from . import verdicts
 from .controls import control_p_values, control_rows
-from .learning import lead_over_null, learned_p_values, not_improved, outside
+from .learning import lead_over_null, learned_p_values, lost_p_values, not_improved, outside
 from .noise import change_floor, reference_index
 
 # What a row has from its course, under the same names.
@@ -66,6 +66,7 @@ def chart_rows(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, An
     floors = rows["change_floor"].values
     of_learning = {
         "p_learned_uncorrected": learned_p_values(data, rows, floors),
+        "p_lost_uncorrected": lost_p_values(data, rows),
         "outside": outside(rows),
         "not_improved": not_improved(rows, floors),
     }

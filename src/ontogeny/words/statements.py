@@ -198,6 +198,8 @@ def _control(rows: Sequence[Row], data: xr.Dataset) -> list[str]:
     learned, beyond = (sum(getattr(r, verdict) for r in rows) for verdict in ("learned", "beyond"))
     if learned == len(rows):
         return [f"This was learned: {ends}."]
+    if all(row.lost for row in rows):
+        return [f"This was forgotten: {ends}."]
     if beyond == len(rows):
         return [f"That is beyond its motion: {ends}."]
     if not beyond:
