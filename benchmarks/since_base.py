@@ -8,7 +8,7 @@ two checkpoints, 100 texts of 64 tokens and three mirrored pairs of control runs
 the page judges its loss. In the families of `NULLS` only the scale of the logits changes, or only
 which words are preferred (at random, or towards or away from how often they occur), or a mirrored
 control is read as the run, or training goes on with random tokens or tokens out of order. In those
-of `EFFECTS` it is tuned until it gained, or lost, so much on other texts: 3 % of what the base gains
+of `EFFECTS` it is tuned until it gained, or lost, so much on other texts: 3 % of what the base has
 over word frequencies, and where that is less than 0.3 nats, 3 % of the entropy of the words. A few
 bases and directions make all runs, with texts and control runs of their own. Rows are appended to
 the file, and what is there is not computed again.

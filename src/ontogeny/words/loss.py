@@ -24,6 +24,8 @@ _ONLY = {
     "surer": "It became surer of what it says, and is not shown to predict better or worse.",
     "less sure": "It became less sure of what it says, and is not shown to predict better or "
     "worse.",
+    "better": "It predicts better at its best temperature, and is too sure.",
+    "worse": "It predicts worse at its best temperature.",
     "words": "It prefers other words, and is not shown to know more or less of their places.",
 }
 _FELL = ("fell", "fell as controls", "undecided", "fell as renamed")

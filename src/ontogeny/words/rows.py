@@ -113,10 +113,10 @@ class Row:
     where there is none. ``variable`` names what it follows in the result. ``changed``, ``beyond``,
     ``learned`` and ``lost`` are the verdicts of the result. ``own_value`` is whether it follows a
     value of its own and no distance to a reference step, and ``within_null`` whether its last value
-    lies within a null of the quantity. ``outside`` is whether it lies on one side of all its control
-    runs, of performance on the better one, and ``not_improved`` whether performance is surely no
-    better than at first. ``measure`` says what its numbers are: their units, or a distance to
-    what. In a comparison, ``runs`` holds the same row of every run.
+    lies within a null of the quantity. ``outside`` is whether it lies on one side of all its
+    control runs, of performance on the better one, and ``not_improved`` whether performance is
+    surely no better than at first. ``measure`` says what its numbers are: their units, or a
+    distance to what. In a comparison, ``runs`` holds the same row of every run.
     """
 
     label: str

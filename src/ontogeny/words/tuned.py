@@ -58,7 +58,8 @@ def of_tuned(content: Content) -> tuple[str, Sequence[Sentence]] | None:
         for node in content.nodes
         if "concepts_since" in node.dataset
     ]
-    sentences = [_beside_the_base(abilities, gained, lost, by_words), *of_concepts]
+    forgot = any(row.lost for row in content.rows)
+    sentences = [_beside_the_base(abilities, gained, lost, by_words, forgot=forgot), *of_concepts]
     return heading + content.doubted, sentences
 
 
@@ -157,12 +158,17 @@ def _of(verb: str, abilities: Sequence[Ability], steps: Sequence[int] = ()) -> l
     return [f"{verb} {names}"]
 
 
-def _beside_the_base(abilities: Sequence[Ability], *changed: Sequence[Ability]) -> Sentence:
-    """Say what became of the abilities of the base, or what it takes to ask."""
+def _beside_the_base(
+    abilities: Sequence[Ability], *changed: Sequence[Ability], forgot: bool
+) -> Sentence:
+    """Say what became of the abilities of the base, or what it takes to ask.
+
+    `forgot` is whether the loss shows something that it lost.
+    """
     gained, lost, by_words = changed
     if not abilities:
         return Sentence(
-            "What it lost of its base is not known:",
+            f"What {'else ' * forgot}it lost of its base is not known:",
             "no ability was tested; minimal-pairs asks for them, and a loss on "
             "texts of the base’s own training says how much of that it forgot.",
         )

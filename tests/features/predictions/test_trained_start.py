@@ -142,7 +142,11 @@ def test_what_it_comes_to_know_of_places_is_learned_however_sure_it_is(scale):
     node = judged(base(0.6), base(0.75, scale))
     assert node.loss_p_learned < 0.01 and node.loss_p_lost == 1.0
     assert node.loss_matched_gain > node.loss_matched_gain_noise
-    assert bool(node.learned.all()) == bool(node.loss[1] < node.loss[0] - node.loss_floor[1])
+    fell = bool(node.loss[1] < node.loss[0] - node.loss_floor[1])
+    assert bool(node.learned.all()) == fell
+    if not fell:
+        heading, text = words_of(node)
+        assert "predicts better at its best temperature" in heading and "too sure" in text
 
 
 def test_what_it_knows_no_more_is_forgotten_with_two_checkpoints():
@@ -166,8 +170,8 @@ def test_a_base_worse_than_a_blind_guess_can_learn():
     first, last = base(0.3, scale=3.5), base(0.6, scale=2.5)
     node = judged(first, last)
     assert node.loss[0] > node.loss_uniform and node.loss_calibrated[0] < node.loss_uniform
-    assert node.loss_trained_start == 0 and node.learned.all()
-    assert "no better than a blind guess" in node.attrs["statements"]
+    assert node.loss_trained_start == 1 and node.learned.all()
+    assert "as it is no better than a blind guess" in node.attrs["statements"]
     alone = judged(first, last, pairs=0)
     assert alone.learned.all() and alone.loss_p_learned == 0.001
 

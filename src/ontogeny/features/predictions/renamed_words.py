@@ -18,13 +18,11 @@ from . import trained_start
 
 LEVEL = 0.01  # by which steps are dated; the verdict of the row is corrected over the page
 
-_BEGAN_TRAINED = (
-    "The first checkpoint knows these words: it is no initialisation. Motion mostly harms it, so "
-    "that no change is compared with motion"
-)
+_HARMED = "Motion mostly harms it, so that no change is compared with motion"
+_BEGAN_TRAINED = f"The first checkpoint knows these words: it is no initialisation. {_HARMED}"
 _ABOVE_BLIND = (
-    "The first checkpoint knows something of these words and is as it is no better than a blind "
-    "guess"
+    "The first checkpoint is as it is no better than a blind guess, and is better at its "
+    f"best temperature: it knows these words and is too sure. {_HARMED}"
 )
 
 VARIABLES = {
@@ -45,29 +43,33 @@ def with_renamed_words(data: xr.Dataset) -> xr.Dataset:
     of the gain at the last step, or 1 unless the loss fell and surely ends below a blind guess. Of
     a run whose first step knows the words renamings are no fair comparison, as a flatter model
     would gain on all of them: beside pairs of mirrored control runs `trained_start` judges it.
-    Without these it is left out, or where the first step is no better than a blind guess, it is
-    that of the gain at the best temperature of each step.
+    Without these it is left out; or where the first step is no better than a blind guess as it is,
+    it is that of the gain at the best temperature of each step.
     """
     losses = data["loss_renamed"].transpose("step", "renaming").values.astype(np.float64)
     complete = np.flatnonzero(np.isfinite(losses).all(axis=1))
     if not len(complete):
         return data
-    p_known, below = _share(-losses), _surely_below_blind(data, "loss")
-    knows = bool(p_known[complete[0]] <= 1 / losses.shape[1])
-    began_trained = knows and bool(below[complete[0]])
-    if knows and not began_trained:  # it may be too sure of what it knows elsewhere
+    p_known, below, first = _share(-losses), _surely_below_blind(data, "loss"), complete[0]
+    knows = bool(p_known[first] <= 1 / losses.shape[1])
+    at_best = False
+    if knows and not below[first]:  # as on another domain: 8.36 nats, and 7.69 at its best
+        calibrated = _surely_below_blind(data, "loss_calibrated")
+        at_best = bool(calibrated[first])
+    if at_best:  # a temperature adds the same to all renamings
+        below = calibrated
         losses = losses * data["loss_inverse_temperature"].values[:, None]
-        below = _surely_below_blind(data, "loss_calibrated")
-    gains = losses[complete[0]] - losses
-    p_gain = _share(gains)
+    began_trained = knows and bool(below[first])
+    p_gain = _share(losses[first] - losses)
     variables: dict[str, Any] = {
         "loss_p_known": ("step", p_known),
         "loss_p_gain": ("step", p_gain),
         "loss_trained_start": float(began_trained),
     }
-    judged = trained_start.judged_by_pairs(data) if knows else {}
-    if len(complete) > 1 and not (began_trained or judged):
-        fell = _fall(data, knows) > 0
+    judged = trained_start.judged_by_pairs(data) if began_trained else {}
+    by_renaming = not judged and (at_best or not began_trained)
+    if len(complete) > 1 and by_renaming:
+        fell = _fall(data, at_best) > 0
         learned = (p_gain <= LEVEL) & fell & below
         last = complete[-1]
         counts = bool(fell[last] and below[last])
@@ -128,7 +130,8 @@ def sentence(data: xr.Dataset) -> list[str]:
             words.append(f"{_BEGAN_TRAINED}; {PAIRS}.")
         return words
     if "loss_matched_gain" in data:
-        began = _BEGAN_TRAINED if float(data["loss_trained_start"]) else _ABOVE_BLIND
+        above_blind = bool(data["loss"].dropna("step")[0] >= data["loss_uniform"].max())
+        began = _ABOVE_BLIND if above_blind else _BEGAN_TRAINED
         return [f"{began}. {trained_start.sentence(data)}"]
     since, p = float(data["loss_learned_from"]), float(last["loss_p_gain"])
     if np.isfinite(since):
