@@ -312,7 +312,7 @@ def test_where_the_last_checkpoint_diverged_the_last_shared_step_is_judged_and_s
 
 @pytest.mark.parametrize("kind", ["mirrored", "turned"])
 def test_a_trained_start_better_than_all_its_controls_says_what_would_judge_it(kind):
-    node = trained_start(0.088, LUCKS[1], kind=kind)
+    node = trained_start(0.12, LUCKS[1], kind=kind)
     assert node.outside.all() and not node.learned.any()
     screen = first_screen(read_content(tree({"loss": node}, steps=(0, 9))))
     words = " ".join([screen.heading, *(f"{s.lead} {s.text}" for s in screen.sentences)])
@@ -325,11 +325,11 @@ def test_a_trained_start_better_than_all_its_controls_says_what_would_judge_it(k
 
 
 def test_mirrored_controls_that_would_decide_are_counted_in_pairs():
-    node = trained_start(0.088, LUCKS[1])
+    node = trained_start(0.12, LUCKS[1])
     needed = int(node.controls_needed[0])
     assert needed % 2 == 0 and needed > 6
     size = needed // 6 + 1
-    more = trained_start(0.088, np.tile(LUCKS[1], size), np.tile((3.0, 0.4, 7.0), size))
+    more = trained_start(0.12, np.tile(LUCKS[1], size), np.tile((3.0, 0.4, 7.0), size))
     assert more.learned.all()
 
 
@@ -366,7 +366,7 @@ def test_a_trained_start_says_its_gain_and_whether_the_loss_fell_within_its_nois
 
 
 def test_pairs_that_would_decide_are_counted_from_the_test_of_the_row():
-    node = trained_start(0.088, LUCKS[1])
+    node = trained_start(0.12, LUCKS[1])
     likely, hopeless = (node.assign(p_learned_uncorrected=("row", [p])) for p in (0.051, 0.5))
     assert controls_needed(likely, 0.05)[0] == 8 <= controls_needed(node, 0.05)[0]
     assert np.isnan(controls_needed(hopeless, 0.05)).all()

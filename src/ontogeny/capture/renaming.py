@@ -100,6 +100,7 @@ _EXPONENTS = np.arange(-28, -28 + _PER_DOUBLING * _DOUBLINGS) / _PER_DOUBLING
 INVERSE_TEMPERATURES = 2.0**_EXPONENTS  # from 0.2 to 6.0, and 1 among them
 _AS_IT_IS = 28  # the place of 1
 _BLOCK = 2**18  # log-probabilities at once, 1 MiB: of 262,000 words those of one token
+_LARGE_BLOCK = 2**24  # of a device that computes them side by side
 
 
 class Calibration:
@@ -114,10 +115,11 @@ class Calibration:
 
     def add(self, text: np.ndarray, target: Tensor, log_p: Tensor) -> None:
         """Add log-probabilities (e, vocabulary) of tokens in texts (e,), and of targets (e,)."""
-        rows = max(1, _BLOCK // log_p.shape[1])
+        block = _BLOCK if log_p.device.type == "cpu" else _LARGE_BLOCK
+        rows = max(1, block // log_p.shape[1])
         totals = torch.cat([_totals(part) for part in log_p.split(rows)], dim=1)
         by_target = np.outer(INVERSE_TEMPERATURES, target.cpu().double().numpy())
-        costs = totals.double().log().cpu().numpy() - by_target
+        costs = totals.cpu().double().log().numpy() - by_target
         for sums, values in zip(self._sums, costs, strict=True):
             sums += np.bincount(text, weights=values, minlength=len(sums))
 

@@ -82,8 +82,8 @@ def _of_two(p: np.ndarray) -> float:
 
 def _gain(data: xr.Dataset, name: str, ends: np.ndarray) -> tuple[float, float]:
     """Return the gain between two steps and its standard error, paired over texts."""
-    weights = data.get(f"{name}_weights", data["loss_weights"])
-    weights = weights.transpose("step", "text").max("step").fillna(0.0).values
+    of_step = data.get(f"{name}_weights", data["loss_weights"]).transpose("step", "text")
+    weights = of_step.max("step").fillna(0.0).values
     first, last = data[f"{name}_of_text"].sel(step=ends).transpose("step", "text").values
     error = float(np.atleast_1d(mean_stderr(first - last, weights))[0])
     return -float(data[name].sel(step=ends).diff("step")[0]), error
