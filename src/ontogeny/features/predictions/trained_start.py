@@ -36,8 +36,8 @@ VARIABLES = {
 
 _JUDGED = (
     "Whether it learned or forgot is judged by what it costs to tell which word stands where, "
-    "however sure the model is and whatever words it prefers, over texts and against what "
-    "mirrored control runs gain by luck"
+    "however sure the model is and whatever words it prefers, over texts and beside the luck and "
+    "harm of mirrored control runs"
 )
 
 
@@ -96,19 +96,19 @@ def sentence(data: xr.Dataset) -> str:
         where = f", at step {at:,.0f}, the last one with a finite loss in all of them"
     if not np.isfinite(data["loss_matched_gain_noise"]):
         return f"{_JUDGED}{where}."
-    gain = float(data["loss_matched_gain"])
-    which = "loss_p_learned" if gain > 0 else "loss_p_lost"
-    what = "gain" if gain > 0 else "loss"
-    ends = plus_minus(abs(gain), float(data["loss_matched_gain_noise"]))
+    which = "loss_p_learned" if data["loss_matched_gain"] > 0 else "loss_p_lost"
     p = p_words(float(data[which]), "uncorrected p")
-    return f"{_JUDGED}{where}: a {what} of {ends} nats over texts, {p}.{_beside(data)}"
+    return f"{_JUDGED}{where}: it {_gained(data, 'loss_matched_gain')}, {p}.{_beside(data)}"
+
+
+def _gained(data: xr.Dataset, name: str) -> str:
+    gain, noise = float(data[name]), float(data[f"{name}_noise"])
+    return f"{'gained' if gain > 0 else 'lost'} {plus_minus(abs(gain), noise)} nats"
 
 
 def _beside(data: xr.Dataset) -> str:
     """Say what became of the loss at the best temperature, and as it is."""
-    gain, noise = float(data["loss_gain"]), float(data["loss_gain_noise"])
-    verb = "gained" if gain > 0 else "lost"
-    result = f" At its best temperature it {verb} {plus_minus(abs(gain), noise)} nats."
+    result = f" At its best temperature it {_gained(data, 'loss_gain')}."
     loss = data["loss"].dropna("step")
     fall, floor = float(loss[0] - loss[-1]), float(data["loss_floor"].sel(step=loss.step[-1]))
     if 0 < fall <= floor:
