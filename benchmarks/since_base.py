@@ -35,11 +35,11 @@ from ontogeny.capture.matching import MatchedWords
 from ontogeny.capture.predicted import next_tokens
 from ontogeny.capture.renaming import DRAWS, Calibration
 from ontogeny.features.predictions.loss import Loss
-from ontogeny.features.predictions.trained_start import LEAST
 from ontogeny.observables.word_frequencies import blind_guess
 from ontogeny.summary import with_verdicts
 from ontogeny.summary.controls import with_controls
 from ontogeny.tasks import python_documentation, train_tokenizer
+from ontogeny.words.since_base import LEAST
 
 LENGTH, TEXTS, PAIRS, WORDS = 64, 100, 3, 400
 BASES, DIRECTIONS = 3, 4

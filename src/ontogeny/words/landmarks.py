@@ -19,7 +19,7 @@ from .content import Content, Node
 from .formats import of_tokens
 from .row_words import direction
 from .rows import UNJUDGED, Row
-from .since_base import why
+from .since_base import least, why
 
 # What the loss can pass: ends of the variables' names, and what the page calls them.
 LINES = {"unigram": "word frequencies", "bigram": "bigrams"}
@@ -186,7 +186,10 @@ def _outcome(row: Row | None, measured: int, data: xr.Dataset) -> str:
         return "forgot"
     judged = {"falls": "loss_p_learned", "rises": "loss_p_lost"}.get(direction(row), "")
     if row.moved and not row.learned and math.isfinite(_number(data, judged)):
-        return "fell as renamed" if direction(row) == "falls" else "rose"
+        if direction(row) == "falls":
+            return "fell as renamed"
+        if row.change > least(data):
+            return "rose"
     if row.state in UNJUDGED:
         return "unjudged"
     if row.state == "none":

@@ -16,6 +16,7 @@ WHY = {
     "worse": "though the model predicts worse at its best temperature: it is less sure",
     "words": "by which words the model prefers, and is not shown to be more",
 }
+LEAST = 0.01  # of what a model knows of places: a smaller change of the loss is not named
 _LEVEL = 0.05  # of what is shown, as of the verdicts
 _MOST = 0.1  # of a change: what is left where one kind makes it
 
@@ -50,3 +51,14 @@ def why(data: xr.Dataset) -> str:
     if abs(beyond_words) <= max(_MOST * abs(calibrated), float(data["loss_matched_gain_noise"])):
         return "words"
     return ""
+
+
+def least(data: xr.Dataset) -> float:
+    """Return by how much a loss moves at least where something was learned or forgotten.
+
+    Examples
+    --------
+    >>> least(xr.Dataset({"loss_matched_blind": 4.0, "loss_matched": ("step", [3.0, 2.0])}))
+    0.02
+    """
+    return LEAST * float((data["loss_matched_blind"] - data["loss_matched"]).max())

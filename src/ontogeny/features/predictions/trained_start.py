@@ -16,9 +16,8 @@ from ...summary.learning import MIRRORED, luck_of_pairs, p_by_luck, p_lost_by_mo
 from ...summary.noise import Z, mean_stderr
 from ...words.control_kinds import kind_of
 from ...words.formats import p_words, plus_minus
-from ...words.since_base import WHY, why
+from ...words.since_base import WHY, least, why
 
-LEAST = 0.01  # of what it knows of places: a smaller change is neither learned nor forgotten
 _ROUNDING = 1e-4  # nats: the best temperature of the cost is found to 1e-5
 
 VARIABLES = {
@@ -60,8 +59,7 @@ def judged_by_pairs(data: xr.Dataset) -> dict[str, float]:
     of_controls = -controls.sel(step=ends).diff("step").values.T
     gain, error = _gain(data, "loss_matched", ends)
     calibrated, of_calibrated = _gain(data, "loss_calibrated", ends)
-    known = data["loss_matched_blind"].max() - data["loss_matched"].sel(step=ends)
-    counts = abs(gain) > max(LEAST * float(known.max()), _ROUNDING)
+    counts = abs(gain) > max(least(data.sel(step=ends)), _ROUNDING)
     texts = np.array([error**2])
     p_learned = p_by_luck(np.array([gain]), texts, luck_of_pairs(of_controls))
     p_lost = p_lost_by_motion(np.array([-gain]), texts, of_controls)
