@@ -17,8 +17,11 @@ from ontogeny.claims import (
     from_dataset,
     to_dataset,
 )
+from ontogeny.dynamics.reasons import OPEN
+from ontogeny.dynamics.reasons import Reason as RowReason
 from ontogeny.errors import ArgumentError
 from ontogeny.summary.claims import claims_of, claims_of_result
+from ontogeny.summary.row_claims import _REASONS
 
 LOSS = Subject("loss", "loss")
 
@@ -160,19 +163,21 @@ def test_a_row_that_changed_is_a_claim_with_its_numbers():
     assert claim.units == "nats" and claim.evidence == ("x/x",) and claim.corrected_over == 1
 
 
-@pytest.mark.parametrize(
-    ("rows", "reason"),
-    [
-        ({"judgeable": False, "noise_known": False}, Reason.NOISE_UNKNOWN),
-        ({"judgeable": False, "only_memory": 1.0}, Reason.SLOW_NOISE),
-        ({"judgeable": False}, Reason.FEW_CHECKPOINTS),
-        ({"moved": False}, Reason.WITHIN_NOISE),
-        ({}, Reason.ORDER),
-    ],
-)
-def test_a_row_that_is_not_shown_to_change_is_open_for_its_own_reason(rows, reason):
-    [claim] = said(node([2.0], **rows), Kind.CHANGED)
-    assert (claim.certainty, claim.reason) == (Certainty.OPEN, reason)
+@pytest.mark.parametrize("failed", [reason for reason in RowReason if reason])
+def test_a_row_that_is_not_shown_to_change_is_open_for_the_test_that_it_failed(failed):
+    data = node([2.0], judgeable=failed not in OPEN)
+    data["reason"] = ("row", np.array([str(failed)], dtype=object))
+    [claim] = said(data, Kind.CHANGED)
+    assert claim.certainty is Certainty.OPEN
+    assert claim.reason is _REASONS[failed]
+
+
+def test_what_was_forgotten_is_a_claim_of_its_own():
+    data = node([2.0], changed=True, beyond=True, can_learn=True)
+    data["lost"] = ("row", [True])
+    [claim] = said(data, Kind.FORGOT)
+    assert claim.certainty is Certainty.SURE and claim.last == 2.0
+    assert not said(node([2.0], changed=True, can_learn=True), Kind.FORGOT)
 
 
 def test_without_controls_motion_was_not_tested():

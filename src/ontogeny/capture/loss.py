@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from ..errors import ArgumentError, NonFiniteError, check_choice
 from ..inputs import Inputs
+from .matching import MatchedWords
 from .predicted import Listener, PredictionCollector
 from .renaming import Calibration, RenamedWords
 
@@ -58,6 +59,7 @@ class LossCollector(PredictionCollector):
             OwnFrequencies(inputs, self.positions, bool(self.shift)) if of_model else None
         )
         self._renamed = RenamedWords(inputs, self.positions) if of_model else None
+        self._matched = MatchedWords(inputs, self.positions) if of_model else None
         self._calibration = Calibration(len(inputs))
         self._sums = np.zeros(len(inputs))
         self._losses: list[tuple[np.ndarray, Tensor]] = []
@@ -65,8 +67,9 @@ class LossCollector(PredictionCollector):
     def add(self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor) -> None:
         """Note the loss of each predicted token."""
         self._losses.append((text, -log_p.gather(1, target[:, None])[:, 0]))
-        if self._frequencies is not None and self._renamed is not None:
+        if self._frequencies and self._renamed and self._matched:
             self._renamed.add(text, column, log_p)
+            self._matched.add(text, column, log_p)
             self._calibration.add(text, -self._losses[-1][1], log_p)
             self._frequencies.add(text, column, log_p.exp_())
 
@@ -85,10 +88,13 @@ class LossCollector(PredictionCollector):
         A text without a predicted token has a loss of NaN and no tokens. ``own_unigram(text)`` and,
         of causal models, ``own_bigram(text)`` are what the means of the model's own predictions
         cost, where they were asked for (`OwnFrequencies`), and ``renamed(renaming)`` the mean loss
-        with the words as they are, first, and consistently renamed (`RenamedWords`), and
-        ``calibrated(text)`` the loss at the model's best temperature (`Calibration`). Attributes
-        hold the ``objective`` and ``vocabulary``, the number of tokens that the model gives a
-        probability.
+        with the words as they are, first, and consistently renamed (`RenamedWords`).
+        ``calibrated(text)`` is the loss at the model's best temperature and
+        ``inverse_temperature`` what its logits are multiplied by there (`Calibration`).
+        ``matched(text)`` is what it costs to tell which word stands where, of
+        ``matched_tokens(text)``, and ``matched_blind`` the same without a look (`MatchedWords`).
+        Attributes hold the ``objective`` and ``vocabulary``, the number of tokens that the model
+        gives a probability.
 
         Raises
         ------
@@ -107,10 +113,17 @@ class LossCollector(PredictionCollector):
         units = {"units": "nats per token"}
         values: dict[str, Any] = {"loss": ("text", loss, units), "tokens": ("text", tokens)}
         values |= {name: ("text", of, units) for name, of in means.items()}
-        if self._renamed is not None:
+        if self._renamed and self._matched:
             calibrated = self._of_texts(self._calibration.losses(self._sums))
-            values |= {"renamed": ("renaming", self._renamed.losses())}
-            values |= {"calibrated": ("text", calibrated)}
+            matched, matched_tokens, blind = self._matched.of_texts()
+            values |= {
+                "renamed": ("renaming", self._renamed.losses()),
+                "calibrated": ("text", calibrated),
+                "inverse_temperature": self._calibration.inverse_temperature(self._sums),
+                "matched": ("text", matched),
+                "matched_tokens": ("text", matched_tokens),
+                "matched_blind": blind,
+            }
         return xr.Dataset(
             values,
             coords={"text": np.arange(len(tokens))},

@@ -7,8 +7,8 @@ log-probabilities are gathered at other targets.
 
 A run that goes on from a trained model, on noise as well, changes how sure the model is of what it
 says: `Calibration` gives what the texts cost at the best temperature. With b the inverse
-temperature, L(b) = log sum exp(b z) - b z_target of the logits z; both its first derivatives at
-b = 1 come with the probabilities, so that a Newton step gives the best b.
+temperature, L(b) = log sum exp(b z) - b z_target of the logits z, which is convex in b. It is
+computed at 60 values of b, each 6 % above the one before.
 """
 
 from __future__ import annotations
@@ -94,31 +94,62 @@ def renamings(targets: bytes, words: bytes, random_state: int = 0) -> np.ndarray
     return table
 
 
-_ROWS = 256  # tokens at once, so that a vocabulary takes little memory
-_RANGE = (-0.4, 0.6)  # of b - 1: beyond it the parabola says nothing
+_PER_DOUBLING = 12
+_DOUBLINGS = 5
+_EXPONENTS = np.arange(-28, -28 + _PER_DOUBLING * _DOUBLINGS) / _PER_DOUBLING
+INVERSE_TEMPERATURES = 2.0**_EXPONENTS  # from 0.2 to 6.0, and 1 among them
+_AS_IT_IS = 28  # the place of 1
+_BLOCK = 2**18  # log-probabilities at once, 1 MiB: of 262,000 words those of one token
+_LARGE_BLOCK = 2**24  # of a device that computes them side by side
 
 
 class Calibration:
-    """Sums the derivatives of the loss by the inverse temperature, text by text."""
+    """Sums what the texts cost at inverse temperatures from 0.2 to 6, text by text.
+
+    Nothing between or beyond them is extrapolated: by a parabola at b = 1, a model that only became
+    surer went 0.04 nats below any loss that a temperature gives it.
+    """
 
     def __init__(self, texts: int) -> None:
-        self._sums = np.zeros((2, texts))
+        self._sums = np.zeros((len(INVERSE_TEMPERATURES), texts))
 
     def add(self, text: np.ndarray, target: Tensor, log_p: Tensor) -> None:
         """Add log-probabilities (e, vocabulary) of tokens in texts (e,), and of targets (e,)."""
-        moments = []
-        for rows in log_p.split(_ROWS):
-            # In place: of 262,000 words each copy has 268 MB, and five were held.
-            p, finite = rows.exp(), rows.clamp_min(LEAST)
-            mean = p.mul_(finite).sum(1)
-            moments.append(torch.stack([mean, p.mul_(finite).sum(1) - mean * mean]))
-        first, second = torch.cat(moments, dim=1).double()
-        for sums, values in zip(self._sums, (first - target.double(), second), strict=True):
-            sums += np.bincount(text, weights=values.cpu().numpy(), minlength=len(sums))
+        block = _BLOCK if log_p.device.type == "cpu" else _LARGE_BLOCK
+        rows = max(1, block // log_p.shape[1])
+        totals = torch.cat([_totals(part) for part in log_p.split(rows)], dim=1)
+        by_target = np.outer(INVERSE_TEMPERATURES, target.cpu().double().numpy())
+        costs = totals.cpu().double().log().numpy() - by_target
+        for sums, values in zip(self._sums, costs, strict=True):
+            sums += np.bincount(text, weights=values, minlength=len(sums))
 
     def losses(self, sums: np.ndarray) -> np.ndarray:
-        """Return the summed losses (texts,) at the best temperature of all texts together."""
-        first, second = self._sums.sum(axis=1)
-        by = np.clip(-first / second, *_RANGE) if second > 0 else 0.0
-        calibrated: np.ndarray = sums + by * self._sums[0] + by * by / 2 * self._sums[1]
-        return calibrated
+        """Return the summed losses (texts,) at the best temperature of all texts together.
+
+        `sums` are those at b = 1, the losses as they are.
+        """
+        place = self._best(sums)
+        return sums if place == _AS_IT_IS else self._sums[place]
+
+    def inverse_temperature(self, sums: np.ndarray) -> float:
+        """Return the best b: above 1 where the model is less sure than it may be."""
+        return float(INVERSE_TEMPERATURES[self._best(sums)])
+
+    def _best(self, sums: np.ndarray) -> int:
+        totals = self._sums.sum(axis=1)
+        totals[_AS_IT_IS] = sums.sum()
+        return int(totals.argmin())
+
+
+def _totals(log_p: Tensor) -> Tensor:
+    """Return the sums of exp(b log p) over the vocabulary (inverse temperatures, e).
+
+    An exponential is squared for twice its b, which costs less than another exponential.
+    """
+    totals: list[Tensor] = [log_p] * len(INVERSE_TEMPERATURES)
+    for first, b in enumerate(INVERSE_TEMPERATURES[:_PER_DOUBLING].tolist()):
+        power = (log_p * b).exp_()
+        totals[first] = power.sum(1)
+        for place in range(first + _PER_DOUBLING, len(totals), _PER_DOUBLING):
+            totals[place] = power.mul_(power).sum(1)
+    return torch.stack(totals)

@@ -51,6 +51,8 @@ Those from ``control_first`` on exist only where there are control runs:
     0
 ``p_learned``, ``p_learned_uncorrected`` : row
     p-value of the gain of performance where nothing was learned, see nulls
+``p_lost``, ``p_lost_uncorrected`` : row
+    p-value of its getting worse where nothing was forgotten; NaN where no test says so
 ``outside``, ``not_improved`` : row
     on one side of all controls (of performance the better one); performance surely no better
     than at first
@@ -63,10 +65,12 @@ Those from ``control_first`` on exist only where there are control runs:
     it moved, ``p_value`` is at most 1 %, ``p_order`` and ``p_slow`` are at most 5 %, or it is
     ``beyond``
 ``beyond`` : row
-    it moved and ``p_control`` is at most 5 %, or it was ``learned``
+    it moved and ``p_control`` is at most 5 %, or it was ``learned`` or ``lost``
 ``learned`` : row
     performance that improved by more than where nothing is learned, and than in every
     control, at 5 % over the page
+``lost`` : row
+    performance that got worse by more than texts and motion give, at 5 % over the page
 ``developed`` : row
     the same as ``learned``, for one version
 ``control_first``, ``control_last``, ``control_half_step`` : row, run

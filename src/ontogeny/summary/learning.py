@@ -7,6 +7,7 @@ texts, and the luck of motion, which control runs show. Motion that learns nothi
 signs; what it harms on average says nothing for the run, so either the spread of the controls about
 zero or that about their mean is asked, each at half the level. Where a quantity names a line that
 it must beat, such as the share of the most frequent label, its last value must do so as well.
+What was lost is asked of quantities that bring a test of it (``x_p_lost``).
 """
 
 from __future__ import annotations
@@ -57,6 +58,15 @@ def learned_p_values(data: xr.Dataset, rows: xr.Dataset, floors: np.ndarray) -> 
     return np.where(rows["can_learn"].values, p_values, np.nan)
 
 
+def lost_p_values(data: xr.Dataset, rows: xr.Dataset) -> np.ndarray:
+    """Return for each row of performance how likely its loss is if nothing was forgotten (rows,).
+
+    Uncorrected and one-sided; NaN where the quantity brings no such test (``x_p_lost``).
+    """
+    p_values = own_tests(data, rows["row_quantity"].values, "lost")
+    return np.where(rows["can_learn"].values, p_values, np.nan)
+
+
 def own_tests(data: xr.Dataset, names: np.ndarray, of: str) -> np.ndarray:
     """Return the p-value of the test that each row's quantity brings, one for all or for each.
 
@@ -67,7 +77,7 @@ def own_tests(data: xr.Dataset, names: np.ndarray, of: str) -> np.ndarray:
     names
         (rows,) the quantity of each row.
     of
-        What it tests: ``"learned"``, or ``"changed"``.
+        What it tests: ``"learned"``, ``"lost"`` or ``"changed"``.
     """
     p_values = np.full(len(names), np.nan)
     for name in set(names):
@@ -148,6 +158,35 @@ def luck_of_pairs(gains: np.ndarray) -> np.ndarray:
     return (whole[:, ::2] - whole[:, 1::2]) / 2
 
 
+def p_lost_by_motion(rise: np.ndarray, texts: np.ndarray, gains: np.ndarray) -> np.ndarray:
+    """Return how likely rises (rows,) are, one-sided, by texts and by motion as far.
+
+    Unlike a gain, a rise must exceed what motion harms on average: a mirrored run rises as well.
+
+    Parameters
+    ----------
+    rise
+        (rows,) positive is worse.
+    texts
+        (rows,) variance of the rise over texts.
+    gains
+        (rows, runs) what mirrored control runs gain, in pairs; NaN of fewer than two pairs, which
+        do not show how harm differs.
+    """
+    luck, pairs = luck_of_pairs(gains), gains.shape[1] // 2
+    if pairs < 2:
+        return np.full(len(rise), np.nan)
+    harm = -(gains[:, : 2 * pairs : 2] + gains[:, 1 : 2 * pairs : 2]) / 2
+    of_luck = (luck**2).mean(1)
+    of_harm = harm.var(1, ddof=1) * (1 + 1 / pairs)
+    variance = texts + of_luck + of_harm
+    with np.errstate(invalid="ignore", divide="ignore"):
+        freedom = variance**2 / (of_luck**2 / pairs + of_harm**2 / (pairs - 1))  # Satterthwaite
+        score = (rise - np.maximum(harm.mean(1), 0.0)) / np.sqrt(variance)
+    p_values: np.ndarray = t.sf(score, np.where(np.isnan(freedom), np.inf, freedom))
+    return p_values
+
+
 def gains_of_controls(rows: xr.Dataset) -> xr.DataArray:
     """Return by how much each control run improved, of kinds that learn nothing (row, run)."""
     nulls = rows.isel(run=[kind_of(str(run)) not in NO_NULLS for run in rows["run"].values])
@@ -164,6 +203,13 @@ def improved(rows: xr.Dataset) -> np.ndarray:
     gains = gains_of_controls(rows)
     more = (sign * rows["run_change"].sel(run=gains["run"]) > gains) | gains.isnull()
     return better & more.all("run").values
+
+
+def got_worse(rows: xr.Dataset) -> np.ndarray:
+    """Return for each row whether its last value is worse than its first."""
+    gain = rows["better_sign"] * (rows["last_value"] - rows["first_value"])
+    worse: np.ndarray = (gain < 0).values
+    return worse
 
 
 def outside(rows: xr.Dataset) -> np.ndarray:

@@ -13,6 +13,7 @@ import xarray as xr
 from scipy.stats import t
 
 from ..claims import Beside, Certainty, Claim, Kind, Reason, Subject
+from ..dynamics.reasons import Reason as RowReason
 from ..words.control_kinds import NO_NULLS, kind_of
 from ..words.rows import Row, read_rows
 
@@ -80,7 +81,7 @@ def _of_row(row: Row) -> Iterator[dict[str, Any]]:
         "since_high": row.half_step_high,
     }
     changed = {"certainty": Certainty.SURE, **half} if row.changed else _unchanged(row)
-    yield {"kind": Kind.CHANGED, "p_value": row.p_value, **ends, **changed}
+    yield {"kind": Kind.CHANGED, "p_value": _decisive(row), **ends, **changed}
     controls = {"beside": _controls(row), "p_value": row.p_control}
     beyond = {"certainty": Certainty.SURE, **half} if row.beyond else _as_controls(row)
     yield {"kind": Kind.BEYOND_MOTION, **ends, **controls, **beyond}
@@ -88,6 +89,9 @@ def _of_row(row: Row) -> Iterator[dict[str, Any]]:
         learned = {"certainty": Certainty.SURE, **half} if row.learned else _not_learned(row)
         tested = {"beside": _controls(row), "p_value": row.p_learned}
         yield {"kind": Kind.LEARNED, **ends, **tested, **learned}
+    if row.lost:
+        lost = {"certainty": Certainty.SURE, **half, "beside": _controls(row)}
+        yield {"kind": Kind.FORGOT, **ends, **lost}
 
 
 def _controls(row: Row) -> tuple[Beside, ...]:
@@ -101,21 +105,35 @@ def _open(reason: Reason, **more: Any) -> dict[str, Any]:
     return {"certainty": Certainty.OPEN, "reason": reason, **more}
 
 
-def _unjudged(row: Row) -> dict[str, Any] | None:
-    """Return why a row could not be judged, None where it was."""
-    if row.judgeable:
-        return None
-    if not row.noise_known:
-        return _open(Reason.NOISE_UNKNOWN)
-    return _open(Reason.SLOW_NOISE if row.only_memory else Reason.FEW_CHECKPOINTS)
+# What a claim is open for, by the test that a row failed.
+_REASONS = {
+    RowReason.UNMEASURED: Reason.NOISE_UNKNOWN,
+    RowReason.FEW: Reason.FEW_CHECKPOINTS,
+    RowReason.MANY: Reason.FEW_CHECKPOINTS,
+    RowReason.WITHIN: Reason.WITHIN_NOISE,
+    RowReason.ORDER: Reason.ORDER,
+    RowReason.REFERENCE: Reason.REFERENCE_MEMORY,
+    RowReason.SHORT: Reason.SHORT_MEMORY,
+    RowReason.EXAMPLES: Reason.FEW_TURNED,
+    RowReason.SLOW: Reason.SLOW_NOISE,
+}
 
 
 def _unchanged(row: Row) -> dict[str, Any]:
     """Return how a row stands that is not shown to have changed."""
-    unjudged = _unjudged(row)
-    if unjudged is not None:
-        return unjudged
-    return _open(Reason.ORDER if row.moved else Reason.WITHIN_NOISE)
+    return _open(_REASONS[RowReason(row.reason)])
+
+
+def _unjudged(row: Row) -> dict[str, Any] | None:
+    """Return why a row could not be judged, None where it was."""
+    return None if row.judgeable else _unchanged(row)
+
+
+def _decisive(row: Row) -> float:
+    """Return the p-value by which a row changed: the strongest verdict says so by itself."""
+    if row.learned:
+        return row.p_learned
+    return row.p_control if row.beyond and not row.lost else row.p_value
 
 
 def _as_controls(row: Row) -> dict[str, Any]:

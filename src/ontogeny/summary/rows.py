@@ -17,7 +17,14 @@ from ..errors import ArgumentError
 from ..quantities import CONTROL, Quantity
 from . import verdicts
 from .controls import control_p_values, control_rows
-from .learning import lead_over_null, learned_p_values, not_improved, outside, own_tests
+from .learning import (
+    lead_over_null,
+    learned_p_values,
+    lost_p_values,
+    not_improved,
+    outside,
+    own_tests,
+)
 from .noise import change_floor, reference_index
 
 # What a row has from its course, under the same names.
@@ -63,10 +70,13 @@ def chart_rows(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, An
         p_values = control_p_values(rows)
         rows = rows.assign({f"p_control_{name}": ("row", p) for name, p in p_values.items()})
     floors = rows["change_floor"].values
+    p_learned = learned_p_values(data, rows, floors)
+    may_have_learned = p_learned <= verdicts.LEVELS.control  # and became too sure of it
     of_learning = {
-        "p_learned_uncorrected": learned_p_values(data, rows, floors),
+        "p_learned_uncorrected": p_learned,
+        "p_lost_uncorrected": lost_p_values(data, rows),
         "outside": outside(rows),
-        "not_improved": not_improved(rows, floors),
+        "not_improved": not_improved(rows, floors) & ~may_have_learned,
     }
     rows = rows.assign({name: ("row", values) for name, values in of_learning.items()})
     (rows,) = verdicts.judged({"": rows}).values()

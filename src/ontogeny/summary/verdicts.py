@@ -4,8 +4,9 @@ A row *moved* if its change from first to last exceeds its noise. It *changed* i
 more than noise between checkpoints would give, and slow noise hardly ever looks like it. It changed
 *beyond its motion* if turned runs, which moved as far in other directions, do not give the same. It
 was *learned* if it is performance on held-out texts or labels, improved by more than where nothing
-is learned (`learning`), and by more than every control. Each is corrected over all rows of the
-page, but for slow noise, which is asked of each row.
+is learned (`learning`), and by more than every control. It was *lost* if it got worse by more than
+motion as far harms. Each is corrected over all rows of the page, but for slow noise, which is asked
+of each row.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from ..words.levels import Levels
 from ..words.one_model import is_one_model
 from ..words.statements import statements
 from .controls import control_p_values
-from .learning import controls_needed, improved
+from .learning import controls_needed, got_worse, improved
 
 # By these every result is judged, and what is said of it reads them from the result.
 LEVELS = Levels(change=0.01, control=0.05)
@@ -112,17 +113,21 @@ def _together(nodes: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
         return {}
     tests = sum(int(np.isfinite(d["p_uncorrected"].values).sum()) for d in nodes.values())
     ends = np.cumsum([d.sizes["row"] for d in nodes.values()])[:-1]
-    of_order, two_sided, one_sided, shares = (  # each corrected over all nodes together
+    of_order, two_sided, gains, losses, shares = (  # each corrected over all nodes together
         np.concatenate(list(map(of, nodes.values())))
-        for of in (lambda node: node["p_uncorrected"].values, _two_sided, _one_sided, _shares)
+        for of in (lambda node: node["p_uncorrected"].values, _two_sided, _gains, _losses, _shares)
     )
     names = [(n, q) for n, node in nodes.items() for q in _quantities(node)]
-    beside_controls = _beside_controls(two_sided, shares, names)
-    p_values = [np.split(p, ends) for p in (holm(of_order), beside_controls, holm(one_sided))]
-    of_nodes = zip(nodes.items(), *p_values, strict=True)
+    corrected = {
+        "p_value": holm(of_order),
+        "p_control": _beside_controls(two_sided, shares, names),
+        "p_learned": holm(gains),
+        "p_lost": holm(losses),
+    }
+    of_nodes = zip(nodes.items(), *(np.split(p, ends) for p in corrected.values()), strict=True)
     return {
-        name: _verdicts(node, p_order, p_control, p_learned, tests)
-        for (name, node), p_order, p_control, p_learned in of_nodes
+        name: _verdicts(node, dict(zip(corrected, p_values, strict=True)), tests)
+        for (name, node), *p_values in of_nodes
     }
 
 
@@ -166,17 +171,24 @@ def _beside_controls(
     return corrected
 
 
-def _one_sided(node: xr.Dataset) -> np.ndarray:
+def _gains(node: xr.Dataset) -> np.ndarray:
     """Return for each row of performance how likely it is where nothing was learned."""
-    if "p_learned_uncorrected" not in node:
-        return np.full(node.sizes["row"], np.nan)
-    return node["p_learned_uncorrected"].values
+    return _one_sided(node, "p_learned_uncorrected")
+
+
+def _losses(node: xr.Dataset) -> np.ndarray:
+    """Return for each row of performance how likely it is where nothing was lost."""
+    return _one_sided(node, "p_lost_uncorrected")
+
+
+def _one_sided(node: xr.Dataset, name: str) -> np.ndarray:
+    return node[name].values if name in node else np.full(node.sizes["row"], np.nan)
 
 
 def _reasons(node: xr.Dataset, p_value: np.ndarray, tests: int) -> np.ndarray:
     """Return for each row which test decided that it did not change, without control runs."""
     nothing = xr.zeros_like(node["p_uncorrected"])
-    shown = np.nan_to_num(p_value, nan=1.0) <= LEVELS.change
+    shown = _reached(p_value, LEVELS.change)
     found = reasons(
         noise_known=node["noise_known"].values,
         tested=np.isfinite(p_value),
@@ -192,17 +204,18 @@ def _reasons(node: xr.Dataset, p_value: np.ndarray, tests: int) -> np.ndarray:
     return np.where(own_test, by_examples, found)
 
 
-def _verdicts(
-    node: xr.Dataset, p_value: np.ndarray, p_control: np.ndarray, p_learned: np.ndarray, tests: int
-) -> xr.Dataset:
+def _verdicts(node: xr.Dataset, p_values: Mapping[str, np.ndarray], tests: int) -> xr.Dataset:
+    p_value, p_control = p_values["p_value"], p_values["p_control"]
     memory = node.get("only_memory", xr.zeros_like(node["moved"])).values
     # Jitter with memory comes back to where it was; a turned run does not, so that it is no control
     # for jitter alone.
     moved = node["moved"].values & ~memory
-    enough = np.nan_to_num(p_learned, nan=1.0) <= LEVELS.control  # unless texts are too few
+    enough = _reached(p_values["p_learned"], LEVELS.control)  # unless texts are too few
     learned = moved & enough
     learned &= improved(node) if "better_sign" in node else False
-    beyond = learned | (moved & (np.nan_to_num(p_control, nan=1.0) <= LEVELS.control))
+    lost = moved & _reached(p_values["p_lost"], LEVELS.control)
+    lost &= got_worse(node) if "better_sign" in node else False
+    beyond = learned | lost | (moved & _reached(p_control, LEVELS.control))
     reason = np.where(beyond, str(Reason.NONE), _reasons(node, p_value, tests)).astype(object)
     verdicts = {
         "p_value": p_value,
@@ -211,9 +224,9 @@ def _verdicts(
         "reason": reason,
         "beyond": beyond,
         "learned": learned,
+        "lost": lost,
     }
-    if "p_learned_uncorrected" in node:
-        verdicts["p_learned"] = p_learned
+    verdicts |= {n: p_values[n] for n in ("p_learned", "p_lost") if f"{n}_uncorrected" in node}
     if "run" in node.dims:
         verdicts["p_control"] = p_control
         needed = controls_needed(node, LEVELS.control / max(tests, 1))
@@ -222,3 +235,7 @@ def _verdicts(
     words = {name: node[name].attrs if name in node else {} for name in verdicts}
     node = node.assign({name: ("row", v, words[name]) for name, v in verdicts.items()})
     return node.assign_attrs(LEVELS.attributes())
+
+
+def _reached(p_values: np.ndarray, level: float) -> np.ndarray:
+    return np.nan_to_num(p_values, nan=1.0) <= level

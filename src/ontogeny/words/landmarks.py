@@ -20,6 +20,7 @@ from .formats import of_tokens
 from .reasons import UNJUDGED
 from .row_words import direction
 from .rows import Row
+from .since_base import least, why
 
 # What the loss can pass: ends of the variables' names, and what the page calls them.
 LINES = {"unigram": "word frequencies", "bigram": "bigrams"}
@@ -82,7 +83,8 @@ class LossStory:
     - ``"undecided"``: by more than in every control run, which does not decide
     - ``"fell as renamed"``: not surely by more than on the same texts with all words renamed, or
       not surely below a blind guess
-    - ``"rose"``: by more than chance and noise
+    - ``"forgot"``: it rose by more than texts and motion give, since a trained start
+    - ``"rose"``: by more than chance and noise; since a trained start, than the noise of texts
     - ``"no course"``: by more than noise, but chance, or noise between checkpoints, may give the
       same
     - ``"still"``: by no more than its noise
@@ -90,7 +92,9 @@ class LossStory:
 
     ``best`` is the lowest loss, at ``best_step`` with its interval; ``rises`` whether the last one
     is higher by more than its noise. ``lost_after`` is the last step with a finite loss, NaN unless
-    later ones have none. ``based`` is whether the first step is that of a base.
+    later ones have none. ``based`` is whether the first step is that of a base. ``why`` is what
+    moved the loss since a trained start, if neither learning nor forgetting is shown
+    (`ontogeny.words.since_base`).
     """
 
     title: str
@@ -110,6 +114,7 @@ class LossStory:
     rises: bool = False
     lost_after: float = math.nan
     based: bool = False
+    why: str = ""
 
     @property
     def uses_context(self) -> bool | None:
@@ -136,11 +141,12 @@ def read_loss(content: Content) -> LossStory | None:
         lines=_lines(content, node, LINES),
         of_model=_lines(content, node, OF_MODEL),
         gains=_gains(data),
-        outcome=_outcome(row, len(losses), math.isfinite(_number(data, "loss_p_learned"))),
+        outcome=_outcome(row, len(losses), data),
         row=row,
         **_lowest(data, losses, steps),
         lost_after=math.nan if finite[-1] else float(steps[-1]),
         based=content.based,
+        why=why(data),
     )
 
 
@@ -174,12 +180,18 @@ def _lowest(data: xr.Dataset, losses: np.ndarray, steps: np.ndarray) -> dict[str
     }
 
 
-def _outcome(row: Row | None, measured: int, tested: bool) -> str:
-    """Return what became of the loss; `tested` is whether renamed words judge it."""
+def _outcome(row: Row | None, measured: int, data: xr.Dataset) -> str:
+    """Return what became of the loss; renamed words judge it, or pairs since a trained start."""
     if row is None or measured < 2:
         return "unjudged"
-    if tested and row.moved and not row.learned and direction(row) == "falls":
-        return "fell as renamed"
+    if row.lost:
+        return "forgot"
+    judged = {"falls": "loss_p_learned", "rises": "loss_p_lost"}.get(direction(row), "")
+    if row.moved and not row.learned and math.isfinite(_number(data, judged)):
+        if direction(row) == "falls":
+            return "fell as renamed"
+        if row.change > least(data):
+            return "rose"
     if row.state in UNJUDGED:
         return "unjudged"
     if row.state == "none":

@@ -19,8 +19,18 @@ from .one_model import alike
 from .reasons import NOT_CHANGED, UNJUDGED
 from .row_words import values_words
 from .rows import Row
+from .since_base import WHY
 
 _LESS_THAN_PAIRS = "What it gains from context is less than pairs of tokens would give."
+_MOVED = {"fell as renamed": "fell", "rose": "rose"}
+_ONLY = {
+    "surer": "It became surer of what it says, and is not shown to predict better or worse.",
+    "less sure": "It became less sure of what it says, and is not shown to predict better or "
+    "worse.",
+    "better": "It predicts better at its best temperature, and is too sure.",
+    "worse": "It predicts worse at its best temperature.",
+    "words": "It prefers other words, and is not shown to know more or less of their places.",
+}
 _FELL = ("fell", "fell as controls", "undecided", "fell as renamed")
 
 
@@ -43,6 +53,8 @@ def loss_heading(loss: LossStory, steps: Sequence[int], halves: bool = True) -> 
     """
     if loss.outcome == "fell":
         return _passed_in_order(loss, halves)
+    if loss.why and loss.outcome in _MOVED:
+        return f"The loss {_MOVED[loss.outcome]} {WHY[loss.why]}"
     better = _better_than(loss)
     always = {line.words for line in loss.lines.values() if line.state == "at every step"}
     when = "at every checkpoint" if better in always else "at the last checkpoint"
@@ -57,6 +69,8 @@ def loss_heading(loss: LossStory, steps: Sequence[int], halves: bool = True) -> 
         "fell as controls": "The loss is not shown to have fallen by more than in control runs",
         "undecided": "The loss fell by more than in every control run, which does not decide",
         "fell as renamed": "The loss fell, and is not shown to have learned these words",
+        "forgot": "The model forgot some of what it knew of these texts: its loss rose from "
+        f"{values_words(loss.first, loss.last)}",
         "rose": "The loss rose: the model predicts worse than at first",
         "still": "The loss did not change by more than its noise",
     }[loss.outcome]
@@ -156,11 +170,14 @@ def ability(loss: LossStory | None, running: bool = False) -> Sentence:
         _LESS_THAN_PAIRS if _worse_than_pairs(loss) and loss.uses_context else "",
         _context_words(loss),
     ]
-    side = "falls" if loss.outcome in _FELL else "rises" if loss.outcome == "rose" else ""
+    side = "falls" if loss.outcome in _FELL else ""
+    side = "rises" if loss.outcome in ("rose", "forgot") else side
     return Sentence(_ability_lead(loss), " ".join(filter(None, lines)), direction=side)
 
 
 def _ability_lead(loss: LossStory) -> str:
+    if loss.why and loss.outcome in _MOVED:
+        return _ONLY[loss.why]
     words = loss.lines.get("unigram")
     better = _better_than(loss)
     if better and loss.outcome in ("fell", "unjudged", "still", "no course"):
@@ -177,6 +194,7 @@ def _ability_lead(loss: LossStory) -> str:
         "fell as controls": "It is not shown to predict better than motion gives.",
         "undecided": "It is not yet shown to have learned to predict.",
         "fell as renamed": "It is not shown to have learned these words.",
+        "forgot": "It forgot some of what it knew of these texts.",
         "rose": "It predicts worse than at first.",
         "still": "Its predictions did not surely change.",
         "no course": "It is not shown to predict better.",

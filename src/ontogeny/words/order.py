@@ -11,7 +11,7 @@ from .formats import mid_sentence
 from .row_words import half_words
 from .rows import Row
 
-_STRONG = ("learned", "beyond", "compared with too few", "uncontrolled")
+_STRONG = ("learned", "lost", "beyond", "compared with too few", "uncontrolled")
 Z = 1.96  # standard errors on each side of a 95 % interval
 # Most by which the upper end of an interval may exceed the lower one for a row to be named.
 _NARROW = 2.0

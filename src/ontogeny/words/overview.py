@@ -16,7 +16,16 @@ from ..dynamics.reasons import Reason
 from .basis import basis, failed, unjudged
 from .content import Content
 from .controls import PAIRS, began_trained, in_pairs, made_of_motion
-from .formats import control_runs, its, mid_sentence, p_words, plural, sentence_start, step_text
+from .formats import (
+    control_runs,
+    its,
+    joined,
+    mid_sentence,
+    p_words,
+    plural,
+    sentence_start,
+    step_text,
+)
 from .levels import VERDICTS
 from .order import order_sentence, ordered_rows, owner
 from .reasons import MAY_GIVE, UNJUDGED, may_give, not_changed
@@ -182,6 +191,8 @@ def _learned_alone(rows: Sequence[Row], fair: Sequence[Row]) -> tuple[str, str, 
 
 def _not_learned(able: Sequence[Row]) -> str:
     """Return what can be said where no performance was learned: that it was not, or not shown."""
+    if lost := [sentence_start(owner(row)) for row in able if row.lost]:
+        return f"{joined(lost)} got worse: this was forgotten"
     if all(row.not_improved for row in able):
         return "Nothing here was learned"
     row = able[0]

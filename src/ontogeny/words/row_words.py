@@ -54,6 +54,7 @@ STATES = {
         for what, (of, more) in _OF_RUNS.items()
     },
     "learned": "learned",
+    "lost": "lost: worse than at first by more than motion gives",
     "beyond": "changed beyond its motion",
     **{
         f"outside {side}{few}": f"changed {words} all controls, {so_what}"

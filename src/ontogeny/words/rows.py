@@ -65,6 +65,8 @@ NAMES = {
     "change_floor": ("noise of the change from first to last", _OF_ROW),
     "p_learned_uncorrected": ("p-value of the gain where nothing was learned", "1"),
     "p_learned": ("p-value of the gain where nothing was learned, corrected over the page", "1"),
+    "p_lost_uncorrected": ("p-value of the loss where nothing was forgotten", "1"),
+    "p_lost": ("p-value of the loss where nothing was forgotten, corrected over the page", "1"),
     "controls_needed": ("control runs of the same spread that would decide", "runs"),
     "outside": ("on one side of all control runs; of performance on the better one", ""),
     "not_improved": ("performance surely no better than at first", ""),
@@ -74,6 +76,7 @@ NAMES = {
     "changed": ("changed by more than noise and chance", ""),
     "beyond": ("changed beyond its motion: more than control runs", ""),
     "learned": ("performance improved more than it does where nothing is learned", ""),
+    "lost": ("performance got worse by more than texts and motion give", ""),
 }
 
 
@@ -114,10 +117,10 @@ class Row:
     """One row: how far one quantity in one layer has gone at every step, and how sure that is.
 
     ``progress`` and ``distinct`` have the shape of ``steps``; steps are in training steps, NaN
-    where there is none. ``variable`` names what it follows in the result. ``changed``, ``beyond``
-    and ``learned`` are the verdicts of the result, and ``reason`` is the test by which it did not
-    change (`ontogeny.dynamics.reasons.Reason`). ``own_value`` is whether it follows a value of
-    its own and no distance to a reference step, and ``within_null`` whether its last value lies
+    where there is none. ``variable`` names what it follows in the result. ``changed``, ``beyond``,
+    ``learned`` and ``lost`` are the verdicts of the result, and ``reason`` is the test by which it
+    did not change (`ontogeny.dynamics.reasons.Reason`). ``own_value`` is whether it follows a value
+    of its own and no distance to a reference step, and ``within_null`` whether its last value lies
     within a null of the quantity. ``outside`` is whether it lies on one side of all its control
     runs, of performance on the better one, and ``not_improved`` whether performance is surely no
     better than at first. ``own_change_test`` is whether an exact test of the same examples, and no
@@ -167,6 +170,7 @@ class Row:
     runs: tuple[RunRow, ...] = ()
     measure: str = ""
     own_change_test: bool = False
+    lost: bool = False
 
     @property
     def name(self) -> str:
@@ -223,8 +227,10 @@ class Row:
             return _state_of_runs(self.runs)
         if not self.judgeable:
             return STATES_OF.get(Reason(self.reason), "few")
-        if self.learned or self.beyond:
-            return "learned" if self.learned else "beyond"
+        if self.learned or self.lost:
+            return "learned" if self.learned else "lost"
+        if self.beyond:
+            return "beyond"
         if not self.changed:
             return "none"
         if self.controlled:
@@ -314,6 +320,7 @@ def _verdicts(data: xr.Dataset, count: int) -> dict[str, np.ndarray]:
         "changed": changed,
         "beyond": flags("beyond", learned),
         "learned": learned,
+        "lost": flags("lost"),
         "can_learn": flags("can_learn", learned),
         "noise_known": noise_known,
         "moved": flags("moved", changed),

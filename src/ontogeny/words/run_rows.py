@@ -19,8 +19,8 @@ def read_run_rows(dataset: xr.Dataset, title: str, section: str, role: str) -> l
     """Return the rows of one node of a comparison, none where it has none of its own.
 
     Each row holds those of its runs. Its half-change step is their median, the ends of its interval
-    are the first and the last of theirs, and ``changed``, ``beyond`` and ``learned`` hold where
-    they do in every run. By loss there are no half-change steps, but losses.
+    are the first and the last of theirs, and ``changed``, ``beyond``, ``learned`` and ``lost``
+    hold where they do in every run. By loss there are no half-change steps, but losses.
     """
     steps = dataset.get("half_step", xr.DataArray())
     if role == "runs" or "half_loss" in dataset or set(steps.dims) != {"row", "run"}:
@@ -76,6 +76,7 @@ def _together(runs: Sequence[RunRow], quantity: str) -> Row:
         changed=any(run.firm for run in runs),
         beyond=all(row.beyond for row in rows),
         learned=all(row.learned for row in rows),
+        lost=all(row.lost for row in rows),
         controls=tuple(
             replace(control, name=f"{control.name} of {run.name}")
             for run in runs

@@ -203,7 +203,7 @@ def _control(rows: Sequence[Row], data: xr.Dataset) -> list[str]:
     """Say what the control runs did, and whether the change goes beyond it."""
     if not rows or "p_control" not in data:
         return ["This was learned."] if rows and all(row.learned for row in rows) else []
-    if not any(math.isfinite(row.p_control) or row.learned for row in rows):
+    if not any(math.isfinite(row.p_control) or row.learned or row.lost for row in rows):
         return ["These control runs cannot say whether motion alone would do the same."]
     controls = [control for row in rows for control in row.controls]
     ends = (
@@ -213,6 +213,8 @@ def _control(rows: Sequence[Row], data: xr.Dataset) -> list[str]:
     learned, beyond = (sum(getattr(r, verdict) for r in rows) for verdict in ("learned", "beyond"))
     if learned == len(rows):
         return [f"This was learned: {ends}."]
+    if all(row.lost for row in rows):
+        return [f"This was forgotten: {ends}."]
     if beyond == len(rows):
         return [f"That is beyond its motion: {ends}."]
     if not beyond:

@@ -15,6 +15,7 @@ from .loss import Sentence
 from .order import owner
 from .row_words import direction, values_words
 from .rows import Row
+from .since_base import WHY, why
 
 _NAMED = 2
 MOVED = ("new", "lost", "turned")
@@ -31,12 +32,12 @@ def of_tuned(content: Content) -> tuple[str, Sequence[Sentence]] | None:
         return None
     abilities = abilities_of(content.nodes)
     others = [node for node in content.nodes if not has_abilities(node.dataset)]
-    worse = [_course(row) for node in others for row in _worse(node)]
+    worse = [_worse_words(node, row) for node in others for row in _worse(node)]
     unsure = [
-        f"; {_course(row)}, and {_missing(content)}"
+        _unsure(content, node, row)
         for node in others
         for row in node.rows
-        if row.can_learn and row.changed and not row.learned
+        if row.can_learn and not row.learned and (row.changed or (row.moved and why(node.dataset)))
     ]
     gained, lost = ([a for a in abilities if getattr(a, k)] for k in ("gained", "lost"))
     by_words = [ability for ability in gained if ability.by_words]
@@ -52,7 +53,7 @@ def of_tuned(content: Content) -> tuple[str, Sequence[Sentence]] | None:
     heading = sentence_start("; but ".join(filter(None, map(joined, (ups, downs)))))
     if not heading:
         heading = f"Nothing is shown to be gained{' or lost' if abilities else ''} since the base"
-        heading += unsure[0] if unsure else ""  # one that got worse is lost, and in the heading
+        heading += unsure[0] if unsure else ""  # one that changed for the worse is above
     elif not downs and abilities:
         heading = f"{heading}; no ability is shown to be lost"
     of_concepts = [
@@ -60,7 +61,8 @@ def of_tuned(content: Content) -> tuple[str, Sequence[Sentence]] | None:
         for node in content.nodes
         if "concepts_since" in node.dataset
     ]
-    sentences = [_beside_the_base(abilities, gained, lost, by_words), *of_concepts]
+    forgot = any(row.lost for row in content.rows)
+    sentences = [_beside_the_base(abilities, gained, lost, by_words, forgot=forgot), *of_concepts]
     return heading + content.doubted, sentences
 
 
@@ -114,6 +116,19 @@ def _worse(node: Node) -> list[Row]:
     return [row for row, sign in pairs if row.changed and direction(row) == worse.get(sign)]
 
 
+def _worse_words(node: Node, row: Row) -> str:
+    """Say what got worse, and whether that was forgotten or why it is not shown to be."""
+    if row.lost:
+        return f"it forgot some of what it knew: {_course(row)}"
+    reason = WHY.get(why(node.dataset), "") if node.role == "track" else ""
+    return f"{_course(row)} {reason}".rstrip()
+
+
+def _unsure(content: Content, node: Node, row: Row) -> str:
+    reason = WHY.get(why(node.dataset), "") if node.role == "track" else ""
+    return f"; {_course(row)} {reason}" if reason else f"; {_course(row)}, and {_missing(content)}"
+
+
 def _missing(content: Content) -> str:
     """Say what would decide whether a gain was learned."""
     if began_trained(node.dataset for node in content.nodes):
@@ -154,12 +169,17 @@ def _on_these(how: str, abilities: Sequence[Ability]) -> list[str]:
     return [f"it is right in {how} of the examples of {names}"]
 
 
-def _beside_the_base(abilities: Sequence[Ability], *changed: Sequence[Ability]) -> Sentence:
-    """Say what became of the abilities of the base, or what it takes to ask."""
+def _beside_the_base(
+    abilities: Sequence[Ability], *changed: Sequence[Ability], forgot: bool
+) -> Sentence:
+    """Say what became of the abilities of the base, or what it takes to ask.
+
+    `forgot` is whether the loss shows something that it lost.
+    """
     gained, lost, by_words = changed
     if not abilities:
         return Sentence(
-            "What it lost of its base is not known:",
+            f"What {'else ' * forgot}it lost of its base is not known:",
             "no ability was tested; minimal-pairs asks for them, and a loss on "
             "texts of the base’s own training says how much of that it forgot.",
         )

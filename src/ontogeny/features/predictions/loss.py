@@ -25,7 +25,7 @@ from ...quantities import Measured, Quantity
 from ...words.formats import joined
 from ...words.names import Names
 from ...words.one_model import is_one_model
-from . import renamed_words
+from . import renamed_words, trained_start
 
 # What the loss is read against: ends of the variables' names, and what the figure calls them.
 LINES = {
@@ -64,6 +64,11 @@ class Loss(OfPredictions):
     consistently renamed. Where nothing was learned of these words, the gain since the first step is
     one of those; ``loss_p_learned`` is by how many it is reached.
 
+    ``loss_calibrated`` is the loss at the model's best temperature, and ``loss_matched`` the cost
+    of telling which word stands where, which no temperature and no preference of words moves. By it
+    a run that begins trained is judged beside mirrored control runs: ``loss_p_learned`` and
+    ``loss_p_lost``.
+
     Parameters
     ----------
     on
@@ -94,7 +99,7 @@ class Loss(OfPredictions):
             10,
         ),
     )
-    compared: ClassVar[tuple[str, ...]] = ("loss_calibrated",)
+    compared: ClassVar[tuple[str, ...]] = ("loss_calibrated", "loss_matched")
     role: ClassVar[str] = "track"
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
@@ -122,7 +127,7 @@ class Loss(OfPredictions):
         "model's own word frequencies, the mean of its predictions, shows that it uses context.",
     )
     variables: ClassVar[Names] = (
-        {**renamed_words.VARIABLES}
+        {**renamed_words.VARIABLES, **trained_start.VARIABLES}
         | {
             f"loss_below_{line}{end}": (
                 f"step from which on the loss is below {words}{more}",
@@ -154,13 +159,7 @@ class Loss(OfPredictions):
         mean = Measured.over_texts(_mean(of_text, weights), of_text, weights, units)
         renamed = ("renaming", losses["renamed"].values.astype(np.float32))
         lines = self._lines(inputs, losses, units)
-        of_text = np.where(counted, losses["calibrated"].values, 0.0)
-        calibrated = Measured.over_texts(_mean(of_text, weights), of_text, weights, units)
-        lines |= {
-            "loss_calibrated": calibrated.value,
-            "loss_calibrated_of_text": calibrated.of_text,
-        }
-        return dataset({"loss": mean, "loss_renamed": renamed, **lines})
+        return dataset({"loss": mean, "loss_renamed": renamed, **lines, **_without(losses, units)})
 
     def _lines(self, inputs: Inputs, losses: xr.Dataset, units: np.ndarray) -> dict[str, Any]:
         """Return what guesses cost on the predicted tokens, over all and of every unit."""
@@ -208,6 +207,24 @@ class Loss(OfPredictions):
             lines.insert(0, f"The loss is below that of {levels} at every step.")
         renamed = renamed_words.sentence(data)
         return [*_no_better_than_blind(data), *lines, *_gain_words(data), *renamed]
+
+
+def _without(losses: xr.Dataset, units: np.ndarray) -> dict[str, Any]:
+    """Return what the texts cost whatever the temperature, and whatever words are preferred."""
+    weights, matched = losses.tokens.values, losses["matched_tokens"].values
+    of_text = np.where(weights > 0, losses["calibrated"].values, 0.0)
+    calibrated = Measured.over_texts(_mean(of_text, weights), of_text, weights, units)
+    of_text = losses["matched"].values
+    told = Measured.over_texts(_mean(of_text, matched), of_text, matched, units)
+    return {
+        "loss_calibrated": calibrated.value,
+        "loss_calibrated_of_text": calibrated.of_text,
+        "loss_inverse_temperature": float(losses["inverse_temperature"]),
+        "loss_matched": told.value,
+        "loss_matched_of_text": told.of_text,
+        "loss_matched_weights": told.weights,
+        "loss_matched_blind": float(losses["matched_blind"]),
+    }
 
 
 @lru_cache(maxsize=4)

@@ -1,0 +1,64 @@
+"""Why the loss of a run that begins trained moved, where that is not learning or forgetting.
+
+It reads what the node of the loss holds: the gain as it is, at the best temperature, and whatever
+words the model prefers.
+"""
+
+from __future__ import annotations
+
+import xarray as xr
+
+# What a change of the loss is called that is mostly of one kind.
+WHY = {
+    "surer": "because the model is surer of what it says, and is no more than that",
+    "less sure": "because the model is less sure of what it says, and is no more than that",
+    "better": "though the model predicts better at its best temperature: it is too sure",
+    "worse": "though the model predicts worse at its best temperature: it is less sure",
+    "words": "by which words the model prefers, and is not shown to be more",
+}
+LEAST = 0.01  # of what a model knows of places: a smaller change of the loss is not named
+_LEVEL = 0.05  # of what is shown, as of the verdicts
+_MOST = 0.1  # of a change: what is left where one kind makes it
+
+
+def why(data: xr.Dataset) -> str:
+    """Return the key of `WHY` that a loss moved by; empty where none is known, or none is needed.
+
+    Examples
+    --------
+    >>> parts = {"gain": 0.0, "gain_noise": 0.01, "matched_gain": 0.0, "matched_gain_noise": 0.01}
+    >>> node = xr.Dataset({f"loss_{name}": value for name, value in parts.items()})
+    >>> node = node.assign(loss_inverse_temperature=("step", [2.0, 1.0]))
+    >>> why(node.assign(loss=("step", [3.5, 3.4])))
+    'surer'
+    """
+    if "loss_matched_gain" not in data or data["loss_matched_gain"].ndim:  # of several runs
+        return ""
+    ends = data[["loss", "loss_inverse_temperature"]].dropna("step").isel(step=[0, -1])
+    fall = -float(ends["loss"].diff("step")[0])
+    calibrated, beyond_words = (float(data[f"loss_{n}"]) for n in ("gain", "matched_gain"))
+    learned, lost = (float(data.get(f"loss_p_{n}", 1.0)) <= _LEVEL for n in ("learned", "lost"))
+    if learned or lost:
+        against = fall * calibrated < 0 and learned == (calibrated > 0)
+        if not against:
+            return ""
+        return "better" if learned else "worse"
+    if abs(calibrated) <= _MOST * abs(fall):
+        first, last = ends["loss_inverse_temperature"].values
+        if first == last:
+            return ""
+        return "surer" if first > last else "less sure"
+    if abs(beyond_words) <= max(_MOST * abs(calibrated), float(data["loss_matched_gain_noise"])):
+        return "words"
+    return ""
+
+
+def least(data: xr.Dataset) -> float:
+    """Return by how much a loss moves at least where something was learned or forgotten.
+
+    Examples
+    --------
+    >>> least(xr.Dataset({"loss_matched_blind": 4.0, "loss_matched": ("step", [3.0, 2.0])}))
+    0.02
+    """
+    return LEAST * float((data["loss_matched_blind"] - data["loss_matched"]).max())

@@ -1,0 +1,201 @@
+"""Runs that begin trained: learned, forgot, or only surer and with other words preferred."""
+
+import json
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+import xarray as xr
+from torch import nn
+
+from helpers.concept_trees import tree
+from ontogeny.capture.reading import read
+from ontogeny.features.predictions.loss import Loss
+from ontogeny.inputs import Inputs
+from ontogeny.report.first_screen.screen import first_screen
+from ontogeny.summary import with_verdicts
+from ontogeny.summary.controls import with_controls
+from ontogeny.summary.learning import p_lost_by_motion
+from ontogeny.trajectory import Trajectory
+from ontogeny.words.content import read_content
+
+WORDS, TEXTS, LENGTH = 60, 60, 40
+LOSS = Loss(objective="causal")
+
+
+class Table(nn.Module):
+    """Predicts each word from the one before it, by a table and a preference of each word."""
+
+    def __init__(self, table, preference):
+        super().__init__()
+        self.table = nn.Embedding.from_pretrained(table.clone(), freeze=False)
+        self.preference = nn.Parameter(preference.clone())
+
+    def forward(self, input_ids, attention_mask=None):
+        return self.table(input_ids) + self.preference
+
+
+class Reading:
+    """What one model gives for the needs of the loss."""
+
+    def __init__(self, model, inputs):
+        self.values, self.inputs = read(model, LOSS.needs(), {"text": inputs}), inputs
+
+    def __getitem__(self, need):
+        return self.values[need]
+
+    def units(self, need):
+        return np.asarray(self.inputs.groups)
+
+
+@cache
+def world():
+    """What the language is, what the base has of it, and texts."""
+    generator = torch.Generator().manual_seed(0)
+    truth = torch.randn(WORDS, WORDS, generator=generator)
+    frequency = torch.randn(WORDS, generator=generator)
+    after = (truth + frequency).softmax(-1)
+    ids = torch.randint(0, WORDS, (TEXTS, 1), generator=generator)
+    for _ in range(LENGTH):
+        ids = torch.cat([ids, torch.multinomial(after[ids[:, -1]], 1, generator=generator)], 1)
+    return truth, frequency, Inputs.from_tokens(ids.numpy(), vocab_size=WORDS)
+
+
+def base(share=0.6, scale=1.0, liking=None):
+    truth, frequency, _ = world()
+    noise = torch.randn(truth.shape, generator=torch.Generator().manual_seed(1))
+    preference = frequency if liking is None else frequency + liking
+    return Table(scale * (share * truth + 0.4 * noise), scale * preference)
+
+
+def cells(models, inputs):
+    found = [LOSS.observe(Reading(model, inputs), None) for model in models.values()]
+    return xr.concat(found, xr.DataArray(list(models), dims="step", name="step"))
+
+
+def judged(*models, pairs=3):
+    """Return the node of the loss of a run as its page has it."""
+    inputs = world()[2]
+    run = {10 * step: model.eval() for step, model in enumerate(models)}
+    beside = {}
+    for k in range(2 * pairs):
+        control = Trajectory.from_models(run).control("mirrored", random_state=k)
+        beside[f"mirrored {k}"] = cells({step: control[step].model() for step in run}, inputs)
+    data = with_controls(cells(run, inputs), beside, LOSS.quantities, LOSS.compared)
+    return with_verdicts({"loss": LOSS.summarise(data, {})}, {"loss": LOSS.quantities})["loss"]
+
+
+def words_of(node, based=False):
+    result = tree({"loss": node}, steps=tuple(node.step.values.tolist()))
+    result.attrs["trajectory"] = json.dumps(
+        {"source": "folder"} | ({"base": True} if based else {})
+    )
+    screen = first_screen(read_content(result))
+    return screen.heading, " ".join(f"{s.lead} {s.text}" for s in screen.sentences)
+
+
+@pytest.mark.parametrize(("first", "last"), [(0.5, 1.0), (1.0, 1.6), (1.6, 0.9), (0.4, 0.7)])
+def test_a_model_whose_scale_alone_changes_learned_and_forgot_nothing(first, last):
+    node = judged(base(scale=first), base(scale=last))
+    assert node.loss_trained_start == 1 and node.moved.all()
+    assert not node.learned.any() and not node.lost.any()
+    assert node.loss_p_learned == node.loss_p_lost == 1.0
+    assert abs(float(node.loss_matched_gain)) < 1e-4
+    change = "surer" if last > first else "less sure"
+    verb = "fell" if node.loss[1] < node.loss[0] else "rose"
+    because = f"because the model is {change} of what it says"
+    for based in (False, True):
+        heading, text = words_of(node, based)
+        assert because in heading and f"loss {verb}" in heading, heading
+        assert "learned" not in heading and "context" not in heading
+        assert f"It became {change} of what it says" in text
+    assert f"The loss {verb} {because}" in " ".join(json.loads(node.attrs["statements"]))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_model_that_comes_to_prefer_other_words_learned_and_forgot_nothing(seed):
+    generator = torch.Generator().manual_seed(seed)
+    likings = [0.4 * torch.randn(WORDS, generator=generator) for _ in range(2)]
+    node = judged(*(base(liking=liking) for liking in likings))
+    assert not node.learned.any() and not node.lost.any()
+    assert abs(float(node.loss_matched_gain)) < 1e-4
+    if node.moved.all():
+        assert "by which words the model prefers" in words_of(node)[0]
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_drift_to_how_often_words_occur_is_called_that(sign):
+    likings = [-0.7 * world()[1], torch.zeros(WORDS)]
+    node = judged(*(base(liking=liking) for liking in likings[:: int(sign)]))
+    assert node.moved.all() and not node.learned.any() and not node.lost.any()
+    verb = "fell" if sign > 0 else "rose"
+    heading, text = words_of(node)
+    assert (
+        heading == f"The loss {verb} by which words the model prefers, and is not shown to be more"
+    )
+    assert "It prefers other words" in text
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.7, 1.8])
+def test_what_it_comes_to_know_of_places_is_learned_however_sure_it_is(scale):
+    node = judged(base(0.6), base(0.75, scale))
+    assert node.loss_p_learned < 0.01 and node.loss_p_lost == 1.0
+    assert node.loss_matched_gain > node.loss_matched_gain_noise
+    fell = bool(node.loss[1] < node.loss[0] - node.loss_floor[1])
+    assert bool(node.learned.all()) == fell
+    if not fell:
+        heading, text = words_of(node)
+        assert "predicts better at its best temperature" in heading and "too sure" in text
+        assert not node.not_improved.any()  # "nothing here was learned" would be wrong
+
+
+def test_what_it_knows_no_more_is_forgotten_with_two_checkpoints():
+    node = judged(base(0.75), base(0.55))
+    assert node.lost.all() and node.beyond.all() and node.changed.all() and not node.learned.any()
+    assert node.judgeable.all() and node.loss_p_lost < 0.01
+    heading, text = words_of(node)
+    assert heading.startswith("The model forgot some of what it knew of these texts: its loss rose")
+    assert "forgot" in text
+    heading, _ = words_of(node, based=True)
+    assert heading.startswith("It forgot some of what it knew: the loss rose from"), heading
+    assert "This was forgotten" in node.attrs["statements"]
+
+
+def test_without_pairs_nothing_is_called_forgotten():
+    node = judged(base(0.75), base(0.55), pairs=0)
+    assert "loss_p_lost" not in node and not node.lost.any() and "forgot" not in words_of(node)[0]
+
+
+def test_a_base_worse_than_a_blind_guess_can_learn():
+    first, last = base(0.3, scale=3.5), base(0.6, scale=2.5)
+    node = judged(first, last)
+    assert node.loss[0] > node.loss_uniform and node.loss_calibrated[0] < node.loss_uniform
+    assert node.loss_trained_start == 1 and node.learned.all()
+    assert "as it is no better than a blind guess" in node.attrs["statements"]
+    alone = judged(first, last, pairs=0)
+    assert alone.learned.all() and alone.loss_p_learned == 0.001
+
+
+def test_a_base_worse_than_a_blind_guess_that_only_gets_less_sure_learned_nothing():
+    for pairs in (3, 0):
+        node = judged(base(0.3, scale=3.5), base(0.3, scale=1.5), pairs=pairs)
+        assert node.loss[0] > node.loss_uniform and node.moved.all()
+        assert not node.learned.any()
+
+
+def test_a_rise_counts_as_far_as_it_exceeds_the_harm_of_motion():
+    rng = np.random.default_rng(0)
+    rises = []
+    for _ in range(4000):
+        harm, luck = 0.5 + 0.1 * rng.normal(size=4), 0.05 * rng.normal(size=4)
+        luck[:3] = np.abs(luck[:3])
+        gains = np.stack([-harm[:3] + luck[:3], -harm[:3] - luck[:3]], axis=1).ravel()
+        rises.append((harm[3] + luck[3] + 0.05 * rng.normal(), gains))
+    p = p_lost_by_motion(
+        np.array([r for r, _ in rises]), np.full(4000, 0.0025), np.array([g for _, g in rises])
+    )
+    assert (p <= 0.05).mean() < 0.065 and (p <= 0.05).mean() > 0.02
+    sure = p_lost_by_motion(np.array([1.5]), np.array([0.0025]), rises[0][1][None])
+    assert sure[0] < 0.01
+    assert np.isnan(p_lost_by_motion(np.array([1.0]), np.array([0.0]), np.zeros((1, 2)))).all()
