@@ -18,8 +18,9 @@ DAMAGE = {"empty": 0, "cut at the end": -40, "cut in the middle": 0.5}
 
 def files(folder, suffix, legacy=False):
     torch.manual_seed(0)
+    first = torch.randn(64, 64)
     for epoch in range(1, 5):
-        state = {"weight": torch.randn(64, 64), "bias": torch.zeros(64)}
+        state = {"weight": first + 0.1 * epoch, "bias": torch.zeros(64)}
         path = folder / f"rnn_epoch_{epoch}{suffix}"
         if suffix == ".safetensors":
             save_file(state, path)
