@@ -50,6 +50,7 @@ def trainer(folder, steps=10, callbacks=(), **more):
         model=gpt2(),
         args=arguments,
         train_dataset=[{"input_ids": row, "labels": row} for row in ids],
+        eval_dataset=[{"input_ids": row, "labels": row} for row in ids],
         processing_class=tokenizer(),
         data_collator=transformers.default_data_collator,
         callbacks=list(callbacks),
@@ -118,7 +119,6 @@ def test_the_best_checkpoint_that_the_trainer_loads_is_no_last_step(tmp_path, ca
     callback = og.RecorderCallback(tmp_path / "run", every=3)
     often = {"eval_strategy": "steps", "eval_steps": 4, "save_strategy": "steps", "save_steps": 4}
     best = trainer(tmp_path / "out", 10, [callback], load_best_model_at_end=True, **often)
-    best.eval_dataset = best.train_dataset
     best.train()
     assert not same(best.model.state_dict(), plain.model.state_dict())
     trajectory = og.Trajectory.from_folder(tmp_path / "run")
