@@ -10,15 +10,7 @@ from torch import Tensor, nn
 
 from ..errors import ArgumentError
 from ..inputs import Inputs
-from .first_look import (
-    HALF_ROUNDING,
-    ROUNDING,
-    batch_of,
-    is_own,
-    look_at,
-    pair_of,
-    relative_change,
-)
+from .first_look import HALF_ROUNDING, ROUNDING, batch_of, is_own, look_at, pair_of, relative_change
 from .forward import quiet, run, without_added
 from .logits import logits_of
 
