@@ -110,13 +110,27 @@ def test_a_module_of_a_library_is_read_in_one_pass_once(inputs, monkeypatch):
     assert len(calls) == 1
 
 
-def test_a_module_of_ones_own_is_read_three_times_once(inputs):
+def test_a_module_of_ones_own_is_read_four_times_once(inputs):
     model = nn.Sequential(nn.Embedding(64, 4), nn.Linear(4, 64))
     calls = []
     model.register_forward_hook(lambda *_: calls.append(1))
     for _ in range(3):
         check_causal(model, inputs)
-    assert len(calls) == 3
+    assert len(calls) == 4
+
+
+def test_statistics_of_a_batch_are_no_cause_of_what_is_before(inputs):
+    class Transposed(nn.Module):
+        def forward(self, x):
+            return x.transpose(1, 2)
+
+    norm = nn.BatchNorm1d(8, track_running_stats=False)
+    model = nn.Sequential(nn.Embedding(64, 8), Transposed(), norm, Transposed(), nn.Linear(8, 64))
+    with pytest.raises(ArgumentError, match="is not causal"):
+        check_causal(model, inputs)
+    norm.track_running_stats, norm.running_mean = True, torch.zeros(8)
+    norm.running_var = torch.ones(8)
+    check_causal(model, inputs)
 
 
 def test_the_second_half_is_another_everywhere():

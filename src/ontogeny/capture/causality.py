@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ..errors import ArgumentError
 from ..inputs import Inputs
-from .first_look import HALF_ROUNDING, ROUNDING, look_at, pair_of, relative_change
+from .first_look import HALF_ROUNDING, ROUNDING, batch_of, is_own, look_at, pair_of, relative_change
 from .forward import quiet, run, without_added
 from .logits import logits_of
 
@@ -103,9 +103,18 @@ def _sum_to_one(rows: Tensor) -> bool:
 
 
 def _of_pair(model: nn.Module, inputs: Inputs) -> tuple[Tensor | None, int]:
-    """Return the logits of a text and of the same with another second half, which begins there."""
+    """Return the logits of a text and of the same with another second half, which begins there.
+
+    In a model of one's own each is read alone: one that mixes a batch, as statistics of it do,
+    would change both alike.
+    """
     batch, half = pair_of(inputs)
-    with quiet(model), torch.no_grad():
-        logits = without_added(logits_of(run(model, batch)), batch.ids.shape)
-    fits = isinstance(logits, Tensor) and tuple(logits.shape[:-1]) == batch.ids.shape
-    return (logits if fits else None), half
+    batches = [batch_of(row[None]) for row in batch.ids] if is_own(model) else [batch]
+    read = []
+    with quiet(model):
+        for one in batches:
+            logits = without_added(logits_of(run(model, one)), one.ids.shape)
+            if not isinstance(logits, Tensor) or tuple(logits.shape[:-1]) != one.ids.shape:
+                return None, half
+            read.append(logits)
+    return torch.cat(read), half

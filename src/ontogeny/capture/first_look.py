@@ -118,16 +118,16 @@ def look_at(model: nn.Module, inputs: Inputs) -> None:
             with watched(model, paths, sides.take):
                 first = _seeded(model, batch, 1)
             note_side(model, sides.side)
-            apart = _apart(first, second := _seeded(model, batch, 2))
+            apart = _apart(first, _seeded(model, batch, 2))
             again = _apart(first, _seeded(model, batch, 1)) if apart else 0.0
     except Exception:  # whoever reads it says what is wrong with it
         return
     if apart:
-        raise ArgumentError(_changes(model, apart, random=not again, output=second))
+        raise ArgumentError(_changes(model, apart, random=not again))
     _seen.add(model)
 
 
-def _changes(model: nn.Module, apart: float, random: bool, output: Any) -> str:
+def _changes(model: nn.Module, apart: float, random: bool) -> str:
     name = type(model).__name__
     if random:
         return (

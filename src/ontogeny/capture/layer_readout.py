@@ -128,8 +128,9 @@ def readout(
 
     Notes
     -----
-    Logits are those before Gemma 2's soft cap. With more than one norm on the way, the product of
-    their mean scales is taken.
+    Logits are those of the vocabulary map itself: before Gemma 2's soft cap, and before any scale
+    that a class of your own gives them. With more than one norm on the way, the product of their
+    mean scales is taken.
 
     Examples
     --------

@@ -93,7 +93,8 @@ def attention_entropy(
     NonFiniteError
         If attention weights are not finite.
     """
-    need, texts = Attention(_patterns(layers)), Inputs.coerce(inputs)
+    need = Attention(_patterns(layers))
+    texts = Inputs.coerce(inputs)
     settings = _settings(model, texts, ReadingSettings(batch_size))
     data = read(model, [need], {"inputs": texts}, settings)[need]
     real = data.isel(text=(data.tokens > 0).values)
@@ -138,7 +139,8 @@ def losses(
     StudyWarning
         If texts are read one by one, since those of a batch change each other's losses.
     """
-    need, texts = Losses(None, objective, mask_fraction, random_state), Inputs.coerce(inputs)
+    need = Losses(None, objective, mask_fraction, random_state)
+    texts = Inputs.coerce(inputs)
     settings = _settings(model, texts, ReadingSettings(batch_size))
     return read(model, [need], {"inputs": texts}, settings)[need]
 

@@ -257,7 +257,8 @@ class Graph:
     def _model(self, step: int) -> str:
         """Return a digest of what a checkpoint's model is, beside its weights."""
         if step not in self._models:
-            checkpoint, settings = self.trajectory[step], {}
+            checkpoint = self.trajectory[step]
+            settings: dict[str, Any] = {}
             try:
                 configuration = checkpoint.configuration()
                 if checkpoint.source is None:  # the files of a commit are known as a whole

@@ -106,7 +106,8 @@ class Examination:
         """Return the probe with the way in which the model must be read."""
         if self._fallback is None:
             activity.now("planning: trying the model on one text")
-            needs, settings = needs_of_steps(self.observables), probed.resolved(self.settings)
+            needs = needs_of_steps(self.observables)
+            settings = probed.resolved(self.settings)
             self._fallback = guard(self.trajectory, self.inputs, needs, settings)
         return replace(probed, fallback=probed.fallback.joined(self._fallback))
 

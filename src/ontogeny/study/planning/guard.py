@@ -61,8 +61,11 @@ class Fallback:
 
     def of(self, settings: Settings) -> Settings:
         """Return settings with this way of reading."""
-        batch_size, weights = self.batch_size or settings.batch_size, self.weights
-        return replace(settings, batch_size=batch_size, weights=weights or settings.weights)
+        return replace(
+            settings,
+            batch_size=self.batch_size or settings.batch_size,
+            weights=self.weights or settings.weights,
+        )
 
     def joined(self, other: Fallback) -> Fallback:
         """Return what both ask for."""
@@ -117,15 +120,17 @@ class _Guard:
         needs: Sequence[Need],
         settings: Settings,
     ) -> None:
-        self._trajectory, self._settings = trajectory, settings
-        self._place = settings.device, settings.torch_dtype()
+        self._trajectory = trajectory
+        self._settings = settings
+        self._place = (settings.device, settings.torch_dtype())
         on = needs[0].on or next(iter(inputs))
         texts = settings.reading_settings().layout(inputs[on])
         most = int(texts.mask.sum()) // PASSES  # never more than a bare pass of the study's texts
         self._texts = shortened(texts, max(2, min(_TOKENS, most, int(texts.lengths.max()))))
         self._longest = int(self._texts.lengths.argmax())
         objectives = (getattr(need, "objective", None) for need in needs)
-        self._objective, self._is_causal = next(filter(None, objectives), None), False
+        self._objective = next(filter(None, objectives), None)
+        self._is_causal = False  # until a model shows it
 
     def of(self, first: Checkpoint, last: Checkpoint) -> Fallback:
         """Return the way of reading that the first and the last checkpoint need."""

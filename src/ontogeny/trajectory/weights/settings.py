@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...errors import ArgumentError, OntogenyError
+from ...errors import ArgumentError, CheckpointError, OntogenyError
 from ...own_code import reason
 from .configuration import read_configuration
 from .folders import weight_files
@@ -59,7 +59,7 @@ def built(template: Callable[..., nn.Module], path: Path | None) -> nn.Module:
     name = getattr(template, "__name__", type(template).__name__)
     required = _required(template)
     try:
-        settings = held_settings(path)
+        settings = held_settings(path) if required else _readable(path)
         taken = _taken(template, settings)
         if taken is None:
             return template()
@@ -84,7 +84,7 @@ def taken_settings(template: Any, path: Path | None) -> dict[str, Any]:
         return {}
     if callable(described := getattr(template, "described", None)):  # a format's own builder
         return flat(described())
-    settings = held_settings(path)
+    settings = _readable(path)
     taken = _taken(template, settings)
     if taken is None:
         return {}
@@ -100,7 +100,7 @@ def left_settings(template: Any, path: Path | None) -> dict[str, Any]:
         return {}
     if path is not None and path.is_dir() and read_configuration(path) is not None:
         return {}  # that of transformers, which is compared as a whole
-    settings = held_settings(path)
+    settings = _readable(path)
     if not isinstance(template, nn.Module) and _taken(template, settings) is not None:
         return {}
     return {
@@ -143,6 +143,14 @@ def _taken(
     if len(names) == 1 and settings and _WHOLE & names.keys():
         return next(iter(names))
     return None
+
+
+def _readable(path: Path | None) -> Mapping[str, Any]:
+    """Return the settings of a checkpoint; none where it is damaged, which its weights say."""
+    try:
+        return held_settings(path)
+    except (CheckpointError, OSError):
+        return {}
 
 
 def held_settings(path: Path | None) -> Mapping[str, Any]:
