@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,6 +16,7 @@ from ..weights.inert import few, plain
 
 SETTINGS = "adapter_config.json"
 _FILES = ("adapter_model.safetensors", "adapter_model.bin")
+_WRAPPERS = re.compile(r"\.(?:base_layer|original_module|modules_to_save|token_adapter)(?=\.)")
 _OF_TASK = {
     "CAUSAL_LM": "AutoModelForCausalLM",
     "SEQ_CLS": "AutoModelForSequenceClassification",
@@ -127,7 +129,7 @@ def own_name(name: str) -> str:
     >>> own_name("base_model.model.lm_head.base_layer.weight")
     'lm_head.weight'
     """
-    return name.removeprefix("base_model.model.").replace(".base_layer.", ".")
+    return _WRAPPERS.sub("", name.removeprefix("base_model.model."))
 
 
 def read_settings(folder: Path) -> AdapterSettings:
