@@ -516,3 +516,10 @@ def test_the_base_is_of_the_revision_that_was_tuned(tmp_path, monkeypatch, revis
     monkeypatch.setattr(Repository, "commits", lambda self: {"main": "b" * 40})
     lines = Trajectory.from_folder(tmp_path / "run").lines()
     assert ("it has no revision v2" in lines[-1]) == (revision == "v2")
+
+
+def test_an_adapter_that_is_deleted_meanwhile_is_a_finding(tmp_path):
+    write_run(tmp_path, *GPT2, CASES["gpt2"][1])
+    run = Trajectory.from_folder(tmp_path / "run")
+    (tmp_path / "run" / "checkpoint-5" / "adapter_model.safetensors").unlink()
+    assert [(finding.kind, finding.steps) for finding in run.audit()] == [("unreadable", (5,))]

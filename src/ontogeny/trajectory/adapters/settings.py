@@ -87,10 +87,16 @@ class AdapterSettings:
         CheckpointError
             If there is none.
         """
-        for name in _FILES:
-            if (self.folder / name).is_file():
-                return WeightFiles((self.folder / name,), name.endswith(".bin"))
-        raise CheckpointError(f"{self.folder} holds no weights; looked for {few(_FILES)}.")
+        place = self.place()
+        if not place.files[0].is_file():
+            raise CheckpointError(f"{self.folder} holds no weights; looked for {few(_FILES)}.")
+        return place
+
+    def place(self) -> WeightFiles:
+        """Return where the adapter's tensors are, or were before they were deleted."""
+        paths = [self.folder / name for name in _FILES]
+        path = next(filter(Path.is_file, paths), paths[0])
+        return WeightFiles((path,), path.suffix == ".bin")
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the adapter's tensors, by the names that a model has for them."""

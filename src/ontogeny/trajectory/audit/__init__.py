@@ -64,11 +64,12 @@ def audit(
     whole, checkpoints = checkpoints, own_tensors(checkpoints)
     list_files(s.source for c in checkpoints for s in c.sources if s.source is not None)
     checkpoints, findings = _readable(checkpoints)
-    findings += unread_adapters(whole)
+    steps = {checkpoint.step for checkpoint in checkpoints}
+    whole = [checkpoint for checkpoint in whole if checkpoint.step in steps]
+    findings.extend(unread_adapters(whole))
     for check in (identical, shards, never_moving):
         findings.extend(check(checkpoints))
-    steps = {checkpoint.step for checkpoint in checkpoints}
-    findings.extend(misplaced(folder, [c for c in whole if c.step in steps], recorded))
+    findings.extend(misplaced(folder, whole, recorded))
     here = [c for c in checkpoints if c.is_downloaded]
     for check in (non_finite, restarts, numbers):
         findings.extend(check(here))
