@@ -18,15 +18,18 @@ from transformers import (
     LlamaConfig,
     LlamaForCausalLM,
 )
+from typer.testing import CliRunner
 
 import ontogeny as og
 from helpers.hub_models import tokenizer_files
 from ontogeny import Trajectory
+from ontogeny.cli.commands import app
 from ontogeny.errors import ArgumentError, CheckpointError, MissingExtraError
 from ontogeny.start import Wishes, propose
 from ontogeny.start.source import open_source
 from ontogeny.study.file import _trajectory
 from ontogeny.trajectory.adapters import merging
+from ontogeny.trajectory.hub.repository import Repository
 
 peft = pytest.importorskip("peft")
 
@@ -478,3 +481,45 @@ def test_the_audit_says_what_does_not_belong_to_the_base(tmp_path):
     findings = list(run.audit())
     assert [(f.kind, f.steps) for f in findings] == [("unreadable", (5,)), ("unreadable", (10,))]
     assert "Is it the right base?" in findings[0].message
+
+
+def test_a_base_that_moved_along_with_its_run_is_found_and_this_is_said(tmp_path, caplog):
+    logits = write_run(tmp_path / "there", *GPT2, CASES["gpt2"][1])
+    (tmp_path / "there").rename(tmp_path / "here")
+    assert_logits(Trajectory.from_folder(tmp_path / "here" / "run"), logits)
+    assert f"{tmp_path / 'here' / 'base'} is taken for it" in caplog.text
+
+
+def test_the_command_shows_and_audits_adapters_without_their_base(tmp_path):
+    write_run(tmp_path, *GPT2, CASES["gpt2"][1])
+    (tmp_path / "base").rename(tmp_path / "elsewhere")
+    for verb in ("steps", "audit"):
+        result = CliRunner().invoke(app, [verb, str(tmp_path / "run")])
+        assert result.exit_code == 0, result.output
+        assert "no model can be read: the base " in result.output
+        named = ["--base", str(tmp_path / "elsewhere")]
+        result = CliRunner().invoke(app, [verb, str(tmp_path / "run"), *named])
+        assert result.exit_code == 0 and "no model can be read" not in result.output
+
+
+@pytest.mark.parametrize("revision", ["v2", "a" * 40])
+def test_the_base_is_of_the_revision_that_was_tuned(tmp_path, monkeypatch, revision):
+    write_run(tmp_path, *GPT2, CASES["gpt2"][1])
+    for step in (5, 10):
+        path = tmp_path / "run" / f"checkpoint-{step}" / "adapter_config.json"
+        table = {**json.loads(path.read_text()), "base_model_name_or_path": "ada/tiny"}
+        path.write_text(json.dumps({**table, "revision": revision}))
+    monkeypatch.setattr(Repository, "commits", lambda self: {"main": "b" * 40, "v2": "a" * 40})
+    monkeypatch.setattr("ontogeny.trajectory.adapters.opening.template_of", lambda *_: None)
+    base = Trajectory.from_folder(tmp_path / "run")[5].sources[0]
+    assert (base.revision, base.commit) == (revision, "a" * 40)
+    monkeypatch.setattr(Repository, "commits", lambda self: {"main": "b" * 40})
+    lines = Trajectory.from_folder(tmp_path / "run").lines()
+    assert ("it has no revision v2" in lines[-1]) == (revision == "v2")
+
+
+def test_an_adapter_that_is_deleted_meanwhile_is_a_finding(tmp_path):
+    write_run(tmp_path, *GPT2, CASES["gpt2"][1])
+    run = Trajectory.from_folder(tmp_path / "run")
+    (tmp_path / "run" / "checkpoint-5" / "adapter_model.safetensors").unlink()
+    assert [(finding.kind, finding.steps) for finding in run.audit()] == [("unreadable", (5,))]

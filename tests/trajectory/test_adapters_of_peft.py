@@ -18,6 +18,7 @@ from transformers import (
 
 from ontogeny import Trajectory
 from ontogeny.errors import CheckpointError
+from ontogeny.trajectory.adapters import base as bases
 from ontogeny.trajectory.adapters import weights
 
 peft = pytest.importorskip("peft")
@@ -239,18 +240,58 @@ def test_a_tied_embedding_is_merged_once(tmp_path):
     assert (logits(model) - logits(tuned)).abs().max() < 1e-4
 
 
-@pytest.mark.parametrize("build", [llama, tied, gpt2])
-def test_rows_that_were_added_to_the_vocabulary_come_with_the_adapter(tmp_path, build, caplog):
+ENLARGED = {
+    "saved": (llama, lora(), {"save_embedding_layers": True}),
+    "tied": (tied, lora(), {"save_embedding_layers": True}),
+    "GPT-2": (gpt2, lora(["c_attn"], fan_in_fan_out=True), {"save_embedding_layers": True}),
+    "modules": (llama, lora(modules_to_save=["embed_tokens", "lm_head"]), {}),
+    "targets": (llama, lora(["embed_tokens", "lm_head"]), {}),
+    "token rows": (
+        llama,
+        lora(trainable_token_indices={"embed_tokens": [5, 42]}, modules_to_save=["lm_head"]),
+        {"save_embedding_layers": True},
+    ),
+}
+
+
+def write_enlarged(folder, build, configuration, **saving):
     torch.manual_seed(0)
-    build().save_pretrained(tmp_path / "base")
-    base = read(tmp_path)
+    build().save_pretrained(folder / "base")
+    base = read(folder)
     base.resize_token_embeddings(44)
-    targets = ["c_attn"] if build is gpt2 else ["q_proj"]
-    tuned = peft.get_peft_model(base, lora(targets)()).eval()
+    tuned = peft.get_peft_model(base, configuration).eval()
     for parameter in tuned.parameters():
         if parameter.requires_grad:
             parameter.data.add_(0.3 * torch.randn_like(parameter))
-    tuned.save_pretrained(tmp_path / "run" / "checkpoint-10", save_embedding_layers=True)
+    tuned.save_pretrained(folder / "run" / "checkpoint-10", **saving)
+    return tuned
+
+
+def test_rows_that_neither_base_nor_adapter_hold_are_asked_for(tmp_path):
+    tuned = write_enlarged(tmp_path, llama, lora(["lm_head"])())
+    message = "enlarged to 44 before the tuning, .* save the enlarged base"
+    with pytest.raises(CheckpointError, match=message):
+        Trajectory.from_folder(tmp_path / "run")[10].model()
+    base = read(tmp_path)
+    base.resize_token_embeddings(44)
+    head = tuned.get_base_model().lm_head.base_layer
+    base.load_state_dict(
+        {
+            "model.embed_tokens.weight": tuned.get_base_model().model.embed_tokens.weight,
+            "lm_head.weight": head.weight,
+        },
+        strict=False,
+    )
+    base.save_pretrained(tmp_path / "enlarged")
+    run = Trajectory.from_folder(tmp_path / "run", base=tmp_path / "enlarged")
+    assert (logits(run[10].model()) - logits(tuned)).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("case", ENLARGED.values(), ids=ENLARGED)
+def test_rows_that_were_added_to_the_vocabulary_come_with_the_adapter(tmp_path, case, caplog):
+    build, configuration, saving = case
+    bases._say_new.cache_clear()
+    tuned = write_enlarged(tmp_path, build, configuration(), **saving)
     run = Trajectory.from_folder(tmp_path / "run")
     model = run[10].model()
     assert model.get_input_embeddings().weight.shape[0] == 44

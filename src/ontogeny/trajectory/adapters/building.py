@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from ...errors import CheckpointError
 from ..checkpoint import Checkpoint
 from ..weights.building import Template, widest
 from ..weights.inert import plain
@@ -111,7 +112,16 @@ def base_module(base: Checkpoint, template: Template | None, stored: Collection[
         assert base.path is not None
         like = None if template is None else template()
         with base.open() as reader, torch.random.fork_rng(devices=[]):
-            return load_pretrained(base.path, reader, widest(reader), like, stored).eval()
+            try:
+                return load_pretrained(base.path, reader, widest(reader), like, stored).eval()
+            except CheckpointError as error:
+                if template is None or template.vocabulary is None:
+                    raise
+                raise CheckpointError(
+                    f"{error} The vocabulary was enlarged to {template.vocabulary:,} before the "
+                    "tuning, and the adapter does not hold all of it: save the enlarged base, and "
+                    "name it with --base (base= in Python)."
+                ) from None
     return base.mapped()
 
 

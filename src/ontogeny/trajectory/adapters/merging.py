@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import warnings
+from collections import Counter
 from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
@@ -13,10 +14,11 @@ import torch
 from torch import Tensor, nn
 
 from ...errors import CheckpointError, MissingExtraError
+from ..weights.digests import tensor_digests
 from ..weights.files import state_tensors
 from ..weights.inert import few, plain
 from ..weights.transformers_models import quiet
-from .settings import AdapterSettings
+from .settings import AdapterSettings, own_name
 
 _NAME = "default"  # what peft calls an adapter in memory
 _WHICH = "Is it the right base? Say which with --base (base= in Python)."
@@ -171,10 +173,10 @@ def _opened(label: str, settings: AdapterSettings, module: nn.Module) -> nn.Modu
         raise CheckpointError(
             f"{label} is not read by peft {peft.__version__}: {text}.{which}"
         ) from error
-    if report.unexpected_keys:
+    if strange := _without_copies(report.unexpected_keys, settings):
         raise CheckpointError(
             f"{label} holds adapter tensors that no tensor of its base belongs to: "
-            f"{few(report.unexpected_keys)}. {_WHICH} A layer that was new beside the base is not "
+            f"{few(strange)}. {_WHICH} A layer that was new beside the base is not "
             "in an adapter, unless modules_to_save names it."
         )
     state = state_tensors(model)
@@ -182,6 +184,16 @@ def _opened(label: str, settings: AdapterSettings, module: nn.Module) -> nn.Modu
     if lacking := [name for name in report.missing_keys if id(state[name]) not in found]:
         raise CheckpointError(f"{label} lacks parts of its adapter: {few(lacking)}.")
     return model.get_base_model()
+
+
+def _without_copies(names: list[str], settings: AdapterSettings) -> list[str]:
+    """Return the names without those of tensors that the adapter holds under another name, too.
+
+    Of a larger vocabulary peft saves embeddings by all names that they have in memory.
+    """
+    digests = tensor_digests(settings.files())
+    counts = Counter((own_name(name), digest) for name, digest in digests.items())
+    return [name for name in names if counts[own_name(name), digests.get(name, "")] < 2]
 
 
 def _unknown(config: Any, table: Mapping[str, Any]) -> list[str]:

@@ -180,8 +180,13 @@ def find_base(
         If there is neither, or the folder holds no weights.
     """
     base_path = Path(base_name).expanduser()
-    for path in (base_path, *(folder / base_path for folder in beside)):
+    places = [base_path, *(folder / base_path for folder in beside)]
+    if base_path.is_absolute():  # of the machine that trained it
+        places += [folder / base_path.name for folder in beside]
+    for path in places:
         if path.exists():
+            if base_path.is_absolute() and path != base_path:
+                logger.warning("the base %s is not here; %s is taken for it.", base_path, path)
             path = path.resolve()
             weights = find_weights(path)
             template = own_template(weights) if model is None else model
@@ -195,8 +200,10 @@ def find_base(
     repository = Repository(name, resolve_cache(None))
     try:
         commits = repository.commits()
-        commit = revision if _COMMIT.fullmatch(revision) else commits[revision]
-    except (CheckpointError, KeyError) as error:
+        if revision not in commits and not _COMMIT.fullmatch(revision):
+            raise CheckpointError(f"it has no revision {plain(revision)}")
+        commit = commits.get(revision, revision)
+    except CheckpointError as error:
         raise CheckpointError(
             f"the base {plain(name)} is not in this folder and cannot be asked for ({error}); say "
             "where it is with --base MODEL (base= in Python)."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,6 +16,7 @@ from ..weights.inert import few, plain
 
 SETTINGS = "adapter_config.json"
 _FILES = ("adapter_model.safetensors", "adapter_model.bin")
+_WRAPPERS = re.compile(r"\.(?:base_layer|original_module|modules_to_save|token_adapter)(?=\.)")
 _OF_TASK = {
     "CAUSAL_LM": "AutoModelForCausalLM",
     "SEQ_CLS": "AutoModelForSequenceClassification",
@@ -85,10 +87,16 @@ class AdapterSettings:
         CheckpointError
             If there is none.
         """
-        for name in _FILES:
-            if (self.folder / name).is_file():
-                return WeightFiles((self.folder / name,), name.endswith(".bin"))
-        raise CheckpointError(f"{self.folder} holds no weights; looked for {few(_FILES)}.")
+        place = self.place()
+        if not place.files[0].is_file():
+            raise CheckpointError(f"{self.folder} holds no weights; looked for {few(_FILES)}.")
+        return place
+
+    def place(self) -> WeightFiles:
+        """Return where the adapter's tensors are, or were before they were deleted."""
+        paths = [self.folder / name for name in _FILES]
+        path = next(filter(Path.is_file, paths), paths[0])
+        return WeightFiles((path,), path.suffix == ".bin")
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the adapter's tensors, by the names that a model has for them."""
@@ -127,7 +135,7 @@ def own_name(name: str) -> str:
     >>> own_name("base_model.model.lm_head.base_layer.weight")
     'lm_head.weight'
     """
-    return name.removeprefix("base_model.model.").replace(".base_layer.", ".")
+    return _WRAPPERS.sub("", name.removeprefix("base_model.model."))
 
 
 def read_settings(folder: Path) -> AdapterSettings:

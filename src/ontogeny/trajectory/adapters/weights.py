@@ -52,8 +52,7 @@ class AdapterWeights:
     @property
     def own(self) -> Checkpoint:
         """Return what lies in the adapter's folder: its own tensors, without the base."""
-        folder = self.settings.folder
-        return Checkpoint(0, self.label, folder, self.settings.files())
+        return Checkpoint(0, self.label, self.settings.folder, self.settings.place())
 
     @contextmanager
     def open(self) -> Iterator[Reader]:

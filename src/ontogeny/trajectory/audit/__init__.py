@@ -66,14 +66,15 @@ def audit(
     whole, checkpoints = checkpoints, own_tensors(checkpoints)
     list_files(s.source for c in checkpoints for s in c.sources if s.source is not None)
     checkpoints, findings = _readable(checkpoints)
-    findings += unread_adapters(whole)
+    steps = {checkpoint.step for checkpoint in checkpoints}
+    whole = [checkpoint for checkpoint in whole if checkpoint.step in steps]
+    findings.extend(unread_adapters(whole))
     here = [c for c in checkpoints if c.is_downloaded]
     of_shards = list(shards(checkpoints))
     of_tensors = _unexplained(copied(here), of_shards)
     findings.extend([*identical(checkpoints), *of_shards, *of_tensors])
     findings.extend(never_moving(checkpoints))
-    steps = {checkpoint.step for checkpoint in checkpoints}
-    findings.extend(misplaced(folder, [c for c in whole if c.step in steps], recorded))
+    findings.extend(misplaced(folder, whole, recorded))
     findings.extend(branches(folder, checkpoints))
     for check in (non_finite, restarts):
         findings.extend(check(here))
