@@ -56,7 +56,7 @@ def test_jitter_and_rotation_are_no_development(without_development, plant):
     tree = without_development(plant)
     rows = _rows(tree)
     assert not [label for label, (role, dev) in rows.items() if dev and role != "motion"]
-    assert "no change above noise and chance" in json.loads(tree["concepts-ica"].statements)[0]
+    assert "no change above its noise" in json.loads(tree["concepts-ica"].statements)[0]
 
 
 def test_rotation_moves_the_raw_distance_but_not_the_aligned_one(without_development):

@@ -156,7 +156,7 @@ def test_sentences_say_when_nothing_rose_above_its_null():
     still = judged(series(values, x_stderr=2.0), quantity)
     assert not still.moved.any()
     assert statements(still, [quantity]) == [
-        "The concepts: no change above noise and chance in any of 2 layers."
+        "The concepts: no change above its noise in any of 2 layers."
     ]
     moved = judged(series(values, x_stderr=0.2), quantity)
     assert moved.moved.all() and not moved.changed.any()
