@@ -19,7 +19,7 @@ from .content import Content, Node
 from .formats import of_tokens
 from .row_words import direction
 from .rows import UNJUDGED, Row
-from .since_base import least, why
+from .since_base import forgotten, least, why
 
 # What the loss can pass: ends of the variables' names, and what the page calls them.
 LINES = {"unigram": "word frequencies", "bigram": "bigrams"}
@@ -92,7 +92,7 @@ class LossStory:
     is higher by more than its noise. ``lost_after`` is the last step with a finite loss, NaN unless
     later ones have none. ``based`` is whether the first step is that of a base. ``why`` is what
     moved the loss since a trained start, if neither learning nor forgetting is shown
-    (`ontogeny.words.since_base`).
+    (`ontogeny.words.since_base`), and ``forgot`` what was forgotten.
     """
 
     title: str
@@ -113,6 +113,7 @@ class LossStory:
     lost_after: float = math.nan
     based: bool = False
     why: str = ""
+    forgot: str = ""
 
     @property
     def uses_context(self) -> bool | None:
@@ -145,6 +146,7 @@ def read_loss(content: Content) -> LossStory | None:
         lost_after=math.nan if finite[-1] else float(steps[-1]),
         based=content.based,
         why=why(data),
+        forgot=forgotten(data) if row is not None and row.lost else "",
     )
 
 
