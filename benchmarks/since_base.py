@@ -184,20 +184,20 @@ def measured(model: nn.Module, inputs: og.Inputs, rows: Tensor, whole: bool) -> 
     matched = MatchedWords(inputs, predicted)
     matched.add(*np.nonzero(predicted), log_p)
     of_text, tokens, blind = matched.of_texts()
+    calibrated, loss, best = _calibrated(log_p, rows)
     values = {
-        "loss": -float(log_p.gather(1, rows[:, 1:].reshape(-1, 1)).mean()),
+        "loss": float(loss.mean()),
+        "loss_calibrated": float(calibrated.mean()),
         "loss_matched": float(np.average(of_text, weights=tokens)),
     }
     if not whole:
         return values
-    calibrated, loss, best = _calibrated(log_p, rows)
     return values | {
         "loss_of_text": ("text", loss),
         "loss_weights": ("text", np.full(len(rows), float(LENGTH - 1))),
         "loss_matched_of_text": ("text", of_text),
         "loss_matched_weights": ("text", tokens.astype(float)),
         "loss_matched_blind": blind,
-        "loss_calibrated": float(calibrated.mean()),
         "loss_calibrated_of_text": ("text", calibrated),
         "loss_inverse_temperature": best,
         "loss_uniform": blind_guess(WORDS),
@@ -215,8 +215,9 @@ def judged(family: str, seed: int) -> dict[str, Any]:
     ends = run_of(family, seed)
     steps = xr.DataArray([0, 10], dims="step", name="step")
     of_run = [xr.Dataset(measured(model, inputs, rows, whole=True)) for model in ends]
-    pairs = PAIRS if _counts(*of_run) else 1  # a smaller gain is neither learned nor lost
-    beside, start = {}, {name: float(of_run[0][name]) for name in ("loss", "loss_matched")}
+    pairs = PAIRS if _counts(*of_run) else 1  # a smaller change is neither learned nor lost
+    names = ("loss", "loss_calibrated", "loss_matched")
+    beside, start = {}, {name: float(of_run[0][name]) for name in names}
     for k in range(2 * pairs):
         model = moved(*ends, "turned", (-1.0) ** k, 1000 * seed + k // 2)
         pieces = [xr.Dataset(v) for v in (start, measured(model, inputs, rows, whole=False))]
@@ -237,8 +238,8 @@ def judged(family: str, seed: int) -> dict[str, Any]:
 
 
 def _counts(first: xr.Dataset, last: xr.Dataset) -> bool:
-    least = 0.5 * LEAST * float(first.loss_matched_blind - first.loss_matched)
-    return abs(float(first.loss_matched - last.loss_matched)) > least
+    known = float(first.loss_matched_blind - first.loss_matched)
+    return abs(float(first.loss_calibrated - last.loss_calibrated)) > 0.5 * LEAST * known
 
 
 def summary(rows: list[dict[str, Any]]) -> str:

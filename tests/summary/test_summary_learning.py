@@ -279,14 +279,14 @@ def trained_start(gain, luck, harm=(3.0, 0.4, 7.0), *, kind="mirrored", diverged
         "loss_uniform": ("step", np.full(len(steps), 7.0)),
         "loss_renamed": (("step", "renaming"), renamed),
     }
+    loss = Loss()
     ends = np.repeat(harm, 2) + np.array([*luck]) * 1.0 + 2.0
     beside = {
         f"{kind} {k}": xr.Dataset(
-            {name: ("step", [2.0, end]) for name in ("loss", "loss_matched")}, {"step": [0, 9]}
+            {name: ("step", [2.0, end]) for name in ("loss", *loss.compared)}, {"step": [0, 9]}
         )
         for k, end in enumerate(ends)
     }
-    loss = Loss()
     node = with_controls(xr.Dataset(data, {"step": steps}), beside, loss.quantities, loss.compared)
     return with_verdicts({"loss": loss.summarise(node, {})}, {"loss": loss.quantities})["loss"]
 
@@ -353,7 +353,8 @@ def test_where_texts_are_too_few_no_more_control_runs_are_advised():
 
 def test_a_trained_start_says_its_gain_and_whether_the_loss_fell_within_its_noise():
     sure, within = (trained_start(0.02, LUCKS[0], jitter=jitter) for jitter in (0.0, 0.2))
-    judged = r"control runs: it gained 0\.0\d+ ± 0\.00\d+ nats, uncorrected p [=<] 0\.\d+\."
+    gained = r"it gained 0\.0\d+ ± 0\.00\d+ nats, uncorrected p of a gain [=<] 0\.\d+, and"
+    judged = f"harm of mirrored control runs: {gained}"
     noise = r" The loss as it is fell by 0\.0\d\d ± 0\.06\d: within the noise of texts\."
     for node, expected in ((sure, False), (within, True)):
         text = " ".join(json.loads(node.attrs["statements"]))

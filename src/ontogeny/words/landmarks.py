@@ -20,7 +20,7 @@ from .formats import of_tokens
 from .reasons import UNJUDGED
 from .row_words import direction
 from .rows import Row
-from .since_base import least, why
+from .since_base import forgotten, least, why
 
 # What the loss can pass: ends of the variables' names, and what the page calls them.
 LINES = {"unigram": "word frequencies", "bigram": "bigrams"}
@@ -94,7 +94,7 @@ class LossStory:
     is higher by more than its noise. ``lost_after`` is the last step with a finite loss, NaN unless
     later ones have none. ``based`` is whether the first step is that of a base. ``why`` is what
     moved the loss since a trained start, if neither learning nor forgetting is shown
-    (`ontogeny.words.since_base`).
+    (`ontogeny.words.since_base`), and ``forgot`` what was forgotten.
     """
 
     title: str
@@ -115,6 +115,7 @@ class LossStory:
     lost_after: float = math.nan
     based: bool = False
     why: str = ""
+    forgot: str = ""
 
     @property
     def uses_context(self) -> bool | None:
@@ -147,6 +148,7 @@ def read_loss(content: Content) -> LossStory | None:
         lost_after=math.nan if finite[-1] else float(steps[-1]),
         based=content.based,
         why=why(data),
+        forgot=forgotten(data) if row is not None and row.lost else "",
     )
 
 

@@ -69,7 +69,7 @@ def loss_heading(loss: LossStory, steps: Sequence[int], halves: bool = True) -> 
         "fell as controls": "The loss is not shown to have fallen by more than in control runs",
         "undecided": "The loss fell by more than in every control run, which does not decide",
         "fell as renamed": "The loss fell, and is not shown to have learned these words",
-        "forgot": "The model forgot some of what it knew of these texts: its loss rose from "
+        "forgot": f"The model forgot {loss.forgot}: its loss rose from "
         f"{values_words(loss.first, loss.last)}",
         "rose": "The loss rose: the model predicts worse than at first",
         "still": "The loss did not change by more than its noise",
@@ -194,7 +194,7 @@ def _ability_lead(loss: LossStory) -> str:
         "fell as controls": "It is not shown to predict better than motion gives.",
         "undecided": "It is not yet shown to have learned to predict.",
         "fell as renamed": "It is not shown to have learned these words.",
-        "forgot": "It forgot some of what it knew of these texts.",
+        "forgot": f"It forgot {loss.forgot}.",
         "rose": "It predicts worse than at first.",
         "still": "Its predictions did not surely change.",
         "no course": "It is not shown to predict better.",

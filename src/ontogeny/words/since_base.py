@@ -62,3 +62,18 @@ def least(data: xr.Dataset) -> float:
     0.02
     """
     return LEAST * float((data["loss_matched_blind"] - data["loss_matched"]).max())
+
+
+def forgotten(data: xr.Dataset) -> str:
+    """Return what was forgotten: how often words occur, unless more than that is shown.
+
+    Examples
+    --------
+    >>> told = {"loss_matched_gain": -0.01, "loss_matched_gain_noise": 0.02}
+    >>> forgotten(xr.Dataset(told))
+    'how often words occur in these texts'
+    """
+    gain, noise = (data.get(f"loss_matched_gain{end}") for end in ("", "_noise"))
+    if gain is None or noise is None or float(gain) < -float(noise):
+        return "some of what it knew of these texts"
+    return "how often words occur in these texts"

@@ -15,7 +15,7 @@ from .loss import Sentence
 from .order import owner
 from .row_words import direction, values_words
 from .rows import Row
-from .since_base import WHY, why
+from .since_base import WHY, forgotten, why
 
 _NAMED = 2
 MOVED = ("new", "lost", "turned")
@@ -119,7 +119,7 @@ def _worse(node: Node) -> list[Row]:
 def _worse_words(node: Node, row: Row) -> str:
     """Say what got worse, and whether that was forgotten or why it is not shown to be."""
     if row.lost:
-        return f"it forgot some of what it knew: {_course(row)}"
+        return f"it forgot {forgotten(node.dataset)}: {_course(row)}"
     reason = WHY.get(why(node.dataset), "") if node.role == "track" else ""
     return f"{_course(row)} {reason}".rstrip()
 

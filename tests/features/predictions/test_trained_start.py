@@ -158,7 +158,9 @@ def test_what_it_knows_no_more_is_forgotten_with_two_checkpoints():
     assert heading.startswith("The model forgot some of what it knew of these texts: its loss rose")
     assert "forgot" in text
     heading, _ = words_of(node, based=True)
-    assert heading.startswith("It forgot some of what it knew: the loss rose from"), heading
+    assert heading.startswith(
+        "It forgot some of what it knew of these texts: the loss rose from"
+    ), heading
     assert "This was forgotten" in node.attrs["statements"]
 
 

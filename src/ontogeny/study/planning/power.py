@@ -40,7 +40,7 @@ def what_controls_decide(runs: Sequence[str], kinds: Sequence[str]) -> list[str]
     if "loss" in kinds:
         start = "unless the start is trained"
         if pairs:
-            times = f"{t.isf(LEVELS.control / 2, pairs):.1f} times their luck"  # or lost, as well
+            times = f"{t.isf(LEVELS.control / 2, pairs):.1f} times their luck"  # half for a loss
             start = f"of a trained start by {plural(pairs, 'mirrored pair')}, from {times} on"
         lines.append(f"learned: the loss by renamed words, without control runs, {start}")
     if pairs and "loss" not in kinds and all(kind_of(run) in MOTION for run in nulls):
