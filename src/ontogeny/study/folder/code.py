@@ -150,7 +150,7 @@ def _found(
     kept = None if _is_edited(modules) else _kept.get(key)
     if kept and all(digest_of(path) == digest for path, digest in kept["own"].items()):
         return dict(kept)
-    reach = _begun(tuple(roots), tuple(unused), modules).copy()
+    reach = _begun(tuple(roots), tuple(unused)).copy(modules)
     reach.visit(*things, *entries)
     if edited := modules.edited(reach.files):
         raise StoreError(
@@ -185,9 +185,9 @@ def _modules(packages: tuple[str, ...]) -> Modules:
 
 
 @cache
-def _begun(roots: Sequence[str], unused: Sequence[str], modules: Modules) -> Reach:
+def _begun(roots: Sequence[str], unused: Sequence[str]) -> Reach:
     """Return what is reached whatever the observable is: it takes most of the time."""
-    reach = Reach(modules, cache(_kept.source), _KNOWN, unused)
+    reach = Reach(_modules(()), cache(_kept.source), _KNOWN, unused)
     reach.visit(*roots)
     return reach
 
