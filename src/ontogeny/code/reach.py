@@ -103,8 +103,8 @@ class Reach:
             new._waiting[place] = list(places)
         for place, places in self._heirs.items():
             new._heirs[place] = list(places)
-        for path, places in self._decorated.items():
-            new._decorated[path] = list(places)
+        for place, places in self._decorated.items():
+            new._decorated[place] = list(places)
         return new
 
     def visit(self, *things: Any) -> None:
