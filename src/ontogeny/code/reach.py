@@ -99,8 +99,8 @@ class Reach:
         new.visited, new.outside = dict(self.visited), set(self.outside)
         new._attributes, new._classes = set(self._attributes), set(self._classes)
         new._files, new._loaded = set(self._files), set(self._loaded)
-        for place, places in self._waiting.items():
-            new._waiting[place] = list(places)
+        for attribute, members in self._waiting.items():
+            new._waiting[attribute] = list(members)
         for place, places in self._heirs.items():
             new._heirs[place] = list(places)
         for place, places in self._decorated.items():

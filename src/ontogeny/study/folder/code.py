@@ -80,7 +80,7 @@ def code_of_cell(
     >>> sorted(code_of_cell("StepCell", loss, loss.needs()))
     ['code', 'libraries']
     """
-    things = [type(need) for need in needs for need in (need, need.at_step)]
+    things: list[Any] = [type(n) for need in needs for n in (need, need.at_step)]
     if observable is not None:
         things.append(type(observable))
     if isinstance(observable, OwnMeasure):
