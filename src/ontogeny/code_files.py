@@ -17,6 +17,7 @@ from functools import cache, lru_cache
 from importlib.machinery import PathFinder
 from pathlib import Path
 
+_PACKAGES = frozenset({"site-packages", "dist-packages"})
 LIBRARY = ("ontogeny", "ontogeny_papers")
 STARTED = time.time()  # when this process imported the first parts of the library
 _READERS = re.compile(
@@ -94,7 +95,10 @@ def search_places(name: str) -> Iterator[Path]:
 def is_watched(file: Path) -> bool:
     """Return whether a file may be a user's: it is not installed, and no line of a notebook."""
     is_cell = re.fullmatch(r"ipykernel_\d+", file.parent.name)  # of a notebook: no file to open
-    return not (is_cell or any(file.is_relative_to(folder) for folder in _installed()))
+    # Packages of another environment may be on the path: PyTorch is no code of a user's there.
+    if is_cell or not _PACKAGES.isdisjoint(file.parts):
+        return False
+    return not any(file.is_relative_to(folder) for folder in _installed())
 
 
 @cache

@@ -220,3 +220,15 @@ def test_what_was_found_is_kept_for_other_processes_and_damage_costs_time_alone(
 
     kept._kept.cache_clear()
     assert third.get("key") is None and third.source(path) == source
+
+
+def test_a_copy_goes_on_by_itself_and_reaches_the_same(package):
+    whole, expected = _reach()
+    begun = Reach(Modules(("pkg",)), Kept().source)
+    begun.visit("pkg.third:three")
+    before = dict(begun.visited)
+    copy = begun.copy(Modules(("pkg",)))
+    copy.visit("pkg.start:Root.observe")
+    modules = Modules(("pkg",))
+    assert digests(copy, lambda path: modules.name(path)) == expected
+    assert begun.visited == before and copy.files == whole.files

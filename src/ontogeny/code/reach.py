@@ -93,18 +93,18 @@ class Reach:
         """The files of what is reached."""
         return {place.path for place in self.visited}
 
-    def copy(self) -> Reach:
-        """Return one that has reached as much and goes on by itself."""
-        new = Reach(self._modules, self._read, self._known, self._unused)
+    def copy(self, modules: Modules) -> Reach:
+        """Return one that has reached as much and goes on by itself, with more packages."""
+        new = Reach(modules, self._read, self._known, self._unused)
         new.visited, new.outside = dict(self.visited), set(self.outside)
         new._attributes, new._classes = set(self._attributes), set(self._classes)
         new._files, new._loaded = set(self._files), set(self._loaded)
-        for place, places in self._waiting.items():
-            new._waiting[place] = list(places)
+        for attribute, members in self._waiting.items():
+            new._waiting[attribute] = list(members)
         for place, places in self._heirs.items():
             new._heirs[place] = list(places)
-        for path, places in self._decorated.items():
-            new._decorated[path] = list(places)
+        for place, places in self._decorated.items():
+            new._decorated[place] = list(places)
         return new
 
     def visit(self, *things: Any) -> None:

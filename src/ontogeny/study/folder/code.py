@@ -80,7 +80,7 @@ def code_of_cell(
     >>> sorted(code_of_cell("StepCell", loss, loss.needs()))
     ['code', 'libraries']
     """
-    things = [type(need) for need in needs for need in (need, need.at_step)]
+    things: list[Any] = [type(n) for need in needs for n in (need, need.at_step)]
     if observable is not None:
         things.append(type(observable))
     if isinstance(observable, OwnMeasure):
@@ -150,7 +150,7 @@ def _found(
     kept = None if _is_edited(modules) else _kept.get(key)
     if kept and all(digest_of(path) == digest for path, digest in kept["own"].items()):
         return dict(kept)
-    reach = _begun(tuple(roots), tuple(unused), modules).copy()
+    reach = _begun(tuple(roots), tuple(unused)).copy(modules)
     reach.visit(*things, *entries)
     if edited := modules.edited(reach.files):
         raise StoreError(
@@ -185,9 +185,9 @@ def _modules(packages: tuple[str, ...]) -> Modules:
 
 
 @cache
-def _begun(roots: Sequence[str], unused: Sequence[str], modules: Modules) -> Reach:
+def _begun(roots: Sequence[str], unused: Sequence[str]) -> Reach:
     """Return what is reached whatever the observable is: it takes most of the time."""
-    reach = Reach(modules, cache(_kept.source), _KNOWN, unused)
+    reach = Reach(_modules(()), cache(_kept.source), _KNOWN, unused)
     reach.visit(*roots)
     return reach
 
