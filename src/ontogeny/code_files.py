@@ -18,6 +18,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 _PACKAGES = frozenset({"site-packages", "dist-packages"})
+_OF_PACKAGES = frozenset({"site-packages", "dist-packages"})
 LIBRARY = ("ontogeny", "ontogeny_papers")
 STARTED = time.time()  # when this process imported the first parts of the library
 _READERS = re.compile(
@@ -93,10 +94,15 @@ def search_places(name: str) -> Iterator[Path]:
 
 
 def is_watched(file: Path) -> bool:
-    """Return whether a file may be a user's: it is not installed, and no line of a notebook."""
-    is_cell = re.fullmatch(r"ipykernel_\d+", file.parent.name)  # of a notebook: no file to open
-    # Packages of another environment may be on the path: PyTorch is no code of a user's there.
-    if is_cell or not _PACKAGES.isdisjoint(file.parts):
+    """Return whether a file may be a user's: it is not installed, and no line of a notebook.
+
+    Packages of another environment on Python's path are installed as well, as modules of a cluster
+    put them there: PyTorch was taken for a user's code, and was looked through for a quarter of an
+    hour.
+    """
+    if re.fullmatch(r"ipykernel_\d+", file.parent.name):  # of a notebook: no file to open
+        return False
+    if not _OF_PACKAGES.isdisjoint(file.parts):
         return False
     return not any(file.is_relative_to(folder) for folder in _installed())
 
