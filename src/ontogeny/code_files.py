@@ -17,6 +17,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 LIBRARY = ("ontogeny", "ontogeny_papers")  # their versions are in every fingerprint
+_PACKAGES = {"site-packages", "dist-packages"}  # of any environment, also one on PYTHONPATH
 _READERS = re.compile(
     r"(.+\.)?(open|read_(text|bytes|csv|json)|load(txt|_file)?|genfromtxt|fromfile|memmap|safe_open"
     r"|from_(file|pretrained)|import_module|__import__)"
@@ -92,7 +93,8 @@ def _places(name: str) -> Iterator[Path]:
 def is_watched(file: Path) -> bool:
     """Return whether a file may be a user's: it is not installed, and no line of a notebook."""
     is_cell = re.fullmatch(r"ipykernel_\d+", file.parent.name)  # of a notebook: no file to open
-    return not (is_cell or any(file.is_relative_to(folder) for folder in _installed()))
+    is_package = not _PACKAGES.isdisjoint(file.parts)
+    return not (is_cell or is_package or any(map(file.is_relative_to, _installed())))
 
 
 @cache

@@ -77,7 +77,7 @@ def questions():
             {
                 "prompt": f"the old {noun}",
                 "answers": [f"{verb}s the cats", verb, f"{verb} a"],
-                "right": 0,
+                "right": number % 3,
                 "group": "one",
             }
         )

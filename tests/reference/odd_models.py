@@ -94,7 +94,7 @@ def write_run(odd, folder):
     for step in range(STEPS[-1] + 1):
         if step in STEPS:
             _write(odd, model, folder, step)
-        for text in ids[step % 3 :: 3]:  # one by one, so that nothing is padded
+        for text in ids[step % 6 :: 6]:  # one by one, so that nothing is padded
             loss = _loss(odd, model, text)
             (loss / len(ids)).backward()
         optimizer.step()

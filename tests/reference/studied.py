@@ -16,6 +16,7 @@ MORE = (
     "calibration",
     "ngram-agreement",
 )
+OF_PREDICTIONS = ("calibration", "ngram-agreement")
 
 
 def studied(odd, folder):
@@ -39,7 +40,9 @@ def studied(odd, folder):
         for entry, name in zip(content["observables"], names, strict=True)
         if name not in FITTED
     ]
-    content["observables"] += [{"kind": kind} for kind in MORE if kind not in odd.lacks]
+    for kind in sorted({*MORE, *OF_PREDICTIONS} - odd.lacks):
+        objective = {"objective": "causal"} if kind in OF_PREDICTIONS else {}
+        content["observables"].append({"kind": kind, **objective})
     result = make_study(content, folder).run(folder / "study")
     assert not list(result.problems()), str(result.problems())
     return result.tree, left_out

@@ -1,22 +1,46 @@
 """Every number on the page of ten odd models beside a plain implementation of its definition."""
 
+import ast
+import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 
 from reference.odd_models import MODELS, write_run
+from reference.plain.page_of_examples import PageOfExamples
+from reference.plain.page_of_layers import PageOfLayers
+from reference.plain.page_of_texts import PageOfTexts
 from reference.plain.run import Run
 from reference.studied import studied
 
 HERE = Path(__file__).parent
 TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 3e-2}
+OF_LAYERS = ("activation-decay", "effective-dimensions", "similarity", "concepts-svd")
 
-# What is not compared, by node and variable, and why.
-NOT_COMPARED = {
-    r".*:status": "says that a cell is there",
-    r".*:.*_text|.*:prompt|.*:group_of_.*|.*:left_out": "words",
-}
+# Patterns of node and variable, and why these numbers are not compared.
+NOT_COMPARED = {r"[^:]*:.*": ""}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_page_holds_the_numbers_of_a_plain_implementation(name, tmp_path):
+    odd = MODELS[name]
+    write_run(odd, tmp_path)
+    tree, left_out = studied(odd, tmp_path)
+    assert left_out == odd.lacks
+    layers, maps = _labels(tree, OF_LAYERS), _labels(tree, ["attention-entropy"])
+    run = Run(odd, tmp_path, layers, maps)
+    pages = (PageOfTexts(run), PageOfExamples(run), PageOfLayers(run))
+    lines, reasons = [], set()
+    for node, child in tree.children.items():
+        data = child.to_dataset()
+        found = _plain(pages, node, data)
+        lines += [f"{node}: {line}" for line in differences(found, data, TOLERANCE[odd.dtype])]
+        lines += unaccounted(node, data, found, reasons)
+    assert not lines, "\n".join(lines)
+    if not odd.lacks:
+        assert reasons == set(NOT_COMPARED)
 
 
 def _labels(tree, nodes):
@@ -24,27 +48,62 @@ def _labels(tree, nodes):
     return list(dict.fromkeys(str(label) for labels in found for label in labels))
 
 
-def _page(name, folder):
-    odd = MODELS[name]
-    write_run(odd, folder)
-    tree, left_out = studied(odd, folder)
-    layers = ("activation-decay", "effective-dimensions", "similarity", "concepts-svd")
-    run = Run(odd, folder, _labels(tree, layers), _labels(tree, ["attention-entropy"]))
-    return odd, tree, left_out, run
+def _plain(pages, node, data):
+    """Return the plain numbers of a node: each a tuple of dimensions and values."""
+    method = node.replace("-", "_")
+    (page,) = [page for page in pages if hasattr(page, method)]
+    return getattr(page, method)(data)
 
 
-def _differences(found, data, tolerance):
+def differences(found, data, tolerance):
+    """Return a line for each variable of the page that is not the plain one."""
     lines = []
     for name, (dims, values) in found.items():
         if name not in data:
-            lines.append(f"{name}: not on the page")
+            lines.append(f"{name} is not on the page")
             continue
         given = data[name].transpose(*dims).values.astype(float)
-        values = np.asarray(values, dtype=float)
-        size = np.nanmax(np.abs(values), initial=0.0, where=np.isfinite(values))
-        if given.shape != values.shape:
-            lines.append(f"{name}: {given.shape} on the page, {values.shape} plain")
-        elif not np.allclose(given, values, tolerance, tolerance * size, equal_nan=True):
-            apart = np.nanmax(np.abs(given - values))
-            lines.append(f"{name}: {apart:.3g} apart, of {size:.3g}")
+        plain = np.asarray(values, dtype=float)
+        size = np.abs(plain[np.isfinite(plain)]).max(initial=0.0)
+        if given.shape != plain.shape:
+            lines.append(f"{name} has the shape {given.shape}, plain {plain.shape}")
+        elif not np.allclose(given, plain, tolerance, tolerance * size, equal_nan=True):
+            apart = np.where(np.isfinite(given - plain), np.abs(given - plain), 0)
+            at = np.unravel_index(apart.argmax(), apart.shape)
+            lines.append(f"{name}{[*map(int, at)]} is {given[at]:.6g}, plain {plain[at]:.6g}")
     return lines
+
+
+def unaccounted(node, data, found, reasons):
+    """Return a line for each number that is neither compared nor left out for a reason."""
+    lines = []
+    for name in data.data_vars:
+        fitting = {pattern for pattern in NOT_COMPARED if re.fullmatch(pattern, f"{node}:{name}")}
+        reasons |= fitting
+        if name not in found and not fitting:
+            lines.append(f"{node}: {name} is not compared")
+    return lines
+
+
+def test_a_number_that_is_off_is_found():
+    import xarray as xr
+
+    data = xr.Dataset({"x": ("step", [1.0, 2.0]), "y": 3.0})
+    assert differences({"x": (("step",), [1.0, 2.0001])}, data, 1e-4) == []
+    assert len(differences({"x": (("step",), [1.0, 2.001])}, data, 1e-4)) == 1
+    assert len(differences({"x": (("step",), [1.0, np.nan])}, data, 1e-4)) == 1
+    assert len(differences({"z": ((), 1.0)}, data, 1e-4)) == 1
+
+
+@pytest.mark.parametrize("file", sorted([*HERE.glob("plain/*.py"), *HERE.glob("odd_*.py")]))
+def test_plain_side_imports_nothing_of_the_library(file):
+    names = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom):
+            names.add(node.module)
+    allowed = {"numpy", "scipy", "torch", "transformers", "tokenizers", "safetensors", "reference"}
+    standard = {"collections", "dataclasses", "json", "pathlib"}
+    assert {name.partition(".")[0] for name in names} <= allowed | standard
+    assert not [name for name in names if name.startswith("reference.studied")]

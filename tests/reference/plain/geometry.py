@@ -68,8 +68,8 @@ def unbiased_cka(X, Y):
 
 def _hsic(K, L):
     n = len(K)
-    sums = K.sum() * L.sum() / ((n - 1) * (n - 2)) - 2 / (n - 2) * (K @ L).sum()
-    return (np.trace(K @ L) + sums) / (n * (n - 3))
+    sums = K.sum() * L.sum() / ((n - 1) * (n - 2)) - 2 / (n - 2) * (K.sum(0) @ L.sum(0))
+    return ((K * L).sum() + sums) / (n * (n - 3))  # both are symmetric
 
 
 def shuffled_cka(X, Y, draws=5):
@@ -78,9 +78,9 @@ def shuffled_cka(X, Y, draws=5):
     return np.array([unbiased_cka(X, Y[rng.permutation(len(Y))]) for _ in range(draws)])
 
 
-def turned(A, B):
-    """Return A after the orthogonal map that brings it nearest to B."""
-    return A @ orthogonal_procrustes(A, B)[0]
+def rotation(A, B):
+    """Return the orthogonal map R for which A R is nearest to B."""
+    return orthogonal_procrustes(A, B)[0]
 
 
 def sum_stderr(values, unit):

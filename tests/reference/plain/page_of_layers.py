@@ -34,7 +34,7 @@ class PageOfLayers:
         def measure(step, label):
             here, there = (self.run.activations(at, label) for at in (step, -1))
             norm = np.sqrt((here**2).sum() + (there**2).sum())
-            left = ((geometry.turned(here, there) - there) ** 2).sum(axis=1)
+            left = ((here @ geometry.rotation(here, there) - there) ** 2).sum(axis=1)
             distance = np.sqrt(left.sum()) * (step < len(self.steps) - 1)
             error = geometry.sum_stderr(left, self.run.unit_of_row)
             return {
@@ -97,49 +97,43 @@ class PageOfLayers:
         }
 
     def concepts_svd(self, data):
-        """Return the leading directions of activations as they are, and how far they moved."""
+        """Return the leading directions of activations as they are, and how far they moved.
+
+        A direction has no sign: that of the page is taken.
+        """
         count = data.sizes["concept"]
-        parts = {}
+        given = data.dictionary.transpose("step", "layer", "feature", "concept")
+        dictionaries = {}
 
         def measure(step, label):
-            A = self.run.activations(step, label)
-            U, values, V = np.linalg.svd(A, full_matrices=False)
-            parts[step, label] = (
-                V[:count].T * np.sqrt(values[:count]),
-                U[:, :count] * np.sqrt(values[:count]),
-            )
+            values, V = np.linalg.svd(self.run.activations(step, label), full_matrices=False)[1:]
+            W = V[:count].T * np.sqrt(values[:count])
+            W = W * np.sign((W * given.isel(step=step).sel(layer=label).values).sum(axis=0))
+            dictionaries[step, label] = W
             left = np.sqrt((values[count:] ** 2).sum() / (values**2).sum())
-            return {"reconstruction_error": left, "norm": np.sqrt(values[:count].sum())}
+            return {"dictionary": W, "reconstruction_error": left, "norm": np.linalg.norm(W)}
 
         found = self.over_layers(data, measure)
-        found = {name: (LAYER, table) for name, table in found.items()}
-        labels = [str(label) for label in data.layer.values]
-        given = data.dictionary.transpose("step", "layer", "feature", "concept").values
-        own = np.array([[parts[step, label][0] for label in labels] for step in range(len(given))])
-        signs = np.sign((own * given).sum(axis=2, keepdims=True))  # a direction has no sign
-        dims = (*LAYER, "feature", "concept")
-        return found | {"dictionary": (dims, own * signs)} | self._distances(labels, parts)
+        last = len(self.steps) - 1
 
-    def _distances(self, labels, parts):
-        """Return distances to the dictionaries of the last step, as returned and matched."""
-        table = np.zeros((len(self.steps), len(labels), 2, 2))
-        relative = np.zeros_like(table)
-        for step in range(len(self.steps)):
-            for place, label in enumerate(labels):
-                last = len(self.steps) - 1
-                W, V = parts[step, label][0], parts[last, label][0]
-                here, there = (self.run.activations(at, label) for at in (step, last))
-                turned = np.linalg.lstsq(here, geometry.turned(here, there), rcond=None)[0].T @ W
-                norm = np.sqrt((W**2).sum() + (V**2).sum())
-                for number, X in enumerate((W, turned)):
-                    cell = [
-                        np.linalg.norm(geometry.matched(X, V) - V),
-                        np.linalg.norm(geometry.turned(X, V) - V),
-                    ]
-                    table[step, place, :, number] = cell
-                    relative[step, place, :, number] = np.array(cell) / norm
-        dims = (*LAYER, "distance", "alignment")
-        return {"distance_to_reference": (dims, table), "relative_distance": (dims, relative)}
+        def compare(step, label):
+            W, V = dictionaries[step, label], dictionaries[last, label]
+            turn = geometry.rotation(*(self.run.activations(at, label) for at in (step, last)))
+            aligned = (W, geometry.matched(W, V), geometry.matched(turn.T @ W, V))
+            frobenius = [np.linalg.norm(X - V) for X in aligned]
+            procrustes = [np.linalg.norm(X @ geometry.rotation(X, V) - V) for X in aligned]
+            apart = np.array([frobenius, procrustes])
+            norm = np.sqrt((W**2).sum() + (V**2).sum())
+            return {"distance_to_reference": apart, "relative_distance": apart / norm}
+
+        found |= self.over_layers(data, compare)
+        more = {
+            "dictionary": ("feature", "concept"),
+            **dict.fromkeys(
+                ("distance_to_reference", "relative_distance"), ("distance", "alignment")
+            ),
+        }
+        return {name: ((*LAYER, *more.get(name, ())), table) for name, table in found.items()}
 
     def attention_entropy(self, data):
         """Return the entropy of heads, of layers and of equal attention."""
@@ -259,4 +253,5 @@ class PageOfLayers:
 def _kind_of(name):
     """Return the last name of a matrix's module, with its part of a fused matrix."""
     path, _, part = name.partition("#")
-    return f"{path.split('.')[-2]}#{part}" if part else path.split(".")[-2]
+    kind = [word for word in path.split(".") if not word.isdigit()][-2]
+    return f"{kind}#{part}" if part else kind

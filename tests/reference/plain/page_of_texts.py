@@ -32,7 +32,7 @@ class PageOfTexts:
     def of_texts(self, values):
         """Return (..., u) means of token values (..., e) over units of texts, and (u,) weights."""
         number = self.of[0].text
-        rows = np.atleast_2d(values)
+        rows = values.reshape(-1, values.shape[-1])
         means = [predictions.by_text(row, number, len(self.texts))[0] for row in rows]
         size = np.bincount(number, minlength=len(self.texts))
         return of_units(np.reshape(means, (*values.shape[:-1], -1)), size, self.unit)
