@@ -8,15 +8,14 @@ from reference.odd_models import MODULES
 # them, and tests of theirs hold them against planted truth and other libraries.
 FITTED = {"joint-concepts", "concepts-ica", "weight-rank"}
 # What the pages of one model, of a fine-tuning and of circuits hold beside the standard one.
-MORE = (
-    "weight-change",
-    "effective-dimensions",
-    "similarity",
-    "attention-heads",
-    "calibration",
-    "ngram-agreement",
-)
-OF_PREDICTIONS = ("calibration", "ngram-agreement")
+MORE = {
+    "weight-change": {},
+    "effective-dimensions": {},
+    "similarity": {},
+    "attention-heads": {"n_sequences": 8},
+    "calibration": {"objective": "causal"},
+    "ngram-agreement": {"objective": "causal"},
+}
 
 
 def studied(odd, folder):
@@ -40,9 +39,13 @@ def studied(odd, folder):
         for entry, name in zip(content["observables"], names, strict=True)
         if name not in FITTED
     ]
-    for kind in sorted({*MORE, *OF_PREDICTIONS} - odd.lacks):
-        objective = {"objective": "causal"} if kind in OF_PREDICTIONS else {}
-        content["observables"].append({"kind": kind, **objective})
+    content["observables"] += [{"kind": kind, **MORE[kind]} for kind in MORE]
+    layers = proposal.shown.every_layer
+    for entry in content["observables"]:
+        if entry["kind"] in ("effective-dimensions", "similarity"):
+            entry["layers"] = layers
+    asked = [entry for entry in content["observables"] if entry["kind"] not in odd.lacks]
+    content["observables"] = asked
     result = make_study(content, folder).run(folder / "study")
     assert not list(result.problems()), str(result.problems())
     return result.tree, left_out

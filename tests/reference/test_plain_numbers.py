@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from reference.odd_models import MODELS, write_run
+import ontogeny as og
+from reference.odd_models import MODELS, OddModel, write_run
 from reference.plain.page_of_examples import PageOfExamples
 from reference.plain.page_of_layers import PageOfLayers
 from reference.plain.page_of_texts import PageOfTexts
@@ -19,8 +20,33 @@ HERE = Path(__file__).parent
 TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 3e-2}
 OF_LAYERS = ("activation-decay", "effective-dimensions", "similarity", "concepts-svd")
 
+# Draws that count where a confidence is above a random number or an edge: of half precision they
+# are other ones where it is rounded otherwise.
+OF_EDGES = r"calibration_error_(replicates|calibrated.*)"
+
 # Patterns of node and variable, and why these numbers are not compared.
-NOT_COMPARED = {r"[^:]*:.*": ""}
+NOT_COMPARED = {
+    r"[^:]*:status": "says that a cell is there",
+    r"[^:]*:.*_text|[^:]*:(prompt|contrast|turned_contrast|group_of_.*|gap_.*)": "words, or names",
+    r"predictions:answer_at_(first|last)|[^:]*:piece_text": "words",
+    r"[^:]*:(row_.*|progress|distinct|half_step.*|settled_step|first_value|last_value)": "a row of "
+    "the chart is made of its quantity, which is compared; verdicts have tests of their own",
+    r"[^:]*:(p_.*|smallest_p|noise_known|moved|only_memory|can_learn|better_sign|own_value|lead|"
+    r"change_floor|outside|not_improved|judgeable|changed|beyond|learned)": "a verdict of a row",
+    r"loss:loss_calibrated(_of_text)?": "compared apart, below",
+    r"loss:loss_(trained_start|p_learned|learned_from)": "verdicts on numbers that are compared",
+    r"[^:]*:(loss_below|loss_half|reached_step|reached_random|closest_step)_.*(low|high)": "ends "
+    "over resampled texts of a step that is compared",
+    r"token-losses:text_number": "which texts are shown is drawn",
+    r"concepts-svd:(iterations|converged)": "says how it was computed",
+    r"concepts-svd:code_coordinates": "codes in a basis that any other turned one could stand for",
+    r"(activation-decay|similarity):.*_floor": "noise of a change towards the reference step",
+    r"(minimal-pairs|choices):accuracy.*_(low|high|floor|stderr)": "intervals over contrasts",
+    r"(minimal-pairs|choices):(above_.*|liking|change_.*)": "verdicts over groups",
+    r"calibration:calibration_error_(stderr|low|high|floor)": "spread of the replicates, which are "
+    "compared",
+    r"effective-dimensions:.*_null": "the mean of ten random samples",
+}
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -28,7 +54,7 @@ def test_page_holds_the_numbers_of_a_plain_implementation(name, tmp_path):
     odd = MODELS[name]
     write_run(odd, tmp_path)
     tree, left_out = studied(odd, tmp_path)
-    assert left_out == odd.lacks
+    assert left_out == odd.lacks & {"attention-entropy"}
     layers, maps = _labels(tree, OF_LAYERS), _labels(tree, ["attention-entropy"])
     run = Run(odd, tmp_path, layers, maps)
     pages = (PageOfTexts(run), PageOfExamples(run), PageOfLayers(run))
@@ -36,6 +62,8 @@ def test_page_holds_the_numbers_of_a_plain_implementation(name, tmp_path):
     for node, child in tree.children.items():
         data = child.to_dataset()
         found = _plain(pages, node, data)
+        if odd.dtype == torch.bfloat16:
+            found = {n: v for n, v in found.items() if not re.fullmatch(OF_EDGES, n)}
         lines += [f"{node}: {line}" for line in differences(found, data, TOLERANCE[odd.dtype])]
         lines += unaccounted(node, data, found, reasons)
     assert not lines, "\n".join(lines)
@@ -80,9 +108,34 @@ def unaccounted(node, data, found, reasons):
     for name in data.data_vars:
         fitting = {pattern for pattern in NOT_COMPARED if re.fullmatch(pattern, f"{node}:{name}")}
         reasons |= fitting
-        if name not in found and not fitting:
+        if name not in found and not fitting and not re.fullmatch(OF_EDGES, str(name)):
             lines.append(f"{node}: {name} is not compared")
     return lines
+
+
+def _of_loss(odd, folder):
+    """Return the node of the loss alone, and the plain numbers of it."""
+    write_run(odd, folder)
+    own = {"model": odd.build} if odd.is_own else {}
+    run = Run(odd, folder, (), ())
+    inputs = og.Inputs.from_texts((folder / "texts.txt").read_text().splitlines(), run.tokenizer)
+    trajectory = og.Trajectory.from_folder(folder, **own)
+    loss = og.observables.Loss(objective="causal")
+    tree = og.Study(trajectory, inputs, [loss], controls=0, noise=0).run(folder / "study").tree
+    return tree["loss"].to_dataset(), PageOfTexts(run)
+
+
+@pytest.mark.xfail(reason="it is extrapolated by one step of Newton's method", strict=True)
+def test_loss_at_the_best_temperature_is_the_smallest_of_any(tmp_path):
+    data, page = _of_loss(MODELS["weight-norm"], tmp_path)
+    for name, (dims, values) in page.calibrated().items():
+        np.testing.assert_allclose(data[name].transpose(*dims), values, rtol=0, atol=1e-3)
+
+
+@pytest.mark.xfail(reason="what is padded inside is taken for a prefix", strict=True)
+def test_loss_of_a_model_that_gives_back_what_it_padded(tmp_path):
+    data, page = _of_loss(OddModel("PadsAndKeeps"), tmp_path)
+    assert differences(page.loss(data), data, 1e-4) == []
 
 
 def test_a_number_that_is_off_is_found():

@@ -266,6 +266,15 @@ def test_what_installed_packages_hold_is_not_read_at_each_start(tmp_path):
     assert code_files.neighbours(tmp_path / "m.py") == []
 
 
+def test_packages_of_another_environment_on_the_path_are_installed_too(tmp_path, monkeypatch):
+    packages = tmp_path / "env" / "lib" / "site-packages"
+    (packages / "pack_e").mkdir(parents=True)
+    (packages / "pack_e" / "__init__.py").write_text("WIDTH = 1\n")
+    monkeypatch.syspath_prepend(packages)
+    (tmp_path / "m.py").write_text("import pack_e\n")
+    assert code_files.neighbours(tmp_path / "m.py") == []
+
+
 def test_a_model_of_an_imported_module_changes_with_its_file(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "model_e.py").write_text("from torch import nn\nclass Net(nn.Linear): ...\n")

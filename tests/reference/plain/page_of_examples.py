@@ -28,6 +28,7 @@ class PageOfExamples:
         shape = (len(self.steps), len(numbers), data.sizes["place"])
         ids, costs = np.full(shape[1:], np.nan), np.full(shape[1:], np.nan)
         loss, rank = np.full(shape, np.nan), np.full(shape, -1)
+        given = data.token_rank.transpose("step", "text", "place").values
         shown = [
             (row, at)
             for row, number in enumerate(numbers)
@@ -45,7 +46,9 @@ class PageOfExamples:
             for step, reads in enumerate(self.run.reads):
                 log_p = reads[numbers[row]].log_p[at - 1]
                 loss[step, row, at] = -log_p[token]
-                rank[step, row, at] = predictions.ranks(log_p, token)
+                rank[step, row, at] = predictions.rank(
+                    log_p, token, given[step, row, at], self.run.rounding
+                )
         leads = np.array(
             [
                 [predictions.leads_from(self.steps, ranks == 1) for ranks in row.T]
@@ -77,14 +80,15 @@ class PageOfExamples:
         )
         right = data.right_id.values.astype(int)
         probability = np.exp(log_p[:, np.arange(len(gaps)), right])
-        rank = np.array(
-            [
-                [predictions.ranks(*pair) for pair in zip(of_step, right, strict=True)]
-                for of_step in log_p
-            ]
-        )
+        given = data.right_rank.transpose("step", "gap").values
+        rank = np.zeros(given.shape)
+        for (step, gap), shown in np.ndenumerate(given):
+            rank[step, gap] = predictions.rank(
+                log_p[step, gap], right[gap], shown, self.run.rounding
+            )
         top = np.sort(np.exp(log_p), axis=2)[..., ::-1][..., : data.sizes["rank"]]
-        first = log_p.argmax(axis=2)
+        likeliest = self._likeliest(data, log_p)
+        first = likeliest[..., 0]
         leads = np.array([predictions.leads_from(self.steps, ranks == 1) for ranks in rank.T])
         shares = [
             counts.shares_elsewhere(self.texts, token, self.texts[number].unit)
@@ -98,7 +102,7 @@ class PageOfExamples:
             "right_probability": (gap, probability),
             "right_rank": (gap, rank),
             "answer_probability": ((*gap, "rank"), top),
-            "answer_id": ((*gap, "rank"), self._likeliest(data, log_p)),
+            "answer_id": ((*gap, "rank"), likeliest),
             "shared_first_answer": (STEP, [np.bincount(row).max() for row in first]),
             "shared_first_answer_frequencies": ((), len(gaps)),
             "frequency": (("gap",), share),
@@ -124,7 +128,7 @@ class PageOfExamples:
         ids = data.answer_id.transpose("step", "gap", "rank").values.astype(int)
         order = np.argsort(-log_p, axis=2, kind="stable")[..., : ids.shape[2]]
         apart = np.take_along_axis(log_p, ids, 2) - np.take_along_axis(log_p, order, 2)
-        return np.where(np.abs(apart) < 1e-5, ids, order)
+        return np.where(np.abs(apart) < self.run.rounding, ids, order)
 
     def minimal_pairs(self, data):
         """Return scores and accuracies of pairs."""

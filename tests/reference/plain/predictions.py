@@ -143,16 +143,17 @@ def divergences(of, given):
     return forward, backward, blind
 
 
-def ranks(log_p, right):
-    """Return the rank of a token among all answers; of equally likely ones the first number leads.
+def rank(log_p, right, given, rounding):
+    """Return the rank of a token among all answers: `given` where rounding leaves it open.
 
     Examples
     --------
-    >>> ranks(np.log([0.2, 0.5, 0.3]), 2)
+    >>> rank(np.log([0.2, 0.5, 0.3]), 2, 7, 1e-5)
     2
     """
-    ahead = (log_p > log_p[right]) | ((log_p == log_p[right]) & (np.arange(len(log_p)) < right))
-    return 1 + int(ahead.sum())
+    best = 1 + int((log_p > log_p[right] + rounding).sum())
+    worst = int((log_p >= log_p[right] - rounding).sum())
+    return min(max(int(given), best), worst)
 
 
 def leads_from(steps, leads):
