@@ -55,6 +55,11 @@ class OddModel:
     def is_own(self):
         return isinstance(self.config, str)
 
+    @property
+    def is_of_family(self):
+        """Whether its family says which matrices are those of the vocabulary."""
+        return not self.is_own and self.config[0] != "Mamba"
+
     def build(self):
         """Return the module, not trained."""
         if self.is_own:

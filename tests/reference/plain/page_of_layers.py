@@ -19,6 +19,7 @@ class PageOfLayers:
 
     def __init__(self, run):
         self.run, self.steps = run, run.steps
+        self.vocabulary = run.reads[0][0].log_p.shape[1]
 
     def over_layers(self, data, measure):
         """Return (T, layers) tables of what `measure` gives by name for a step and a layer."""
@@ -232,9 +233,14 @@ class PageOfLayers:
         }
 
     def _block(self, name):
-        """Return (T, ...) a matrix, or the part of queries, keys or values of a fused one."""
+        """Return (T, ...) a matrix, or the part of queries, keys or values of a fused one.
+
+        Rows of a vocabulary that belong to no token are left out where a family says which it is.
+        """
         name, _, part = name.partition("#")
         tensor = self.run.tensors(name)
+        if self.run.odd.is_of_family and tensor.shape[1] == self.vocabulary:
+            tensor = tensor[:, : len(self.run.tokenizer)]
         return np.split(tensor, 3, axis=2)["qkv".index(part)] if part else tensor
 
     def _of_kinds(self, data, names, moved, size, share):
