@@ -27,7 +27,8 @@ OF_EDGES = r"calibration_error_(replicates|calibrated.*)"
 # Patterns of node and variable, and why these numbers are not compared.
 NOT_COMPARED = {
     r"[^:]*:status": "says that a cell is there",
-    r"[^:]*:.*_text|[^:]*:(prompt|contrast|turned_contrast|group_of_.*|gap_.*)": "words, or names",
+    r"[^:]*:((gap|right|wrong|answer)_text|gap_(before|after)|prompt)": "words",
+    r"(minimal-pairs|choices):(contrast|turned_contrast|group_of_.*)": "names of groups",
     r"predictions:answer_at_(first|last)|[^:]*:piece_text": "words",
     r"[^:]*:(row_.*|progress|distinct|half_step.*|settled_step|first_value|last_value)": "a row of "
     "the chart is made of its quantity, which is compared; verdicts have tests of their own",
@@ -54,7 +55,7 @@ def test_page_holds_the_numbers_of_a_plain_implementation(name, tmp_path):
     odd = MODELS[name]
     write_run(odd, tmp_path)
     tree, left_out = studied(odd, tmp_path)
-    assert left_out == odd.lacks & {"attention-entropy"}
+    assert left_out <= odd.lacks
     layers, maps = _labels(tree, OF_LAYERS), _labels(tree, ["attention-entropy"])
     run = Run(odd, tmp_path, layers, maps)
     pages = (PageOfTexts(run), PageOfExamples(run), PageOfLayers(run))
@@ -62,10 +63,10 @@ def test_page_holds_the_numbers_of_a_plain_implementation(name, tmp_path):
     for node, child in tree.children.items():
         data = child.to_dataset()
         found = _plain(pages, node, data)
+        lines += unaccounted(node, data, found, reasons)
         if odd.dtype == torch.bfloat16:
             found = {n: v for n, v in found.items() if not re.fullmatch(OF_EDGES, n)}
         lines += [f"{node}: {line}" for line in differences(found, data, TOLERANCE[odd.dtype])]
-        lines += unaccounted(node, data, found, reasons)
     assert not lines, "\n".join(lines)
     if not odd.lacks:
         assert reasons == set(NOT_COMPARED)
@@ -108,7 +109,7 @@ def unaccounted(node, data, found, reasons):
     for name in data.data_vars:
         fitting = {pattern for pattern in NOT_COMPARED if re.fullmatch(pattern, f"{node}:{name}")}
         reasons |= fitting
-        if name not in found and not fitting and not re.fullmatch(OF_EDGES, str(name)):
+        if name not in found and not fitting:
             lines.append(f"{node}: {name} is not compared")
     return lines
 
