@@ -133,7 +133,7 @@ def test_loss_at_the_best_temperature_is_the_smallest_of_any(tmp_path):
         np.testing.assert_allclose(data[name].transpose(*dims), values, rtol=0, atol=1e-3)
 
 
-@pytest.mark.xfail(reason="what is padded inside is taken for a prefix", strict=True)
+@pytest.mark.xfail(reason="padding inside is taken for a prefix, and refused", strict=True)
 def test_loss_of_a_model_that_gives_back_what_it_padded(tmp_path):
     data, page = _of_loss(OddModel("PadsAndKeeps"), tmp_path)
     assert differences(page.loss(data), data, 1e-4) == []
