@@ -117,7 +117,9 @@ _LATENTS = 12  # more than the draws of what concepts do to predictions
 
 def filled_entry(cls: type[Observable], preset: Preset, model: ModelFacts) -> dict[str, Any]:
     """Return the arguments of an observable's first table, whichever presets it stands in."""
-    arguments = cls.presets[0].arguments if cls.presets else {}
+    # Choices stand in no preset; without an objective a class of one's own is refused.
+    alone = {"objective": "$objective"} if hasattr(cls, "objective") else {}
+    arguments = cls.presets[0].arguments if cls.presets else alone
     return _filled(arguments, _values(preset, model))
 
 
