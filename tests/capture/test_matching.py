@@ -88,3 +88,16 @@ def test_few_tokens_make_one_group():
     np.testing.assert_allclose(of_text, np.log(3), atol=1e-5)
     empty = MatchedWords(inputs, np.zeros((2, 3), dtype=bool)).of_texts()
     assert empty[1].tolist() == [0, 0] and np.isnan(empty[2])
+
+
+def test_words_that_are_likely_nowhere_and_ruled_out_leave_it_finite():
+    logits, inputs = world(1.0)
+    unlikely = torch.zeros(WORDS)
+    unlikely[:5] = -60.0
+    plain, moved = cost_of(logits, inputs), cost_of(4 * logits + unlikely, inputs)
+    assert moved[0] == pytest.approx(plain[0], abs=3e-5)
+    far = logits.clone()
+    far[::7, 10] = -torch.inf  # but where it stands
+    ids = torch.tensor(inputs.ids).flatten()
+    far[torch.arange(len(ids)), ids] = logits[torch.arange(len(ids)), ids]
+    assert np.isfinite(cost_of(far, inputs)[2]).all()

@@ -100,9 +100,13 @@ def matching_costs(scores: Tensor) -> Tensor:
     >>> bool(told < np.log(3)), abs(told - doubled) < 1e-3
     (True, True)
     """
+    # Each row and then each column has a largest score of 0, which is a preference too: else a word
+    # that is likely nowhere would have a column of zeros at a large b.
+    scores = scores.double()
     scores = scores - scores.amax(2, keepdim=True)
+    scores = scores - scores.amax(1, keepdim=True)
     own = scores.diagonal(dim1=1, dim2=2)
-    last: tuple[float, Tensor] = (1.0, torch.zeros(own.shape))
+    last: tuple[float, Tensor] = (1.0, torch.zeros_like(own))
 
     def costs(log_b: float) -> Tensor:
         nonlocal last

@@ -65,9 +65,9 @@ class Loss(OfPredictions):
     one of those; ``loss_p_learned`` is by how many it is reached.
 
     ``loss_calibrated`` is the loss at the model's best temperature, and ``loss_matched`` the cost
-    of telling which word stands where, which no temperature and no preference of words moves. By it
-    a run that begins trained is judged beside mirrored control runs: ``loss_p_learned`` and
-    ``loss_p_lost``.
+    of telling which word stands where, which no temperature and no preference of words moves. By
+    both a run that begins trained is judged beside mirrored control runs: ``loss_p_lost`` and
+    ``loss_p_learned``.
 
     Parameters
     ----------
