@@ -80,13 +80,21 @@ def test_the_same_p_values_come_again():
     np.testing.assert_array_equal(before, noise_p_values(steps, rows))
 
 
-def test_an_outlier_at_one_end_is_no_change():
-    values = 0.01 * np.random.default_rng(0).normal(size=COUNT)
-    values[0] = 1.0
-    assert not development(np.arange(COUNT), values, 0.05).changed
-    for group in shapes(COUNT)[:1]:
-        moved = group[:, 0] - group[:, 0].mean(axis=1, keepdims=True)
-        assert np.max(moved**2 / np.sum(moved**2, axis=1, keepdims=True)) < 0.85
+@pytest.mark.parametrize("freedom", [2, 3])
+def test_noise_with_heavy_tails_or_that_grows_hardly_ever_changes(freedom):
+    rng = np.random.default_rng(freedom)
+    for rows in (
+        rng.standard_t(freedom, (600, COUNT)),
+        rng.normal(size=(600, COUNT)) * np.geomspace(1, 3, COUNT),
+    ):
+        short, slow = noise_p_values(np.arange(COUNT, dtype=float), rows)
+        assert np.mean((short <= 0.01) & (slow <= CHANCE)) < 0.03
+
+
+def test_shapes_with_one_size_do_not_lie_at_one_checkpoint():
+    moved = shapes(COUNT)[0][:, 0]
+    np.testing.assert_allclose(moved.mean(axis=1), 0, atol=1e-10)
+    assert np.max(moved**2 / np.sum(moved**2, axis=1, keepdims=True)) < 0.85
 
 
 def test_a_constant_series_is_no_trend():
