@@ -334,6 +334,7 @@ def _reasons(data: xr.Dataset, flags: Mapping[str, np.ndarray]) -> np.ndarray:
     found = np.select(list(decided.values()), list(map(str, decided)), str(Reason.WITHIN))
     stated = data["reason"].values if "reason" in data.variables else found
     known = np.isin(stated, list(Reason)) & (np.isin(stated, OPEN) == is_open)
+    known &= (stated == Reason.UNMEASURED) == decided[Reason.UNMEASURED]
     agrees = known & ((stated == Reason.NONE) == flags["changed"])
     return np.where(agrees, stated, found).astype(object)
 
