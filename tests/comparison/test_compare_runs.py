@@ -138,7 +138,7 @@ def test_what_no_run_could_judge_is_said_once_and_is_not_called_unchanged():
     few = {f"seed {i}": run(20, i, controls=True, steps=(0, 16, 256)) for i in range(2)}
     tree = og.compare(few)
     (line,) = og.comparison.summary_lines(tree)
-    words = "not judged: too few checkpoints, correlated noise or noise not measured"
+    words = "not judged: too few checkpoints to tell a change from chance"
     assert line == f"loss and attention entropy: {words}"
     rows = [row for row in read_content(tree).rows if row.role != "motion"]
     assert {row.state for row in rows} == {"few"}

@@ -22,14 +22,11 @@ SEED = 0
 TAIL = 0.01  # smallest p-value that is counted; smaller ones follow from an exponential tail
 STEEPEST = 0.8  # of that tail, for each nat
 MOST = 64  # checkpoints that are compared one by one; of more, means of neighbours are
-OF_SHORT = (
-    0.0,
-    0.25,
-    SHORT,
-)  # memory around one level: of noise with short memory, and beside shapes
+OF_SHORT = (0.0, 0.25, SHORT)  # memory of such noise, around one level and beside shapes
 OF_LONG = (0.7, 0.8, 0.9, 0.95)  # and what longer memory adds, beside random walks
 FRESH = (0.0, 1.0, 2.0, 4.0)  # size of fresh noise on a random walk, against one of its steps
 GROWTH = (1 / 3, 3.0)  # last over first size of noise that grows or fades
+NUGGET = 1e-14  # keeps nearly equal checkpoints apart, such as steps 1 and 2 beside 1e15
 ROUNDING = 1e-10  # share of a course that no shape explains
 # Nats by which shapes with two or three free sizes must be better: they fit random walks better.
 HANDICAP = {1: 0.0, 2: 4.0, 3: 3.0}
@@ -199,7 +196,9 @@ def _noise(covariance: np.ndarray) -> _Noise:
     """Return noise of a covariance that need only be one of differences, such as a walk's."""
     count = len(covariance)
     contrasts = np.linalg.qr(np.column_stack([np.ones(count), np.eye(count)[:, 1:]]))[0][:, 1:]
-    root = np.linalg.inv(np.linalg.cholesky(contrasts.T @ covariance @ contrasts))
+    inner = contrasts.T @ covariance @ contrasts
+    inner += NUGGET * np.trace(inner) * np.eye(count - 1)
+    root = np.linalg.inv(np.linalg.cholesky(inner))
     return _Noise(root @ contrasts.T, float(np.sum(np.log(np.diag(root)))))
 
 

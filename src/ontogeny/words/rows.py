@@ -314,9 +314,7 @@ def _verdicts(data: xr.Dataset, count: int) -> dict[str, np.ndarray]:
     changed, learned = flags("changed"), flags("learned")
     noise_known = flags("noise_known", True)
     tested = np.isfinite(data["p_value"].values) if "p_value" in data else np.ones(count, bool)
-    judgeable = flags("judgeable", changed | (noise_known & tested))
-    return {
-        "reason": _reasons(data, judgeable, changed),
+    verdicts = {
         "changed": changed,
         "beyond": flags("beyond", learned),
         "learned": learned,
@@ -326,31 +324,30 @@ def _verdicts(data: xr.Dataset, count: int) -> dict[str, np.ndarray]:
         "moved": flags("moved", changed),
         "only_memory": flags("only_memory"),
         "own_change_test": flags("own_change_test"),
-        "judgeable": judgeable,
+        "judgeable": flags("judgeable", changed | (noise_known & tested)),
         "own_value": flags("own_value"),
         "outside": flags("outside"),
         "not_improved": flags("not_improved"),
     }
+    return {**verdicts, "reason": _reasons(data, verdicts)}
 
 
-def _reasons(data: xr.Dataset, judgeable: np.ndarray, changed: np.ndarray) -> np.ndarray:
+def _reasons(data: xr.Dataset, flags: Mapping[str, np.ndarray]) -> np.ndarray:
     """Return why rows did not change; where a result does not say so, from what else it says."""
-
-    def flags(name: str, missing: bool) -> np.ndarray:
-        return np.asarray(data[name].values if name in data else [missing] * len(changed), bool)
-
+    is_open = ~flags["judgeable"]
     decided = {
-        Reason.UNMEASURED: ~judgeable & ~flags("noise_known", True),
-        Reason.REFERENCE: ~judgeable & flags("only_memory", False),
-        Reason.FEW: ~judgeable,
-        Reason.NONE: changed,
-        Reason.SHORT: flags("moved", False),
+        Reason.UNMEASURED: is_open & ~flags["noise_known"],
+        Reason.REFERENCE: is_open & flags["only_memory"],
+        Reason.FEW: is_open,
+        Reason.NONE: flags["changed"],
+        Reason.SHORT: flags["moved"],
     }
     found = np.select(list(decided.values()), list(map(str, decided)), str(Reason.WITHIN))
     stated = data["reason"].values if "reason" in data.variables else found
-    agrees = (np.isin(stated, OPEN) == ~judgeable) & ((stated == Reason.NONE) == changed)
-    known = np.isin(stated, list(Reason))
-    return np.where(agrees & known, stated, found).astype(object)
+    known = np.isin(stated, list(Reason)) & (np.isin(stated, OPEN) == is_open)
+    known &= (stated == Reason.UNMEASURED) == decided[Reason.UNMEASURED]
+    agrees = known & ((stated == Reason.NONE) == flags["changed"])
+    return np.where(agrees, stated, found).astype(object)
 
 
 def _controls(data: xr.Dataset, count: int) -> list[tuple[ControlRow, ...]]:
