@@ -100,7 +100,7 @@ class LogitRows:
         assert self._head is not None
         self._is_own_call = True
         try:
-            return self._head(hidden)  # type: ignore[no-any-return]
+            return self._head(hidden)
         finally:
             self._is_own_call = False
 
