@@ -227,7 +227,7 @@ def test_a_copy_goes_on_by_itself_and_reaches_the_same(package):
     begun = Reach(Modules(("pkg",)), Kept().source)
     begun.visit("pkg.third:three")
     before = dict(begun.visited)
-    copy = begun.copy(Modules(("pkg",)))
+    copy = begun.copy(Modules(("pkg",)), Kept().source)
     copy.visit("pkg.start:Root.observe")
     modules = Modules(("pkg",))
     assert digests(copy, lambda path: modules.name(path)) == expected

@@ -50,7 +50,7 @@ class Trace:
 def _reached(cell, observables):
     """Return (file, name) of the definitions in the fingerprints of a kind of cells."""
     unused = code._OF_MODELS if cell == "SummaryCell" else code._FETCHING
-    reach = code._begun(code.KINDS[cell], unused).copy(code._modules(()))
+    reach = code._begun(code.KINDS[cell], unused).copy(code._modules(()), code._read)
     for observable in observables:
         needs = [need for n in observable.needs() for need in (n, n.at_step)]
         reach.visit(type(observable), *map(type, needs))

@@ -93,9 +93,9 @@ class Reach:
         """The files of what is reached."""
         return {place.path for place in self.visited}
 
-    def copy(self, modules: Modules) -> Reach:
+    def copy(self, modules: Modules, read: Callable[[str], Source]) -> Reach:
         """Return one that has reached as much and goes on by itself, with more packages."""
-        new = Reach(modules, self._read, self._known, self._unused)
+        new = Reach(modules, read, self._known, self._unused)
         new.visited, new.outside = dict(self.visited), set(self.outside)
         new._attributes, new._classes = set(self._attributes), set(self._classes)
         new._files, new._loaded = set(self._files), set(self._loaded)

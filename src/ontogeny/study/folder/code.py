@@ -150,7 +150,10 @@ def _found(
     kept = None if _is_edited(modules) else _kept.get(key)
     if kept and all(digest_of(path) == digest for path, digest in kept["own"].items()):
         return dict(kept)
-    reach = _begun(tuple(roots), tuple(unused)).copy(modules)
+    read = cache(_kept.source)  # a user's file may be another one than when it was read before
+    reach = _begun(tuple(roots), tuple(unused)).copy(
+        modules, lambda path: _read(path) if modules.package(path) else read(path)
+    )
     reach.visit(*things, *entries)
     if edited := modules.edited(reach.files):
         raise StoreError(
@@ -177,6 +180,7 @@ def library_code() -> str:
 
 
 _kept = Kept()
+_read = cache(_kept.source)  # packages stay as they were when they were imported
 
 
 @cache
@@ -187,7 +191,7 @@ def _modules(packages: tuple[str, ...]) -> Modules:
 @cache
 def _begun(roots: Sequence[str], unused: Sequence[str]) -> Reach:
     """Return what is reached whatever the observable is: it takes most of the time."""
-    reach = Reach(_modules(()), cache(_kept.source), _KNOWN, unused)
+    reach = Reach(_modules(()), _read, _KNOWN, unused)
     reach.visit(*roots)
     return reach
 
