@@ -68,3 +68,21 @@ def test_parts_and_words_that_are_ruled_out_change_nothing():
         logits[kept][:, np.arange(60) != 7], target[kept] - (target[kept] > 7) * 1
     )
     np.testing.assert_allclose(whole[0].losses(whole[1]), bare[0].losses(bare[1]), rtol=1e-6)
+
+
+def test_of_many_tokens_those_near_the_best_are_enough():
+    logits, target = predictions(1.6, places=9000, words=40)
+    every, _ = calibration_of(logits, target)
+    most, sums = calibration_of(logits, target, parts=30)
+    assert len(most._places) == 7
+    assert most.inverse_temperature(sums) == every.inverse_temperature(sums)
+    np.testing.assert_allclose(most.losses(sums), every.losses(sums), rtol=1e-6)
+
+
+def test_texts_that_turn_out_otherwise_are_never_below_the_best():
+    logits, target = predictions(1.0, places=9000, words=40)
+    logits[:2500] *= 3
+    calibration, sums = calibration_of(logits, target, parts=30)
+    best = minimize_scalar(lambda b: cost(logits, target, b), bounds=(0.02, 8), method="bounded")
+    found = calibration.losses(sums).sum()
+    assert best.fun * (1 - 1e-7) <= found <= sums.sum()
