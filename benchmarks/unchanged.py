@@ -5,7 +5,7 @@
     python benchmarks/unchanged.py compare OUT OTHER
 
 The studies cover every preset, a tuning of all weights and one by LoRA, a comparison, one model,
-masked words, characters, labels, ids without a tokenizer, and the demo;
+masked words, characters, labels, ids without a tokenizer, and the quick demo;
 `--names` chooses some. `compare` prints for each
 study what differs: variables with their largest difference, those that only one version has, and
 the lines that a reader sees first. What is told of time, place and version does not count.
@@ -266,12 +266,11 @@ def _of_labels(runs: Path, out: Path) -> None:
     inputs = og.Inputs.from_texts(texts, tokenizer, max_length=LENGTH, labels=labels)
     observed = [og.observables.Loss(), og.observables.LabelAccuracy()]
     run = og.Trajectory.from_folder(runs / "causal")
-    result = og.Study(run, inputs, observed, controls=2).run(out)
-    result.report()
+    og.Study(run, inputs, observed, controls=2).run(out).report(out / "report.html")
 
 
 def _demo(runs: Path, out: Path) -> None:
-    run_demo(out)
+    run_demo(out, quick=True)
 
 
 def studies(runs: Path) -> dict[str, list[object]]:
