@@ -97,7 +97,7 @@ def test_a_sure_claim_has_the_fields_of_its_kind(kind):
 @pytest.mark.parametrize("column", ["kind", "certainty", "reason"])
 def test_words_that_no_claim_may_have_are_refused(column):
     data = to_dataset([Claim(Kind.CHANGED, LOSS, Certainty.OPEN, Reason.FEW_TEXTS)])
-    data[column] = ("claim", np.array(["perhaps"], dtype=object))
+    data[f"claim_{column}"] = ("claim", np.array(["perhaps"], dtype=object))
     with pytest.raises(ArgumentError, match=f"must not have the {column} 'perhaps'"):
         from_dataset(data)
 
@@ -165,7 +165,8 @@ def test_a_row_that_changed_is_a_claim_with_its_numbers():
 
 @pytest.mark.parametrize("failed", [reason for reason in RowReason if reason])
 def test_a_row_that_is_not_shown_to_change_is_open_for_the_test_that_it_failed(failed):
-    data = node([2.0], judgeable=failed not in OPEN)
+    known = failed is not RowReason.UNMEASURED
+    data = node([2.0], judgeable=failed not in OPEN, noise_known=known)
     data["reason"] = ("row", np.array([str(failed)], dtype=object))
     [claim] = said(data, Kind.CHANGED)
     assert claim.certainty is Certainty.OPEN

@@ -501,12 +501,6 @@ def test_files_that_hold_no_tokens_are_refused(tmp_path, array, name, message):
         read_tokens(tmp_path / name, 8)
 
 
-def test_bytes_that_are_no_such_numbers_are_refused(tmp_path):
-    (tmp_path / "odd.bin").write_bytes(b"abc")
-    with pytest.raises(ArgumentError, match="give dtype"):
-        read_tokens(tmp_path / "odd.bin")
-
-
 def test_an_archive_under_the_name_of_an_array_is_said_to_be_one(tmp_path):
     np.savez(tmp_path / "val.npz", train=np.arange(9), val=np.arange(9))
     (tmp_path / "val.npz").rename(tmp_path / "val.npy")

@@ -40,8 +40,8 @@ def study_of_loss(study, tmp_path_factory):
 
 def _read_all(tree):
     # DataTree.load leaves out a variable that is called as a node is.
-    for node in tree.children.values():
-        node.to_dataset().load()
+    for node in (tree, *tree.children.values()):
+        node.to_dataset(inherit=False).load()
 
 
 def _truncate(path):

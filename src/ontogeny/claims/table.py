@@ -1,7 +1,8 @@
 """Claims as columns of a result: numbers and plain texts over ``claim``, nothing as JSON.
 
 What claims stand beside is a second table over ``comparison``, whose ``beside_claim`` is the place
-of the claim in the first. xarray alone reads both.
+of the claim in the first. xarray alone reads both. The columns of claims begin with ``claim_``: a
+node of a result may be called ``first`` or ``low``.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from .vocabulary import Certainty, Kind, Reason
 if TYPE_CHECKING:
     import pandas as pd
 
+PREFIX = "claim_"
 EVIDENCE = "; "  # between paths of variables, none of which holds it
 
 SUBJECT = ("node", "quantity", "layer", "label", "run")
@@ -66,21 +68,21 @@ def to_dataset(claims: Sequence[Claim]) -> xr.Dataset:
     --------
     >>> claim = Claim(Kind.CHANGED, Subject("loss"), Certainty.SURE, first=6.0, last=4.3)
     >>> data = to_dataset([claim])
-    >>> str(data.kind.values[0]), float(data.last[0]), from_dataset(data) == [claim]
+    >>> str(data.claim_kind[0].item()), float(data.claim_last[0]), from_dataset(data) == [claim]
     ('changed', 4.3, True)
     """
-    columns: dict[str, list[object]] = {
+    texts: dict[str, list[object]] = {
         "kind": [claim.kind.value for claim in claims],
         "certainty": [claim.certainty.value for claim in claims],
         "reason": [claim.reason.value if claim.reason else "" for claim in claims],
     }
     for name in SUBJECT:
-        columns[name] = [getattr(claim.subject, name) for claim in claims]
-    columns["units"] = [claim.units for claim in claims]
-    columns["figure"] = [claim.figure for claim in claims]
-    columns["evidence"] = [EVIDENCE.join(claim.evidence) for claim in claims]
+        texts[name] = [getattr(claim.subject, name) for claim in claims]
+    texts["units"] = [claim.units for claim in claims]
+    texts["figure"] = [claim.figure for claim in claims]
+    texts["evidence"] = [EVIDENCE.join(claim.evidence) for claim in claims]
     words = {
-        name: ("claim", np.array(columns[name], dtype=object), {"long_name": WORDS[name]})
+        name: ("claim", np.array(texts[name], dtype=object), {"long_name": WORDS[name]})
         for name in WORDS
     }
     numbers = {
@@ -99,7 +101,8 @@ def to_dataset(claims: Sequence[Claim]) -> xr.Dataset:
         "corrected_over": ("claim", tests, {"long_name": "tests that p is corrected over"}),
         "weight": ("claim", weights, {"long_name": "how early a reader wants it"}),
     }
-    return xr.Dataset({**words, **numbers, **more, **_beside(claims)})
+    columns = {f"{PREFIX}{name}": column for name, column in (words | numbers | more).items()}
+    return xr.Dataset({**columns, **_beside(claims)})
 
 
 def _beside(claims: Sequence[Claim]) -> dict[str, tuple[str, np.ndarray, dict[str, str]]]:
@@ -127,8 +130,8 @@ def claims_frame(claims: Sequence[Claim]) -> pd.DataFrame:
     [['changed', 'loss', 'sure', 4.3]]
     """
     data = to_dataset(claims)
-    columns = [name for name in data.data_vars if data[name].dims == ("claim",)]
-    frame = data[columns].to_dataframe()
+    columns = {n: str(n).removeprefix(PREFIX) for n in data if data[n].dims == ("claim",)}
+    frame = data[list(columns)].to_dataframe().rename(columns=columns)
     frame["comparisons"] = [len(claim.beside) for claim in claims]
     return frame.reset_index(drop=True)
 
@@ -141,10 +144,11 @@ def from_dataset(data: xr.Dataset) -> list[Claim]:
     ArgumentError
         If a column is missing, or holds a word that no claim may have.
     """
-    missing = [name for name in (*WORDS, *NUMBERS, *OF_BESIDE) if name not in data]
+    names = (*(f"{PREFIX}{name}" for name in (*WORDS, *NUMBERS)), *OF_BESIDE)
+    missing = [name for name in names if name not in data]
     if missing:
         raise ArgumentError(f"claims must have the column {missing[0]!r}; there is none.")
-    columns = {name: data[name].values for name in data.data_vars}
+    columns = {str(name).removeprefix(PREFIX): data[name].values for name in data.data_vars}
     beside: dict[int, list[Beside]] = {}
     for i in range(data.sizes["comparison"]):
         beside.setdefault(int(columns["beside_claim"][i]), []).append(
@@ -158,7 +162,7 @@ def from_dataset(data: xr.Dataset) -> list[Claim]:
     return [_claim(columns, i, beside.get(i, [])) for i in range(data.sizes["claim"])]
 
 
-def _claim(columns: dict[object, np.ndarray], i: int, beside: Sequence[Beside]) -> Claim:
+def _claim(columns: dict[str, np.ndarray], i: int, beside: Sequence[Beside]) -> Claim:
     words = {name: str(columns[name][i]) for name in WORDS}
     subject = Subject(
         **{name: words[name] for name in SUBJECT}, step=_number(columns["step_of"][i])

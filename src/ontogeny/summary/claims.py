@@ -10,6 +10,7 @@ from typing import Any
 import xarray as xr
 
 from ..claims import Certainty, Claim, Kind, Reason, Subject, from_dataset
+from ..claims.table import PREFIX
 from .row_claims import claims_of_rows, rows_tested
 
 OfNode = Callable[[str, xr.Dataset], Iterable[Claim]]
@@ -68,7 +69,7 @@ def claims_of_result(tree: xr.DataTree) -> list[Claim]:
     >>> claims_of_result(xr.DataTree(to_dataset([claim]))) == [claim]
     True
     """
-    if "kind" in tree.variables and "claim" in tree["kind"].dims:
+    if f"{PREFIX}kind" in tree.variables:
         return from_dataset(tree.to_dataset())
     nodes = {name: child.to_dataset() for name, child in tree.children.items()}
     return claims_of(nodes, {}, json.loads(tree.attrs.get("findings", "[]")))
