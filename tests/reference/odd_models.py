@@ -79,9 +79,7 @@ MODELS = {
     "experts": OddModel(("Mixtral", {"num_local_experts": 4, "num_experts_per_tok": 2}), True),
     "state-space": OddModel(("Mamba", {"state_size": 4, "num_hidden_layers": 2}), lacks=_NO_MAPS),
     "windows": OddModel(("Gemma2", {"sliding_window": 4, "final_logit_softcapping": 5.0}), True),
-    "sinks": OddModel(
-        ("GptOss", {"num_local_experts": 2, "num_experts_per_tok": 1}), lacks=_NO_MAPS
-    ),
+    "sinks": OddModel(("GptOss", {"num_local_experts": 2, "num_experts_per_tok": 1})),
     "half-precision": OddModel(("Llama", {}), True, dtype=torch.bfloat16),
     "weight-norm": OddModel("WeightNormed"),
     "shared-blocks": OddModel("Shared", begins=True),

@@ -28,13 +28,17 @@ OF_EDGES = r"calibration_error_(replicates|calibrated.*)"
 NOT_COMPARED = {
     r"[^:]*:status": "says that a cell is there",
     r"[^:]*:((gap|right|wrong|answer)_text|gap_(before|after)|prompt)": "words",
-    r"(minimal-pairs|choices):(contrast|turned_contrast|group_of_.*)": "names of groups",
+    r"(minimal-pairs|choices):(word_right|word_wrong|cluster|clusters|group_of_.*)": "names of "
+    "groups, and which examples go together",
     r"predictions:answer_at_(first|last)|[^:]*:piece_text": "words",
     r"[^:]*:(row_.*|progress|distinct|half_step.*|settled_step|first_value|last_value)": "a row of "
     "the chart is made of its quantity, which is compared; verdicts have tests of their own",
     r"[^:]*:(p_.*|smallest_p|noise_known|moved|only_memory|can_learn|better_sign|own_value|lead|"
-    r"change_floor|outside|not_improved|judgeable|changed|beyond|learned)": "a verdict of a row",
+    r"change_floor|outside|not_improved|judgeable|changed|beyond|learned|lost|reason|"
+    r"own_change_test)": "a verdict of a row",
     r"loss:loss_calibrated(_of_text)?": "compared apart, below",
+    r"loss:(loss_matched.*|loss_inverse_temperature)": "by what a verdict is made, see the tests of "
+    "scale and of preferences",
     r"loss:loss_(trained_start|p_learned|learned_from)": "verdicts on numbers that are compared",
     r"[^:]*:(loss_below|loss_half|reached_step|reached_random|closest_step)_.*(low|high)": "ends "
     "over resampled texts of a step that is compared",
@@ -42,7 +46,9 @@ NOT_COMPARED = {
     r"concepts-svd:(iterations|converged)": "says how it was computed",
     r"concepts-svd:code_coordinates": "codes in a basis that any other turned one could stand for",
     r"(activation-decay|similarity):.*_floor": "noise of a change towards the reference step",
-    r"(minimal-pairs|choices):accuracy.*_(low|high|floor|stderr)": "intervals over contrasts",
+    r"(minimal-pairs|choices):accuracy.*_(low|high|floor|stderr|p_changed)": "intervals and tests "
+    "over clusters",
+    r"choices:accuracy.*_chance": "what one answer everywhere reaches",
     r"(minimal-pairs|choices):(above_.*|liking|change_.*)": "verdicts over groups",
     r"calibration:calibration_error_(stderr|low|high|floor)": "spread of the replicates, which are "
     "compared",
@@ -66,6 +72,8 @@ def test_page_holds_the_numbers_of_a_plain_implementation(name, tmp_path):
         lines += unaccounted(node, data, found, reasons)
         if odd.dtype == torch.bfloat16:
             found = {n: v for n, v in found.items() if not re.fullmatch(OF_EDGES, n)}
+        if node == "choices":
+            found = {n: v for n, v in found.items() if not n.endswith("_chance")}
         lines += [f"{node}: {line}" for line in differences(found, data, TOLERANCE[odd.dtype])]
     assert not lines, "\n".join(lines)
     if not odd.lacks:
@@ -126,14 +134,15 @@ def _of_loss(odd, folder):
     return tree["loss"].to_dataset(), PageOfTexts(run)
 
 
-@pytest.mark.xfail(reason="it is extrapolated by one step of Newton's method", strict=True)
 def test_loss_at_the_best_temperature_is_the_smallest_of_any(tmp_path):
     data, page = _of_loss(MODELS["weight-norm"], tmp_path)
+    # Of all texts together it is the smallest; of one text it moves with the temperature.
+    allowed = {"loss_calibrated": 1e-3, "loss_calibrated_of_text": 0.05}
     for name, (dims, values) in page.calibrated().items():
-        np.testing.assert_allclose(data[name].transpose(*dims), values, rtol=0, atol=1e-3)
+        given = data[name].transpose(*dims)
+        np.testing.assert_allclose(given, values, rtol=0, atol=allowed[name])
 
 
-@pytest.mark.xfail(reason="padding inside is taken for a prefix, and refused", strict=True)
 def test_loss_of_a_model_that_gives_back_what_it_padded(tmp_path):
     data, page = _of_loss(OddModel("PadsAndKeeps"), tmp_path)
     assert differences(page.loss(data), data, 1e-4) == []
