@@ -37,8 +37,8 @@ NOT_COMPARED = {
     r"change_floor|outside|not_improved|judgeable|changed|beyond|learned|lost|reason|"
     r"own_change_test)": "a verdict of a row",
     r"loss:loss_calibrated(_of_text)?": "compared apart, below",
-    r"loss:(loss_matched.*|loss_inverse_temperature)": "by what a verdict is made, see the tests of "
-    "scale and of preferences",
+    r"loss:(loss_matched.*|loss_inverse_temperature)": "by what a verdict is made; tests of scale "
+    "and of preferences have it",
     r"loss:loss_(trained_start|p_learned|learned_from)": "verdicts on numbers that are compared",
     r"[^:]*:(loss_below|loss_half|reached_step|reached_random|closest_step)_.*(low|high)": "ends "
     "over resampled texts of a step that is compared",
