@@ -29,7 +29,8 @@ class Trace:
 
             def note(frame, event, _):
                 nonlocal depth
-                if frame.f_code.co_name == "<module>":  # what is imported meanwhile
+                # What is imported meanwhile; and whether others need a value, which changes none.
+                if frame.f_code.co_name in ("<module>", "_is_asked_twice"):
                     depth += {"call": 1, "return": -1}.get(event, 0)
                     return
                 code = frame.f_code

@@ -79,8 +79,10 @@ class ReadStep:
         """Return what `make` gives, kept for other observables that declare the need."""
         self._check_declared(need)
         # What no other observable asks for would only take memory from what is shared.
-        others = sum(need in other.needs() for other in self._job.observables) - 1
-        return self._shared.get((need, key), make) if others > 0 else make()
+        return self._shared.get((need, key), make) if self._is_asked_twice(need) else make()
+
+    def _is_asked_twice(self, need: Need) -> bool:
+        return sum(need in observable.needs() for observable in self._job.observables) > 1
 
     def _check_declared(self, need: Need) -> None:
         if need not in self._observable.needs():
