@@ -54,7 +54,6 @@ class Answers(OfExamples):
     """
 
     kind: ClassVar[str] = "answers"
-    version: ClassVar[int] = 2  # an example that repeats another one is left out
     question: ClassVar[str] = "Does the model find the last word of a text, and since when?"
     form: ClassVar[str] = "texts whose last word is to be found"
     fields_of_form: ClassVar[str] = "text, or prompt and answer"

@@ -63,9 +63,6 @@ class Choices(OfExamples):
     keys: str = "auto"
 
     kind: ClassVar[str] = "choices"
-    version: ClassVar[int] = (
-        2  # keys have one meaning in a file, and chance is what one answer reaches
-    )
     one: ClassVar[str] = "question"
     measured: ClassVar[str] = "score"
     question: ClassVar[str] = "Which of several answers does the model choose, and since when?"

@@ -63,7 +63,6 @@ class Harness(OfGroups):
     objective: str = "auto"
 
     kind: ClassVar[str] = "harness"
-    version: ClassVar[int] = 2  # chance is what one answer reaches
     measured: ClassVar[str] = "right"
     question: ClassVar[str] = "How well does the model do on tasks of the evaluation harness?"
     requires: ClassVar[str] = "texts, a vocabulary head, pip install 'ontogeny[eval]'"
