@@ -25,6 +25,7 @@ def abilities(first, last):
         "accuracy_first": ends[0],
         "accuracy_last": ends[1],
         "accuracy_last_low": ends[1] - 0.1,
+        "accuracy_here_low": ends[1] - 0.1,
         "accuracy_last_high": ends[1] + 0.1,
         "p_chance": np.where(ends[1] > 0.65, 1e-6, 0.5),
         "above_chance_first": ends[0] > 0.65,

@@ -13,6 +13,7 @@ import importlib
 import importlib.util
 import os
 import sys
+import time
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache, cached_property
 from pathlib import Path
@@ -69,14 +70,16 @@ class Modules:
         return hashlib.blake2b("".join(parts).encode(), digest_size=16).hexdigest()
 
     def edited(self, files: Collection[str] | None = None) -> list[str]:
-        """Return which files of the packages were written after this process had begun.
+        """Return which files of this library were written after this process had begun.
 
-        Of some files, or of all of Python.
+        Of some files, or of all of Python. Other packages may be imported later than they are
+        written, as in a notebook; a time to come is that of another machine's clock.
         """
         if files is None:
             files = [path for path in self._files if path.endswith(".py")]
-        ours = map(Path, self._files.intersection(files))
-        return sorted(path.as_posix() for path in ours if path.stat().st_mtime > STARTED)
+        ours = [path for path in self._files.intersection(files) if self.package(path) in LIBRARY]
+        now = time.time()
+        return sorted(path for path in ours if STARTED < Path(path).stat().st_mtime <= now)
 
     def _inside(self, root: str) -> Iterator[str]:
         """Give the files of the package at `root`."""
