@@ -13,6 +13,7 @@ from ontogeny.observables import MinimalPairs, OwnMeasure, make_own
 from ontogeny.own_code import load, reason
 from ontogeny.start.examples import examples_of
 from ontogeny.study.checks import check_observables
+from ontogeny.study.folder.code import code_of_cell
 
 MINE = '''"""Mine."""
 from pathlib import Path
@@ -62,10 +63,14 @@ def test_a_function_of_a_file_is_a_measure_with_noise_rows_and_figures(folder):
 
 
 def test_its_file_and_those_it_names_are_watched(folder):
-    first = OwnMeasure(load("mine.py:score", folder))
-    assert [path.name for path in first.files_read()] == ["words.txt"]
+    def code():
+        measure = OwnMeasure(load("mine.py:score", folder))
+        assert [path.name for path in measure.files_read()] == ["words.txt"]
+        return code_of_cell("StepCell", measure, measure.needs())
+
+    first = code()
     (folder / "mine.py").write_text(MINE.replace("norm(dim=1)", "sum(dim=1)"))
-    assert OwnMeasure(load("mine.py:score", folder)).arguments() != first.arguments()
+    assert code() != first
 
 
 def test_a_study_file_and_the_command_name_it(folder):

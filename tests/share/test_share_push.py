@@ -77,7 +77,7 @@ def test_what_is_opened_is_what_was_pushed_bit_for_bit(study, parcel, hub):
     assert set(pushed) == {"README.md", "report.html", ARCHIVE, "study.json", "study.toml"}
     assert not [name for name in pushed if any(part in name for part in NEVER)]
     opened, original = og.open_study(REPO), og.open_study(study)
-    assert opened.tree.identical(original.tree)
+    xr.testing.assert_identical(opened.tree, original.tree)
     for name, node in original.tree.children.items():
         for variable, array in node.to_dataset().variables.items():
             there = opened.tree[name].to_dataset().variables[variable]

@@ -205,8 +205,9 @@ class _Witness:
     def of(cls, hidden: Tensor, output: Tensor) -> _Witness:
         """Return the witness of a call."""
         place = cls._places(output)
-        rows = output.flatten(0, -2)[place].clone()
-        return cls(output, output.sum(-1), hidden.flatten(0, -2)[place].clone(), rows)
+        rows = output.detach().flatten(0, -2)[place].clone()
+        hidden = hidden.detach().flatten(0, -2)[place].clone()
+        return cls(output, output.detach().sum(-1), hidden, rows)
 
     @staticmethod
     def _places(output: Tensor) -> list[int]:
@@ -222,7 +223,7 @@ class _Witness:
 
     def is_given_by(self, mapped: Callable[[Tensor], Tensor]) -> bool:
         """Return whether some rows alone are mapped to the same, but for rounding."""
-        apart = mapped(self.hidden)
+        apart = mapped(self.hidden).detach()
         if not bool(torch.isfinite(self.rows).all()):
             return _equal(apart, self.rows)
         allowed = _ROUNDING if self.rows.element_size() >= 4 else _HALF_ROUNDING

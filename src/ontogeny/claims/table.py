@@ -81,10 +81,7 @@ def to_dataset(claims: Sequence[Claim]) -> xr.Dataset:
     texts["units"] = [claim.units for claim in claims]
     texts["figure"] = [claim.figure for claim in claims]
     texts["evidence"] = [EVIDENCE.join(claim.evidence) for claim in claims]
-    words = {
-        name: ("claim", np.array(texts[name], dtype=object), {"long_name": WORDS[name]})
-        for name in WORDS
-    }
+    words = {name: ("claim", _texts(texts[name]), {"long_name": WORDS[name]}) for name in WORDS}
     numbers = {
         name: (
             "claim",
@@ -109,8 +106,8 @@ def _beside(claims: Sequence[Claim]) -> dict[str, tuple[str, np.ndarray, dict[st
     pairs = [(place, beside) for place, claim in enumerate(claims) for beside in claim.beside]
     arrays = {
         "beside_claim": np.array([place for place, _ in pairs], dtype=np.int64),
-        "beside_role": np.array([beside.role for _, beside in pairs], dtype=object),
-        "beside_name": np.array([beside.name for _, beside in pairs], dtype=object),
+        "beside_role": _texts([beside.role for _, beside in pairs]),
+        "beside_name": _texts([beside.name for _, beside in pairs]),
         "beside_value": np.array([beside.value for _, beside in pairs], dtype=float),
         "beside_own": np.array([beside.own for _, beside in pairs], dtype=float),
     }
@@ -118,6 +115,11 @@ def _beside(claims: Sequence[Claim]) -> dict[str, tuple[str, np.ndarray, dict[st
         name: ("comparison", array, {"long_name": OF_BESIDE[name]})
         for name, array in arrays.items()
     }
+
+
+def _texts(values: Sequence[object]) -> np.ndarray:
+    """Return texts as an array; of none it is one of texts too, as objects would become numbers."""
+    return np.array(values, dtype=object if values else str)
 
 
 def claims_frame(claims: Sequence[Claim]) -> pd.DataFrame:

@@ -34,7 +34,8 @@ def kept_samples(checkpoints: Sequence[Checkpoint]) -> dict[str, Any]:
         sample = sample_of(here[step].weights)
         taken = sample.values[:: max(1, len(sample.values) // _VALUES)].astype("<f4")
         layouts.add(hashlib.blake2b(repr(sample.layout).encode(), digest_size=8).hexdigest())
-        values[str(step)] = base64.b64encode(taken.tobytes()).decode()
+        # Without slashes: what is shared holds no path, and the usual letters looked like one.
+        values[str(step)] = base64.urlsafe_b64encode(taken.tobytes()).decode()
     return {"layout": layouts.pop(), "values": values} if len(layouts) == 1 else {}
 
 
@@ -58,7 +59,9 @@ def updates_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> Alike | N
     Examples
     --------
     >>> def kept(*values):
-    ...     steps = {str(step): base64.b64encode(v.astype("<f4")).decode() for step, v in values}
+    ...     steps = {
+    ...         str(step): base64.urlsafe_b64encode(v.astype("<f4")).decode() for step, v in values
+    ...     }
     ...     return {"layout": "", "values": steps}
     >>> w = np.random.default_rng(0).normal(size=(3, 100))
     >>> one = kept((0, w[0]), (9, w[1]))
@@ -84,4 +87,6 @@ def updates_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> Alike | N
 
 
 def _values(of: Mapping[str, Any], step: int) -> np.ndarray:
-    return np.frombuffer(base64.b64decode(of["values"][str(step)]), "<f4").astype(np.float64)
+    return np.frombuffer(base64.urlsafe_b64decode(of["values"][str(step)]), "<f4").astype(
+        np.float64
+    )
