@@ -108,13 +108,14 @@ def test_other_folders_beside_checkpoints_are_none(tmp_path):
     assert run.steps.tolist() == [1, 2] and len(run.lines()) == 1
 
 
-def test_unreadable_checkpoints_end_an_audit_with_3(tmp_path, capsys):
+def test_interrupted_saves_end_a_strict_audit_with_3(tmp_path, capsys):
     for step in (1, 2):
         torch.save(weights(step), tmp_path / f"step_{step}.pt")
     assert ran("audit", tmp_path) == 0
     whole = (tmp_path / "step_2.pt").read_bytes()
     (tmp_path / "step_2.pt").write_bytes(whole[: len(whole) // 2])
-    assert ran("audit", tmp_path) == 3 and "step 2 cannot be read" in capsys.readouterr().out
+    assert ran("audit", tmp_path, "--strict") == 3
+    assert "step 2 is left out: step_2.pt is cut off" in capsys.readouterr().out
 
 
 def test_matrices_that_never_move_and_two_runs_are_findings(tmp_path):

@@ -70,7 +70,7 @@ def check_logits(model: nn.Module, inputs: Inputs) -> None:
     >>> model = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 9), nn.Softmax(-1))
     >>> check_logits(model, Inputs.from_tokens([[1, 2, 3], [4, 5]]))
     Traceback (most recent call last):
-    ontogeny.errors.ArgumentError: Sequential returns probabilities ...
+    ontogeny.errors.ArgumentError: Sequential returns probabilities: ...
     """
     look_at(model, inputs)
     if model in _logits or not len(inputs):

@@ -4,13 +4,37 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
+
+import numpy as np
 
 from ..dynamics.reasons import Reason
 from .formats import p_words
 
-if TYPE_CHECKING:
-    from .rows import Row
+
+class Row(Protocol):
+    """What is asked of a row here (`ontogeny.words.rows`, which reads this file)."""
+
+    @property
+    def reason(self) -> str:
+        """Which test decided that it did not change."""
+
+    @property
+    def steps(self) -> np.ndarray:
+        """Its steps."""
+
+    @property
+    def p_value(self) -> float:
+        """Of the corrected test."""
+
+    @property
+    def p_order(self) -> float:
+        """Against any order."""
+
+    @property
+    def p_slow(self) -> float:
+        """Against slow noise."""
+
 
 # States of rows of which nothing can be said, the least known last, with their reasons.
 STATES_OF = {

@@ -57,7 +57,7 @@ def planted_tables():
     right = 4.0 * np.roll(np.eye(WORDS), 1, axis=1)
     forgotten = right.copy()
     forgotten[: WORDS // 2] = np.eye(WORDS)[: WORDS // 2]
-    return {0: np.eye(WORDS), 10: common, 20: right, 40: forgotten, 60: 2 * right}
+    return {0: 2 * np.eye(WORDS), 10: common, 20: right, 40: forgotten, 60: 2 * right}
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,6 @@ from ..checkpoint import Checkpoint
 from ..findings import Finding, Findings
 from ..hub.repository import list_files
 from ..opening import Catalogue
-from .branches import branches
 from .copied_tensors import copied
 from .digests import (
     configuration,
@@ -35,6 +34,7 @@ from .digests import (
 from .loss_values import losses
 from .missing_steps import holes, left_behind, missing
 from .notes import misplaced
+from .run_branches import branches
 from .several_runs import restarts
 from .weight_values import numbers
 
