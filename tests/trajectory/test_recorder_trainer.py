@@ -114,16 +114,16 @@ def test_a_resumed_trainer_goes_on_with_its_recording(tmp_path):
 
 def test_the_best_checkpoint_that_the_trainer_loads_is_no_last_step(tmp_path, caplog):
     """At the end the model held another step's weights, and was recorded as the last one."""
-    plain = trainer(tmp_path / "plain")
-    plain.train()
     callback = og.RecorderCallback(tmp_path / "run", every=3)
     often = {"eval_strategy": "steps", "eval_steps": 4, "save_strategy": "steps", "save_steps": 4}
-    best = trainer(tmp_path / "out", 10, [callback], load_best_model_at_end=True, **often)
+    worst = {"metric_for_best_model": "eval_loss", "greater_is_better": True}  # the first one
+    best = trainer(tmp_path / "out", 10, [callback], load_best_model_at_end=True, **often, **worst)
     best.train()
-    assert not same(best.model.state_dict(), plain.model.state_dict())
+    assert best.state.best_model_checkpoint.endswith("checkpoint-4")
     trajectory = og.Trajectory.from_folder(tmp_path / "run")
     assert list(trajectory.steps) == [0, 3, 6, 9, 10]
-    assert not same(trajectory[10].model().state_dict(), best.model.state_dict())
+    last, ninth = (trajectory[step].model().state_dict() for step in (10, 9))
+    assert not same(last, best.model.state_dict()) and not same(last, ninth)
     assert "lacks the last step" not in caplog.text
 
 
