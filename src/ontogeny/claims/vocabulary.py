@@ -28,15 +28,21 @@ class Kind(StrEnum):
     TURNED = "turned"
     GAINED = "gained"
     LOST = "lost"
+    CHANGED_ON_ITEMS = "changed on these items"
     ABOVE_CHANCE = "above chance"
     PASSES = "passes"
+    GAINS_FROM = "gains from"
+    RISES_AGAIN = "rises again"
+    DIFFERS = "differs from chance"
     BEFORE = "before"
     SHARED = "shared"
+    AHEAD = "ahead"
     MEMORISED = "memorised"
     GENERALISES = "generalises"
     OVERFITS = "overfits"
     DAMAGED = "damaged"
     REPRODUCES = "reproduces"
+    CONTRADICTS = "contradicts"
 
 
 class Reason(StrEnum):
@@ -48,12 +54,19 @@ class Reason(StrEnum):
     NOISE_UNKNOWN = "noise unknown"
     SLOW_NOISE = "slow noise"
     WITHIN_NOISE = "within noise"
+    WITHIN_CHANCE = "within chance"
     ORDER = "order as by chance"
     SHORT_MEMORY = "course as of noise between checkpoints"
     REFERENCE_MEMORY = "course as of the memory of the reference"
     FEW_TURNED = "too few examples turned"
     FEW_TEXTS = "too few texts"
     FEW_CONTRASTS = "too few contrasts"
+    ONE_ANSWER = "one answer is right everywhere"
+    SURER = "only surer of what it says"
+    LESS_SURE = "only less sure of what it says"
+    PREFERENCES = "only which words it prefers"
+    NOT_REACHED = "not reached"
+    NOT_HELD = "reached and left"
     CONTROLS_SPREAD = "controls differ too much"
     NOTHING_SCORED = "nothing scored"
     NO_FIRST_STEP = "no first step"
@@ -90,14 +103,20 @@ RULES: dict[Kind, KindRule] = {
     Kind.GAINED: KindRule(0.85, ("first", "last")),
     Kind.LOST: KindRule(0.85, ("first", "last")),
     Kind.ABOVE_CHANCE: KindRule(0.8, ("last",)),
-    Kind.BORN: KindRule(0.75, ("since",)),
+    Kind.CHANGED_ON_ITEMS: KindRule(0.6, ("first", "last")),
+    Kind.BORN: KindRule(0.75),
     Kind.FADED: KindRule(0.7),
     Kind.TURNED: KindRule(0.65),
     Kind.SHARED: KindRule(0.65),
-    Kind.PASSES: KindRule(0.6, ("since",)),
+    Kind.PASSES: KindRule(0.6, ("last",)),
+    Kind.RISES_AGAIN: KindRule(0.6, ("value", "since")),
+    Kind.GAINS_FROM: KindRule(0.58, ("since",)),
+    Kind.AHEAD: KindRule(0.9, ("value",)),
+    Kind.DIFFERS: KindRule(0.5, ("last",)),
     Kind.BEYOND_MOTION: KindRule(0.55, ("first", "last")),
     Kind.BEFORE: KindRule(0.5),
     Kind.CHANGED: KindRule(0.45, ("first", "last")),
     Kind.KEPT: KindRule(0.4),
     Kind.REPRODUCES: KindRule(0.4),
+    Kind.CONTRADICTS: KindRule(0.4),
 }

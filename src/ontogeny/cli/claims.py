@@ -37,7 +37,7 @@ def claims(
 ) -> None:
     """Show what a study says, or compare it with what is expected."""
     from ..study import open_study
-    from ..summary.claims import claims_of_result
+    from ..words.page_claims import claims_of_result
 
     try:
         if json and csv:

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..features.abilities.changes import GroupChange, corrected, group_changes
-from ..words.abilities import NOT_BEYOND, Ability, abilities_of
-from ..words.content import read_content
+from ..words.abilities import Ability, abilities_of
 from ..words.formats import joined, plain_text, plural, step_text
 from .sources import Run
 
@@ -16,6 +15,7 @@ Courses = Mapping[tuple[str, str], Ability]
 
 # Groups that a sentence names.
 _NAMED = 4
+_NOT_BEYOND = "Of other examples of their kind that is not shown."
 
 
 def ability_words(runs: Sequence[Run]) -> list[str]:
@@ -34,9 +34,7 @@ def ability_words(runs: Sequence[Run]) -> list[str]:
 
 def _course(run: Run) -> Courses:
     """Return the groups of a run by node and name."""
-    nodes = read_content(run.tree).nodes
-    paths = {node.id: node.path.strip("/") for node in nodes}
-    return {(paths[able.node], able.name): able for able in abilities_of(nodes)}
+    return {(able.node, able.name): able for able in abilities_of(run.nodes)}
 
 
 def _between(runs: Sequence[Run], courses: Sequence[Courses]) -> list[str]:
@@ -81,14 +79,14 @@ def _on_these(changes: Sequence[tuple[GroupChange, Ability]]) -> list[str]:
     more = [f"{len(some) - _NAMED:,} more"] * (len(some) > _NAMED)
     named = "; ".join([*some[:_NAMED], *more])
     how = f"differ on these examples (exact test of those that turned): {named}"
-    return [f"{len(some):,} {'groups' if len(some) > 1 else 'group'} {how}. {NOT_BEYOND}"]
+    return [f"{len(some):,} {'groups' if len(some) > 1 else 'group'} {how}. {_NOT_BEYOND}"]
 
 
 def _words(change: GroupChange, able: Ability, since: str = "") -> str:
     """Say a change, and since which step the run that is able is."""
     after = f"{since} step {step_text(able.above_from)}" if since and able.above_from > 0 else ""
     ends = f"{100 * change.change.before:.0f} to {100 * change.change.after:.0f} %"
-    return f"{able.quoted}, {ends}{after}"
+    return f"“{able.name}”, {ends}{after}"
 
 
 def _quoted(names: Sequence[tuple[str, str]]) -> str:

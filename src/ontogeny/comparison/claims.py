@@ -1,20 +1,125 @@
-"""Claims of several runs: those of each run under its name, which join by their subjects."""
+"""Claims of several runs: those of each run under its name, and what only several can show."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
-from ..claims import Claim
-from ..summary.claims import claims_of_result
+import numpy as np
+import xarray as xr
+
+from ..claims import Beside, Certainty, Claim, Kind, Reason, Subject
+from ..summary.noise import mean_stderr
+from ..words.page_claims import claims_of_result
+from .concepts.node import NODE
 from .sources import Run
 
+_LEVEL = 0.05
 
-def claims_of_runs(runs: Sequence[Run]) -> list[Claim]:
-    """Return what the runs claim, each claim with its run, what matters most first."""
+
+def claims_of_runs(runs: Sequence[Run], shared: xr.Dataset | None = None) -> list[Claim]:
+    """Return what the runs claim, each claim with its run, what matters most first.
+
+    Parameters
+    ----------
+    runs
+        Each claim of theirs joins those of others by its subject.
+    shared
+        The node of the concepts that they share.
+    """
     claims = [
         replace(claim, subject=replace(claim.subject, run=run.name))
         for run in runs
         for claim in claims_of_result(run.tree)
     ]
+    claims += _ahead(runs)
+    if shared is not None:
+        claims += _shared(shared)
     return sorted(claims, key=lambda claim: -claim.weight)
+
+
+def _ahead(runs: Sequence[Run]) -> Iterator[Claim]:
+    """Give which run ends with the lowest loss, and whether surely below the second lowest.
+
+    The difference is that of each text, so that texts that are hard for both count little. Models
+    of different tokens have no losses per token that could be held against each other.
+    """
+    ends = {run.name: _end(run) for run in runs}
+    known = {name: end for name, end in ends.items() if end is not None}
+    if len(known) < max(len(runs), 2):
+        return
+    (first, one), (second, two) = sorted(known.items(), key=lambda pair: float(pair[1].loss))[:2]
+    if not np.array_equal(one.loss_weights, two.loss_weights):
+        return
+    change = float(two.loss - one.loss)
+    of_text = (two.loss_of_text - one.loss_of_text).values
+    half = 1.96 * float(mean_stderr(of_text, one.loss_weights.values))
+    is_sure = change > half
+    yield Claim(
+        Kind.AHEAD,
+        Subject("loss", "loss", label=first),
+        Certainty.SURE if is_sure else Certainty.OPEN,
+        None if is_sure else Reason.WITHIN_NOISE,
+        value=change,
+        low=change - half,
+        high=change + half,
+        first=float(two.loss),
+        last=float(one.loss),
+        units=str(one.loss.attrs.get("units", "nats")),
+        beside=(Beside("reference", second, float(two.loss), float(one.loss)),),
+        evidence=("loss/loss_of_text",),
+    )
+
+
+def _end(run: Run) -> xr.Dataset | None:
+    """Return the loss of a run at its last measured step, with that of each text."""
+    node = run.nodes.get("loss")
+    if node is None or "loss_of_text" not in node or not node.loss.notnull().any():
+        return None
+    return (
+        node[["loss", "loss_of_text", "loss_weights"]].dropna("step", subset=["loss"]).isel(step=-1)
+    )
+
+
+def _shared(data: xr.Dataset) -> Iterator[Claim]:
+    """Give for each layer how many concepts all runs share, and how many were born in all."""
+    for i, layer in enumerate(map(str, data.layer.values)):
+        one = data.isel(layer=i)
+        total = float(one.in_all + one.in_some + one.in_one)
+        for kind, name, whole in (
+            (Kind.SHARED, "in_all", f"{total:,.0f} concepts"),
+            (Kind.BORN, "born_in_all", f"{float(one.in_all):,.0f} shared concepts"),
+        ):
+            count = float(one[name])
+            subject = Subject(NODE, name, layer, label=whole)
+            yield Claim(kind, subject, value=count, **_beside_controls(one, name, count))
+
+
+def _beside_controls(one: xr.Dataset, name: str, count: float) -> dict[str, Any]:
+    """Return how sure a count is beside that of the first control run of each run."""
+    of_controls = float(one[f"{name}_control"])
+    evidence = (f"{NODE}/{name}", f"{NODE}/{name}_control")
+    if not math.isfinite(of_controls):
+        return {
+            "certainty": Certainty.NOT_TESTED,
+            "reason": Reason.NO_CONTROLS,
+            "evidence": evidence,
+        }
+    is_sure = _more(int(count), int(of_controls))
+    return {
+        "certainty": Certainty.SURE if is_sure else Certainty.AS_CONTROLS,
+        "beside": (Beside("control", "first control runs", of_controls),),
+        "evidence": evidence,
+    }
+
+
+def _more(count: int, of_controls: int) -> bool:
+    """Return whether a count is shown to be more than that of controls.
+
+    Were both as frequent, each of all would be one of the runs' own with probability 1/2. A plain
+    comparison of two counts would lead the page of every second comparison of mere motion.
+    """
+    total = count + of_controls
+    return sum(math.comb(total, k) for k in range(count, total + 1)) <= _LEVEL * 2**total

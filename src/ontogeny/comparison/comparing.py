@@ -23,10 +23,7 @@ from ..study.progress import chosen_progress
 from ..study.results.result_files import write_result
 from ..trajectory.findings import Finding
 from ..trees import MergedResult, as_tree
-from ..words.formats import plural
 from ..words.levels import Levels
-from ..words.runs import beside_each_other, groups_of, sentences, telling
-from ..words.shared_concepts import shared_heading, shared_sentences
 from .claims import claims_of_runs
 from .clock import Clock, LossClock, TokenClock, make_clock
 from .concepts import NODE, concepts_of_runs, studies_of
@@ -34,7 +31,7 @@ from .differences import check_differences, kernel_differences
 from .figures import figures_of_runs
 from .nodes import node_of_runs
 from .one_run import runs_that_are_one
-from .overview import details, headline, runs_node
+from .overview import details, runs_node
 from .sources import Run, levels_of, open_runs
 
 
@@ -126,31 +123,19 @@ def compare(
     differences = list(dict.fromkeys([*marks, *notes]))
     words = details(opened, nodes, differences)
     overview = runs_node(opened, nodes, clock, words)
-    first = headline(opened, nodes, clock, words)
     front: dict[str, xr.Dataset] = {}
     if studies:
-        shared = concepts_of_runs(studies, chosen_progress(progress))
-        front, first = {NODE: shared}, _led(first, shared)
+        front[NODE] = concepts_of_runs(studies, chosen_progress(progress))
     problems = [f"{run.name}: {text}" for run in opened for text in run.attribute("problems", [])]
-    claims = to_dataset(claims_of_runs(opened))
+    claims = to_dataset(claims_of_runs(opened, front.get(NODE)))
     tree = xr.DataTree.from_dict({"/": claims, **front, "runs": overview, **nodes})
     tree.attrs = _attributes(opened, clock, align, title, ones) | {
         "nodes": json.dumps([*front, "runs", *nodes]),
-        "headline": json.dumps(first),
+        "notes": json.dumps(words),
         "problems": json.dumps([*differences, *problems]),
         **provenance(),
     }
     return StudyResult(tree)
-
-
-def _led(headline: dict[str, Any], shared: xr.Dataset) -> dict[str, Any]:
-    """Return what the first screen says, led by what was born in all runs, if anything was."""
-    heading, text = shared_heading(shared), shared_sentences(shared)[0]
-    if not heading:
-        return {**headline, "details": [text, *headline["details"]]}
-    before = [f"{headline['heading']}."] if headline["heading"] else []
-    details = [*before, headline["lead"], *headline["details"]]
-    return {**headline, "heading": heading, "lead": text, "details": details}
 
 
 def write_comparison(tree: MergedResult, folder: str | Path) -> Path:
@@ -225,17 +210,10 @@ def _attached(
     stays = isinstance(clock, LossClock) and clock.node == name
     dimension = "step" if stays else clock.dimension
     run_figures = figures_of_runs(data, figures, clock, dimension)
-    groups, of_runs = groups_of(data), {
-        run.name: json.loads(run.nodes[name].attrs.get("statements") or "[]") for run in runs
-    }  # fmt: skip
-    texts = [text for group in telling(groups, role) for text in sentences(group, clock.say)]
-    texts = texts or beside_each_other(of_runs)
-    data = attach(data, section, run_figures, texts, role)
+    data = attach(data, section, run_figures, (), role)
     if stays:
         data = extend(data, [_steps_at_loss()])
-    counted = plural(len(groups), "quantity") if groups else "nothing"
-    mark = f"{len(runs)} runs beside each other, {counted} counted over them"
-    return data.assign_attrs(statements_of_runs=json.dumps(of_runs), mark=mark)
+    return data.assign_attrs(mark=f"{len(runs)} runs beside each other")
 
 
 def marked_words(runs: Sequence[Run]) -> str:

@@ -9,8 +9,7 @@ import xarray as xr
 from ..figures import Figure, Section, attach
 from ..quantities import Quantity
 from ..words.names import Names
-from ..words.one_model import is_one_model, value_statements
-from ..words.statements import statements
+from ..words.one_model import is_one_model
 from .controls import of_controls, with_control_bands
 from .figures import default_figures, figures_of_one, plain_figures
 from .noise import null_bands, with_noise
@@ -49,7 +48,7 @@ def summarise(
         Heading and margin notes.
     figures, words
         From the data with all that was derived to what is special about the node; it stands after
-        the figures and sentences of its quantities.
+        the figures of its quantities.
     role
         What the rows mean, see `ontogeny.figures.base`.
     names
@@ -65,15 +64,10 @@ def summarise(
     quantities = [of_controls(data, quantity) for quantity in quantities]
     data = derived(data, quantities)
     one = is_one_model(data)
-    if one:  # what the loss lies below is asked of each text, and said by its own node
-        of_rows = [] if role == "track" else value_statements(data, quantities)
-    else:
-        of_rows = statements(data, quantities)
     all_figures = [*default_figures(data, quantities), *figures(data)]
     if one:
         all_figures = figures_of_one(data, quantities, all_figures)
     if not all_figures and not quantities:
         all_figures += plain_figures(data, names or {})
     data, all_figures = with_control_bands(data, all_figures)
-    data = attach(data, section, all_figures, [*of_rows, *words(data)], role)
-    return data.assign_attrs(sentences_on_rows=len(of_rows))
+    return attach(data, section, all_figures, words(data), role)

@@ -11,7 +11,6 @@ of each row.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -20,11 +19,8 @@ import xarray as xr
 
 from ..dynamics import holm
 from ..dynamics.reasons import OPEN, Reason, reasons
-from ..quantities import Quantity
 from ..words.controls import began_trained
 from ..words.levels import Levels
-from ..words.one_model import is_one_model
-from ..words.statements import statements
 from .controls import control_p_values
 from .learning import controls_needed, got_worse, improved
 
@@ -78,16 +74,11 @@ def judged(nodes: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
     return {name: verdicts[name] for name in nodes}
 
 
-def with_verdicts(
-    nodes: Mapping[str, xr.Dataset], quantities: Mapping[str, Sequence[Quantity]]
-) -> dict[str, xr.Dataset]:
-    """Return judged nodes whose sentences on rows say what the whole page bears out."""
+def with_verdicts(nodes: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
+    """Return judged nodes; where the run began trained no row is compared with motion."""
     if began_trained(nodes.values()):
         nodes = {name: _after_trained_start(node) for name, node in nodes.items()}
-    return {
-        name: _with_statements(node, quantities[name]) if name in quantities else node
-        for name, node in judged(nodes).items()
-    }
+    return judged(nodes)
 
 
 def _after_trained_start(node: xr.Dataset) -> xr.Dataset:
@@ -96,15 +87,6 @@ def _after_trained_start(node: xr.Dataset) -> xr.Dataset:
         return node
     p_values = control_p_values(node, trained_start=True)
     return node.assign({f"p_control_{name}": ("row", p) for name, p in p_values.items()})
-
-
-def _with_statements(node: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset:
-    if "sentences_on_rows" not in node.attrs or is_one_model(node):
-        return node
-    others = json.loads(node.attrs["statements"])[int(node.attrs["sentences_on_rows"]) :]
-    of_rows = statements(node, quantities)
-    sentences = json.dumps([*of_rows, *others])
-    return node.assign_attrs(statements=sentences, sentences_on_rows=len(of_rows))
 
 
 def _together(nodes: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:

@@ -1,18 +1,18 @@
-"""Abilities of a page: groups of examples with a right answer, of whatever node, in one order."""
+"""Abilities of a page: groups of examples with a right answer, and what is claimed of them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from ..claims import Beside, Certainty, Claim, Kind, Reason, Subject
 from ..multiple_tests import holm
-from .content import Node
-from .formats import joined, plain_text, plural, step_text
+from .formats import plain_text
 
 _VARIABLES = {
     "accuracy": "accuracy_last",
@@ -30,9 +30,6 @@ _VARIABLES = {
     "p_smallest": "p_chance_smallest",
 }
 LEVEL = 0.05  # over all groups of the page
-
-NOT_BEYOND = "Of other examples of their kind that is not shown."
-_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -105,21 +102,6 @@ class Ability:
         of_one = math.log(self.p_smallest) / self.clusters if self.clusters > 0 else 0.0
         return math.ceil(math.log(LEVEL) / of_one) if of_one < 0 else 0
 
-    @property
-    def too_few(self) -> str:
-        """Why nothing can be said of it by its number of clusters; empty where that is enough."""
-        if self.needs:
-            has = f"{self.clusters:,.0f}"
-            return f"open: {plural(self.needs, self.cluster)} are needed, and it has {has}"
-        if not self.above and self.p_smallest >= 1:
-            return "open: one answer is right everywhere"
-        return ""
-
-    @property
-    def quoted(self) -> str:
-        """Its name in a sentence."""
-        return f"“{self.name}”"
-
     def before(self, other: Ability) -> bool:
         """Return whether it left chance before another did, with intervals that are apart."""
         return other.above_from_low >= self.above_from < other.above_from < math.inf
@@ -130,17 +112,20 @@ def has_abilities(data: xr.Dataset) -> bool:
     return "p_chance" in data and "run" not in data.accuracy.dims
 
 
-def abilities_of(nodes: Sequence[Node]) -> list[Ability]:
+def abilities_of(nodes: Mapping[str, xr.Dataset]) -> list[Ability]:
     """Return the groups of all nodes in the order in which they leave chance, best first of equals.
 
     Verdicts are corrected over all groups (Holm), and not over those of one node.
+
+    Parameters
+    ----------
+    nodes
+        Datasets by the name that `Ability.node` gives again.
     """
-    pairs = [
-        (node, node.dataset.isel(group=place))
-        for node in nodes
-        if has_abilities(node.dataset)
-        for place in range(node.dataset.sizes["group"])
-    ]
+    pairs: list[tuple[str, xr.Dataset]] = []
+    for name, data in nodes.items():
+        if has_abilities(data):
+            pairs += [(name, data.isel(group=place)) for place in range(data.sizes["group"])]
     above = holm([float(group.p_chance) for _, group in pairs]) <= LEVEL
     changed, on_these = (
         holm([float(group.get(name, math.nan)) for _, group in pairs]) <= LEVEL
@@ -151,87 +136,12 @@ def abilities_of(nodes: Sequence[Node]) -> list[Ability]:
     return sorted(some, key=_order)
 
 
-def ability_sentences(abilities: Sequence[Ability], steps: Sequence[int]) -> list[str]:
-    """Say how many groups are above chance at the end, which left it before which, and of n-grams.
-
-    An order is said only where intervals are apart.
-    """
-    if not abilities:
-        return []
-    above = [ability for ability in abilities if ability.above]
-    # Not the run's last step: that may hold NaN, and nothing is known of it.
-    last = max(ability.last_step for ability in abilities)
-    where = f"At step {last:,}," if len(steps) > 1 else "Of what was tried,"
-    further = [_too_few_sentence(abilities), on_these_sentence(abilities)]
-    if not above:
-        leader = f"the best is {abilities[0].quoted}, {percent(abilities[0])}"
-        over = f"corrected over {plural(len(abilities), 'group')}"
-        lead = f"{where} no group is shown to be above chance, {over}; {leader}."
-        return [lead, *filter(None, further)]
-    best, verb = max(above, key=_lowest), "is" if len(above) == 1 else "are"
-    sentences = [
-        f"{where} {len(above):,} of {plural(len(abilities), 'group')} {verb} above chance.",
-        f"Best is {best.quoted}, {percent(best)}.",
-        _order_sentence(above),
-    ]
-    alike = sum(ability.alike for ability in above)
-    if alike:
-        sentences.append(f"In {alike:,} of these, n-grams of the texts are not shown to do worse.")
-    return [text for text in [*sentences, *further] if text]
-
-
-def _lowest(ability: Ability) -> tuple[float, float]:
-    """Return the lower end of an accuracy, and the accuracy; those without an interval last."""
-    return (ability.low if math.isfinite(ability.low) else -1.0, ability.accuracy)
-
-
-def percent(ability: Ability) -> str:
-    """Return the accuracy at the end with its interval."""
-    here = f"{100 * ability.accuracy:.0f} %"
-    if not math.isfinite(ability.low):
-        return f"{here} (one {ability.cluster}, no interval)"
-    return f"{here} ({100 * ability.low:.0f} to {100 * ability.high:.0f})"
-
-
-def _too_few_sentence(abilities: Sequence[Ability]) -> str:
-    """Say how many groups have too few contrasts for a verdict, and how many it takes."""
-    some = [ability for ability in abilities if ability.needs]
-    if not some:
-        return ""
-    most = max(some, key=lambda ability: ability.needs)
-    apart = " that share no word" if most.cluster == "contrast" else ""
-    needed = f"{plural(most.needs, most.cluster)}{apart}"
-    have = "group has" if len(some) == 1 else "groups have"
-    return f"{len(some):,} {have} too few for a verdict: {needed} are needed."
-
-
-def on_these_sentence(abilities: Sequence[Ability]) -> str:
-    """Say which groups changed on their examples alone, and by which test."""
-    some = [ability for ability in abilities if ability.on_these]
-    if not some:
-        return ""
-    named = [
-        f"{a.quoted} from {100 * a.first:.0f} to {100 * a.accuracy:.0f} %" for a in some[:_NAMED]
-    ]
-    more = [f"{len(some) - _NAMED:,} more"] * (len(some) > _NAMED)
-    by = "exact test of the examples that turned"
-    return f"Changed on these examples ({by}): {joined([*named, *more])}. {NOT_BEYOND}"
-
-
-def _order_sentence(above: Sequence[Ability]) -> str:
-    """Say which group left chance by when, and which others did not before that step."""
-    first, later = above[0], [ability.quoted for ability in above if above[0].before(ability)]
-    names = joined(later[:2] + [f"{len(later) - 2:,} more"] * (len(later) > 2))
-    by = step_text(first.above_from)
-    return f"{first.quoted} was above chance by step {by}, before {names}." if later else ""
-
-
 def _order(ability: Ability) -> tuple[float, float]:
     since = ability.above_from
     return (since if math.isfinite(since) else math.inf, -ability.accuracy)
 
 
-def _ability(node: Node, group: xr.Dataset, verdicts: tuple[bool, bool, bool]) -> Ability:
+def _ability(node: str, group: xr.Dataset, verdicts: tuple[bool, bool, bool]) -> Ability:
     above, changed, on_these = verdicts
     values: dict[str, Any] = {
         field: float(group.get(name, math.nan)) for field, name in _VARIABLES.items()
@@ -252,7 +162,7 @@ def _ability(node: Node, group: xr.Dataset, verdicts: tuple[bool, bool, bool]) -
     )
     return Ability(
         name=plain_text(group.group.item()),
-        node=node.id,
+        node=node,
         controls=tuple(map(float, at_end)),
         last_step=int(at[-1] if len(at) else group.step.values[-1]),
         above=above,
@@ -272,3 +182,53 @@ def _left_from(course: xr.DataArray, low: float, high: float) -> float:
     outside = values > high if len(values) and values[-1] > high else values < low
     since = len(values) - int(np.cumprod(outside[::-1]).sum())
     return float(course.step.values[since]) if since < len(values) else math.nan
+
+
+def claims_of_abilities(nodes: Mapping[str, xr.Dataset]) -> list[Claim]:
+    """Return what is claimed of each group: above chance, gained, lost, changed on its examples."""
+    abilities = abilities_of(nodes)
+    return [claim for one in abilities for claim in _claims(one, len(abilities))]
+
+
+def _claims(one: Ability, tests: int) -> Iterator[Claim]:
+    more: dict[str, Any] = {
+        "subject": Subject(one.node, "accuracy", label=one.name),
+        "corrected_over": tests,
+        "evidence": (f"{one.node}/accuracy", f"{one.node}/p_chance"),
+        "figure": f"{one.node}/groups",
+        "beside": tuple(_beside(one)),
+    }
+    yield Claim(Kind.ABOVE_CHANCE, **more, **_above_chance(one))
+    ends: dict[str, Any] = {"first": one.first, "last": one.accuracy, "since": one.left_from}
+    ends["value"] = one.accuracy - one.first
+    if one.gained or one.lost:
+        kind = Kind.GAINED if one.gained else Kind.LOST
+        low, high = one.change_low, one.change_high
+        yield Claim(kind, certainty=Certainty.SURE, **more, **ends, low=low, high=high)
+    elif one.on_these:
+        yield Claim(Kind.CHANGED_ON_ITEMS, certainty=Certainty.SURE, **more, **ends)
+
+
+def _above_chance(one: Ability) -> dict[str, Any]:
+    fields: dict[str, Any] = {"last": one.accuracy, "low": one.low, "high": one.high}
+    if one.above:
+        dates = {"since": one.above_from, "since_low": one.above_from_low}
+        return {"certainty": Certainty.SURE, **fields, **dates, "since_high": one.above_from}
+    if one.needs:
+        return {
+            "certainty": Certainty.OPEN,
+            "reason": Reason.FEW_CONTRASTS,
+            "needed": one.needs,
+            **fields,
+        }
+    reason = Reason.ONE_ANSWER if one.p_smallest >= 1 else Reason.WITHIN_CHANCE
+    return {"certainty": Certainty.OPEN, "reason": reason, **fields}
+
+
+def _beside(one: Ability) -> Iterator[Beside]:
+    """Give what word counts and control runs reach on the same examples."""
+    for name, value in (("n-grams", one.ngrams), ("liking for words", one.liking)):
+        if math.isfinite(value):
+            yield Beside("reference", name, value)
+    for number, value in enumerate(one.controls):
+        yield Beside("control", f"control {number}", value)

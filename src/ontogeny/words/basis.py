@@ -1,119 +1,106 @@
-"""What the page's headline rests on: tests, levels, the reference step, controls, what failed."""
+"""What a page rests on: tests, what is open, the reference step, controls, and what failed."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator
 
+from ..claims import Certainty, Kind
+from .catalogue import REASONS
 from .content import Content
-from .controls import NONE_TRAINED, TRAINED_START, began_trained, explained, made_of_motion
-from .formats import joined, mid_sentence, plural
+from .controls import NONE_TRAINED, TRAINED_START, began_trained, made_of_motion
+from .formats import joined, mid_sentence, plural, sentence_start
 from .labels import said_once
-from .levels import Levels
-from .reasons import UNJUDGED
-from .rows import Row, counted_rows
+from .rows import counted_rows
+from .sentences import OF_ROWS, standing_claims
 
 
-def basis(
-    content: Content, rows: Sequence[Row], fair: Sequence[Row], introduced: bool
-) -> tuple[str, ...]:
-    """Return the sentences that stand under the lead.
-
-    `fair` are those of the rows that can be judged; `introduced` is whether it has been said before
-    what control runs are.
-    """
-    return (
+def basis(content: Content) -> list[str]:
+    """Return the sentences on how sure a page is."""
+    return [
         *failed(content),
-        *([" ".join(start)] if any(start := unseen_start(content)) and not introduced else []),
-        *([*_tests(fair, content.levels), *unjudged(rows)] if fair else []),
+        *_tests(content),
+        *_open(content),
         *_reference(content),
-        *_controls(content, introduced),
-        *_weight_change(content.rows),
-    )
+        *_controls(content),
+        *_weight_change(content),
+        *content.notes,
+    ]
 
 
-def failed(content: Content) -> list[str]:
+def failed(content: Content) -> Iterator[str]:
     """Say how many observables are not counted, because nothing of them was measured."""
-    lost, all_of_them = len(content.problems.lost), len(content.problems.standings)
-    if not lost:
-        return []
-    verb = "is" if lost == 1 else "are"
-    return [f"{lost:,} of {plural(all_of_them, 'observable')} failed and {verb} not counted."]
+    lost = len(content.problems.lost)
+    if lost:
+        of = plural(len(content.problems.standings), "observable")
+        yield f"{lost:,} of {of} failed and {'is' if lost == 1 else 'are'} not counted."
 
 
-def unjudged(rows: Sequence[Row]) -> list[str]:
-    """Say how many rows were not judged, for each reason."""
-    counts = Counter(row.state for row in rows)
-    some = [(counts[state], why) for state, why in UNJUDGED.items() if counts[state]]
-    return [f"{plural(n, 'row')} {'was' if n == 1 else 'were'} not judged: {w}." for n, w in some]
-
-
-def _tests(fair: Sequence[Row], levels: Levels) -> list[str]:
-    """Say how many rows were tested, and how many of them changed by their controls alone."""
-    sections = len({row.section for row in fair})
-    words = f"{plural(len(fair), 'row')} in {plural(sections, 'section')} were tested"
-    words = "1 row was tested" if len(fair) == 1 else words
-    whole = all(math.isfinite(row.p_uncorrected) for row in fair)
-    over = "over the whole page" if whole else "within each section"
-    if math.isnan(levels.change):
-        return [f"{words}."]
-    if all(row.p_value <= levels.change for row in fair if row.changed and not row.beyond):
-        words += f" against chance at α = {levels.change:g}"
-        if math.isfinite(levels.control) and any(row.controls for row in fair):
-            words += f" and against control runs at {levels.control:g}"
-        words += f", p corrected by Holm’s method {over}"
-    alone = sum(row.beyond and not row.p_value <= levels.change for row in fair)
-    if not alone:
-        return [f"{words}."]
-    if not any(row.controls for row in fair):
-        return [f"{words}.", f"{alone:,} of them changed by renaming alone, not by its order."]
-    rest = "by their difference from the control runs alone, not by their order in time"
-    return [f"{words}.", f"{alone:,} of them changed {rest}."]
-
-
-def unseen_start(content: Content) -> tuple[str, str]:
-    """Say what a run without step 0 cannot show, in two parts; both empty where it has one."""
+def unseen_start(content: Content) -> str:
+    """Say what a run without step 0 cannot show; empty where it has one."""
     first = content.steps[0] if content.steps else 0
-    if not first or content.one_model or content.headline:
-        return "", ""
-    what = "what it learned before is not counted, and no birth or half-way step is earlier."
-    return f"It is seen from {content.unit} {first:,} on:", what
+    if not first or content.one_model or content.runs:
+        return ""
+    return f"It is seen from {content.unit} {first:,} on: nothing before is counted."
 
 
-def _reference(content: Content) -> list[str]:
+def _tests(content: Content) -> Iterator[str]:
+    """Say how many rows were tested, and at which levels."""
+    tested = [row for row in counted_rows(content.rows) if row.judgeable and not row.runs]
+    if not tested:
+        return
+    whole = all(math.isfinite(row.p_uncorrected) for row in tested)
+    levels = content.levels
+    words = f"{sentence_start(plural(len(tested), 'row'))} were tested"
+    if len(tested) == 1:
+        words = "1 row was tested"
+    if math.isfinite(levels.change):
+        words += f" against chance at α = {levels.change:g}"
+        if math.isfinite(levels.control) and any(row.controls for row in tested):
+            words += f" and against control runs at {levels.control:g}"
+        words += f", corrected by Holm’s method over {'the page' if whole else 'each section'}"
+    yield f"{words}."
+
+
+def _open(content: Content) -> Iterator[str]:
+    """Say how many rows are open, for each reason."""
+    if content.runs:
+        return
+    standing = standing_claims(c for c in content.claims if c.kind in OF_ROWS)
+    is_open = [c for c in standing if c.kind is Kind.CHANGED and c.certainty is Certainty.OPEN]
+    for reason, count in Counter(claim.reason for claim in is_open).items():
+        if reason is not None:
+            words = REASONS[reason].format(word=content.voice.word, needed="")
+            yield f"{plural(count, 'row')} {'is' if count == 1 else 'are'} open: {words}."
+
+
+def _reference(content: Content) -> Iterator[str]:
     """Say which checkpoint distances are measured to."""
     step = content.reference_step
     if step is None or all(row.own_value for row in content.rows):
-        return []
+        return
     place = {content.steps[-1]: "last ", content.steps[0]: "first "}.get(step, "")
-    return [f"Distances are measured to the reference step, the {place}checkpoint ({step:,})."]
+    yield f"Distances are measured to the reference step, the {place}checkpoint ({step:,})."
 
 
-def _controls(content: Content, introduced: bool) -> list[str]:
-    """Say what control runs are, and how many rows were not measured in them."""
+def _controls(content: Content) -> Iterator[str]:
+    """Say what control runs can and cannot show."""
     if not content.controls:
-        return []
-    count = len(content.controls)
-    sentences = [f"There {'is' if count == 1 else 'are'} {plural(count, 'control run')}."]
-    if not introduced:
-        sentences.append(explained(content, "Control runs" if count > 1 else "Such runs"))
+        return
     if began_trained(node.dataset for node in content.nodes):
-        sentences.append(TRAINED_START)
+        yield TRAINED_START
     elif made_of_motion(content) and any(row.beyond and not row.learned for row in content.rows):
-        sentences += NONE_TRAINED
+        yield NONE_TRAINED
     without = sum(row.judgeable and not row.controlled for row in counted_rows(content.rows))
     if without:
         verb = "was" if without == 1 else "were"
-        sentences.append(f"{plural(without, 'row')} {verb} not compared with them.")
-    return sentences
+        yield f"{plural(without, 'row')} {verb} not compared with control runs."
 
 
-def _weight_change(rows: Sequence[Row]) -> list[str]:
-    moving = [row for row in rows if row.role == "motion" and row.judgeable]
-    if not moving:
-        return []
-    changed = f"{sum(row.changed for row in moving):,} of {plural(len(moving), 'row')}"
-    what = joined([mid_sentence(name) for name in said_once([row.quantity for row in moving])])
-    why = "which says neither how far weights moved nor what the model does"
-    return [f"Not counted: {what} changed in {changed}, {why}."]
+def _weight_change(content: Content) -> Iterator[str]:
+    moving = [row for row in content.rows if row.role == "motion" and row.judgeable]
+    if moving:
+        changed = f"{sum(row.changed for row in moving):,} of {plural(len(moving), 'row')}"
+        what = joined([mid_sentence(name) for name in said_once([r.quantity for r in moving])])
+        yield f"Not counted: {what} changed in {changed}; that does not say what the model does."

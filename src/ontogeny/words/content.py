@@ -8,22 +8,26 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from ..claims import Claim, Kind
 from ..errors import ArgumentError
 from ..figures import Curves, Figure
 from ..problems import Problems
 from ..problems.table import problems_of
 from ..trees import MergedResult, as_tree
 from .formats import of_tokens, on_clock, plain_text, sentence_start
-from .labels import LayerGroups, layer_groups, slug
+from .labels import LayerGroups, layer_groups, short_names, slug
 from .levels import Levels
+from .page_claims import claims_of_result
+from .phrases import Names, title_within
 from .rows import Row, read_rows
 from .run_rows import read_run_rows
+from .voice import Voice
 
 LAYER_DIMENSIONS = ("layer", "block")
 _PLACES = {"runs": -2, "claims": -1, "track": 0, "motion": 2}
@@ -125,11 +129,66 @@ class Content:
     clock: str = "training step"
     chosen: Sequence[str] = ()
     based: bool = False
-    headline: Mapping[str, Any] = field(default_factory=dict)
+    runs: Sequence[str] = ()
+    runs_controlled: Sequence[bool] = ()
+    notes: Sequence[str] = ()
     problems: Problems = field(default_factory=Problems)
     levels: Levels = field(default_factory=Levels)
     reference_step: int | None = None
     token_unit: str = ""
+    claims: Sequence[Claim] = ()
+
+    @cached_property
+    def voice(self) -> Voice:
+        """What places on the step axis and tokens are called."""
+        return Voice(self.clock, self.token_unit)
+
+    @cached_property
+    def names(self) -> Names:
+        """How quantities and layers are called in sentences."""
+        titles: dict[tuple[str, str], str] = {}
+        for node in self.nodes:
+            for name, variable in node.dataset.data_vars.items():
+                title = plain_text(variable.attrs.get("long_name") or node.title)
+                titles[node.path, str(name)] = title_within(title)
+        for key, names in self._quantities().items():
+            if len(names) == 1:
+                titles[key] = names.pop()
+        totals = Counter((path, row.variable) for path, row in self._rows_with_nodes())
+        layers = {row.layer: row.short_layer for row in self.rows if row.layer}
+        paths = [path for path in _layer_paths(self.nodes) if path not in layers]
+        layers |= dict(zip(paths, short_names(paths), strict=True))
+        return Names(titles, layers, totals, max(len(self.runs), 1))
+
+    def _quantities(self) -> dict[tuple[str, str], set[str]]:
+        """Return what rows of each variable are called, a distance with to what it is one."""
+        found: dict[tuple[str, str], set[str]] = {}
+        for path, row in self._rows_with_nodes():
+            name = title_within(row.quantity)
+            if not row.own_value and row.measure:
+                name = f"{name} ({row.measure})"
+            found.setdefault((path, row.variable), set()).add(name)
+        return found
+
+    def _rows_with_nodes(self) -> Iterator[tuple[str, Row]]:
+        for node in self.nodes:
+            for row in node.rows:
+                yield node.path, row
+
+    @property
+    def track_node(self) -> Node | None:
+        """The node of the loss."""
+        return next((node for node in self.nodes if node.role == "track"), None)
+
+    def link(self, claim: Claim) -> str:
+        """Return the place of the page that shows a claim: its figure, its section or the audit."""
+        by_path = {node.path: node for node in self.nodes}
+        node = by_path.get(claim.subject.node)
+        if node is None:
+            return "#audit" if claim.kind is Kind.DAMAGED else "#verdict"
+        path, _, figure = claim.figure.partition("/")
+        drawn = [f.id for f, problem in node.figures if not problem]
+        return f"#{node.id}/{figure}" if path and figure in drawn else f"#{node.id}"
 
     @property
     def unit(self) -> str:
@@ -143,7 +202,7 @@ class Content:
     @property
     def one_model(self) -> bool:
         """Whether there is one checkpoint, and so no time axis."""
-        return len(self.steps) == 1 and not self.headline
+        return len(self.steps) == 1 and not self.runs
 
     @property
     def doubted(self) -> str:
@@ -182,6 +241,7 @@ def read_content(result: MergedResult) -> Content:
     attrs = tree.attrs
     clock = plain_text(attrs.get("clock") or Content.clock)
     nodes = _read_nodes(tree, unit, clock)
+    runs = [plain_text(_mapping(run).get("name", "")) for run in stated("runs", [])]
     return Content(
         title=plain_text(attrs.get("title") or "Untitled study"),
         created=plain_text(attrs.get("created", "")),
@@ -201,12 +261,22 @@ def read_content(result: MergedResult) -> Content:
         clock=clock,
         chosen=_mapping(stated("trajectory", {})).get("chosen", ()),
         based=_mapping(stated("trajectory", {})).get("base") is True,
-        headline=in_units(stated("headline", {}), unit, clock),
+        runs=runs,
+        runs_controlled=_controlled(tree, runs),
+        notes=list(map(plain_text, stated("notes", []))),
         problems=problems_of(tree),
         levels=Levels.of(tree),
         reference_step=attrs.get("reference_step"),
         token_unit=unit,
+        claims=claims_of_result(tree),
     )
+
+
+def _controlled(tree: xr.DataTree, runs: Sequence[str]) -> list[bool]:
+    """Return whether each run of a comparison was studied with control runs."""
+    if not runs or "runs" not in tree.children or "controls" not in tree["runs"].data_vars:
+        return [False] * len(runs)
+    return [bool(count) for count in tree["runs"].to_dataset()["controls"].values]
 
 
 def in_units(value: Any, unit: str, clock: str, is_name: bool = False) -> Any:
@@ -315,7 +385,8 @@ def _read_node(path: str, dataset: xr.Dataset, taken: Sequence[str], reference: 
         title=title,
         section={note: section.get(note, "") for note in NOTES},
         figures=numbered,
-        statements=dataset.attrs["statements"],
+        # Those on rows, which results of earlier versions hold, are made of claims.
+        statements=dataset.attrs["statements"][int(dataset.attrs.get("sentences_on_rows", 0)) :],
         role=role,
         dataset=dataset,
         rows=read_rows(

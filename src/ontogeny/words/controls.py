@@ -1,4 +1,4 @@
-"""What a control run is, said once where controls first appear."""
+"""What control runs can show, by how they were made and by how the run began."""
 
 from __future__ import annotations
 
@@ -8,18 +8,9 @@ import numpy as np
 import xarray as xr
 
 from .content import Content
-from .control_kinds import kind_of
+from .control_kinds import MOTION, NO_NULLS, kind_of
 
-_START = "start from the same weights and"
-_NOT_LEARNED = ": a change like theirs may be motion alone"
-# What control runs of each computed kind do; others are trained, on texts without sense.
-WHAT_THEY_DO = {
-    "turned": f"{_START} move as far at every step, in random directions{_NOT_LEARNED}",
-    "mirrored": f"{_START} move as far at every step, in random directions and back{_NOT_LEARNED}",
-    "walk": f"{_START} take random steps as long as the run’s{_NOT_LEARNED}",
-    "line": "go straight from the run’s first weights to its last",
-    "shuffled": f"{_START} move as far at every step, in the run’s directions in another order",
-}
+MADE_OF_MOTION = (*MOTION, *NO_NULLS)
 
 TRAINED_START = (
     "The first checkpoint is no initialisation, and random motion harms what it knows, so that "
@@ -27,30 +18,14 @@ TRAINED_START = (
 )
 
 NONE_TRAINED = (
-    "None was trained on tokens without sense, the stronger control of what lies beyond motion.",
-    "Add one: --set controls.folders.nothing=FOLDER (a full path).",
+    "No control run was trained on tokens without sense, which is the stronger control; "
+    "--set controls.folders.nothing=FOLDER adds one."
 )
 
 PAIRS = (
     "whether it learned can be judged by pairs of mirrored control runs: "
     "--set controls.kind=mirrored --set controls.count=6"
 )
-
-_TRAINED = "are trained in the same way on tokens without sense" + _NOT_LEARNED
-
-
-def explained(content: Content, subject: str = "They") -> str:
-    """Say what the control runs of a study do; nothing where there are none.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> explained(SimpleNamespace(controls=["walk 0"]))  # doctest: +ELLIPSIS
-    'They start from the same weights and take random steps as long as the run’s: a change like ...'
-    """
-    kinds = dict.fromkeys(kind_of(name) for name in content.controls)
-    words = dict.fromkeys(WHAT_THEY_DO.get(kind, _TRAINED) for kind in kinds)
-    return f"{subject} {'; or '.join(words)}." if words else ""
 
 
 def began_trained(nodes: Iterable[xr.Dataset]) -> bool:
@@ -75,7 +50,9 @@ def began_trained(nodes: Iterable[xr.Dataset]) -> bool:
 
 def made_of_motion(content: Content) -> bool:
     """Return whether a study has control runs, and all move as the run does, untrained."""
-    return bool(content.controls) and all(kind_of(run) in WHAT_THEY_DO for run in content.controls)
+    return bool(content.controls) and all(
+        kind_of(run) in MADE_OF_MOTION for run in content.controls
+    )
 
 
 def names_against_controls(
@@ -96,8 +73,3 @@ def names_against_controls(
     if n_names > concepts * max(shares, default=0.0):
         return "more than in any control run" if controls else ""
     return "not a larger share of the concepts that can be read than in every control run"
-
-
-def in_pairs(names: Iterable[str]) -> bool:
-    """Return whether all these control runs are pairs of a motion and the same one backwards."""
-    return all(kind_of(name) == "mirrored" for name in names)

@@ -218,7 +218,9 @@ def from_to(first: Sequence[float], last: Sequence[float], units: str = "1") -> 
     return f"from {value_range(first, write)} to {value_range(last, write)}{of_units}"
 
 
-def value_range(values: Iterable[float], write: Callable[[float], str] = three_digits) -> str:
+def value_range(
+    values: Iterable[float], write: Callable[[float], str] = three_digits, between: str = "–"
+) -> str:
     """Return the range of the finite `values`, or the one that they all are.
 
     Examples
@@ -228,7 +230,7 @@ def value_range(values: Iterable[float], write: Callable[[float], str] = three_d
     """
     finite = [value for value in values if math.isfinite(value)]
     ends = (write(end).replace("-", "−") for end in (min(finite), max(finite)))
-    return "–".join(dict.fromkeys(ends))
+    return between.join(dict.fromkeys(ends))
 
 
 def fine_step(step: float) -> str:
@@ -240,6 +242,22 @@ def fine_step(step: float) -> str:
     ('4.5', '2', '1,234')
     """
     return f"{step:,.0f}" if step >= 10 else f"{step:.1f}".removesuffix(".0")
+
+
+def values_words(first: float, last: float, between: str = " to ") -> str:
+    """Return two values with three digits, and more where their difference is small.
+
+    Examples
+    --------
+    >>> values_words(8.3441, 5.0211), values_words(0.91, 0.9123), values_words(8, float("nan"))
+    ('8.34 to 5.02', '0.910 to 0.912', '')
+    """
+    if not (math.isfinite(first) and math.isfinite(last)):
+        return ""
+    largest = max(abs(first), abs(last))
+    precision = 10.0 ** (math.floor(math.log10(largest)) - 1) if largest else math.nan
+    precision = min(precision, 10 * abs(last - first) or precision)
+    return between.join(number(value, precision) for value in (first, last)).replace("-", "−")
 
 
 def joined(words: Sequence[str], last: str = " and ") -> str:

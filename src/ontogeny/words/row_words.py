@@ -3,76 +3,110 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..dynamics.reasons import Reason
+from ..claims import Certainty, Kind, Reason
+from ..dynamics.reasons import Reason as RowReason
+from .catalogue import OF_RUNS, REASONS, STANDINGS, WEIGHT_CHANGE
 from .formats import (
     interval_text,
-    number,
     p_words,
     plural,
-    plus_minus,
     sentence_start,
     step_text,
+    values_words,
     with_interval,
 )
-from .reasons import NOT_CHANGED, UNJUDGED
+from .row_claims import standing
 from .rows import NUMBERS, ControlRow, Row
-
-UNCONTROLLED = "A run that moved as far and learned nothing may look the same."
-
-_IN = {
-    "every": "{} in every run",
-    "some": "{} in some runs",
-    "no": "not shown to have {} in any run",
-}
-_OF_RUNS = {
-    "learned": ("learned", ""),
-    "beyond": ("changed beyond its motion", ""),
-    "mixed": ("changed", ", beyond its motion where controls were run"),
-    "changed": ("changed", "; no control was run"),
-}
 
 # Which test said that it changed, where the quantity brings one.
 BY_EXAMPLES = " on these examples (exact test)"
 
-# How a change lies to those of all control runs, as `Row.side` names it.
-SIDES = {"more": "by more than", "less": "by less than", "other": "otherwise than"}
 
-_SO_WHAT = {" few": "which are too few to decide", "": "not shown to be beyond motion"}
+@dataclass(frozen=True)
+class Standing:
+    """How a row stands: what is said of it, how surely, and why it is open.
 
-# Where a row stands, in the order of the chart.
-STATES = {
-    **{
-        f"{n} {what}": where.format(of) + more
-        for n, where in _IN.items()
-        for what, (of, more) in _OF_RUNS.items()
-    },
-    "learned": "learned",
-    "lost": "lost: worse than at first by more than motion gives",
-    "beyond": "changed beyond its motion",
-    **{
-        f"outside {side}{few}": f"changed {words} all controls, {so_what}"
-        for side, words in SIDES.items()
-        for few, so_what in _SO_WHAT.items()
-    },
-    "within": "changed, no more than controls",
-    "compared with too few": "changed; its control runs cannot judge it",
-    "uncontrolled": "changed; not compared with controls",
-    **{state: f"not judged, {why}" for state, why in UNJUDGED.items()},
-    "none": "not distinguishable from chance and noise",
-    "motion": "weight change",
-}
+    ``where`` is in how many of several runs it is so: ``"every"``, ``"some"`` or ``"no"``; empty of
+    one run.
+    """
 
-# Headings of the groups of rows that stand alike.
-HEADINGS = {state: sentence_start(words) for state, words in STATES.items()} | {
-    "motion": "Weight change (need not change what the model does)"
-}
+    kind: Kind
+    certainty: Certainty
+    reason: Reason | None = None
+    where: str = ""
+
+    @property
+    def heading(self) -> str:
+        """What stands over the rows that stand so."""
+        words = STANDINGS[self.kind, self.certainty]
+        return sentence_start(OF_RUNS[self.where].format(words) if self.where else words)
+
+    @property
+    def words(self) -> str:
+        """The same of one row, with the reason where it is open."""
+        if self.reason is None or self.where or self.certainty is Certainty.NOT_TESTED:
+            return self.heading.lower()
+        reason = REASONS[self.reason].format(word="word", needed="")
+        return f"{self.heading.lower()}: {reason}"
+
+
+# How rows stand, in the order of the chart.
+_ORDER = list(STANDINGS)
+_CHANGED = (Kind.BEYOND_MOTION, Certainty.NOT_TESTED)
+
+
+def standing_of(row: Row) -> Standing | None:
+    """Return how a row stands; None of weight change, which says nothing of what a model does."""
+    if row.role == "motion":
+        return None
+    if row.runs:
+        return _standing_of_runs(row)
+    claim = standing(row)
+    return Standing(claim["kind"], claim["certainty"], claim.get("reason"))
+
+
+def _standing_of_runs(row: Row) -> Standing:
+    """Return the strongest that holds in every run, else in how many runs a row changed."""
+    of_runs = [standing_of(run.row) for run in row.runs]
+    known = [one for one in of_runs if one is not None]
+    firm = [run.firm for run in row.runs]
+    if not any(firm):
+        kind, certainty = max(((s.kind, s.certainty) for s in known), key=_ORDER.index)
+        if kind is Kind.CHANGED:
+            return Standing(kind, certainty, known[0].reason)
+        return Standing(*_CHANGED, where="no")
+    places = [_ORDER.index((one.kind, one.certainty)) for one in known]
+    if all(firm):
+        return Standing(*_ORDER[max(places)], where="every")
+    return Standing(*_CHANGED, where="some")
+
+
+def heading_of(row: Row) -> str:
+    """Return the heading of the rows that stand like one."""
+    stands = standing_of(row)
+    return sentence_start(WEIGHT_CHANGE) if stands is None else stands.heading
+
+
+def place_of(row: Row) -> tuple[int, str]:
+    """Return by what rows that stand alike are ordered in the chart."""
+    stands = standing_of(row)
+    if stands is None:
+        return len(_ORDER), ""
+    return _ORDER.index((stands.kind, stands.certainty)), stands.where
+
+
+def is_news(row: Row) -> bool:
+    """Return whether a row says something of what the model does: not if it is open."""
+    stands = standing_of(row)
+    return stands is not None and stands.kind is not Kind.CHANGED
+
 
 # Columns of a row in files, behind those of each step.
 RECORD = (
@@ -82,19 +116,12 @@ RECORD = (
 
 
 def state_words(row: Row) -> str:
-    """Say how a row stands, and which test decided; of one that did not change, what it lacks."""
-    words = STATES[row.state]
-    if row.state == "none":
-        return f"{words}: moved {NOT_CHANGED[Reason(row.reason)]}"
-    if not row.own_change_test or row.beyond:
-        return words
-    return re.sub("^changed", f"changed{BY_EXAMPLES}", words)
-
-
-def apart_from_controls(rows: Sequence[Row]) -> str:
-    """Say how many rows changed by more or by less than all controls; empty where none did."""
-    sides = Counter(row.side for row in rows if row.changed)
-    return ", ".join(f"{sides[s]} {words} every control" for s, words in SIDES.items() if sides[s])
+    """Say how a row stands, and which test decided; of one that is open why."""
+    stands = standing_of(row)
+    if stands is None:
+        return WEIGHT_CHANGE
+    words = stands.words
+    return f"{words}{BY_EXAMPLES}" if row.own_change_test and not row.beyond else words
 
 
 def direction(row: Row) -> str:
@@ -225,8 +252,8 @@ def facts(row: Row) -> list[str]:
     of_change = f"p{BY_EXAMPLES}" if row.own_change_test else "p"
     tests = {
         of_change: row.p_value,
-        "p of any order": row.p_order if row.reason == Reason.ORDER else math.nan,
-        "p of slow noise": row.p_slow if row.reason == Reason.SLOW else math.nan,
+        "p of any order": row.p_order if row.reason == RowReason.ORDER else math.nan,
+        "p of slow noise": row.p_slow if row.reason == RowReason.SLOW else math.nan,
         "p against controls": row.p_control,
         "p of the gain": row.p_learned,
     }
@@ -254,28 +281,6 @@ def record(row: Row) -> list[Any]:
         *(row.noise_known, row.reason, row.judgeable, row.changed, row.beyond, row.learned),
         *("; ".join("" if value != value else str(value) for value in part) for part in controls),
     ]
-
-
-def values_words(first: float, last: float, between: str = " to ") -> str:
-    """Return two values with three digits, and more where their difference is small.
-
-    Examples
-    --------
-    >>> values_words(8.3441, 5.0211), values_words(0.91, 0.9123), values_words(8, float("nan"))
-    ('8.34 to 5.02', '0.910 to 0.912', '')
-    """
-    if not (math.isfinite(first) and math.isfinite(last)):
-        return ""
-    largest = max(abs(first), abs(last))
-    precision = 10.0 ** (math.floor(math.log10(largest)) - 1) if largest else math.nan
-    precision = min(precision, 10 * abs(last - first) or precision)
-    return between.join(number(value, precision) for value in (first, last)).replace("-", "−")
-
-
-def change_words(row: Row) -> str:
-    """Say by how much a row changed, with the noise of that: ``fell by 0.0076 ± 0.0080``."""
-    verb = "fell" if row.change < 0 else "rose"
-    return f"{verb} by {plus_minus(abs(row.change), row.change_floor)}"
 
 
 def mean(values: Sequence[float]) -> float:

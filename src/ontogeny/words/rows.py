@@ -18,7 +18,6 @@ from ..dynamics.reasons import OPEN, Reason
 from .control_kinds import NO_NULLS, kind_of
 from .formats import plain_text
 from .labels import short_names
-from .reasons import STATES_OF, UNJUDGED
 
 # Variables of rows that a row holds as numbers.
 NUMBERS = (
@@ -197,58 +196,13 @@ class Row:
     @property
     def firm(self) -> bool:
         """Whether its change lies within no null: of noise, of chance, or of its control runs."""
-        no_more = self.state.startswith(("within", "outside"))  # of what control runs give
+        no_more = self.controlled and not (self.beyond or self.learned or self.lost)
         return self.changed and not no_more and not self.within_null
 
     @property
     def nulls(self) -> list[ControlRow]:
         """The control runs that judge it."""
         return [control for control in self.controls if kind_of(control.name) not in NO_NULLS]
-
-    @property
-    def side(self) -> str:
-        """How its change lies to those of all control runs: ``more``, ``less`` or ``other``.
-
-        Empty where it lies among them. ``other`` is the other direction, and not as far.
-        """
-        pairs = [(c.run_change, c.change) for c in self.nulls if math.isfinite(c.run_change)]
-        if {np.sign(run - control) for run, control in pairs} not in ({1}, {-1}):
-            return ""
-        if all(abs(run) > abs(control) for run, control in pairs):
-            return "more"
-        return "less" if all(run * control >= 0 for run, control in pairs) else "other"
-
-    @property
-    def state(self) -> str:
-        """How it stands, as a key of `ontogeny.words.row_words.STATES`."""
-        if self.role == "motion":
-            return "motion"
-        if self.runs:
-            return _state_of_runs(self.runs)
-        if not self.judgeable:
-            return STATES_OF.get(Reason(self.reason), "few")
-        if self.learned or self.lost:
-            return "learned" if self.learned else "lost"
-        if self.beyond:
-            return "beyond"
-        if not self.changed:
-            return "none"
-        if self.controlled:
-            few = " few" * math.isfinite(self.controls_needed)
-            return f"outside {self.side}{few}" if self.side else "within"
-        return "compared with too few" if self.controls else "uncontrolled"
-
-
-def _state_of_runs(runs: Sequence[RunRow]) -> str:
-    """Say in how many runs a row is shown, and against what: their controls, or noise alone."""
-    if all(run.row.learned for run in runs):
-        return "every learned"
-    firm = [run.firm for run in runs]
-    if not any(firm) and not any(run.row.judgeable for run in runs):
-        return max((run.row.state for run in runs), key=list(UNJUDGED).index)
-    controlled = [run.controlled for run in runs]
-    where = "every" if all(firm) else "some" if any(firm) else "no"
-    return f"{where} {'beyond' if all(controlled) else 'mixed' if any(controlled) else 'changed'}"
 
 
 Bands = Mapping[str, Sequence[tuple[str, str]]]

@@ -1,109 +1,81 @@
-"""What the numbers support, in words that carry their uncertainty."""
+"""What is said of each section of a page: how its rows stand, and its sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+from ..claims import Certainty, Claim, Kind
 from ..problems.problem import standing_of
-from .abilities import has_abilities
-from .content import LAYER_DIMENSIONS, Content, Node
-from .formats import count, its, joined, plain_text, plural
-from .labels import with_short_layers
+from .catalogue import HEADINGS
+from .content import Content, Node
+from .formats import count, plain_text, plural
 from .one_model import is_one_model
-from .reasons import UNJUDGED
-from .row_words import apart_from_controls
-from .rows import Row, counted_rows
+from .runs import sentences_of_runs
+from .sentences import OF_ROWS, Said, sentences, standing_claims
 
-# Answers to what a paper claims; other rows of such a table are not counted.
-CLAIMED = ("reproduces", "does not reproduce", "not shown")
-
-CLAIMED_LEAD = "Each claim stands below with what was measured, and what chance or a control gives."
-
-
-def claims_sentence(node: Node) -> str:
-    """Say how many of a paper's claims a node of role ``claims`` finds again."""
-    every = [str(answer) for answer in node.dataset["answer"].values]
-    answers = [answer for answer in every if answer in CLAIMED]
-    noun, verb = ("claim", "reproduce") if answers else ("statement", "hold")
-    hits = every.count(f"{verb}s")
-    setting = plain_text(node.dataset.attrs.get("setting") or "")
-    verb += "s" * (hits == 1)
-    return f"{hits} of {plural(len(answers or every), noun)} {verb}{f' {setting}' * bool(setting)}"
+# What rows of a section come to, the strongest first, with the heading that counts them.
+_COUNTED = (
+    ((Kind.LEARNED,), (Certainty.SURE,), "learned rows"),
+    ((Kind.FORGOT,), (Certainty.SURE,), "forgot rows"),
+    ((Kind.BEYOND_MOTION,), (Certainty.SURE,), "beyond"),
+    ((Kind.BEYOND_MOTION,), (Certainty.NOT_TESTED,), "changed"),
+    ((Kind.BEYOND_MOTION,), (Certainty.OPEN, Certainty.AS_CONTROLS), "changed open"),
+    ((Kind.CHANGED,), (Certainty.OPEN,), "open rows"),
+)
+_STRONG = 4  # of `_COUNTED`
 
 
-def mark(node: Node) -> tuple[str, str]:
-    """Say how a node stands in the verdict: a mark for the list of sections and its meaning."""
+def claims_of_node(content: Content, node: Node) -> list[Claim]:
+    """Return the claims on a node, of a run or of one model."""
+    return [c for c in content.claims if c.subject.node == node.path and not c.subject.run]
+
+
+def mark(content: Content, node: Node) -> tuple[str, str]:
+    """Say how a node stands: a mark for the list of sections, and its meaning."""
     if stated := node.dataset.attrs.get("mark"):
-        runs = {row.state.split()[0] for row in node.rows}
-        shown = {0: "none", 1: "some"}.get(node.dataset.attrs.get("mark_shown", -1), "untested")
-        some = "some" if runs & {"every", "some"} else "none" if "no" in runs else shown
-        return "all" if runs == {"every"} else some, plain_text(stated)
+        return _mark_of_runs(content, node), plain_text(stated)
     if standing_of(node.dataset).lost:
         return "untested", "failed"
-    rows = counted_rows(node.rows)
     if node.role == "motion":
         return "motion", "weight change"
+    claims = claims_of_node(content, node)
     if node.role == "claims":
-        return "untested", claims_sentence(node)
+        found = [c for c in claims if c.kind is Kind.REPRODUCES and c.certainty is Certainty.SURE]
+        return "untested", HEADINGS["reproduced"].format(some=len(found), all=len(claims))
+    rows = [claim for claim in standing_claims(claims) if claim.kind in OF_ROWS]
     if not rows:
         once = is_one_model(node.dataset)
-        return "untested", "one checkpoint, no course" if once else "not tested against chance"
-    fair = [row for row in rows if row.judgeable]
-    if not fair:
-        whys = {UNJUDGED[row.state] for row in rows}
-        return "untested", f"{plural(len(rows), 'row')} not judged: {joined(sorted(whys), ' or ')}"
-    good = [row for row in fair if (row.beyond or row.learned if row.controlled else row.changed)]
-    shape = "all" if len(good) == len(rows) else "some" if good else "none"
-    listed = "; births are listed, not tested" * ("concept_born" in node.dataset)
-    return shape, _standing(fair) + listed
+        return "untested", "one checkpoint, no course" if once else "not tested"
+    for place, (kinds, certainties, key) in enumerate(_COUNTED):
+        some = [c for c in rows if c.kind in kinds and c.certainty in certainties]
+        if some:
+            words = HEADINGS[key].format(some=f"{len(some):,}", all=f"{len(rows):,}")
+            if place >= _STRONG:
+                return "none", words
+            return "all" if len(some) == len(rows) else "some", words
+    return "none", HEADINGS["nothing"]
 
 
-def _standing(rows: Sequence[Row]) -> str:
-    """Say how many rows were learned, changed beyond their motion, or changed."""
-    of = f"of {plural(len(rows), 'row')}"
-    learned, beyond, changed = (
-        sum(getattr(row, name) for row in rows) for name in ("learned", "beyond", "changed")
-    )
-    if not any(row.controlled for row in rows):
-        why = "its control runs cannot judge it" if rows[0].controls else "no control was run"
-        return f"{changed:,} {of} changed{f'; {why}' if changed else ''}"
-    if learned:
-        return f"{learned:,} {of} learned"
-    if beyond:
-        return f"{beyond:,} {of} changed beyond {its(len(rows))} motion"
-    if apart := apart_from_controls(rows):
-        return f"{changed:,} {of} changed, none shown beyond motion; {apart}"
-    return f"{changed:,} {of} changed, no more than controls" if changed else f"0 {of} changed"
+def _mark_of_runs(content: Content, node: Node) -> str:
+    """Return the mark of a section of several runs: in how many of them its rows are sure."""
+    of_runs = [c for c in content.claims if c.subject.node == node.path and c.subject.run]
+    rows = [claim for claim in standing_claims(of_runs) if claim.kind in OF_ROWS]
+    if not rows:
+        return "untested"
+    strong = [c for c in rows if c.certainty is Certainty.SURE or c.kind is Kind.BEYOND_MOTION]
+    if len(strong) == len(rows):
+        return "all"
+    return "some" if strong else "none"
 
 
-def section_sentences(node: Node) -> list[str]:
-    """Return the statements of a node, with layers named in short."""
-    coords = [node.dataset[d] for d in LAYER_DIMENSIONS if d in node.dataset.coords]
-    paths = {plain_text(value) for labels in coords for value in labels.values.ravel()}
-    paths.update(row.layer for row in node.rows if row.layer)
-    texts = [with_short_layers(text, sorted(paths)) for text in node.statements]
-    judged = any(row.judgeable for row in node.rows)
-    # Where nothing was judged the mark says so of all.
-    return [text for text in texts if judged or "too few checkpoints to judge" not in text]
-
-
-def best_sentences(content: Content) -> dict[str, str]:
-    """Return one sentence of each section on a single model: names and heads that stand out first.
-
-    By the section's title. The loss has a sentence of its own.
-    """
-    # Abilities have a section.
-    nodes = [n for n in content.nodes if n.role == "development" and not has_abilities(n.dataset)]
-    best = {
-        node.title: min(texts, key=_place) for node in nodes if (texts := section_sentences(node))
-    }
-    return dict(sorted(best.items(), key=lambda item: _place(item[1])))
-
-
-def _place(text: str) -> int:
-    first = ("got a name", " heads surely ", "No head of")
-    return next((i for i, words in enumerate(first) if words in text), len(first))
+def section_sentences(content: Content, node: Node) -> list[Said]:
+    """Return what is said of a node: of its claims, and what is special about it."""
+    if content.runs:
+        of_claims = sentences_of_runs(content, node.path)
+    else:
+        of_claims = sentences(claims_of_node(content, node), content.voice, content.names)
+    return [*of_claims, *(Said(text) for text in node.statements)]
 
 
 def studied(content: Content, brief: bool = False) -> str:

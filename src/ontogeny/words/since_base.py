@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import xarray as xr
 
+from ..claims import Reason
+
 # What a change of the loss is called that is mostly of one kind.
 WHY = {
     "surer": "because the model is surer of what it says, and is no more than that",
@@ -16,6 +18,7 @@ WHY = {
     "worse": "though the model predicts worse at its best temperature: it is less sure",
     "words": "by which words the model prefers, and is not shown to be more",
 }
+_ALONE = {"surer": Reason.SURER, "less sure": Reason.LESS_SURE, "words": Reason.PREFERENCES}
 LEAST = 0.01  # of what a model knows of places: a smaller change of the loss is not named
 _LEVEL = 0.05  # of what is shown, as of the verdicts
 _MOST = 0.1  # of a change: what is left where one kind makes it
@@ -51,6 +54,17 @@ def why(data: xr.Dataset) -> str:
     if abs(beyond_words) <= max(_MOST * abs(calibrated), float(data["loss_matched_gain_noise"])):
         return "words"
     return ""
+
+
+def moved_by(data: xr.Dataset) -> Reason | None:
+    """Return what alone moved a loss since a trained start, None where that is not known.
+
+    Examples
+    --------
+    >>> moved_by(xr.Dataset({"loss": ("step", [3.5, 3.4])})) is None
+    True
+    """
+    return _ALONE.get(why(data))
 
 
 def least(data: xr.Dataset) -> float:

@@ -17,12 +17,14 @@ from ...figures.base import Figure
 from ...store import Cell, read_cell, write_cell
 from ...study import Progress, Study
 from ...words.formats import with_interval
-from ...words.shared_concepts import CHANGES, COUNTS, layer_names, shared_mark, shared_sentences
+from ...words.labels import short_names
 from ..rows import numbered
 from .fitting import START, Describing, LayerConcepts, of_layer
 from .views import RunViews, began_at, cell_of, fingerprint_of, matched_layers, price, views_of
 
 NODE = "shared-concepts"
+COUNTS = ("in_all", "in_some", "in_one", "born_in_all", "from_start")
+CHANGES = ("kept", "unclear", "turned", "lost", "new")
 
 SECTION = Section(
     "Concepts that runs share",
@@ -148,9 +150,21 @@ def node_of(
             names = {"concept_birth": "birth", **ends}
             newborn = data[[*names]].isel(concept=born)
             data = data.merge(newborn.rename({**names, "concept": "newborn"}))
-    texts = shared_sentences(data) + ([words] if words else [])
-    data = attach(_with_names(data), SECTION, _figures(data, runs), texts, role="runs")
-    return data.assign_attrs(shared_mark(data))
+    texts = [words] if words else []
+    return attach(_with_names(data), SECTION, _figures(data, runs), texts, role="runs")
+
+
+def layer_names(layers: Sequence[str]) -> list[str]:
+    """Return what sentences call layers, from their paths or relative depths.
+
+    Examples
+    --------
+    >>> layer_names(["h.1.mlp", "h.3.mlp"]), layer_names(["25 % of the depth"])
+    (['layer 1', 'layer 3'], ['the layer at 25 % of the depth'])
+    """
+    kinds = {True: "the layer at {}", False: "layer {}"}
+    short = short_names(list(layers))
+    return [kinds[" " in n].format(n) if n[:1].isdigit() else n for n in short]
 
 
 def _counts(fits: Mapping[str, tuple[LayerConcepts, LayerConcepts | None]]) -> dict[str, Any]:

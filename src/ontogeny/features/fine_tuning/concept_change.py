@@ -11,6 +11,7 @@ import torch
 import xarray as xr
 
 from ...arrays import to_numpy
+from ...claims import Claim
 from ...concepts.joint.changes import concept_changes
 from ...concepts.joint.presence import Decoder, Presence
 from ...concepts.joint.readout import CheckpointReadout, Moments
@@ -25,7 +26,7 @@ from ...observables.of_activations import OfJointConcepts
 from ...observables.pieces import written
 from ...quantities import Quantity
 from ...words.names import Names
-from ...words.tuned import concept_changes_text
+from .change_claims import claims_of_changes
 
 BLOCKS = 50  # of texts, that ratios of strengths are resampled over
 TOKENS = 4  # that stand for a concept without a name
@@ -150,10 +151,9 @@ class ConceptChange(OfJointConcepts):
             turned_by=(("layer", "concept"), cosine),
         )
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
-        """Return for each layer how many concepts are kept, turned, lost and new."""
-        layers = data.layer.values if "concepts_since" in data else ()
-        return [f"{layer}: {concept_changes_text(data.sel(layer=[layer]))}" for layer in layers]
+    def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
+        """Return how many concepts are kept, turned, lost and new at the end, beside controls."""
+        return claims_of_changes(name, data)
 
 
 def _presences(one: xr.Dataset) -> dict[int, Presence]:

@@ -12,6 +12,7 @@ import numpy as np
 import xarray as xr
 
 from ...capture.predicted import next_tokens
+from ...claims import Claim
 from ...figures import Section
 from ...inputs import Inputs
 from ...needs import InputSet, Losses, Need
@@ -22,10 +23,9 @@ from ...observables.known_texts import KnownTexts
 from ...observables.of_predictions import OfPredictions
 from ...observables.word_frequencies import blind_guess, guesses
 from ...quantities import Measured, Quantity
-from ...words.formats import joined
 from ...words.names import Names
-from ...words.one_model import is_one_model
 from . import renamed_words, trained_start
+from .loss_claims import claims_of_loss
 
 # What the loss is read against: ends of the variables' names, and what the figure calls them.
 LINES = {
@@ -192,21 +192,9 @@ class Loss(OfPredictions):
             data = renamed_words.with_renamed_words(data)
         return data.assign(_half_gains(data)) if "loss_own_unigram_of_text" in data else data
 
-    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
-        """Return how the loss stands to the lines; of a blind guess only that it never beat it.
-
-        Of one model the first sentence of the page says it.
-        """
-        if is_one_model(data):
-            return []
-        below = [line for line in LINES if f"loss_below_{line}" in data]
-        always = [line for line in below if data[f"loss_below_{line}_high"] == data.step[0]]
-        lines = [_sentence(data, line) for line in below if line not in always]
-        if always:
-            levels = joined([f"{LINES[line]} ({_level(data, line)})" for line in always])
-            lines.insert(0, f"The loss is below that of {levels} at every step.")
-        renamed = renamed_words.sentence(data)
-        return [*_no_better_than_blind(data), *lines, *_gain_words(data), *renamed]
+    def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
+        """Return what the loss passes and gains from, and whether it rose again."""
+        return claims_of_loss(name, data)
 
 
 def _without(losses: xr.Dataset, units: np.ndarray) -> dict[str, Any]:
@@ -285,52 +273,3 @@ def _crossed(data: xr.Dataset, name: str, losses: np.ndarray, line: np.ndarray) 
     cross: Crossing = crossing(data.step.values, losses, line, weights.values)
     ends = {"": cross.step, "_low": cross.low, "_high": cross.high}
     return {f"{name}{e}": v if np.isfinite(v) else np.nan for e, v in ends.items()}
-
-
-def _no_better_than_blind(data: xr.Dataset) -> list[str]:
-    # That it is better shows little: an untrained model may favour frequent words by luck.
-    if "loss_uniform" not in data or "step" not in data.loss.dims or data.loss.ndim > 1:
-        return []
-    if not data.loss.notnull().any() or (data.loss < data.loss_uniform).any():
-        return []
-    return [f"The loss is never below that of a blind guess ({float(data.loss_uniform):.2f} nats)."]
-
-
-def _gain_words(data: xr.Dataset) -> list[str]:
-    """Say when half of each sure gain was there; a gain that is not sure is not said."""
-    sentences = []
-    for kind, words in GAINS.items():
-        is_sure = np.isfinite(data.get(f"loss_half_{kind}_high", np.nan))
-        if not is_sure or data.sizes["step"] < 3:  # two checkpoints alone tell no half
-            continue
-        step, low, high = (float(data[f"loss_half_{kind}{end}"]) for end in _ENDS)
-        interval = "" if low == high else f" ({low:,.0f}–{high:,.0f})"
-        when = f"by the checkpoint of step {step:,.0f}{interval}"
-        if step == data.step[0] and data.get("loss_trained_start", 0.0) > 0:
-            continue  # its base had it
-        if step == data.step[0]:
-            when = f"at the first checkpoint, step {step:,.0f}{interval}"
-        sentences.append(f"Half of the gain by {words} was there {when}.")
-    return sentences
-
-
-def _level(data: xr.Dataset, line: str) -> str:
-    """Return what a line costs; one that moves, at the last step."""
-    values = data[f"loss_{line}"]
-    if "step" not in values.dims:
-        return f"{float(values):.2f} nats"
-    return f"{float(values.dropna('step')[-1]):.2f} nats at the end"
-
-
-def _sentence(data: xr.Dataset, line: str) -> str:
-    """Say from when on the loss is below a line, or that it is not."""
-    level = f"{LINES[line]} ({_level(data, line)})"
-    step, low, high = (float(data[f"loss_below_{line}{end}"]) for end in ("", "_low", "_high"))
-    if not (data.loss < data[f"loss_{line}"]).any():
-        return f"The loss is never below that of {level}."
-    if np.isnan(step):
-        return f"The loss does not stay below that of {level}."
-    if np.isnan(high):
-        return f"The loss ends below that of {level} on these texts, but not surely on others."
-    since = "" if low == high else f", and at the earliest from {low:,.0f}"
-    return f"From step {high:,.0f} on the loss is surely below that of {level}{since}."

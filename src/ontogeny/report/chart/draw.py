@@ -15,10 +15,11 @@ from types import MappingProxyType
 
 import numpy as np
 
+from ...claims import Kind
 from ...words.content import Content, Finding, RegimeMark, Track
 from ...words.formats import interval_text, number, plural, sentence_start, with_interval
 from ...words.labels import truncate
-from ...words.overview import overview
+from ...words.rows import Row
 from ..scales import KINDS, pick_ticks
 from .canvas import WIDE, Canvas, ChartLayout, Points, fitted
 from .groups import RowGroup, arrange, named_in
@@ -70,9 +71,8 @@ def lay_chart(
     """Return all marks of the chart, and the rows that are shown; `links` are for the page."""
     order = {id(row): i for i, row in enumerate(content.rows)}
     rows_of_text = [row for node in content.nodes for row in named_in(node.rows, node.statements)]
-    groups = arrange(
-        content.rows, keep=[order[id(row)] for row in (*overview(content).named, *rows_of_text)]
-    )
+    named = [row for row in content.rows if row.learned or _is_ordered(content, row)]
+    groups = arrange(content.rows, keep=[order[id(row)] for row in (*named, *rows_of_text)])
     rows = [row for group in groups if not group.folded for row in group.rows]
     words, ends = ([text(row, layout) for row in rows] for text in (value_words, end_words))
     if any(ends):  # both columns have a heading
@@ -102,6 +102,15 @@ def lay_chart(
     if links:
         canvas.parts.append(f'<line class="now" x1="0" x2="0" y1="{top:.1f}" y2="{bottom:.1f}"/>')
     return canvas, groups
+
+
+def _is_ordered(content: Content, row: Row) -> bool:
+    """Return whether a sentence names a row as the first or the last of its quantity."""
+    return any(
+        row.layer in (claim.subject.layer, claim.beside[0].name)
+        for claim in content.claims
+        if claim.kind is Kind.BEFORE and claim.subject.quantity == row.variable
+    )
 
 
 def _unspoken(canvas: Canvas, links: bool) -> AbstractContextManager[None]:

@@ -12,8 +12,7 @@ import numpy as np
 
 from ...words.formats import joined, plural, step_text, value_range
 from ...words.labels import said_once
-from ...words.reasons import UNJUDGED
-from ...words.row_words import HEADINGS
+from ...words.row_words import heading_of, is_news, place_of
 from ...words.rows import Row
 
 MAX_ROWS = 32  # rows that the chart shows before it thins layers
@@ -39,10 +38,6 @@ class RowGroup:
         return f"{words}; {some}half-way at {value_range(steps, step_text)}" if steps else words
 
 
-# States of rows that say nothing of what the model does: in the chart one line stands for them.
-NO_NEWS = (*UNJUDGED, "none", "motion")
-
-
 def arrange(
     rows: Sequence[Row], limit: int = MAX_ROWS, keep: Collection[int] = ()
 ) -> list[RowGroup]:
@@ -52,20 +47,24 @@ def arrange(
     has news, weight change alone is folded, and half as many of the others are shown. Rows are
     thinned evenly within each quantity; rows at the places `keep`, which sentences name, stay.
     """
-    counts = Counter(row.state for row in rows)
-    has_news = any(state not in NO_NEWS for state in counts)
-    quiet = NO_NEWS if has_news else ("motion",) * (len(counts) > 1)
-    folded = {state for state in quiet if counts[state] > 2}
-    places = [i for i, row in enumerate(rows) if row.state not in folded]
+    headings = [heading_of(row) for row in rows]
+    counts = Counter(headings)
+    has_news = any(map(is_news, rows))
+    folded: set[str] = set()
+    for row, heading in zip(rows, headings, strict=True):
+        is_quiet = not is_news(row) if has_news else row.role == "motion" and len(counts) > 1
+        if is_quiet and counts[heading] > 2:
+            folded.add(heading)
+    places = [i for i, heading in enumerate(headings) if heading not in folded]
     picks = _thin(rows, places, limit if has_news else limit // 2) | set(keep)
-    shown = [row for i, row in enumerate(rows) if i in picks or row.state in folded]
+    shown = [row for i, row in enumerate(rows) if i in picks or headings[i] in folded]
     # By half-change step, undefined ones last.
     shown.sort(key=lambda row: row.half_step if math.isfinite(row.half_step) else math.inf)
-    return [
-        RowGroup(title, [row for row in shown if row.state == state], state in folded)
-        for state, title in HEADINGS.items()
-        if counts[state]
-    ]
+    alike: dict[str, list[Row]] = {}
+    for row in shown:
+        alike.setdefault(heading_of(row), []).append(row)
+    groups = sorted(alike.items(), key=lambda group: place_of(group[1][0]))
+    return [RowGroup(title, members, title in folded) for title, members in groups]
 
 
 def named_in(rows: Sequence[Row], sentences: Sequence[str]) -> list[Row]:
@@ -83,10 +82,11 @@ def _thin(rows: Sequence[Row], places: Sequence[int], limit: int) -> set[int]:
     """Return at most about `limit` of the places: of each quantity some, or of each section."""
     if len(places) <= limit:
         return set(places)
-    for fields in (("section", "quantity", "state"), ("section", "state")):
+    for of_quantity in (True, False):
         alike: dict[tuple[str, ...], list[int]] = {}
         for i in places:
-            alike.setdefault(tuple(getattr(rows[i], field) for field in fields), []).append(i)
+            quantity = rows[i].quantity if of_quantity else ""
+            alike.setdefault((rows[i].section, quantity, heading_of(rows[i])), []).append(i)
         if 2 * len(alike) <= limit:  # else of 35 quantities more rows would stay than the chart has
             break
     picks: set[int] = set()

@@ -49,7 +49,7 @@ class Fitted:
 
 def further_concepts(content: Content, first: Concepts | None, most: int) -> list[Fitted]:
     """Return the fits beside the one of the first screen, `most` concepts of all together."""
-    if content.headline:  # of several runs
+    if content.runs:  # of several runs
         return []
     taken = first.node.path if first else None
     lives = [node for node in with_lives(content) if node.path != taken]

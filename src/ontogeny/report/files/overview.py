@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -72,7 +71,7 @@ def chart_words(content: Content, view: str) -> tuple[str, str, str]:
 def _of_first_screen(content: Content, first: FirstScreen) -> str:
     """Return what is drawn: the lines under the loss, its controls, and the lines of concepts."""
     loss = first.loss
-    lined = loss is not None and (bool(loss.lines) or math.isfinite(loss.uniform))
+    lined = loss is not None and bool(loss.levels)
     sentences = ["Dashed: what guesses cost."] if lined else []
     sentences += ["Grey: control runs."] if loss and control_curve(content) is not None else []
     sentences += [_LINES] if first.concepts and first.concepts.lines else []

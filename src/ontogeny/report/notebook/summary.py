@@ -9,8 +9,8 @@ from html import escape
 import pandas as pd
 
 from ...trees import MergedResult
+from ...words.basis import basis
 from ...words.content import read_content
-from ...words.overview import overview
 from ...words.sections import studied
 from ..failures import read_failures
 from ..figures.frames import row_frame
@@ -40,8 +40,7 @@ class ResultSummary:
     Untitled study
     2 checkpoints, steps 0 to 100
     <BLANKLINE>
-    Too few checkpoints to judge
-    The trajectory has 2 checkpoints. To tell a change from chance, ...
+    Nothing was claimed
     """
 
     def __init__(self, result: MergedResult) -> None:
@@ -52,12 +51,13 @@ class ResultSummary:
         failures = read_failures(content)
         self.failed = f"{failures.heading}. {failures.lead}".rstrip(" .") + "." if failures else ""
         self._sections: list[tuple[str, list[tuple[str, str]]]] = []
-        if (first := first_screen(content)) is not None:
-            texts = [(sentence.lead, sentence.text) for sentence in first.sentences]
+        first = first_screen(content)
+        if first is not None:
+            texts = [(line.lead, line.text) for line in first.sentences]
             self._sections.append((first.heading, texts))
-        whole = overview(content, introduced=first is not None)
-        texts = [("", text) for text in (whole.lead, " ".join(whole.details)) if text]
-        self._sections.append((whole.heading, texts))
+        sure = [("", text) for text in basis(content)]
+        if sure or not self._sections:
+            self._sections.append(("How sure that is" if first else "Nothing was claimed", sure))
 
     @property
     def heading(self) -> str:

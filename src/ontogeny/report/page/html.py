@@ -14,19 +14,20 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
-from ...words.abilities import abilities_of, ability_sentences, has_abilities
+from ...words.abilities import abilities_of, has_abilities
+from ...words.basis import basis
 from ...words.content import Content, Node
 from ...words.formats import joined, p_value, plain_text, plural, step_text
-from ...words.overview import overview
 from ...words.row_words import control_half_words, half_words, journey, state_words
 from ...words.sections import mark, section_sentences, studied
+from ...words.sentences import Said
 from ..chart.canvas import NARROW, WIDE
 from ..chart.draw import draw_chart, views_of
 from ..concepts.atlas import read_atlas
 from ..failures import old_reference, read_failures, section_failures
 from ..figures.drawable import Drawable
 from ..figures.tables import ROWS_SHOWN
-from ..first_screen.runs import build_first, first_of_runs
+from ..first_screen.runs import build_first
 from ..first_screen.screen import first_screen
 from ..kinds import kind_of, read_drawables
 from ..kinds.base import BUDGET, scripts, thinned
@@ -50,7 +51,7 @@ AFTER_KINDS = (
     "example-text",
     "example-course", "example-print", "links", "live", "tables", "page",
 )  # fmt: skip
-Parts = tuple[tuple[Sequence[str], Sequence[str]], Sequence[Drawable], Sequence[Drawable]]
+Parts = tuple[tuple[Sequence[Said], Sequence[Said]], Sequence[Drawable], Sequence[Drawable]]
 
 
 def render_page(content: Content, budget: int = BUDGET, live: Live | None = None) -> str:
@@ -59,14 +60,14 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
     drawings = {layout.name: draw_chart(content, layout) for layout in (WIDE, NARROW)}
     charts = {name: {"plot": list(d.plot)} for name, d in drawings.items()}
     plotly, script = _plotly(), _own_script()
-    first = first_screen(content, running=live is not None) or first_of_runs(content)
+    first = first_screen(content, running=live is not None)
     atlas = read_atlas(content, first.concepts if first else None)
     draw = loss_picture if content.one_model else first_picture
-    cloze = read_cloze(content) if first and not content.headline else None
+    cloze = read_cloze(content) if first and not content.runs else None
     example = read_example(content, first.concepts if first else None)
 
     def drawn_above(node: Node) -> bool:
-        of_loss = node.role == "track" and bool(first and first.loss and not content.headline)
+        of_loss = node.role == "track" and bool(first and first.loss and not content.runs)
         shown = example is not None and "token_loss" in node.dataset
         return of_loss or shown or (cloze is not None and node is cloze.node)
 
@@ -90,19 +91,18 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
         atlas=atlas,
         cloze=cloze,
         example=example,
-        abilities=(able := abilities_of(content.nodes)),
-        able=list(map(content.say, ability_sentences(able, content.steps))),
-        verdict=overview(content, introduced=first is not None),
+        abilities=abilities_of({node.id: node.dataset for node in content.nodes}),
+        basis=basis(content),
         failures=read_failures(content),
         failed_in={node.id: section_failures(content, node) for node in content.nodes},
         old_reference=old_reference(content),
         facts=_facts(content),
         drawings=[Markup(d.svg) for d in drawings.values()],
-        chart_notices=list(map(content.say, drawings["wide"].notices)),
+        chart_notices=drawings["wide"].notices,
         views=views_of(content),
         compared=[run.name for row in content.rows[:1] for run in row.runs],
-        marks={node.id: mark(node) for node in content.nodes},
-        parts={node.id: parts(node, drawables, drawn_above(node)) for node in content.nodes},
+        marks={node.id: mark(content, node) for node in content.nodes},
+        parts={n.id: parts(content, n, drawables, drawn_above(n)) for n in content.nodes},
         fold_words=fold_words,
         drawables=drawables,
         kind_of=kind_of,
@@ -231,7 +231,7 @@ def _definition(drawable: Drawable) -> list[tuple[str, str]]:
     return lines
 
 
-def parts(node: Node, drawables: Sequence[Drawable], drawn_above: bool) -> Parts:
+def parts(content: Content, node: Node, drawables: Sequence[Drawable], drawn_above: bool) -> Parts:
     """Return the sentences that stand open and those that are folded, and both of the figures.
 
     Of what was tested and not found, the first sentence says so, and the rest is folded. So are
@@ -239,8 +239,13 @@ def parts(node: Node, drawables: Sequence[Drawable], drawn_above: bool) -> Parts
     reference step that were not judged: of a model with 30 layers they took four screens.
     """
     candidates = [d for d in drawables if d.node is node]
-    sentences = section_sentences(node)
-    if candidates and mark(node)[0] == "none" and sentences and not has_abilities(node.dataset):
+    sentences = section_sentences(content, node)
+    if (
+        candidates
+        and mark(content, node)[0] == "none"
+        and sentences
+        and not has_abilities(node.dataset)
+    ):
         return (sentences[:1], sentences[1:]), [], candidates
     unjudged = node.rows and not any(row.judgeable or row.own_value for row in node.rows)
     weights = node.role == "motion" and any(d.node.role != "motion" for d in drawables)
@@ -257,7 +262,7 @@ def _bearing(node: Node, items: list[Drawable]) -> list[Drawable]:
     return [d for d in items if d.figure.id in names][:1] or best
 
 
-def fold_words(sentences: Sequence[str], folded: Sequence[Drawable]) -> str:
+def fold_words(sentences: Sequence[Any], folded: Sequence[Drawable]) -> str:
     """Say what is folded: further sentences, and figures by their titles.
 
     Examples

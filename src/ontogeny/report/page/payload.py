@@ -14,7 +14,7 @@ import xarray as xr
 from ...words.content import Content
 from ...words.formats import plain_text
 from ...words.row_words import MARKS, RECORD, facts, half_facts, mark_records, record, state_words
-from ...words.rows import Row, half_steps
+from ...words.rows import Row
 from ..chart.draw import views_of
 from ..colours import palettes
 from ..figures.axes import Axis
@@ -59,7 +59,7 @@ def build_payload(
         "title": content.title,
         "clock": content.clock,
         "steps": list(content.steps),
-        "start": _start(content),
+        "start": len(content.steps) - 1,
         "scales": {kind: _scale(scale) for kind, scale in scales.items()},
         "layers": list(content.groups.labels),
         "palettes": palettes(len(content.groups.labels)),
@@ -247,18 +247,6 @@ def _scale(scale: StepScale) -> dict[str, Any]:
     }
 
 
-def _start(content: Content) -> int:
-    """Return the place of the step at which the page opens: where the median row is half-way.
-
-    At the last step, to which distances are measured, nothing is left to see of them.
-    """
-    halves = half_steps(content.rows)
-    if not halves:
-        return len(content.steps) - 1
-    middle = float(np.median(halves))
-    return int(np.argmin(np.abs(np.array(content.steps) - middle)))
-
-
 def _track(content: Content) -> dict[str, Any] | None:
     track = content.track
     if track is None:
@@ -288,8 +276,8 @@ def _row(row: Row, content: Content) -> dict[str, Any]:
         "distinct": "".join("1" if d else "0" for d in row.distinct),
         "told": row.changed if row.judgeable else None,
         "state": state_words(row),
-        "facts": [content.say(fact) for fact in facts(row)],
-        "halves": [content.say(fact) for fact in half_facts(row)],
+        "facts": facts(row),
+        "halves": half_facts(row),
         "marks": [[_field(value) for value in mark] for mark in mark_records(row) if row.runs],
         "record": [_field(value) for value in record(row)],
     }

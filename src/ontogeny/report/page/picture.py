@@ -13,12 +13,11 @@ import xarray as xr
 from ...words.content import Content
 from ...words.formats import number, sentence_start, with_interval
 from ...words.labels import short_names, truncate
-from ...words.landmarks import LossStory, read_loss, track_node
+from ...words.landmarks import LossCurve, read_loss
 from ..chart.canvas import NARROW, WIDE, Canvas, ChartLayout
 from ..chart.draw import draw_axis, draw_clock, draw_track
 from ..colours import LEVELS
 from ..concepts.lives import Concept, Concepts, line_names
-from ..first_screen.runs import line_levels
 from ..first_screen.screen import FirstScreen
 
 _LAYOUT = replace(WIDE, name="first", width=860, left=190, right=150)
@@ -38,7 +37,7 @@ def first_picture(content: Content, first: FirstScreen) -> str:
     """Return the loss with its lines over the life lines of concepts."""
     canvas = Canvas(_LAYOUT, content.steps)
     if first.loss is not None and content.track is not None:
-        draw_track(canvas, content.track, line_levels(content, first.loss))
+        draw_track(canvas, content.track, first.loss.levels)
     if first.concepts is not None:
         lines = first.concepts.lines
         for concept, name in zip(lines, line_names(lines), strict=True):
@@ -74,7 +73,7 @@ def _line(canvas: Canvas, concepts: Concepts, concept: Concept, name: str) -> No
 
 def loss_picture(content: Content, *_: object) -> str:
     """Return the loss of one model beside its lines, wide and for phones; empty without a loss."""
-    loss, node = read_loss(content), track_node(content)
+    loss, node = read_loss(content), content.track_node
     if loss is None or node is None:
         return ""
     levels = [*_levels(loss, node.dataset)]
@@ -84,12 +83,11 @@ def loss_picture(content: Content, *_: object) -> str:
     return "".join(_drawn(levels, loss, layout) for layout in _LAYOUTS)
 
 
-def _levels(loss: LossStory, data: xr.Dataset) -> Iterator[Level]:
+def _levels(loss: LossCurve, data: xr.Dataset) -> Iterator[Level]:
     """Give the model, the lines under its loss, and the loss of texts with renamed words."""
     ends = [float(data.get(f"loss_{end}", data["loss"])[0]) for end in ("low", "high")]
     yield MODEL, loss.last, ends[0], ends[1]
-    guesses = {line.words: line.level for line in (*loss.lines.values(), *loss.of_model.values())}
-    for words, level in {"blind guess": loss.uniform, **guesses}.items():
+    for words, level in {**loss.levels, **loss.of_model}.items():
         yield words, level, level, level
     if "loss_renamed" in data:  # the first renaming leaves every word as it is
         ends = np.quantile(data["loss_renamed"].values[0, 1:], (0.5, 0.025, 0.975)).tolist()
@@ -106,7 +104,7 @@ def _of_layers(data: xr.Dataset) -> Iterator[Level]:
             yield f"read off {names[i]}", ends[0], ends[1], ends[2]
 
 
-def _drawn(levels: list[Level], loss: LossStory, layout: ChartLayout) -> str:
+def _drawn(levels: list[Level], loss: LossCurve, layout: ChartLayout) -> str:
     canvas, top = Canvas(layout, (0,)), layout.font + 10
     most = max(end for _, *ends in levels for end in ends if math.isfinite(end))
     apart = 10.0 ** math.floor(math.log10(most))

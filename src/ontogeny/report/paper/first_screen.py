@@ -148,10 +148,7 @@ def _draw_loss(axes: Axes, content: Content, first: FirstScreen, scale: StepScal
         low, high = (np.asarray(side) for side in control)
         axes.fill_between(at, low, high, color=_NULL, alpha=0.5, linewidth=0)
         ends.append(("control", float((low[-1] + high[-1]) / 2), _INK_2))
-    levels = {line.words: line.level for line in loss.lines.values()}
-    if math.isfinite(loss.uniform):
-        levels["blind guess"] = loss.uniform
-    for words, level in levels.items():
+    for words, level in loss.levels.items():
         axes.axhline(level, color=_INK_2, linewidth=0.6, linestyle="--")
         ends.append((f"{words} {number(level, 0.1)}", level, _INK_2))
     axes.plot(at, track.values, color=_INK, linewidth=1.1)

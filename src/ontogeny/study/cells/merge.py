@@ -21,7 +21,7 @@ from ...problems.problem import NO_CELL
 from ...scratch import scratch_array
 from ...store import Cell
 from ...summary import verdicts
-from ...summary.claims import claims_of
+from ...words.page_claims import claims_of
 from ..folder.layout import summary_path
 from .cache import read_verified
 from .environment import PACKAGES, versions
@@ -86,9 +86,11 @@ def merge(
     data = {o.name: summary_data(read_verified(summary_path(folder, o.name))) for o in observables}
     for name, count in (units or {}).items():
         data[name] = data[name].assign_attrs(units=count)
-    data = verdicts.with_verdicts(data, {o.name: o.quantities for o in observables})
+    quantities = {o.name: o.quantities for o in observables}
+    data = verdicts.with_verdicts(data)
     findings = json.loads(attributes.get("findings", "[]"))
-    claims = claims_of(data, {o.name: o.claims for o in observables}, findings)
+    of_nodes = {o.name: o.claims for o in observables}
+    claims = claims_of(data, of_nodes, findings, quantities)
     root = {**attributes, **verdicts.LEVELS.attributes(), **provenance()}
     return xr.DataTree.from_dict({"/": to_dataset(claims).assign_attrs(root), **data})
 

@@ -21,8 +21,8 @@ from ...report.choosing import listed
 from ...report.notebook.figure import ResultChart, ResultFigure
 from ...report.notebook.index import FigureIndex
 from ...report.notebook.summary import ResultSummary
-from ...summary.claims import claims_of_result
 from ...trees import as_tree
+from ...words.page_claims import claims_of_result
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import xarray as xr
 
-from ..claims import Certainty, Claim, Kind, Reason, Subject, from_dataset
+from ..claims import Beside, Certainty, Claim, Kind, Reason, Subject, from_dataset
 from ..claims.table import PREFIX
+from ..quantities import Quantity
+from .abilities import claims_of_abilities
+from .one_model import claims_of_one_model
+from .order import first_and_last
 from .row_claims import claims_of_rows, rows_tested
+from .rows import read_rows
 
 OfNode = Callable[[str, xr.Dataset], Iterable[Claim]]
 
@@ -23,6 +28,7 @@ def claims_of(
     nodes: Mapping[str, xr.Dataset],
     of_nodes: Mapping[str, OfNode],
     findings: Iterable[Mapping[str, Any]] = (),
+    quantities: Mapping[str, Sequence[Quantity]] | None = None,
 ) -> list[Claim]:
     """Return what a page says, what matters most first.
 
@@ -34,6 +40,8 @@ def claims_of(
         What else an observable claims of its node, by name.
     findings
         Of the audit, as records.
+    quantities
+        What the nodes hold, which a single checkpoint is held against chance by.
     """
     tests = rows_tested(nodes)
     claims = [claim for finding in findings for claim in _damaged(finding)]
@@ -41,7 +49,47 @@ def claims_of(
         claims += claims_of_rows(name, node, tests)
         if name in of_nodes and "failed" not in node.attrs:
             claims += of_nodes[name](name, node)
+        claims += claims_of_one_model(name, node, (quantities or {}).get(name, ()))
+        claims += _of_papers(name, node)
+    claims += [*claims_of_abilities(nodes), *_orders(nodes)]
     return sorted(claims, key=lambda claim: -claim.weight)
+
+
+def _orders(nodes: Mapping[str, xr.Dataset]) -> Iterator[Claim]:
+    """Give which layer was half-way first of each quantity, corrected over all of the page."""
+    rows = [
+        row
+        for name, node in nodes.items()
+        if node.attrs.get("role") != "motion"
+        for row in read_rows(node, "", name, "")
+    ]
+    for first, last in first_and_last(rows):
+        yield Claim(
+            Kind.BEFORE,
+            Subject(first.section, first.variable, first.layer),
+            Certainty.SURE,
+            first=first.half_step,
+            last=last.half_step,
+            low=last.half_step_low,
+            high=last.half_step_high,
+            since=first.half_step,
+            since_low=first.half_step_low,
+            since_high=first.half_step_high,
+            beside=(Beside("reference", last.layer, last.half_step, first.half_step),),
+            evidence=(f"{first.section}/half_step",),
+        )
+
+
+def _of_papers(name: str, node: xr.Dataset) -> Iterator[Claim]:
+    """Give whether each claim of a paper is found again."""
+    if node.attrs.get("role") != "claims":
+        return
+    for label, answer in zip(node["claim"].values, node["answer"].values, strict=True):
+        kind = Kind.CONTRADICTS if answer == "does not reproduce" else Kind.REPRODUCES
+        shown = answer in ("reproduces", "does not reproduce", "holds")
+        certainty = Certainty.SURE if shown else Certainty.OPEN
+        reason = None if shown else Reason.FAILED
+        yield Claim(kind, Subject(name, "answer", label=str(label)), certainty, reason)
 
 
 def _damaged(finding: Mapping[str, Any]) -> list[Claim]:

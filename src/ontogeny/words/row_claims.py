@@ -1,4 +1,4 @@
-"""Claims of the rows of a page: changed, beyond its motion, learned, forgot."""
+"""Claims of the rows of the chart: changed, beyond its motion, learned, forgot."""
 
 from __future__ import annotations
 
@@ -14,14 +14,28 @@ from scipy.stats import t
 
 from ..claims import Beside, Certainty, Claim, Kind, Reason, Subject
 from ..dynamics.reasons import Reason as RowReason
-from ..words.control_kinds import NO_NULLS, kind_of
-from ..words.rows import Row, read_rows
+from .control_kinds import NO_NULLS, kind_of
+from .rows import Row, read_rows
+from .since_base import moved_by
 
 # A change lies as controls lie where one more control would lie no farther from their mean than
 # this share of it, and the run as well. Three controls that differ by half say nothing.
 MARGIN = 0.2
 
 _LEVEL = 0.05
+
+# What a claim is open for, by the test that a row failed.
+REASONS = {
+    RowReason.UNMEASURED: Reason.NOISE_UNKNOWN,
+    RowReason.FEW: Reason.FEW_CHECKPOINTS,
+    RowReason.MANY: Reason.FEW_CHECKPOINTS,
+    RowReason.WITHIN: Reason.WITHIN_NOISE,
+    RowReason.ORDER: Reason.ORDER,
+    RowReason.REFERENCE: Reason.REFERENCE_MEMORY,
+    RowReason.SHORT: Reason.SHORT_MEMORY,
+    RowReason.EXAMPLES: Reason.FEW_TURNED,
+    RowReason.SLOW: Reason.SLOW_NOISE,
+}
 
 
 def claims_of_rows(name: str, node: xr.Dataset, tests: int) -> list[Claim]:
@@ -41,19 +55,18 @@ def claims_of_rows(name: str, node: xr.Dataset, tests: int) -> list[Claim]:
     rows = read_rows(node, "", "", "")
     parts = Counter((row.variable, row.layer) for row in rows)
     figures = _figures(node)
+    why = moved_by(node)
     claims: list[Claim] = []
     for row in rows:
         label = row.quantity if parts[row.variable, row.layer] > 1 else ""
         figure = figures.get(row.variable, "")
-        for fields in _of_row(row):
-            claim = Claim(
-                subject=Subject(name, row.variable, row.layer, label),
-                evidence=(f"{name}/{row.variable}",),
-                figure=f"{name}/{figure}" if figure else "",
-                corrected_over=tests,
-                **fields,
-            )
-            claims.append(claim)
+        more: dict[str, Any] = {
+            "evidence": (f"{name}/{row.variable}",),
+            "figure": f"{name}/{figure}" if figure else "",
+            "corrected_over": tests,
+        }
+        subject = Subject(name, row.variable, row.layer, label)
+        claims += [Claim(subject=subject, **more, **fields) for fields in _of_row(row, why)]
     return claims
 
 
@@ -65,8 +78,27 @@ def _figures(node: xr.Dataset) -> dict[str, str]:
     return drawn
 
 
-def _of_row(row: Row) -> Iterator[dict[str, Any]]:
-    """Give the fields of each claim on a row."""
+def standing(row: Row) -> dict[str, Any]:
+    """Return the fields of the claim that says the most of a row.
+
+    That is the first of these that is sure: learned, forgot, beyond its motion. Of a row that
+    changed otherwise it is how its change lies to control runs, and else why the change is open.
+    """
+    claims = list(_of_row(row, None))
+    strong = [claim for claim in claims if claim["certainty"] is Certainty.SURE]
+    for kind in (Kind.LEARNED, Kind.FORGOT, Kind.BEYOND_MOTION):
+        for claim in strong:
+            if claim["kind"] is kind:
+                return claim
+    changed, beyond = claims[0], claims[1]
+    return beyond if changed["certainty"] is Certainty.SURE else changed
+
+
+def _of_row(row: Row, why: Reason | None) -> Iterator[dict[str, Any]]:
+    """Give the fields of each claim on a row, that of its change first.
+
+    `why` is what alone moved a loss since a trained start.
+    """
     ends = {
         "value": row.change,
         "low": row.change - row.change_floor,
@@ -86,7 +118,7 @@ def _of_row(row: Row) -> Iterator[dict[str, Any]]:
     beyond = {"certainty": Certainty.SURE, **half} if row.beyond else _as_controls(row)
     yield {"kind": Kind.BEYOND_MOTION, **ends, **controls, **beyond}
     if row.can_learn:
-        learned = {"certainty": Certainty.SURE, **half} if row.learned else _not_learned(row)
+        learned = {"certainty": Certainty.SURE, **half} if row.learned else _not_learned(row, why)
         tested = {"beside": _controls(row), "p_value": row.p_learned}
         yield {"kind": Kind.LEARNED, **ends, **tested, **learned}
     if row.lost:
@@ -105,23 +137,9 @@ def _open(reason: Reason, **more: Any) -> dict[str, Any]:
     return {"certainty": Certainty.OPEN, "reason": reason, **more}
 
 
-# What a claim is open for, by the test that a row failed.
-_REASONS = {
-    RowReason.UNMEASURED: Reason.NOISE_UNKNOWN,
-    RowReason.FEW: Reason.FEW_CHECKPOINTS,
-    RowReason.MANY: Reason.FEW_CHECKPOINTS,
-    RowReason.WITHIN: Reason.WITHIN_NOISE,
-    RowReason.ORDER: Reason.ORDER,
-    RowReason.REFERENCE: Reason.REFERENCE_MEMORY,
-    RowReason.SHORT: Reason.SHORT_MEMORY,
-    RowReason.EXAMPLES: Reason.FEW_TURNED,
-    RowReason.SLOW: Reason.SLOW_NOISE,
-}
-
-
 def _unchanged(row: Row) -> dict[str, Any]:
     """Return how a row stands that is not shown to have changed."""
-    return _open(_REASONS[RowReason(row.reason)])
+    return _open(REASONS[RowReason(row.reason)])
 
 
 def _unjudged(row: Row) -> dict[str, Any] | None:
@@ -173,8 +191,10 @@ def _within_margin(row: Row) -> bool:
     return bool(farthest <= MARGIN * abs(mean))
 
 
-def _not_learned(row: Row) -> dict[str, Any]:
+def _not_learned(row: Row, why: Reason | None) -> dict[str, Any]:
     """Return how performance stands that is not shown to be learned."""
+    if why is not None:
+        return _open(why)
     if not math.isfinite(row.p_learned):
         if not row.controls:
             return {"certainty": Certainty.NOT_TESTED, "reason": Reason.NO_CONTROLS}

@@ -1,0 +1,42 @@
+"""What is said first of concepts: how many have a name, beside control runs, and which."""
+
+from __future__ import annotations
+
+from ...words.content import Content
+from ...words.formats import joined, plural, sentence_start, value_range
+from ...words.story import Line
+from .lives import Concepts
+from .nodes import asked_for, failure
+
+MOST_NAMES = 3
+
+
+def appeared(content: Content, concepts: Concepts | None) -> Line | None:
+    """Return how many concepts have a name, beside control runs; None without concepts."""
+    if concepts is None:
+        reason = failure(content).rstrip(".") if asked_for(content) else ""
+        return Line(f"Concepts are not known: {reason}.", link="#atlas") if reason else None
+    total = plural(len(concepts.every), "concept")
+    if not concepts.every:
+        return Line(f"None of {concepts.latents:,} latents can be read from two checkpoints.")
+    if not concepts.named:
+        why = f": {concepts.unnamed.rstrip('.')}" if concepts.unnamed else ""
+        return Line(f"{sentence_start(total)} can be read; none has a name{why}.", link="#atlas")
+    lead = f"{concepts.named:,} of {total} have a name{_in_controls(concepts)}."
+    return Line(lead, _listed(concepts), "#atlas")
+
+
+def _in_controls(concepts: Concepts) -> str:
+    counts = [count for count, _ in concepts.named_controls]
+    if not counts:
+        return "; no control run was read"
+    totals = [total for _, total in concepts.named_controls if total is not None]
+    of = f" of {value_range(totals, '{:,.0f}'.format)}" if totals else ""
+    return f" (controls {value_range(counts, '{:,.0f}'.format)}{of})"
+
+
+def _listed(concepts: Concepts) -> str:
+    """Return the first names, each once: classes of words before tokens."""
+    names = list(dict.fromkeys(concept.name for concept in concepts.with_name))
+    quoted = joined([f"“{name}”" for name in names[:MOST_NAMES]])
+    return f"Among them {quoted}." if len(names) > MOST_NAMES else f"The names are {quoted}."

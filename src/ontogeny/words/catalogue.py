@@ -1,0 +1,190 @@
+"""All that is said of claims: a template for each kind and certainty, and words for reasons.
+
+A template is filled with phrases of a claim, or of several alike (`ontogeny.words.phrases`):
+
+===============  ==========================================================================
+``{Subject}``    whose change it is, at the beginning of a sentence; ``{subject}`` within one
+``{verb}``       fell, rose or changed
+``{where}``      of several: in how many layers or series, such as " in 5 of 6 layers"
+``{ends}``       from what to what, with units
+``{controls}``   in brackets: by how much control runs change, such as " (controls −0.1 to 0.2)"
+``{half}``       when half of it was over, such as ", half by step 127 (108–135)"
+``{since}``      the step from which on it holds, with its interval
+``{label}``      the part of the subject that the claim is about, such as a reference
+``{beside}``     what the claim was judged against
+``{value}``      the size of what happened
+``{reason}``     why it is open
+===============  ==========================================================================
+"""
+
+from __future__ import annotations
+
+from ..claims import Certainty, Kind, Reason
+
+SURE, AS_CONTROLS = Certainty.SURE, Certainty.AS_CONTROLS
+OPEN, NOT_TESTED = Certainty.OPEN, Certainty.NOT_TESTED
+
+SENTENCES: dict[tuple[Kind, Certainty], str] = {
+    (Kind.LEARNED, SURE): "{Subject} was learned{where}: {ends}{controls}{half}.",
+    (Kind.LEARNED, OPEN): "Whether {subject} was learned{where} is open: {reason}.",
+    (Kind.LEARNED, NOT_TESTED): "Whether {subject} was learned{where} is not tested: {reason}.",
+    (Kind.FORGOT, SURE): "{Subject} got worse beyond motion{where}: {ends}{controls}{half}.",
+    (Kind.BEYOND_MOTION, SURE): "{Subject} {verb}{where} beyond motion, {ends}{controls}{half}.",
+    (Kind.BEYOND_MOTION, AS_CONTROLS): "{Subject} {verb}{where} as control runs do, "
+    "{ends}{controls}.",
+    (Kind.BEYOND_MOTION, OPEN): "{Subject} {verb}{where}, {ends}{controls}; beyond motion is open: "
+    "{reason}.",
+    (Kind.BEYOND_MOTION, NOT_TESTED): "{Subject} {verb}{where}, {ends}{half}; motion is not "
+    "tested.",
+    (Kind.CHANGED, SURE): "{Subject} {verb}{where}, {ends}{half}.",
+    (Kind.CHANGED, OPEN): "A change of {subject}{where} is open: {reason}.",
+    (Kind.CHANGED_ON_ITEMS, SURE): "{Subject} changed on these items, {ends}; others are open.",
+    (Kind.ABOVE_CHANCE, SURE): "{Subject} is above chance{since}: {value}{beside}.",
+    (Kind.ABOVE_CHANCE, OPEN): "Whether {subject} is above chance is open: {reason}.",
+    (Kind.GAINED, SURE): "It gained {subject}: {ends}{since}.",
+    (Kind.LOST, SURE): "It lost {subject}: {ends}{since}.",
+    (Kind.PASSES, SURE): "{Subject} is below that of {label} ({beside}){since}.",
+    (Kind.PASSES, OPEN): "{Subject} is not shown below that of {label} ({beside}): {reason}.",
+    (Kind.GAINS_FROM, SURE): "Half of the gain from {label} was there{since}.",
+    (Kind.RISES_AGAIN, SURE): "{Subject} was lowest{since}, and has risen by {value} since.",
+    (Kind.DIFFERS, SURE): "{Subject}{where} is {value}, beside {beside} of {label}.",
+    (Kind.DIFFERS, OPEN): "{Subject}{where} is {value}, not shown to differ from {label} "
+    "({beside}).",
+    (Kind.BEFORE, SURE): "{Subject} changed in {layer}{since} before {label} ({value}).",
+    (Kind.BORN, SURE): "{value} of {label} were born{since}{beside}.",
+    (Kind.BORN, AS_CONTROLS): "{value} of {label} were born{since}, no more than controls "
+    "have{beside}.",
+    (Kind.BORN, NOT_TESTED): "{value} of {label} were born{since}; no control run was read.",
+    (Kind.FADED, SURE): "{value} of {label} faded by the end.",
+    (Kind.FADED, AS_CONTROLS): "{value} of {label} faded, as in controls{beside}.",
+    (Kind.FADED, NOT_TESTED): "{value} of {label} faded; no control run was read.",
+    (Kind.KEPT, SURE): "{value} of {label} are kept{beside}.",
+    (Kind.KEPT, AS_CONTROLS): "{value} of {label} are kept{beside}.",
+    (Kind.KEPT, NOT_TESTED): "{value} of {label} are kept.",
+    (Kind.TURNED, SURE): "{value} of {label} turned{beside}.",
+    (Kind.TURNED, AS_CONTROLS): "{value} of {label} turned, as in controls{beside}.",
+    (Kind.TURNED, NOT_TESTED): "{value} of {label} turned; no control run was read.",
+    (Kind.SHARED, SURE): "In {layer} the runs share {value} of {label}{beside}.",
+    (Kind.SHARED, AS_CONTROLS): "In {layer} the runs share {value} of {label}, no more than "
+    "controls do{beside}.",
+    (Kind.SHARED, NOT_TESTED): "In {layer} the runs share {value} of {label}; no control run was "
+    "read.",
+    (Kind.AHEAD, SURE): "{label} ends {value} below {beside}.",
+    (Kind.AHEAD, OPEN): "{label} and {beside} are not shown to differ.",
+    (Kind.MEMORISED, SURE): "{Subject} is memorised{since}.",
+    (Kind.GENERALISES, SURE): "{Subject} generalises{since}.",
+    (Kind.OVERFITS, SURE): "{Subject} overfits{since}.",
+    (Kind.DAMAGED, SURE): "The checkpoint of {step} is damaged: {label}.",
+    (Kind.DAMAGED, OPEN): "The checkpoint of {step} may be damaged: {label}.",
+    (Kind.REPRODUCES, SURE): "{label} reproduces.",
+    (Kind.REPRODUCES, OPEN): "{label} is not shown.",
+    (Kind.CONTRADICTS, SURE): "{label} does not reproduce.",
+}
+
+# Of several abilities at once.
+OPEN_ABILITIES = "{some} of {all} abilities are not shown above chance: {reason}."
+
+# How a row stands, in a table, and as the heading of those that stand alike.
+STANDINGS: dict[tuple[Kind, Certainty], str] = {
+    (Kind.LEARNED, SURE): "learned",
+    (Kind.FORGOT, SURE): "forgot",
+    (Kind.BEYOND_MOTION, SURE): "changed beyond motion",
+    (Kind.BEYOND_MOTION, NOT_TESTED): "changed; motion is not tested",
+    (Kind.BEYOND_MOTION, OPEN): "changed; beyond motion is open",
+    (Kind.BEYOND_MOTION, AS_CONTROLS): "changed as control runs do",
+    (Kind.CHANGED, OPEN): "open",
+}
+WEIGHT_CHANGE = "weight change (need not change what the model does)"
+OF_RUNS = {
+    "every": "{} in every run",
+    "some": "{} in some runs",
+    "no": "not shown to be {} in any run",
+}
+
+# Why a claim is open, after a colon.
+REASONS: dict[Reason, str] = {
+    Reason.FEW_CHECKPOINTS: "there are too few checkpoints",
+    Reason.FEW_CONTROLS: "there are too few control runs{needed}",
+    Reason.NO_CONTROLS: "there is no control run",
+    Reason.NOISE_UNKNOWN: "its noise is not known",
+    Reason.SLOW_NOISE: "slow noise draws such curves too",
+    Reason.WITHIN_NOISE: "it lies within noise",
+    Reason.WITHIN_CHANCE: "it lies within chance",
+    Reason.ORDER: "chance gives such an order of checkpoints too",
+    Reason.SHORT_MEMORY: "noise between checkpoints draws such curves too",
+    Reason.REFERENCE_MEMORY: "the memory of the reference draws such curves too",
+    Reason.FEW_TURNED: "chance turns as many items",
+    Reason.FEW_TEXTS: "the texts are too few",
+    Reason.FEW_CONTRASTS: "there are too few contrasts{needed}",
+    Reason.ONE_ANSWER: "one answer is right everywhere",
+    Reason.SURER: "the model is only surer of what it says",
+    Reason.LESS_SURE: "the model is only less sure of what it says",
+    Reason.PREFERENCES: "the model only prefers other {word}s",
+    Reason.NOT_REACHED: "it never is",
+    Reason.NOT_HELD: "it does not stay there",
+    Reason.CONTROLS_SPREAD: "control runs differ too much",
+    Reason.NOTHING_SCORED: "nothing was scored",
+    Reason.NO_FIRST_STEP: "there is no first step",
+    Reason.CONTROLS_AT_FEW_STEPS: "control runs were read at too few checkpoints",
+    Reason.NOT_COMPARABLE: "control runs cannot be compared",
+    Reason.PROBABLE: "it is probable only",
+    Reason.FAILED: "it could not be computed",
+    Reason.EARLIER_VERSION: "the result is of an earlier version",
+}
+NEEDED = " ({needed} would do)"
+
+# Labels of claims that are no names of the study's own.
+LABELS = {
+    "blind guess": "a blind guess",
+    "word frequencies": "{word} frequencies",
+    "bigrams": "bigrams",
+    "its own word frequencies": "its own {word} frequencies",
+    "its own bigrams": "its own bigrams",
+    "frequencies": "{word} frequencies",
+    "before": "the token before",
+    "context": "context",
+    "renamed words": "renamed {word}s",
+}
+
+# The heading of a page, by what matters most.
+HEADINGS = {
+    "learned": "{Subject} was learned: {ends}",
+    "learned in order": "It learned {gains}",
+    "learned both": "{names} were learned",
+    "learned several": "{count} quantities were learned",
+    "forgot": "{Subject} got worse beyond motion: {ends}",
+    "fell": "{Subject} {verb}: {reason}",
+    "open": "Whether {subject} was learned is open",
+    "too few": "{count}: too few to tell a change",
+    "able": "{some} of {all} abilities are above chance",
+    "gained": "It gained {gained}",
+    "lost": "it lost {lost}",
+    "none gained": "Nothing is shown to be gained or lost since the base",
+    "better": "It predicts better than {label}",
+    "not better": "It is not shown to predict better than {label}",
+    "learned rows": "{some} of {all} rows learned",
+    "forgot rows": "{some} of {all} rows got worse beyond motion",
+    "open rows": "{some} of {all} rows open",
+    "beyond": "{some} of {all} rows changed beyond motion",
+    "changed": "{some} of {all} rows changed; motion is not tested",
+    "changed open": "{some} of {all} rows changed; beyond motion is open",
+    "nothing": "No change is shown",
+    "untested": "Nothing was tested",
+    "reproduced": "{some} of {all} claims reproduce",
+    "learned in runs": "{subject} was learned{where}",
+    "forgot in runs": "{subject} got worse beyond motion{where}",
+    "beyond in runs": "{subject} changed beyond motion{where}",
+    "changed in runs": "{subject} changed{where}",
+    "runs": "{count} runs side by side",
+    "one model": "One model, at one checkpoint",
+}
+
+# What control runs of each kind do; others are trained, on texts without sense.
+CONTROLS = {
+    "turned": "move as far in random directions",
+    "mirrored": "move as far in random directions and back",
+    "walk": "take random steps as long as the run’s",
+    "line": "go straight from the first weights to the last",
+    "shuffled": "go the run’s directions in another order",
+    "": "are trained in the same way on tokens without sense",
+}

@@ -1,0 +1,333 @@
+"""Phrases of claims that stand alike, as the templates of `ontogeny.words.catalogue` take them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..claims import Beside, Claim, Kind, Reason
+from .catalogue import LABELS, NEEDED, REASONS
+from .formats import (
+    fine_step,
+    from_to,
+    interval_text,
+    joined,
+    mid_sentence,
+    number,
+    sentence_start,
+    value_range,
+    values_words,
+)
+from .voice import Voice
+
+# Claims whose numbers are shares of examples.
+_OF_ROWS = (Kind.LEARNED, Kind.FORGOT, Kind.BEYOND_MOTION, Kind.CHANGED)
+_PLACED = (Kind.BEFORE,)  # whose templates name the layer
+_PERCENT = (Kind.ABOVE_CHANCE, Kind.GAINED, Kind.LOST, Kind.CHANGED_ON_ITEMS)
+
+
+@dataclass(frozen=True)
+class Names:
+    """How the parts of subjects are called on one page.
+
+    Parameters
+    ----------
+    titles
+        Of quantities, by node and variable, as they stand within a sentence.
+    layers
+        Short names of module paths.
+    totals
+        How many rows a quantity has, by node and variable.
+    runs
+        How many runs stand beside each other; 1 of a study of one.
+    """
+
+    titles: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    layers: Mapping[str, str] = field(default_factory=dict)
+    totals: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    runs: int = 1
+
+    def title(self, claim: Claim) -> str:
+        """Return what a claim is about, within a sentence."""
+        subject = claim.subject
+        if claim.kind in _PERCENT:
+            return f"“{subject.label}”"
+        quantity = subject.quantity.replace("_", " ")
+        return self.titles.get((subject.node, subject.quantity), quantity or subject.node)
+
+    def layer(self, path: str) -> str:
+        """Return a layer in short, on one line."""
+        return self.layers.get(path, path).replace(" ", "\N{NO-BREAK SPACE}")
+
+
+@dataclass(frozen=True)
+class Phrases:
+    """The phrases of claims of one kind and certainty on one quantity.
+
+    Parameters
+    ----------
+    claims
+        At least one; each of another layer or label.
+    voice
+        What places on the axis and tokens are called.
+    names
+        Of the page.
+    """
+
+    claims: Sequence[Claim]
+    voice: Voice
+    names: Names
+
+    def filled(self, template: str) -> str:
+        """Return a template with the phrases that it asks for."""
+        return template.format_map(_Asked(self))
+
+    @property
+    def first(self) -> Claim:
+        """The first of the claims."""
+        return self.claims[0]
+
+    @property
+    def subject(self) -> str:
+        """Whose change it is, within a sentence."""
+        if self._is_labelled:
+            return mid_sentence(self.first.subject.label)
+        title = self.names.title(self.first)
+        layer = self.first.subject.layer
+        alone = (
+            len(self.claims) == 1 and layer and self._rows < 2 and self.first.kind not in _PLACED
+        )
+        return f"{title} of {self.names.layer(layer)}" if alone else title
+
+    @property
+    def Subject(self) -> str:
+        """The same at the beginning of a sentence."""
+        return sentence_start(self.subject)
+
+    @property
+    def where(self) -> str:
+        """In how many layers, series or runs."""
+        if self.names.runs > 1:
+            return f"{self._layers_of_runs()} in {self._of_runs()}"
+        total = self._rows
+        if total < 2 or (self._is_labelled and not self.first.subject.layer):
+            return ""
+        layers = [claim.subject.layer for claim in self.claims]
+        if len(self.claims) == 1 and layers[0]:
+            return f" in {self.names.layer(layers[0])}"
+        if len(self.claims) == total:
+            return f" in all {total} {self._kind}"
+        return f" in {len(self.claims)} of {total} {self._kind}"
+
+    @property
+    def _is_labelled(self) -> bool:
+        """Whether one row is told that has a name of its own, such as a class of words."""
+        is_row = self.first.kind in _OF_ROWS
+        return is_row and bool(self.first.subject.label) and len(self._places) == 1
+
+    @property
+    def _places(self) -> set[tuple[str, str]]:
+        return {(claim.subject.layer, claim.subject.label) for claim in self.claims}
+
+    @property
+    def _rows(self) -> int:
+        subject = self.first.subject
+        return self.names.totals.get((subject.node, subject.quantity), 1)
+
+    @property
+    def _kind(self) -> str:
+        """What the rows are: layers where each is another one, else series of any kind."""
+        layers = [(claim.subject.run, claim.subject.layer) for claim in self.claims]
+        is_layers = all(layer for _, layer in layers) and len({*layers}) == len(layers)
+        return "layers" if is_layers else "series"
+
+    def _of_runs(self) -> str:
+        count = len({claim.subject.run for claim in self.claims})
+        return f"{count} of {self.names.runs} runs"
+
+    def _layers_of_runs(self) -> str:
+        """Return in how many of its rows it holds in each run, such as " in 4–6 of 6 layers"."""
+        if self._rows < 2 or self._is_labelled:
+            return ""
+        counts = Counter(claim.subject.run for claim in self.claims)
+        return f" in {value_range(counts.values(), _whole)} of {self._rows} {self._kind}"
+
+    @property
+    def layer(self) -> str:
+        """The layer in short."""
+        return self.names.layer(self.first.subject.layer)
+
+    @property
+    def label(self) -> str:
+        """The part of the subject that is told."""
+        label = self.first.subject.label
+        if self.first.kind is Kind.BEFORE:
+            return self.names.layer(self.first.beside[0].name)
+        return LABELS.get(label, label).format(word=self.voice.word) if label in LABELS else label
+
+    @property
+    def verb(self) -> str:
+        """In which direction they went."""
+        changes = [claim.last - claim.first for claim in self.claims]
+        if all(change > 0 for change in changes):
+            return "rose"
+        return "fell" if all(change < 0 for change in changes) else "changed"
+
+    @property
+    def ends(self) -> str:
+        """From what to what, with units."""
+        firsts = [claim.first for claim in self.claims]
+        lasts = [claim.last for claim in self.claims]
+        if self.first.kind in _PERCENT:
+            return f"from {_percent(firsts[0])} to {_percent(lasts[0])}"
+        if len(self.claims) > 1:
+            return from_to(firsts, lasts, self.first.units or "1")
+        return " ".join(filter(None, ["from", values_words(firsts[0], lasts[0]), self._units]))
+
+    @property
+    def _units(self) -> str:
+        units = self.first.units
+        if units in ("", "1"):
+            return ""
+        return f"({units})" if units.startswith("share") else units
+
+    @property
+    def controls(self) -> str:
+        """By how much control runs changed, in brackets."""
+        changes = [
+            beside.value
+            for claim in self.claims
+            for beside in claim.beside
+            if beside.role == "control" and math.isfinite(beside.value)
+        ]
+        if not changes:
+            return ""
+        return f" (controls {value_range(changes, _signed, ' to ')})"
+
+    @property
+    def half(self) -> str:
+        """When half of the change was over."""
+        steps = [claim.since for claim in self.claims if math.isfinite(claim.since)]
+        if not steps:
+            return ""
+        if len(steps) > 1:
+            return f"; half by {self.voice.unit} {value_range(steps, fine_step)}"
+        return f"; half by {self._dated(self.first)}"
+
+    @property
+    def since(self) -> str:
+        """From which step on it holds."""
+        claim = self.first
+        if not math.isfinite(claim.since):
+            return ""
+        if claim.kind is Kind.BEFORE:
+            return f" (half by {self._dated(claim)})"
+        if claim.kind in (Kind.GAINS_FROM, Kind.BORN):
+            return f" by {self._dated(claim)}"
+        if claim.kind is Kind.RISES_AGAIN:
+            return f" at {self._dated(claim)}"
+        return f" from {self._dated(claim)}"
+
+    def _dated(self, claim: Claim) -> str:
+        """Return a step with its interval: ``step 127 (108–135)``."""
+        spread = interval_text(claim.since_low, claim.since_high)
+        step = f"{self.voice.unit} {fine_step(claim.since)}"
+        return f"{step} ({spread})" if spread else step
+
+    @property
+    def step(self) -> str:
+        """The step that it is about."""
+        return f"{self.voice.unit} {fine_step(self.first.subject.step)}"
+
+    @property
+    def value(self) -> str:
+        """The size of what happened."""
+        claim = self.first
+        if claim.kind in _PERCENT:
+            return _share(claim)
+        if claim.kind is Kind.BEFORE:
+            return fine_step(claim.last)
+        if claim.kind is Kind.DIFFERS:
+            return " ".join(filter(None, [value_range(c.last for c in self.claims), self._units]))
+        if not claim.units and claim.value == round(claim.value):
+            return f"{claim.value:,.0f}"
+        return " ".join(filter(None, [number(claim.value, _noise(claim)), self._units]))
+
+    @property
+    def beside(self) -> str:
+        """What it was judged against."""
+        claim = self.first
+        references = [beside for beside in claim.beside if beside.role != "control"]
+        if claim.kind is Kind.ABOVE_CHANCE:
+            named = [f"{beside.name} {_percent(beside.value)}" for beside in references]
+            return f" ({joined(named)})" if named else ""
+        if claim.kind in (Kind.BORN, Kind.FADED, Kind.KEPT, Kind.TURNED, Kind.SHARED):
+            counts = [beside.value for beside in claim.beside if beside.role == "control"]
+            return f" (controls {value_range(counts, _whole)})" if counts else ""
+        if claim.kind is Kind.AHEAD:
+            return references[0].name
+        return value_range(_values_of(references)) if references else ""
+
+    @property
+    def reason(self) -> str:
+        """Why it is open."""
+        words = []
+        for reason in dict.fromkeys(claim.reason for claim in self.claims):
+            if reason is not None:
+                words.append(self._reason(reason))
+        return joined(words)
+
+    def _reason(self, reason: Reason) -> str:
+        needed = [c.needed for c in self.claims if c.reason is reason and math.isfinite(c.needed)]
+        would_do = NEEDED.format(needed=f"{max(needed):,.0f}") if needed else ""
+        return REASONS[reason].format(word=self.voice.word, needed=would_do)
+
+
+class _Asked(Mapping[str, str]):
+    """Phrases by their names in a template, each made when it is asked for."""
+
+    def __init__(self, phrases: Phrases) -> None:
+        self._phrases = phrases
+
+    def __getitem__(self, name: str) -> str:
+        return str(getattr(self._phrases, name))
+
+    def __iter__(self):  # type: ignore[no-untyped-def]
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def _values_of(references: Sequence[Beside]) -> list[float]:
+    return [beside.value for beside in references]
+
+
+def _noise(claim: Claim) -> float:
+    return (claim.high - claim.low) / 2
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2g}" if value else "0"
+
+
+def _whole(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _share(claim: Claim) -> str:
+    """Return a share of examples with its interval: ``95 % (89–100)``."""
+    if not math.isfinite(claim.low):
+        return f"{_percent(claim.last)}, with no interval"
+    return f"{_percent(claim.last)} ({100 * claim.low:.0f}–{100 * claim.high:.0f})"
+
+
+def title_within(title: str) -> str:
+    """Return the title of a quantity as it stands within a sentence."""
+    return mid_sentence(title)

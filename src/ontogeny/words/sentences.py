@@ -1,0 +1,104 @@
+"""Sentences made of claims: those that stand alike are one sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ..claims import Certainty, Claim, Kind, Reason
+from .catalogue import OPEN_ABILITIES, SENTENCES
+from .phrases import Names, Phrases
+from .voice import Voice
+
+# Claims on the rows of a chart, the strongest first.
+OF_ROWS = (Kind.LEARNED, Kind.FORGOT, Kind.BEYOND_MOTION, Kind.CHANGED)
+
+# Claims that stand each in a sentence of its own; others are joined over layers.
+_ALONE = (Kind.PASSES, Kind.GAINS_FROM, Kind.BEFORE, Kind.GAINED, Kind.LOST)
+
+
+@dataclass(frozen=True)
+class Said:
+    """One sentence, and the claims that it is made of."""
+
+    text: str
+    claims: tuple[Claim, ...] = ()
+
+
+def said(claims: Sequence[Claim], voice: Voice, names: Names) -> Said:
+    """Return the sentence on claims of one kind and certainty.
+
+    Examples
+    --------
+    >>> from ..claims import Subject
+    >>> loss = Subject("loss", "loss")
+    >>> claim = Claim(Kind.LEARNED, loss, Certainty.SURE, first=6.14, last=2.18, units="nats")
+    >>> said([claim], Voice(), Names()).text
+    'Loss was learned: from 6.14 to 2.18 nats.'
+    """
+    template = SENTENCES[claims[0].kind, claims[0].certainty]
+    return Said(Phrases(claims, voice, names).filled(template), tuple(claims))
+
+
+def standing_claims(claims: Iterable[Claim]) -> list[Claim]:
+    """Return of each row the claim that says the most of it, and all that are on no row.
+
+    That is the first of `OF_ROWS` that is sure. Of a row that changed otherwise it is how its
+    change lies to control runs, and else why the change is open.
+    """
+    rows: dict[tuple[str, ...], dict[Kind, Claim]] = {}
+    others: list[Claim] = []
+    for claim in claims:
+        if claim.kind in OF_ROWS:
+            rows.setdefault((claim.subject.run, *claim.subject.key), {})[claim.kind] = claim
+        else:
+            others.append(claim)
+    return [*(strongest(of_row) for of_row in rows.values()), *others]
+
+
+def strongest(of_row: dict[Kind, Claim]) -> Claim:
+    """Return the claim that says the most of a row, given its claims by kind."""
+    for kind in OF_ROWS[:3]:
+        if kind in of_row and of_row[kind].certainty is Certainty.SURE:
+            return of_row[kind]
+    is_changed = of_row[Kind.CHANGED].certainty is Certainty.SURE
+    return of_row[Kind.BEYOND_MOTION] if is_changed else of_row[Kind.CHANGED]
+
+
+def sentences(claims: Iterable[Claim], voice: Voice, names: Names) -> list[Said]:
+    """Return all that claims say, those that stand alike in one sentence, what is sure first.
+
+    Claims that are open since a change lies within noise are told together at the end, by how many
+    they are.
+    """
+    alike: dict[tuple[object, ...], list[Claim]] = {}
+    for number, claim in enumerate(standing_claims(claims)):
+        is_alone = claim.kind in _ALONE or (claim.kind is Kind.ABOVE_CHANCE and not claim.reason)
+        alone = number if is_alone else ""
+        subject = claim.subject
+        key = (claim.kind, claim.certainty, claim.reason, subject.node, subject.quantity, alone)
+        alike.setdefault(key, []).append(claim)
+    groups = sorted(alike.values(), key=lambda group: -group[0].weight)
+    return [_said(group, voice, names) for group in groups if _is_told(group)]
+
+
+def _said(group: Sequence[Claim], voice: Voice, names: Names) -> Said:
+    first = group[0]
+    if first.kind is not Kind.ABOVE_CHANCE or len(group) == 1:
+        return said(group, voice, names)
+    template = OPEN_ABILITIES.format(some=len(group), all=first.corrected_over, reason="{reason}")
+    return Said(Phrases(group, voice, names).filled(template), tuple(group))
+
+
+def _is_told(group: Sequence[Claim]) -> bool:
+    """Return whether a sentence is worth its place: no zero is told (`ontogeny.claims`)."""
+    first = group[0]
+    if first.kind is Kind.PASSES and first.reason is Reason.NOT_REACHED:
+        return first.subject.label == "blind guess"
+    return not (first.kind in (Kind.BORN, Kind.FADED) and first.value == 0)
+
+
+def is_known(value: float) -> bool:
+    """Return whether a number of a claim is there."""
+    return math.isfinite(value)
