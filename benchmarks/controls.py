@@ -143,7 +143,7 @@ def page_of(run: Studied, beside: Mapping[str, Studied], watched: Sequence[Obser
     for o in watched:
         others = {name: each.nodes[o.name] for name, each in beside.items()}
         made[o.name] = o.summarise(with_controls(run.cells[o.name], others, o.quantities), {})
-    return with_verdicts(made, {o.name: o.quantities for o in watched})
+    return with_verdicts(made)
 
 
 def heldout(sizes: Sizes) -> None:

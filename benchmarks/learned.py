@@ -103,7 +103,7 @@ def judged(
     }
     data = with_controls(cells(run, inputs), beside, LOSS.quantities, LOSS.compared)
     node = LOSS.summarise(data, {})
-    return with_verdicts({"loss": node}, {"loss": LOSS.quantities})["loss"]
+    return with_verdicts({"loss": node})["loss"]
 
 
 def chain(rng: np.random.Generator, texts: int, after: np.ndarray) -> np.ndarray:
@@ -224,7 +224,7 @@ def answered(
     data = with_controls(run(answers[""]), beside, [ACCURACY], labels_of.compared)
     data = with_exchanged_labels(data)
     node = summarise(data, [ACCURACY], Section("Accuracy", "."))
-    return with_verdicts({"accuracy": node}, {"accuracy": [ACCURACY]})["accuracy"]
+    return with_verdicts({"accuracy": node})["accuracy"]
 
 
 def classifier(family: str, seed: int, count: int, controls: int) -> xr.Dataset:

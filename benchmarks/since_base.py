@@ -224,7 +224,7 @@ def judged(family: str, seed: int) -> dict[str, Any]:
         beside[f"mirrored {k}"] = xr.concat(pieces, steps)
     loss = Loss(objective="causal")
     data = with_controls(xr.concat(of_run, steps), beside, loss.quantities, loss.compared)
-    node = with_verdicts({"loss": loss.summarise(data, {})}, {"loss": loss.quantities})["loss"]
+    node = with_verdicts({"loss": loss.summarise(data, {})})["loss"]
     names = ("loss_p_learned", "loss_p_lost", "loss_gain", "loss_matched_gain")
     numbers = {name: float(node[name]) for name in (*names, "loss_matched_gain_noise")}
     verdicts = {name: bool(node[name].values[0]) for name in ("learned", "lost", "moved")}

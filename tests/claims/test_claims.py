@@ -20,8 +20,8 @@ from ontogeny.claims import (
 from ontogeny.dynamics.reasons import OPEN
 from ontogeny.dynamics.reasons import Reason as RowReason
 from ontogeny.errors import ArgumentError
-from ontogeny.summary.claims import claims_of, claims_of_result
-from ontogeny.summary.row_claims import _REASONS
+from ontogeny.words.page_claims import claims_of, claims_of_result
+from ontogeny.words.row_claims import REASONS as _REASONS
 
 LOSS = Subject("loss", "loss")
 

@@ -11,7 +11,7 @@ from helpers.command import call
 from helpers.compared_runs import seeds
 from ontogeny.claims import Certainty, Kind
 from ontogeny.comparison.comparing import write_comparison
-from ontogeny.summary.claims import claims_of_result
+from ontogeny.words.page_claims import claims_of_result
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 import xarray as xr
+from ontogeny.words.overview import overview
 
 from helpers.concept_trees import STEPS, joint_concepts, learned, loss_story, predictions, tree
 from ontogeny.figures import Section
@@ -15,7 +16,6 @@ from ontogeny.summary import with_verdicts
 from ontogeny.summary.controls import with_controls
 from ontogeny.summary.summarise import summarise
 from ontogeny.words.content import read_content
-from ontogeny.words.overview import overview
 
 NEED = "(?!, which move as far in random directions, need several checkpoints)"  # says why none
 PAIRS = [
@@ -89,7 +89,7 @@ def shares(observable, group="", **variables):
     beside = {f"turned {k}": run(gain) for k, gain in enumerate((0.01, -0.01, 0.0))}
     data = with_controls(run(0.4), beside, quantities)
     node = summarise(data, quantities, Section("Answers", "."))
-    return tree(with_verdicts({"answers": node}, {"answers": quantities}))
+    return tree(with_verdicts({"answers": node}))
 
 
 def alone():

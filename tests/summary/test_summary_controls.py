@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import xarray as xr
+from ontogeny.words.statements import statements
 
 from helpers.concept_trees import tree
 from ontogeny.dynamics import holm
@@ -19,7 +20,6 @@ from ontogeny.words.content import read_content
 from ontogeny.words.row_words import state_words
 from ontogeny.words.rows import read_rows
 from ontogeny.words.sections import mark
-from ontogeny.words.statements import statements
 
 STEPS = np.array([0, 1, 2, 4, 8, 16, 32, 64, 128, 256])
 RISE = np.log1p(STEPS) / np.log1p(STEPS[-1])
@@ -43,7 +43,7 @@ def page(run, controls, quantity):
     names = {f"turned {i}": control for i, control in enumerate(controls)}
     data = with_controls(run, names, [quantity])
     node = summarise(data, [quantity], Section("Node", "What it is."))
-    return with_verdicts({"node": node}, {"node": [quantity]})["node"]
+    return with_verdicts({"node": node})["node"]
 
 
 def test_controls_read_at_two_usable_steps_have_no_half_change_step():
@@ -211,7 +211,7 @@ def test_one_more_control_is_rarely_called_beyond():
             data = with_controls(runs[0], dict(zip("xyz", runs[1:], strict=True)), [NORM])
             nodes[name] = summarise(data, [NORM], Section("Node", "."))
             quantities[name] = [NORM]
-        found = with_verdicts(nodes, quantities)
+        found = with_verdicts(nodes)
         pages += any(bool(node.beyond.any()) for node in found.values())
         assert not any(bool(node.learned.any()) for node in found.values())
     assert pages <= 3  # 5 % expected at most: P(more than 3 of 20) = 1.6 %
@@ -312,7 +312,7 @@ def beside(kind, **of_loss):
         data = with_controls(run, named, quantities[name])
         pages[name] = summarise(data, quantities[name], Section("Node", "."))
     pages["loss"] = pages["loss"].assign(of_loss)
-    return with_verdicts(pages, quantities)
+    return with_verdicts(pages)
 
 
 @pytest.mark.parametrize("kind", ["turned", "mirrored", "walk"])
@@ -335,7 +335,7 @@ def test_mirrored_controls_of_a_run_without_a_loss_mean_a_trained_start():
         [NORM],
     )
     node = summarise(data, [NORM], Section("Node", "."))
-    found = with_verdicts({"norms": node}, {"norms": [NORM]})["norms"]
+    found = with_verdicts({"norms": node})["norms"]
     assert found.changed.all() and not found.beyond.any()
 
 

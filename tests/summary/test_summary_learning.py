@@ -113,7 +113,7 @@ def node_of_loss(first, last, renamed_gain, blind=7.0, texts=40, controls=()):
     }
     loss = Loss()
     node = loss.summarise(with_controls(data, beside, loss.quantities), {})
-    return with_verdicts({"loss": node}, {"loss": loss.quantities})["loss"]
+    return with_verdicts({"loss": node})["loss"]
 
 
 @pytest.mark.parametrize("controls", [(), (7.8,), (7.8, 9.3, 11.4), (7.1, 7.2, 7.0)])
@@ -164,7 +164,7 @@ def accuracies(first, last, controls, count=800, majority=0.5, seed=0):
     beside = {f"turned {k}": run(first, first + change) for k, change in enumerate(controls)}
     data = with_controls(run(first, last), beside, [ACCURACY])
     node = summarise(data, [ACCURACY], Section("Accuracy", "."))
-    return with_verdicts({"accuracy": node}, {"accuracy": [ACCURACY]})["accuracy"]
+    return with_verdicts({"accuracy": node})["accuracy"]
 
 
 def test_an_accuracy_far_above_the_majority_is_learned_with_three_controls():
@@ -222,7 +222,7 @@ def test_of_mirrored_controls_only_luck_counts_and_not_harm():
         beside = {name: run(change) for name, change in changes.items()}
         data = with_controls(run(-0.05), beside, [loss])
         node = summarise(data, [loss], Section("Loss", "."))
-        return with_verdicts({"x": node}, {"x": [loss]})["x"]
+        return with_verdicts({"x": node})["x"]
 
     harm = (-12.0, -12.005, -3.0, -2.99, -7.003, -7.0)
     assert judged(harm, "mirrored").learned.all() and not judged(harm, "turned").learned.any()
@@ -288,7 +288,7 @@ def trained_start(gain, luck, harm=(3.0, 0.4, 7.0), *, kind="mirrored", diverged
         for k, end in enumerate(ends)
     }
     node = with_controls(xr.Dataset(data, {"step": steps}), beside, loss.quantities, loss.compared)
-    return with_verdicts({"loss": loss.summarise(node, {})}, {"loss": loss.quantities})["loss"]
+    return with_verdicts({"loss": loss.summarise(node, {})})["loss"]
 
 
 LUCKS = [np.array([1, -1, -1, 1, 0.5, -0.5]) * size for size in (0.001, 0.05)]

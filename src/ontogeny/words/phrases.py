@@ -152,6 +152,8 @@ class Phrases:
         if self._rows < 2 or self._is_labelled:
             return ""
         counts = Counter(claim.subject.run for claim in self.claims)
+        if {*counts.values()} == {self._rows}:
+            return f" in all {self._rows} {self._kind}"
         return f" in {value_range(counts.values(), _whole)} of {self._rows} {self._kind}"
 
     @property

@@ -137,6 +137,8 @@ class Story:
             return self.phrase(forgot[0]).filled(HEADINGS["forgot"])
         learned = [claim for claim in self.standing if claim.kind is Kind.LEARNED]
         learned = [claim for claim in learned if claim.certainty is Certainty.SURE]
+        track = self.content.track_node
+        learned.sort(key=lambda claim: track is None or claim.subject.node != track.path)
         names = list(dict.fromkeys(self.content.names.title(claim) for claim in learned))
         if len(names) == _NAMED:
             return HEADINGS["learned both"].format(names=joined(names))

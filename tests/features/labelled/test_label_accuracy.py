@@ -215,7 +215,7 @@ def ends(first, last, labels, controls=(), kind="turned"):
     data = with_controls(cells(first, last), beside, quantity, observable.compared)
     data = with_exchanged_labels(data)
     node = summarise(data, quantity, Section("Accuracy", "."))
-    return with_verdicts({"labels": node}, {"labels": quantity})["labels"]
+    return with_verdicts({"labels": node})["labels"]
 
 
 def answers(labels, right, rng):

@@ -83,7 +83,7 @@ def judged(*models, pairs=3):
         control = Trajectory.from_models(run).control("mirrored", random_state=k)
         beside[f"mirrored {k}"] = cells({step: control[step].model() for step in run}, inputs)
     data = with_controls(cells(run, inputs), beside, LOSS.quantities, LOSS.compared)
-    return with_verdicts({"loss": LOSS.summarise(data, {})}, {"loss": LOSS.quantities})["loss"]
+    return with_verdicts({"loss": LOSS.summarise(data, {})})["loss"]
 
 
 def words_of(node, based=False):

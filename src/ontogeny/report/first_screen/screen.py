@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ...claims import Kind
 from ...words.basis import unseen_start
 from ...words.content import Content
 from ...words.landmarks import LossCurve, read_loss
 from ...words.runs import heading_of_runs, sentences_of_runs
+from ...words.sentences import Said
 from ...words.story import Line, Story
 from ..concepts.appeared import appeared
 from ..concepts.lives import Concepts
@@ -54,8 +56,16 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
 def _of_runs(content: Content) -> list[Line]:
     """Return what several runs show together, that of the loss first."""
     nodes = sorted(content.nodes, key=lambda node: node.role != "track")
-    texts = [(node, sentences_of_runs(content, node.path)[:1]) for node in nodes]
-    return [Line(said[0].text, link=f"#{node.id}") for node, said in texts if said]
+    lines: list[Line] = []
+    for node in nodes:
+        told = [one for one in sentences_of_runs(content, node.path) if _is_found(one)]
+        lines += [Line(one.text, link=f"#{node.id}") for one in told[:1]]
+    return lines
+
+
+def _is_found(one: Said) -> bool:
+    """Return whether a sentence says what happened, and not that it is open."""
+    return one.claims[0].kind is not Kind.CHANGED or one.claims[0].reason is None
 
 
 def _once(heading: str, lines: list[Line]) -> list[Line]:
