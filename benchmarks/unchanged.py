@@ -7,8 +7,8 @@
 The studies cover every preset, a tuning of all weights and one by LoRA, a comparison, one model,
 masked words, characters, labels, ids without a tokenizer, and the quick demo;
 `--names` chooses some. `compare` prints for each
-study what differs: variables with their largest difference, those that only one version has, and
-the lines that a reader sees first. What is told of time, place and version does not count.
+study what differs: variables with their largest difference, those that only one version has, the
+lines that a reader sees first, and the claims on rows and abilities. What is told of time, place and version does not count.
 """
 
 from __future__ import annotations
@@ -27,11 +27,25 @@ from torch import nn
 
 import ontogeny as og
 from ontogeny import tasks
+from ontogeny.claims import Kind
 from ontogeny.demo import run_demo
+from ontogeny.words.page_claims import claims_of_result
 
 STEPS = (0, 2, 4, 8, 16, 32, 64, 96)
 LENGTH, VOCABULARY = 48, 400
 SHORT = ["--yes", "--quiet", "--workers", "2", "--set", "inputs.max_texts=60"]
+# Claims that follow from numbers that results of earlier versions hold as well.
+COMPARED = (
+    Kind.LEARNED,
+    Kind.FORGOT,
+    Kind.BEYOND_MOTION,
+    Kind.CHANGED,
+    Kind.BEFORE,
+    Kind.ABOVE_CHANCE,
+    Kind.GAINED,
+    Kind.LOST,
+    Kind.DAMAGED,
+)
 OF_TIME = {"created", "provenance", "version", "settings", "checksums", "problems"}
 
 
@@ -366,6 +380,32 @@ def differences(left: xr.DataTree, right: xr.DataTree) -> Iterator[str]:
                 yield f"{path}@{key}: {str(a.attrs.get(key))[:300]} | {str(b.attrs.get(key))[:300]}"
 
 
+def claim_differences(left: xr.DataTree, right: xr.DataTree) -> Iterator[str]:
+    """Yield a line for each claim on a row or ability that two results do not share.
+
+    Those of a result without claims of its own are made of its numbers.
+    """
+    old, new = _claims(left), _claims(right)
+    for key in sorted(old.keys() | new.keys()):
+        if key not in new or key not in old:
+            yield f"claim {key}: only in the {'first' if key in old else 'second'}"
+        elif old[key] != new[key]:
+            yield f"claim {key}: {old[key]} | {new[key]}"
+
+
+def _claims(tree: xr.DataTree) -> dict[tuple[str, ...], tuple[str, str, str]]:
+    """Return the certainty, reason and last value of each claim, by kind and subject."""
+    told = [claim for claim in claims_of_result(tree) if claim.kind in COMPARED]
+    return {
+        (str(claim.kind), claim.subject.run, *claim.subject.key): (
+            str(claim.certainty),
+            str(claim.reason or ""),
+            f"{claim.last:.6g}",
+        )
+        for claim in told
+    }
+
+
 def compare(first: Path, second: Path, names: Sequence[str]) -> bool:
     """Print what differs between the studies of two folders; return whether nothing does."""
     same = True
@@ -376,6 +416,11 @@ def compare(first: Path, second: Path, names: Sequence[str]) -> bool:
         for place in left.keys() & right.keys():
             for line in differences(left[place], right[place]):
                 same = False
+                print(f"{place} {line}")
+            apart = list(claim_differences(left[place], right[place]))
+            count = len(_claims(right[place]))
+            print(f"{place} claims: {count - len(apart)} of {count} agree")
+            for line in apart:
                 print(f"{place} {line}")
     return same
 
