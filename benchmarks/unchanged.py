@@ -8,7 +8,8 @@ The studies cover every preset, a tuning of all weights and one by LoRA, a compa
 masked words, characters, labels, ids without a tokenizer, and the quick demo;
 `--names` chooses some. `compare` prints for each
 study what differs: variables with their largest difference, those that only one version has, the
-lines that a reader sees first, and the claims on rows and abilities. What is told of time, place and version does not count.
+lines that a reader sees first, and the claims on rows and abilities. What is told of time, place
+and version does not count.
 """
 
 from __future__ import annotations
