@@ -11,6 +11,7 @@ import xarray as xr
 from scipy.stats import t
 
 from ...claims import Beside, Certainty, Claim, Kind, Reason, Subject
+from .renamed_words import surely_below_blind
 
 # What the loss may pass, by the ends of its variables' names; the last two are means of the
 # model's own predictions, below which it uses more than that.
@@ -63,6 +64,8 @@ def _passes(name: str, data: xr.Dataset, known: xr.DataArray, ending: str, label
     line = data[f"loss_{ending}"].broadcast_like(data["loss"]).sel(step=known.step)
     level = float(line[-1])
     since, low, high = _ends(data, f"loss_below_{ending}")
+    if ending == "uniform":
+        since = low = high = _surely_below_blind_from(data)
     fields: dict[str, Any] = {
         "first": float(known[0]),
         "last": float(known[-1]),
@@ -81,6 +84,19 @@ def _passes(name: str, data: xr.Dataset, known: xr.DataArray, ending: str, label
     else:  # on these texts, or without texts of its own
         reason = Reason.FEW_TEXTS
     return Claim(Kind.PASSES, subject, Certainty.OPEN, reason, **fields)
+
+
+def _surely_below_blind_from(data: xr.Dataset) -> float:
+    """Return the step from which on the loss is below a blind guess with any such texts, or NaN."""
+    if "loss_of_text" not in data or "loss_weights" not in data:
+        return math.nan
+    below = surely_below_blind(data, "loss")
+    measured = data["loss"].notnull().values
+    since = math.nan
+    for step, is_below, is_known in zip(data.step.values, below, measured, strict=True):
+        if is_known:
+            since = (since if math.isfinite(since) else float(step)) if is_below else math.nan
+    return since
 
 
 def _gains(name: str, data: xr.Dataset) -> Iterator[Claim]:
@@ -108,7 +124,7 @@ def _renamed(name: str, data: xr.Dataset, known: xr.DataArray) -> Iterator[Claim
     low, high = np.quantile(last["loss_renamed"].values[1:], [0.01, 0.99])
     yield Claim(
         Kind.DIFFERS,
-        Subject(name, "loss_renamed", label="renamed words"),
+        Subject(name, "loss", label="renamed words"),
         Certainty.SURE,
         last=float(known[-1]),
         units=str(data["loss"].attrs.get("units", "")),

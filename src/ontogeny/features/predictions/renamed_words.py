@@ -50,11 +50,11 @@ def with_renamed_words(data: xr.Dataset) -> xr.Dataset:
     complete = np.flatnonzero(np.isfinite(losses).all(axis=1))
     if not len(complete):
         return data
-    p_known, below, first = _share(-losses), _surely_below_blind(data, "loss"), complete[0]
+    p_known, below, first = _share(-losses), surely_below_blind(data, "loss"), complete[0]
     knows = bool(p_known[first] <= 1 / losses.shape[1])
     at_best = False
     if knows and not below[first]:  # as on another domain: 8.36 nats, and 7.69 at its best
-        calibrated = _surely_below_blind(data, "loss_calibrated")
+        calibrated = surely_below_blind(data, "loss_calibrated")
         at_best = bool(calibrated[first])
     if at_best:  # a temperature adds the same to all renamings
         below = calibrated
@@ -98,7 +98,7 @@ def _share(values: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(values).all(axis=1), share, np.nan)
 
 
-def _surely_below_blind(data: xr.Dataset, name: str) -> np.ndarray:
+def surely_below_blind(data: xr.Dataset, name: str) -> np.ndarray:
     """Return at which steps the loss is below a blind guess with any such choice of texts (T,).
 
     `name` is that of the loss as it is, or at the best temperature.
