@@ -176,11 +176,6 @@ def controls_along(row: Row) -> list[ControlRow]:
     return [c for c, change in both if c.change * change >= COMPARABLE * change**2 > 0]
 
 
-def controls_went_along(row: Row) -> bool:
-    """Return whether controls have half-change steps, and all of them compare."""
-    return control_half_steps(row) != [] and controls_along(row) == [*row.controls]
-
-
 def control_half_steps(row: Row) -> list[float]:
     """Return the half-change steps of the controls whose steps compare with the run's."""
     return [run.half_step for run in controls_along(row) if math.isfinite(run.half_step)]

@@ -10,6 +10,7 @@ from ..problems.problem import standing_of
 from .catalogue import HEADINGS
 from .content import Content, Node
 from .formats import count, plain_text, plural
+from .labels import with_short_layers
 from .one_model import is_one_model
 from .runs import sentences_of_runs
 from .sentences import OF_ROWS, Said, sentences, standing_claims
@@ -75,7 +76,8 @@ def section_sentences(content: Content, node: Node) -> list[Said]:
         of_claims = sentences_of_runs(content, node.path)
     else:
         of_claims = sentences(claims_of_node(content, node), content.voice, content.names)
-    return [*of_claims, *(Said(text) for text in node.statements)]
+    paths = sorted(content.names.layers)
+    return [*of_claims, *(Said(with_short_layers(text, paths)) for text in node.statements)]
 
 
 def studied(content: Content, brief: bool = False) -> str:

@@ -10,14 +10,6 @@ import xarray as xr
 
 from ..claims import Reason
 
-# What a change of the loss is called that is mostly of one kind.
-WHY = {
-    "surer": "because the model is surer of what it says, and is no more than that",
-    "less sure": "because the model is less sure of what it says, and is no more than that",
-    "better": "though the model predicts better at its best temperature: it is too sure",
-    "worse": "though the model predicts worse at its best temperature: it is less sure",
-    "words": "by which words the model prefers, and is not shown to be more",
-}
 _ALONE = {"surer": Reason.SURER, "less sure": Reason.LESS_SURE, "words": Reason.PREFERENCES}
 LEAST = 0.01  # of what a model knows of places: a smaller change of the loss is not named
 _LEVEL = 0.05  # of what is shown, as of the verdicts
@@ -76,18 +68,3 @@ def least(data: xr.Dataset) -> float:
     0.02
     """
     return LEAST * float((data["loss_matched_blind"] - data["loss_matched"]).max())
-
-
-def forgotten(data: xr.Dataset) -> str:
-    """Return what was forgotten: how often words occur, unless more than that is shown.
-
-    Examples
-    --------
-    >>> told = {"loss_matched_gain": -0.01, "loss_matched_gain_noise": 0.02}
-    >>> forgotten(xr.Dataset(told))
-    'how often words occur in these texts'
-    """
-    gain, noise = (data.get(f"loss_matched_gain{end}") for end in ("", "_noise"))
-    if gain is None or noise is None or float(gain) < -float(noise):
-        return "some of what it knew of these texts"
-    return "how often words occur in these texts"

@@ -13,17 +13,10 @@ import numpy as np
 import xarray as xr
 
 from ...observables.crossing import crossing
-from ...words.controls import PAIRS
 from . import trained_start
 
 LEVEL = 0.01  # by which steps are dated; the verdict of the row is corrected over the page
 
-_HARMED = "Motion mostly harms it, so that no change is compared with motion"
-_BEGAN_TRAINED = f"The first checkpoint knows these words: it is no initialisation. {_HARMED}"
-_ABOVE_BLIND = (
-    "The first checkpoint is as it is no better than a blind guess, and is better at its "
-    f"best temperature: it knows these words and is too sure. {_HARMED}"
-)
 
 VARIABLES = {
     "loss_renamed": ("loss with the words as they are, and consistently renamed", "nats per token"),
@@ -113,29 +106,3 @@ def surely_below_blind(data: xr.Dataset, name: str) -> np.ndarray:
             for row in of_text
         ]
     )
-
-
-def sentence(data: xr.Dataset) -> list[str]:
-    """Say what the renamings show: that the model knows the words, learned them, or neither."""
-    if "loss_p_gain" not in data or "step" not in data["loss_p_gain"].dims:
-        return []
-    last = data.dropna("step", subset=["loss_p_known"]).isel(step=-1)
-    renamed = last["loss_renamed"].values[1:]
-    ends = f"{np.quantile(renamed, 0.01):.2f} to {np.quantile(renamed, 0.99):.2f} nats"
-    cost = f"With all words consistently renamed, the same texts cost {ends} at the last step"
-    if "loss_p_learned" not in data:
-        knows = "It knows these words" if float(last["loss_p_known"]) <= LEVEL else ""
-        words = [". ".join(filter(None, [knows, cost])) + "."]
-        if float(data["loss_trained_start"]) and data.sizes["step"] > 1:
-            words.append(f"{_BEGAN_TRAINED}; {PAIRS}.")
-        return words
-    if "loss_matched_gain" in data:
-        above_blind = bool(data["loss"].dropna("step")[0] >= data["loss_uniform"].max())
-        began = _ABOVE_BLIND if above_blind else _BEGAN_TRAINED
-        return [f"{began}. {trained_start.sentence(data)}"]
-    since, p = float(data["loss_learned_from"]), float(last["loss_p_gain"])
-    if np.isfinite(since):
-        return [f"{cost}; from step {since:,.0f} on the gain is more than renamings have."]
-    count = last.sizes["renaming"]  # the words as they are among them
-    share = (p * count - 1) / (count - 1)
-    return [f"{cost}; {100 * share:.0f} % of renamings gain as much as the words themselves."]

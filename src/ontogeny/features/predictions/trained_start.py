@@ -17,8 +17,7 @@ import xarray as xr
 from ...summary.learning import MIRRORED, luck_of_pairs, p_by_luck, p_lost_by_motion
 from ...summary.noise import Z, mean_stderr
 from ...words.control_kinds import kind_of
-from ...words.formats import p_words, plus_minus
-from ...words.since_base import WHY, least, why
+from ...words.since_base import least
 
 _ROUNDING = 1e-4  # nats: the best temperature of the cost is found to 1e-5
 _OF_LEAST = 0.1  # of the least change at the best temperature, some is no preference of words
@@ -35,13 +34,6 @@ VARIABLES = {
     "loss_p_lost": ("p-value of what was forgotten of the words", "1"),
     "loss_judged_at": ("last step that run and control runs share, where it is judged", "steps"),
 }
-
-_SIDE = {"loss_p_learned": "gain", "loss_p_lost": "loss"}
-_JUDGED = (
-    "Whether it learned is judged by what it costs to tell which word stands where, however sure "
-    "the model is and whatever words it prefers, and whether it forgot by the loss at its best "
-    "temperature; both over texts and beside the luck and harm of mirrored control runs"
-)
 
 
 def judged_by_pairs(data: xr.Dataset) -> dict[str, float]:
@@ -97,34 +89,3 @@ def _gain(data: xr.Dataset, name: str, ends: np.ndarray) -> tuple[float, float]:
     first, last = data[f"{name}_of_text"].sel(step=ends).transpose("step", "text").values
     error = float(np.atleast_1d(mean_stderr(first - last, weights))[0])
     return -float(data[name].sel(step=ends).diff("step")[0]), error
-
-
-def sentence(data: xr.Dataset) -> str:
-    """Say what is judged, the gain and, where that is not the last step, at which one."""
-    at, where = float(data["loss_judged_at"]), ""
-    if at < data.step.values[-1]:
-        where = f", at step {at:,.0f}, the last one with a finite loss in all of them"
-    if not np.isfinite(data["loss_matched_gain_noise"]):
-        return f"{_JUDGED}{where}."
-    by_words = f"{_gained(data, 'loss_matched_gain')}, {_p(data, 'loss_p_learned')}"
-    at_best = f"{_gained(data, 'loss_gain')}, {_p(data, 'loss_p_lost')}"
-    return f"{_JUDGED}{where}: it {by_words}, and at its best temperature {at_best}.{_beside(data)}"
-
-
-def _p(data: xr.Dataset, name: str) -> str:
-    return p_words(float(data[name]), f"uncorrected p of a {_SIDE[name]}")
-
-
-def _gained(data: xr.Dataset, name: str) -> str:
-    gain, noise = float(data[name]), float(data[f"{name}_noise"])
-    return f"{'gained' if gain > 0 else 'lost'} {plus_minus(abs(gain), noise)} nats"
-
-
-def _beside(data: xr.Dataset) -> str:
-    """Say whether the loss as it is moved otherwise, and why."""
-    loss = data["loss"].dropna("step")
-    fall, floor = float(loss[0] - loss[-1]), float(data["loss_floor"].sel(step=loss.step[-1]))
-    if 0 < fall <= floor:
-        return f" The loss as it is fell by {plus_minus(fall, floor)}: within the noise of texts."
-    reason = why(data)
-    return f" The loss {'fell' if fall > 0 else 'rose'} {WHY[reason]}." if reason else ""

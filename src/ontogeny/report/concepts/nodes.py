@@ -28,12 +28,6 @@ def asked_for(content: Content) -> bool:
     return KIND in _kinds(content).values() or any(n.path == KIND for n in content.nodes)
 
 
-def fitted_apart(content: Content) -> bool:
-    """Return whether the study has concepts that were fitted to each checkpoint by itself."""
-    kinds = _kinds(content).items()
-    return any(kind == "concepts" or (not kind and "concepts-" in path) for path, kind in kinds)
-
-
 def settings_of(content: Content, path: str) -> Mapping[str, Any]:
     """Return the arguments of the observable that gave a node, as far as they are known."""
     settings = content.settings if isinstance(content.settings, Mapping) else {}
