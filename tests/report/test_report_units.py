@@ -146,7 +146,7 @@ def test_findings_of_runs_aligned_by_tokens_keep_the_steps_that_they_count(tmp_p
         study = og.Study(trajectory, tiny_inputs(), [og.observables.Loss()], device="cpu", noise=0)
         runs[name] = study.run(tmp_path / name)
     content = read_content(og.compare(runs, align="tokens", tokens_per_step=1000).tree)
-    assert content.unit == "token" and content.steps == (10_000, 20_000, 30_000)
+    assert content.voice.unit == "token" and content.steps == (10_000, 20_000, 30_000)
     assert {f.steps for f in content.findings} == {(20_000,), (30_000,)}
     for finding in content.findings:
         assert "of step " in finding.message and "token" not in finding.message

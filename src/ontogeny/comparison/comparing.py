@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,9 @@ from ..words.formats import plural
 from ..words.levels import Levels
 from ..words.runs import beside_each_other, groups_of, sentences, telling
 from ..words.shared_concepts import shared_heading, shared_sentences
+from ..words.voice import STEPS, Voice
 from .claims import claims_of_runs
-from .clock import Clock, LossClock, TokenClock, make_clock
+from .clock import Clock, LossClock, make_clock
 from .concepts import NODE, concepts_of_runs, studies_of
 from .differences import check_differences, kernel_differences
 from .figures import figures_of_runs
@@ -114,10 +115,11 @@ def compare(
     studies = studies_of(runs, concepts) if concepts else {}
     opened = open_runs(runs)
     marks = check_differences(opened, allow)
-    clock = make_clock(align, opened, tokens_per_step)
+    voice = _voice_of(opened)
+    clock = make_clock(align, opened, tokens_per_step, voice)
     nodes, notes = _nodes(opened, clock)
     notes += kernel_differences(opened)
-    ones = runs_that_are_one(opened)
+    ones = [replace(f, message=voice.fill(f.message)) for f in runs_that_are_one(opened)]
     notes += [f"{finding.message}." for finding in ones]
     if not nodes:
         listed = "; ".join(f"{', '.join(run.nodes)} in {run.name!r}" for run in opened)
@@ -133,14 +135,22 @@ def compare(
         front, first = {NODE: shared}, _led(first, shared)
     problems = [f"{run.name}: {text}" for run in opened for text in run.attribute("problems", [])]
     claims = to_dataset(claims_of_runs(opened))
-    tree = xr.DataTree.from_dict({"/": claims, **front, "runs": overview, **nodes})
+    every = {**front, "runs": overview, **nodes}
+    filled = {name: voice.filled_node(node) for name, node in every.items()}
+    tree = xr.DataTree.from_dict({"/": claims, **filled})
     tree.attrs = _attributes(opened, clock, align, title, ones) | {
-        "nodes": json.dumps([*front, "runs", *nodes]),
-        "headline": json.dumps(first),
-        "problems": json.dumps([*differences, *problems]),
+        "nodes": json.dumps(list(every)),
+        "headline": json.dumps(voice.filled(first)),
+        "problems": json.dumps([*voice.filled(differences), *problems]),
         **provenance(),
     }
     return StudyResult(tree)
+
+
+def _voice_of(runs: Sequence[Run]) -> Voice:
+    """Return what all runs count, steps where they count different things, and what a token is."""
+    clock, *more = {str(run.tree.attrs.get("clock") or STEPS) for run in runs}
+    return Voice.of(STEPS if more else clock, _inputs(runs))
 
 
 def _led(headline: dict[str, Any], shared: xr.Dataset) -> dict[str, Any]:
@@ -268,7 +278,6 @@ def _attributes(
     name = f"{len(runs)} runs" + (f" of {kinds}" if kinds else "")
     steps = {round(float(v)) for run in runs for v in _placed(run.steps, run, clock)}
     controls = [(run.name, control) for run in runs for control in run.attribute("controls", [])]
-    one, *more = {str(run.tree.attrs.get("clock", Clock.words)) for run in runs}
     records = {
         "steps": sorted(steps),
         "runs": [_of(run) for run in runs],
@@ -283,7 +292,7 @@ def _attributes(
     return {
         "title": title or name,
         "align": align,
-        "clock": clock.words if isinstance(clock, TokenClock) else Clock.words if more else one,
+        "clock": clock.axis.clock,
         **{key: json.dumps(record) for key, record in records.items()},
         **next(iter(levels_of(runs)), Levels()).attributes(),
     }
@@ -330,8 +339,6 @@ def _findings(runs: Sequence[Run], clock: Clock) -> list[dict[str, Any]]:
         for finding in run.attribute("findings", []):
             steps = np.asarray(finding.get("steps") or [], dtype=float)
             places = [round(float(s)) for s in _placed(steps, run, clock) if np.isfinite(s)]
-            # Aligned by tokens, a page says these for steps, but not in quotation marks.
-            quoted = "{}: “{}”" if isinstance(clock, TokenClock) else "{}: {}"
-            message = quoted.format(run.name, finding.get("message"))
+            message = f"{run.name}: {finding.get('message')}"
             findings.append({**finding, "steps": places, "message": message})
     return findings

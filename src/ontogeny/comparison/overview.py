@@ -22,7 +22,7 @@ from ..words.one_model import alike
 from ..words.runs import Group, agreement_sentence, control_words, groups_of, line, sentences
 from ..words.sections import best_sentences
 from .abilities import ability_words
-from .clock import Clock, LossClock
+from .clock import Clock, LossClock, TokenClock
 from .figures import marks
 from .sources import Run, levels_of
 
@@ -235,7 +235,8 @@ def _alignment(clock: Clock) -> str:
             "Curves are drawn over the loss that the run itself had reached, from the first time "
             "that it fell so far; between two checkpoints they are taken as straight."
         )
-    what = "the same number of training tokens" if clock.words != Clock.words else "the same step"
+    of_tokens = isinstance(clock, TokenClock)
+    what = "the same number of training tokens" if of_tokens else "the same {checkpoint}"
     return f"Runs are compared at {what}. Where a run has no checkpoint there is a gap."
 
 

@@ -161,7 +161,7 @@ def ability_sentences(abilities: Sequence[Ability], steps: Sequence[int]) -> lis
     above = [ability for ability in abilities if ability.above]
     # Not the run's last step: that may hold NaN, and nothing is known of it.
     last = max(ability.last_step for ability in abilities)
-    where = f"At step {last:,}," if len(steps) > 1 else "Of what was tried,"
+    where = f"At {{step}} {last:,}," if len(steps) > 1 else "Of what was tried,"
     further = [_too_few_sentence(abilities), on_these_sentence(abilities)]
     if not above:
         leader = f"the best is {abilities[0].quoted}, {percent(abilities[0])}"
@@ -223,7 +223,7 @@ def _order_sentence(above: Sequence[Ability]) -> str:
     first, later = above[0], [ability.quoted for ability in above if above[0].before(ability)]
     names = joined(later[:2] + [f"{len(later) - 2:,} more"] * (len(later) > 2))
     by = step_text(first.above_from)
-    return f"{first.quoted} was above chance by step {by}, before {names}." if later else ""
+    return f"{first.quoted} was above chance by {{step}} {by}, before {names}." if later else ""
 
 
 def _order(ability: Ability) -> tuple[float, float]:

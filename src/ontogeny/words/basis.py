@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from .content import Content
-from .controls import NONE_TRAINED, TRAINED_START, began_trained, explained, made_of_motion
+from .controls import ADD_ONE, NONE_TRAINED, TRAINED_START, began_trained, explained, made_of_motion
 from .formats import joined, mid_sentence, plural
 from .labels import said_once
 from .levels import Levels
@@ -44,7 +44,7 @@ def failed(content: Content) -> list[str]:
 
 def unjudged(rows: Sequence[Row]) -> list[str]:
     """Say how many rows were not judged, for each reason."""
-    counts = Counter(row.state for row in rows)
+    counts = Counter(row.state.kind for row in rows)
     some = [(counts[state], why) for state, why in UNJUDGED.items() if counts[state]]
     return [f"{plural(n, 'row')} {'was' if n == 1 else 'were'} not judged: {w}." for n, w in some]
 
@@ -77,8 +77,8 @@ def unseen_start(content: Content) -> tuple[str, str]:
     first = content.steps[0] if content.steps else 0
     if not first or content.one_model or content.headline:
         return "", ""
-    what = "what it learned before is not counted, and no birth or half-way step is earlier."
-    return f"It is seen from {content.unit} {first:,} on:", what
+    what = "what it learned before is not counted, and no birth or half-way {point} is earlier."
+    return f"It is seen from {content.voice.unit} {first:,} on:", what
 
 
 def _reference(content: Content) -> list[str]:
@@ -87,7 +87,9 @@ def _reference(content: Content) -> list[str]:
     if step is None or all(row.own_value for row in content.rows):
         return []
     place = {content.steps[-1]: "last ", content.steps[0]: "first "}.get(step, "")
-    return [f"Distances are measured to the reference step, the {place}checkpoint ({step:,})."]
+    return [
+        f"Distances are measured to the reference {{checkpoint}}, the {place}checkpoint ({step:,})."
+    ]
 
 
 def _controls(content: Content, introduced: bool) -> list[str]:
@@ -101,7 +103,7 @@ def _controls(content: Content, introduced: bool) -> list[str]:
     if began_trained(node.dataset for node in content.nodes):
         sentences.append(TRAINED_START)
     elif made_of_motion(content) and any(row.beyond and not row.learned for row in content.rows):
-        sentences += NONE_TRAINED
+        sentences += [NONE_TRAINED, ADD_ONE]
     without = sum(row.judgeable and not row.controlled for row in counted_rows(content.rows))
     if without:
         verb = "was" if without == 1 else "were"

@@ -14,11 +14,13 @@ _START = "start from the same weights and"
 _NOT_LEARNED = ": a change like theirs may be motion alone"
 # What control runs of each computed kind do; others are trained, on texts without sense.
 WHAT_THEY_DO = {
-    "turned": f"{_START} move as far at every step, in random directions{_NOT_LEARNED}",
-    "mirrored": f"{_START} move as far at every step, in random directions and back{_NOT_LEARNED}",
+    "turned": f"{_START} move as far at every {{checkpoint}}, in random directions{_NOT_LEARNED}",
+    "mirrored": f"{_START} move as far at every {{checkpoint}}, in random directions and "
+    f"back{_NOT_LEARNED}",
     "walk": f"{_START} take random steps as long as the run’s{_NOT_LEARNED}",
     "line": "go straight from the run’s first weights to its last",
-    "shuffled": f"{_START} move as far at every step, in the run’s directions in another order",
+    "shuffled": f"{_START} move as far at every {{checkpoint}}, in the run’s directions in "
+    "another order",
 }
 
 TRAINED_START = (
@@ -27,9 +29,9 @@ TRAINED_START = (
 )
 
 NONE_TRAINED = (
-    "None was trained on tokens without sense, the stronger control of what lies beyond motion.",
-    "Add one: --set controls.folders.nothing=FOLDER (a full path).",
+    "None was trained on tokens without sense, the stronger control of what lies beyond motion."
 )
+ADD_ONE = "Add one: --set controls.folders.nothing=FOLDER (a full path)."
 
 PAIRS = (
     "whether it learned can be judged by pairs of mirrored control runs: "

@@ -16,17 +16,17 @@ import xarray as xr
 from scipy.stats import t
 
 from .content import Content, Node
-from .formats import of_tokens
 from .reasons import UNJUDGED
 from .row_words import direction
 from .rows import Row
 from .since_base import forgotten, least, why
+from .states import NO_MORE
 
 # What the loss can pass: ends of the variables' names, and what the page calls them.
-LINES = {"unigram": "word frequencies", "bigram": "bigrams"}
+LINES = {"unigram": "{word} frequencies", "bigram": "bigrams"}
 
 # The same of the model itself, the means of its predictions: below them it uses more than that.
-OF_MODEL = {"own_unigram": "its own word frequencies", "own_bigram": "its own bigrams"}
+OF_MODEL = {"own_unigram": "its own {word} frequencies", "own_bigram": "its own bigrams"}
 
 # What the loss gains by: how often words occur, the token before, what else stands around.
 GAINS = ("frequencies", "before", "context")
@@ -49,7 +49,7 @@ class Line:
     ``state`` is one of
 
     - ``"passed"``: with any choice of texts, and not from the first step on
-    - ``"at every step"``: the same, from the first step on
+    - ``"always"``: the same, from the first step on
     - ``"unsure"``: it ends below on these texts, but not surely on others
     - ``"left"``: it was below, and does not stay there
     - ``"never"``: it is not below at any step
@@ -64,7 +64,7 @@ class Line:
     @property
     def passed(self) -> bool:
         """Whether the last loss is below the line, whichever texts are chosen."""
-        return self.state in ("passed", "at every step")
+        return self.state in ("passed", "always")
 
 
 @dataclass(frozen=True)
@@ -194,16 +194,16 @@ def _outcome(row: Row | None, measured: int, data: xr.Dataset) -> str:
             return "fell as renamed"
         if row.change > least(data):
             return "rose"
-    if row.state in UNJUDGED:
+    if row.state.kind in UNJUDGED:
         return "unjudged"
-    if row.state == "none":
+    if row.state.kind == "none":
         return "no course" if row.moved else "still"
     if direction(row) != "falls":
         return "rose" if direction(row) == "rises" else "unjudged"
     if row.outside and row.can_learn and not row.learned and row.controlled:
         return "undecided"
-    no_more = row.state.startswith(("within", "outside"))  # outside by less than every control
-    short = no_more or (row.state == "beyond" and row.can_learn)
+    no_more = row.state.kind in NO_MORE  # outside by less than every control
+    short = no_more or (row.state.kind == "beyond" and row.can_learn)
     return "fell as controls" if short else "fell"
 
 
@@ -224,7 +224,7 @@ def _line(content: Content, data: xr.Dataset, name: str, words: str) -> Line | N
     levels = np.broadcast_to(data[f"loss_{name}"].values.astype(float), finite.shape)[finite]
     if not np.isfinite(levels).all():
         return None
-    level, words = float(levels[-1]), of_tokens(words, content.token_unit)
+    level, words = float(levels[-1]), content.voice.fill(words)
     step, low, high = (_number(data, f"loss_below_{name}{end}") for end in ("", "_low", "_high"))
     if not (values < levels).any():
         return Line(words, level, "never")
@@ -232,7 +232,7 @@ def _line(content: Content, data: xr.Dataset, name: str, words: str) -> Line | N
         return Line(words, level, "left")
     if not math.isfinite(high):
         return Line(words, level, "unsure")
-    state = "at every step" if high == steps[0] else "passed"
+    state = "always" if high == steps[0] else "passed"
     return Line(words, level, state, low, high)
 
 

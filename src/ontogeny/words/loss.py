@@ -56,7 +56,7 @@ def loss_heading(loss: LossStory, steps: Sequence[int], halves: bool = True) -> 
     if loss.why and loss.outcome in _MOVED:
         return f"The loss {_MOVED[loss.outcome]} {WHY[loss.why]}"
     better = _better_than(loss)
-    always = {line.words for line in loss.lines.values() if line.state == "at every step"}
+    always = {line.words for line in loss.lines.values() if line.state == "always"}
     when = "at every checkpoint" if better in always else "at the last checkpoint"
     if better and loss.outcome in ("still", "no course", "unjudged"):
         doubt = "; no trend of its loss can be told" * (loss.outcome == "unjudged")
@@ -68,7 +68,7 @@ def loss_heading(loss: LossStory, steps: Sequence[int], halves: bool = True) -> 
     return {
         "fell as controls": "The loss is not shown to have fallen by more than in control runs",
         "undecided": "The loss fell by more than in every control run, which does not decide",
-        "fell as renamed": "The loss fell, and is not shown to have learned these words",
+        "fell as renamed": "The loss fell, and is not shown to have learned these {word}s",
         "forgot": f"The model forgot {loss.forgot}: its loss rose from "
         f"{values_words(loss.first, loss.last)}",
         "rose": "The loss rose: the model predicts worse than at first",
@@ -78,11 +78,11 @@ def loss_heading(loss: LossStory, steps: Sequence[int], halves: bool = True) -> 
 
 def _unjudged_heading(row: Row | None, steps: Sequence[int]) -> str:
     """Say what keeps the loss from being judged."""
-    if row is not None and row.state == "unmeasured":  # with 26 checkpoints of one text
+    if row is not None and row.state.kind == "unmeasured":  # with 26 checkpoints of one text
         return "It is not known whether the loss changed by more than noise"
-    if row is not None and row.state in ("slow", "memory"):
+    if row is not None and row.state.kind in ("slow", "memory"):
         verb = "rose" if row.change > 0 else "fell"
-        return f"The loss {verb} by more than its noise; {UNJUDGED[row.state]}"
+        return f"The loss {verb} by more than its noise; {UNJUDGED[row.state.kind]}"
     return f"{plural(len(steps), 'checkpoint')}: too few to tell a course"
 
 
@@ -92,12 +92,12 @@ def _passed_in_order(loss: LossStory, halves: bool) -> str:
     if words is None:
         return f"The loss fell from {values_words(loss.first, loss.last)}"
     if not words.passed:
-        return "The loss fell, but not surely below that of word frequencies"
+        return "The loss fell, but not surely below that of {word} frequencies"
     if loss.uses_context is None:
-        return "The loss fell below that of word frequencies"
+        return "The loss fell below that of {word} frequencies"
     if not loss.uses_context:
-        return "It learned word frequencies, with no sure use of context"
-    if words.state == "at every step":
+        return "It learned {word} frequencies, with no sure use of context"
+    if words.state == "always":
         passed = [line.words for line in loss.lines.values() if line.state == "passed"]
         if passed:
             return f"It passed the loss of {passed[-1]} during the run"
@@ -117,7 +117,7 @@ def _gains_in_order(loss: LossStory, halves: bool) -> str:
     if _worse_than_pairs(loss):
         more, part = "some context beyond it", "in part "
     words = {
-        "frequencies": "word frequencies",
+        "frequencies": "{word} frequencies",
         "before": f"{part}which token follows which",
         "context": more if pairs else "context",
     }
@@ -127,13 +127,15 @@ def _gains_in_order(loss: LossStory, halves: bool) -> str:
     if all(gain.kind == "frequencies" for gain in loss.gains):
         return f"It learned {' and '.join([*gains, words['context']])}"
     if len(gains) > 1 and all(a.high <= b.low for a, b in pairwise(loss.gains)):
+        if loss.gains[0].kind == "frequencies":
+            gains[0] += " first"
         if halves:
-            steps = [f"half by step {step_text(gain.step)}" for gain in loss.gains]
-            steps[0] = steps[0].replace("half", "half of this gain")
-            gains = [f"{gain} ({at})" for gain, at in zip(gains, steps, strict=True)]
-        first, *later = gains
-        first = first.replace("word frequencies", "word frequencies first")
-        return f"It learned {', then '.join([first, *later])}"
+            what = ["half of this gain", *["half"] * len(gains)]
+            gains = [
+                f"{gain} ({half} by {{step}} {step_text(of.step)})"
+                for gain, half, of in zip(gains, what, loss.gains, strict=False)
+            ]
+        return f"It learned {', then '.join(gains)}"
     return f"It learned {joined(gains)}"
 
 
@@ -160,9 +162,11 @@ def ability(loss: LossStory | None, running: bool = False) -> Sentence:
         step = with_interval(loss.best_step, loss.best_low, loss.best_high)
         rise = loss.last - loss.best
         best, risen = (number(value, min(0.1, rise)) for value in (loss.best, rise))
-        course = f"Its loss was lowest, {best}, at step {step}, and has risen by {risen} since."
+        course = f"Its loss was lowest, {best}, at {{step}} {step}, and has risen by {risen} since."
     if math.isfinite(loss.lost_after):
-        lost = f"After step {step_text(loss.lost_after)} the loss was not measured or not finite."
+        lost = (
+            f"After {{step}} {step_text(loss.lost_after)} the loss was not measured or not finite."
+        )
         course = f"{course} {lost}".strip()
     lines = [
         course,
@@ -187,13 +191,13 @@ def _ability_lead(loss: LossStory) -> str:
         base = f"Like its base ({three_digits(loss.first)})"
         return f"{base}, it predicts better than {better} ({level})."
     if loss.outcome == "fell" and words and words.passed:
-        return "It knows how often words occur." if loss.of_model else "Its loss fell."
+        return "It knows how often {word}s occur." if loss.of_model else "Its loss fell."
     if loss.outcome == "fell":
         return f"It is not surely better than {words.words}." if words else "Its loss fell."
     return {
         "fell as controls": "It is not shown to predict better than motion gives.",
         "undecided": "It is not yet shown to have learned to predict.",
-        "fell as renamed": "It is not shown to have learned these words.",
+        "fell as renamed": "It is not shown to have learned these {word}s.",
         "forgot": f"It forgot {loss.forgot}.",
         "rose": "It predicts worse than at first.",
         "still": "Its predictions did not surely change.",
@@ -205,7 +209,7 @@ def _ability_lead(loss: LossStory) -> str:
 def _like_base(loss: LossStory) -> bool:
     """Return whether its base was surely below all lines already that it is surely below."""
     passed = [line for line in (*loss.lines.values(), *loss.of_model.values()) if line.passed]
-    return loss.based and bool(passed) and all(line.state == "at every step" for line in passed)
+    return loss.based and bool(passed) and all(line.state == "always" for line in passed)
 
 
 def one_model_heading(loss: LossStory) -> str:

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import xarray as xr
 
 from ..quantities import Quantity
-from .formats import plural
+from .formats import plural, with_labels
 
 
 def is_one_model(data: xr.Dataset) -> bool:
@@ -69,7 +68,7 @@ def _of_quantity(data: xr.Dataset, quantity: Quantity) -> Iterator[str]:
     dims = [d for d in map(str, value.dims) if d != "layer" and f"{{{d}}}" in subject]
     for labels in itertools.product(*(value[dim].values for dim in dims)):
         at = dict(zip(dims, map(str, labels), strict=True))
-        words = re.sub(r"\{(\w+)\}", lambda name, at=at: at.get(name[1], name[0]), subject)  # type: ignore[misc]
+        words = with_labels(subject, at)
         if text := _sentence(data, quantity, words, at):
             yield text
 

@@ -11,7 +11,7 @@ from .formats import mid_sentence
 from .row_words import half_words
 from .rows import Row
 
-_STRONG = ("learned", "lost", "beyond", "compared with too few", "uncontrolled")
+_STRONG = ("learned", "lost", "beyond", "too few controls", "uncontrolled")
 Z = 1.96  # standard errors on each side of a 95 % interval
 # Most by which the upper end of an interval may exceed the lower one for a row to be named.
 _NARROW = 2.0
@@ -24,8 +24,8 @@ def order_sentence(rows: Sequence[Row]) -> str:
         return ""
     first, last = ordered
     return (
-        f"In this run, {owner(first)} had changed by half by step {half_words(first)}, sooner "
-        f"than in {_layer(last)}, where it was step {half_words(last)}."
+        f"In this run, {owner(first)} had changed by half by {{step}} {half_words(first)}, sooner "
+        f"than in {_layer(last)}, where it was {{step}} {half_words(last)}."
     )
 
 
@@ -78,5 +78,5 @@ def _layer(row: Row) -> str:
 def _nameable(row: Row) -> bool:
     low, _, high = _interval(row)
     finite = all(map(math.isfinite, _interval(row)))
-    strong = row.state in _STRONG and row.own_value and not row.within_null
+    strong = row.state.kind in _STRONG and row.own_value and not row.within_null
     return strong and finite and high + 1 <= _NARROW * (low + 1)

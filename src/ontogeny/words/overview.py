@@ -15,7 +15,7 @@ from typing import Any
 from ..dynamics.reasons import Reason
 from .basis import basis, failed, unjudged
 from .content import Content
-from .controls import PAIRS, began_trained, in_pairs, made_of_motion
+from .controls import ADD_ONE, PAIRS, began_trained, in_pairs, made_of_motion
 from .formats import (
     control_runs,
     its,
@@ -47,7 +47,8 @@ from .sections import CLAIMED_LEAD, claims_sentence
 class Overview:
     """A heading, what matters most, what it rests on, and the numbers of rows.
 
-    ``named`` holds the rows that the lead names, ``direction`` where the first of them goes.
+    ``named`` holds the rows that the lead names, ``direction`` where the first of them goes, and
+    ``how_to`` the one of the details that says how a stronger control is added.
     """
 
     heading: str
@@ -58,6 +59,7 @@ class Overview:
     changed: int
     judged: int
     named: tuple[Row, ...] = ()
+    how_to: str = ""
 
     @property
     def direction(self) -> str:
@@ -83,15 +85,17 @@ def overview(content: Content, introduced: bool = False) -> Overview:
     enough = len(content.steps) >= content.levels.least_steps
     fair = [row for row in rows if row.judgeable and (enough or row.beyond or row.learned)]
     heading, lead, leading = _headline(content, rows, fair)
+    details = basis(content, rows, fair, introduced)
     return Overview(
-        content.say(heading) + content.doubted,
-        content.say(lead),
-        tuple(map(content.say, basis(content, rows, fair, introduced))),
+        content.voice.fill(heading) + content.doubted,
+        content.voice.fill(lead),
+        tuple(map(content.voice.fill, details)),
         learned=sum(row.learned for row in fair),
         beyond=sum(row.beyond or row.learned for row in fair),
         changed=sum(row.changed for row in fair),
         judged=len(rows),
         named=tuple(leading),
+        how_to=ADD_ONE if ADD_ONE in details else "",
     )
 
 
@@ -128,14 +132,16 @@ def _headline(
         return _learned_alone(rows, fair)
     if not changed:
         return "No change above chance and noise", _nothing(fair), ()
-    few, what = any(row.controls for row in fair), ""
+    few, what, opening = any(row.controls for row in fair), "", ""
     why = "too few control runs to compare with" if few else "no control was run"
-    heading = f"{_counted(changed, fair)} changed{left_out(rows, fair)}; {why}"
     if few and made_of_motion(content) and began_trained(node.dataset for node in content.nodes):
         able = [row for row in fair if row.can_learn]
-        heading = heading.replace(why, "control runs cannot judge a trained start")
-        heading = f"{_not_learned(able)}; {mid_sentence(heading)}" if able else heading
+        why = "control runs cannot judge a trained start"
+        opening = f"{_not_learned(able)}; " if able else ""
         what = undecided(able[0], trained=True) if able else ""
+    count = _counted(changed, fair)
+    count = mid_sentence(count) if opening else count
+    heading = f"{opening}{count} changed{left_out(rows, fair)}; {why}"
     lead = _sentences(UNCONTROLLED, what, order_sentence(fair), _settled(changed))
     return heading, lead, ordered_rows(fair)
 
@@ -283,9 +289,9 @@ def _course(row: Row) -> str:
         words += f"; in {control_runs(len(row.controls))} it went from {controls}{average}"
     if (half := half_words(row)) and row.beyond:
         of = "fall" if verb == "fell" else "rise"
-        words += f"; half of the run’s {of} was over by step {half}"
+        words += f"; half of the run’s {of} was over by {{step}} {half}"
         if controls_went_along(row):
-            words += f", in {control_runs(len(row.controls))} by step {control_half_words(row)}"
+            words += f", in {control_runs(len(row.controls))} by {{step}} {control_half_words(row)}"
     return f"{words}."
 
 
@@ -296,7 +302,7 @@ def _why_not(row: Row) -> str:
         return ", which is within its noise"
     if reason in MAY_GIVE and row.moved:
         return f", by more than noise, but {may_give([row], reason)}"
-    return f"; it is not judged, {UNJUDGED[row.state]}" if row.state in UNJUDGED else ""
+    return f"; it is not judged, {UNJUDGED[row.state.kind]}" if row.state.kind in UNJUDGED else ""
 
 
 def _counted(some: Sequence[Row], rows: Sequence[Row]) -> str:
@@ -308,7 +314,7 @@ def _counted(some: Sequence[Row], rows: Sequence[Row]) -> str:
 def _nothing_judged(content: Content, rows: Sequence[Row]) -> tuple[str, str]:
     """Return the headline where no row could be judged."""
     least = content.levels.least_steps
-    if rows and len(content.steps) >= least and {row.state for row in rows} - {"few", "many"}:
+    if rows and len(content.steps) >= least and {row.state.kind for row in rows} - {"few", "many"}:
         return "Nothing could be judged", " ".join(unjudged(rows))
     what = f" {plural(len(rows), 'row')}" if rows else ""
     return f"Too few checkpoints to judge{what}", (
@@ -332,7 +338,7 @@ def _settled(rows: Sequence[Row]) -> str:
     if not all(math.isfinite(s) for s in settled) or max(settled) >= last:
         return ""
     step = step_text(max(settled))
-    return f"After step {step} {its(len(rows))} further change is too small to measure."
+    return f"After {{step}} {step} {its(len(rows))} further change is too small to measure."
 
 
 def _sentences(*parts: str) -> str:

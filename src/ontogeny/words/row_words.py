@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -23,20 +22,11 @@ from .formats import (
 )
 from .reasons import NOT_CHANGED, UNJUDGED
 from .rows import NUMBERS, ControlRow, Row
+from .states import EVERY, NO, SOME, State
 
 UNCONTROLLED = "A run that moved as far and learned nothing may look the same."
 
-_IN = {
-    "every": "{} in every run",
-    "some": "{} in some runs",
-    "no": "not shown to have {} in any run",
-}
-_OF_RUNS = {
-    "learned": ("learned", ""),
-    "beyond": ("changed beyond its motion", ""),
-    "mixed": ("changed", ", beyond its motion where controls were run"),
-    "changed": ("changed", "; no control was run"),
-}
+_IN = {EVERY: "{} in every run", SOME: "{} in some runs", NO: "not shown to have {} in any run"}
 
 # Which test said that it changed, where the quantity brings one.
 BY_EXAMPLES = " on these examples (exact test)"
@@ -44,34 +34,51 @@ BY_EXAMPLES = " on these examples (exact test)"
 # How a change lies to those of all control runs, as `Row.side` names it.
 SIDES = {"more": "by more than", "less": "by less than", "other": "otherwise than"}
 
-_SO_WHAT = {" few": "which are too few to decide", "": "not shown to be beyond motion"}
+_SO_WHAT = {True: "which are too few to decide", False: "not shown to be beyond motion"}
 
-# Where a row stands, in the order of the chart.
-STATES = {
-    **{
-        f"{n} {what}": where.format(of) + more
-        for n, where in _IN.items()
-        for what, (of, more) in _OF_RUNS.items()
-    },
-    "learned": "learned",
-    "lost": "lost: worse than at first by more than motion gives",
-    "beyond": "changed beyond its motion",
-    **{
-        f"outside {side}{few}": f"changed {words} all controls, {so_what}"
-        for side, words in SIDES.items()
-        for few, so_what in _SO_WHAT.items()
-    },
-    "within": "changed, no more than controls",
-    "compared with too few": "changed; its control runs cannot judge it",
-    "uncontrolled": "changed; not compared with controls",
-    **{state: f"not judged, {why}" for state, why in UNJUDGED.items()},
-    "none": "not distinguishable from chance and noise",
-    "motion": "weight change",
+
+def _states(changed: str) -> dict[State, str]:
+    """Return where a row stands, in the order of the chart; `changed` says by which test."""
+    of_runs = {
+        "learned": ("learned", ""),
+        "beyond": (f"{changed} beyond its motion", ""),
+        "mixed": (changed, ", beyond its motion where controls were run"),
+        "changed": (changed, "; no control was run"),
+    }
+    return {
+        **{
+            State(n, what): where.format(of) + more
+            for n, where in _IN.items()
+            for what, (of, more) in of_runs.items()
+        },
+        State("learned"): "learned",
+        State("lost"): "lost: worse than at first by more than motion gives",
+        State("beyond"): "changed beyond its motion",
+        **{
+            State("outside", side, few): f"{changed} {words} all controls, {so_what}"
+            for side, words in SIDES.items()
+            for few, so_what in _SO_WHAT.items()
+        },
+        State("within"): f"{changed}, no more than controls",
+        State("too few controls"): f"{changed}; its control runs cannot judge it",
+        State("uncontrolled"): f"{changed}; not compared with controls",
+        **{State(kind): f"not judged, {why}" for kind, why in UNJUDGED.items()},
+        State("none"): "not distinguishable from chance and noise",
+        State("motion"): "weight change",
+    }
+
+
+STATES = _states("changed")
+_BY_EXAMPLES = {
+    state: words if state.kind == NO else by_examples
+    for (state, words), by_examples in zip(
+        STATES.items(), _states(f"changed{BY_EXAMPLES}").values(), strict=True
+    )
 }
 
 # Headings of the groups of rows that stand alike.
 HEADINGS = {state: sentence_start(words) for state, words in STATES.items()} | {
-    "motion": "Weight change (need not change what the model does)"
+    State("motion"): "Weight change (need not change what the model does)"
 }
 
 # Columns of a row in files, behind those of each step.
@@ -83,12 +90,10 @@ RECORD = (
 
 def state_words(row: Row) -> str:
     """Say how a row stands, and which test decided; of one that did not change, what it lacks."""
-    words = STATES[row.state]
-    if row.state == "none":
-        return f"{words}: moved {NOT_CHANGED[Reason(row.reason)]}"
-    if not row.own_change_test or row.beyond:
-        return words
-    return re.sub("^changed", f"changed{BY_EXAMPLES}", words)
+    if row.state.kind == "none":
+        return f"{STATES[row.state]}: moved {NOT_CHANGED[Reason(row.reason)]}"
+    by_examples = row.own_change_test and not row.beyond
+    return (_BY_EXAMPLES if by_examples else STATES)[row.state]
 
 
 def apart_from_controls(rows: Sequence[Row]) -> str:
@@ -125,7 +130,7 @@ def half_words(row: Row) -> str:
     return with_interval(*ends) if row.changed and row.has_half else ""
 
 
-_TWO_STEPS, _APART = "not known: read at two usable steps", "went another way, or far less"
+_TWO_STEPS, _APART = "not known: read at two usable {checkpoint}s", "went another way, or far less"
 
 
 def control_half_words(row: Row) -> str:
@@ -169,9 +174,9 @@ def half_facts(row: Row) -> list[str]:
 
 def _half_fact(row: Row) -> str:
     if not math.isfinite(row.half_step):
-        return "no half-change step"
+        return "no half-change {point}"
     ends = with_interval(row.half_step, row.half_step_low, row.half_step_high)
-    return f"half-change step {ends}"
+    return f"half-change {{step}} {ends}"
 
 
 def _half_facts_of_controls(row: Row) -> list[str]:
@@ -218,10 +223,10 @@ def mark_records(row: Row) -> list[list[Any]]:
 def facts(row: Row) -> list[str]:
     """Return what is known of a row, most important first."""
     half = half_words(row)
-    parts = [journey(row), f"half-change step {half}" if half else "", *_control_facts(row)]
+    parts = [journey(row), f"half-change {{step}} {half}" if half else "", *_control_facts(row)]
     if row.changed and math.isfinite(row.settled_step):
         step = step_text(row.settled_step)
-        parts.append(f"after step {step} any further change is too small to measure")
+        parts.append(f"after {{step}} {step} any further change is too small to measure")
     of_change = f"p{BY_EXAMPLES}" if row.own_change_test else "p"
     tests = {
         of_change: row.p_value,
@@ -237,7 +242,7 @@ def facts(row: Row) -> list[str]:
 def spoken(row: Row) -> str:
     """Say for a screen reader what a row of the chart shows."""
     half = half_words(row)
-    parts = [state_words(row), journey(row), f"half-change step {half}" if half else ""]
+    parts = [state_words(row), journey(row), f"half-change {{step}} {half}" if half else ""]
     parts += half_facts(row) if row.runs else _control_facts(row)
     return f"{row.name}: {'; '.join(filter(None, parts))}"
 
@@ -297,5 +302,5 @@ def _control_facts(row: Row) -> list[str]:
         count = len(row.controls)
         parts.append(f"{f'mean of {count} control runs' if count > 1 else 'control run'} {ends}")
     if steps := control_half_words(row):
-        parts.append(f"half-change step of controls {steps}")
+        parts.append(f"half-change {{point}} of controls {steps}")
     return parts

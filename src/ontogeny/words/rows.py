@@ -19,6 +19,8 @@ from .control_kinds import NO_NULLS, kind_of
 from .formats import plain_text
 from .labels import short_names
 from .reasons import STATES_OF, UNJUDGED
+from .states import EVERY, NO, NO_MORE, SOME, State
+from .voice import OF_STEPS, Voice
 
 # Variables of rows that a row holds as numbers.
 NUMBERS = (
@@ -38,29 +40,32 @@ NAMES = {
     "noise_known": ("whether the noise of the row was measured", ""),
     "progress": ("share of the way from the first to the last value", "1"),
     "distinct": ("changed above the noise floor", ""),
-    "half_step": ("half-change step", "steps"),
-    "settled_step": ("step from which on it moves less than its noise, half of it over", "steps"),
+    "half_step": ("half-change {point}", "{step}s"),
+    "settled_step": (
+        "{checkpoint} from which on it moves less than its noise, half of it over",
+        "{step}s",
+    ),
     "first_value": ("first value", _OF_ROW),
     "last_value": ("last value", _OF_ROW),
     "moved": ("changed by more than its noise", ""),
-    "only_memory": ("explained by the memory of the reference step as well", ""),
-    "own_value": ("a value of its own, no distance to another step", ""),
+    "only_memory": ("explained by the memory of the reference {checkpoint} as well", ""),
+    "own_value": ("a value of its own, no distance to another {checkpoint}", ""),
     "own_change_test": ("whether the row has a test of change on its own examples", ""),
     "p_uncorrected": ("p-value against noise with short memory", "1"),
-    "p_order": ("p-value against any order of the steps", "1"),
+    "p_order": ("p-value against any order of the {checkpoint}s", "1"),
     "p_slow": ("p-value against slow noise", "1"),
-    "smallest_p": ("smallest p-value that so many steps could give", "1"),
+    "smallest_p": ("smallest p-value that so many {checkpoint}s could give", "1"),
     "p_value": ("p-value against noise with short memory, corrected over the page", "1"),
     "reason": ("which test decided that it did not change", ""),
     "p_control": ("p-value against control runs, corrected over the page", "1"),
     "p_control_change": ("p-value of the change against control runs", "1"),
-    "p_control_half": ("p-value of the half-change step against control runs", "1"),
+    "p_control_half": ("p-value of the half-change {point} against control runs", "1"),
     "p_control_share": ("share of a test that it counts as against control runs", "1"),
     "control_first": ("first value in each control run", _OF_ROW),
     "control_last": ("last value in each control run", _OF_ROW),
-    "control_half_step": ("half-change step in each control run", "steps"),
-    "run_change": ("change at the steps of each control run", _OF_ROW),
-    "run_half_step": ("half-change step at the steps of each control run", "steps"),
+    "control_half_step": ("half-change {point} in each control run", "{step}s"),
+    "run_change": ("change at the {checkpoint}s of each control run", _OF_ROW),
+    "run_half_step": ("half-change {point} at the {checkpoint}s of each control run", "{step}s"),
     "lead": ("last value above the null that it must beat", "standard errors"),
     "change_floor": ("noise of the change from first to last", _OF_ROW),
     "p_learned_uncorrected": ("p-value of the gain where nothing was learned", "1"),
@@ -197,8 +202,7 @@ class Row:
     @property
     def firm(self) -> bool:
         """Whether its change lies within no null: of noise, of chance, or of its control runs."""
-        no_more = self.state.startswith(("within", "outside"))  # of what control runs give
-        return self.changed and not no_more and not self.within_null
+        return self.changed and self.state.kind not in NO_MORE and not self.within_null
 
     @property
     def nulls(self) -> list[ControlRow]:
@@ -219,36 +223,41 @@ class Row:
         return "less" if all(run * control >= 0 for run, control in pairs) else "other"
 
     @property
-    def state(self) -> str:
+    def state(self) -> State:
         """How it stands, as a key of `ontogeny.words.row_words.STATES`."""
         if self.role == "motion":
-            return "motion"
+            return State("motion")
         if self.runs:
             return _state_of_runs(self.runs)
         if not self.judgeable:
-            return STATES_OF.get(Reason(self.reason), "few")
+            return State(STATES_OF.get(Reason(self.reason), "few"))
         if self.learned or self.lost:
-            return "learned" if self.learned else "lost"
+            return State("learned" if self.learned else "lost")
         if self.beyond:
-            return "beyond"
+            return State("beyond")
         if not self.changed:
-            return "none"
-        if self.controlled:
-            few = " few" * math.isfinite(self.controls_needed)
-            return f"outside {self.side}{few}" if self.side else "within"
-        return "compared with too few" if self.controls else "uncontrolled"
+            return State("none")
+        if not self.controlled:
+            return State("too few controls" if self.controls else "uncontrolled")
+        few = math.isfinite(self.controls_needed)
+        return State("outside", self.side, few) if self.side else State("within")
 
 
-def _state_of_runs(runs: Sequence[RunRow]) -> str:
+def _state_of_runs(runs: Sequence[RunRow]) -> State:
     """Say in how many runs a row is shown, and against what: their controls, or noise alone."""
     if all(run.row.learned for run in runs):
-        return "every learned"
+        return State(EVERY, "learned")
     firm = [run.firm for run in runs]
     if not any(firm) and not any(run.row.judgeable for run in runs):
-        return max((run.row.state for run in runs), key=list(UNJUDGED).index)
+        return max((run.row.state for run in runs), key=_least_known)
     controlled = [run.controlled for run in runs]
-    where = "every" if all(firm) else "some" if any(firm) else "no"
-    return f"{where} {'beyond' if all(controlled) else 'mixed' if any(controlled) else 'changed'}"
+    some = SOME if any(firm) else NO
+    of_some = "mixed" if any(controlled) else "changed"
+    return State(EVERY if all(firm) else some, "beyond" if all(controlled) else of_some)
+
+
+def _least_known(state: State) -> int:
+    return list(UNJUDGED).index(state.kind)
 
 
 Bands = Mapping[str, Sequence[tuple[str, str]]]
@@ -262,6 +271,7 @@ def read_rows(
     role: str,
     bands: Bands | None = None,
     reference: int | None = None,
+    voice: Voice = OF_STEPS,
 ) -> list[Row]:
     """Return the rows of one node, or none where it has no ``progress``."""
     if "progress" not in dataset or set(dataset["progress"].dims) != {"row", "step"}:
@@ -291,7 +301,7 @@ def read_rows(
             section=section,
             role=role,
             units=_units(data, names[i]),
-            measure=_measure(data, str(names[i]), fields["own_value"][i], reference),
+            measure=_measure(data, str(names[i]), fields["own_value"][i], reference, voice),
             steps=data["step"].values.astype(int),
             progress=progress[i],
             distinct=distinct[i].astype(bool),
@@ -382,14 +392,18 @@ def _units(data: xr.Dataset, name: Any) -> str:
     return "" if units == "1" else units
 
 
-def _measure(data: xr.Dataset, name: str, own_value: bool, reference: int | None) -> str:
+def _measure(
+    data: xr.Dataset, name: str, own_value: bool, reference: int | None, voice: Voice
+) -> str:
     """Return the units of a row, or to what its distance is."""
     if own_value or name not in data.variables:
         return _units(data, name)
     title = str(data[name].attrs.get("long_name", ""))
     kind = "similarity" if "similar" in title else "distance"
-    end = "the reference step" if reference is None else f"step {reference:,}"
-    return f"{kind} to {'the last step' if 'last ' in title else end}"
+    end = f"the reference {voice.checkpoint}"
+    if reference is not None:
+        end = f"{voice.unit} {reference:,}"
+    return f"{kind} to {f'the last {voice.checkpoint}' if 'last ' in title else end}"
 
 
 def _within_null(data: xr.Dataset, name: str, layer: str, bands: Bands) -> bool:

@@ -19,8 +19,13 @@ from .levels import VERDICTS
 from .reasons import STATES_OF, UNJUDGED
 from .row_words import STATES, UNCONTROLLED
 from .shared_concepts import shared_sentences
+from .states import State
 
-_WORDS = {"learned": STATES["learned"], "beyond": STATES["beyond"], "changed": "changed"}
+_WORDS = {
+    "learned": STATES[State("learned")],
+    "beyond": STATES[State("beyond")],
+    "changed": "changed",
+}
 _ENDS = ("", "_low", "_high")
 MIN_ROWS = 4  # fewer rows have no rank correlation worth a number
 _NUMBER = re.compile(r"([−-]?\d(?:[\d.,]*\d)?)")
@@ -202,7 +207,7 @@ def _values(group: Group) -> list[str]:
     ends = from_to(first[counted].tolist(), last[counted].tolist(), units)
     reference, steps = group.node.attrs.get("reference_step"), group.node.get("step", [-1])
     if "own_value" in group.rows and not group.rows.own_value.all() and steps[-1] == reference:
-        ends += " at the last checkpoint before the reference step"
+        ends += " at the last checkpoint before the reference {checkpoint}"
     if not changed[counted].all():  # those of one run alone would say that it differs
         part = f"the {some.sum()} of {some.size} {group.kind} that changed in some"
         return [f"Over all runs {'it' if some.all() else part} went {ends}."]
@@ -265,7 +270,7 @@ def agreement_sentence(rows: xr.Dataset, what: str) -> list[str]:
     spread = f" (mean of {len(pairs)} pairs of runs, {min(values):.2f} to {max(values):.2f})"
     pair = " between the two runs" if count == 2 else f" between two of {count} runs"
     mean = f"{np.mean(values):.2f}{spread if len(pairs) > 1 else pair}"
-    return [f"Rank correlation of the half-change steps of {rows_words}: {mean}."]
+    return [f"Rank correlation of the half-change {{point}}s of {rows_words}: {mean}."]
 
 
 def _order(group: Group) -> list[str]:

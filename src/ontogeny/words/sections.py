@@ -35,7 +35,7 @@ def claims_sentence(node: Node) -> str:
 def mark(node: Node) -> tuple[str, str]:
     """Say how a node stands in the verdict: a mark for the list of sections and its meaning."""
     if stated := node.dataset.attrs.get("mark"):
-        runs = {row.state.split()[0] for row in node.rows}
+        runs = {row.state.kind for row in node.rows}
         shown = {0: "none", 1: "some"}.get(node.dataset.attrs.get("mark_shown", -1), "untested")
         some = "some" if runs & {"every", "some"} else "none" if "no" in runs else shown
         return "all" if runs == {"every"} else some, plain_text(stated)
@@ -51,7 +51,7 @@ def mark(node: Node) -> tuple[str, str]:
         return "untested", "one checkpoint, no course" if once else "not tested against chance"
     fair = [row for row in rows if row.judgeable]
     if not fair:
-        whys = {UNJUDGED[row.state] for row in rows}
+        whys = {UNJUDGED[row.state.kind] for row in rows}
         return "untested", f"{plural(len(rows), 'row')} not judged: {joined(sorted(whys), ' or ')}"
     good = [row for row in fair if (row.beyond or row.learned if row.controlled else row.changed)]
     shape = "all" if len(good) == len(rows) else "some" if good else "none"
@@ -115,7 +115,7 @@ def studied(content: Content, brief: bool = False) -> str:
     parameters = content.model.get("parameters")
     if isinstance(parameters, int | float):
         model = ", ".join(filter(None, [model, f"{count(parameters)} parameters"]))
-    first, last, unit = content.steps[0], content.steps[-1], content.unit
+    first, last, unit = content.steps[0], content.steps[-1], content.voice.unit
     reach = f"{unit} {first:,}" if first == last else f"{unit}s {first:,} to {last:,}"
     steps = f"{plural(len(content.steps), 'checkpoint')}, {reach}"
     if content.one_model:

@@ -149,7 +149,7 @@ def _which_controls(one: xr.Dataset) -> str:
     """Say which control runs were read for what runs share, and at how many steps."""
     words = f"in all of {one.sizes['run']} control runs, the first of each run"
     steps = [value_range(one[n].values) for n in ("control_steps_read", "steps_read") if n in one]
-    return f"{words}, read at {' of '.join(steps)} steps"
+    return f"{words}, read at {' of '.join(steps)} {{checkpoint}}s"
 
 
 def _were(count: int) -> str:

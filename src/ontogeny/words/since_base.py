@@ -76,4 +76,4 @@ def forgotten(data: xr.Dataset) -> str:
     gain, noise = (data.get(f"loss_matched_gain{end}") for end in ("", "_noise"))
     if gain is None or noise is None or float(gain) < -float(noise):
         return "some of what it knew of these texts"
-    return "how often words occur in these texts"
+    return "how often {word}s occur in these texts"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -13,7 +12,7 @@ import xarray as xr
 
 from ..dynamics.reasons import Reason
 from ..quantities import Quantity
-from .formats import fine_step, from_to, joined, value_range
+from .formats import fine_step, from_to, joined, value_range, with_labels
 from .order import apart
 from .reasons import MAY_GIVE, may_give
 from .row_words import apart_from_controls
@@ -90,7 +89,7 @@ def _whole(subject: str, at: Mapping[str, str], rows: Sequence[Row], quantity: Q
         subject = subject.replace(" of {layer}", "").replace(" in {layer}", "")
         layer = "the layers"
     labels = {**at, "layer": layer}
-    text = re.sub(r"\{(\w+)\}", lambda name: labels.get(name[1], name[0]), subject)
+    text = with_labels(subject, labels)
     return f"{text}: the {quantity.title}" if quantity.relative_to else text
 
 
@@ -99,7 +98,7 @@ def _of_rows(rows: Sequence[Row], subject: str, data: xr.Dataset, quantity: Quan
         return [f"{subject}: its noise was not measured, so that no verdict is given."]
     changed = [row for row in rows if row.changed]
     unjudged = [row for row in rows if row.noise_known and not row.judgeable]
-    counts = Counter(row.state for row in unjudged)
+    counts = Counter(row.state.kind for row in unjudged)
     sentences = [_course(changed, rows, subject, data, quantity)] if changed else []
     for state, among in (("few", ""), ("many", " among so many rows")):
         if few := counts[state]:
@@ -110,7 +109,7 @@ def _of_rows(rows: Sequence[Row], subject: str, data: xr.Dataset, quantity: Quan
             f"{subject}: noise that is correlated between checkpoints could give the same curve in "
             f"{_share(memory, rows)}, so that no verdict is given."
         )
-    if slow := [row for row in unjudged if row.state == "slow"]:
+    if slow := [row for row in unjudged if row.state.kind == "slow"]:
         course = _moved(slow, rows, data, subject, quantity)
         sentences.append(f"{course}, so that no verdict is given.")
     if not unjudged and not changed:
@@ -147,7 +146,10 @@ def _ends(rows: Sequence[Row], data: xr.Dataset, quantity: Quantity) -> str:
     end = steps[-1] if quantity.relative_to == "last" else data.attrs.get("reference_step")
     if quantity.relative_to and end == steps[-1]:
         measured = np.isfinite([row.progress[:-1] for row in rows]).any(axis=0)
-        before = f" at step {steps[:-1][measured][-1]:,}, the last one before its reference step"
+        before = (
+            f" at {{step}} {steps[:-1][measured][-1]:,}, the last one before its reference "
+            f"{{checkpoint}}"
+        )
     return from_to(first, last, quantity.units) + before
 
 
@@ -173,10 +175,10 @@ def _half(rows: Sequence[Row]) -> str:
         row = rows[0]
         step, low, high = map(fine_step, (row.half_step, row.half_step_low, row.half_step_high))
         has_interval = math.isfinite(row.half_step_low) and math.isfinite(row.half_step_high)
-        return f"step {step}" + (f" ({low}–{high})" if has_interval else "")
+        return f"{{step}} {step}" + (f" ({low}–{high})" if has_interval else "")
     halves = [row.half_step for row in rows]
     first, last = fine_step(float(np.nanmin(halves))), fine_step(float(np.nanmax(halves)))
-    return f"steps {first} to {last}" if first != last else f"step {first}"
+    return f"{{step}}s {first} to {last}" if first != last else f"{{step}} {first}"
 
 
 def _settled(rows: Sequence[Row], data: xr.Dataset) -> str:
@@ -184,7 +186,7 @@ def _settled(rows: Sequence[Row], data: xr.Dataset) -> str:
         return ""
     with_units = f" with {data.attrs['units']} texts" if "units" in data.attrs else ""
     step = fine_step(rows[0].settled_step)
-    return f"; after step {step} any further change is too small to measure{with_units}"
+    return f"; after {{step}} {step} any further change is too small to measure{with_units}"
 
 
 def _order(rows: Sequence[Row], quantity: Quantity) -> list[str]:
@@ -207,7 +209,8 @@ def _control(rows: Sequence[Row], data: xr.Dataset) -> list[str]:
         return ["These control runs cannot say whether motion alone would do the same."]
     controls = [control for row in rows for control in row.controls]
     ends = (
-        f"over the same steps it changed by {_changes([c.run_change for c in controls])}, and in "
+        f"over the same {{checkpoint}}s it changed by "
+        f"{_changes([c.run_change for c in controls])}, and in "
         f"control runs by {_changes([c.change for c in controls])}{_beginnings(rows)}"
     )
     learned, beyond = (sum(getattr(r, verdict) for r in rows) for verdict in ("learned", "beyond"))

@@ -75,7 +75,7 @@ def concept_changes_text(data: xr.Dataset) -> str:
     if not n:
         return "its concepts at two checkpoints are not known."
     of = f"of {plural(sum(n.values()), 'concept')}"
-    since = f"since step {int(data.concepts_since.dropna('step', how='all').step[0]):,}"
+    since = f"since {{step}} {int(data.concepts_since.dropna('step', how='all').step[0]):,}"
     text = f"{of}, {joined([f'{n[kind]:,} {kind}' for kind in n])} {since}"
     if "concepts_since_control" in data and data.concepts_since_control.notnull().any():
         ends = _at_end(data.concepts_since_control)
@@ -157,7 +157,7 @@ def _of(verb: str, abilities: Sequence[Ability], steps: Sequence[int] = ()) -> l
     steps_left = [a.left_from for a in abilities if math.isfinite(a.left_from)]
     since = min(steps_left, default=math.nan)
     if len(steps) > 2 and math.isfinite(since):
-        names += f"{', the first' * (len(abilities) > 1)} by step {since:,.0f}"
+        names += f"{', the first' * (len(abilities) > 1)} by {{step}} {since:,.0f}"
     return [f"{verb} {names}"]
 
 
@@ -192,7 +192,7 @@ def _beside_the_base(
         liking = ", and a liking for single words," if has_liking else ""
         less = f"N-grams of the texts{liking} are not shown to answer {names} worse"
         # The first sentences stay where a screen is full.
-        text.insert(0, f"{less}: word frequencies may be all that was gained there.")
+        text.insert(0, f"{less}: {{word}} frequencies may be all that was gained there.")
     if alone := on_these_sentence(abilities):
         text.append(alone)
     named = sum(item.on_these for item in abilities)
@@ -212,5 +212,7 @@ def _course_of(item: Ability) -> str:
     text = f"{sentence_start(item.quoted)} {ends} ({change})"
     if math.isfinite(item.left_from):
         interval = f"{100 * item.first_low:.0f} to {100 * item.first_high:.0f} %"
-        text += f"; from step {item.left_from:,.0f} on it is outside {interval}, its first interval"
+        text += (
+            f"; from {{step}} {item.left_from:,.0f} on it is outside {interval}, its first interval"
+        )
     return f"{text}."

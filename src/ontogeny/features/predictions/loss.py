@@ -30,9 +30,9 @@ from . import renamed_words, trained_start
 # What the loss is read against: ends of the variables' names, and what the figure calls them.
 LINES = {
     "uniform": "blind guess",
-    "unigram": "word frequencies",
+    "unigram": "{word} frequencies",
     "bigram": "bigrams",
-    "own_unigram": "its own word frequencies",
+    "own_unigram": "its own {word} frequencies",
     "own_bigram": "its own bigrams",
 }
 
@@ -41,7 +41,7 @@ _FIXED = ("uniform", "unigram", "bigram")
 
 # What the loss gains by over a blind guess, each beyond the one before it.
 GAINS = {
-    "frequencies": "how often words occur",
+    "frequencies": "how often {word}s occur",
     "before": "the token before",
     "context": "what else stands around a token",
 }
@@ -116,21 +116,21 @@ class Loss(OfPredictions):
     section: ClassVar[Section] = Section(
         title="Loss on fixed texts",
         definition="Mean negative log-probability of the right token at the predicted "
-        "positions; the same texts, and of a masked model the same masks, at every step.",
+        "positions; the same texts, and of a masked model the same masks, at every {checkpoint}.",
         symbol="L(θₜ) = −mean log p(xᵢ | context; θₜ)",
-        null="The same texts with all words consistently renamed: where nothing was learned of "
-        "them, the loss gains as much on renamed words. A change counts where it exceeds 1.96 "
+        null="The same texts with all {word}s consistently renamed: where nothing was learned of "
+        "them, the loss gains as much on renamed {word}s. A change counts where it exceeds 1.96 "
         "standard errors of the paired difference over texts.",
-        care="Measured on the study's texts only, so its level depends on them. Word frequencies "
+        care="Measured on the study's texts only, so its level depends on them. {Word} frequencies "
         "and bigrams are those of the other texts of the set, so that with few texts their lines "
         "lie higher than the training text's own frequencies would. Only a loss below that of the "
-        "model's own word frequencies, the mean of its predictions, shows that it uses context.",
+        "model's own {word} frequencies, the mean of its predictions, shows that it uses context.",
     )
     variables: ClassVar[Names] = (
         {**renamed_words.VARIABLES, **trained_start.VARIABLES}
         | {
             f"loss_below_{line}{end}": (
-                f"step from which on the loss is below {words}{more}",
+                f"{{checkpoint}} from which on the loss is below {words}{more}",
                 "steps",
             )
             for line, words in LINES.items()
@@ -138,7 +138,10 @@ class Loss(OfPredictions):
             for end, more in _ENDS.items()
         }
         | {
-            f"loss_half_{gain}{end}": (f"step of half the gain by {words}{more}", "steps")
+            f"loss_half_{gain}{end}": (
+                f"{{checkpoint}} of half the gain by {words}{more}",
+                "{step}s",
+            )
             for gain, words in GAINS.items()
             for end, more in _ENDS.items()
         }
@@ -204,7 +207,7 @@ class Loss(OfPredictions):
         lines = [_sentence(data, line) for line in below if line not in always]
         if always:
             levels = joined([f"{LINES[line]} ({_level(data, line)})" for line in always])
-            lines.insert(0, f"The loss is below that of {levels} at every step.")
+            lines.insert(0, f"The loss is below that of {levels} at every {{checkpoint}}.")
         renamed = renamed_words.sentence(data)
         return [*_no_better_than_blind(data), *lines, *_gain_words(data), *renamed]
 
@@ -305,11 +308,11 @@ def _gain_words(data: xr.Dataset) -> list[str]:
             continue
         step, low, high = (float(data[f"loss_half_{kind}{end}"]) for end in _ENDS)
         interval = "" if low == high else f" ({low:,.0f}–{high:,.0f})"
-        when = f"by the checkpoint of step {step:,.0f}{interval}"
+        when = f"by the checkpoint of {{step}} {step:,.0f}{interval}"
         if step == data.step[0] and data.get("loss_trained_start", 0.0) > 0:
             continue  # its base had it
         if step == data.step[0]:
-            when = f"at the first checkpoint, step {step:,.0f}{interval}"
+            when = f"at the first checkpoint, {{step}} {step:,.0f}{interval}"
         sentences.append(f"Half of the gain by {words} was there {when}.")
     return sentences
 
@@ -333,4 +336,4 @@ def _sentence(data: xr.Dataset, line: str) -> str:
     if np.isnan(high):
         return f"The loss ends below that of {level} on these texts, but not surely on others."
     since = "" if low == high else f", and at the earliest from {low:,.0f}"
-    return f"From step {high:,.0f} on the loss is surely below that of {level}{since}."
+    return f"From {{step}} {high:,.0f} on the loss is surely below that of {level}{since}."

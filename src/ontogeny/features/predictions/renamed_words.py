@@ -19,19 +19,25 @@ from . import trained_start
 LEVEL = 0.01  # by which steps are dated; the verdict of the row is corrected over the page
 
 _HARMED = "Motion mostly harms it, so that no change is compared with motion"
-_BEGAN_TRAINED = f"The first checkpoint knows these words: it is no initialisation. {_HARMED}"
+_BEGAN_TRAINED = f"The first checkpoint knows these {{word}}s: it is no initialisation. {_HARMED}"
 _ABOVE_BLIND = (
     "The first checkpoint is as it is no better than a blind guess, and is better at its "
-    f"best temperature: it knows these words and is too sure. {_HARMED}"
+    f"best temperature: it knows these {{word}}s and is too sure. {_HARMED}"
 )
 
 VARIABLES = {
-    "loss_renamed": ("loss with the words as they are, and consistently renamed", "nats per token"),
-    "loss_p_gain": ("share of renamings with as large a gain since the first step", "1"),
+    "loss_renamed": (
+        "loss with the {word}s as they are, and consistently renamed",
+        "nats per token",
+    ),
+    "loss_p_gain": ("share of renamings with as large a gain since the first {checkpoint}", "1"),
     "loss_p_known": ("share of renamings that cost as little", "1"),
     "loss_p_learned": ("p-value of what was learned of the words", "1"),
-    "loss_trained_start": ("1 where the first step knows the words already", "1"),
-    "loss_learned_from": ("step from which on more was learned than renamings gain", "steps"),
+    "loss_trained_start": ("1 where the first {checkpoint} knows the {word}s already", "1"),
+    "loss_learned_from": (
+        "{checkpoint} from which on more was learned than renamings gain",
+        "{step}s",
+    ),
 }
 
 
@@ -124,7 +130,7 @@ def sentence(data: xr.Dataset) -> list[str]:
     ends = f"{np.quantile(renamed, 0.01):.2f} to {np.quantile(renamed, 0.99):.2f} nats"
     cost = f"With all words consistently renamed, the same texts cost {ends} at the last step"
     if "loss_p_learned" not in data:
-        knows = "It knows these words" if float(last["loss_p_known"]) <= LEVEL else ""
+        knows = "It knows these {word}s" if float(last["loss_p_known"]) <= LEVEL else ""
         words = [". ".join(filter(None, [knows, cost])) + "."]
         if float(data["loss_trained_start"]) and data.sizes["step"] > 1:
             words.append(f"{_BEGAN_TRAINED}; {PAIRS}.")
@@ -135,7 +141,7 @@ def sentence(data: xr.Dataset) -> list[str]:
         return [f"{began}. {trained_start.sentence(data)}"]
     since, p = float(data["loss_learned_from"]), float(last["loss_p_gain"])
     if np.isfinite(since):
-        return [f"{cost}; from step {since:,.0f} on the gain is more than renamings have."]
+        return [f"{cost}; from {{step}} {since:,.0f} on the gain is more than renamings have."]
     count = last.sizes["renaming"]  # the words as they are among them
     share = (p * count - 1) / (count - 1)
-    return [f"{cost}; {100 * share:.0f} % of renamings gain as much as the words themselves."]
+    return [f"{cost}; {100 * share:.0f} % of renamings gain as much as the {{word}}s themselves."]

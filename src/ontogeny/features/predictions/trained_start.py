@@ -33,7 +33,10 @@ VARIABLES = {
     "loss_matched_gain": ("gain whatever words are preferred", "nats per token"),
     "loss_matched_gain_noise": ("1.96 standard errors of that gain over texts", "nats per token"),
     "loss_p_lost": ("p-value of what was forgotten of the words", "1"),
-    "loss_judged_at": ("last step that run and control runs share, where it is judged", "steps"),
+    "loss_judged_at": (
+        "last {checkpoint} that run and control runs share, where it is judged",
+        "{step}s",
+    ),
 }
 
 _SIDE = {"loss_p_learned": "gain", "loss_p_lost": "loss"}
@@ -103,7 +106,7 @@ def sentence(data: xr.Dataset) -> str:
     """Say what is judged, the gain and, where that is not the last step, at which one."""
     at, where = float(data["loss_judged_at"]), ""
     if at < data.step.values[-1]:
-        where = f", at step {at:,.0f}, the last one with a finite loss in all of them"
+        where = f", at {{step}} {at:,.0f}, the last one with a finite loss in all of them"
     if not np.isfinite(data["loss_matched_gain_noise"]):
         return f"{_JUDGED}{where}."
     by_words = f"{_gained(data, 'loss_matched_gain')}, {_p(data, 'loss_p_learned')}"

@@ -53,9 +53,9 @@ def arrange(
     thinned evenly within each quantity; rows at the places `keep`, which sentences name, stay.
     """
     counts = Counter(row.state for row in rows)
-    has_news = any(state not in NO_NEWS for state in counts)
+    has_news = any(state.kind not in NO_NEWS for state in counts)
     quiet = NO_NEWS if has_news else ("motion",) * (len(counts) > 1)
-    folded = {state for state in quiet if counts[state] > 2}
+    folded = {state for state in counts if state.kind in quiet and counts[state] > 2}
     places = [i for i, row in enumerate(rows) if row.state not in folded]
     picks = _thin(rows, places, limit if has_news else limit // 2) | set(keep)
     shown = [row for i, row in enumerate(rows) if i in picks or row.state in folded]

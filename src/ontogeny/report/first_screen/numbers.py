@@ -23,7 +23,7 @@ from ...words.rows import Row, counted_rows
 from ...words.tuned import MOVED, counts_at_end
 from ..concepts.lives import Concepts
 
-_BETTER = "better than word frequencies"
+_BETTER = "better than {word} frequencies"
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,10 @@ def _of_gain(row: Row) -> tuple[Figure, Figure]:
     last, first = (number(value, 0.01) for value in (row.last_value, row.first_value))
     name = ", ".join(filter(None, [mid_sentence(row.quantity), row.units]))
     half = half_words(row)
-    unknown = "its half-change step is not known" if row.changed else "no sure change of it"
+    unknown = "its half-change {point} is not known" if row.changed else "no sure change of it"
     return (
         Figure(last, f"{name}, was {first}"),
-        Figure(half or "–", "step: half of its change over" if half else unknown),
+        Figure(half or "–", "{step}: half of its change over" if half else unknown),
     )
 
 
@@ -65,7 +65,7 @@ def numbers_of_one(content: Content, loss: LossStory | None) -> tuple[Figure, ..
     if loss is not None and (line := loss.lines.get("unigram")) is not None:
         apart = loss.last - line.level
         side = "below" if apart < 0 else "above"
-        numbers.append(Figure(number(abs(apart), 0.1), f"nats {side} word frequencies"))
+        numbers.append(Figure(number(abs(apart), 0.1), f"nats {side} {{word}} frequencies"))
     for node in content.nodes:
         if "name" in node.dataset and "concentration" in node.dataset:
             names = node.dataset["name"].values.ravel()
@@ -89,7 +89,7 @@ def _concepts_number(concepts: Concepts | None) -> Figure:
     words = "concept born" if born == 1 else "concepts born"
     ends = [end for c in concepts.born for end in (c.after, c.born, c.before)]
     if between := interval_text(min(ends, default=math.nan), max(ends, default=math.nan)):
-        words += f", at steps {between}"
+        words += f", at {{step}}s {between}"
     words += f"; of all, {gone:,} faded by the end" if gone else ""
     if concepts.born_controls and concepts.control_steps:
         control = value_range(concepts.born_controls, "{:,}".format)
@@ -115,12 +115,12 @@ def _changes_number(content: Content) -> Figure | None:
 def _passed_number(loss: LossStory | None, never: str) -> Figure:
     line = loss.lines.get("unigram") if loss else None
     if line is None:
-        return Figure("–", "word frequencies: no line to compare with")
-    better = _BETTER if loss and loss.uses_context else "loss below word frequencies"
+        return Figure("–", "{word} frequencies: no line to compare with")
+    better = _BETTER if loss and loss.uses_context else "loss below {word} frequencies"
     if line.state == "passed":
         span = interval_text(line.low, line.high) or step_text(line.high)
-        return Figure(span, f"step: {better}")
-    if line.state == "at every step":
+        return Figure(span, f"{{step}}: {better}")
+    if line.state == "always":
         return Figure("first", f"checkpoint: {better}")
     words = {"never": never, "left": "not for good", "unsure": "not surely"}[line.state]
     return Figure(words, _BETTER)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...words.content import Content
 from ...words.controls import explained
-from ...words.formats import number, of_tokens, plural, sentence_start, value_range
+from ...words.formats import number, plural, sentence_start, value_range
 from ...words.landmarks import LINES, LossStory, control_curve, read_loss, track_node
 from ...words.loss import Sentence, control_loss
 from .numbers import Figure, audit_number
@@ -67,7 +67,7 @@ def line_levels(content: Content, loss: LossStory) -> dict[str, float]:
     for name, words in {"uniform": "blind guess", **LINES}.items():
         line = node.dataset.get(f"loss_{name}") if node else None
         if line is not None and line.dims == ("run",) and np.ptp(line.values) == 0:
-            levels[of_tokens(words, content.token_unit)] = float(line[0])
+            levels[content.voice.fill(words)] = float(line[0])
     return {words: level for words, level in levels.items() if math.isfinite(level)}
 
 

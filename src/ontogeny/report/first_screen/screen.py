@@ -63,7 +63,7 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
     loss, concepts = read_loss(content), read_concepts(content)
     claims = any(node.role == "claims" for node in content.nodes)
     if content.one_model and not claims:
-        return _in_units(_of_one_model(content, loss), content.say)
+        return _in_units(_of_one_model(content, loss), content.voice.fill)
     if content.headline or claims or (loss is None and concepts is None):
         return None
     sentences: tuple[Sentence, ...] = (
@@ -85,7 +85,7 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
         lead, *rest = _END.split(first.text)
         sentences = (replace(first, lead=lead, text=" ".join(rest)), *others)
     screen = FirstScreen(title, shortened(title, sentences), numbers, loss, concepts)
-    return _in_units(screen, content.say)
+    return _in_units(screen, content.voice.fill)
 
 
 def _in_units(screen: FirstScreen | None, say: Callable[[str], str]) -> FirstScreen | None:

@@ -22,6 +22,7 @@ from ...scratch import scratch_array
 from ...store import Cell
 from ...summary import verdicts
 from ...summary.claims import claims_of
+from ...words.voice import Voice
 from ..folder.layout import summary_path
 from .cache import read_verified
 from .environment import PACKAGES, versions
@@ -87,6 +88,8 @@ def merge(
     for name, count in (units or {}).items():
         data[name] = data[name].assign_attrs(units=count)
     data = verdicts.with_verdicts(data, {o.name: o.quantities for o in observables})
+    voice = Voice.of(attributes.get("clock"), json.loads(attributes.get("inputs", "[]")))
+    data = {name: voice.filled_node(node) for name, node in data.items()}
     findings = json.loads(attributes.get("findings", "[]"))
     claims = claims_of(data, {o.name: o.claims for o in observables}, findings)
     root = {**attributes, **verdicts.LEVELS.attributes(), **provenance()}
