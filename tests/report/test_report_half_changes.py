@@ -279,7 +279,7 @@ def test_rows_of_runs_stand_by_what_is_shown_in_how_many_of_them(seeds):
     (some,) = [(row, group) for row, group in drawn if row.state == State("some", "beyond")]
     assert len(dots(some[1], "run-open-dot")) == 1
     assert [run.firm for run in some[0].runs] == [True, False, True]
-    told = half_facts(some[0])[1]
+    told = content.voice.fill(half_facts(some[0])[1])
     assert told.startswith("seed 1: half-change step") and "no control was run" not in told
     assert views_of(content) == ("intervals",)
 
@@ -377,7 +377,7 @@ def test_groups_without_news_are_a_line_while_something_stays_open(states, folde
 
 def made_row(state, number, quantity="q", section="s"):
     return SimpleNamespace(
-        state=state, section=section, quantity=quantity, half_step=np.nan, changed=False,
+        state=State(state), section=section, quantity=quantity, half_step=np.nan, changed=False,
         has_half=False, number=number,
     )  # fmt: skip
 

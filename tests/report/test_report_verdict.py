@@ -203,9 +203,10 @@ def test_rows_say_from_what_to_what_in_every_place(tmp_path):
     loss = content.rows[0]
     assert journey(loss) == "8.34 → 5.02 nats/token, falls"
     assert state_words(loss) == "learned"
-    assert "half-change step 140 (120–165)" in spoken(loss) and journey(loss) in spoken(loss)
+    said = content.voice.fill(spoken(loss))
+    assert "half-change step 140 (120–165)" in said and journey(loss) in said
     page = Page(render_page(content))
-    assert facts(loss) == page.data["rows"][0]["facts"]
+    assert list(map(content.voice.fill, facts(loss))) == page.data["rows"][0]["facts"]
     assert "8.34 → 5.02 nats/token, falls" in page.words
     report.write_figures(tree, tmp_path, formats=[])
     (line, *_) = (tmp_path / "chart.csv").read_text().splitlines()[1:]
