@@ -84,6 +84,18 @@ def join_steps(steps: Sequence[int]) -> str:
     return f"{{step}}s {', '.join(head)} and {last}" if head else f"{{step}} {last}"
 
 
+def counted(text: str, unit: str = "step") -> str:
+    """Return a text whose marks name what the steps of a run count.
+
+    Examples
+    --------
+    >>> counted("{step}s 1 and 2 are those of the last {checkpoint}", "epoch")
+    'epochs 1 and 2 are those of the last checkpoint'
+    """
+    checkpoint = "step" if unit == "step" else "checkpoint"
+    return text.replace("{step}", unit).replace("{checkpoint}", checkpoint)
+
+
 def some(names: Sequence[str], separator: str = ", ") -> str:
     """Return the first few names and how many more there are.
 

@@ -15,7 +15,7 @@ from ...errors import CheckpointError
 from ...machine import one_thread
 from ..adapters.own import own_tensors, unread_adapters
 from ..checkpoint import Checkpoint
-from ..findings import Finding, Findings
+from ..findings import Finding, Findings, counted
 from ..hub.repository import list_files
 from ..opening import Catalogue
 from .copied_tensors import copied
@@ -123,8 +123,7 @@ def _worded(
     order = None if catalogue is None else catalogue.order
     unit = "step" if order is None else order.unit.removesuffix("s")
     texts = [finding.message.replace(f"{folder}/", "") for finding in findings]
-    checkpoint = "step" if unit == "step" else "checkpoint"
-    texts = [t.replace("{step}", unit).replace("{checkpoint}", checkpoint) for t in texts]
+    texts = [counted(text, unit) for text in texts]
     return [replace(f, message=text) for f, text in zip(findings, texts, strict=True)]
 
 

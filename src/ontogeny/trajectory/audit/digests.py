@@ -15,7 +15,7 @@ from ...errors import CheckpointError, check_choice
 from ..adapters.own import own_tensors
 from ..adapters.settings import said_of_itself
 from ..checkpoint import Checkpoint
-from ..findings import Finding, join_steps, some
+from ..findings import Finding, counted, join_steps, some
 from ..hub.repository import list_files
 from ..opening import Catalogue
 from ..order.readings import NO_STEP
@@ -201,7 +201,7 @@ def resolve(
     list_files(s.source for c in checkpoints for s in c.sources if s.source is not None)
     groups = duplicate_groups(own_tensors(checkpoints))
     if groups and on_duplicate == "raise":
-        listed = "; ".join(join_steps(group) for group in groups)
+        listed = "; ".join(counted(join_steps(group)) for group in groups)
         raise CheckpointError(f"checkpoints hold the same weights: {listed}.")
     last = checkpoints[-1].step
     dropped: set[int] = set()

@@ -36,8 +36,10 @@ def claim_words(data: xr.Dataset) -> list[str]:
 def _together(data: xr.Dataset) -> list[str]:
     if "spearman" not in data:
         return [
-            "Too few {checkpoint}s, or too little movement, to compare concept with activation "
-            "distances."
+            (
+                "Too few {checkpoint}s, or too little movement, to compare concept with activation "
+                "distances."
+            )
         ]
     rho, p = data.spearman, data.fluctuation_p
     line = (

@@ -245,7 +245,7 @@ def _progress(of: str, verdicts: list[LearningProgress]) -> list[str]:
         since = sorted(v.since for v in progressed)
         ends = list(dict.fromkeys(short(step) for step in (since[0], since[-1])))
         plural = "s" if len(ends) > 1 else ""
-        text += f": below the first value from {{checkpoint}}{plural} {' to '.join(ends)} on"
+        text += f": below the first value from {{step}}{plural} {' to '.join(ends)} on"
     words = [f"{text}."]
     largest = max(verdicts, key=lambda v: v.bound)
     words.append(
