@@ -285,7 +285,7 @@ def _read_node(
         rows=read_rows(
             dataset, title, name, role, _bands(figure for figure, _ in numbered), reference, voice
         )
-        or read_run_rows(dataset, title, name, role),
+        or read_run_rows(dataset, title, name, role, voice),
     )
 
 
