@@ -141,12 +141,12 @@ def test_what_no_run_could_judge_is_said_once_and_is_not_called_unchanged():
     words = "not judged: too few checkpoints to tell a change from chance"
     assert line == f"loss and attention entropy: {words}"
     rows = [row for row in read_content(tree).rows if row.role != "motion"]
-    assert {row.state for row in rows} == {"few"}
+    assert {row.state.kind for row in rows} == {"few"}
     for name in few:
         node = few[name]["loss"].to_dataset()
         few[name]["loss"].dataset = node.assign(noise_known=("row", [False]))
     rows = read_content(og.compare(few)).rows
-    assert {row.state for row in rows if row.quantity == "loss"} == {"unmeasured"}
+    assert {row.state.kind for row in rows if row.quantity == "loss"} == {"unmeasured"}
 
 
 def test_an_order_is_said_only_where_every_run_has_it():

@@ -22,6 +22,7 @@ from ontogeny.study.cells.cache import DigestCache
 from ontogeny.words import shared_concepts as words
 from ontogeny.words.sections import mark
 from ontogeny.words.shared_concepts import LEVEL, shared_heading, shared_sentences
+from ontogeny.words.voice import OF_STEPS
 
 
 @pytest.fixture(scope="module")
@@ -181,13 +182,15 @@ def test_sentences_say_what_is_shown_and_no_more():
     assert shared_heading(node_of({"layer 1": (one, one)}, ["r0", "r1"])) == ""  # mere motion
     few = concepts([[10, 20], [20, 10]], [[True, True], [True, False]], 1.0)
     node = node_of({"layer 1": (few, one)}, ["r0", "r1"])
-    (text,) = shared_sentences(node)
+    (text,) = map(OF_STEPS.fill, shared_sentences(node))
     which = "in all of 2 control runs, the first of each run, read at 3 of 3 steps: 6"
     assert f"1 concept in 2 of 2 runs ({which}), 1 in one alone" in text
     assert "1 is shared" in text and "Too few to say" in text
     assert "1 was born in every run (in all of these control runs: 6), of which" in text
     earlier = node.drop_vars(["kept", "unclear", "turned", "lost", "new"])
-    assert shared_sentences(earlier) == [text]  # of a comparison that an earlier version wrote
+    assert [*map(OF_STEPS.fill, shared_sentences(earlier))] == [
+        text
+    ]  # of a comparison that an earlier version wrote
     node = node_of({"layer 1": (concepts([[10], [9]], [[True], [False]]), None)}, ["r0", "r1"])
     assert shared_heading(node) == ""  # what runs have from their start is no result of training
     before = {"heading": "The loss fell", "lead": "It fell.", "details": ["More."]}
@@ -200,7 +203,7 @@ def test_only_the_first_control_of_each_run_is_read_and_at_which_steps_is_said()
     one, runs = concepts([[10, 20], [10, 20]]), ["r0", "r1"]
     life = {run: (np.arange(n), np.ones((n, 2))) for run, n in zip(runs, (2, 1), strict=True)}
     node = node_of({"layer 1": (one, dataclasses.replace(one, life=life))}, runs)
-    (text,) = shared_sentences(node)
+    (text,) = map(OF_STEPS.fill, shared_sentences(node))
     assert "(in all of 2 control runs, the first of each run, read at 1–2 of 3 steps: 2)" in text
 
 
@@ -217,7 +220,10 @@ def test_tables_and_sentences_count_the_same_and_say_what_they_leave_out():
     table = json.loads(node.attrs["figures"])[-1]
     assert table["title"] == "In all runs, but not from the start of each"
     assert node.concept_in_1.values.tolist().count("no clear birth") == 1
-    drawn = [node[name].attrs["long_name"] for name in ("birth", "birth_low", "birth_high")]
+    drawn = [
+        OF_STEPS.fill(node[name].attrs["long_name"])
+        for name in ("birth", "birth_low", "birth_high")
+    ]
     assert drawn == ["step of the birth", "first step of its interval", "last step of its interval"]
 
 

@@ -145,7 +145,9 @@ def joint_concepts(
     if names:
         coords["position"] = ["token", "token before", "token after", "place"]
     data = xr.Dataset(found, coords=coords)
-    return attach(data, Section("Concepts and their lives", "One dictionary for all steps."), [])
+    return attach(
+        data, Section("Concepts and their lives", "One dictionary for all {checkpoint}s."), []
+    )
 
 
 def _described(rng, paths, kind, count, words, control, steps):

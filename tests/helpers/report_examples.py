@@ -109,7 +109,7 @@ def concepts_node(steps, layers, extractor, rng, developed=True, missing=True):
     flags = [developed] * len(layers)
     chart, coords = rows(steps, layers, f"{name} concepts", 220, 60, rng, flags)
     dims = ("distance", "layer", "step")
-    words = "distance of the dictionary to that of the last step"
+    words = "distance of the dictionary to that of the last {checkpoint}"
     single, ratio = value.astype("float32"), (value / norms).astype("float32")
     data = xr.Dataset(
         {
@@ -126,7 +126,7 @@ def concepts_node(steps, layers, extractor, rng, developed=True, missing=True):
     )
     figure = Curves(
         "distance",
-        "Distance to the last step's concepts",
+        "Distance to the last {checkpoint}'s concepts",
         value="distance_to_last",
         relative="distance_relative",
         relative_label="fraction of the norm",
@@ -137,7 +137,7 @@ def concepts_node(steps, layers, extractor, rng, developed=True, missing=True):
     )
     section = Section(
         f"{name} concepts",
-        f"How far the {name} dictionary of a layer is from that of the reference step.",
+        f"How far the {name} dictionary of a layer is from that of the reference {{checkpoint}}.",
         symbol="d_P(W, V) = min_Q ‖W − VQ‖_F",
         null="Refitting on other tokens of the same checkpoint moves it by the grey band.",
         care="The raw Frobenius distance measures mostly order, sign and rotation.",
@@ -215,13 +215,13 @@ def moving_node(steps, layers, rng):
     names = [layer.replace("mlp", "mlp.up_proj") for layer in layers]
     chart, coords = rows(steps, names, "distance from start", 120, 10, rng)
     path = 8 * np.stack([saturating(steps, 120 + 10 * i) for i in range(len(layers))])
-    words = "distance from the first step"
+    words = "distance from the first {checkpoint}"
     data = xr.Dataset(
         {"moved": variable(("layer", "step"), path, words, "weight"), **chart},
         coords={"step": steps, "layer": layers, **coords},
     )
     figure = Curves("moved", "Distance of the weights from their start", value="moved")
-    section = Section("Weight displacement", "Norm of the displacement from step 0.")
+    section = Section("Weight displacement", "Norm of the displacement from {step} 0.")
     return attach(data, section, [figure], role="motion")
 
 
@@ -231,10 +231,12 @@ def matrix_node(steps):
     between = np.abs(x[:, None, None] - x[None, :, None]) * np.array([1.0, 2.0])
     dims = ("step", "step_", "extractor")
     data = xr.Dataset(
-        {"between": variable(dims, between, "distance between steps")},
+        {"between": variable(dims, between, "distance between {checkpoint}s")},
         coords={"step": steps, "step_": steps, "extractor": ["svd", "ica"]},
     )
-    figure = Heatmap("between", "Distance of every step to every other", value="between", y="step_")
+    figure = Heatmap(
+        "between", "Distance of every {checkpoint} to every other", value="between", y="step_"
+    )
     section = Section("A third party's matrix", "An observable that this library does not know.")
     return attach(data, section, [figure])
 
@@ -286,7 +288,7 @@ def developing_tree(layers=6, steps=STEPS, seed=0):
         "displacement": moving_node(steps, names, rng),
         "matrix": matrix_node(steps),
     }
-    findings = [finding([550, 600], "Steps 550 and 600 hold identical weights.")]
+    findings = [finding([550, 600], "{Step}s 550 and 600 hold identical weights.")]
     title = "Tiny EuroBERT on Python's documentation"
     return tree_of(nodes, steps, title, findings=findings)
 

@@ -7,38 +7,15 @@ import pytest
 import xarray as xr
 
 import ontogeny as og
+from helpers.ability_nodes import STEPS, node, with_texts
 from ontogeny.features.abilities.changes import group_changes
-from ontogeny.features.abilities.groups import with_courses
 from ontogeny.observables import MinimalPairs
 from ontogeny.report.chart.draw import draw_chart
 from ontogeny.report.page.write import write
 from ontogeny.summary.summarise import summarise
 from ontogeny.words.abilities import abilities_of, ability_sentences
 from ontogeny.words.content import read_content
-
-STEPS = np.array([0, 10, 20, 40])
-
-
-def node(courses, dim="pair", pairs=24, control=None, seed=0):
-    """Return a node whose groups are right in as large a share of examples as given."""
-    rng = np.random.default_rng(seed)
-    right, of_example = [], []
-    for name, shares in courses.items():
-        luck = rng.permutation(pairs) / pairs
-        right.append([(luck < share).astype(float) for share in shares])
-        of_example += [name] * pairs
-    right = np.concatenate(right, axis=1)
-    group = xr.DataArray(np.array(of_example, dtype=object), dims=dim)
-    accuracy = np.stack([right[:, of == np.array(of_example)].mean(1) for of in courses], 1)
-    data = xr.Dataset(
-        {"accuracy": (("step", "group"), accuracy), f"group_of_{dim}": group},
-        {"step": STEPS, "group": np.array([*courses], dtype=object)},
-    )
-    if control is not None:
-        values = np.full((2, 4, len(courses)), control)
-        data["accuracy_control"] = (("run", "step", "group"), values)
-        data = data.assign_coords(run=["turned 0", "turned 1"])
-    return with_courses(data, right, group, np.full(right.shape[1], 0.5), dim=dim)
+from ontogeny.words.voice import OF_STEPS
 
 
 def content(**nodes):
@@ -111,13 +88,6 @@ def page_of(tmp_path, **nodes):
     return write(tree, tmp_path / "page.html").read_text(encoding="utf-8")
 
 
-def with_texts(data):
-    """Return a node of pairs with its texts."""
-    texts = np.array([f"the dogs run {i}" for i in range(data.sizes["pair"])], dtype=object)
-    wrong = np.array([f"the dogs <runs> {i}" for i in range(data.sizes["pair"])], dtype=object)
-    return data.assign(right_text=("pair", texts), wrong_text=("pair", wrong))
-
-
 def section_of(page):
     return page.split('<section id="abilities"')[1].split("</section>")[0]
 
@@ -137,7 +107,7 @@ def test_the_step_is_the_last_at_which_anything_was_right_or_wrong():
     data = node({"a": [0.5, 0.5, 1, 1]})
     data.accuracy[-1] = np.nan  # a last checkpoint of NaN
     (text, *_) = ability_sentences(abilities_of(content(pairs=data).nodes), STEPS)
-    assert text == "At step 20, 1 of 1 group is above chance."
+    assert OF_STEPS.fill(text) == "At step 20, 1 of 1 group is above chance."
 
 
 def test_no_group_above_chance_is_said_plainly(tmp_path):
@@ -158,7 +128,7 @@ def test_one_model_has_the_section_without_steps(tmp_path):
 def test_an_order_is_said_only_where_intervals_are_apart():
     apart = abilities_of(content(pairs=node({"a": [1] * 4, "b": [0, 0, 0, 1]}, pairs=60)).nodes)
     near = abilities_of(content(pairs=node({"a": [1] * 4, "b": [0.9, 1, 1, 1]}, pairs=60)).nodes)
-    said = " ".join(ability_sentences(apart, STEPS))
+    said = OF_STEPS.fill(" ".join(ability_sentences(apart, STEPS)))
     assert "“a” was above chance by step 0, before “b”." in said
     assert "left chance" not in " ".join(ability_sentences(near, STEPS))
 

@@ -125,7 +125,7 @@ def test_rows_that_were_not_judged_keep_their_colour_beyond_noise():
     distinct = [False, False, True, True, True]
     course = [0, 0.1, 0.5, 1.5, 1], distinct, [0, 10, 20, 30, 40]
     content, _, root = drawn(one_row_tree(*course, developed=False, judgeable=False))
-    assert content.rows[0].state == "few"
+    assert content.rows[0].state.kind == "few"
     shades = cells(chart_rows(root)[0])
     assert set(shades) == {"hatched", f"q{round(0.5 * (LEVELS - 1))}", f"q{LEVELS - 1}"}
     assert "over" in {path.get("class") for path in parts(chart_rows(root)[0], "path")}
@@ -205,7 +205,7 @@ def test_many_rows_are_thinned_evenly_with_a_notice():
     shown = [content.rows[int(g.get("data-row"))] for g in chart_rows(root)]
     assert len(content.rows) == 129 and MAX_ROWS * 0.8 <= len(shown) <= MAX_ROWS + 2
     assert f"{len(shown)} rows of " in drawing.notices[0]
-    quantities = {row.quantity for row in content.rows if row.state not in NO_NEWS}
+    quantities = {row.quantity for row in content.rows if row.state.kind not in NO_NEWS}
     assert {row.quantity for row in shown} == quantities
     for quantity in quantities - {"attention entropy", "Loss on held-out text"}:
         layers = [int(r.layer.split(".")[2]) for r in shown if r.quantity == quantity]

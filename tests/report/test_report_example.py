@@ -16,6 +16,7 @@ from ontogeny.report.page.html import render_page
 from ontogeny.report.page.payload import json_script
 from ontogeny.report.texts.example import MOST_TOKENS, read_example
 from ontogeny.words.content import read_content
+from ontogeny.words.voice import Voice
 
 
 def example(data=None, **options):
@@ -64,7 +65,7 @@ def test_without_word_frequencies_none_are_given():
 
 def test_of_characters_frequencies_are_those_of_characters():
     tree = made.tree({"loss": made.loss_story(), "tokens": examples.losses()})
-    found = measure(read_example(replace(read_content(tree), token_unit="character")))
+    found = measure(read_example(replace(read_content(tree), voice=Voice(token_unit="character"))))
     assert found["beside"] == "; by character frequencies alone {}"
     assert found["reference"] == "nats by character frequencies"
 

@@ -32,6 +32,7 @@ from ontogeny.words.row_words import (
 )
 from ontogeny.words.rows import ControlRow
 from ontogeny.words.sections import mark
+from ontogeny.words.states import State
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -65,7 +66,7 @@ def places(content, steps, layout=WIDE):
 @pytest.mark.parametrize("layout", [WIDE, NARROW])
 def test_marks_stand_at_the_half_change_steps_of_the_result(layout):
     content, drawn = forest(examples.controlled_tree(), layout=layout)
-    news = {row.name for row in content.rows if row.state not in NO_NEWS}
+    news = {row.name for row in content.rows if row.state.kind not in NO_NEWS}
     assert news and news <= {row.name for row, _ in drawn}
     for row, group in drawn:
         own = dots(group, "dot", "open-dot")
@@ -97,7 +98,7 @@ def test_the_page_holds_both_views_once_and_shows_one():
     root = ElementTree.fromstring(draw_chart(content).svg)
     groups = [g.get("class") for g in root.iter(f"{SVG}g")]
     assert {"in-cells", "in-intervals"} <= set(groups)
-    moved = [row for row in content.rows if row.changed and row.state not in NO_NEWS]
+    moved = [row for row in content.rows if row.changed and row.state.kind not in NO_NEWS]
     dotted = [c for c in root.iter(f"{SVG}circle") if c.get("class") in ("dot", "open-dot")]
     # Marks of rows that changed belong to both views and are there once for each kind of axis.
     assert len(dotted) >= 2 * len(moved)
@@ -224,8 +225,10 @@ def test_controls_that_two_steps_alone_were_read_of_have_no_half_change_step():
     row = next(row for row in content.rows if row.beyond and row.has_half and row.controls)
     twice = tuple(ControlRow(f"turned {i}", 1.0, 1.0 + row.change, math.nan) for i in range(8))
     row = dataclasses.replace(row, controls=twice)
-    assert control_half_words(row) == why and f"half-change step of controls {why}" in facts(row)
-    assert half_facts(row)[1:] == [f"8 control runs: {why}"]
+    fill = content.voice.fill
+    assert fill(control_half_words(row)) == why
+    assert f"half-change step of controls {why}" in map(fill, facts(row))
+    assert list(map(fill, half_facts(row)[1:])) == [f"8 control runs: {why}"]
     assert not controls_went_along(row), "no sentence sets their half beside the run's"
     known = ControlRow("turned 8", 1.0, 1.0 + row.change, 40.0)
     row = dataclasses.replace(row, controls=(*twice, known))
@@ -267,21 +270,23 @@ def test_each_run_has_a_dot_at_its_half_change_step(seeds):
 def test_rows_of_runs_stand_by_what_is_shown_in_how_many_of_them(seeds):
     content, drawn = forest(seeds)
     states = {row.label: row.state for row, _ in drawn}
-    assert states.pop("loss") == "every learned"
+    assert states.pop("loss") == State("every", "learned")
     shapes = {node.path: mark(node)[0] for node in content.nodes if node.rows}
     assert shapes.pop("loss") == "all" and set(shapes.values()) <= {"all", "some"}
-    assert sorted(states.values()) == ["every beyond", "every beyond", "some beyond"]
-    (some,) = [(row, group) for row, group in drawn if row.state == "some beyond"]
+    kinds = sorted(state.kind for state in states.values())
+    assert kinds == ["every", "every", "some"]
+    assert {state.of for state in states.values()} == {"beyond"}
+    (some,) = [(row, group) for row, group in drawn if row.state == State("some", "beyond")]
     assert len(dots(some[1], "run-open-dot")) == 1
     assert [run.firm for run in some[0].runs] == [True, False, True]
-    told = half_facts(some[0])[1]
+    told = content.voice.fill(half_facts(some[0])[1])
     assert told.startswith("seed 1: half-change step") and "no control was run" not in told
     assert views_of(content) == ("intervals",)
 
 
 def test_without_controls_runs_only_changed():
     content, _ = forest(og.compare(compared_runs.seeds(2)))
-    assert {row.state for row in content.rows} == {"every changed"}
+    assert {row.state for row in content.rows} == {State("every", "changed")}
     svg = standalone(content)
     assert "Changed in every run; no control was run" in svg
     assert not re.search("learned|control runs", svg, re.IGNORECASE)
@@ -372,7 +377,7 @@ def test_groups_without_news_are_a_line_while_something_stays_open(states, folde
 
 def made_row(state, number, quantity="q", section="s"):
     return SimpleNamespace(
-        state=state, section=section, quantity=quantity, half_step=np.nan, changed=False,
+        state=State(state), section=section, quantity=quantity, half_step=np.nan, changed=False,
         has_half=False, number=number,
     )  # fmt: skip
 

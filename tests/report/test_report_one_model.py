@@ -11,6 +11,7 @@ import xarray as xr
 from ontogeny.figures import Section, attach
 from ontogeny.report.page.picture import loss_picture
 from ontogeny.words.content import read_content
+from ontogeny.words.voice import Voice
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -61,7 +62,7 @@ def test_the_loss_stands_among_what_guesses_cost(loss):
 
 
 def test_of_characters_nothing_is_called_a_word():
-    names, *_ = drawn(replace(of_model(), token_unit="character"))
+    names, *_ = drawn(replace(of_model(), voice=Voice(token_unit="character")))
     assert {"renamed characters", "character frequencies"} < {*names}
 
 

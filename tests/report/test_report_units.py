@@ -93,9 +93,9 @@ def test_a_study_notes_what_its_checkpoints_count(tmp_path, name, clock):
 def of_a_user(clock):
     """A node whose labels, names and words say step: of the axis, and of something else."""
     names = {
-        "gain": (("step", "which"), np.ones((3, 2)), "gain since the first step", "1"),
-        "rate": ("layer", [1.0, 2.0], "rate of the exponential", "per step"),
-        "half": ("layer", [10.0, 20.0], "step of half the way", "steps"),
+        "gain": (("step", "which"), np.ones((3, 2)), "gain since the first {checkpoint}", "1"),
+        "rate": ("layer", [1.0, 2.0], "rate of the exponential", "per {step}"),
+        "half": ("layer", [10.0, 20.0], "{checkpoint} of half the way", "{step}s"),
         "size": ("step", [1.0, 2.0, 3.0], "optimizer step size", "1"),
     }
     data = xr.Dataset(
@@ -105,14 +105,14 @@ def of_a_user(clock):
         },
         {"step": [10, 20, 30], "layer": ["a", "b"], "which": ["first step", "other"]},
     )
-    band = [Band("size", "size", "as at step 10")]
+    band = [Band("size", "size", "as at {step} 10")]
     figures = [
-        Curves("c", "Gain by step 20", "gain", series=None, select={"which": "first step"}),
-        Curves("s", "Size", "size", "From step 10, not “step 3”.", series=None, bands=band),
+        Curves("c", "Gain by {step} 20", "gain", series=None, select={"which": "first step"}),
+        Curves("s", "Size", "size", "From {step} 10, not “step 3”.", series=None, bands=band),
         Table("t", "Rates", columns=[Column("rate", "optimizer step"), Column("half")]),
     ]
     data = attach(
-        data, Section("Gain at step 10", "Per step."), figures, ["By step 20, not “step 3”."]
+        data, Section("Gain at {step} 10", "Per {step}."), figures, ["By {step} 20, not “step 3”."]
     )
     root = {"title": "step 3", "steps": "[10, 20, 30]", "clock": clock}
     return xr.DataTree.from_dict({"/": xr.Dataset(attrs=root), "/own": data})
@@ -146,17 +146,18 @@ def test_findings_of_runs_aligned_by_tokens_keep_the_steps_that_they_count(tmp_p
         study = og.Study(trajectory, tiny_inputs(), [og.observables.Loss()], device="cpu", noise=0)
         runs[name] = study.run(tmp_path / name)
     content = read_content(og.compare(runs, align="tokens", tokens_per_step=1000).tree)
-    assert content.unit == "token" and content.steps == (10_000, 20_000, 30_000)
+    assert content.voice.unit == "token" and content.steps == (10_000, 20_000, 30_000)
     assert {f.steps for f in content.findings} == {(20_000,), (30_000,)}
     for finding in content.findings:
         assert "of step " in finding.message and "token" not in finding.message
     assert not re.search(r"\btokens? [123]0\b(?!,)", render_page(content))
 
 
-def test_sentences_of_runs_aligned_by_tokens_keep_their_steps_and_the_axis_does_not():
-    tree = of_a_user("training tokens")
-    assert read_content(tree).nodes[0].title == "Gain at token 10"
-    tree.attrs["align"] = "tokens"
-    (node,) = read_content(tree).nodes
-    assert node.title == "Gain at step 10" and node.statements[0].startswith("By step 20")
-    assert node.dataset.half.attrs["units"] == "tokens"
+def test_a_result_without_marks_opens_as_it_was_written():
+    """One of an earlier version, or of a third party, says what its texts say."""
+    data = xr.Dataset({"x": ("step", [1.0], {"units": "steps"})}, {"step": [1]})
+    data = attach(data, Section("Gain at step 10", "Per step."), [], ["By step 20."])
+    root = xr.Dataset(attrs={"steps": "[1]", "clock": "training epoch"})
+    (node,) = read_content(xr.DataTree.from_dict({"/": root, "/own": data})).nodes
+    assert (node.title, node.statements) == ("Gain at step 10", ["By step 20."])
+    assert node.dataset.x.attrs["units"] == "steps"

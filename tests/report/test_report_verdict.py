@@ -94,7 +94,7 @@ def test_without_controls_the_page_says_that_motion_may_look_the_same():
     assert found.heading == "11 of 13 rows changed; no control was run"
     assert found.lead.startswith("A run that moved as far and learned nothing may look the same.")
     rows = examples.controlled_tree(controls=[])
-    assert {r.state for r in read_content(rows).rows} == {"uncontrolled", "none", "motion"}
+    assert {r.state.kind for r in read_content(rows).rows} == {"uncontrolled", "none", "motion"}
 
 
 def test_all_quantities_are_counted_as_all():
@@ -203,9 +203,10 @@ def test_rows_say_from_what_to_what_in_every_place(tmp_path):
     loss = content.rows[0]
     assert journey(loss) == "8.34 → 5.02 nats/token, falls"
     assert state_words(loss) == "learned"
-    assert "half-change step 140 (120–165)" in spoken(loss) and journey(loss) in spoken(loss)
+    said = content.voice.fill(spoken(loss))
+    assert "half-change step 140 (120–165)" in said and journey(loss) in said
     page = Page(render_page(content))
-    assert facts(loss) == page.data["rows"][0]["facts"]
+    assert list(map(content.voice.fill, facts(loss))) == page.data["rows"][0]["facts"]
     assert "8.34 → 5.02 nats/token, falls" in page.words
     report.write_figures(tree, tmp_path, formats=[])
     (line, *_) = (tmp_path / "chart.csv").read_text().splitlines()[1:]
@@ -213,7 +214,7 @@ def test_rows_say_from_what_to_what_in_every_place(tmp_path):
 
 
 def test_a_row_within_noise_has_values_and_no_direction():
-    row = next(r for r in read_content(examples.controlled_tree()).rows if r.state == "none")
+    row = next(r for r in read_content(examples.controlled_tree()).rows if r.state.kind == "none")
     assert journey(row) == "4.2 → 2.9 nats" or journey(row) == "4.20 → 2.90 nats"
 
 

@@ -12,6 +12,7 @@ import xarray as xr
 from ..errors import ArgumentError, suggestion
 from ..report.choosing import layer_path, listed, step_position, whole
 from ..trees import MergedResult, as_tree
+from ..words.voice import Voice
 from .build import LISTED, Concept, ConceptTable, Described, table_of
 from .labels import Labels, add_label, fit_of, read_labels, sketches_of
 
@@ -159,7 +160,8 @@ class ConceptAccessor:
         self, node: str, data: xr.Dataset, path: str, step: Any, labels: Labels
     ) -> Described:
         position = step_position(data.step.values.tolist(), step)
-        return Described(node, data, path, position, labels, self._effects(node))
+        voice = Voice.of(self._tree.attrs.get("clock"))
+        return Described(node, data, path, position, labels, self._effects(node), voice.unit)
 
     def _effects(self, node: str) -> xr.Dataset | None:
         """Return the node that says what the removal of a node's concepts costs."""

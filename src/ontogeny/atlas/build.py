@@ -82,6 +82,8 @@ class Described:
         Names that people gave.
     effects
         The node that says what the removal of these concepts costs, if there is one.
+    unit
+        What the steps count.
     """
 
     def __init__(
@@ -92,7 +94,9 @@ class Described:
         position: int,
         labels: Labels,
         effects: xr.Dataset | None = None,
+        unit: str = "step",
     ) -> None:
+        self.unit = unit
         self.node, self.layer, self.labels, self.effects = node, layer, labels, effects
         self.arrays = ConceptArrays(data.sel(layer=[layer]), position)
         self.step = int(data.step.values[position])
@@ -131,6 +135,7 @@ class Described:
             strength=arrays.course("strength", place),
             readability=arrays.course("readability", place),
             effect=self._effect(index),
+            unit=self.unit,
         )
         near = [replace(other, name=self.name(other.index)[0]) for other in concept.neighbours]
         return replace(
@@ -203,6 +208,8 @@ class ConceptTable:
         Why no concept of a layer could get a name, by layer, where that is so.
     short
         Short names of the layers.
+    unit
+        What the steps count: steps, epochs or tokens, as a singular.
     """
 
     node: str
@@ -210,6 +217,7 @@ class ConceptTable:
     data: xr.Dataset
     because: dict[str, str]
     short: dict[str, str]
+    unit: str = "step"
 
     def __len__(self) -> int:
         return int(self.data.sizes["row"])
@@ -241,7 +249,9 @@ class ConceptTable:
     def heading(self) -> list[str]:
         """Return the lines over the table: how many there are, and why some have no name."""
         n_names = int((self.data["name"] != "").sum())
-        lines = [f"{self.node}, step {self.step:,}: {len(self)} concepts, {n_names} with a name"]
+        lines = [
+            f"{self.node}, {self.unit} {self.step:,}: {len(self)} concepts, {n_names} with a name"
+        ]
         if bool(self.data["labelled"].any()):
             lines.append("* named by a person")
         reasons = dict.fromkeys(self.because.values())
@@ -263,7 +273,7 @@ def table_of(layers: Mapping[str, Described], all_paths: Sequence[str]) -> Conce
     )
     short = dict(zip(all_paths, short_names(all_paths), strict=True))
     first = next(iter(layers.values()))
-    return ConceptTable(first.node, first.step, data, because, short)
+    return ConceptTable(first.node, first.step, data, because, short, first.unit)
 
 
 def _rows(path: str, described: Described) -> list[tuple[Any, ...]]:

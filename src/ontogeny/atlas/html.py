@@ -49,7 +49,7 @@ def concept_card(concept: Facts) -> str:
         f'<div style="margin:.3em 0">{chips}</div>' if chips else "",
         _line(concept.reason and f"No name: {concept.reason}."),
         _line(concept.note),
-        _line(concept.life and life_words(concept.life)),
+        _line(concept.life and life_words(concept.life, concept.unit)),
         _curve(concept),
         _contexts(concept.contexts),
         _facts(concept),
@@ -130,7 +130,7 @@ def _curve(concept: Facts) -> str:
         else ""
     )
     first, last = int(concept.steps[0]), int(concept.steps[-1])
-    label = f"strength from step {first:,} to step {last:,}, at most {top:.2g}"
+    label = f"strength from {concept.unit} {first:,} to {concept.unit} {last:,}, at most {top:.2g}"
     return (
         f'<svg role="img" aria-label="{label}" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="100%" '
         f'height="{_HEIGHT}" preserveAspectRatio="none"><polyline points="{points}" fill="none" '

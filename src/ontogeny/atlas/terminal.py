@@ -70,7 +70,7 @@ def _rows(concept: Facts) -> list[tuple[str, Any]]:
     if concept.note:
         rows.append(("note", concept.note))
     if concept.life is not None:
-        rows.append(("life", life_words(concept.life)))
+        rows.append(("life", life_words(concept.life, concept.unit)))
     rows += _curves(concept)
     rows += code_facts(concept, _MARKUP)
     rows += _contexts(concept.contexts)

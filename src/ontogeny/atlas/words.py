@@ -92,8 +92,8 @@ def kind_words(kind: str, born: int | None) -> str:
     return "birth not confirmed" if kind == "born" and born is None else kind
 
 
-def life_words(life: Life) -> str:
-    """Return a life in words.
+def life_words(life: Life, unit: str = "step") -> str:
+    """Return a life in words; `unit` is what its steps count.
 
     Examples
     --------
@@ -111,16 +111,16 @@ def life_words(life: Life) -> str:
     }
     words = kinds.get(life.kind, life.kind)
     if life.kind == "born" and life.born is not None:
-        words = f"born by step {life.born:,}"
+        words = f"born by {unit} {life.born:,}"
         if life.born_after is not None and life.born_before is not None:
-            words += f" (after step {life.born_after:,}"
+            words += f" (after {unit} {life.born_after:,}"
             later = life.born_before > life.born
-            words += f", by step {life.born_before:,} at the latest)" if later else ")"
+            words += f", by {unit} {life.born_before:,} at the latest)" if later else ")"
     elif life.kind == "born":
         words = "looks born, but did not stay readable"
     if life.gone is not None:
-        return f"{words}; gone from step {life.gone:,}"
-    return words if life.settled is None else f"{words}; settled from step {life.settled:,}"
+        return f"{words}; gone from {unit} {life.gone:,}"
+    return words if life.settled is None else f"{words}; settled from {unit} {life.settled:,}"
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def row_cells(row: Mapping[str, Any], markup: Markup) -> list[str]:
 
 def where(concept: Facts) -> str:
     """Return where a concept stands in its result."""
-    step = "" if concept.step is None else f" · step {concept.step:,}"
+    step = "" if concept.step is None else f" · {concept.unit} {concept.step:,}"
     return f"{concept.node} · {concept.layer} · {concept.index}{step}"
 
 

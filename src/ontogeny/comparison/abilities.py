@@ -84,7 +84,9 @@ def _on_these(changes: Sequence[tuple[GroupChange, Ability]]) -> list[str]:
 
 def _words(change: GroupChange, able: Ability, since: str = "") -> str:
     """Say a change, and since which step the run that is able is."""
-    after = f"{since} step {step_text(able.above_from)}" if since and able.above_from > 0 else ""
+    after = (
+        f"{since} {{step}} {step_text(able.above_from)}" if since and able.above_from > 0 else ""
+    )
     ends = f"{100 * change.change.before:.0f} to {100 * change.change.after:.0f} %"
     return f"“{able.name}”, {ends}{after}"
 

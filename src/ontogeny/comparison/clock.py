@@ -7,7 +7,7 @@ checkpoints, and there they are on the straight line between them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +15,7 @@ import xarray as xr
 
 from ..errors import ArgumentError, check_choice
 from ..words.formats import fine_step, joined, three_digits
+from ..words.voice import OF_STEPS, Voice
 from .sources import Run
 
 CLOCKS = ("step", "tokens", "loss")
@@ -24,15 +25,27 @@ CLOCKS = ("step", "tokens", "loss")
 class Clock:
     """Runs aligned by their steps: the steps stay as they are.
 
-    ``dimension`` is that of aligned curves, ``words`` the title of their axis. A sentence writes
-    places by ``number``, in the first of the ``units`` that the largest of them reaches, and puts
-    them and the name of that unit into ``template``.
+    ``dimension`` is that of aligned curves. A sentence writes places by ``number``, in the first of
+    the ``units`` that the largest of them reaches. ``voice`` says what the runs themselves count.
     """
 
     dimension = "step"
-    words = "training step"
-    template = "step {0}"
     units: ClassVar[Mapping[float, str]] = {1.0: ""}
+    voice: Voice = field(default=OF_STEPS, kw_only=True)
+
+    @property
+    def axis(self) -> Voice:
+        """What a place on the axis is called."""
+        return self.voice
+
+    @property
+    def words(self) -> str:
+        """The title of the axis."""
+        return self.axis.clock
+
+    def placed(self, places: str, unit: str) -> str:
+        """Return places in words, as they are written in a unit."""
+        return f"{self.voice.unit} {places}"
 
     def number(self, value: float) -> str:
         """Return a place without its unit."""
@@ -59,7 +72,7 @@ class Clock:
             if np.isfinite(ends).all():
                 low, high = (self.number(end / unit) for end in ends)
                 written[i] += f" ({low}–{high})"
-        return self.template.format(joined(written, last), self.units[unit])
+        return self.placed(joined(written, last), self.units[unit])
 
     def place(self, node: xr.Dataset, run: Run) -> xr.Dataset:
         """Return a node of a run along this clock."""
@@ -74,8 +87,6 @@ class Clock:
 class TokenClock(Clock):
     """Runs aligned by the tokens that they have seen: ``step`` counts tokens."""
 
-    words = "training tokens"
-    template = "{0} {1}"
     units: ClassVar = {
         1e12: "trillion tokens",
         1e9: "billion tokens",
@@ -83,6 +94,15 @@ class TokenClock(Clock):
         1.0: "tokens",
     }
     tokens: Mapping[str, np.ndarray]
+
+    @property
+    def axis(self) -> Voice:
+        """What a place on the axis is called."""
+        return replace(self.voice, clock="training tokens")
+
+    def placed(self, places: str, unit: str) -> str:
+        """Return places in words, as they are written in a unit."""
+        return f"{places} {unit}"
 
     def number(self, value: float) -> str:
         """Return a place without its unit."""
@@ -115,13 +135,20 @@ class LossClock(Clock):
     """
 
     dimension = "loss_level"
-    words = "loss level"
-    template = "loss {0}"
     number = staticmethod("{:.3g}".format)
     levels: np.ndarray
     steps: Mapping[str, np.ndarray]
     losses: Mapping[str, np.ndarray]
     node: str
+
+    @property
+    def words(self) -> str:
+        """The title of the axis."""
+        return "loss level"
+
+    def placed(self, places: str, unit: str) -> str:
+        """Return places in words, as they are written in a unit."""
+        return f"loss {places}"
 
     def place(self, node: xr.Dataset, run: Run) -> xr.Dataset:
         """Return a node with its curves over ``loss_level``; what else has steps is left out."""
@@ -185,9 +212,12 @@ def first_crossings(losses: np.ndarray, levels: np.ndarray) -> np.ndarray:
 
 
 def make_clock(
-    align: str, runs: Sequence[Run], tokens_per_step: float | Mapping[str, float] | None
+    align: str,
+    runs: Sequence[Run],
+    tokens_per_step: float | Mapping[str, float] | None,
+    voice: Voice,
 ) -> Clock:
-    """Return the clock that `align` names.
+    """Return the clock that `align` names; `voice` is that of the runs.
 
     Raises
     ------
@@ -198,8 +228,9 @@ def make_clock(
     if tokens_per_step is not None and align != "tokens":
         raise ArgumentError(f'tokens_per_step is used with align="tokens"; got align={align!r}.')
     if align == "tokens":
-        return TokenClock({run.name: _tokens(run, tokens_per_step) for run in runs})
-    return _loss_clock(runs) if align == "loss" else Clock()
+        tokens = {run.name: _tokens(run, tokens_per_step) for run in runs}
+        return TokenClock(tokens, voice=voice)
+    return _loss_clock(runs, voice) if align == "loss" else Clock(voice=voice)
 
 
 def _tokens(run: Run, rates: float | Mapping[str, float] | None) -> np.ndarray:
@@ -227,7 +258,7 @@ def _tokens(run: Run, rates: float | Mapping[str, float] | None) -> np.ndarray:
     return tokens
 
 
-def _loss_clock(runs: Sequence[Run]) -> LossClock:
+def _loss_clock(runs: Sequence[Run], voice: Voice) -> LossClock:
     nodes = [_track_node(run) for run in runs]
     curves = {run.name: _falling(run, *node) for run, node in zip(runs, nodes, strict=True)}
     top = min(losses[0] for _, losses in curves.values())
@@ -240,7 +271,7 @@ def _loss_clock(runs: Sequence[Run]) -> LossClock:
         raise ArgumentError(f"the losses of the runs share no range: {ranges}.")
     levels = np.linspace(top, bottom, max(len(losses) for _, losses in curves.values()))
     steps, losses = ({name: curve[k] for name, curve in curves.items()} for k in (0, 1))
-    return LossClock(levels, steps, losses, nodes[0][0])
+    return LossClock(levels, steps, losses, nodes[0][0], voice=voice)
 
 
 def _track_node(run: Run) -> tuple[str, str]:

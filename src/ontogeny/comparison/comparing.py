@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,9 @@ from ..study.results.result_files import write_result
 from ..trajectory.findings import Finding
 from ..trees import MergedResult, as_tree
 from ..words.levels import Levels
+from ..words.voice import STEPS, Voice
 from .claims import claims_of_runs
-from .clock import Clock, LossClock, TokenClock, make_clock
+from .clock import Clock, LossClock, make_clock
 from .concepts import NODE, concepts_of_runs, studies_of
 from .differences import check_differences, kernel_differences
 from .figures import figures_of_runs
@@ -111,10 +112,11 @@ def compare(
     studies = studies_of(runs, concepts) if concepts else {}
     opened = open_runs(runs)
     marks = check_differences(opened, allow)
-    clock = make_clock(align, opened, tokens_per_step)
+    voice = _voice_of(opened)
+    clock = make_clock(align, opened, tokens_per_step, voice)
     nodes, notes = _nodes(opened, clock)
     notes += kernel_differences(opened)
-    ones = runs_that_are_one(opened)
+    ones = [replace(f, message=voice.fill(f.message)) for f in runs_that_are_one(opened)]
     notes += [f"{finding.message}." for finding in ones]
     if not nodes:
         listed = "; ".join(f"{', '.join(run.nodes)} in {run.name!r}" for run in opened)
@@ -128,14 +130,22 @@ def compare(
         front[NODE] = concepts_of_runs(studies, chosen_progress(progress))
     problems = [f"{run.name}: {text}" for run in opened for text in run.attribute("problems", [])]
     claims = to_dataset(claims_of_runs(opened, front.get(NODE)))
-    tree = xr.DataTree.from_dict({"/": claims, **front, "runs": overview, **nodes})
+    every = {**front, "runs": overview, **nodes}
+    filled = {name: voice.filled_node(node) for name, node in every.items()}
+    tree = xr.DataTree.from_dict({"/": claims, **filled})
     tree.attrs = _attributes(opened, clock, align, title, ones) | {
-        "nodes": json.dumps([*front, "runs", *nodes]),
-        "notes": json.dumps(words),
-        "problems": json.dumps([*differences, *problems]),
+        "nodes": json.dumps(list(every)),
+        "notes": json.dumps(voice.filled(words)),
+        "problems": json.dumps([*voice.filled(differences), *problems]),
         **provenance(),
     }
     return StudyResult(tree)
+
+
+def _voice_of(runs: Sequence[Run]) -> Voice:
+    """Return what all runs count, steps where they count different things, and what a token is."""
+    clock, *more = {str(run.tree.attrs.get("clock") or STEPS) for run in runs}
+    return Voice.of(STEPS if more else clock, _inputs(runs))
 
 
 def write_comparison(tree: MergedResult, folder: str | Path) -> Path:
@@ -246,7 +256,6 @@ def _attributes(
     name = f"{len(runs)} runs" + (f" of {kinds}" if kinds else "")
     steps = {round(float(v)) for run in runs for v in _placed(run.steps, run, clock)}
     controls = [(run.name, control) for run in runs for control in run.attribute("controls", [])]
-    one, *more = {str(run.tree.attrs.get("clock", Clock.words)) for run in runs}
     records = {
         "steps": sorted(steps),
         "runs": [_of(run) for run in runs],
@@ -261,7 +270,7 @@ def _attributes(
     return {
         "title": title or name,
         "align": align,
-        "clock": clock.words if isinstance(clock, TokenClock) else Clock.words if more else one,
+        "clock": clock.axis.clock,
         **{key: json.dumps(record) for key, record in records.items()},
         **next(iter(levels_of(runs)), Levels()).attributes(),
     }
@@ -308,8 +317,6 @@ def _findings(runs: Sequence[Run], clock: Clock) -> list[dict[str, Any]]:
         for finding in run.attribute("findings", []):
             steps = np.asarray(finding.get("steps") or [], dtype=float)
             places = [round(float(s)) for s in _placed(steps, run, clock) if np.isfinite(s)]
-            # Aligned by tokens, a page says these for steps, but not in quotation marks.
-            quoted = "{}: “{}”" if isinstance(clock, TokenClock) else "{}: {}"
-            message = quoted.format(run.name, finding.get("message"))
+            message = f"{run.name}: {finding.get('message')}"
             findings.append({**finding, "steps": places, "message": message})
     return findings

@@ -54,7 +54,8 @@ def node_of_runs(
     data = stack_runs(curves)
     if stays:
         data = data.assign(step_at_loss=_step_at_loss(runs, clock))
-        data["step_at_loss"].attrs.update(long_name="first step at this loss", units="steps")
+        words_of = {"long_name": "first {checkpoint} at this loss", "units": "{step}s"}
+        data["step_at_loss"].attrs.update(words_of)
     data = data.merge(rows, compat="override", combine_attrs="override") if rows.sizes else data
     if clock.dimension in data.coords:
         data[clock.dimension].attrs.update(long_name=clock.words)

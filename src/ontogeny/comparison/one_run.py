@@ -31,7 +31,7 @@ def runs_that_are_one(runs: Sequence[Run]) -> list[Finding]:
         alike = updates_alike(*(run.attribute("samples", {}) for run in (one, other)))
         if alike is not None and alike.correlation > _ONE:
             text = (
-                f"{names} are hardly two runs: their updates from step {alike.first} to "
+                f"{names} are hardly two runs: their updates from {{step}} {alike.first} to "
                 f"{alike.last} correlate by {alike.correlation:.4f}, so that their agreement says "
                 "little"
             )

@@ -13,7 +13,7 @@ from ..figures import Section, attach
 from ..figures.tables import Column, Table
 from ..words.runs import agreement_sentence, control_words
 from .abilities import ability_words
-from .clock import Clock, LossClock
+from .clock import Clock, LossClock, TokenClock
 from .figures import marks
 from .sources import Run, levels_of
 
@@ -136,5 +136,6 @@ def _alignment(clock: Clock) -> str:
             "Curves are drawn over the loss that the run itself had reached, from the first time "
             "that it fell so far; between two checkpoints they are taken as straight."
         )
-    what = "the same number of training tokens" if clock.words != Clock.words else "the same step"
+    of_tokens = isinstance(clock, TokenClock)
+    what = "the same number of training tokens" if of_tokens else "the same {checkpoint}"
     return f"Runs are compared at {what}. Where a run has no checkpoint there is a gap."

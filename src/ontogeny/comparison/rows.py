@@ -19,7 +19,7 @@ TIMES = (
     "run_half_step",
 )  # fmt: skip
 
-_NAMES = {"half_step": "half-change step", "half_loss": "loss at half of the change"}
+_NAMES = {"half_step": "half-change {point}", "half_loss": "loss at half of the change"}
 _KEY = "\x1f"
 
 
@@ -58,7 +58,10 @@ def rows_of_runs(nodes: Mapping[str, xr.Dataset], runs: list[Run], clock: Clock)
     data = data.assign({name: ("row", _texts(values)) for name, values in texts.items()})
     for name, words in _NAMES.items():
         if name in data:
-            data[name].attrs.update(long_name=words)
+            data[name].attrs.update(long_name=clock.axis.fill(words))
+    for name in TIMES:
+        if name in data:
+            data[name].attrs.update(units=f"{clock.axis.unit}s")
     return data.assign_coords(row=("row", _texts(_distinct(labels))))
 
 

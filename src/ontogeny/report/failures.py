@@ -10,6 +10,7 @@ from ..problems.problem import advice
 from ..problems.table import steps_text
 from ..words.content import Content, Node
 from ..words.formats import plain_text, plural, step_text
+from ..words.voice import Voice
 
 _SHOWN = 6
 
@@ -43,7 +44,7 @@ def read_failures(content: Content) -> Failures | None:
     sections = {node.path: node for node in content.nodes}
     gone = set(problems.lost)
     first = sorted(problems, key=lambda problem: bool(problem.run) or problem.node not in gone)
-    reasons = _one_of_each([_reason(problem, sections) for problem in first])
+    reasons = _one_of_each([_reason(problem, sections, content.voice) for problem in first])
     lost, partly = len(gone), len(set(problems.observables) - gone)
     whole = plural(len(problems.standings), "observable")
     if lost:
@@ -61,14 +62,15 @@ def read_failures(content: Content) -> Failures | None:
     else:
         heading = "Something failed in control runs"
         lead = "The run itself was measured whole; it is compared with what is left of them."
-    heading, lead = content.say(heading), content.say(lead)
     return Failures(heading, lead, reasons[:_SHOWN], max(0, len(reasons) - _SHOWN))
 
 
 def section_failures(content: Content, node: Node) -> list[Reason]:
     """Return what failed in the section of a node."""
     problems = [p for p in content.problems if p.node == node.path and not p.run]
-    return list(_one_of_each([_reason(problem, {node.path: node}) for problem in problems]))
+    return list(
+        _one_of_each([_reason(problem, {node.path: node}, content.voice) for problem in problems])
+    )
 
 
 def old_reference(content: Content) -> str:
@@ -78,17 +80,19 @@ def old_reference(content: Content) -> str:
     now = {"first": content.steps[0], "last": content.steps[-1]}.get(str(reference))
     if now is None or not isinstance(step, int) or step == now:
         return ""
+    voice = content.voice
     return (
-        f"The reference is step {step_text(step)}, the {reference} step when the study was begun; "
-        f"the {reference} is step {step_text(now)} now. ontogeny run --rereference moves it."
+        f"The reference is {voice.unit} {step_text(step)}, the {reference} {voice.checkpoint} when "
+        f"the study was begun; the {reference} is {voice.unit} {step_text(now)} now. ontogeny "
+        "run --rereference moves it."
     )
 
 
-def _reason(problem: Problem, sections: Mapping[str, Node]) -> Reason:
+def _reason(problem: Problem, sections: Mapping[str, Node], voice: Voice) -> Reason:
     node = sections.get(problem.node)
     name = node.title if node is not None else problem.node
     name = f"{name}, in control run {problem.run}" if problem.run else name
-    steps = f"step{'s' * (len(problem.steps) > 1)} {steps_text(problem.steps)}"
+    steps = f"{voice.unit}{'s' * (len(problem.steps) > 1)} {steps_text(problem.steps)}"
     layers = problem.layers
     names = ", ".join(layers[:2]) + (f" and {len(layers) - 2} more" if len(layers) > 2 else "")
     where = ", ".join(filter(None, [steps if problem.steps else "", names]))

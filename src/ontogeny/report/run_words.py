@@ -67,17 +67,17 @@ def _side(drawable: Drawable, runs: Runs) -> str:
 def _difference(drawable: Drawable, runs: Runs) -> str:
     if runs.controls:
         return _difference_from_controls(drawable, runs)
-    count = len(runs.others)
+    count, step = len(runs.others), drawable.voice.checkpoint
     if count > 1:
-        band = "Grey band: ± SD of the others (n − 1). A step that a run lacks is a gap."
-        return f"Line: {CHOSEN} minus the mean of the other {count} runs at the same step. {band}"
+        band = f"Grey band: ± SD of the others (n − 1). A {step} that a run lacks is a gap."
+        return f"Line: {CHOSEN} minus the mean of the other {count} runs at the same {step}. {band}"
     band = "No band is drawn: two runs give no spread between runs."
     if drawable.figure.interval:
         band = (
             "Grey band: the 95 % intervals of both, added as if independent; two runs give no "
             "spread between runs."
         )
-    return f"Line: {CHOSEN} minus {OTHER} at the same step. {band}"
+    return f"Line: {CHOSEN} minus {OTHER} at the same {step}. {band}"
 
 
 def _difference_from_controls(drawable: Drawable, runs: Runs) -> str:
@@ -92,7 +92,8 @@ def _difference_from_controls(drawable: Drawable, runs: Runs) -> str:
     else:
         sentences[0] = f"Line: {sentences[0]}"
         sentences.append(
-            "Grey band: where 95 % of further control runs would lie, at each step by itself."
+            "Grey band: where 95 % of further control runs would lie, at each "
+            f"{drawable.voice.checkpoint} by itself."
             if count > 1
             else "No band is drawn: one control run gives no spread between runs."
         )
@@ -101,7 +102,7 @@ def _difference_from_controls(drawable: Drawable, runs: Runs) -> str:
 
 def _steps_words(drawable: Drawable, runs: Runs) -> str:
     total = drawable.selected(drawable.figure.value).sizes["step"]
-    return f"Control runs were read at {len(runs.steps)} of {total} steps."
+    return f"Control runs were read at {len(runs.steps)} of {total} {drawable.voice.checkpoint}s."
 
 
 def view_code(drawable: Drawable, runs: Runs) -> dict[str, str]:

@@ -55,7 +55,7 @@ def _of_one(figure: Figure) -> Figure | None:
     names = ("id", "title", "value", "caption", "relative", "relative_label", "select", "bands")
     same = {name: getattr(figure, name) for name in (*names, "interval")}
     caption = figure.caption.replace("One line a layer", "One dot a layer")
-    same["caption"] = caption.replace("Shade:", "Bars:").replace(" at each step", "")
+    same["caption"] = caption.replace("Shade:", "Bars:").replace(" at each {checkpoint}", "")
     facet = figure.facet if figure.series else None
     return NullComparison(**same, rows=rows, facet=facet)
 

@@ -71,17 +71,29 @@ class Findings(tuple[Finding, ...]):
 
 
 def join_steps(steps: Sequence[int]) -> str:
-    """Return steps as words, of many steps how many there are between which.
+    """Return steps as words with marks, of many steps how many there are between which.
 
     Examples
     --------
     >>> join_steps([300]), join_steps([100, 200, 300]), join_steps(range(1, 300))
-    ('step 300', 'steps 100, 200 and 300', '299 steps between 1 and 299')
+    ('{step} 300', '{step}s 100, 200 and 300', '299 {checkpoint}s between 1 and 299')
     """
     if len(steps) > _MOST_STEPS:
-        return f"{len(steps)} steps between {steps[0]} and {steps[-1]}"
+        return f"{len(steps)} {{checkpoint}}s between {steps[0]} and {steps[-1]}"
     *head, last = map(str, steps)
-    return f"steps {', '.join(head)} and {last}" if head else f"step {last}"
+    return f"{{step}}s {', '.join(head)} and {last}" if head else f"{{step}} {last}"
+
+
+def counted(text: str, unit: str = "step") -> str:
+    """Return a text whose marks name what the steps of a run count.
+
+    Examples
+    --------
+    >>> counted("{step}s 1 and 2 are those of the last {checkpoint}", "epoch")
+    'epochs 1 and 2 are those of the last checkpoint'
+    """
+    checkpoint = "step" if unit == "step" else "checkpoint"
+    return text.replace("{step}", unit).replace("{checkpoint}", checkpoint)
 
 
 def some(names: Sequence[str], separator: str = ", ") -> str:

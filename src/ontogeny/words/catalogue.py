@@ -70,7 +70,7 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
     (Kind.SHARED, NOT_TESTED): "In {layer} the runs share {value} of {label}; no control run was "
     "read.",
     (Kind.AHEAD, SURE): "{label} ends {value} below {beside}.",
-    (Kind.AHEAD, OPEN): "{label} and {beside} are not shown to differ.",
+    (Kind.AHEAD, OPEN): "{label} and {beside} are not shown to differ in their loss.",
     (Kind.MEMORISED, SURE): "{Subject} is memorised{since}.",
     (Kind.GENERALISES, SURE): "{Subject} generalises{since}.",
     (Kind.OVERFITS, SURE): "{Subject} overfits{since}.",

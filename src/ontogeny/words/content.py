@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,23 +19,19 @@ from ..figures import Curves, Figure
 from ..problems import Problems
 from ..problems.table import problems_of
 from ..trees import MergedResult, as_tree
-from .formats import of_tokens, on_clock, plain_text, sentence_start
+from .formats import plain_text, sentence_start
 from .labels import LayerGroups, layer_groups, short_names, slug
 from .levels import Levels
 from .page_claims import claims_of_result
 from .phrases import Names, title_within
 from .rows import Row, read_rows
 from .run_rows import read_run_rows
-from .voice import Voice
+from .voice import OF_STEPS, Voice
 
 LAYER_DIMENSIONS = ("layer", "block")
 _PLACES = {"runs": -2, "claims": -1, "track": 0, "motion": 2}
 NOTES = ("definition", "symbol", "null", "care", "source")
 _PARSED: Mapping[str, Any] = {"section": {}, "figures": [], "statements": [], "boundaries": []}
-_PARTS = (*_PARSED, "bands", "columns", "footer", "details")
-_TEXTS = (*_PARTS, *NOTES, "title", "caption", "heading", "lead", "message", "mark", "failed")
-_NAMES = ("long_name", "units", "label", "over", "relative_label", "reference_label", "open_label")
-_OF_RUN = re.compile(r"^steps$|\b(?:reference|first|last|half-change|per|from) step\b|step \d")
 
 
 @dataclass(frozen=True)
@@ -107,8 +102,8 @@ class Content:
         Which checkpoints were taken, by what, and what was left out.
     based
         Whether the first checkpoint is a base that the others were adapted from.
-    token_unit
-        What a token of the first texts is, a word where it is unknown.
+    voice
+        What checkpoints count, and what a token of the first texts is.
     """
 
     title: str
@@ -126,7 +121,7 @@ class Content:
     nodes: Sequence[Node]
     groups: LayerGroups
     track: Track | None
-    clock: str = "training step"
+    voice: Voice = OF_STEPS
     chosen: Sequence[str] = ()
     based: bool = False
     runs: Sequence[str] = ()
@@ -135,13 +130,7 @@ class Content:
     problems: Problems = field(default_factory=Problems)
     levels: Levels = field(default_factory=Levels)
     reference_step: int | None = None
-    token_unit: str = ""
     claims: Sequence[Claim] = ()
-
-    @cached_property
-    def voice(self) -> Voice:
-        """What places on the step axis and tokens are called."""
-        return Voice(self.clock, self.token_unit)
 
     @cached_property
     def names(self) -> Names:
@@ -193,11 +182,7 @@ class Content:
     @property
     def unit(self) -> str:
         """What one place of the step axis is called, such as a step, an epoch or a token."""
-        return self.clock.removeprefix("training ").removesuffix("s")
-
-    def say(self, text: str) -> str:
-        """Return a sentence in the units of the run: what a token is, what checkpoints count."""
-        return on_clock(of_tokens(text, self.token_unit), self.clock)
+        return self.voice.unit
 
     @property
     def one_model(self) -> bool:
@@ -237,10 +222,9 @@ def read_content(result: MergedResult) -> Content:
     tree = as_tree(result)
     stated = partial(attribute, tree.attrs, owner="the root")
     inputs = [_mapping(texts) for texts in stated("inputs", [])]
-    unit = next((plain_text(texts["token_unit"]) for texts in inputs if "token_unit" in texts), "")
     attrs = tree.attrs
-    clock = plain_text(attrs.get("clock") or Content.clock)
-    nodes = _read_nodes(tree, unit, clock)
+    voice = Voice.of(plain_text(attrs.get("clock") or ""), inputs)
+    nodes = _read_nodes(tree, voice)
     runs = [plain_text(_mapping(run).get("name", "")) for run in stated("runs", [])]
     return Content(
         title=plain_text(attrs.get("title") or "Untitled study"),
@@ -252,13 +236,13 @@ def read_content(result: MergedResult) -> Content:
         settings=stated("settings", {}),
         provenance=stated("provenance", {}),
         audited="findings" in attrs,
-        findings=list(map(_finding, in_units(stated("findings", []), unit, clock))),
+        findings=list(map(_finding, voice.filled(stated("findings", [])))),
         controls=[plain_text(_mapping(run).get("name", "")) for run in stated("controls", [])],
         boundaries=_boundaries(attrs, nodes),
         nodes=nodes,
         groups=layer_groups(_layer_paths(nodes)),
         track=_track(nodes),
-        clock=clock,
+        voice=voice,
         chosen=_mapping(stated("trajectory", {})).get("chosen", ()),
         based=_mapping(stated("trajectory", {})).get("base") is True,
         runs=runs,
@@ -267,7 +251,6 @@ def read_content(result: MergedResult) -> Content:
         problems=problems_of(tree),
         levels=Levels.of(tree),
         reference_step=attrs.get("reference_step"),
-        token_unit=unit,
         claims=claims_of_result(tree),
     )
 
@@ -277,24 +260,6 @@ def _controlled(tree: xr.DataTree, runs: Sequence[str]) -> list[bool]:
     if not runs or "runs" not in tree.children or "controls" not in tree["runs"].data_vars:
         return [False] * len(runs)
     return [bool(count) for count in tree["runs"].to_dataset()["controls"].values]
-
-
-def in_units(value: Any, unit: str, clock: str, is_name: bool = False) -> Any:
-    """Return parsed attributes whose texts name what a token is, and what checkpoints count.
-
-    What figures select stays. In names and labels only steps of the run count: an optimizer has
-    its own.
-    """
-    if isinstance(value, list | tuple):
-        return [in_units(item, unit, clock) for item in value]
-    if isinstance(value, Mapping):
-        names = () if value.get("units") == "steps" else _NAMES
-        named = {key: value[key] for key in _TEXTS + _NAMES if key in value}
-        return {**value, **{k: in_units(v, unit, clock, k in names) for k, v in named.items()}}
-    if not isinstance(value, str):
-        return value
-    text = of_tokens(value, unit)
-    return text if is_name and not _OF_RUN.search(text) else on_clock(text, clock)
 
 
 def attribute(attrs: Mapping[Any, Any], name: str, default: Any, owner: str) -> Any:
@@ -332,22 +297,18 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {"name": value}
 
 
-def _read_nodes(tree: xr.DataTree, unit: str, clock: str) -> list[Node]:
+def _read_nodes(tree: xr.DataTree, voice: Voice) -> list[Node]:
     nodes: list[Node] = []
     reference = tree.attrs.get("reference_step")
-    # Aligned by tokens, the axis counts these, but the sentences of each run its steps.
-    spoken = Content.clock if tree.attrs.get("align") == "tokens" else clock
     for child in tree.subtree:
         if child is not tree and (child.data_vars or "failed" in child.attrs):
             taken = [node.id for node in nodes]
-            data = child.to_dataset().copy()
+            data = voice.filled_node(child.to_dataset())
             path = plain_text(child.path.strip("/"))
             stated = partial(attribute, data.attrs, owner=f"node {path!r}")
             parsed = {key: stated(key, start) for key, start in _PARSED.items()}
-            data.attrs = in_units({**data.attrs, **parsed}, unit, spoken)
-            for variable in data.variables.values():
-                variable.attrs = in_units(variable.attrs, unit, clock)
-            nodes.append(_read_node(path, data, taken, reference))
+            data.attrs.update(parsed)
+            nodes.append(_read_node(path, data, taken, reference, voice))
     if not nodes:
         raise ArgumentError("tree must hold at least one node with data; it holds none.")
     # A reopened store gives its nodes by alphabet: what a paper claims and the loss come first,
@@ -371,7 +332,9 @@ def _with_name(node: Node) -> Node:
     return replace(node, title=f"{node.title} ({name})", rows=rows)
 
 
-def _read_node(path: str, dataset: xr.Dataset, taken: Sequence[str], reference: int | None) -> Node:
+def _read_node(
+    path: str, dataset: xr.Dataset, taken: Sequence[str], reference: int | None, voice: Voice
+) -> Node:
     section, figures = dataset.attrs["section"], dataset.attrs["figures"]
     # A node without a heading is called by its path: "concepts-ica" is "Concepts ica".
     words = path.rpartition("/")[2].replace("-", " ").replace("_", " ")
@@ -390,9 +353,9 @@ def _read_node(path: str, dataset: xr.Dataset, taken: Sequence[str], reference: 
         role=role,
         dataset=dataset,
         rows=read_rows(
-            dataset, title, name, role, _bands(figure for figure, _ in numbered), reference
+            dataset, title, name, role, _bands(figure for figure, _ in numbered), reference, voice
         )
-        or read_run_rows(dataset, title, name, role),
+        or read_run_rows(dataset, title, name, role, voice),
     )
 
 

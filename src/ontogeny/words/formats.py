@@ -4,62 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from string import Formatter
 
 # XML 1.0 allows no other control characters, and a lone surrogate cannot be written as UTF-8.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
-
-
-_WORDS = re.compile(
-    r"\b[Ww]ord(?= frequenc|s (?:as they are|consistently|renamed|themselves|occur)\b)"
-    r"|(?<=\bthese )word(?=s\b)|(?<=enamed )word(?=s\b)"
-    r"|(?<=\bthe )word(?=s (?:already|of a concept)\b)"
-    r"|(?<=\bclasses of )word(?=s as frequent\b)"
-)
-
-
-def of_tokens(text: str, unit: str) -> str:
-    """Return a sentence on the words of texts in which a token is another unit.
-
-    Examples
-    --------
-    >>> of_tokens("It learned word frequencies; it knows these words.", "character")
-    'It learned character frequencies; it knows these characters.'
-    """
-    if unit in ("", "word"):
-        return text
-    return _WORDS.sub(lambda word: unit.capitalize() if word[0][0] == "W" else unit, text)
-
-
-_STEP = re.compile(  # strides stay, and names in quotation marks
-    r"\brandom steps|\bstep (?:length|size)s?|(half-change |half-way |settled |\bper )?"
-    r"(?<![\w-])(step)(s?)\b(?!-|[^“]*”)(?=([ \xa0][\d−]|:)?)",
-    re.IGNORECASE,
-)
-
-
-def on_clock(text: str, clock: str) -> str:
-    """Return a sentence on a run whose checkpoints count something else than training steps.
-
-    What a number stands beside gets the unit of `clock`; a step without a number is a checkpoint.
-
-    Examples
-    --------
-    >>> on_clock("Half by step 4, and at every step, of “step 3”.", "training epoch")
-    'Half by epoch 4, and at every checkpoint, of “step 3”.'
-    """
-    if clock == "training step":
-        return text
-    unit = clock.removeprefix("training ").removesuffix("s")
-
-    def of_unit(match: re.Match[str]) -> str:
-        half, step, many, number = match.groups()
-        if step is None:
-            return match[0]
-        word = unit if number or half in ("per ", "Per ") else "point" if half else "checkpoint"
-        return f"{half or ''}{sentence_start(word) if step[0] == 'S' else word}{many}"
-
-    return f"{unit}s" if text == "steps" else _STEP.sub(of_unit, text)
 
 
 def plain_text(value: object) -> str:
@@ -185,8 +134,14 @@ def plural(n: int, noun: str) -> str:
     ('2 abilities', '2 keys', '2 classes')
     """
     if n != 1:
-        noun = re.sub(r"(?<=[^aeiou])y$", "ie", re.sub(r"(s|sh|ch|x)$", r"\1e", noun)) + "s"
+        noun = _many(noun)
     return f"{n:,} {noun}"
+
+
+def _many(noun: str) -> str:
+    if noun.endswith("y") and noun[-2:-1] not in ("", *"aeiou"):
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "sh", "ch", "x")) else f"{noun}s"
 
 
 def three_digits(value: float) -> str:
@@ -279,7 +234,8 @@ def sentence_start(text: str) -> str:
     >>> sentence_start("attention entropy")
     'Attention entropy'
     """
-    return text[:1].upper() + text[1:]
+    start = text[:1].removeprefix("{")  # of a mark (`ontogeny.words.voice`) the name within
+    return text[:1].upper() + text[1:] if start else text[:2].upper() + text[2:]
 
 
 def mid_sentence(text: str) -> str:
@@ -290,8 +246,24 @@ def mid_sentence(text: str) -> str:
     >>> mid_sentence("Loss on held-out text"), mid_sentence("ICA concepts")
     ('loss on held-out text', 'ICA concepts')
     """
-    first = text.split(" ")[0]
-    return text[:1].lower() + text[1:] if first == "A" or first[1:].islower() else text
+    mark = "{" if text.startswith("{") else ""  # the name within is the first word
+    first = text.removeprefix(mark).split(" ")[0]
+    is_word = first == "A" or first[1:].islower()
+    return mark + first[:1].lower() + text[len(mark) + 1 :] if is_word else text
+
+
+def with_labels(template: str, labels: Mapping[str, str]) -> str:
+    """Return a template with labels for the names that it holds in braces; other names stay.
+
+    Examples
+    --------
+    >>> with_labels("The size of {layer} by {step} 20", {"layer": "h.{x}"})
+    'The size of h.{x} by {step} 20'
+    """
+    parts = Formatter().parse(template)
+    return "".join(
+        text + ("" if name is None else labels.get(name, f"{{{name}}}")) for text, name, *_ in parts
+    )
 
 
 def its(count: int) -> str:

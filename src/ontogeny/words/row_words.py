@@ -152,7 +152,7 @@ def half_words(row: Row) -> str:
     return with_interval(*ends) if row.changed and row.has_half else ""
 
 
-_TWO_STEPS, _APART = "not known: read at two usable steps", "went another way, or far less"
+_TWO_STEPS, _APART = "not known: read at two usable {checkpoint}s", "went another way, or far less"
 
 
 def control_half_words(row: Row) -> str:
@@ -191,9 +191,9 @@ def half_facts(row: Row) -> list[str]:
 
 def _half_fact(row: Row) -> str:
     if not math.isfinite(row.half_step):
-        return "no half-change step"
+        return "no half-change {point}"
     ends = with_interval(row.half_step, row.half_step_low, row.half_step_high)
-    return f"half-change step {ends}"
+    return f"half-change {{step}} {ends}"
 
 
 def _half_facts_of_controls(row: Row) -> list[str]:
@@ -240,10 +240,10 @@ def mark_records(row: Row) -> list[list[Any]]:
 def facts(row: Row) -> list[str]:
     """Return what is known of a row, most important first."""
     half = half_words(row)
-    parts = [journey(row), f"half-change step {half}" if half else "", *_control_facts(row)]
+    parts = [journey(row), f"half-change {{step}} {half}" if half else "", *_control_facts(row)]
     if row.changed and math.isfinite(row.settled_step):
         step = step_text(row.settled_step)
-        parts.append(f"after step {step} any further change is too small to measure")
+        parts.append(f"after {{step}} {step} any further change is too small to measure")
     of_change = f"p{BY_EXAMPLES}" if row.own_change_test else "p"
     tests = {
         of_change: row.p_value,
@@ -259,7 +259,7 @@ def facts(row: Row) -> list[str]:
 def spoken(row: Row) -> str:
     """Say for a screen reader what a row of the chart shows."""
     half = half_words(row)
-    parts = [state_words(row), journey(row), f"half-change step {half}" if half else ""]
+    parts = [state_words(row), journey(row), f"half-change {{step}} {half}" if half else ""]
     parts += half_facts(row) if row.runs else _control_facts(row)
     return f"{row.name}: {'; '.join(filter(None, parts))}"
 
@@ -297,5 +297,5 @@ def _control_facts(row: Row) -> list[str]:
         count = len(row.controls)
         parts.append(f"{f'mean of {count} control runs' if count > 1 else 'control run'} {ends}")
     if steps := control_half_words(row):
-        parts.append(f"half-change step of controls {steps}")
+        parts.append(f"half-change {{point}} of controls {steps}")
     return parts

@@ -18,6 +18,7 @@ from ..dynamics.reasons import OPEN, Reason
 from .control_kinds import NO_NULLS, kind_of
 from .formats import plain_text
 from .labels import short_names
+from .voice import OF_STEPS, Voice
 
 # Variables of rows that a row holds as numbers.
 NUMBERS = (
@@ -37,29 +38,32 @@ NAMES = {
     "noise_known": ("whether the noise of the row was measured", ""),
     "progress": ("share of the way from the first to the last value", "1"),
     "distinct": ("changed above the noise floor", ""),
-    "half_step": ("half-change step", "steps"),
-    "settled_step": ("step from which on it moves less than its noise, half of it over", "steps"),
+    "half_step": ("half-change {point}", "{step}s"),
+    "settled_step": (
+        "{checkpoint} from which on it moves less than its noise, half of it over",
+        "{step}s",
+    ),
     "first_value": ("first value", _OF_ROW),
     "last_value": ("last value", _OF_ROW),
     "moved": ("changed by more than its noise", ""),
-    "only_memory": ("explained by the memory of the reference step as well", ""),
-    "own_value": ("a value of its own, no distance to another step", ""),
+    "only_memory": ("explained by the memory of the reference {checkpoint} as well", ""),
+    "own_value": ("a value of its own, no distance to another {checkpoint}", ""),
     "own_change_test": ("whether the row has a test of change on its own examples", ""),
     "p_uncorrected": ("p-value against noise with short memory", "1"),
-    "p_order": ("p-value against any order of the steps", "1"),
+    "p_order": ("p-value against any order of the {checkpoint}s", "1"),
     "p_slow": ("p-value against slow noise", "1"),
-    "smallest_p": ("smallest p-value that so many steps could give", "1"),
+    "smallest_p": ("smallest p-value that so many {checkpoint}s could give", "1"),
     "p_value": ("p-value against noise with short memory, corrected over the page", "1"),
     "reason": ("which test decided that it did not change", ""),
     "p_control": ("p-value against control runs, corrected over the page", "1"),
     "p_control_change": ("p-value of the change against control runs", "1"),
-    "p_control_half": ("p-value of the half-change step against control runs", "1"),
+    "p_control_half": ("p-value of the half-change {point} against control runs", "1"),
     "p_control_share": ("share of a test that it counts as against control runs", "1"),
     "control_first": ("first value in each control run", _OF_ROW),
     "control_last": ("last value in each control run", _OF_ROW),
-    "control_half_step": ("half-change step in each control run", "steps"),
-    "run_change": ("change at the steps of each control run", _OF_ROW),
-    "run_half_step": ("half-change step at the steps of each control run", "steps"),
+    "control_half_step": ("half-change {point} in each control run", "{step}s"),
+    "run_change": ("change at the {checkpoint}s of each control run", _OF_ROW),
+    "run_half_step": ("half-change {point} at the {checkpoint}s of each control run", "{step}s"),
     "lead": ("last value above the null that it must beat", "standard errors"),
     "change_floor": ("noise of the change from first to last", _OF_ROW),
     "p_learned_uncorrected": ("p-value of the gain where nothing was learned", "1"),
@@ -216,6 +220,7 @@ def read_rows(
     role: str,
     bands: Bands | None = None,
     reference: int | None = None,
+    voice: Voice = OF_STEPS,
 ) -> list[Row]:
     """Return the rows of one node, or none where it has no ``progress``."""
     if "progress" not in dataset or set(dataset["progress"].dims) != {"row", "step"}:
@@ -245,7 +250,7 @@ def read_rows(
             section=section,
             role=role,
             units=_units(data, names[i]),
-            measure=_measure(data, str(names[i]), fields["own_value"][i], reference),
+            measure=_measure(data, str(names[i]), fields["own_value"][i], reference, voice),
             steps=data["step"].values.astype(int),
             progress=progress[i],
             distinct=distinct[i].astype(bool),
@@ -336,14 +341,18 @@ def _units(data: xr.Dataset, name: Any) -> str:
     return "" if units == "1" else units
 
 
-def _measure(data: xr.Dataset, name: str, own_value: bool, reference: int | None) -> str:
+def _measure(
+    data: xr.Dataset, name: str, own_value: bool, reference: int | None, voice: Voice
+) -> str:
     """Return the units of a row, or to what its distance is."""
     if own_value or name not in data.variables:
         return _units(data, name)
     title = str(data[name].attrs.get("long_name", ""))
     kind = "similarity" if "similar" in title else "distance"
-    end = "the reference step" if reference is None else f"step {reference:,}"
-    return f"{kind} to {'the last step' if 'last ' in title else end}"
+    end = f"the reference {voice.checkpoint}"
+    if reference is not None:
+        end = f"{voice.unit} {reference:,}"
+    return f"{kind} to {f'the last {voice.checkpoint}' if 'last ' in title else end}"
 
 
 def _within_null(data: xr.Dataset, name: str, layer: str, bands: Bands) -> bool:

@@ -13,9 +13,12 @@ import xarray as xr
 from .formats import plain_text
 from .row_words import direction, mean
 from .rows import NUMBERS, Row, RunRow, read_rows
+from .voice import Voice
 
 
-def read_run_rows(dataset: xr.Dataset, title: str, section: str, role: str) -> list[Row]:
+def read_run_rows(
+    dataset: xr.Dataset, title: str, section: str, role: str, voice: Voice
+) -> list[Row]:
     """Return the rows of one node of a comparison, none where it has none of its own.
 
     Each row holds those of its runs. Its half-change step is their median, the ends of its interval
@@ -27,7 +30,10 @@ def read_run_rows(dataset: xr.Dataset, title: str, section: str, role: str) -> l
         return []
     names = [plain_text(name) for name in dataset["run"].values]
     labels = dataset.get("row_name")
-    of_runs = [read_rows(_one_run(dataset, k), title, section, role) for k in range(len(names))]
+    of_runs = [
+        read_rows(_one_run(dataset, k), title, section, role, voice=voice)
+        for k in range(len(names))
+    ]
     marked = _marked(dataset)
     measured = [any(row.controls for row in rows) for rows in of_runs]
     controlled = list(map(bool, marked.attrs.get("controlled", measured)))

@@ -56,7 +56,7 @@ def _in_all(claims: Sequence[Claim], names: Names) -> bool:
 def heading_of_runs(content: Content) -> str:
     """Return what the runs come to: which is ahead, else what they learned, else what changed."""
     ahead = [c for c in content.claims if c.kind is Kind.AHEAD and c.subject.quantity == "loss"]
-    if ahead and content.names.runs == 2:
+    if ahead and ahead[0].certainty is Certainty.SURE:
         return said(ahead, content.voice, content.names).text.rstrip(".")
     standing = standing_claims(c for c in content.claims if c.subject.run)
     for kind, key in ((Kind.LEARNED, "learned in runs"), (Kind.FORGOT, "forgot in runs"),

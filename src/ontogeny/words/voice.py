@@ -8,7 +8,7 @@ Names of models and users have no marks, so that a module called ``step`` keeps 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +44,12 @@ class Voice:
 
     clock: str = STEPS
     token_unit: str = ""
+
+    @classmethod
+    def of(cls, clock: Any, inputs: Iterable[Any] = ()) -> Voice:
+        """Return the voice of a result by its attribute ``clock`` and its parsed ``inputs``."""
+        units = (each["token_unit"] for each in inputs if "token_unit" in each)
+        return cls(str(clock or STEPS), str(next(units, "")))
 
     @property
     def unit(self) -> str:
@@ -103,3 +109,7 @@ class Voice:
         for variable in data.variables.values():
             variable.attrs = {key: self.filled_json(value) for key, value in variable.attrs.items()}
         return data
+
+
+OF_STEPS = Voice()
+"""Of a run of training steps whose tokens are words, or that does not say what it counts."""

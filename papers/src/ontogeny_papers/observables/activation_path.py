@@ -68,9 +68,9 @@ class ActivationPath(OfActivations):
     section: ClassVar[Section] = Section(
         title="Path of the activations",
         definition="Each layer's activations along a few random directions that are the same at "
-        "every step, relative to their norm.",
+        "every {checkpoint}, relative to their norm.",
         symbol="cₖ = uₖᵀ Aₜ vₖ / ‖Aₜ‖_F",
-        null="Unrelated activations at two steps change the coordinates by about √2 = 1.4.",
+        null="Unrelated activations at two {checkpoint}s change the coordinates by about √2 = 1.4.",
         care="A rotation of the features moves them too. The change is estimated from the "
         "directions drawn: with 16 of them to about 18 % where activations change along many "
         "directions, to 33 % where along one. It grows with the spacing of the checkpoints.",

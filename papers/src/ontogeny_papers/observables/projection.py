@@ -327,7 +327,7 @@ def _statements(data: xr.Dataset, k: int) -> list[str]:
     last = setting.isel(step=int(there[-1]))
     shares = [float(last.rho_median.sel(vector=v)) for v in VECTORS]
     sentence = (
-        f"At step {int(last.step):,} the {k} principal directions per block of the run so far "
+        f"At {{step}} {int(last.step):,} the {k} principal directions per block of the run so far "
         f"hold {shares[0]:.3f} of a commutator's norm and {shares[1]:.3f} of a plain "
         f"gradient's; random directions hold {float(last.control):.3f}."
     )

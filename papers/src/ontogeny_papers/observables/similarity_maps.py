@@ -55,11 +55,11 @@ class StepSimilarity(OfSampledActivations):
         "Which checkpoints arrange tokens alike, and where does that change at once?"
     )
     variables: ClassVar[Names] = {
-        "between": ("similarity between two steps", "1"),
-        "between_shuffled": ("similarity between two steps: tokens out of order", "1"),
+        "between": ("similarity between two {checkpoint}s", "1"),
+        "between_shuffled": ("similarity between two {checkpoint}s: tokens out of order", "1"),
     }
     section: ClassVar[Section] = Section(
-        title="Similarity between steps",
+        title="Similarity between {checkpoint}s",
         definition="How far the activations of a layer at two checkpoints arrange the same tokens "
         "alike.",
         symbol="CKA = HSIC(K, L) / √(HSIC(K, K) HSIC(L, L)), unbiased",
@@ -70,8 +70,12 @@ class StepSimilarity(OfSampledActivations):
     charts: ClassVar[Sequence[Figure]] = tuple(
         Heatmap(name, title, value=value, y="step_", facet="layer", square=True)
         for name, title, value in (
-            ("between", "CKA between steps", "between"),
-            ("shuffled", "CKA between steps, tokens of one step out of order", "between_shuffled"),
+            ("between", "CKA between {checkpoint}s", "between"),
+            (
+                "shuffled",
+                "CKA between {checkpoint}s, tokens of one {checkpoint} out of order",
+                "between_shuffled",
+            ),
         )
     )
 

@@ -86,7 +86,7 @@ class WeightRank(Observable):
         ),
         Quantity(
             "module_distance",
-            "distance of a module's matrices to the last step",
+            "distance of a module's matrices to the last {checkpoint}",
             units="weight units",
             noise="exact",
             relative_to="last",
@@ -96,7 +96,7 @@ class WeightRank(Observable):
         ),
     )
     variables: ClassVar[Names] = {
-        "to_last": ("distance to the last step", "weight units"),
+        "to_last": ("distance to the last {checkpoint}", "weight units"),
         "dimension": ("entries of the matrix", "entries"),
         "masked_rows": ("rows of no token, left out", "rows"),
         "variance_rank": ("variance rank", "directions"),
@@ -218,7 +218,7 @@ class WeightRank(Observable):
         by_kind = data[growing].assign_coords(block=kinds).groupby("block").mean()
         # Only the windows that were ranked: a line through the steps between them would be broken.
         by_kind = by_kind.dropna("step", how="all").rename(block="kind", step="step_")
-        by_kind.step_.attrs.update(long_name="last step of the run so far", units="steps")
+        by_kind.step_.attrs.update(long_name="last {checkpoint} of the run so far", units="{step}s")
         data = data.assign({f"{name}_by_kind": by_kind[name] for name in growing})
         data = data.assign(module_distance=_by_module(data.to_last))
         data.variance_rank.attrs.update(symbol=symbol(self.variance))

@@ -34,7 +34,7 @@ SECTION = Section(
     symbol="Xᵣₜ ≈ U Dᵣₜ",
     null="Tokens in another order in each run: what several runs then share is chance. The order "
     "of births is judged by births dealt anew within each run.",
-    care="A concept that one run has from its start and another too may be the words themselves. "
+    care="A concept that one run has from its start and another too may be the {word}s themselves. "
     "Which concepts a run lacks depends on how many latents there are.",
     source="Crosscoders (Lindsey et al. 2024), by exact methods",
 )
@@ -109,11 +109,11 @@ def _fitted(
         fitted[label] = (replace(one, change=None) if is_base_second else one, control)
     names = [run.name for run in runs]
     if start is not None:
-        words = f"{words} {names[1]} starts from {names[0]} at step {start:,}.".strip()
+        words = f"{words} {names[1]} starts from {names[0]} at {{step}} {start:,}.".strip()
     elif any(one.change is not None for one, _ in fitted.values()):
         words = (
-            f"{words} Whether {names[1]} starts from {names[0]} is not known: no step of it holds "
-            f"the first weights of {names[1]}. The last checkpoints of both are compared."
+            f"{words} Whether {names[1]} starts from {names[0]} is not known: no {{checkpoint}} of "
+            f"it holds the first weights of {names[1]}. The last checkpoints of both are compared."
         ).strip()
     return node_of(fitted, names, f"{runs[0].note} {words}".strip())
 
@@ -262,21 +262,21 @@ def _with_names(data: xr.Dataset) -> xr.Dataset:
         "by_chance": "shared with tokens in other orders",
         "in_all_control": "in the first control run of every run",
         "born_in_all_control": "born in the first control run of every run",
-        "steps_read": "steps that the run was read at",
-        "control_steps_read": "steps that its control run was read at",
+        "steps_read": "{checkpoint}s that the run was read at",
+        "control_steps_read": "{checkpoint}s that its control run was read at",
         **{kind: kind for kind in CHANGES},
         "changed_concept_cosine": "cosine of its directions in both runs",
         "changed_concept_ratio": "strength in the second run by that in the first",
-        "birth": "step of the birth",
-        "birth_low": "first step of its interval",
-        "birth_high": "last step of its interval",
+        "birth": "{checkpoint} of the birth",
+        "birth_low": "first {checkpoint} of its interval",
+        "birth_high": "last {checkpoint} of its interval",
         "changed_concept_ratio_low": "lower end of its interval over texts",
         "changed_concept_ratio_high": "upper end of its interval over texts",
         "concept_life": "strength as a share of its peak",
     }
     for name, text in words.items():
         if name in data:
-            data[name].attrs.update(long_name=text, units="steps" if name in steps else "")
+            data[name].attrs.update(long_name=text, units="{step}s" if name in steps else "")
     for dim in ("concept", "partly_shared"):
         for end, text in (("layer", "layer"), ("label", "tokens"), ("runs", "runs")):
             if f"{dim}_{end}" in data:

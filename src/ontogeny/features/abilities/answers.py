@@ -71,7 +71,7 @@ class Answers(OfExamples):
         title="Answers",
         definition="The share of texts of whose last word each token is the likeliest one.",
         symbol="mean [wᵢ = argmaxᵥ p(v | w₁ … wᵢ₋₁; θₜ) for all tokens of the answer]",
-        null="Word frequencies alone give one answer everywhere: at best the group's commonest.",
+        null="{Word} frequencies alone give one answer everywhere: at best the group's commonest.",
         care="Other answers may be as good as the one that stands in the text.",
         source="Paperno et al. 2016",
     )

@@ -203,7 +203,7 @@ def names_of(one: str) -> Names:
     """Return titles and units of what all such observables give."""
     return {
         f"group_of_{one}": (f"group of the {one}", ""),
-        "right_from": (f"step from which on the {one} stays right", "steps"),
+        "right_from": (f"{{checkpoint}} from which on the {one} stays right", "{step}s"),
         "right_ngrams": ("whether n-grams of the study's texts are right", "1"),
         "left_out": ("examples that were left out, and why", ""),
         **GROUP_NAMES,

@@ -60,7 +60,7 @@ class ActivationDecay(OfSampledActivations):
         ),
         Quantity(
             "distance",
-            "distance of activations to the reference step",
+            "distance of activations to the reference {checkpoint}",
             units="activation units",
             symbol="‖Aₜ − A_ref‖_F",
             heading="distance as it is",
@@ -71,10 +71,12 @@ class ActivationDecay(OfSampledActivations):
     )
     section: ClassVar[Section] = Section(
         title="Activation decay",
-        definition="How far the activations of a layer still are from those of the reference step, "
+        definition="How far the activations of a layer still are from those of the reference "
+        "{checkpoint}, "
         "on the same tokens.",
         symbol="sₜ = ‖Aₜ − A_ref‖_F",
-        null="0 at the reference step by definition, which is left out of the verdict. Intervals: "
+        null="0 at the reference {checkpoint} by definition, which is left out of the verdict. "
+        "Intervals: "
         "resampling texts. A rotation of the whole feature space is no development; it is removed "
         "by the best orthogonal map.",
         care="Relative values divide by √(‖Aₜ‖² + ‖A_ref‖²): two unrelated sets of activations "

@@ -119,7 +119,7 @@ class Similarity(OfMeasures):
     'similarity'
     """
 
-    other: ClassVar[str] = "the reference step"
+    other: ClassVar[str] = "the reference {checkpoint}"
     relative_to: ClassVar[str] = "reference"
     kind: ClassVar[str] = "similarity"
     question: ClassVar[str] = (
@@ -130,11 +130,12 @@ class Similarity(OfMeasures):
         PresetEntry(("circuits",), SOME_LAYERS, 290),
     )
     section: ClassVar[Section] = Section(
-        title="Similarity to the reference step",
+        title="Similarity to the reference {checkpoint}",
         definition="How far the activations of two checkpoints arrange the same tokens alike.",
         symbol="CKA = ‖XᵀY‖² / (‖XᵀX‖ ‖YᵀY‖)",
         null="The reference's activations with their tokens out of order.",
-        care="It is 1 at the reference step by definition, which is left out of the verdict. SVCCA "
+        care="It is 1 at the reference {checkpoint} by definition, which is left out of the "
+        "verdict. SVCCA "
         "is near 1 for any data where tokens are hardly more than components. A few directions "
         "with a large variance can hold CKA up alone.",
         source="Kornblith et al. 2019; Raghu et al. 2017; Morcos et al. 2018; Huh et al. 2024",

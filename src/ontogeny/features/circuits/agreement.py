@@ -101,9 +101,9 @@ class NgramAgreement(OfPredictions):
     )
     variables: ClassVar[Names] = {
         "smoothing": ("counts added (unigrams), or weight of the shorter n-gram in counts", "1"),
-        "closest_step": ("step of the smallest divergence", "steps"),
-        "closest_step_low": ("step of the smallest divergence, lower end", "steps"),
-        "closest_step_high": ("step of the smallest divergence, upper end", "steps"),
+        "closest_step": ("{checkpoint} of the smallest divergence", "{step}s"),
+        "closest_step_low": ("{checkpoint} of the smallest divergence, lower end", "{step}s"),
+        "closest_step_high": ("{checkpoint} of the smallest divergence, upper end", "{step}s"),
     }
     section: ClassVar[Section] = Section(
         title="Agreement with n-grams",
@@ -263,7 +263,7 @@ def _sentence(data: xr.Dataset) -> str:
     interval = "" if low == high else f" ({low:,.0f}–{high:,.0f})"
     smallest = float(data.divergence.min())
     return (
-        f"The predictions are closest to {label} at step {step:,.0f}{interval}: "
+        f"The predictions are closest to {label} at {{step}} {step:,.0f}{interval}: "
         f"{smallest:.2f} nats apart."
     )
 

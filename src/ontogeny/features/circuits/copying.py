@@ -68,7 +68,8 @@ class CopyingHeads(Observable):
             subject="The strongest copying score of {layer}",
             noise="exact",
             nulls=_NULLS,
-            caption="One line a layer: the highest score of its heads at each step. The null of "
+            caption="One line a layer: the highest score of its heads at each {checkpoint}. The "
+                    "null of "
             "permuted embeddings is the highest score as well.",
         ),
         Quantity("copying", "copying score of each head", noise="exact", nulls=_NULLS,

@@ -89,7 +89,7 @@ class AttentionHeads(Observable):
             nulls=_NULLS,
             per="score",
             heading="{label} score of the strongest head",
-            caption="One line a layer. The head is chosen at each step on one half of the "
+            caption="One line a layer. The head is chosen at each {checkpoint} on one half of the "
             "sequences and measured on the other.",
         ),
         Quantity(

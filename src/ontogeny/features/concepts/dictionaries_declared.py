@@ -30,7 +30,7 @@ PRESETS: Presets = (
 )
 VARIABLES: Names = {
     "dictionary": ("dictionary of concepts", "dictionary units"),
-    "code_coordinates": ("codes in a basis of both steps", "code units"),
+    "code_coordinates": ("codes in a basis of both {checkpoint}s", "code units"),
     "codes": ("codes", "code units"),
     "norm": ("norm of the dictionary", "dictionary units"),
     "iterations": ("iterations of the solver", "iterations"),
@@ -70,7 +70,7 @@ def distances_declared(title: str, judged: str, shown: str) -> tuple[Quantity, .
             "relative_distance",
             "distance relative to the norms",
             per="distance",
-            heading="{label} distance to the reference step",
+            heading="{label} distance to the reference {checkpoint}",
             rows=f"{{layer}} · {title} concepts",
             subject=f"The {title} concepts of {{layer}}, by the {judged} distance",
             at={"distance": judged, "alignment": ROTATION_REMOVED},
@@ -84,7 +84,7 @@ def distances_declared(title: str, judged: str, shown: str) -> tuple[Quantity, .
         ),
         Quantity(
             "distance_to_reference",
-            "distance to the reference step",
+            "distance to the reference {checkpoint}",
             "dictionary units",
             heading="the same distances, absolute",
             select={"distance": shown},
@@ -109,9 +109,9 @@ def correlations_declared() -> tuple[Quantity, ...]:
     return (
         Quantity(
             "correlation_to_reference",
-            "correlation with the reference step's concepts",
+            "correlation with the reference {checkpoint}'s concepts",
             per="correlation",
-            heading="{label} correlation with the reference step's concepts",
+            heading="{label} correlation with the reference {checkpoint}'s concepts",
             caption="Mean |cosine| of columns. Columnwise: of equal columns, which depends on "
             "the order of the concepts. Optimal: after the best one-to-one assignment. "
             "Weighted: the same, each of the reference's concepts weighted by its share of "
@@ -121,7 +121,7 @@ def correlations_declared() -> tuple[Quantity, ...]:
         ),
         Quantity(
             "internal_correlation",
-            "internal correlation among the concepts of a step",
+            "internal correlation among the concepts of a {checkpoint}",
             unit="refits",
             nulls=_REFIT,
             optional=True,
@@ -136,14 +136,17 @@ def section_declared(title: str, judged: str) -> Section:
     return Section(
         title=f"{title} concepts",
         definition=f"A dictionary W of concepts is fitted to the activations of each layer at "
-        f"each step, and compared with the reference step's. The verdict uses the "
+        f"each {{checkpoint}}, and compared with the reference {{checkpoint}}'s. The verdict "
+        "uses the "
         f"{judged} distance with the rotation removed.",
         symbol="Aₜ ≈ UₜWₜᵀ,  d(Wₜ, W_ref) / √(‖Wₜ‖² + ‖W_ref‖²)",
-        null="Grey: refitting at the same step on resampled texts, in the other floating-point "
+        null="Grey: refitting at the same {checkpoint} on resampled texts, in the other "
+        "floating-point "
         "precision (and with other seeds, where the solver has any), and chance: the same "
         "dictionary in a random basis, or against tokens out of order.",
         care="Without matching, two fits of one model already differ, by order, sign and "
-        "rotation. A distance is 0 at the reference step by definition; that step is left out "
+        "rotation. A distance is 0 at the reference {checkpoint} by definition; that "
+        "{checkpoint} is left out "
         "of the verdict.",
         source="Bernas 2025, Algorithm 2, Defs 40 and 44, 49-52, Figs 13-15 and 17",
     )

@@ -33,22 +33,22 @@ VARIABLES: Names = {
     "effect_random_high": ("the same of random directions, upper end", UNIT),
     "effect_other_low": ("the same where other concepts fire, lower end", UNIT),
     "effect_other_high": ("the same where other concepts fire, upper end", UNIT),
-    "relative_effect": ("effect over the sum of its sizes at all steps", "1"),
-    "relative_line": ("effect over the sum of its sizes at all steps", "1"),
+    "relative_effect": ("effect over the sum of its sizes at all {checkpoint}s", "1"),
+    "relative_line": ("effect over the sum of its sizes at all {checkpoint}s", "1"),
     "depends": ("whether the loss depends on the layer at these tokens", "1"),
     "share": ("share of the tokens on which concepts are removed", "1"),
     **REMOVED.names(),
     "removed_concept": ("number of the removed concept", "1"),
     "first_order": ("effect of the removed concept to first order", UNIT),
     "removed_p_single": ("p-value that its removal costs no more than the controls", "1"),
-    "removed_p": ("the same, corrected over the concepts of a step", "1"),
-    "judged_step": ("last step with controls", "steps"),
-    "judged_removed": ("cost of removal at the last step with controls", UNIT),
+    "removed_p": ("the same, corrected over the concepts of a {checkpoint}", "1"),
+    "judged_step": ("last {checkpoint} with controls", "{step}s"),
+    "judged_removed": ("cost of removal at the last {checkpoint} with controls", UNIT),
     "judged_random": ("the same of random directions, upper end", UNIT),
     "judged_other": ("the same where other concepts fire, upper end", UNIT),
-    "judged_p": ("corrected p-value at that step", "1"),
+    "judged_p": ("corrected p-value at that {checkpoint}", "1"),
     "verdict": ("whether the concept matters", ""),
-    "matters_from": ("step with controls from which on it matters", "steps"),
+    "matters_from": ("{checkpoint} with controls from which on it matters", "{step}s"),
     "n_judged": ("removed concepts that are judged", "concepts"),
     "n_matter": ("removed concepts that matter", "concepts"),
     "first_order_correlation": ("correlation of effects to first order and by removal", "1"),
@@ -168,7 +168,8 @@ def figures(data: xr.Dataset) -> list[Figure]:
                 y="line",
                 facet="layer",
                 caption="One row a concept, as in the figure of their lives: its effect to first "
-                "order, over the sum of its sizes at all steps. Below 0 the loss falls without it.",
+                "order, over the sum of its sizes at all {checkpoint}s. Below 0 the loss falls "
+                "without it.",
             )
         )
     if "removed" in data:
@@ -191,7 +192,7 @@ def figures(data: xr.Dataset) -> list[Figure]:
                 points=("removal", "step"),
                 facet="layer",
                 colour="step",
-                caption="One point for each removed concept and step.",
+                caption="One point for each removed concept and {checkpoint}.",
             ),
         ]
     if "verdict" in data:
@@ -213,7 +214,8 @@ def _table() -> Table:
         ],
         group="layer",
         rows="removal",
-        caption="At the last step with controls. In brackets: standard error over texts. Of the "
+        caption="At the last {checkpoint} with controls. In brackets: standard error over texts. "
+        "Of the "
         "controls: the upper end of their draws.",
     )
 
@@ -251,7 +253,7 @@ def _judgements(data: xr.Dataset) -> Iterator[str]:
         if not judged:
             continue
         text = (
-            f"Concepts removed from {layer} at step {step}: {judged}. Of these, {matter} "
+            f"Concepts removed from {layer} at {{step}} {step}: {judged}. Of these, {matter} "
             f"{'matters' if matter == 1 else 'matter'}: the loss rises by more than without "
             "equally strong random directions, and than without the same direction where other "
             "concepts fire."

@@ -132,7 +132,7 @@ class JointConcepts(OfActivations):
         "half_strength": ("the same by a fit to one half of the texts", "1"),
         "found_again": ("correlation with the best match of another seed", "1"),
         "half": ("correlation with the best match of half of the texts, the smaller one", "1"),
-        "fitted_step": ("steps that the codes were fitted on", "steps"),
+        "fitted_step": ("{checkpoint}s that the codes were fitted on", "{step}s"),
         "replicates": ("1 where both halves of the texts find it", "1"),
         **VARIABLES,
         **DESCRIBED,
@@ -172,7 +172,7 @@ class JointConcepts(OfActivations):
         "alone, and almost none that stay readable.",
         care="A birth is known between two checkpoints at best, and not at the last one. It says "
         "that the layer comes to write a feature of the texts, not that the model uses it. An "
-        "untrained model has readable concepts too: words themselves.",
+        "untrained model has readable concepts too: {word}s themselves.",
         source="Crosscoders (Lindsey et al. 2024), by exact methods",
     )
 

@@ -172,7 +172,8 @@ def stale_sentences(data: xr.Dataset, fitted: Sequence[int]) -> list[str]:
             worst = int(later.step[later.values.argmin()])
             sentences.append(
                 f"The codes of {layer} have gone stale: they explain {float(later.min()):.2f} of "
-                f"the variance at step {worst:,}, and at least {least:.2f} at the steps that they "
-                "were fitted on. Add later steps to fit_steps."
+                f"the variance at {{step}} {worst:,}, and at least {least:.2f} at the "
+                f"{{checkpoint}}s that they "
+                "were fitted on. Add later {checkpoint}s to fit_steps."
             )
     return sentences

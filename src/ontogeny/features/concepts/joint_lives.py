@@ -25,22 +25,22 @@ COUNTS = {
     "n_concepts": "concepts",
     "n_born": "concepts born during the run",
     "n_gone": "concepts gone by the end",
-    "n_steady": "concepts that are there at every step",
+    "n_steady": "concepts that are there at every {checkpoint}",
     "n_found_again": "concepts that a fit from another seed finds again",
     "n_apart": "readable latents that half of the texts does not find",
 }
 STEPS = {
-    "concept_born": "step of the birth",
-    "concept_born_after": "last step that is surely before the birth",
-    "concept_born_before": "first step that is surely not before the birth",
-    "concept_gone": "step from which on a concept is gone",
-    "concept_settled": "step from which on its strength stays near its last value",
+    "concept_born": "{checkpoint} of the birth",
+    "concept_born_after": "last {checkpoint} that is surely before the birth",
+    "concept_born_before": "first {checkpoint} that is surely not before the birth",
+    "concept_gone": "{checkpoint} from which on a concept is gone",
+    "concept_settled": "{checkpoint} from which on its strength stays near its last value",
 }
 VARIABLES: Names = {
     "concept_kind": ("kind of life", ""),
     "concept_grown_out_of": ("older concept with the same decoders; -1 if none", "1"),
     "concept_inside": ("older concept inside of which it was born; -1 if none", "1"),
-    **{name: (title, "steps") for name, title in STEPS.items()},
+    **{name: (title, "{step}s") for name, title in STEPS.items()},
     **{name: (title, "concepts") for name, title in COUNTS.items()},
     "line": ("concepts, the oldest first", ""),
     "line_concept": ("number of the concept", "1"),
@@ -184,12 +184,12 @@ def _sentences(data: xr.Dataset) -> Iterator[str]:
             f"concepts, which both halves of the texts find. {numbers['n_apart']:.0f} more can be "
             f"read, but stand apart: half of the texts does not find them. Of the concepts, "
             f"{numbers['n_steady']:.0f} {'is' if numbers['n_steady'] == 1 else 'are'} at half of "
-            "their peak or more at every step."
+            "their peak or more at every {checkpoint}."
         )
         if numbers["n_born"]:
             text += (
-                f" Born during the run: {numbers['n_born']:.0f}, between step "
-                f"{np.nanmin(one.concept_born_after.values):.0f} and step "
+                f" Born during the run: {numbers['n_born']:.0f}, between {{step}} "
+                f"{np.nanmin(one.concept_born_after.values):.0f} and {{step}} "
                 f"{np.nanmax(one.concept_born_before.values):.0f}."
             )
         if numbers["n_gone"]:

@@ -273,7 +273,7 @@ def replication_words(data: xr.Dataset) -> list[str]:
     last = tried.isel(step=-1)
     mean = last.mean([dim for dim in last.dims if dim != "change"])
     parts = [f"{100 * float(v):.0f} % with another {v.change.item()}" for v in mean if v == v]
-    at = "A" if is_one_model(data) else f"At step {int(last.step):,} a"
+    at = "A" if is_one_model(data) else f"At {{step}} {int(last.step):,} a"
     alike = float(data.code_likeness.sel(step=last.step).median())
     one = f"Its codes repeat: half of them correlate by {alike:.2f} or more with another one."
     again = f"{at} fit finds concepts again: {', '.join(parts)}."

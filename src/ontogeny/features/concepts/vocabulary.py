@@ -117,7 +117,7 @@ class VocabularyConcepts(Observable):
         "null_born": ("latents that pass for born in a null", "concepts"),
         "n_rows": ("rows that are read", "rows"),
         "masked_rows": ("rows of no token, left out", "rows"),
-        "start_subtracted": ("whether the rows of step 0 are subtracted", "1"),
+        "start_subtracted": ("whether the rows of {step} 0 are subtracted", "1"),
     }
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
@@ -135,20 +135,21 @@ class VocabularyConcepts(Observable):
             "share of the variance of the rows that the shared codes explain",
             noise="exact",
             series="block",
-            caption="Of the changes since step 0, where these are read.",
+            caption="Of the changes since {step} 0, where these are read.",
         ),
     )
     section: ClassVar[Section] = Section(
         title="Directions of the vocabulary and their lives",
         definition="Every token has one sparse code for the whole run, and every checkpoint its "
-        "own decoder of the rows of the embedding, or of their changes since step 0. A latent is a "
+        "own decoder of the rows of the embedding, or of their changes since {step} 0. A latent "
+        "is a "
         "concept where its codes can be read from single checkpoints, and another seed finds it "
         "again. It is born where it reaches half of its peak, after less than a quarter.",
         symbol="Wₜ − W₀ ≈ U Dₜ",
         null="Rows permuted between checkpoints share nothing. Rows mixed by a random rotation of "
         "the tokens keep all that persists, and hold no sparse code.",
         care="A code may follow how often tokens occur, which is mostly what training teaches "
-        "first. Groups that appear within the first steps are tokens of the first batches.",
+        "first. Groups that appear within the first {checkpoint}s are tokens of the first batches.",
         source="Learning to read out (2026), by exact methods",
     )
 

@@ -148,7 +148,7 @@ def _of_block(block: str, one: xr.Dataset) -> Iterator[str]:
         strongest = born[np.argsort(-one.strength.max("step").values[born])][:NAMED]
         early = strongest[np.argsort(one.concept_born.values[strongest], kind="stable")]
         listed = "; ".join(
-            f"step {one.concept_born.values[j]:.0f}: {_tokens(one, j)}" for j in early
+            f"{{step}} {one.concept_born.values[j]:.0f}: {_tokens(one, j)}" for j in early
         )
         yield f"The strongest that were born in {block}, with their first tokens: {listed}."
     concepts = np.flatnonzero(~one.concept_kind.isin(SET_ASIDE).values)

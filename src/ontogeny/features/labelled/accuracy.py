@@ -131,7 +131,7 @@ class LabelAccuracy(Observable):
         best, least = last.idxmax(), last.idxmin()
         ends = ((label, 100 * last[label]) for label in (best, least))
         shares = " and ".join(f"{share:.1f} % of class {label}" for label, share in ends)
-        return [f"At the last step {shares} get their label.", *learned]
+        return [f"At the last {{checkpoint}} {shares} get their label.", *learned]
 
 
 def class_logits(value: Any, batch_size: int | None = None) -> np.ndarray:

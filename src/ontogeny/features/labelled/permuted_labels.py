@@ -30,9 +30,9 @@ LUCK, COUNT = 0.04, 4
 VARIABLES = {
     "accuracy_exchanged": ("accuracy with the labels as they are, and exchanged", "share of texts"),
     "accuracy_excess": ("accuracy beyond that with exchanged labels", "share of texts"),
-    "accuracy_p_gain": ("p-value of the gain since the first step among exchanges", "1"),
+    "accuracy_p_gain": ("p-value of the gain since the first {checkpoint} among exchanges", "1"),
     "accuracy_p_learned": ("p-value of what was learned of the labels", "1"),
-    "accuracy_trained_start": ("1 where the first step knows the labels already", "1"),
+    "accuracy_trained_start": ("1 where the first {checkpoint} knows the labels already", "1"),
 }
 
 
@@ -117,9 +117,9 @@ def sentence(data: xr.Dataset) -> list[str]:
     last = data.dropna("step", subset=["accuracy_p_gain"]).isel(step=-1)
     low, high = 100 * np.quantile(last["accuracy_exchanged"].values[1:], [0.01, 0.99])
     words = f"With labels exchanged among the texts, {low:.1f} to {high:.1f} % would be right"
-    words += " at the last step"
+    words += " at the last {checkpoint}"
     if float(data["accuracy_trained_start"]):
-        more = "the first step knows these labels already"
+        more = "the first {checkpoint} knows these labels already"
         if "accuracy_p_learned" not in data and data.sizes["step"] > 1:
             more += f", and {PAIRS}"
         return [f"{words}; {more}."]

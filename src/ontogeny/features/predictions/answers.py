@@ -23,7 +23,7 @@ from ...words.one_model import is_one_model
 from .choice import choose_gaps
 from .gaps import Gaps, check_sentences, gaps_at, given_gaps, labelled
 
-_LINE = {"frequencies": "word frequencies alone"}
+_LINE = {"frequencies": "{word} frequencies alone"}
 
 
 @dataclass(frozen=True)
@@ -105,17 +105,19 @@ class Predictions(OfPredictions):
             noise="exact",
             nulls=_LINE,
             caption="The largest number of gaps with the same first answer. Who knows nothing but "
-            "word frequencies gives the same answer everywhere (grey).",
+            "{word} frequencies gives the same answer everywhere (grey).",
         ),
     )
     compared: ClassVar[tuple[str, ...]] = ("right_probability",)
     section: ClassVar[Section] = Section(
         title="What the model says",
         definition="The likeliest tokens at gaps in fixed texts, and the probability of the token "
-        "that stands there. The right token leads from a step on if it is the first answer at this "
-        "and all later steps.",
+        "that stands there. The right token leads from a {checkpoint} on if it is the first "
+        "answer at this "
+        "and all later {checkpoint}s.",
         symbol="p(x | text around the gap; θₜ)",
-        null="Word frequencies: the share of the right token among the tokens of the other texts, "
+        null="{Word} frequencies: the share of the right token among the tokens of the other "
+        "texts, "
         "and their most frequent token as the one answer to all gaps.",
         care="A few examples; the measure of the model is its loss. Other answers may be as good "
         "as the one that stands in the text. A causal model does not see what follows a gap.",
@@ -126,8 +128,8 @@ class Predictions(OfPredictions):
         "right_id": ("right token", ""),
         "right_probability": ("probability of the right token", "1"),
         "right_rank": ("rank of the right token among all answers", ""),
-        "right_leads_from": ("step from which on the right token leads", "steps"),
-        "right_leads_after": ("last step before the right token leads", "steps"),
+        "right_leads_from": ("{checkpoint} from which on the right token leads", "{step}s"),
+        "right_leads_after": ("last {checkpoint} before the right token leads", "{step}s"),
         "frequency": ("share of the right token among the tokens of other texts", "1"),
         "frequent_id": ("most frequent token of the other texts", ""),
         "frequent_share": ("share of the most frequent token of the other texts", "1"),
@@ -135,8 +137,8 @@ class Predictions(OfPredictions):
         "gap_after": ("text after the gap", ""),
         "gap_text": ("text", ""),
         "right_text": ("right token", ""),
-        "answer_at_first": ("first answer at the first step", ""),
-        "answer_at_last": ("first answer at the last step", ""),
+        "answer_at_first": ("first answer at the first {checkpoint}", ""),
+        "answer_at_last": ("first answer at the last {checkpoint}", ""),
         "piece_text": ("how a token is written", ""),
     }
 
@@ -214,15 +216,20 @@ class Predictions(OfPredictions):
         columns = columns or [Column("gap_text", "text")]
         if is_one_model(data):
             return [_of_one_model(columns)]
-        columns += [Column("answer_at_first", "first step"), Column("answer_at_last", "last step")]
-        columns += [Column("right_leads_from", "right from step on")] if has_answers else []
+        columns += [
+            Column("answer_at_first", "first {checkpoint}"),
+            Column("answer_at_last", "last {checkpoint}"),
+        ]
+        columns += [Column("right_leads_from", "right from {checkpoint} on")] if has_answers else []
         table = Table(
             "answers",
             "What it puts in the gap",
             columns=columns,
             rows="gap",
-            caption="First answers with their probabilities at the first and the last step. The "
-            "right token leads from a step on if it stays the first answer; it took the lead "
+            caption="First answers with their probabilities at the first and the last "
+            "{checkpoint}. The "
+            "right token leads from a {checkpoint} on if it stays the first answer; it took the "
+            "lead "
             "between this checkpoint and the one before.",
         )
         curves = Curves(
@@ -239,9 +246,9 @@ class Predictions(OfPredictions):
             return []
         texts = [*filter(None, [_shared(data)]), *_led(data)]
         if is_one_model(data):
-            step = f"t step {int(data.step[0]):,}"
+            step = f"t {{step}} {int(data.step[0]):,}"
             texts = [text.replace(f"A{step}, ", "").replace(f"A{step} t", "T") for text in texts]
-            texts = [text.replace("At no step do two", "No two") for text in texts]
+            texts = [text.replace("At no {checkpoint} do two", "No two") for text in texts]
         return [sentence_start(text) for text in texts]
 
 
@@ -257,13 +264,15 @@ def _shared(data: xr.Dataset) -> str:
     at, end = int(shared.values.argmax()), shared.sizes["step"] - 1
     gaps, most = data.sizes["gap"], int(shared[at])
     if most == 1:
-        return f"At no step do two of {gaps} gaps share a first answer." if gaps > 1 else ""
+        return (
+            f"At no {{checkpoint}} do two of {gaps} gaps share a first answer." if gaps > 1 else ""
+        )
     then, now, last = int(shared.step[at]), int(shared.step[end]), int(shared[end])
-    steps = f"At step {now:,}" if at == end else f"At steps {then:,} and {now:,}"
+    steps = f"At {{step}} {now:,}" if at == end else f"At {{step}}s {then:,} and {now:,}"
     if last == most:
         return f"{steps}, {most} of {gaps} gaps share one first answer."
-    sentence = f"At step {then:,}, {most} of {gaps} gaps share one first answer"
-    return f"{sentence}; at step {now:,}, {'no two' if last == 1 else last} do."
+    sentence = f"At {{step}} {then:,}, {most} of {gaps} gaps share one first answer"
+    return f"{sentence}; at {{step}} {now:,}, {'no two' if last == 1 else last} do."
 
 
 def _led(data: xr.Dataset) -> list[str]:
@@ -273,9 +282,11 @@ def _led(data: xr.Dataset) -> list[str]:
         return []
     first, last = data.shared_first_answer.dropna("step").step.values[[0, -1]]
     lead = int(data.right_leads_from.notnull().sum())
-    sentence = f"At step {last:,} the right token leads in {lead} of {count} gaps"
+    sentence = f"At {{step}} {last:,} the right token leads in {lead} of {count} gaps"
     if first < last:
-        sentence += f", at step {first:,} in {int((data.right_rank.sel(step=first) == 1).sum())}"
+        sentence += (
+            f", at {{step}} {first:,} in {int((data.right_rank.sel(step=first) == 1).sum())}"
+        )
     beside = data.get("right_first_control")
     if beside is not None and (beside := beside.sel(step=last) * count).notnull().any():
         in_controls = value_range(beside.values, "{:.0f}".format)

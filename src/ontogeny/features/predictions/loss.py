@@ -30,9 +30,9 @@ from .loss_claims import claims_of_loss
 # What the loss is read against: ends of the variables' names, and what the figure calls them.
 LINES = {
     "uniform": "blind guess",
-    "unigram": "word frequencies",
+    "unigram": "{word} frequencies",
     "bigram": "bigrams",
-    "own_unigram": "its own word frequencies",
+    "own_unigram": "its own {word} frequencies",
     "own_bigram": "its own bigrams",
 }
 
@@ -41,7 +41,7 @@ _FIXED = ("uniform", "unigram", "bigram")
 
 # What the loss gains by over a blind guess, each beyond the one before it.
 GAINS = {
-    "frequencies": "how often words occur",
+    "frequencies": "how often {word}s occur",
     "before": "the token before",
     "context": "what else stands around a token",
 }
@@ -116,21 +116,21 @@ class Loss(OfPredictions):
     section: ClassVar[Section] = Section(
         title="Loss on fixed texts",
         definition="Mean negative log-probability of the right token at the predicted "
-        "positions; the same texts, and of a masked model the same masks, at every step.",
+        "positions; the same texts, and of a masked model the same masks, at every {checkpoint}.",
         symbol="L(θₜ) = −mean log p(xᵢ | context; θₜ)",
-        null="The same texts with all words consistently renamed: where nothing was learned of "
-        "them, the loss gains as much on renamed words. A change counts where it exceeds 1.96 "
+        null="The same texts with all {word}s consistently renamed: where nothing was learned of "
+        "them, the loss gains as much on renamed {word}s. A change counts where it exceeds 1.96 "
         "standard errors of the paired difference over texts.",
-        care="Measured on the study's texts only, so its level depends on them. Word frequencies "
+        care="Measured on the study's texts only, so its level depends on them. {Word} frequencies "
         "and bigrams are those of the other texts of the set, so that with few texts their lines "
         "lie higher than the training text's own frequencies would. Only a loss below that of the "
-        "model's own word frequencies, the mean of its predictions, shows that it uses context.",
+        "model's own {word} frequencies, the mean of its predictions, shows that it uses context.",
     )
     variables: ClassVar[Names] = (
         {**renamed_words.VARIABLES, **trained_start.VARIABLES}
         | {
             f"loss_below_{line}{end}": (
-                f"step from which on the loss is below {words}{more}",
+                f"{{checkpoint}} from which on the loss is below {words}{more}",
                 "steps",
             )
             for line, words in LINES.items()
@@ -138,7 +138,10 @@ class Loss(OfPredictions):
             for end, more in _ENDS.items()
         }
         | {
-            f"loss_half_{gain}{end}": (f"step of half the gain by {words}{more}", "steps")
+            f"loss_half_{gain}{end}": (
+                f"{{checkpoint}} of half the gain by {words}{more}",
+                "{step}s",
+            )
             for gain, words in GAINS.items()
             for end, more in _ENDS.items()
         }

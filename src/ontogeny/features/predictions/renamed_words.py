@@ -19,12 +19,18 @@ LEVEL = 0.01  # by which steps are dated; the verdict of the row is corrected ov
 
 
 VARIABLES = {
-    "loss_renamed": ("loss with the words as they are, and consistently renamed", "nats per token"),
-    "loss_p_gain": ("share of renamings with as large a gain since the first step", "1"),
+    "loss_renamed": (
+        "loss with the {word}s as they are, and consistently renamed",
+        "nats per token",
+    ),
+    "loss_p_gain": ("share of renamings with as large a gain since the first {checkpoint}", "1"),
     "loss_p_known": ("share of renamings that cost as little", "1"),
     "loss_p_learned": ("p-value of what was learned of the words", "1"),
-    "loss_trained_start": ("1 where the first step knows the words already", "1"),
-    "loss_learned_from": ("step from which on more was learned than renamings gain", "steps"),
+    "loss_trained_start": ("1 where the first {checkpoint} knows the {word}s already", "1"),
+    "loss_learned_from": (
+        "{checkpoint} from which on more was learned than renamings gain",
+        "{step}s",
+    ),
 }
 
 

@@ -76,17 +76,18 @@ class TokenLosses(OfPredictions):
             "loss on the texts shown",
             units="nats per token",
             better="lower",
-            nulls={"frequencies": "word frequencies"},
+            nulls={"frequencies": "{word} frequencies"},
             caption="Mean over the predicted tokens of the texts shown. Grey: what word "
             "frequencies cost on the same tokens.",
         ),
     )
     section: ClassVar[Section] = Section(
         title="Loss of every token",
-        definition="Negative log-probability of each token of a few texts, at every step. Causal "
+        definition="Negative log-probability of each token of a few texts, at every "
+        "{checkpoint}. Causal "
         "models see what stands before the token, masked models all other tokens.",
         symbol="−log p(xᵢ | context; θₜ)",
-        null="Word frequencies: what each token costs by its share among the tokens of the other "
+        null="{Word} frequencies: what each token costs by its share among the tokens of the other "
         "texts.",
         care="A few examples: the loss over all texts is the measure. A masked model that sees all "
         "other tokens has a lower loss than where more of them are masked.",
@@ -95,9 +96,9 @@ class TokenLosses(OfPredictions):
     variables: ClassVar[Names] = {
         "token_loss": ("loss of each token", "nats"),
         "token_rank": ("rank of the right token among all answers", ""),
-        "token_leads_from": ("step from which on the right token leads", "steps"),
-        "token_leads_after": ("last step before the right token leads", "steps"),
-        "token_loss_frequencies": ("loss of each token by word frequencies", "nats"),
+        "token_leads_from": ("{checkpoint} from which on the right token leads", "{step}s"),
+        "token_leads_after": ("last {checkpoint} before the right token leads", "{step}s"),
+        "token_loss_frequencies": ("loss of each token by {word} frequencies", "nats"),
         "token_id": ("token", ""),
         "text_loss": ("mean loss of each text", "nats per token"),
         "text_number": ("number of the text in its input set", ""),

@@ -32,7 +32,10 @@ VARIABLES = {
     "loss_matched_gain": ("gain whatever words are preferred", "nats per token"),
     "loss_matched_gain_noise": ("1.96 standard errors of that gain over texts", "nats per token"),
     "loss_p_lost": ("p-value of what was forgotten of the words", "1"),
-    "loss_judged_at": ("last step that run and control runs share, where it is judged", "steps"),
+    "loss_judged_at": (
+        "last {checkpoint} that run and control runs share, where it is judged",
+        "{step}s",
+    ),
 }
 
 

@@ -27,7 +27,7 @@ from .order import first_crossing
 _DEEPEST = 8
 # Ends of the loss's ``loss_half_`` variables, and what they are called here.
 _GAINS = {
-    "frequencies": "word frequencies",
+    "frequencies": "{word} frequencies",
     "before": "the token before",
     "context": "context beyond the token before",
 }
@@ -105,16 +105,22 @@ class TextStatistics(OfPredictions):
             better="higher",
             series="",
             facet="depth",
-            nulls={"random": "random classes of words as frequent"},
+            nulls={"random": "random classes of {word}s as frequent"},
             caption="Classes are orthants: words with the same signs in the first concepts.",
         ),
     )
     variables: ClassVar[Names] = {
-        "reached_step": ("step from which on half of the gain is there", "steps"),
-        "reached_step_low": ("step from which on half of the gain is there, lower end", "steps"),
-        "reached_step_high": ("step from which on half of the gain is there, upper end", "steps"),
-        "reached_random_low": ("the same step for random classes, 2.5 %", "steps"),
-        "reached_random_high": ("the same step for random classes, 97.5 %", "steps"),
+        "reached_step": ("{checkpoint} from which on half of the gain is there", "{step}s"),
+        "reached_step_low": (
+            "{checkpoint} from which on half of the gain is there, lower end",
+            "{step}s",
+        ),
+        "reached_step_high": (
+            "{checkpoint} from which on half of the gain is there, upper end",
+            "{step}s",
+        ),
+        "reached_random_low": ("the same {checkpoint} for random classes, 2.5 %", "{step}s"),
+        "reached_random_high": ("the same {checkpoint} for random classes, 97.5 %", "{step}s"),
         "random_draws": ("information about each random grouping", "nats per token"),
         "exchanged": ("share of tokens whose word can take another class", "1"),
     }
@@ -124,8 +130,10 @@ class TextStatistics(OfPredictions):
         "around it, for classes from coarse to fine; and from when on it has half of what it gains "
         "in the end.",
         null="The same classes with words in the place of others about as frequent.",
-        care="The halves are of each statistic's own last value, so the steps say nothing of how "
-        "much was learned. A model that learns nothing of a class has no step. Singular axes "
+        care="The halves are of each statistic's own last value, so the {checkpoint}s say "
+        "nothing of how "
+        "much was learned. A model that learns nothing of a class has no {checkpoint}. Singular "
+        "axes "
         "hardly matter: other directions in the same few concepts give classes as good.",
         source="Zhao and Thrampoulidis 2025, Def. 1; Belrose et al. 2024",
     )
@@ -223,8 +231,10 @@ class TextStatistics(OfPredictions):
                 bands=[
                     Band("reached_random_low", "reached_random_high", "random classes as frequent")
                 ],
-                caption="Step from which on half of the last gain is there; whiskers: 95 % over "
-                "texts, and at least the steps on both sides. Rows without a dot are not reached.",
+                caption="{Checkpoint} from which on half of the last gain is there; whiskers: 95 "
+                "% over "
+                "texts, and at least the {checkpoint}s on both sides. Rows without a dot are not "
+                "reached.",
             )
         ]
 
@@ -242,7 +252,10 @@ class TextStatistics(OfPredictions):
             for label, value, a, b in zip(data.depth.values, end.values, low, high, strict=True)
         ]
         return [
-            f"At the last step the model knows of the class of a token: {', '.join(parts)}.",
+            (
+                f"At the last {{checkpoint}} the model knows of the class of a token: "
+                f"{', '.join(parts)}."
+            ),
             _exchanged(data),
             *_order_words(data),
         ]
@@ -277,7 +290,7 @@ def _order_words(data: xr.Dataset) -> list[str]:
     if not float(first.reached_step_high) < float(last.reached_step_low):
         return ["The intervals of all statistics overlap, so their order is not known."]
     steps = [float(gain.reached_step) for gain in (first, last)]
-    early = f"Half of {names[0]} is there by step {steps[0]:,.0f}"
+    early = f"Half of {names[0]} is there by {{step}} {steps[0]:,.0f}"
     return [
-        f"{early}, half of {names[-1]} by step {steps[1]:,.0f}; their intervals do not overlap."
+        f"{early}, half of {names[-1]} by {{step}} {steps[1]:,.0f}; their intervals do not overlap."
     ]

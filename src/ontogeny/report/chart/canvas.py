@@ -117,8 +117,8 @@ class Canvas:
     """Marks gathered so far, how far down they reach, and where steps lie.
 
     ``parts`` also holds tags that only the page needs, as text. The page has all kinds of step axis
-    and all views of the rows and shows one of each; a drawing for elsewhere has one. `say` puts
-    words into the units of the run.
+    and all views of the rows and shows one of each; a drawing for elsewhere has one. `fill` fills
+    the marks of texts (`ontogeny.words.voice`).
     """
 
     def __init__(
@@ -127,9 +127,9 @@ class Canvas:
         steps: tuple[int, ...],
         kinds: Sequence[str] = KINDS[:1],
         views: Sequence[str] = ("cells",),
-        say: Callable[[str], str] = str,
+        fill: Callable[[str], str] = str,
     ) -> None:
-        self.layout, self.say = layout, say
+        self.layout, self.fill = layout, fill
         self.views = tuple(views)
         self.scales = [StepScale(steps, kind) for kind in kinds]
         self.scale = self.scales[0]
@@ -205,11 +205,11 @@ class Canvas:
 
     def lines(self, style: str, lines: Sequence[Points], title: str = "") -> None:
         """Append lines."""
-        self.parts.append(Mark(style, lines, title=self.say(title), within=self.within))
+        self.parts.append(Mark(style, lines, title=self.fill(title), within=self.within))
 
     def areas(self, style: str, outlines: Sequence[Points], title: str = "") -> None:
         """Append closed areas."""
-        self.parts.append(Mark(style, outlines, True, title=self.say(title), within=self.within))
+        self.parts.append(Mark(style, outlines, True, title=self.fill(title), within=self.within))
 
     def box(self, style: str, x: float, y: float, width: float, height: float) -> None:
         """Append a rectangle."""
@@ -218,7 +218,7 @@ class Canvas:
 
     def text(self, x: float, y: float, words: str, style: str, title: str = "") -> None:
         """Append text, with words that appear on hover."""
-        words, title = self.say(words), self.say(title)
+        words, title = self.fill(words), self.fill(title)
         self.parts.append(Mark(style, [[(x, y)]], words=words, title=title, within=self.within))
 
     def whisker(

@@ -76,9 +76,9 @@ def lay_chart(
     rows = [row for group in groups if not group.folded for row in group.rows]
     words, ends = ([text(row, layout) for row in rows] for text in (value_words, end_words))
     if any(ends):  # both columns have a heading
-        words, ends = [*words, "half-change step"], [*ends, "first → last value"]
+        words, ends = [*words, "half-change {point}"], [*ends, "first → last value"]
     layout = fitted(layout, words, ends)
-    canvas = Canvas(layout, content.steps, KINDS[: 1 + links], views, content.say)
+    canvas = Canvas(layout, content.steps, KINDS[: 1 + links], views, content.voice.fill)
     if groups:
         draw_legend(canvas, rows)
     top, behind, middles = canvas.y + 8, len(canvas.parts), []
@@ -97,7 +97,7 @@ def lay_chart(
             draw_track(canvas, content.track)
         bottom = canvas.y + 8
         canvas.on_axes(lambda: draw_axis(canvas))
-        draw_clock(canvas, content.clock)
+        draw_clock(canvas, content.voice.clock)
         canvas.on_axes(lambda: _findings(canvas, content.findings))
     if links:
         canvas.parts.append(f'<line class="now" x1="0" x2="0" y1="{top:.1f}" y2="{bottom:.1f}"/>')
@@ -123,7 +123,7 @@ def _boundaries(canvas: Canvas, marks: Sequence[RegimeMark], top: float) -> None
     for mark in marks:
         x, spread = canvas.x_of_step(mark.step), interval_text(mark.low, mark.high)
         at = with_interval(mark.step, mark.low, mark.high)
-        words = f"{sentence_start(mark.label)} at step {at}"
+        words = f"{sentence_start(mark.label)} at {{step}} {at}"
         canvas.lines("boundary", [[(x, top), (x, canvas.y)]], words)
         if spread:
             ends = [(canvas.x_of_step(end), top) for end in (mark.low, mark.high)]
@@ -249,7 +249,7 @@ def _findings(canvas: Canvas, findings: Sequence[Finding]) -> None:
     y = canvas.y + 12
     for step, messages in sorted(marked.items()):
         x = canvas.x_of_step(step)
-        title = f"Step {step:,}: {' '.join(messages)}"
+        title = f"{{Step}} {step:,}: {' '.join(messages)}"
         canvas.areas("finding", [[(x - 5, y), (x + 5, y), (x, y - 8)]], title)
     canvas.text(canvas.layout.left - 10, y, "audit", "warn end")
     canvas.y = y + 4

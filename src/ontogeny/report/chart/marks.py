@@ -76,7 +76,9 @@ def draw_legend_of_marks(canvas: Canvas, rows: Sequence[Row]) -> None:
     """Explain the marks of runs and of control runs."""
     layout, em = canvas.layout, canvas.layout.font
     x, y = 0.0, em
-    numbers = "median of the runs (range)" if any(row.runs for row in rows) else "half-change step"
+    numbers = (
+        "median of the runs (range)" if any(row.runs for row in rows) else "half-change {point}"
+    )
     right = layout.width - (0 if layout.narrow else max(layout.right, 0.56 * em * len(numbers)))
     for style, words in _items(canvas, rows):
         width = SAMPLE + 6 + 0.52 * em * len(words) + em
@@ -97,7 +99,7 @@ def _items(canvas: Canvas, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
         yield "dot", f"{'chosen run' if canvas.linked else names[0]}, with interval"
         yield "run-dot", "other runs" if len(names) > 2 else "other run"
     else:
-        yield "dot", "half-change step, with interval"
+        yield "dot", "half-change {point}, with interval"
     firm = [run.firm for row in rows for run in row.runs] or [row.firm for row in rows]
     if not all(firm):
         compared = any(row.controls for row in rows)

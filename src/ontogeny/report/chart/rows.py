@@ -57,16 +57,16 @@ def _legend_of_cells(canvas: Canvas, rows: Sequence[Row]) -> None:
     if not layout.narrow:
         x += 28 + 11.5 * em
         canvas.whisker(x, y - 4, x + 13, x + 26)
-        canvas.text(x + 32, y, "half-change step, with interval", "note")
+        canvas.text(x + 32, y, "half-change {point}, with interval", "note")
         x += 32 + 15.2 * em
     else:
         x += 28 + 11.6 * em
     if controlled:
         canvas.open_whisker(y - 4, [x, x + 18])
-        words = "controls’ half-change step" if layout.narrow else "of controls"
+        words = "controls’ half-change {point}" if layout.narrow else "of controls"
         canvas.text(x + 26, y, words, "note")
     if not layout.narrow and any(map(half_words, rows)):
-        canvas.text(layout.width, y, "half-change step", "note end")
+        canvas.text(layout.width, y, "half-change {point}", "note end")
     canvas.y = y + 8
     if any((_over(row) | _under(row)).any() for row in rows):
         _legend_of_overshoot(canvas)
@@ -125,7 +125,7 @@ def draw_row(canvas: Canvas, row: Row, index: int, links: bool) -> None:
     canvas.parts.append(f"<g {head}{_GRID_ROW if links else '>'}")
     if links:
         # One stop for the tab key: the page moves it from row to row by the arrow keys.
-        words = escape(canvas.say(spoken(row)))
+        words = escape(canvas.fill(spoken(row)))
         canvas.parts.append(f'<a href="#{row.section}" tabindex="-1" aria-label="{words}">')
     canvas.box("hit", 0, top - 1.25, layout.width, layout.row)
     _labels(canvas, row, base)

@@ -158,7 +158,7 @@ def _payload(content: Content, fitted: Fitted) -> dict[str, Any]:
     return {
         "path": concepts.node.path,
         "title": fitted.title,
-        "about": content.say(_about(content, fitted)),
+        "about": content.voice.fill(_about(content, fitted)),
         "notices": _notices(fitted, picks, pieces),
         "naming": _naming(concepts),
         "numbers": pieces.by_id and pieces.numbers_only,

@@ -166,6 +166,8 @@ class Facts:
         not measured.
     effect
         What its removal costs at this step, where another node of the result measured it.
+    unit
+        What the steps count: ``"step"``, ``"epoch"`` or ``"token"``.
     """
 
     node: str
@@ -196,6 +198,7 @@ class Facts:
     strength: np.ndarray = field(default_factory=lambda: np.zeros(0), compare=False)
     readability: np.ndarray = field(default_factory=lambda: np.zeros(0), compare=False)
     effect: Effect | None = None
+    unit: str = "step"
 
     @property
     def title(self) -> str:

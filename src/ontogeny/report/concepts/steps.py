@@ -87,16 +87,16 @@ def _of_steps(content: Content, node: Node, title: str, share: int) -> list[Fitt
     per_step = data.sizes["layer"] * data.sizes["concept"]
     count = max(1, min(share // max(per_step, 1), STEPS, len(steps)))
     places = np.unique(np.linspace(len(steps) - 1, 0, count).round().astype(int))[::-1]
-    tracks = _tracks(content, node)
+    tracks, voice = _tracks(content, node), content.voice
     return [
         Fitted(
             of_step(node, int(place)),
-            f"{title}, step {step_text(steps[place])}",
+            f"{title}, {voice.unit} {step_text(steps[place])}",
             max(share // count, 1),
             "fitted to this model"
             if content.one_model
-            else f"fitted to step {step_text(steps[place])} alone; other steps have concepts of "
-            "their own",
+            else f"fitted to {voice.unit} {step_text(steps[place])} alone; other "
+            f"{voice.checkpoint}s have concepts of their own",
             int(steps[place]),
             tracks.get(int(steps[place]), {}),
         )

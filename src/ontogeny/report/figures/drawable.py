@@ -15,6 +15,7 @@ from ...summary.controls import RUN
 from ...words.content import Node
 from ...words.formats import plain_text
 from ...words.labels import LayerGroups
+from ...words.voice import OF_STEPS, Voice
 from .axes import Axis, read_axis
 from .cells import DataTable
 
@@ -71,7 +72,7 @@ class Drawable:
     of drawing, each with its depth. ``places`` holds the places that thinning leaves along a
     dimension. ``runs`` holds the runs that the reader may compare in it. A ``derived`` figure has
     a node of its own, made for it. ``notice`` says what reading the figure left out, ``problem``
-    why it is not drawn.
+    why it is not drawn. ``voice`` is that of its run.
     """
 
     id: str
@@ -87,6 +88,7 @@ class Drawable:
     derived: bool = False
     notice: str = ""
     problem: str = ""
+    voice: Voice = OF_STEPS
 
     @property
     def file_stem(self) -> str:
@@ -215,7 +217,9 @@ class Drawable:
         parts.append(self.notice)
         if panels := self.panels:
             total = len(self.axis(self.axes["facet"]))
-            parts.append(f"{len(panels)} of {total:,} steps shown, evenly chosen.")
+            parts.append(
+                f"{len(panels)} of {total:,} {self.voice.checkpoint}s shown, evenly chosen."
+            )
         if indices := self.drawn:
             where = " in each panel" if self._panel_count > 1 else ""
             total = self.point_count

@@ -65,7 +65,7 @@ def chart_words(content: Content, view: str) -> tuple[str, str, str]:
     sentences = [_HALF_CHANGES.format(", chance or controls" if controlled else " or chance")]
     sentences += ["Small open dots: control runs."] if controlled else []
     caption = " ".join([*sentences, _OF_RUNS.format(runs[0].name)] if runs else sentences)
-    return "half-change-steps", f"Half-change steps: {content.title}", caption
+    return "half-change-steps", f"Half-change {content.voice.point}s: {content.title}", caption
 
 
 def _of_first_screen(content: Content, first: FirstScreen) -> str:

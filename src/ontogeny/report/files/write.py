@@ -165,7 +165,8 @@ _LIFE = (
     "behind the point its layer. {chosen} {shades} (Shades: the square of the strength.) {marks}"
 )
 _SHEET = (
-    "{shown} Strength over the steps as a share of its peak; grey where it cannot be read from "
+    "{shown} Strength over the {checkpoint}s as a share of its peak; grey where it cannot be "
+    "read from "
     "that checkpoint alone. Below: its strongest context, the strongest token in brackets."
 )
 
@@ -197,8 +198,8 @@ def _life_words(concepts: Concepts) -> str:
 
 def _sheet_words(content: Content, concepts: Concepts) -> str:
     ends = f"{step_text(content.steps[0])} to {step_text(content.steps[-1])}"
-    sheet = _SHEET.format(shown=best_words(concepts, SHEET))
-    return f"{sheet} From left to right: {content.clock} {ends}, on a logarithmic scale."
+    sheet = content.voice.fill(_SHEET).format(shown=best_words(concepts, SHEET))
+    return f"{sheet} From left to right: {content.voice.clock} {ends}, on a logarithmic scale."
 
 
 def _pictures(

@@ -16,6 +16,7 @@ from ...figures import Curves, Figure, Heatmap
 from ...words.content import Content
 from ...words.formats import plain_text
 from ...words.labels import slug
+from ...words.voice import Voice
 from ..figures.axes import is_step
 from ..figures.drawable import Drawable, Problem
 from ..figures.frames import figure_frame
@@ -109,15 +110,21 @@ def list_drawables(content: Content) -> list[Drawable]:
     drawables: list[Drawable] = []
     for node in content.nodes:
         taken: list[str] = []
-        maps = [(m, "") for figure, _ in node.figures for m in _maps(figure, node.dataset)]
+        maps = [
+            (m, "")
+            for figure, _ in node.figures
+            for m in _maps(figure, node.dataset, content.voice)
+        ]
         for figure, problem in (*node.figures, *maps):
             taken.append(slug(figure.id, taken))
             name = f"{node.id.removeprefix('section-')}/{taken[-1]}"
-            drawables.append(Drawable(name, node, figure, content.groups, problem=problem))
+            drawables.append(
+                Drawable(name, node, figure, content.groups, problem=problem, voice=content.voice)
+            )
     return drawables
 
 
-def _maps(figure: Figure, data: xr.Dataset) -> Iterator[Heatmap]:
+def _maps(figure: Figure, data: xr.Dataset, voice: Voice) -> Iterator[Heatmap]:
     """Give a heat map of layer by step beside lines of so many layers that none can be followed."""
     lines = isinstance(figure, Curves) and (figure.x, figure.series) == ("step", "layer")
     if lines and figure.value in data and data.sizes.get("layer", 0) >= MANY_LAYERS:
@@ -125,7 +132,7 @@ def _maps(figure: Figure, data: xr.Dataset) -> Iterator[Heatmap]:
             return  # several runs
         yield Heatmap(
             f"{figure.id}-map",
-            f"{figure.title}, layer by step",
+            f"{figure.title}, layer by {voice.checkpoint}",
             value=figure.value,
             relative=figure.relative,
             relative_label=figure.relative_label,

@@ -18,7 +18,13 @@ from ...words.abilities import abilities_of, has_abilities
 from ...words.basis import basis
 from ...words.content import Content, Node
 from ...words.formats import joined, p_value, plain_text, plural, step_text
-from ...words.row_words import control_half_words, half_words, journey, state_words
+from ...words.row_words import (
+    control_half_steps,
+    control_half_words,
+    half_words,
+    journey,
+    state_words,
+)
 from ...words.sections import mark, section_sentences, studied
 from ...words.sentences import Said
 from ..chart.canvas import NARROW, WIDE
@@ -85,7 +91,7 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
         content=content,
         studied=studied(content, brief=True),
         live=live,
-        left_out=LEFT_OUT,
+        left_out=content.voice.fill(LEFT_OUT),
         first=first,
         picture=Markup(draw(content, first)) if first else "",
         atlas=atlas,
@@ -98,7 +104,7 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
         old_reference=old_reference(content),
         facts=_facts(content),
         drawings=[Markup(d.svg) for d in drawings.values()],
-        chart_notices=drawings["wide"].notices,
+        chart_notices=list(map(content.voice.fill, drawings["wide"].notices)),
         views=views_of(content),
         compared=[run.name for row in content.rows[:1] for run in row.runs],
         marks={node.id: mark(content, node) for node in content.nodes},
@@ -129,6 +135,7 @@ def _template() -> Template:
     environment.filters |= {
         "step": step_text, "p_value": p_value, "state": state_words, "breakable": breakable,
         "journey": journey, "half": half_words, "control_half": control_half_words,
+        "control_half_steps": control_half_steps,
     }  # fmt: skip
     return environment.get_template("page.html.j2")
 
@@ -179,7 +186,7 @@ def _facts(content: Content) -> list[tuple[str, list[tuple[str, str]]]]:
         ("Model", content.model),
         *((f"Input set {i.get('name', n)}", i) for n, i in enumerate(content.inputs, start=1)),
         (
-            f"{content.unit.capitalize()}s",
+            f"{content.voice.unit.capitalize()}s",
             {"checkpoints": steps, **({"chosen": "; ".join(lines)} if lines else {})},
         ),
         ("Settings", content.settings),

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from ...words.formats import step_text
 
 LEFT_OUT = (
-    "Until the training has ended, distances are measured to the first step, and noise floors and "
-    "control runs are left out, so only the loss can be called learned."
+    "Until the training has ended, distances are measured to the first {checkpoint}, and noise "
+    "floors and control runs are left out, so only the loss can be called learned."
 )
 
 
@@ -25,8 +25,8 @@ class Live:
 
     Examples
     --------
-    >>> Live(400, 60).note[:90]
-    'Training was still running when this page was written, at step 400. It refreshes itself ev'
+    >>> Live(400, 60).note[:92]
+    'Training was still running when this page was written, at {step} 400. It refreshes itself ev'
     """
 
     step: int
@@ -34,8 +34,8 @@ class Live:
 
     @property
     def note(self) -> str:
-        """What the page says."""
-        at = "Training was still running when this page was written, at step "
+        """What the page says, with the mark of a step."""
+        at = "Training was still running when this page was written, at {step} "
         at += f"{step_text(self.step)}."
         if self.every is None:
             return f"{at} Watching was stopped there; ontogeny run makes the whole study. "

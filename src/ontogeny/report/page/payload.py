@@ -57,7 +57,7 @@ def build_payload(
             figures.append(_figure(item, nodes[item.node.id]))
     return {
         "title": content.title,
-        "clock": content.clock,
+        "clock": content.voice.clock,
         "steps": list(content.steps),
         "start": len(content.steps) - 1,
         "scales": {kind: _scale(scale) for kind, scale in scales.items()},
@@ -276,8 +276,8 @@ def _row(row: Row, content: Content) -> dict[str, Any]:
         "distinct": "".join("1" if d else "0" for d in row.distinct),
         "told": row.changed if row.judgeable else None,
         "state": state_words(row),
-        "facts": facts(row),
-        "halves": half_facts(row),
+        "facts": [content.voice.fill(fact) for fact in facts(row)],
+        "halves": [content.voice.fill(fact) for fact in half_facts(row)],
         "marks": [[_field(value) for value in mark] for mark in mark_records(row) if row.runs],
         "record": [_field(value) for value in record(row)],
     }

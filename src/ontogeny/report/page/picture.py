@@ -43,7 +43,7 @@ def first_picture(content: Content, first: FirstScreen) -> str:
         for concept, name in zip(lines, line_names(lines), strict=True):
             _line(canvas, first.concepts, concept, name)
     draw_axis(canvas)
-    draw_clock(canvas, content.clock)
+    draw_clock(canvas, content.voice.clock)
     head = f'viewBox="0 0 {_LAYOUT.width:g} {math.ceil(canvas.y + 6)}" font-size="{_LAYOUT.font}"'
     return f'<svg {head} role="img" aria-label="{escape(first.heading)}">{canvas.svg}</svg>'
 
@@ -78,7 +78,7 @@ def loss_picture(content: Content, *_: object) -> str:
         return ""
     levels = [*_levels(loss, node.dataset)]
     levels += [level for part in content.nodes for level in _of_layers(part.dataset)]
-    levels = [(content.say(words), at, low, high) for words, at, low, high in levels]
+    levels = [(content.voice.fill(words), at, low, high) for words, at, low, high in levels]
     levels = sorted((x for x in levels if math.isfinite(x[1])), key=lambda level: -level[1])
     return "".join(_drawn(levels, loss, layout) for layout in _LAYOUTS)
 
@@ -91,7 +91,7 @@ def _levels(loss: LossCurve, data: xr.Dataset) -> Iterator[Level]:
         yield words, level, level, level
     if "loss_renamed" in data:  # the first renaming leaves every word as it is
         ends = np.quantile(data["loss_renamed"].values[0, 1:], (0.5, 0.025, 0.975)).tolist()
-        yield "renamed words", ends[0], ends[1], ends[2]
+        yield "renamed {word}s", ends[0], ends[1], ends[2]
 
 
 def _of_layers(data: xr.Dataset) -> Iterator[Level]:

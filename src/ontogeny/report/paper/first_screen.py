@@ -135,7 +135,7 @@ def fill_life(figure: Figure | SubFigure, content: Content, first: FirstScreen) 
     axes[-1].set_xlim(min(edges.min(), -0.02), max(edges.max(), 1.02))
     ticks = pick_ticks(scale.ticks(), PAGE * 0.6 * 72, 0.6 * FONT)
     axes[-1].set_xticks([t.position for t in ticks], [t.label for t in ticks])
-    axes[-1].set_xlabel(content.clock)
+    axes[-1].set_xlabel(content.voice.clock)
 
 
 def _draw_loss(axes: Axes, content: Content, first: FirstScreen, scale: StepScale) -> None:

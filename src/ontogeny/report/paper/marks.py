@@ -49,7 +49,7 @@ def draw_marks(view: FigureView) -> Figure:
             axes.set_xlim(*span_of(everything))
             axes.xaxis.set_major_locator(MaxNLocator(5))
         axes.set_ylim(rows - 0.4, -0.6)
-    frame.name_axes(view.content.clock if on_steps else view.value_words, "")
+    frame.name_axes(view.content.voice.clock if on_steps else view.value_words, "")
     frame.legend(_legend(view, series))
     return frame.figure
 

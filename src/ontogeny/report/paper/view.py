@@ -78,7 +78,7 @@ class FigureView:
     def axis_words(self, use: str) -> str:
         """Name of the dimension used as `use`."""
         return (
-            self.content.clock
+            self.content.voice.clock
             if self.axis(use).kind == "step"
             else self.drawable.axes[use].replace("_", " ")
         )
@@ -97,7 +97,7 @@ class FigureView:
         if facet is None:
             return [("", {})]
         axis = self.axis_of(facet)
-        names = {"step": f"{self.content.unit} ", "number": f"{facet.replace('_', ' ')} "}
+        names = {"step": f"{self.content.voice.unit} ", "number": f"{facet.replace('_', ' ')} "}
         what = names.get(axis.kind, "")
         places = self.drawable.panels or range(len(axis))
         return [(what + axis.label(i), {facet: i}) for i in places]

@@ -106,7 +106,7 @@ def _example(content: Content, base: ShownTokens, measures: Sequence[Measure]) -
     )
     payload = [
         {"key": m.key, "absent": m.absent, "options": [name for _, name in m.options]}
-        | {key: content.say(x) if isinstance(x, str) else x for key, x in m.payload.items()}
+        | {key: content.voice.fill(x) if isinstance(x, str) else x for key, x in m.payload.items()}
         | {"print": _print_steps(content, np.array(m.payload["steps"]))}
         for m in measures
     ]

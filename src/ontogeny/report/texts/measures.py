@@ -88,8 +88,8 @@ def read_loss(tokens: ShownTokens, base: ShownTokens) -> Measure | None:
         "top": top,
         "units": units,
         "told": f"Mean of this text {{}} {units}",
-        "beside": "; by word frequencies alone {}",
-        "reference": f"{units} by word frequencies",
+        "beside": "; by {word} frequencies alone {}",
+        "reference": f"{units} by {{word}} frequencies",
         "lead": None if lead is None else [[_finite(x, 0) for x in row] for row in lead[0]],
         "before": None if before is None else [[_finite(x, 0) for x in row] for row in before[0]],
     }

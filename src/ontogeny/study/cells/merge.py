@@ -22,6 +22,7 @@ from ...scratch import scratch_array
 from ...store import Cell
 from ...summary import verdicts
 from ...words.page_claims import claims_of
+from ...words.voice import Voice
 from ..folder.layout import summary_path
 from .cache import read_verified
 from .environment import PACKAGES, versions
@@ -88,6 +89,8 @@ def merge(
         data[name] = data[name].assign_attrs(units=count)
     quantities = {o.name: o.quantities for o in observables}
     data = verdicts.with_verdicts(data)
+    voice = Voice.of(attributes.get("clock"), json.loads(attributes.get("inputs", "[]")))
+    data = {name: voice.filled_node(node) for name, node in data.items()}
     findings = json.loads(attributes.get("findings", "[]"))
     of_nodes = {o.name: o.claims for o in observables}
     claims = claims_of(data, of_nodes, findings, quantities)

@@ -7,7 +7,6 @@ fetched, and the numbers of those that are on this machine anyway are looked at.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from ...errors import CheckpointError
 from ...machine import one_thread
 from ..adapters.own import own_tensors, unread_adapters
 from ..checkpoint import Checkpoint
-from ..findings import Finding, Findings
+from ..findings import Finding, Findings, counted
 from ..hub.repository import list_files
 from ..opening import Catalogue
 from .copied_tensors import copied
@@ -109,8 +108,7 @@ def early(
     findings += branches(folder, readable)
     if catalogue is not None and folder is not None:
         findings += without_a_step(folder, catalogue, readable)
-        return _worded(findings, catalogue, folder)
-    return findings
+    return _worded(findings, catalogue, folder)
 
 
 def _unexplained(found: Iterable[Finding], shared: Sequence[Finding]) -> list[Finding]:
@@ -119,12 +117,13 @@ def _unexplained(found: Iterable[Finding], shared: Sequence[Finding]) -> list[Fi
 
 
 def _worded(
-    findings: Sequence[Finding], catalogue: Catalogue, folder: Path | None
+    findings: Sequence[Finding], catalogue: Catalogue | None, folder: Path | None
 ) -> list[Finding]:
     """Return findings with names for paths in the run's folder, in what its steps count."""
-    unit = "step" if catalogue.order is None else catalogue.order.unit.removesuffix("s")
+    order = None if catalogue is None else catalogue.order
+    unit = "step" if order is None else order.unit.removesuffix("s")
     texts = [finding.message.replace(f"{folder}/", "") for finding in findings]
-    texts = [re.sub(r"\bstep(s?) (?=\d)", rf"{unit}\1 ", text) for text in texts]
+    texts = [counted(text, unit) for text in texts]
     return [replace(f, message=text) for f, text in zip(findings, texts, strict=True)]
 
 
@@ -148,7 +147,7 @@ def _readable(checkpoints: Sequence[Checkpoint]) -> tuple[list[Checkpoint], list
             elif checkpoint.is_downloaded:
                 checkpoint.digests()
         except CheckpointError as error:
-            text = f"step {checkpoint.step} cannot be read: {error}"
+            text = f"{{step}} {checkpoint.step} cannot be read: {error}"
             broken.append(Finding("unreadable", "certain", (checkpoint.step,), text))
         else:
             readable.append(checkpoint)

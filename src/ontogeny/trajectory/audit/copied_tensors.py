@@ -161,6 +161,6 @@ def _of_rows(checkpoints: Sequence[Checkpoint], rows: Rows) -> Finding:
     of = checkpoints[rows.owner].step
     text = (
         f"rows {rows.first:,} to {rows.last:,} of {rows.count:,} of {some([rows.name])} of "
-        f"{join_steps(steps)} are those of step {of}, byte for byte"
+        f"{join_steps(steps)} are those of {{step}} {of}, byte for byte"
     )
     return Finding("copied", "certain", tuple(steps), text)

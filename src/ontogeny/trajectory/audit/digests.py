@@ -15,7 +15,7 @@ from ...errors import CheckpointError, check_choice
 from ..adapters.own import own_tensors
 from ..adapters.settings import said_of_itself
 from ..checkpoint import Checkpoint
-from ..findings import Finding, join_steps, some
+from ..findings import Finding, counted, join_steps, some
 from ..hub.repository import list_files
 from ..opening import Catalogue
 from ..order.readings import NO_STEP
@@ -79,7 +79,10 @@ def shards(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
         if steps[-1] == last:
             others = join_steps(steps[:-1])
             verb = "carries" if len(steps) == 2 else "carry"
-            text = f"{others} {verb} {some(sorted(names))} of the last step, {last}, byte for byte"
+            text = (
+                f"{others} {verb} {some(sorted(names))} of the last {{checkpoint}}, {last}, "
+                "byte for byte"
+            )
         yield Finding("shared-shard", "certain", steps, text)
 
 
@@ -103,13 +106,13 @@ def configuration(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
             changed = changes(before.configuration(), after.configuration())
             changed += changes(_adapter(before), _adapter(after))
         if changed:
-            text = f"the configuration changes at step {after.step}: {some(changed, '; ')}"
+            text = f"the configuration changes at {{step}} {after.step}: {some(changed, '; ')}"
             yield Finding("configuration", "certain", (after.step,), text)
             continue
         old, new = _signature(before), _signature(after)
         if old is not None and new is not None and old != new:
             names = sorted(name for name in old | new if old.get(name) != new.get(name))
-            text = f"name, shape or dtype changes at step {after.step} in {some(names)}"
+            text = f"name, shape or dtype changes at {{step}} {after.step} in {some(names)}"
             text += remedy(_by_signature(checkpoints))
             yield Finding("configuration", "certain", (after.step,), text)
 
@@ -149,7 +152,8 @@ def never_moving(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
     still = [n for n in matrices if all(digests.get(n) == first[n] for digests in rest)]
     if 0 < len(still) < len(matrices):
         text = (
-            f"{len(still)} of {len(matrices)} matrices never move from step {checkpoints[0].step} "
+            f"{len(still)} of {len(matrices)} matrices never move from {{step}} "
+            f"{checkpoints[0].step} "
             f"to {checkpoints[-1].step}: {some(still)}"
         )
         yield Finding("frozen", "certain", (), text)
@@ -172,7 +176,7 @@ def _signature(checkpoint: Checkpoint) -> dict[str, tuple] | None:
 def tokenizer(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
     """Yield every step at which the tokenizer changes."""
     for before, step, names in changed_files(checkpoints):
-        text = f"the tokenizer changes between steps {before} and {step} ({some(names)})"
+        text = f"the tokenizer changes between {{step}}s {before} and {step} ({some(names)})"
         yield Finding("tokenizer", "certain", (step,), text)
 
 
@@ -197,7 +201,7 @@ def resolve(
     list_files(s.source for c in checkpoints for s in c.sources if s.source is not None)
     groups = duplicate_groups(own_tensors(checkpoints))
     if groups and on_duplicate == "raise":
-        listed = "; ".join(join_steps(group) for group in groups)
+        listed = "; ".join(counted(join_steps(group)) for group in groups)
         raise CheckpointError(f"checkpoints hold the same weights: {listed}.")
     last = checkpoints[-1].step
     dropped: set[int] = set()
@@ -208,7 +212,8 @@ def resolve(
         dropped.update(others)
         verb = "is" if len(others) == 1 else "are"
         text = (
-            f"{join_steps(others)} {verb} left out: the same weights as step {base}, byte for byte"
+            f"{join_steps(others)} {verb} left out: the same weights as {{step}} {base}, byte "
+            "for byte"
         )
         noted.append(Finding("duplicate-dropped", "certain", others, text))
     return tuple(c for c in checkpoints if c.step not in dropped), tuple(noted)
@@ -241,7 +246,9 @@ def without_a_step(
             continue
         step = next((c.step for c in checkpoints[::-1] if _same(weights, c.weights)), None)
         if step is not None:
-            text = f"{name}, which was left out, holds the weights of step {step}, byte for byte"
+            text = (
+                f"{name}, which was left out, holds the weights of {{step}} {step}, byte for byte"
+            )
             yield Finding("identical", "certain", (step,), text)
 
 

@@ -15,7 +15,7 @@ _ENOUGH = 2  # equal differences between steps that make a stretch evenly spaced
 def missing(catalogue: Catalogue, reach: tuple[int, int]) -> Iterator[Finding]:
     """Yield steps that were asked for or planned, or that leave a hole between first and last."""
     for step, why in catalogue.gaps:
-        yield Finding("missing", "certain", (step,), f"step {step} is missing: {why}")
+        yield Finding("missing", "certain", (step,), f"{{step}} {step} is missing: {why}")
     there = set(catalogue.steps) | {step for step, _ in catalogue.incomplete}
     if catalogue.planned is not None:
         absent, certainty = sorted(set(catalogue.planned) - there), "certain"
@@ -61,7 +61,7 @@ def left_behind(catalogue: Catalogue) -> Iterator[Finding]:
     """Yield what was found when the checkpoints were collected."""
     yield from catalogue.noted
     for step, why in catalogue.incomplete:
-        yield Finding("incomplete", "certain", (step,), f"step {step} is left out: {why}")
+        yield Finding("incomplete", "certain", (step,), f"{{step}} {step} is left out: {why}")
     if catalogue.temporary:
         text = f"an interrupted save left {some(catalogue.temporary)} behind"
         yield Finding("temporary", "certain", (), text)

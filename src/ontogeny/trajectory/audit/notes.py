@@ -49,14 +49,14 @@ def _owner(step: int, digest: str, notes: Mapping[int, str], wrong: Sequence[int
 def _claims(claims: Mapping[int, int | None], by: str) -> Iterator[Finding]:
     for step, other in sorted(claims.items()):
         if other is None:
-            text = f"step {step} no longer holds what it held by {by}"
+            text = f"{{step}} {step} no longer holds what it held by {by}"
             yield Finding("altered", "certain", (step,), text)
         elif claims.get(other) == step:
             if step < other:
                 text = f"{join_steps([step, other])} are exchanged, by {by}"
                 yield Finding("exchanged", "certain", (step, other), text)
         else:
-            text = f"step {step} holds the weights of step {other}, by {by}"
+            text = f"{{step}} {step} holds the weights of {{step}} {other}, by {by}"
             yield Finding("mislabelled", "certain", (step,), text)
 
 

@@ -42,7 +42,8 @@ def restarts(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
     for before, after in itertools.pairwise(place):
         if place[before] != place[after]:
             text = (
-                f"the weights of step {after} have nothing in common with those of step {before}: "
+                f"the weights of {{step}} {after} have nothing in common with those of {{step}} "
+                f"{before}: "
                 f"much weight decay in between, or another run{remedy(runs)}"
             )
             yield Finding("restart", "suspected", (after,), text)

@@ -131,7 +131,7 @@ def far_neighbours(steps: Sequence[int], distances: np.ndarray) -> Iterator[Find
         if way > _DETOUR * distances[i - 1, i + 1] > 0:
             others.remove(i)
             text = (
-                f"step {steps[i]} is far from both neighbours: the way through it is "
+                f"{{step}} {steps[i]} is far from both neighbours: the way through it is "
                 f"{way / distances[i - 1, i + 1]:.3g} times as long as past it"
             )
             yield Finding("far", "suspected", (steps[i],), text)
@@ -141,7 +141,7 @@ def far_neighbours(steps: Sequence[int], distances: np.ndarray) -> Iterator[Find
         if ratio > _JUMP:
             pair = (int(at[k]), int(at[k + 1]))
             text = (
-                f"steps {pair[0]} and {pair[1]} are {ratio:.3g} times as far apart as the "
+                f"{{step}}s {pair[0]} and {pair[1]} are {ratio:.3g} times as far apart as the "
                 "checkpoints around lead to expect"
             )
             yield Finding("far", "suspected", pair, text)
@@ -230,7 +230,7 @@ def _initialisation(sample: _Sample) -> Iterator[Finding]:
     if sample.kurtosis > _HEAVY:
         reasons.append(f"the weights are heavy-tailed (median kurtosis {sample.kurtosis:.3g})")
     if reasons:
-        text = f"step 0 is not like an initialisation: {' and '.join(reasons)}"
+        text = f"{{step}} 0 is not like an initialisation: {' and '.join(reasons)}"
         yield Finding("initialisation", "suspected", (0,), text)
 
 

@@ -36,7 +36,10 @@ def claim_words(data: xr.Dataset) -> list[str]:
 def _together(data: xr.Dataset) -> list[str]:
     if "spearman" not in data:
         return [
-            "Too few steps, or too little movement, to compare concept with activation distances."
+            (
+                "Too few {checkpoint}s, or too little movement, to compare concept with activation "
+                "distances."
+            )
         ]
     rho, p = data.spearman, data.fluctuation_p
     line = (
@@ -75,7 +78,8 @@ def _explained_by_size(data: xr.Dataset) -> list[str]:
     return [
         (
             f"This run's differences from the reference move the concepts {times:.2g} times as "
-            "far as the same differences permuted over tokens do (median over layers and steps): "
+            "far as the same differences permuted over tokens do (median over layers and "
+            "{checkpoint}s): "
             f"{verdict}."
         )
     ]

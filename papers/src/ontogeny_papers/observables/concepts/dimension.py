@@ -118,8 +118,8 @@ class IntrinsicDimension(ConceptSeries):
     variables: ClassVar[Names] = {
         "early_mean": ("early window, mean over layers", "dimensions"),
         "late_mean": ("late window, mean over layers", "dimensions"),
-        "window_low": ("first step of the window", "steps"),
-        "window_high": ("last step of the window", "steps"),
+        "window_low": ("first {checkpoint} of the window", "{step}s"),
+        "window_high": ("last {checkpoint} of the window", "{step}s"),
         "boundary_found": ("whether a regime boundary was found", "1"),
         "p_change": ("p-value of a change of dimension", "1"),
         "looks_like": ("Gaussian dimension that would look like it", "dimensions"),

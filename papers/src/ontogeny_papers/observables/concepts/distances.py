@@ -51,7 +51,7 @@ class ConceptDistances(ConceptSeries):
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "to_previous",
-            "distance to the step before, relative to the norms",
+            "distance to the {checkpoint} before, relative to the norms",
             per="distance",
             heading="{label}: to the checkpoint before",
             nulls={"refit": "refitting alone"},
@@ -60,15 +60,19 @@ class ConceptDistances(ConceptSeries):
         ),
     )
     variables: ClassVar[Names] = {
-        "between": ("distance between the concepts of two steps, relative to the norms", "1")
+        "between": (
+            "distance between the concepts of two {checkpoint}s, relative to the norms",
+            "1",
+        )
     }
     section: ClassVar[Section] = Section(
-        title="Concepts step by step ({of})",
+        title="Concepts {checkpoint} by {checkpoint} ({of})",
         definition="Distance between the concept dictionaries of any two checkpoints.",
         symbol="d(Wₛ, Wₜ) / √(‖Wₛ‖² + ‖Wₜ‖²)",
-        null="Grey: refitting at one step on resampled texts, or with other seeds.",
+        null="Grey: refitting at one {checkpoint} on resampled texts, or with other seeds.",
         care="A rotation of the activations shows here as movement; the curves to the "
-        "reference step remove it. Correlations are 1 where concepts are the same; their grey "
+        "reference {checkpoint} remove it. Correlations are 1 where concepts are the same; their "
+        "grey "
         "band needs the same correlation in the concepts' node.",
         source="Bernas 2025, Defs 40-52",
     )
@@ -115,13 +119,13 @@ class ConceptDistances(ConceptSeries):
         return [
             Heatmap(
                 f"between-{measure}",
-                f"{measure.capitalize()}: every step with every other",
+                f"{measure.capitalize()}: every {{checkpoint}} with every other",
                 value="between",
                 x="step",
                 y="step_",
                 facet="layer",
                 select={"distance": measure},
-                caption="Concepts permuted and signed to fit the reference step's.",
+                caption="Concepts permuted and signed to fit the reference {checkpoint}'s.",
             )
             for measure in self.measures
         ]

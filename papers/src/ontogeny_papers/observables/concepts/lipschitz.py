@@ -94,7 +94,8 @@ class Lipschitz(FromExtractor, ConceptSeries):
             nulls={"refit": "refitting alone", "chance": "chance"},
             caption="d(φ(h_t), φ(h_ref)) / ‖h_t − h_ref‖. A Lipschitz extractor keeps it bounded; "
             "a rise towards the reference is what noise in the fit, or a jump of the solver, "
-            "looks like. Grey: the distance between refits at this step, and that of unrelated "
+            "looks like. Grey: the distance between refits at this {checkpoint}, and that of "
+            "unrelated "
             "concepts, over the same activation distance: within the first, the ratio is the "
             "solver's noise.",
         ),
@@ -110,14 +111,14 @@ class Lipschitz(FromExtractor, ConceptSeries):
         ),
         Quantity(
             "parameter_distance",
-            "distance of all parameters to the reference step",
+            "distance of all parameters to the reference {checkpoint}",
             "weight units",
             noise="exact",
             caption="‖θ_t − θ_ref‖, exact: nothing is sampled.",
         ),
         Quantity(
             "activation_distance",
-            "distance of the activations to the reference step",
+            "distance of the activations to the reference {checkpoint}",
             "activation units",
             minimum=0.0,
             caption="‖h_t − h_ref‖_F, as it is.",
@@ -126,7 +127,8 @@ class Lipschitz(FromExtractor, ConceptSeries):
     section: ClassVar[Section] = Section(
         title="Parameters, activations, concepts ({of})",
         definition="How far parameters, activations and concepts are from the reference's at each "
-        "step, and their ratios. The report's claim: concepts converge because activations do, "
+        "{checkpoint}, and their ratios. The report's claim: concepts converge because "
+        "activations do, "
         "and these because parameters do.",
         symbol="d(φ(h_t), φ(h_T)) ≤ L_φ ‖h_t − h_T‖ ≤ L_φ L_f ‖θ_t − θ_T‖",
         null="Grey: refitting and chance under the ratios of concepts, random directions under "
@@ -142,7 +144,10 @@ class Lipschitz(FromExtractor, ConceptSeries):
     variables: ClassVar[Names] = {
         "parameter_norm": ("norm of all parameters", "weight units"),
         "activation_norm": ("norm of the activations", "activation units"),
-        "concept_distance": ("distance of the concepts to the reference step", "dictionary units"),
+        "concept_distance": (
+            "distance of the concepts to the reference {checkpoint}",
+            "dictionary units",
+        ),
         "layer_random": ("local constant of the layer, random directions", _PER_WEIGHT),
         "layer_towards": ("local constant of the layer, towards the reference", _PER_WEIGHT),
         "extractor_random": ("local constant of extractor, random directions", _PER_ACTIVATION),
@@ -153,7 +158,7 @@ class Lipschitz(FromExtractor, ConceptSeries):
         "spearman": ("rank correlation of concept and activation distances", "1"),
         "fluctuation_spearman": ("the same around the trends", "1"),
         "fluctuation_p": ("p-value that they share more than their trends", "1"),
-        "here_relative": ("concept distance of this step, relative to the norms", "1"),
+        "here_relative": ("concept distance of this {checkpoint}, relative to the norms", "1"),
         "permuted_relative": ("the same with its differences permuted over tokens", "1"),
     }
 

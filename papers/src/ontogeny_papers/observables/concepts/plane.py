@@ -52,11 +52,14 @@ class ConceptPlane(ConceptSeries):
     }
     section: ClassVar[Section] = Section(
         title="Concepts in a plane ({of})",
-        definition="Every concept of every step is a point of the feature space; the plane is "
+        definition="Every concept of every {checkpoint} is a point of the feature space; the "
+        "plane is "
         "that of the two leading principal components of all of them together.",
         symbol="(w_tj − w̄) · (v₁, v₂)",
-        null="Refits at one step on the same axes: where they are spread as far as the steps are, "
-        "the picture shows the solver. The plane is fitted to the steps, which makes refits look a "
+        null="Refits at one {checkpoint} on the same axes: where they are spread as far as the "
+        "{checkpoint}s are, "
+        "the picture shows the solver. The plane is fitted to the {checkpoint}s, which makes "
+        "refits look a "
         "little closer.",
         care="Two components of many dimensions. Smooth curves of any kind look like arcs in their "
         "principal components, a random walk too.",
@@ -89,11 +92,12 @@ class ConceptPlane(ConceptSeries):
         shared: dict[str, Any] = {"points": ("step", "concept"), "facet": "layer", "colour": "step"}
         plane = Scatter(
             "plane",
-            "Concepts of all steps in one plane",
+            "Concepts of all {checkpoint}s in one plane",
             x="first",
             y="second",
-            caption="Leading principal components of the concepts of all steps; permuted and "
-            "signed to fit the reference step's.",
+            caption="Leading principal components of the concepts of all {checkpoint}s; permuted "
+            "and "
+            "signed to fit the reference {checkpoint}'s.",
             **shared,
         )
         refits = Scatter(
@@ -101,8 +105,8 @@ class ConceptPlane(ConceptSeries):
             "Refits on the same axes",
             x="refit_first",
             y="refit_second",
-            caption="At the steps of the noise floor: another seed, or resampled texts; "
-            "matched to the reference step's like the others.",
+            caption="At the {checkpoint}s of the noise floor: another seed, or resampled texts; "
+            "matched to the reference {checkpoint}'s like the others.",
             **shared,
         )
         return [plane, refits] if "refit_first" in data else [plane]
@@ -120,10 +124,12 @@ class ConceptPlane(ConceptSeries):
         both = np.isfinite(moves) & np.isfinite(refits)
         if both.any():
             words.append(
-                f"At the refitted steps a concept lies {np.median(refits[both]):.2g} from its "
+                f"At the refitted {{checkpoint}}s a concept lies {np.median(refits[both]):.2g} "
+                "from its "
                 f"refit in its plane, and {np.median(moves[both]):.2g} from itself at the "
                 "checkpoints beside (root mean squares over concepts, medians of "
-                f"{int(both.sum())} layers and steps); refitting moves it as far or further in "
+                f"{int(both.sum())} layers and {{checkpoint}}s); refitting moves it as far or "
+                "further in "
                 f"{int((refits >= moves)[both].sum())}."
             )
         return words

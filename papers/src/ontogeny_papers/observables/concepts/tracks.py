@@ -67,11 +67,14 @@ class ConceptTracks(ConceptSeries):
         "splits": ("concepts that split from one which lives on", "concepts"),
         "deaths": ("concepts that resemble none afterwards", "concepts"),
         "merges": ("concepts that merge into one which lives on", "concepts"),
-        "line": ("concepts of the reference step, the longest followed first", ""),
-        "line_concept": ("number of the concept at the reference step", "1"),
-        "similarity": ("|cos| with its form at the reference step", "1"),
-        "followed": ("share of the reference step's concepts followed to here", "1"),
-        "refit_continued": ("share of concepts that a refit of the same step finds again", "1"),
+        "line": ("concepts of the reference {checkpoint}, the longest followed first", ""),
+        "line_concept": ("number of the concept at the reference {checkpoint}", "1"),
+        "similarity": ("|cos| with its form at the reference {checkpoint}", "1"),
+        "followed": ("share of the reference {checkpoint}'s concepts followed to here", "1"),
+        "refit_continued": (
+            "share of concepts that a refit of the same {checkpoint} finds again",
+            "1",
+        ),
         "refit_followed": ("share followed if every checkpoint were a refit", "1"),
         "first_similarity": ("|cos| of the first form with the reference's, median", "1"),
         "chance_similarity": ("|cos| that chance matches stay below, median", "1"),
@@ -91,7 +94,8 @@ class ConceptTracks(ConceptSeries):
         "another seed), as often in a row as there are checkpoints.",
         care="The threshold guards against chance, not against drift: a concept followed far can "
         "have become another, which the colour shows. A rotation of the activations between two "
-        "checkpoints breaks tracks. Studies fit with one seed at every step, refits do not.",
+        "checkpoints breaks tracks. Studies fit with one seed at every {checkpoint}, refits do "
+        "not.",
         source="Bernas 2025, Defs 49-50 (the matching)",
     )
 
@@ -128,23 +132,23 @@ class ConceptTracks(ConceptSeries):
         return [
             Heatmap(
                 "lines",
-                "The lives of the reference step's concepts",
+                "The lives of the reference {checkpoint}'s concepts",
                 value="similarity",
                 x="step",
                 y="line",
                 facet="layer",
                 caption="One row a concept, the longest followed at the bottom; hatched where its "
                 "track is broken. A concept that is followed may still have become another: 1 is "
-                "its form at the reference step.",
+                "its form at the reference {checkpoint}.",
             ),
             Curves(
                 "followed",
-                "Concepts of the reference step that can be followed to here",
+                "Concepts of the reference {checkpoint} that can be followed to here",
                 value="followed",
                 reference="refit_followed" if refitted else None,
                 reference_label="if every checkpoint were a refit",
                 caption="A track that breaks once stays broken: the share can only fall away from "
-                "the reference step.",
+                "the reference {checkpoint}.",
             ),
             Curves(
                 "continued",
@@ -166,8 +170,9 @@ class ConceptTracks(ConceptSeries):
 
         first = (
             f"From one checkpoint to the next {percent('median_continued')} of the concepts "
-            f"continue, and {percent('followed_first')} of the reference step's can be followed "
-            f"back to step {int(data.step[0])} (medians over layers)."
+            f"continue, and {percent('followed_first')} of the reference {{checkpoint}}'s can be "
+            "followed "
+            f"back to {{step}} {int(data.step[0])} (medians over layers)."
         )
         if data.first_similarity.notnull().any():
             first += (

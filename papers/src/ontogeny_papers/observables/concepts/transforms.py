@@ -91,14 +91,15 @@ class TransformDynamics(ConceptSeries):
             "change of the transform since the checkpoint before",
             y_scale="log",
             nulls=_REFIT,
-            caption="Grey: transforms of refits at one and the same step. Spacing matters: "
+            caption="Grey: transforms of refits at one and the same {checkpoint}. Spacing matters: "
             "neighbours are nearer where checkpoints are denser.",
         ),
         Quantity(
             "log_det",
             "log-determinant of the transform",
             nulls=_REFIT,
-            caption="log |det Tₜ|: the log of the volume that the step's concepts span, seen in "
+            caption="log |det Tₜ|: the log of the volume that the {checkpoint}'s concepts span, "
+            "seen in "
             "the span of the reference's, over that of the reference's; 0 at the reference. Order "
             "and signs do not matter. Norms count: if all r concepts grow by a factor g, it is "
             "r·log g. What leaves the reference's span does not count. Where the map needed a "
@@ -120,22 +121,28 @@ class TransformDynamics(ConceptSeries):
             nulls={"refit": "change of a refit"},
             caption="Squared change of the matched dictionary: explained by a rotation among the "
             "concepts, by a further deformation, and outside of their span. Grey: how the change "
-            "from one fit to another at the same step splits.",
+            "from one fit to another at the same {checkpoint} splits.",
         ),
     )
     section: ClassVar[Section] = Section(
         title="Transforms of the concept space ({of})",
-        definition="The linear map that turns the reference's concepts into those of each step.",
+        definition="The linear map that turns the reference's concepts into those of each "
+        "{checkpoint}.",
         symbol="Tₜ = argmin ‖Wₜ − W_ref T‖_F,  errₜ = ‖Uₜ − U_ref Tₜ⁻ᵀ‖_F",
-        null="Grey: refitting at one step, on resampled texts, with other seeds and in the other "
+        null="Grey: refitting at one {checkpoint}, on resampled texts, with other seeds and in "
+        "the other "
         "precision. Beside the linear map: nearest rotation, and no map.",
-        care="The codes go by T⁻ᵀ only if the activations of both steps were equal; what they "
+        care="The codes go by T⁻ᵀ only if the activations of both {checkpoint}s were equal; what "
+        "they "
         "changed is in the error too. The report writes T⁻¹.",
         source="Bernas 2025, sec. 8.7.2, Fig. 12",
     )
     variables: ClassVar[Names] = {
         "dictionary_error": ("error of the dictionary, relative", "1"),
-        "rate": ("change of the transform since the checkpoint before, each step", "per step"),
+        "rate": (
+            "change of the transform since the checkpoint before, each {checkpoint}",
+            "per {step}",
+        ),
         "cumulative_change": ("cumulative change of the transform", "1"),
         "transform_rank": ("rank of the transform", "directions"),
         "transform": ("matrix of the transform", "1"),
@@ -197,7 +204,9 @@ class TransformDynamics(ConceptSeries):
             return []
         error = away.codes_error.median(("layer", "step"))
         parts = [f"{name} {float(error.sel(mapping=name)):.2g}" for name in _MAPS]
-        words = [f"Error of the codes, relative, median over layers and steps: {', '.join(parts)}."]
+        words = [
+            f"Error of the codes, relative, median over layers and {{step}}s: {', '.join(parts)}."
+        ]
         changed = away.share.sum("share_of") > 0.5  # a sum is 1, or 0 where nothing changed
         if changed.any():
             share = away.share.where(changed).mean(("layer", "step"))
@@ -214,7 +223,7 @@ class TransformDynamics(ConceptSeries):
                 above = (one.velocity > one.velocity_refit_high).where(is_judged)
                 words.append(
                     "From checkpoint to checkpoint the matched transform moves more than "
-                    f"refitting does in {float(above.mean()):.0%} of layers and steps."
+                    f"refitting does in {float(above.mean()):.0%} of layers and {{checkpoint}}s."
                 )
         pseudo = int((data.transform_rank < data.sizes["concept"]).sum())
         words.append(

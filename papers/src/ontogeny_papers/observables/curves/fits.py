@@ -68,7 +68,7 @@ class Fits(OfCurve):
             (
                 ("best", "best shape by the criterion", "", "best shape"),
                 ("remaining", "shapes that an exponential is not told from", "", "or else"),
-                ("rate", "rate of the exponential", "per step", "rate c"),
+                ("rate", "rate of the exponential", "per {step}", "rate c"),
                 ("half_time", "time to halve", "steps", "halves in"),
                 ("amplitude", "amplitude of the exponential", "as curve", "A"),
                 ("offset", "value that the exponential goes to", "as curve", "b"),
@@ -171,7 +171,7 @@ def _words(of: str, results: list[FitComparison]) -> list[str]:
     words.append(
         f"Exponential: {len(spans) or 'none'} of {count} curve{'s' * (count > 1)} of {of} (weight "
         "of at least 0.9 among materially different shapes, falling, residuals without order)"
-        + (f"; time to halve: {halves} steps." if spans else ".")
+        + (f"; time to halve: {halves} {{step}}s." if spans else ".")
     )
     others = [r for r in fitted if not r.exponential]
     ruled = [r for r in others if r.ruled_out]

@@ -55,7 +55,8 @@ class LearningDynamics(OfCurve):
     section: ClassVar[Section] = Section(
         title="Learning dynamics ({of})",
         definition="Approach (the report's learning progress): below the first value for good, "
-        "from a step T on. Stable: no change exceeds a bound C. Convergent: changes vanish in the "
+        "from a {checkpoint} T on. Stable: no change exceeds a bound C. Convergent: changes "
+        "vanish in the "
         "noise. "
         "The map: the next value as a linear function of the present one, plus noise.",
         symbol="m(f_{θ,t+1}) = E(m(f_{θ,t}), Rₜ)",
@@ -75,7 +76,7 @@ class LearningDynamics(OfCurve):
             (
                 ("since", "T", "steps", "below the first from T"),
                 ("bound", "C", "as curve", "largest change C"),
-                ("bound_step", "step of the largest change", "steps", "reached at"),
+                ("bound_step", "{checkpoint} of the largest change", "steps", "reached at"),
                 (
                     "late_bound",
                     "largest change in the later half",
@@ -96,9 +97,15 @@ class LearningDynamics(OfCurve):
                 ("map_noise", "noise around the map", "as curve", "noise"),
                 ("fixed_point", "fixed point of the map", "as curve", "fixed point"),
                 ("linear_p", "p-value that the map is a line", "1", "p of a line"),
-                ("map_every", "steps between checkpoints of the map", "steps", "checkpoints apart"),
+                (
+                    "map_every",
+                    "{checkpoint}s between checkpoints of the map",
+                    "steps",
+                    "checkpoints apart",
+                ),
             ),
-            caption="Empty: no fixed point distinguishable from none; unevenly spaced steps.",
+            caption="Empty: no fixed point distinguishable from none; unevenly spaced "
+            "{checkpoint}s.",
         ),
     )
     variables: ClassVar[Names] = {
@@ -232,18 +239,18 @@ def _progress(of: str, verdicts: list[LearningProgress]) -> list[str]:
     converged = [v for v in verdicts if v.converged]
     text = (
         f"{of[:1].upper()}{of[1:]} fell for good in {len(progressed)} of {count} layers, as seen "
-        f"up to step {short(last)}"
+        f"up to {{step}} {short(last)}"
     )
     if progressed:
         since = sorted(v.since for v in progressed)
         ends = list(dict.fromkeys(short(step) for step in (since[0], since[-1])))
         plural = "s" if len(ends) > 1 else ""
-        text += f": below the first value from step{plural} {' to '.join(ends)} on"
+        text += f": below the first value from {{step}}{plural} {' to '.join(ends)} on"
     words = [f"{text}."]
     largest = max(verdicts, key=lambda v: v.bound)
     words.append(
         f"No change between neighbouring checkpoints exceeded {largest.bound:.3g} "
-        f"(step {short(largest.bound_step)}); any finite series has such a bound."
+        f"({{step}} {short(largest.bound_step)}); any finite series has such a bound."
     )
     still = sum(v.never_moved for v in verdicts)
     if still:

@@ -95,18 +95,18 @@ class Regimes(OfCurve):
         ),
     )
     variables: ClassVar[Names] = {
-        "other_boundary": ("second boundary", "steps"),
+        "other_boundary": ("second boundary", "{step}s"),
         "trend": ("trend of the curve", "as curve"),
         "residual": ("difference from the neighbours' cubic", "as curve"),
         "residual_size": ("noise around the trend", "as curve"),
-        "joint_boundary": ("boundary of all layers", "steps"),
-        "joint_other_boundary": ("second boundary of all layers", "steps"),
+        "joint_boundary": ("boundary of all layers", "{step}s"),
+        "joint_other_boundary": ("second boundary of all layers", "{step}s"),
         "joint_noise_before": ("noise before, all layers", "as curve"),
         "joint_noise_after": ("noise after, all layers", "as curve"),
         "joint_noise_ratio": ("noise after over before, all layers", "1"),
         "joint_p": ("p-value of a boundary, all layers", "1"),
         "joint_p_gradual": ("p-value of a gradual change, all layers", "1"),
-        "joint_gradual_ratio": ("noise at the last over the first step, gradually", "1"),
+        "joint_gradual_ratio": ("noise at the last over the first {checkpoint}, gradually", "1"),
         "joint_p_third": ("p-value of a third regime, all layers", "1"),
     }
 
@@ -224,13 +224,15 @@ def _words(of: str, joint: Found, layers: int, count: int) -> list[str]:
         return [f"Regimes of {of}: {joint.reason}."]
     if joint.gradual:
         text = (
-            f"The noise around the curves of {of} changes with the step, but a gradual change "
+            f"The noise around the curves of {of} changes with the {{checkpoint}}, but a gradual "
+            "change "
             f"({joint.gradual_ratio:.2g} times from first to last) explains it as well as a "
             f"boundary (p = {joint.p_gradual:.2f}): no boundary"
         )
     elif joint.boundary is None or joint.interval is None:
         text = (
-            f"The noise around the curves of {of} does not visibly change with the step, all "
+            f"The noise around the curves of {of} does not visibly change with the "
+            f"{{checkpoint}}, all "
             f"layers together (p = {joint.p_value:.2f})"
         )
     else:
@@ -238,7 +240,7 @@ def _words(of: str, joint: Found, layers: int, count: int) -> list[str]:
         least, most = joint.noise_ratio_interval
         text = (
             f"The curves of {of} are {joint.order.replace('three', 'of three regimes')}, with a "
-            f"boundary at step {short(joint.boundary)} ({short(low)}–{short(high)}); the noise "
+            f"boundary at {{step}} {short(joint.boundary)} ({short(low)}–{short(high)}); the noise "
             f"of the noisiest is {joint.noise_ratio:.1f} times that of the smoothest "
             f"({least:.1f}–{most:.1f})"
         )

@@ -169,7 +169,8 @@ class Signals(OfCurve):
                 value="standardised",
                 series="signal",
                 facet="layer",
-                caption="Mean 0 and standard deviation 1 over the steps; the reference step left "
+                caption="Mean 0 and standard deviation 1 over the {checkpoint}s; the reference "
+                "{checkpoint} left "
                 "out.",
             ),
             Curves(

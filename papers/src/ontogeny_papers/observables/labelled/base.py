@@ -31,7 +31,7 @@ LEVEL = 0.05
 JUDGED: Names = {
     "p_corrected": ("corrected p-value", "1"),
     "p_single": ("p-value, not corrected", "1"),
-    "lasting_step": ("step from which on it differs from chance", "steps"),
+    "lasting_step": ("{checkpoint} from which on it differs from chance", "{step}s"),
 }
 """What `judged` adds."""
 

@@ -45,16 +45,19 @@ class ConceptDirections(LabelledConcepts):
         "direction": ("direction of the concept, of length 1", "1"),
         "norm": ("norm of the minimiser", "per activation unit"),
         "converged": ("whether the solver converged", "1"),
-        "lasting_step": ("step from which on it is readable", "steps"),
+        "lasting_step": ("{checkpoint} from which on it is readable", "{step}s"),
     }
     section: ClassVar[Section] = Section(
         title="Labelled concepts: directions",
         definition="A direction of each layer's activations that separates texts with a concept "
         "from texts without it, found on two thirds of the texts and tested on the others.",
         symbol="v = argmin mean ℓ(hᵢ·v, yᵢ) + λ‖v‖²",
-        null="Directions for shuffled labels, the same shuffles at every step; p-values are "
-        "corrected over concepts, layers and steps (largest standardised value of each shuffle).",
-        care="A random model reads words too: compare with the first step. Activations grow in "
+        null="Directions for shuffled labels, the same shuffles at every {checkpoint}; p-values "
+        "are "
+        "corrected over concepts, layers and {checkpoint}s (largest standardised value of each "
+        "shuffle).",
+        care="A random model reads words too: compare with the first {checkpoint}. Activations "
+        "grow in "
         "training, so that the same penalty weighs less. Balanced accuracy: the mean over both "
         "classes, 0.5 by chance.",
         source="Bernas 2025, Def. 38, sec. 6.2; Kim et al. 2018",
@@ -81,7 +84,7 @@ class ConceptDirections(LabelledConcepts):
             ),
             Quantity(
                 "reference_cosine",
-                "cosine with the reference step's direction",
+                "cosine with the reference {checkpoint}'s direction",
                 caption="In the same coordinates; a rotation of the residual stream turns it too.",
             ),
         )
@@ -185,8 +188,8 @@ def _readable(data: xr.Dataset) -> list[str]:
         where = "all layers" if earliest.size == count else f"{earliest.size} of {count} layers"
         words.append(
             f"{concept}: readable above shuffled labels for good in {first.size} of {count} "
-            f"layers, first from step {int(first.min()):,} ({where}); best balanced accuracy "
-            f"{float(here.accuracy.max()):.2f} in {layer} at step {step:,}."
+            f"layers, first from {{step}} {int(first.min()):,} ({where}); best balanced accuracy "
+            f"{float(here.accuracy.max()):.2f} in {layer} at {{step}} {step:,}."
         )
     return words + _order(data)
 
@@ -194,16 +197,17 @@ def _readable(data: xr.Dataset) -> list[str]:
 def _passing(here: xr.Dataset) -> str:
     """Return where a concept is readable that is not so at the last step."""
     if not np.isfinite(here.p_corrected).any():
-        return "no layer has an accuracy at any step."
+        return "no layer has an accuracy at any {checkpoint}."
     some = (here.p_corrected <= LEVEL).any("layer").values
-    corrected = f"(p ≤ {LEVEL:g}, corrected over concepts, layers and steps)"
+    corrected = f"(p ≤ {LEVEL:g}, corrected over concepts, layers and {{checkpoint}}s)"
     if not some.any():
-        return f"no layer reads it better than shuffled labels at any step {corrected}."
+        return f"no layer reads it better than shuffled labels at any {{step}} {corrected}."
     steps = [f"{int(step):,}" for step in here.step.values[some]]
     more = f" and {len(steps) - 5} more" if len(steps) > 5 else ""
     return (
-        f"above shuffled labels in some layer at steps {', '.join(steps[:5])}{more} {corrected}, "
-        "but not at the last step."
+        f"above shuffled labels in some layer at {{step}}s {', '.join(steps[:5])}{more} "
+        f"{corrected}, "
+        "but not at the last {checkpoint}."
     )
 
 
@@ -219,6 +223,6 @@ def _order(data: xr.Dataset) -> list[str]:
     same = int(((one == two) & np.isfinite(one)).sum())
     sentence = (
         f"{names[0]} is readable for good before {names[1]} in {before} of {len(one)} layers, "
-        f"after it in {after}, from the same step on in {same}."
+        f"after it in {after}, from the same {{checkpoint}} on in {same}."
     )
     return [sentence]

@@ -16,7 +16,7 @@ def significant(data: xr.Dataset) -> list[str]:
     for concept in data.concept.values:
         here = data.sel(concept=concept)
         if not np.isfinite(here.p_corrected).any():
-            words.append(f"{concept}: no layer has a score at any step.")
+            words.append(f"{concept}: no layer has a score at any {{checkpoint}}.")
             continue
         scores, slopes = (_count(here[name]) for name in ("p_corrected", "derivative_p_corrected"))
         random = here.random_score.values
@@ -24,8 +24,9 @@ def significant(data: xr.Dataset) -> list[str]:
         low, high = np.quantile(random, [0.025, 0.975])
         words.append(
             f"{concept}: {scores} scores and {slopes} mean derivatives "
-            "(layers and steps) differ from those of shuffled labels (two-sided, p ≤ "
-            f"{LEVEL:g}, corrected over concepts, layers and steps); 95 % of the shuffled scores "
+            "(layers and {checkpoint}s) differ from those of shuffled labels (two-sided, p ≤ "
+            f"{LEVEL:g}, corrected over concepts, layers and {{checkpoint}}s); 95 % of the "
+            "shuffled scores "
             f"lie between {low:.2f} and {high:.2f}."
         )
         extreme = float(np.isin(random, (0.0, 1.0)).mean())
@@ -55,9 +56,9 @@ def section(against: bool) -> Section:
         definition="Fraction of held-out texts of which the predicted tokens become more likely "
         "when activations move along the concept's direction.",
         symbol="TCAV = mean 1[∂f(x)/∂h · v > 0]",
-        null="Directions for shuffled labels, the same shuffles at every step; two-sided, "
-        "corrected over concepts, layers and steps (largest standardised value of each shuffle)."
-        + (_AGAINST if against else ""),
+        null="Directions for shuffled labels, the same shuffles at every {checkpoint}; two-sided, "
+        "corrected over concepts, layers and {checkpoint}s (largest standardised value of each "
+        "shuffle)." + (_AGAINST if against else ""),
         care="Gradients of different texts share directions, so most random directions score near "
         "0 or 1: a score far from one half shows nothing by itself, and where many shuffles score "
         "0 or 1 no score can differ from them. The mean derivative does not saturate.",
@@ -67,7 +68,7 @@ def section(against: bool) -> Section:
 
 _AGAINST = (
     " Random concepts: random texts separated from other random texts, of as many texts as the "
-    "concept, the same at every layer and step; tested by the mean derivative alike."
+    "concept, the same at every layer and {checkpoint}; tested by the mean derivative alike."
 )
 _SLOPE = "mean directional derivative"
 _MAPS = (

@@ -16,11 +16,14 @@ _EARLY, _LATE = (20 / 480, 100 / 480), (380 / 480, 460 / 480)
 
 _NAMES = {
     **{
-        f"{window}_{what}": (f"{words}, {window} steps", "1")
+        f"{window}_{what}": (f"{words}, {window} {{checkpoint}}s", "1")
         for window in (*_WINDOWS, "overall")
         for what, words in (("mean", "mean score"), ("sd", "standard deviation of the scores"))
     },
-    **{f"{window}_steps": (f"checkpoints, {window} steps", "checkpoints") for window in _WINDOWS},
+    **{
+        f"{window}_steps": (f"checkpoints, {window} {{checkpoint}}s", "checkpoints")
+        for window in _WINDOWS
+    },
     "difference": ("difference of the means", "1"),
     "standardised": ("difference over the standard deviations", "1"),
     "sum_difference": ("sum of differences over layers", "1"),
@@ -69,7 +72,7 @@ def regime_tables(
         columns=columns,
         pairs=pairs,
         footer=[Footer(label, cells, signed=True) for label, cells in sums.items()],
-        caption=f"Mean (SD) over the checkpoints of steps {early[0]:,.0f} to {early[1]:,.0f}, "
+        caption=f"Mean (SD) over the checkpoints of {{step}}s {early[0]:,.0f} to {early[1]:,.0f}, "
         f"{late[0]:,.0f} to {late[1]:,.0f}, and all. Differences are second minus first, summed "
         "over the layers shown; the sigma-aware sum divides each by √(σ₁² + σ₂²). Neighbouring "
         "checkpoints are no independent draws, so neither sum is a test.",

@@ -86,7 +86,7 @@ class ReadoutAccuracy(Observable):
         definition="Share of texts whose label gets the largest logit at the last token.",
         symbol="P(argmax z = y)",
         null="Always naming the most frequent label: the grey line of each panel. A change counts "
-        "beyond 1.96 standard errors of the difference to the first step.",
+        "beyond 1.96 standard errors of the difference to the first {checkpoint}.",
         care="Each set is fixed. It says what generalises only if none of its texts was drawn for "
         "training. Products modulo C are often 0, so read accuracy beside the grey line.",
         source="Xu 2026, sec. 3.1, 4.5",

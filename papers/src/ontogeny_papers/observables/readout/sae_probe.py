@@ -296,7 +296,7 @@ def _statements(data: xr.Dataset) -> list[str]:
         drop = {str(n): float(one.accuracy_lost.sel(ablation=n)) for n in ABLATIONS}
         sentences.append(
             f"{variant}: {int(one.latents_above_null)} latents correlate with the number of "
-            f"markers beyond chance at step {int(last.step):,}; removing the strongest costs "
+            f"markers beyond chance at {{step}} {int(last.step):,}; removing the strongest costs "
             f"{100 * drop['count']:.1f} points of accuracy, the same number of random ones "
             f"{100 * drop['random']:.1f}, of equal energy {100 * drop['matched']:.1f}, the largest "
             f"{100 * drop['largest']:.1f}."

@@ -17,7 +17,8 @@ SECTION = Section(
     null="The same corpus with its counted next words in random order: the same word and context "
     "frequencies, any word after any context. Bands hold 95 % of such corpora. Random directions "
     "give k/(V − 1).",
-    care="Concept 1 is mostly word frequency. Directions with close singular values mix, so single "
+    care="Concept 1 is mostly {word} frequency. Directions with close singular values mix, so "
+    "single "
     "concepts are less certain than the subspaces they span. Under the cross-entropy the first "
     "directions are those of P weighted by π, and the overlap with S̃ levels off well below 1. "
     "A masked model has no next word: its contexts are a word's neighbours on both sides.",
@@ -47,7 +48,7 @@ QUANTITIES = (
         heading="do projections have the order of the singular values?",
         nulls={"shuffled": _SHUFFLED},
         series="matrix",
-        caption="Spearman's correlation over concepts at each step.",
+        caption="Spearman's correlation over concepts at each {checkpoint}.",
     ),
     Quantity(
         "logits_overlap", "overlap of the logits", rows="{direction}", subject=None, figure=False
@@ -96,7 +97,8 @@ def figures(data: xr.Dataset) -> list[Figure]:
             label="label",
             x_scale="log",
             y_scale="log" if positive else "linear",
-            caption="Step at which half of the last projection is reached, against the singular "
+            caption="{Checkpoint} at which half of the last projection is reached, against the "
+            "singular "
             "value. Larger singular values first: falling points.",
         ),
         NullComparison(
@@ -105,7 +107,8 @@ def figures(data: xr.Dataset) -> list[Figure]:
             value="order_all",
             rows="matrix",
             bands=[Band("order_all_low", "order_all_high", _SHUFFLED)],
-            caption="Spearman's correlation of singular value and minus the step, all concepts; "
+            caption="Spearman's correlation of singular value and minus the {checkpoint}, all "
+            "concepts; "
             "band: concepts of shuffled corpora, in the same model.",
         ),
     ]
@@ -122,7 +125,9 @@ def _overlap_sentences(data: xr.Dataset) -> list[str]:
     logits = data.sel(of="logits")
     sizes = logits.k.values[np.isfinite(logits.overlap).any(["step", "matrix"]).values]
     if not len(sizes):
-        return ["The logits are the same for all words at every step: they have no directions."]
+        return [
+            "The logits are the same for all words at every {checkpoint}: they have no directions."
+        ]
     k = int(max(n for n in sizes if n <= 5))
     logits = logits.sel(k=k)
     there = np.flatnonzero(np.isfinite(logits.overlap).any("matrix").values)
@@ -132,7 +137,7 @@ def _overlap_sentences(data: xr.Dataset) -> list[str]:
         best = str(at.matrix.values[int(np.argmax(at.overlap.values))])
         S = at.sel(matrix="S")
         lines.append(
-            f"At step {int(at.step):,} the first {k} directions of the logits overlap by "
+            f"At {{step}} {int(at.step):,} the first {k} directions of the logits overlap by "
             f"{float(S.overlap):.2f} with S̃ (shuffled {float(S.overlap_shuffled_low):.2f} to "
             f"{float(S.overlap_shuffled_high):.2f}, chance {float(S.chance):.3f}), most with "
             f"{best} ({float(at.overlap.max()):.2f})."

@@ -103,11 +103,11 @@ class WordSemantics(Observable):
         "sigma_share": ("singular value over the largest", "1"),
         "label": ("most typical words at both ends", ""),
         "words": ("words compared", "words"),
-        "learned_at": ("half of the last projection reached", "steps"),
+        "learned_at": ("half of the last projection reached", "{step}s"),
         "learned_share": ("share of the last projection", "1"),
-        "order": ("rank correlation of σₖ and −step learned", "1"),
+        "order": ("rank correlation of σₖ and −{step} learned", "1"),
         "order_p": ("p-value of the order of learning", "1"),
-        "order_all": ("rank correlation of σₖ and −step learned", "1"),
+        "order_all": ("rank correlation of σₖ and −{step} learned", "1"),
         "learned": ("concepts learned", "concepts"),
     }
 

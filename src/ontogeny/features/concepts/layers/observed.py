@@ -142,7 +142,7 @@ class ConceptLayers(OfActivations):
         "line_moves": ("-1 where it moves to earlier layers, 1 to later ones", "1"),
         "n_earlier": ("concepts that move to earlier layers", "concepts"),
         "n_later": ("concepts that move to later layers", "concepts"),
-        "n_by_chance": ("moves with the steps in other orders", "concepts"),
+        "n_by_chance": ("moves with the {checkpoint}s in other orders", "concepts"),
     }
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
@@ -159,12 +159,14 @@ class ConceptLayers(OfActivations):
     )
     section: ClassVar[Section] = Section(
         title="In which layer concepts are",
-        definition="Every token has one sparse code for all layers and steps. A concept is "
+        definition="Every token has one sparse code for all layers and {checkpoint}s. A concept is "
         "readable in a layer whose sparse linear readout predicts its codes on other texts.",
         symbol="Xₗₜ ≈ U Dₗₜ",
-        null="A concept moves if its first layer in the last third of the steps is at least one "
-        "from that in the first third, with a trend that few orders of the steps give (5 %).",
-        care="Words themselves are readable from the first layer on, also in an untrained model.",
+        null="A concept moves if its first layer in the last third of the {checkpoint}s is at "
+        "least one "
+        "from that in the first third, with a trend that few orders of the {checkpoint}s give (5 "
+        "%).",
+        care="{Word}s themselves are readable from the first layer on, also in an untrained model.",
         source="Crosscoders (Lindsey et al. 2024), by exact methods",
     )
 
@@ -271,13 +273,14 @@ class ConceptLayers(OfActivations):
         always = int((data.line_first == 0).all("step").sum())  # NaN where it is not readable
         text = (
             f"{plural(len(first), 'concept')} can be read in some of {plural(n, 'layer')}: "
-            f"{always} from the first layer on at every step, half of them by layer "
+            f"{always} from the first layer on at every {{checkpoint}}, half of them by layer "
             f"{float(np.median(first)):.0f} (counted from 0)."
         )
         count, steps = data.line_first.notnull().sum(LINE).values, data.step.values
         if count[0] != count[-1]:  # else a rising mean looks as if they moved to later layers
             text += (
-                f" At step {steps[0]:,} {count[0]} of them can be read in some layer, at step "
+                f" At {{step}} {steps[0]:,} {count[0]} of them can be read in some layer, at "
+                f"{{step}} "
                 f"{steps[-1]:,} {count[-1]}; one in no layer counts as beyond the last."
             )
         if data.sizes["step"] < FEWEST:
@@ -285,7 +288,7 @@ class ConceptLayers(OfActivations):
         moved = (
             f"While the model learned, {int(data.n_earlier)} came to be readable in earlier layers"
             f"{_named(data, -1)} and {int(data.n_later)} in later ones{_named(data, 1)}; with the "
-            f"steps in another order "
+            f"{{checkpoint}}s in another order "
             f"{float(data.n_by_chance):.1f} would."
         )
         if "n_earlier_control" not in data:

@@ -16,10 +16,10 @@ from .contexts import WordContexts
 
 MEANING = Quantity(
     "meaning",
-    "coherence of the words of a concept",
+    "coherence of the {word}s of a concept",
     "standard deviations",
     rows="{layer} · meaning",
-    subject="How much the words of a concept of {layer} belong together",
+    subject="How much the {word}s of a concept of {layer} belong together",
     unit="concepts",
     nulls={"untrained": "untrained model"},
     optional=True,
@@ -28,7 +28,7 @@ MEANING = Quantity(
     "texts that they were not chosen on, more than others that are as frequent?",
 )
 WORDS: Names = {
-    "coherence": ("how much the words of a concept stand in the same contexts", "deviations"),
+    "coherence": ("how much the {word}s of a concept stand in the same contexts", "deviations"),
     "coherence_limit": ("95th percentile of the coherence in the untrained model", "deviations"),
     "coherence_untrained": ("coherence of the latents of the untrained model", "deviations"),
     "coherence_at_step": ("coherence of the words of a readout of the checkpoint", "deviations"),
