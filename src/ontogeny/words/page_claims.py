@@ -18,6 +18,9 @@ from .order import first_and_last
 from .row_claims import claims_of_rows, rows_tested
 from .rows import read_rows
 
+# Answers to what a paper claims; where there are none, other statements are counted.
+CLAIMED = ("reproduces", "does not reproduce", "not shown")
+
 OfNode = Callable[[str, xr.Dataset], Iterable[Claim]]
 
 # Findings of the audit by which values of a step are not those of that step.
@@ -84,7 +87,11 @@ def _of_papers(name: str, node: xr.Dataset) -> Iterator[Claim]:
     """Give whether each claim of a paper is found again."""
     if node.attrs.get("role") != "claims":
         return
-    for label, answer in zip(node["claim"].values, node["answer"].values, strict=True):
+    answers = [str(answer) for answer in node["answer"].values]
+    is_claimed = any(answer in CLAIMED for answer in answers)
+    for label, answer in zip(node["claim"].values, answers, strict=True):
+        if is_claimed and answer not in CLAIMED:
+            continue
         kind = Kind.CONTRADICTS if answer == "does not reproduce" else Kind.REPRODUCES
         shown = answer in ("reproduces", "does not reproduce", "holds")
         certainty = Certainty.SURE if shown else Certainty.OPEN
