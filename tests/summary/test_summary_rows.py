@@ -7,12 +7,13 @@ import pytest
 import xarray as xr
 
 import ontogeny as og
+from helpers.claimed import claims, spoken
 from helpers.study_examples import developing, tiny_inputs
+from ontogeny.claims import Certainty, Kind, Reason
 from ontogeny.quantities import Measured, Quantity
 from ontogeny.summary.noise import MEASURABLE, Z, change_floor, mean_stderr, null_bands, with_noise
 from ontogeny.summary.rows import _after_half, chart_rows
 from ontogeny.words.names import named
-from ontogeny.words.statements import statements
 
 LOSS = Quantity("x", "loss", rows="loss", subject="The loss")
 CONCEPTS = Quantity(
@@ -102,9 +103,9 @@ def test_noise_of_a_single_text_is_unknown_and_gives_no_verdict():
     data = judged(of_texts(np.linspace(9, 1, 8)[:, None]))
     assert not data.noise_known.item() and not data.changed.item()
     assert np.isnan(data.x_floor.values).all()
-    assert statements(data, [LOSS]) == [
-        "The loss: its noise was not measured, so that no verdict is given."
-    ]
+    [claim] = claims(data, Kind.CHANGED)
+    assert (claim.certainty, claim.reason) == (Certainty.OPEN, Reason.NOISE_UNKNOWN)
+    assert spoken(data) == ["A change of loss is open: its noise is not known."]
 
 
 @pytest.mark.parametrize("noise", ["stderr", "of_text", "replicates"])
@@ -150,28 +151,29 @@ def test_exact_quantities_have_no_noise_but_rounding():
     assert not still.changed.item() and MEASURABLE < 1e-4
 
 
-def test_sentences_say_when_nothing_rose_above_its_null():
+def test_claims_say_when_nothing_rose_above_its_null():
     values = np.random.default_rng(2).normal(size=(2, 20))
-    quantity = Quantity("x", "x", rows="{layer}", subject="The concepts of {layer}")
+    quantity = Quantity("x", "x", rows="{layer}")
     still = judged(series(values, x_stderr=2.0), quantity)
     assert not still.moved.any()
-    assert statements(still, [quantity]) == [
-        "The concepts: no change above its noise in any of 2 layers."
-    ]
+    assert [c.reason for c in claims(still, Kind.CHANGED)] == [Reason.WITHIN_NOISE] * 2
+    assert spoken(still) == ["A change of x in all 2 layers is open: it lies within noise."]
     moved = judged(series(values, x_stderr=0.2), quantity)
     assert moved.moved.all() and not moved.changed.any()
-    words = "by more than noise, but chance may give 20 checkpoints such an order."
-    assert statements(moved, [quantity]) == [f"The concepts moved in both layers {words}"]
+    assert [c.reason for c in claims(moved, Kind.CHANGED)] == [Reason.ORDER] * 2
+    words = "chance gives such an order of checkpoints too"
+    assert spoken(moved) == [f"A change of x in all 2 layers is open: {words}."]
 
 
 def test_a_change_that_noise_may_give_is_not_said_to_be_no_change():
     values = np.array([8.0, 8.0, 8.0, 7.9, 6.0, 5.0])
     data = judged(series(values, x_stderr=0.05), LOSS)
     assert data.moved.item() and not data.changed.item() and data.judgeable.item()
-    (words,) = statements(data, [LOSS])[:1]
-    assert "went from 8 to 5 by more than noise" in words
-    assert "noise between checkpoints may give such a course" in words
-    assert f"p = {data.p_value.item():.2g}" in words
+    [claim] = claims(data, Kind.CHANGED)
+    assert (claim.certainty, claim.reason) == (Certainty.OPEN, Reason.SHORT_MEMORY)
+    assert (claim.first, claim.last, claim.p_value) == (8.0, 5.0, data.p_value.item())
+    words = "noise between checkpoints draws such curves too"
+    assert spoken(data) == [f"A change of loss is open: {words}."]
 
 
 def test_settling_is_judged_by_refits():
@@ -181,29 +183,17 @@ def test_settling_is_judged_by_refits():
     assert judged(data, CONCEPTS).settled_step.item() == 6
 
 
-def test_a_distance_to_the_last_step_says_where_its_last_value_stands():
-    """It is 0 there by definition, and the sentence went "to 0.05" as if at the end."""
-    course = [1.0] * 12 + [0.9, 0.7, 0.5, 0.3, 0.1] + [0.08] * 14 + [0.05, 0.0]
-    data = series([course], x_stderr=0.01).assign_attrs(reference_step=len(course) - 1)
-    found = judged(data, CONCEPTS).assign(changed=("row", [True]), judgeable=("row", [True]))
-    (words, *_) = statements(found, [CONCEPTS])
-    assert "from 1 to 0.05 at step 31, the last one before its reference step;" in words
-
-
 def test_rows_stand_layer_by_layer_within_further_dimensions():
     values = np.arange(40.0).reshape(2, 2, 10)
     data = xr.Dataset(
         {"x": (("layer", "set", "step"), values), "x_stderr": 0.1},
         coords={"layer": ["a", "b"], "set": ["m=1", "m=2"], "step": np.arange(10)},
     )
-    quantity = Quantity("x", "x", rows="{layer} · {set}", subject="Accuracy on {set} in {layer}")
-    found = judged(data, quantity)
+    found = judged(data, Quantity("x", "x", rows="{layer} · {set}"))
     assert found.row.values.tolist() == ["a · m=1", "b · m=1", "a · m=2", "b · m=2"]
-    words = statements(found, [quantity])
-    assert [w.split(";")[0] for w in words[:2]] == [
-        "Accuracy on m=1 rose in both layers from 0–20 to 9–29",
-        "Accuracy on m=2 rose in both layers from 10–30 to 19–39",
-    ]
+    of_rows = {c.subject: (c.first, c.last) for c in claims(found, Kind.CHANGED)}
+    assert len(of_rows) == 4, "no two rows share a subject"
+    assert sorted(of_rows.values()) == [(0, 9), (10, 19), (20, 29), (30, 39)]
 
 
 def test_a_text_too_short_to_mask_does_not_spoil_the_loss(tmp_path):
@@ -226,7 +216,7 @@ def test_a_text_too_short_to_mask_does_not_spoil_the_loss(tmp_path):
     assert "failed" not in tree["loss"].attrs and "failed" not in tree["attention-entropy"].attrs
 
 
-@pytest.mark.parametrize("label", ["{x}", "{layer}", "{0}", "{{set}}", "<b>"])
+@pytest.mark.parametrize("label", ["{x}", "{layer}", "{reason}", "{0}", "{{set}}", "<b>"])
 @pytest.mark.parametrize("last", [4.0, 8.0])
 def test_labels_and_titles_may_hold_braces(label, last):
     values = np.broadcast_to(np.linspace(8.0, last, 10), (2, 2, 10))
@@ -234,22 +224,13 @@ def test_labels_and_titles_may_hold_braces(label, last):
         {"x": (("set", "layer", "step"), values), "x_stderr": 0.03},
         coords={"set": [label, "b"], "layer": [label, "c"], "step": np.arange(10)},
     )
-    quantity = Quantity(
-        "x",
-        "loss of {t}",
-        rows="{set} · {layer}",
-        subject="The loss of {set} in {layer}",
-        nulls={"null": "a null {n}"},
-    )
-    words = " ".join(statements(judged(data, quantity), [quantity]))
-    assert f"The loss of {label}" in words and f"{{{label}}}" not in words
-    assert (f"The loss of {label} fell in both layers from 8 to 4;" in words) == (last == 4)
-    by_title = replace(quantity, rows="{set}", subject="")
-    alone = judged(data.isel(layer=0, drop=True), by_title)
-    assert "The loss of {t}" in " ".join(statements(alone, [by_title]))
-    leading = replace(quantity, rows="{layer}", subject="{layer}: the loss")
-    words = " ".join(statements(judged(data.isel(set=0, drop=True), leading), [leading]))
-    assert ("the layers: the loss: no change" in words) == (last == 8)
+    quantity = Quantity("x", "loss of {t}", rows="{set}", nulls={"null": "a null {n}"})
+    sets = data.isel(layer=0, drop=True).isel(set=[0])
+    words = " ".join(spoken(judged(sets, quantity)))
+    assert label in words or "loss of {t}" in words.lower()
+    of_layers = replace(quantity, rows="{layer}")
+    words = " ".join(spoken(judged(data.isel(set=0, drop=True), of_layers)))
+    assert "oss of {t}" in words and ("from 8 to 4" in words) == (last == 4)
     data = named(xr.Dataset({"x_null_low": 1.0}), quantity.names())
     assert data.x_null_low.attrs["long_name"] == "loss of {t}: a null {n}, lower end"
 
@@ -292,16 +273,13 @@ def test_rows_that_are_no_layers_are_called_series(last):
     )
     both = Quantity("x", "loss", rows="{set} · {layer}")
     sets = Quantity("x", "loss", rows="{set}")
-    for quantity, own in ((both, data), (sets, data.isel(layer=0, drop=True))):
-        words = " ".join(statements(judged(own, quantity), [quantity]))
-        count = judged(own, quantity).sizes["row"]
-        assert (
-            f"any of {count} series"
-            if last == 8
-            else f"in all {count} series"
-            if count > 2
-            else "in both series"
-        ) in words
+    layers = Quantity("x", "loss", rows="{layer}")
+    for quantity, own, words in (
+        (both, data, "in all 4 series"),
+        (sets, data.isel(layer=0, drop=True), "in all 2 series"),
+        (layers, data.isel(set=0, drop=True), "in all 2 layers"),
+    ):
+        assert words in " ".join(spoken(judged(own, quantity)))
 
 
 @pytest.mark.filterwarnings("error")
