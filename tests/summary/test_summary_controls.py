@@ -1,14 +1,14 @@
 """What control runs say of rows: held-out controls are nothing special, learned runs are."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import xarray as xr
-from ontogeny.words.statements import statements
 
+from helpers.claimed import certainties, claims, spoken
 from helpers.concept_trees import tree
+from ontogeny.claims import Certainty, Kind, Reason
 from ontogeny.dynamics import holm
 from ontogeny.figures import Section
 from ontogeny.quantities import Quantity
@@ -17,7 +17,8 @@ from ontogeny.summary.controls import _predicted, control_rows, with_controls
 from ontogeny.summary.summarise import summarise
 from ontogeny.summary.verdicts import _beside_controls, judged
 from ontogeny.words.content import read_content
-from ontogeny.words.row_words import state_words
+from ontogeny.words.formats import values_words
+from ontogeny.words.row_words import control_ends, facts, standing_of
 from ontogeny.words.rows import read_rows
 from ontogeny.words.sections import mark
 
@@ -70,7 +71,7 @@ def test_a_run_that_moves_as_its_controls_is_called_changed_and_not_beyond():
     rng = np.random.default_rng(0)
     node = page(norms(1.0, rng), controls_of(rng), NORM)
     assert node.changed.all() and not node.beyond.any() and not node.learned.any()
-    assert "no more than motion gives" in node.attrs["statements"]
+    assert Certainty.SURE not in certainties(node, Kind.BEYOND_MOTION)
 
 
 def test_controls_that_begin_elsewhere_say_where():
@@ -78,29 +79,30 @@ def test_controls_that_begin_elsewhere_say_where():
     rng = np.random.default_rng(1)
     run = norms(-2.0, rng)
     first = run.norm.isel(step=0)
-
-    def words(above):
-        controls = [run.assign(norm=first + above + 0.1 * k * (run.norm - first)) for k in (1, 2)]
-        return " ".join(json.loads(page(run, controls, NORM).attrs["statements"]))
-
-    assert "; control runs began at 3.99–4.02, the run at 0.988–1.02" in words(3)
-    assert "began" not in words(0)
+    controls = [run.assign(norm=first + 3 + 0.1 * k * (run.norm - first)) for k in (1, 2)]
+    for row in read_rows(page(run, controls, NORM), "", "", ""):
+        assert control_ends(row)[0] == pytest.approx(row.first_value + 3)
+        assert values_words(*control_ends(row), " → ") in "; ".join(facts(row))
 
 
 def test_a_run_that_goes_where_controls_do_not_is_beyond():
     rng = np.random.default_rng(1)
     node = page(norms(-2.0, rng), controls_of(rng), NORM)
     assert node.beyond.all() and not node.learned.any()  # a norm is no performance
-    assert "beyond its motion" in node.attrs["statements"]
+    assert certainties(node, Kind.BEYOND_MOTION) == {Certainty.SURE: 6}
+    assert not claims(node, Kind.LEARNED)
 
 
 def test_layers_that_go_beyond_motion_are_named_with_their_own_changes():
     rng = np.random.default_rng(4)
     run, apart = norms(1.0, rng), norms(-2.0, rng)
     run = run.where(~run.layer.isin(["h.0", "h.1", "h.4"]), apart)
-    text = page(run, controls_of(rng, 6), NORM).attrs["statements"]
-    assert "In layers 0, 1 and 4 this is more than in control runs (\\u22129.99 to \\u2212" in text
-    assert "and so beyond motion; in layers 2, 3 and 5 it is not shown to be." in text
+    node = page(run, controls_of(rng, 6), NORM)
+    found = {c.subject.layer: c for c in claims(node, Kind.BEYOND_MOTION)}
+    beyond = [layer for layer, claim in found.items() if claim.certainty is Certainty.SURE]
+    assert sorted(beyond) == ["h.0", "h.1", "h.4"]
+    assert all(found[layer].value < 0 < found[layer].beside[0].value for layer in beyond)
+    assert all(claim.reason for layer, claim in found.items() if layer not in beyond)
 
 
 def planted(*changes):
@@ -114,43 +116,36 @@ def planted(*changes):
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "reason"),
     [
-        (1.7, "changed by more than all controls, which are too few to decide"),
-        (0.3, "changed by less than all controls, which are too few to decide"),
-        (1.4, "changed by more than all controls, not shown to be beyond motion"),
-        (0.6, "changed by less than all controls, not shown to be beyond motion"),
-        (1.1, "changed, no more than controls"),
+        (1.7, Reason.FEW_CONTROLS),
+        (0.3, Reason.FEW_CONTROLS),
+        (1.4, Reason.CONTROLS_SPREAD),
+        (0.6, Reason.CONTROLS_SPREAD),
+        (1.1, Reason.CONTROLS_SPREAD),
     ],
 )
-def test_a_row_says_how_it_lies_to_its_controls_and_whether_more_would_decide(change, words):
-    (row,) = read_rows(planted(change), "", "", "")
-    assert state_words(row) == words and not row.beyond and not row.firm
+def test_a_row_says_whether_more_controls_would_decide(change, reason):
+    node = planted(change)
+    [claim] = claims(node, Kind.BEYOND_MOTION)
+    assert (claim.certainty, claim.reason) == (Certainty.OPEN, reason)
+    assert np.isfinite(claim.needed) == (reason is Reason.FEW_CONTROLS)
+    [row] = read_rows(node, "", "", "")
+    assert standing_of(row).reason is reason and not row.beyond and not row.firm
 
 
-def test_a_small_change_in_the_other_direction_is_neither_more_nor_less():
-    (row,) = read_rows(planted(0.3), "", "", "")
-    back = [replace(control, run_change=-0.3) for control in row.controls]
-    assert row.side == "less" and replace(row, controls=tuple(back)).side == "other"
-    line = replace(back[0], name="line", last_value=row.controls[0].first_value - 0.9)
-    assert replace(row, controls=(*back, line)).side == "other"  # its end is trained
-
-
-def test_a_section_with_rows_on_both_sides_of_their_controls_says_so_everywhere():
+def test_the_mark_of_a_section_counts_rows_that_are_open():
     node = planted(1.4, 0.6, 1.1)
     content = read_content(tree({"norm": node}, steps=STEPS.tolist()))
-    words = "1 by more than every control, 1 by less than every control"
-    (text,) = [t for t in json.loads(node.attrs["statements"]) if t.startswith("That is")]
-    assert text.startswith(f"That is not shown to be beyond motion ({words}): over the same steps")
-    standing = f"3 of 3 rows changed, none shown beyond motion; {words}"
-    assert mark(content.nodes[0]) == ("none", standing)
+    words = "3 of 3 rows changed; beyond motion is open"
+    assert mark(content, content.nodes[0]) == ("none", words)
 
 
 def test_births_are_no_part_of_what_a_badge_counts():
     node = planted(1.1, 0.9).assign(concept_born=("concept", [3.0, 9.0]))
     content = read_content(tree({"norm": node}, steps=STEPS.tolist()))
-    words = "2 of 2 rows changed, no more than controls; births are listed, not tested"
-    assert mark(content.nodes[0]) == ("none", words)
+    words = "2 of 2 rows changed; beyond motion is open"
+    assert mark(content, content.nodes[0]) == ("none", words)
 
 
 def test_the_figure_of_what_rows_follow_comes_first():
@@ -162,12 +157,14 @@ def test_the_figure_of_what_rows_follow_comes_first():
     assert titles == ["Right d", "Left d"]
 
 
-def test_rows_beyond_motion_by_a_smaller_change_are_not_called_more_than_controls():
+def test_a_smaller_change_than_that_of_controls_is_beyond_motion_too():
     rng = np.random.default_rng(6)
     run, small = norms(1.0, rng), norms(0.1, rng)
     run = run.where(~run.layer.isin(["h.5"]), small)
-    text = page(run, controls_of(rng, 6), NORM).attrs["statements"]
-    assert "In layer 5 control runs do not give this (" in text and "this is more" not in text
+    node = page(run, controls_of(rng, 6), NORM)
+    [claim] = [c for c in claims(node, Kind.BEYOND_MOTION) if c.certainty is Certainty.SURE]
+    assert claim.subject.layer == "h.5"
+    assert all(0 < claim.value < beside.value for beside in claim.beside)
 
 
 def test_only_better_performance_than_every_control_is_learned():
@@ -196,8 +193,10 @@ def test_without_two_controls_nothing_is_learned_and_that_is_with_verdicts(count
     nothing = [losses(8.5, rng) for _ in range(count)]
     node = page(losses(5.0, rng), nothing, LOSS)
     assert node.changed.all() and not node.learned.any() and not node.beyond.any()
-    words = "No control was run" if count == 0 else "cannot say whether motion alone"
-    assert words in node.attrs["statements"]
+    few = (Certainty.OPEN, Reason.FEW_CONTROLS)
+    expected = few if count else (Certainty.NOT_TESTED, Reason.NO_CONTROLS)
+    for claim in claims(node, Kind.BEYOND_MOTION, Kind.LEARNED):
+        assert (claim.certainty, claim.reason) == expected
 
 
 def test_one_more_control_is_rarely_called_beyond():
@@ -239,18 +238,23 @@ def test_p_values_are_corrected_over_all_rows_of_the_page():
 def test_too_few_checkpoints_are_no_evidence_of_no_change():
     rng = np.random.default_rng(8)
     short = norms(1.0, rng).isel(step=slice(None, None, 3))  # 4 checkpoints
-    words = page(short, [], NORM).attrs["statements"]
-    assert "too few checkpoints to judge 6 of 6 layers" in words and "no change" not in words
+    found = claims(page(short, [], NORM), Kind.CHANGED)
+    assert [claim.reason for claim in found] == [Reason.FEW_CHECKPOINTS] * 6
 
 
-def test_a_verdict_says_direction_and_size():
+def test_a_verdict_says_direction_and_size_and_when():
     rng = np.random.default_rng(9)
-    (loss, *_) = statements(page(losses(5.0, rng, 0.001), [], LOSS), [LOSS])
-    assert loss.startswith("The loss fell from 8.3 to 5 nats; half of the change was over by step")
+    node = page(losses(5.0, rng, 0.001), [], LOSS)
+    [changed] = claims(node, Kind.CHANGED)
+    assert changed.since_low <= changed.since <= changed.since_high
+    [loss] = spoken(node)
+    assert loss.startswith("Loss fell, from 8.30 to 5.00 nats; half by step ")
+    assert f"({changed.since_low:.0f}–{changed.since_high:.0f}); motion is not tested." in loss
     mixed = norms(1.0, rng)
     mixed["norm"] = mixed.norm.where(mixed.layer != "h.0", 2 - mixed.norm)
-    (words, *_) = statements(page(mixed, [], NORM), [NORM])
-    assert "rose in 5 and fell in 1" in words
+    node = page(mixed, [], NORM)
+    assert [np.sign(c.value) for c in claims(node, Kind.CHANGED)].count(-1) == 1
+    assert "norm changed in all 6 layers, from " in spoken(node)[0].lower()
 
 
 def test_the_order_of_distances_to_a_reference_is_not_told():
@@ -259,11 +263,12 @@ def test_the_order_of_distances_to_a_reference_is_not_told():
     values = 1 / (1 + (STEPS / halves[:, None]) ** 3)
     data = norms(1.0, rng)
     data["norm"] = (("layer", "step"), values)
-    assert "before it was in" in page(data, [], NORM).attrs["statements"]
+    [order] = claims(page(data, [], NORM), Kind.BEFORE)
+    assert order.subject.layer == "h.0" and order.since < order.last
     distance = Quantity(
         "norm", "distance", rows="{layer}", subject="Layer {layer}", relative_to="reference"
     )
-    assert "before it was in" not in page(data, [], distance).attrs["statements"]
+    assert not claims(page(data, [], distance), Kind.BEFORE)
 
 
 def test_what_jitter_with_memory_explains_is_not_beyond_motion():
@@ -286,7 +291,8 @@ def test_nothing_is_judged_by_controls_that_end_trained(kind):
     data = with_controls(losses(5.0, rng), runs, [LOSS])
     node = summarise(data, [LOSS], Section("Loss", "Loss."))
     assert node.changed.all() and not node.beyond.any() and not node.learned.any()
-    assert "cannot say whether motion alone" in node.attrs["statements"]
+    [claim] = claims(node, Kind.BEYOND_MOTION)
+    assert (claim.certainty, claim.reason) == (Certainty.OPEN, Reason.FEW_CONTROLS)
 
 
 def test_a_quantity_that_is_drawn_as_a_share_has_the_band_of_the_controls_shares():
@@ -319,7 +325,7 @@ def beside(kind, **of_loss):
 def test_motion_is_no_null_for_what_a_trained_start_changes(kind):
     norm = beside(kind, loss_trained_start=1.0, loss_p_learned=0.001)["norms"]
     assert norm.changed.all() and not norm.beyond.any() and norm.p_control.isnull().all()
-    assert "cannot say whether motion alone" in norm.attrs["statements"]
+    assert {c.reason for c in claims(norm, Kind.BEYOND_MOTION)} == {Reason.NOT_COMPARABLE}
     assert beside(kind, loss_trained_start=0.0)["norms"].beyond.all()
 
 

@@ -5,7 +5,9 @@ import pytest
 import xarray as xr
 
 from helpers import report_examples as examples
+from helpers.claimed import claims, spoken
 from helpers.report_page import Page
+from ontogeny.claims import Certainty, Kind
 from ontogeny.dynamics import development
 from ontogeny.dynamics.reasons import OPEN, Reason
 from ontogeny.quantities import Quantity
@@ -13,11 +15,11 @@ from ontogeny.report.notebook.summary import ResultSummary
 from ontogeny.report.page.html import render_page
 from ontogeny.summary.noise import with_noise
 from ontogeny.summary.rows import chart_rows
+from ontogeny.words import catalogue
 from ontogeny.words.content import read_content
-from ontogeny.words.reasons import NOT_CHANGED, STATES_OF, UNJUDGED
+from ontogeny.words.row_claims import REASONS
 from ontogeny.words.row_words import state_words
 from ontogeny.words.rows import read_rows
-from ontogeny.words.statements import statements
 
 LOSS = Quantity("x", "loss", "nats", rows="loss", subject="The loss")
 LAYERS = Quantity("x", "size", rows="{layer}", subject="The sizes of {layer}")
@@ -67,29 +69,24 @@ CASES = {
     ),
 }
 
-SAID = {
-    Reason.UNMEASURED: "its noise was not measured",
-    Reason.FEW: "too few checkpoints to judge it.",
-    Reason.MANY: "too few checkpoints to judge 30 of 30 layers among so many rows.",
-    Reason.WITHIN: "no change above its noise in its series",
-    Reason.ORDER: "chance may give 12 checkpoints such an order",
-    Reason.SHORT: "noise between checkpoints may give such a course",
-    Reason.SLOW: "slow noise of the run, such as a random walk, may give such a course",
-    Reason.REFERENCE: "noise that is correlated between checkpoints could give the same curve",
-}
+def words_of(reason):
+    """How the catalogue says why a row is open that failed at one test."""
+    return catalogue.REASONS[REASONS[reason]].format(needed="", word="word")
 
 
 @pytest.mark.parametrize("reason", list(CASES))
-def test_the_sentence_of_a_section_follows_the_test_that_decided(reason):
-    data, quantity = CASES[reason]()
+def test_the_claim_and_the_sentence_follow_the_test_that_decided(reason):
+    data, _ = CASES[reason]()
     assert set(data.reason.values) == {reason} and not data.changed.any()
     assert (data.judgeable.values == (reason not in OPEN)).all()
-    sentences = statements(data, [quantity])
-    assert SAID[reason] in sentences[0]
-    others = [words for other, words in SAID.items() if other != reason]
-    assert not any(words in sentence for sentence in sentences for words in others)
-    words = state_words(read_rows(data, "", "", "")[0])
-    assert words.endswith(UNJUDGED[STATES_OF[reason]] if reason in OPEN else NOT_CHANGED[reason])
+    for claim in claims(data, Kind.CHANGED):
+        assert (claim.certainty, claim.reason) == (Certainty.OPEN, REASONS[reason])
+    [sentence] = spoken(data)
+    assert sentence.endswith(f" is open: {words_of(reason)}.")
+    others = {words_of(other) for other in CASES} - {words_of(reason)}
+    assert not any(words in sentence for words in others)
+    stated = state_words(read_rows(data, "", "", "")[0])
+    assert stated == f"open: {words_of(reason)}"
 
 
 def test_a_row_that_changed_has_no_reason():
@@ -119,10 +116,9 @@ def test_page_notebook_and_terminal_say_it_of_the_loss(reason):
     tree = with_loss(reason)
     summary = ResultSummary(tree)
     page = " ".join(Page(render_page(read_content(tree))).text)
-    words = UNJUDGED[STATES_OF[reason]] if reason in OPEN else NOT_CHANGED[reason]
-    all_words = {*UNJUDGED.values(), *NOT_CHANGED.values()} - {NOT_CHANGED[Reason.WITHIN]}
-    others = {other for other in all_words if other not in words}
+    words = words_of(reason)
+    others = {words_of(other) for other in CASES} - {words, words_of(Reason.WITHIN)}
     for text in (page, str(summary), summary._repr_html_()):
         said = " ".join(text.split())
         assert words in said
-        assert not any(other in said for other in others - {words})
+        assert not any(other in said for other in others)

@@ -225,9 +225,9 @@ def test_labels_and_titles_may_hold_braces(label, last):
         coords={"set": [label, "b"], "layer": [label, "c"], "step": np.arange(10)},
     )
     quantity = Quantity("x", "loss of {t}", rows="{set}", nulls={"null": "a null {n}"})
-    sets = data.isel(layer=0, drop=True).isel(set=[0])
-    words = " ".join(spoken(judged(sets, quantity)))
-    assert label in words or "loss of {t}" in words.lower()
+    data = named(data, quantity.names())
+    alone = judged(data.isel(layer=0, drop=True).isel(set=[0]), quantity)
+    assert label in " ".join(spoken(alone))
     of_layers = replace(quantity, rows="{layer}")
     words = " ".join(spoken(judged(data.isel(set=0, drop=True), of_layers)))
     assert "oss of {t}" in words and ("from 8 to 4" in words) == (last == 4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..claims import Certainty, Claim, Kind, Reason
 from .catalogue import OPEN_ABILITIES, SENTENCES
@@ -58,12 +58,18 @@ def standing_claims(claims: Iterable[Claim]) -> list[Claim]:
 
 
 def strongest(of_row: dict[Kind, Claim]) -> Claim:
-    """Return the claim that says the most of a row, given its claims by kind."""
+    """Return the claim that says the most of a row, given its claims by kind.
+
+    How a change lies to control runs has no date of its own: it gets that of the change.
+    """
     for kind in OF_ROWS[:3]:
         if kind in of_row and of_row[kind].certainty is Certainty.SURE:
             return of_row[kind]
-    is_changed = of_row[Kind.CHANGED].certainty is Certainty.SURE
-    return of_row[Kind.BEYOND_MOTION] if is_changed else of_row[Kind.CHANGED]
+    changed = of_row[Kind.CHANGED]
+    if changed.certainty is not Certainty.SURE:
+        return changed
+    dates = {name: getattr(changed, name) for name in ("since", "since_low", "since_high")}
+    return replace(of_row[Kind.BEYOND_MOTION], **dates)
 
 
 def sentences(claims: Iterable[Claim], voice: Voice, names: Names) -> list[Said]:
