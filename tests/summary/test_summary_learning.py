@@ -1,29 +1,25 @@
 """When performance is called learned: by renamed words, or by texts and the luck of motion."""
 
-import json
-import re
-
 import numpy as np
 import pytest
 import torch
 import xarray as xr
 from torch import nn
 
-from helpers.concept_trees import tree
+from helpers.claimed import certainties, claims, spoken
 from ontogeny.capture.loss import LossCollector
 from ontogeny.capture.reading import read
 from ontogeny.capture.renaming import DRAWS, RenamedWords, renamings
+from ontogeny.claims import Certainty, Kind, Reason
 from ontogeny.features.predictions.loss import Loss
 from ontogeny.figures import Section
 from ontogeny.inputs import Inputs
 from ontogeny.needs import Losses
 from ontogeny.quantities import Quantity
-from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.summary import with_verdicts
 from ontogeny.summary.controls import with_controls
 from ontogeny.summary.learning import controls_needed
 from ontogeny.summary.summarise import summarise
-from ontogeny.words.content import read_content
 
 ACCURACY = Quantity(
     "accuracy",
@@ -176,8 +172,8 @@ def test_an_accuracy_far_above_the_majority_is_learned_with_three_controls():
 def test_a_run_outside_its_controls_is_not_shown_and_what_would_decide_is_said():
     node = accuracies(0.5, 0.6, (-0.03, 0.085, 0.01))
     assert node.outside.all() and not node.learned.any() and not node.not_improved.any()
-    words = json.loads(node.attrs["statements"])
-    assert not any("no more than motion" in each for each in words)
+    [claim] = claims(node, Kind.LEARNED)
+    assert claim.reason is Reason.FEW_CONTROLS and claim.needed > 3
 
 
 def test_more_controls_of_the_same_spread_are_counted():
@@ -206,8 +202,10 @@ def test_own_frequencies_and_renamings_come_of_one_collector():
 
 
 def test_what_is_learned_without_controls_is_not_said_to_be_motion():
-    words = node_of_loss(6.95, 1.76, -2.0).attrs["statements"]
-    assert "This was learned." in words and "No control was run" not in words
+    node = node_of_loss(6.95, 1.76, -2.0)
+    assert certainties(node, Kind.LEARNED) == {Certainty.SURE: 1}
+    [learned] = [text for text in spoken(node) if "learned" in text]
+    assert learned.startswith("Loss") and "motion" not in " ".join(spoken(node))
 
 
 def test_of_mirrored_controls_only_luck_counts_and_not_harm():
@@ -298,7 +296,6 @@ def test_a_trained_start_is_judged_by_what_it_costs_to_tell_words_apart():
     small, large = LUCKS
     node = trained_start(0.02, small)
     assert node.loss_trained_start == 1 and node.loss_p_learned < 0.01 and node.learned.all()
-    assert "judged by what it costs to tell which word stands where" in node.attrs["statements"]
     assert not trained_start(0.02, large).learned.any()
     assert not trained_start(-0.02, small).learned.any()
 
@@ -306,7 +303,6 @@ def test_a_trained_start_is_judged_by_what_it_costs_to_tell_words_apart():
 def test_where_the_last_checkpoint_diverged_the_last_shared_step_is_judged_and_said():
     node = trained_start(0.02, LUCKS[0], diverged=True)
     assert node.learned.all() and node.loss_judged_at == 9
-    assert "at step 9, the last one with a finite loss in all of them" in node.attrs["statements"]
     assert not trained_start(0.02, LUCKS[1], diverged=True).learned.any()
 
 
@@ -314,14 +310,14 @@ def test_where_the_last_checkpoint_diverged_the_last_shared_step_is_judged_and_s
 def test_a_trained_start_better_than_all_its_controls_says_what_would_judge_it(kind):
     node = trained_start(0.12, LUCKS[1], kind=kind)
     assert node.outside.all() and not node.learned.any()
-    screen = first_screen(read_content(tree({"loss": node}, steps=(0, 9))))
-    words = " ".join([screen.heading, *(f"{s.lead} {s.text}" for s in screen.sentences)])
-    assert (
-        "not shown to do better" not in words and "Every control run ended above the run (" in words
-    )
-    pairs = "--set controls.kind=mirrored --set controls.count=6"
-    assert (pairs in words) == (kind == "turned")
-    assert ("this spread would: --set controls.count=" in words) == (kind == "mirrored"), words
+    [claim] = claims(node, Kind.LEARNED)
+    assert claim.certainty is Certainty.OPEN
+    assert all(beside.value > 0 > claim.value for beside in claim.beside)
+    if kind == "mirrored":  # more of them would do
+        assert claim.reason is Reason.FEW_CONTROLS
+        assert claim.needed == float(node.controls_needed[0]) > 6
+    else:  # no number of these would
+        assert claim.reason is Reason.NOT_COMPARABLE and np.isnan(claim.needed)
 
 
 def test_mirrored_controls_that_would_decide_are_counted_in_pairs():
@@ -333,33 +329,21 @@ def test_mirrored_controls_that_would_decide_are_counted_in_pairs():
     assert more.learned.all()
 
 
-def words_of(node):
-    screen = first_screen(read_content(tree({"loss": node}, steps=(0, 9))))
-    return " ".join([screen.heading, *(f"{s.lead} {s.text}" for s in screen.sentences)])
-
-
 def test_where_texts_are_too_few_no_more_control_runs_are_advised():
     lucky, unsure = (trained_start(0.02, luck, jitter=0.2) for luck in LUCKS)
     for node in (lucky, unsure):
         assert node.outside.all() and not node.moved.any() and not node.learned.any()
-        assert "controls.count" not in words_of(node) and "cannot decide" not in words_of(node)
+        [claim] = claims(node, Kind.LEARNED)
+        assert claim.reason in (Reason.WITHIN_NOISE, Reason.FEW_TEXTS) and np.isnan(claim.needed)
+        assert claim.low < 0 < claim.high
     assert lucky.p_learned < 0.01 and lucky.controls_needed.item() == 6
     assert unsure.p_learned > 0.05 and np.isnan(unsure.controls_needed).all()
-    fell = r"the loss fell by 0\.0\d\d ± 0\.06\d\. More texts may decide\."
-    few = r"6 control runs are enough \(p [=<] 0\.\d+\); the texts are not: "
-    assert re.search(few + fell, words_of(lucky)), words_of(lucky)
-    assert re.search(f"The texts are too few: {fell}", words_of(unsure)), words_of(unsure)
 
 
-def test_a_trained_start_says_its_gain_and_whether_the_loss_fell_within_its_noise():
+def test_a_trained_start_holds_its_gain_and_the_noise_of_it():
     sure, within = (trained_start(0.02, LUCKS[0], jitter=jitter) for jitter in (0.0, 0.2))
-    gained = r"it gained 0\.0\d+ ± 0\.00\d+ nats, uncorrected p of a gain [=<] 0\.\d+, and"
-    judged = f"harm of mirrored control runs: {gained}"
-    noise = r" The loss as it is fell by 0\.0\d\d ± 0\.06\d: within the noise of texts\."
-    for node, expected in ((sure, False), (within, True)):
-        text = " ".join(json.loads(node.attrs["statements"]))
-        assert re.search(judged, text), text
-        assert bool(re.search(noise, text)) == expected, text
+    for node, expected in ((sure, Certainty.SURE), (within, Certainty.OPEN)):
+        assert certainties(node, Kind.LEARNED) == {expected: 1}
         assert float(node.loss_gain) == pytest.approx(0.02, abs=0.003)
     gains = -np.diff(sure.loss_calibrated_of_text.values, axis=0)[0]
     error = gains.std(ddof=1) / len(gains) ** 0.5
@@ -371,13 +355,3 @@ def test_pairs_that_would_decide_are_counted_from_the_test_of_the_row():
     likely, hopeless = (node.assign(p_learned_uncorrected=("row", [p])) for p in (0.051, 0.5))
     assert controls_needed(likely, 0.05)[0] == 8 <= controls_needed(node, 0.05)[0]
     assert np.isnan(controls_needed(hopeless, 0.05)).all()
-
-
-def test_control_runs_are_said_to_end_above_the_run_only_where_they_do():
-    node = trained_start(0.2, LUCKS[0], harm=(3.0, 0.0, 7.0), jitter=2.0)
-    ends, last = node.control_last.values[0], float(node.last_value[0])
-    assert ends.min() < node.control_first.min()  # one gained a little
-    words = f"Every control run ended above the run ({ends.min():.2f}–{ends.max():.2f} against"
-    assert f"{words} {last:.2f})." in words_of(node)
-    lower = {f"control_{end}": node[f"control_{end}"] - 1 for end in ("first", "last")}
-    assert "In no control run the loss improved as much." in words_of(node.assign(lower))

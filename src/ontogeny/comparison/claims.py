@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from scipy.stats import binom
 
 from ..claims import Beside, Certainty, Claim, Kind, Reason, Subject
+from ..multiple_tests import holm
 from ..summary.noise import mean_stderr
 from ..words.page_claims import claims_of_result
 from .concepts.node import NODE
@@ -85,41 +87,46 @@ def _end(run: Run) -> xr.Dataset | None:
 
 def _shared(data: xr.Dataset) -> Iterator[Claim]:
     """Give for each layer how many concepts all runs share, and how many were born in all."""
-    for i, layer in enumerate(map(str, data.layer.values)):
-        one = data.isel(layer=i)
-        total = float(one.in_all + one.in_some + one.in_one)
-        for kind, name, whole in (
-            (Kind.SHARED, "in_all", f"{total:,.0f} concepts"),
-            (Kind.BORN, "born_in_all", f"{float(one.in_all):,.0f} shared concepts"),
-        ):
-            count = float(one[name])
-            subject = Subject(NODE, name, layer, label=whole)
-            yield Claim(kind, subject, value=count, **_beside_controls(one, name, count))
-
-
-def _beside_controls(one: xr.Dataset, name: str, count: float) -> dict[str, Any]:
-    """Return how sure a count is beside that of the first control run of each run."""
-    of_controls = float(one[f"{name}_control"])
-    evidence = (f"{NODE}/{name}", f"{NODE}/{name}_control")
-    if not math.isfinite(of_controls):
-        return {
-            "certainty": Certainty.NOT_TESTED,
-            "reason": Reason.NO_CONTROLS,
-            "evidence": evidence,
-        }
-    is_sure = _more(int(count), int(of_controls))
-    return {
-        "certainty": Certainty.SURE if is_sure else Certainty.AS_CONTROLS,
-        "beside": (Beside("control", "first control runs", of_controls),),
-        "evidence": evidence,
+    totals = (data.in_all + data.in_some + data.in_one).values
+    wholes = {
+        "in_all": [f"{total:,.0f} concepts" for total in totals],
+        "born_in_all": [f"{count:,.0f} shared concepts" for count in data.in_all.values],
     }
+    for kind, name in ((Kind.SHARED, "in_all"), (Kind.BORN, "born_in_all")):
+        counts, of_controls = data[name].values, data[f"{name}_control"].values
+        p_values = holm(list(map(_p_of_more, counts, of_controls)))
+        tests = int(np.isfinite(p_values).sum())
+        for i, layer in enumerate(map(str, data.layer.values)):
+            yield Claim(
+                kind,
+                Subject(NODE, name, layer, label=wholes[name][i]),
+                value=float(counts[i]),
+                evidence=(f"{NODE}/{name}", f"{NODE}/{name}_control"),
+                corrected_over=tests,
+                **_beside_controls(float(counts[i]), float(of_controls[i]), float(p_values[i])),
+            )
 
 
-def _more(count: int, of_controls: int) -> bool:
-    """Return whether a count is shown to be more than that of controls.
+def _beside_controls(count: float, of_controls: float, p_value: float) -> dict[str, Any]:
+    """Return how sure a count is beside that of the first control run of each run."""
+    if not math.isfinite(of_controls):
+        return {"certainty": Certainty.NOT_TESTED, "reason": Reason.NO_CONTROLS}
+    beside = (Beside("control", "first control runs", of_controls),)
+    if p_value <= _LEVEL:
+        sureness: dict[str, Any] = {"certainty": Certainty.SURE}
+    elif count <= of_controls:
+        sureness = {"certainty": Certainty.AS_CONTROLS}
+    else:  # more, as it may be by chance
+        sureness = {"certainty": Certainty.OPEN, "reason": Reason.WITHIN_CHANCE}
+    return {"beside": beside, "p_value": p_value, **sureness}
+
+
+def _p_of_more(count: float, of_controls: float) -> float:
+    """Return how likely a count is that much more than that of controls by chance.
 
     Were both as frequent, each of all would be one of the runs' own with probability 1/2. A plain
     comparison of two counts would lead the page of every second comparison of mere motion.
     """
-    total = count + of_controls
-    return sum(math.comb(total, k) for k in range(count, total + 1)) <= _LEVEL * 2**total
+    if not math.isfinite(of_controls):
+        return math.nan
+    return float(binom.sf(count - 1, count + of_controls, 0.5))

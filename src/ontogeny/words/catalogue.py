@@ -54,19 +54,23 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
     (Kind.BORN, SURE): "{value} of {label} were born{since}{beside}.",
     (Kind.BORN, AS_CONTROLS): "{value} of {label} were born{since}, no more than controls "
     "have{beside}.",
+    (Kind.BORN, OPEN): "{value} of {label} were born{since}, not shown to be more than controls "
+    "have{beside}: {reason}.",
     (Kind.BORN, NOT_TESTED): "{value} of {label} were born{since}; no control run was read.",
     (Kind.FADED, SURE): "{value} of {label} faded by the end.",
-    (Kind.FADED, AS_CONTROLS): "{value} of {label} faded, as in controls{beside}.",
+    (Kind.FADED, AS_CONTROLS): "{value} of {label} faded, no more than in controls{beside}.",
     (Kind.FADED, NOT_TESTED): "{value} of {label} faded; no control run was read.",
     (Kind.KEPT, SURE): "{value} of {label} are kept{beside}.",
     (Kind.KEPT, AS_CONTROLS): "{value} of {label} are kept{beside}.",
     (Kind.KEPT, NOT_TESTED): "{value} of {label} are kept.",
     (Kind.TURNED, SURE): "{value} of {label} turned{beside}.",
-    (Kind.TURNED, AS_CONTROLS): "{value} of {label} turned, as in controls{beside}.",
+    (Kind.TURNED, AS_CONTROLS): "{value} of {label} turned, no more than in controls{beside}.",
     (Kind.TURNED, NOT_TESTED): "{value} of {label} turned; no control run was read.",
     (Kind.SHARED, SURE): "In {layer} the runs share {value} of {label}{beside}.",
     (Kind.SHARED, AS_CONTROLS): "In {layer} the runs share {value} of {label}, no more than "
     "controls do{beside}.",
+    (Kind.SHARED, OPEN): "In {layer} the runs share {value} of {label}, not shown to be more than "
+    "controls do{beside}: {reason}.",
     (Kind.SHARED, NOT_TESTED): "In {layer} the runs share {value} of {label}; no control run was "
     "read.",
     (Kind.AHEAD, SURE): "{label} ends {value} below {beside}.",

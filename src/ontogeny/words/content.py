@@ -104,6 +104,8 @@ class Content:
         Whether the first checkpoint is a base that the others were adapted from.
     voice
         What checkpoints count, and what a token of the first texts is.
+    spoken
+        The same for sentences: aligned by tokens, the axis counts these, but claims of runs steps.
     """
 
     title: str
@@ -131,6 +133,7 @@ class Content:
     levels: Levels = field(default_factory=Levels)
     reference_step: int | None = None
     claims: Sequence[Claim] = ()
+    spoken: Voice = OF_STEPS
 
     @cached_property
     def names(self) -> Names:
@@ -252,15 +255,14 @@ def read_content(result: MergedResult) -> Content:
         levels=Levels.of(tree),
         reference_step=attrs.get("reference_step"),
         claims=claims_of_result(tree),
+        spoken=Voice.of("", inputs) if attrs.get("align") == "tokens" else voice,
     )
-
 
 def _controlled(tree: xr.DataTree, runs: Sequence[str]) -> list[bool]:
     """Return whether each run of a comparison was studied with control runs."""
     if not runs or "runs" not in tree.children or "controls" not in tree["runs"].data_vars:
         return [False] * len(runs)
     return [bool(count) for count in tree["runs"].to_dataset()["controls"].values]
-
 
 def attribute(attrs: Mapping[Any, Any], name: str, default: Any, owner: str) -> Any:
     """Return an attribute that holds JSON; what is already plain data is taken as it is."""
@@ -283,7 +285,6 @@ def attribute(attrs: Mapping[Any, Any], name: str, default: Any, owner: str) -> 
         )
     return _plain(value)
 
-
 def _plain(value: Any) -> Any:
     """Return JSON data with all its texts plain; labels of a selection must stay as they are."""
     if isinstance(value, str):
@@ -292,10 +293,8 @@ def _plain(value: Any) -> Any:
         return {_plain(k): v if k == "select" else _plain(v) for k, v in value.items()}
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
-
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {"name": value}
-
 
 def _read_nodes(tree: xr.DataTree, voice: Voice) -> list[Node]:
     nodes: list[Node] = []
@@ -317,7 +316,6 @@ def _read_nodes(tree: xr.DataTree, voice: Voice) -> list[Node]:
     nodes = [_with_name(node) if titles[node.title] > 1 else node for node in nodes]
     return sorted(nodes, key=lambda node: _PLACES.get(node.role, 1))
 
-
 def _with_name(node: Node) -> Node:
     """Return a node of a title that others have too with its own name in title and rows."""
     name = node.path.rpartition("/")[2]
@@ -330,7 +328,6 @@ def _with_name(node: Node) -> Node:
         for row in node.rows
     ]
     return replace(node, title=f"{node.title} ({name})", rows=rows)
-
 
 def _read_node(
     path: str, dataset: xr.Dataset, taken: Sequence[str], reference: int | None, voice: Voice
@@ -358,7 +355,6 @@ def _read_node(
         or read_run_rows(dataset, title, name, role, voice),
     )
 
-
 def _bands(figures: Iterable[Figure]) -> dict[str, list[tuple[str, str]]]:
     """Return the ends of the nulls that are drawn over steps, by variable; not of controls."""
     bands: dict[str, list[tuple[str, str]]] = {}
@@ -367,7 +363,6 @@ def _bands(figures: Iterable[Figure]) -> dict[str, list[tuple[str, str]]]:
             ends = [(band.lower, band.upper) for band in figure.bands if not band.control]
             bands.setdefault(figure.value, []).extend(ends)
     return bands
-
 
 def _figure(number: int, data: Mapping[str, Any]) -> tuple[Figure, str]:
     """Return a figure; one that cannot be read as a stand-in, with the reason."""
@@ -379,7 +374,6 @@ def _figure(number: int, data: Mapping[str, Any]) -> tuple[Figure, str]:
         caption = str(data.get("caption", ""))
         return Figure(data["id"], data["title"], value="", caption=caption), plain_text(error)
 
-
 def _all_steps(attrs: Mapping[Any, Any], nodes: Sequence[Node]) -> tuple[int, ...]:
     steps = {int(s) for s in attribute(attrs, "steps", [], "the root")}
     for node in nodes:
@@ -387,7 +381,6 @@ def _all_steps(attrs: Mapping[Any, Any], nodes: Sequence[Node]) -> tuple[int, ..
     if not steps:
         raise ArgumentError("tree must hold training steps: a coordinate 'step' in some node.")
     return tuple(sorted(steps))
-
 
 def _finding(stated: Any) -> Finding:
     data = _mapping(stated)
@@ -397,7 +390,6 @@ def _finding(stated: Any) -> Finding:
         steps=tuple(int(s) for s in data.get("steps") or ()),
         message=data.get("message") or data.get("name", ""),
     )
-
 
 def _boundaries(attrs: Mapping[Any, Any], nodes: Sequence[Node]) -> list[RegimeMark]:
     """Regime boundaries of the run: stated by the root or a node, or shown by a node of regimes."""
@@ -416,7 +408,6 @@ def _boundaries(attrs: Mapping[Any, Any], nodes: Sequence[Node]) -> list[RegimeM
             marks.setdefault(step, RegimeMark(step, low, high, label))
     return [marks[step] for step in sorted(marks)]
 
-
 def _shown_boundaries(node: Node) -> Iterator[Mapping[str, Any]]:
     """Give the boundaries that the curves of a node draw for all their lines."""
     for figure, _ in node.figures:
@@ -426,7 +417,6 @@ def _shown_boundaries(node: Node) -> Iterator[Mapping[str, Any]]:
             numbers = {end: value.item() for end, value in values.items() if value.ndim == 0}
             yield {"label": boundary.label, **numbers}
 
-
 def _layer_paths(nodes: Sequence[Node]) -> list[str]:
     """Return module paths in the order of the nodes, layers before weight blocks."""
     coords = [node.dataset.coords for node in nodes]
@@ -434,7 +424,6 @@ def _layer_paths(nodes: Sequence[Node]) -> list[str]:
     paths = [plain_text(label) for values in labels for label in np.atleast_1d(values)]
     paths += [row.layer for node in nodes for row in node.rows if row.layer]
     return list(dict.fromkeys(paths))
-
 
 def _track(nodes: Sequence[Node]) -> Track | None:
     """Return the first variable over steps alone in a node of role ``track``, drawn ones first."""

@@ -270,6 +270,8 @@ class Phrases:
             return f" (controls {value_range(counts, _whole)})" if counts else ""
         if claim.kind is Kind.AHEAD:
             return references[0].name
+        of_all = [beside for claim in self.claims for beside in claim.beside]
+        references = [beside for beside in of_all if beside.role != "control"]
         return value_range(_values_of(references)) if references else ""
 
     @property

@@ -164,13 +164,18 @@ def _as_controls(row: Row) -> dict[str, Any]:
     if not row.moved:
         return _open(Reason.WITHIN_NOISE)
     if not row.controlled:
-        few = sum(math.isfinite(control.change) for control in row.nulls) < 2
+        few = _has_few_controls(row)
         return _open(Reason.FEW_CONTROLS if few else Reason.NOT_COMPARABLE)
     if _within_margin(row):
         return {"certainty": Certainty.AS_CONTROLS}
     if math.isfinite(row.controls_needed):
         return _open(Reason.FEW_CONTROLS, needed=row.controls_needed)
     return _open(Reason.CONTROLS_SPREAD)
+
+
+def _has_few_controls(row: Row) -> bool:
+    """Return whether fewer control runs were read than any test takes."""
+    return sum(math.isfinite(control.change) for control in row.nulls) < 2
 
 
 def _within_margin(row: Row) -> bool:
@@ -198,7 +203,12 @@ def _not_learned(row: Row, why: Reason | None) -> dict[str, Any]:
     if not math.isfinite(row.p_learned):
         if not row.controls:
             return {"certainty": Certainty.NOT_TESTED, "reason": Reason.NO_CONTROLS}
-        return _unjudged(row) or _open(Reason.FEW_CONTROLS, needed=row.controls_needed)
+        unjudged = _unjudged(row)
+        if unjudged is not None:
+            return unjudged
+        if math.isfinite(row.controls_needed) or _has_few_controls(row):
+            return _open(Reason.FEW_CONTROLS, needed=row.controls_needed)
+        return _open(Reason.NOT_COMPARABLE)
     if math.isfinite(row.controls_needed) and row.controls_needed > len(row.nulls):
         return _open(Reason.FEW_CONTROLS, needed=row.controls_needed)
     return _open(Reason.FEW_TEXTS if row.moved else Reason.WITHIN_NOISE)

@@ -25,7 +25,7 @@ _JOINED = (*OF_ROWS, Kind.BEFORE)
 def sentences_of_runs(content: Content, node: str) -> list[Said]:
     """Return what the runs show of one node: in how many of them, and from what to what."""
     claims = [c for c in content.claims if c.subject.node == node and c.subject.run]
-    return joined_claims(claims, content.voice, content.names)
+    return joined_claims(claims, content.spoken, content.names)
 
 
 def joined_claims(claims: Sequence[Claim], voice: Voice, names: Names) -> list[Said]:
@@ -57,7 +57,7 @@ def heading_of_runs(content: Content) -> str:
     """Return what the runs come to: which is ahead, else what they learned, else what changed."""
     ahead = [c for c in content.claims if c.kind is Kind.AHEAD and c.subject.quantity == "loss"]
     if ahead and ahead[0].certainty is Certainty.SURE:
-        return said(ahead, content.voice, content.names).text.rstrip(".")
+        return said(ahead, content.spoken, content.names).text.rstrip(".")
     standing = standing_claims(c for c in content.claims if c.subject.run)
     for kind, key in ((Kind.LEARNED, "learned in runs"), (Kind.FORGOT, "forgot in runs"),
                       (Kind.BEYOND_MOTION, "beyond in runs")):  # fmt: skip
@@ -76,7 +76,7 @@ def _most(claims: Sequence[Claim], key: str, content: Content) -> str:
     for claim in claims:
         quantities.setdefault((claim.subject.node, claim.subject.quantity), []).append(claim)
     most = max(quantities.values(), key=lambda group: len(_runs(group)))
-    phrases = Phrases(most, content.voice, content.names)
+    phrases = Phrases(most, content.spoken, content.names)
     return sentence_start(phrases.filled(HEADINGS[key]))
 
 

@@ -28,7 +28,7 @@ _STRONG = 4  # of `_COUNTED`
 
 
 def claims_of_node(content: Content, node: Node) -> list[Claim]:
-    """Return the claims on a node, of a run or of one model."""
+    """Return the claims on a node: of a run, of one model, or of several runs together."""
     return [c for c in content.claims if c.subject.node == node.path and not c.subject.run]
 
 
@@ -72,10 +72,9 @@ def _mark_of_runs(content: Content, node: Node) -> str:
 
 def section_sentences(content: Content, node: Node) -> list[Said]:
     """Return what is said of a node: of its claims, and what is special about it."""
+    of_claims = sentences(claims_of_node(content, node), content.spoken, content.names)
     if content.runs:
-        of_claims = sentences_of_runs(content, node.path)
-    else:
-        of_claims = sentences(claims_of_node(content, node), content.voice, content.names)
+        of_claims = [*sentences_of_runs(content, node.path), *of_claims]
     paths = sorted(content.names.layers)
     return [*of_claims, *(Said(with_short_layers(text, paths)) for text in node.statements)]
 

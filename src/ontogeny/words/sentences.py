@@ -14,8 +14,8 @@ from .voice import Voice
 # Claims on the rows of a chart, the strongest first.
 OF_ROWS = (Kind.LEARNED, Kind.FORGOT, Kind.BEYOND_MOTION, Kind.CHANGED)
 
-# Claims that stand each in a sentence of its own; others are joined over layers.
-_ALONE = (Kind.PASSES, Kind.GAINS_FROM, Kind.BEFORE, Kind.GAINED, Kind.LOST)
+# Claims that are joined over layers; others stand each in a sentence of its own.
+_JOINED = (*OF_ROWS, Kind.DIFFERS)
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,19 @@ def sentences(claims: Iterable[Claim], voice: Voice, names: Names) -> list[Said]
     """
     alike: dict[tuple[object, ...], list[Claim]] = {}
     for number, claim in enumerate(standing_claims(claims)):
-        is_alone = claim.kind in _ALONE or (claim.kind is Kind.ABOVE_CHANCE and not claim.reason)
-        alone = number if is_alone else ""
         subject = claim.subject
-        key = (claim.kind, claim.certainty, claim.reason, subject.node, subject.quantity, alone)
+        alone = "" if _is_joined(claim) else number
+        part = subject.label if claim.kind is Kind.DIFFERS else ""  # the null that it is beside
+        of = (subject.node, subject.quantity, part)
+        key = (claim.kind, claim.certainty, claim.reason, of, alone)
         alike.setdefault(key, []).append(claim)
     groups = sorted(alike.values(), key=lambda group: -group[0].weight)
     return [_said(group, voice, names) for group in groups if _is_told(group)]
+
+
+def _is_joined(claim: Claim) -> bool:
+    """Return whether one sentence tells several such claims."""
+    return claim.kind in _JOINED or (claim.kind is Kind.ABOVE_CHANCE and bool(claim.reason))
 
 
 def _said(group: Sequence[Claim], voice: Voice, names: Names) -> Said:

@@ -76,11 +76,11 @@ class Story:
 
     def said(self, *claims: Claim) -> Said:
         """Return the sentence on claims that stand alike."""
-        return said(claims, self.content.voice, self.content.names)
+        return said(claims, self.content.spoken, self.content.names)
 
     def phrase(self, claim: Claim) -> Phrases:
         """Return the phrases of one claim."""
-        return Phrases([claim], self.content.voice, self.content.names)
+        return Phrases([claim], self.content.spoken, self.content.names)
 
     # The heading.
 
