@@ -8,15 +8,30 @@ import xarray as xr
 
 import ontogeny as og
 from helpers.compared_runs import STEPS, fallen, run, seeds
+from ontogeny.claims import Certainty, Kind, Reason
 from ontogeny.comparison.clock import first_crossings
 from ontogeny.comparison.layers import match_layers
+from ontogeny.dynamics.reasons import Reason as RowReason
 from ontogeny.errors import ArgumentError
+from ontogeny.trees import as_tree
 from ontogeny.words.content import read_content
-from ontogeny.words.runs import Group, agreement_sentence, correlations, line, sentences
+from ontogeny.words.formats import fine_step
+from ontogeny.words.page_claims import claims_of_result
+from ontogeny.words.row_words import standing_of
+from ontogeny.words.runs import (
+    agreement_sentence,
+    correlations,
+    heading_of_runs,
+    sentences_of_runs,
+)
 
 
 def told(tree, node):
-    return json.loads(tree[node].attrs["statements"])
+    return [one.text for one in sentences_of_runs(read_content(tree), node)]
+
+
+def headed(tree):
+    return heading_of_runs(read_content(tree))
 
 
 def test_equal_steps_stand_together_and_others_are_gaps():
@@ -42,7 +57,10 @@ def test_tokens_take_the_place_of_steps():
     half = data.half_step.sel(row="loss")
     np.testing.assert_allclose(half.sel(run="small"), half.sel(run="large"), rtol=0.02)
     assert tree.attrs["clock"] == "training tokens"
-    assert "tokens (small and large)" in told(tree, "loss")[2]
+    dates = {c.subject.run: c.since for c in claims_of_result(as_tree(tree)) if c.kind is Kind.CHANGED and c.since}
+    low, high = sorted(dates[name] for name in runs)
+    assert high > 1.9 * low  # each in its own steps, and said so
+    assert f"; half by step {fine_step(low)}–{fine_step(high)}" in told(tree, "loss")[0]
 
 
 def test_tokens_are_read_from_the_checkpoints():
@@ -123,39 +141,37 @@ def test_a_run_without_a_loss_is_refused():
 
 def test_words_count_runs_and_name_their_steps():
     tree = og.compare(seeds(3, controls=True))
-    assert og.comparison.summary_lines(tree)[0] == "loss: learned in 3 of 3 runs"
-    heading = json.loads(tree.attrs["headline"])["heading"]
-    assert heading == "Loss: learned in 3 of 3 runs"
+    assert og.comparison.summary_lines(tree)[0] == headed(tree) == "Loss was learned in 3 of 3 runs"
     half = tree["loss"].half_step.sel(row="loss").values
-    numbers = [f"{value:.0f} (" for value in half]
-    assert all(number in told(tree, "loss")[2] for number in numbers)
-    assert told(tree, "attention-entropy")[0] == (
-        "Attention entropy: changed beyond its motion in all 3 layers in 3 of 3 runs."
-    )
+    [loss] = told(tree, "loss")
+    assert loss.startswith("Loss was learned in 3 of 3 runs: from 8 to ")
+    assert f"half by step {fine_step(half.min())}–{fine_step(half.max())}." in loss
+    assert loss in og.comparison.summary_lines(tree)
+    beyond = told(tree, "attention-entropy")[0]
+    assert beyond.startswith("Attention entropy fell in all 3 layers in 3 of 3 runs beyond motion")
 
 
 def test_what_no_run_could_judge_is_said_once_and_is_not_called_unchanged():
     few = {f"seed {i}": run(20, i, controls=True, steps=(0, 16, 256)) for i in range(2)}
     tree = og.compare(few)
-    (line,) = og.comparison.summary_lines(tree)
-    words = "not judged: too few checkpoints to tell a change from chance"
-    assert line == f"loss and attention entropy: {words}"
+    words = " is open: there are too few checkpoints."
+    lines = og.comparison.summary_lines(tree)[1:]
+    assert len(lines) == 2 and all(line.endswith(words) for line in lines)
     rows = [row for row in read_content(tree).rows if row.role != "motion"]
-    assert {row.state.kind for row in rows} == {"few"}
+    assert {standing_of(row).reason for row in rows} == {Reason.FEW_CHECKPOINTS}
     for name in few:
         node = few[name]["loss"].to_dataset()
         few[name]["loss"].dataset = node.assign(noise_known=("row", [False]))
     rows = read_content(og.compare(few)).rows
-    assert {row.state.kind for row in rows if row.quantity == "loss"} == {"unmeasured"}
+    loss = [standing_of(row).reason for row in rows if row.quantity == "loss"]
+    assert loss == [Reason.NOISE_UNKNOWN]
 
 
 def test_an_order_is_said_only_where_every_run_has_it():
     dense = (0, *np.unique(np.geomspace(1, 256, 40).astype(int)))  # intervals reach to neighbours
     agreeing = seeds(3, controls=True, steps=dense)
-    assert any(
-        "in layer 0 before it was in layer 2" in text
-        for text in told(og.compare(agreeing), "attention-entropy")
-    )
+    ordered = told(og.compare(agreeing), "attention-entropy")
+    assert any(" before layer" in text.replace("\N{NO-BREAK SPACE}", " ") for text in ordered)
     turned = run(20, 7, controls=True, steps=dense)
     node = turned["attention-entropy"].to_dataset()
     names = ("half_step", "half_step_low", "half_step_high")
@@ -163,7 +179,7 @@ def test_an_order_is_said_only_where_every_run_has_it():
         node.assign({name: ("row", node[name].values[::-1]) for name in names})
     )
     tree = og.compare({**agreeing, "turned": turned})
-    assert not any("before it was" in text for text in told(tree, "attention-entropy"))
+    assert not any(" before " in text for text in told(tree, "attention-entropy"))
 
 
 def test_distances_to_the_last_step_have_no_order():
@@ -177,36 +193,23 @@ def test_distances_to_the_last_step_have_no_order():
 
 def test_without_controls_nothing_is_called_learned():
     tree = og.compare(seeds(3))
-    assert json.loads(tree.attrs["headline"])["heading"] == (
-        "2 of 2 quantities changed in all 3 runs; no control was run"
-    )
-    assert og.comparison.summary_lines(tree)[-1].startswith("No control was run: ")
+    assert headed(tree) == "Loss changed in 3 of 3 runs"
+    assert og.comparison.summary_lines(tree)[-1].startswith("No control was run")
+    assert not any("learned" in text for text in og.comparison.summary_lines(tree))
     assert not tree["loss"].learned.any() and tree["loss"].changed.all()
 
 
-def test_controls_without_learning_say_so():
-    runs = seeds(2, controls=True)
-    for tree in runs.values():
-        node = tree["loss"].to_dataset()
-        tree["loss"] = xr.DataTree(node.assign(learned=node.learned & False))
-    heading = json.loads(og.compare(runs).attrs["headline"])["heading"]
-    assert heading == "Nothing is shown to be learned in any of 2 runs"
-    runs["bare"] = run(20, 5)
-    heading = json.loads(og.compare(runs).attrs["headline"])["heading"]
-    assert heading == "Nothing is shown to be learned in any of 2 runs with controls"
-
-
-@pytest.mark.parametrize(
-    ("verdict", "words"),
-    [("can_learn", "Learning was not measured"), ("judgeable", "Learning could not be judged")],
-)
-def test_learning_is_not_denied_where_it_was_not_judged(verdict, words):
+@pytest.mark.parametrize("verdict", ["learned", "can_learn", "judgeable"])
+def test_learning_is_neither_claimed_nor_denied_where_it_is_not_shown(verdict):
     runs = seeds(2, controls=True)
     for tree in runs.values():
         node = tree["loss"].to_dataset()
         tree["loss"] = xr.DataTree(node.assign({v: node[v] & False for v in ("learned", verdict)}))
-    heading = json.loads(og.compare(runs).attrs["headline"])["heading"]
-    assert heading == f"{words} in these runs"
+    tree = og.compare(runs)
+    learned = [c for c in claims_of_result(as_tree(tree)) if c.kind is Kind.LEARNED]
+    assert all(claim.certainty is Certainty.OPEN for claim in learned)
+    assert bool(learned) == (verdict != "can_learn")
+    assert "learn" not in headed(tree) and " not " not in headed(tree)
 
 
 def test_a_row_that_moved_and_did_not_change_has_an_open_mark_and_no_sentence():
@@ -219,9 +222,8 @@ def test_a_row_that_moved_and_did_not_change_has_an_open_mark_and_no_sentence():
     )
     data = tree["runs"].to_dataset().isel(row=0)
     assert np.isfinite(data.half_step).all() and data.marked.values.tolist() == [True, False]
-    assert told(tree, "loss")[2].endswith("(seed 0).")
-    heading = json.loads(tree.attrs["headline"])["heading"]
-    assert heading == "Loss: changed in 1 of 2 runs; no control was run"
+    assert told(tree, "loss")[0].startswith("Loss fell in 1 of 2 runs")
+    assert headed(tree) == "Loss changed in 1 of 2 runs"
 
 
 def test_rank_correlations_leave_out_what_did_not_change():
@@ -237,45 +239,52 @@ def test_a_rank_correlation_says_how_many_rows_it_is_of():
     half = np.array([[1, 1, 4], [2, 2, 3], [3, 3, 2], [4, 4, 1], [5, 5, 5], [6, 6, 6.0]])
     rows = xr.Dataset({"half_step": (("row", "run"), half)})
     rows["changed"] = rows.half_step < 6
-    (text,) = agreement_sentence(rows, "rows")
-    assert "of the 5 of 6 rows that changed in every run: " in text
-    (text,) = agreement_sentence(rows.assign(changed=rows.half_step < [6, 6, 5]), "layers")
-    assert "of the 4–5 of 6 layers that changed in both: " in text
-    (text,) = agreement_sentence(rows.isel(run=[0, 1]), "rows")
-    assert text.endswith("of the 5 of 6 rows that changed in every run: 1.00 between the two runs.")
+    assert agreement_sentence(rows, "rows") == [
+        "Between runs the order in which rows changed correlates by 0.33 (0.00 to 1.00), over 5 "
+        "of 6 rows."
+    ]
+    [text] = agreement_sentence(rows.assign(changed=rows.half_step < [6, 6, 5]), "layers")
+    assert text.endswith(", over 4–5 of 6 layers.")
+    [text] = agreement_sentence(rows.isel(run=[0, 1]), "rows")
+    assert "correlates by 1.00, over" in text
+    opposed = rows.isel(run=[0, 1]).copy(deep=True)
+    opposed["half_step"][:4, 1] = [4, 3, 2, 1]
+    [text] = agreement_sentence(opposed.isel(row=slice(4)), "rows")
+    assert "correlates by −1.00" in text and "agree" not in text
 
 
 def test_what_one_run_of_several_reaches_by_chance_is_no_difference_between_them():
     """As readable latents of three seeds, with p-values of .009, .010 and .023."""
-    truth = np.array([[True, False, False]] * 2)
-    none = np.zeros((2, 3), bool)
-    values = {
-        "changed": truth, "beyond": none, "learned": none, "marked": none,
-        "judgeable": ~none, "present": ~none,
-        "first_value": np.array([[28, 30, 23], [30, 32, 25.0]]),
-        "last_value": np.array([[11, 17, 12], [13, 19, 14.0]]),
-        "half_step": np.ones((2, 3)), "half_step_low": np.ones((2, 3)),
-        "half_step_high": np.ones((2, 3)),
-    }  # fmt: skip
-    data = xr.Dataset({name: (("row", "run"), v) for name, v in values.items()}, {"run": [*"abc"]})
-    data = data.assign_coords(row=["one", "two"]).assign(
-        row_layer=("row", ["1", "2"]), row_quantity=("row", ["latents"] * 2)
-    )
-    data["marked"].attrs["controlled"] = [1, 1, 1]
-    said = sentences(Group("latents", data), None)
-    assert said == [
-        "Latents: not shown to have changed beyond motion in any of 3 runs.",
-        "Over all runs it went from 23–32 to 11–19.",
-    ]
-    data["marked"].attrs["controlled"] = [1, 1, 0]  # without controls there is no more to say
-    assert line(Group("latents", data)) == "latents: changed in 2, 0 and 0 of 2 layers (a, b and c)"
-    data["changed"][1] = False
-    said = sentences(Group("latents", data), None)
-    assert (
-        said[1] == "Over all runs the 1 of 2 layers that changed in some went from 23–30 to 11–17."
-    )
-    data["changed"][:] = True
-    assert sentences(Group("latents", data), None)[1] == "It fell from 23–32 to 11–19."
+    runs = seeds(3, controls=True)
+    for name, tree in runs.items():
+        node = tree["attention-entropy"].to_dataset()
+        flags = {v: node[v] & False for v in ("beyond", "learned")}
+        flags["changed"] = (node.changed | True) & (name == "seed 0")
+        reason = np.where(flags["changed"], "", str(RowReason.WITHIN)).astype(object)
+        node = node.assign(flags, reason=("row", reason))
+        tree["attention-entropy"] = xr.DataTree(node)
+    content = read_content(og.compare(runs))
+    stands = {standing_of(row) for row in content.rows if "entropy" in row.quantity.lower()}
+    [only] = stands
+    assert (only.kind, only.reason) == (Kind.CHANGED, Reason.WITHIN_NOISE)
+
+
+def test_how_rows_of_runs_stand_names_no_control_run_that_was_read_as_missing():
+    """Of runs with controls the page said "changed; motion is not tested in some runs"."""
+    runs = seeds(3, controls=True)
+    for name in ("seed 1", "seed 2"):
+        node = runs[name]["attention-entropy"].to_dataset()
+        off = {v: node[v] & False for v in ("beyond", "learned")}
+        runs[name]["attention-entropy"] = xr.DataTree(node.assign(off))
+    rows = read_content(og.compare(runs)).rows
+    stands = {standing_of(row).heading for row in rows if "entropy" in row.quantity.lower()}
+    assert stands == {"Changed beyond motion in some runs"}
+    node = runs["seed 0"]["attention-entropy"].to_dataset()
+    off = {v: node[v] & False for v in ("beyond", "learned")}
+    runs["seed 0"]["attention-entropy"] = xr.DataTree(node.assign(off))
+    rows = read_content(og.compare(runs)).rows
+    stands = {standing_of(row).heading for row in rows if "entropy" in row.quantity.lower()}
+    assert all("not tested" not in heading and "in every run" in heading for heading in stands)
 
 
 def with_settings(tree, **changes):
@@ -326,7 +335,7 @@ def test_what_differs_is_refused_by_name_and_marked_where_allowed():
         assert f'allow=["{kind}"]' in str(refused.value)
         marked = og.compare({"one": one, "other": tree}, allow=kind)
         assert words in marked.attrs["problems"]
-        assert any(words in t for t in json.loads(marked.attrs["headline"])["details"])
+        assert any(words in t for t in json.loads(marked.attrs["notes"]))
 
 
 @pytest.mark.parametrize(
@@ -390,5 +399,4 @@ def test_layers_of_several_kinds_are_matched_kind_by_kind():
 
 def test_many_runs_are_summed_up():
     tree = og.compare(seeds(8, controls=True))
-    assert og.comparison.summary_lines(tree)[0] == "loss: learned in 8 of 8 runs"
-    assert "at the median by step" in told(tree, "loss")[2]
+    assert og.comparison.summary_lines(tree)[0] == "Loss was learned in 8 of 8 runs"

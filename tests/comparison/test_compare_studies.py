@@ -97,7 +97,7 @@ def test_controls_of_a_run_stay_beside_it(folders, compared):
     )
     assert data.control.values.tolist() == own.run.values.tolist()
     assert np.isnan(data.loss_control.sel(run="seed 0")).all()
-    words = json.loads(compared.attrs["headline"])["details"]
+    words = json.loads(compared.attrs["notes"])
     assert any("No control was run for seed 0 and seed 2" in text for text in words)
 
 

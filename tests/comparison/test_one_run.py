@@ -52,7 +52,7 @@ def test_one_seed_on_two_machines_is_said_on_page_and_terminal():
     (message,) = messages
     assert message.startswith("'a' and 'b' are hardly two runs: their updates from step 0 to 80 ")
     assert summary_lines(tree)[0] == f"audit: {message}"
-    assert any(message in text for text in json.loads(tree.attrs["headline"])["details"])
+    assert any(message in text for text in json.loads(tree.attrs["notes"]))
 
 
 @pytest.mark.parametrize("noise", [0.5, 1.0])

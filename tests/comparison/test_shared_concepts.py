@@ -13,16 +13,15 @@ from transformers import GPT2Config, GPT2LMHeadModel
 import ontogeny as og
 from helpers.command import call
 from helpers.word_tables import PRIVATE, SHARED, WIDTH, WORDS, Table, models_of, rows_of_run
-from ontogeny.comparison import comparing
+from ontogeny.claims import Certainty, Kind, Reason
+from ontogeny.comparison.claims import _p_of_more, _shared
 from ontogeny.comparison.concepts import fitting, price_of_concepts, studies_of, views
 from ontogeny.comparison.concepts.fitting import LayerConcepts, order_agreement
 from ontogeny.comparison.concepts.node import node_of
 from ontogeny.errors import ArgumentError
 from ontogeny.study.cells.cache import DigestCache
-from ontogeny.words import shared_concepts as words
-from ontogeny.words.sections import mark
-from ontogeny.words.shared_concepts import LEVEL, shared_heading, shared_sentences
-from ontogeny.words.voice import OF_STEPS
+from ontogeny.words.content import read_content
+from ontogeny.words.sections import section_sentences
 
 
 @pytest.fixture(scope="module")
@@ -67,11 +66,15 @@ def test_word_classes_of_all_runs_are_shared_and_those_of_one_are_not(compared):
 
 def test_the_page_leads_with_what_runs_share(compared, tmp_path):
     assert json.loads(compared.attrs["nodes"])[:2] == [views.FOLDER, "runs"]
-    heading = json.loads(compared.attrs["headline"])["heading"]
-    assert "concepts of layer were born in 2 of 2 runs" in heading
+    content = read_content(compared)
+    node = next(node for node in content.nodes if node.path == views.FOLDER)
+    said = section_sentences(content, node)
+    kinds = [claim.kind for one in said for claim in one.claims]
+    assert {*kinds} == {Kind.SHARED, Kind.BORN}
     kinds = [f["kind"] for f in json.loads(compared[views.FOLDER].attrs["figures"])]
     assert kinds == ["marks", "heatmap", "table", "table", "table"]
-    assert heading in og.report.write(compared, tmp_path / "page.html").read_text()
+    page = og.report.write(compared, tmp_path / "page.html").read_text()
+    assert all(one.text in page for one in said)
 
 
 def test_what_was_stopped_goes_on_and_what_is_done_is_not_read_again(studied, monkeypatch):
@@ -127,8 +130,6 @@ def test_a_tuned_run_says_what_it_made_of_its_base(studied, texts, tmp_path):
     counts = {kind: int(node[kind][0]) for kind in ("kept", "unclear", "turned", "lost", "new")}
     classes = SHARED + PRIVATE
     assert counts == {"kept": classes - 2, "unclear": 0, "turned": 1, "lost": 1, "new": 1}
-    heading = json.loads(both.attrs["headline"])["heading"]
-    assert heading == "tuned kept 7 of 9 concepts of base in layer, turned 1, lost 1 and got 1 new"
     lost = node.changed_concept_label.values[node.changed_concept_kind.values == "lost"]
     assert {name.split()[0] for name in lost} <= {"0", "1"}
     assert "tuned starts from base at step 80." in json.loads(node.attrs["statements"])
@@ -166,56 +167,53 @@ def concepts(births, present=None, chance=0.0):
     return LayerConcepts(present, births, low, high, life, label, chance)
 
 
-def change_of(kinds):
-    ends = ("ratio", "ratio_low", "ratio_high", "cosine")
-    return {"kind": np.array(kinds), **dict.fromkeys(ends, np.ones(len(kinds)))}
+def claims_on(node):
+    """Claims of a node by their kind and layer."""
+    return {(claim.kind, claim.subject.layer): claim for claim in _shared(node)}
 
 
-def test_sentences_say_what_is_shown_and_no_more():
+def test_claims_say_what_is_shown_and_no_more():
     one = concepts([[10, 20, 40, 80, 160, 320], [10, 30, 41, 90, 170, 300]])
-    node = node_of({"layer 1": (one, None)}, ["r0", "r1"])
-    (text, control) = shared_sentences(node)
-    assert "6 concepts in 2 of 2 runs, none in fewer;" in text
-    assert "Their order agrees" in text and "No control run" in control
-    heading = "6 concepts of layer 1 were born in 2 of 2 runs, in orders that agree"
-    assert shared_heading(node) == heading
-    assert shared_heading(node_of({"layer 1": (one, one)}, ["r0", "r1"])) == ""  # mere motion
+    node = node_of({"h": (one, None)}, ["r0", "r1"])
+    for claim in claims_on(node).values():
+        assert claim.value == 6
+        assert (claim.certainty, claim.reason) == (Certainty.NOT_TESTED, Reason.NO_CONTROLS)
+    assert node.order_p < 0.05 and node.births_meet == 6
+    for claim in claims_on(node_of({"h": (one, one)}, ["r0", "r1"])).values():
+        assert claim.certainty is Certainty.AS_CONTROLS  # mere motion
+        assert [beside.value for beside in claim.beside] == [6]
     few = concepts([[10, 20], [20, 10]], [[True, True], [True, False]], 1.0)
-    node = node_of({"layer 1": (few, one)}, ["r0", "r1"])
-    (text,) = map(OF_STEPS.fill, shared_sentences(node))
-    which = "in all of 2 control runs, the first of each run, read at 3 of 3 steps: 6"
-    assert f"1 concept in 2 of 2 runs ({which}), 1 in one alone" in text
-    assert "1 is shared" in text and "Too few to say" in text
-    assert "1 was born in every run (in all of these control runs: 6), of which" in text
-    earlier = node.drop_vars(["kept", "unclear", "turned", "lost", "new"])
-    assert [*map(OF_STEPS.fill, shared_sentences(earlier))] == [
-        text
-    ]  # of a comparison that an earlier version wrote
-    node = node_of({"layer 1": (concepts([[10], [9]], [[True], [False]]), None)}, ["r0", "r1"])
-    assert shared_heading(node) == ""  # what runs have from their start is no result of training
-    before = {"heading": "The loss fell", "lead": "It fell.", "details": ["More."]}
-    led = comparing._led(before, node)
-    assert led["heading"] == "The loss fell" and led["lead"] == "It fell."
-    assert led["details"][0].startswith("Layer 1: 0 concepts in 2 of 2 runs, 1 in one alone")
+    node = node_of({"h": (few, one)}, ["r0", "r1"])
+    assert (node.in_all, node.in_one, node.by_chance) == (1, 1, 1) and np.isnan(node.order_p)
+    assert claims_on(node)[Kind.SHARED, "h"].subject.label == "2 concepts"
 
 
-def test_only_the_first_control_of_each_run_is_read_and_at_which_steps_is_said():
+def test_more_than_controls_by_chance_is_open_and_not_called_no_more():
+    """Two beside none are one in four by chance."""
+    two, none = concepts([[10, 20], [20, 10]]), concepts([[-1, -1], [-1, -1]])
+    born = claims_on(node_of({"h": (two, none)}, ["r0", "r1"]))[Kind.BORN, "h"]
+    assert born.value == 2 > born.beside[0].value == 0
+    assert (born.certainty, born.reason) == (Certainty.OPEN, Reason.WITHIN_CHANCE)
+    assert born.p_value == 0.25
+
+
+def test_the_steps_that_control_runs_were_read_at_stand_in_the_result():
     one, runs = concepts([[10, 20], [10, 20]]), ["r0", "r1"]
     life = {run: (np.arange(n), np.ones((n, 2))) for run, n in zip(runs, (2, 1), strict=True)}
     node = node_of({"layer 1": (one, dataclasses.replace(one, life=life))}, runs)
-    (text,) = map(OF_STEPS.fill, shared_sentences(node))
-    assert "(in all of 2 control runs, the first of each run, read at 1–2 of 3 steps: 2)" in text
+    assert node.control_steps_read.values.tolist() == [2, 1]
+    assert node.steps_read.values.tolist() == [3, 3]
 
 
-def test_tables_and_sentences_count_the_same_and_say_what_they_leave_out():
+def test_tables_and_claims_count_the_same_and_say_what_they_leave_out():
     unclear = np.nan  # in the run, and neither there from the start nor born
     births = [[-1, 24, 24, 10], [-1, 56, 56, unclear]]
     one = concepts(births)
     one = dataclasses.replace(one, low=one.birth - 16, high=one.birth + 16)
-    node = node_of({"layer 1": (one, None)}, ["r0", "r1"])
-    (text, _) = shared_sentences(node)
-    assert "4 concepts in 2 of 2 runs" in text and "1 was there from the start" in text
-    assert "2 were born in every run, of which 0 have intervals that overlap" in text  # meet at 40
+    node = node_of({"h": (one, None)}, ["r0", "r1"])
+    found = claims_on(node)
+    assert found[Kind.SHARED, "h"].value == 4 and node.from_start == 1
+    assert found[Kind.BORN, "h"].value == 2 and node.births_meet == 0  # meet at 40
     assert node.sizes["concept"] == 4 - 1
     table = json.loads(node.attrs["figures"])[-1]
     assert table["title"] == "In all runs, but not from the start of each"
@@ -227,63 +225,25 @@ def test_tables_and_sentences_count_the_same_and_say_what_they_leave_out():
     assert drawn == ["step of the birth", "first step of its interval", "last step of its interval"]
 
 
-def test_the_section_is_marked_by_what_was_born():
-    same, none = concepts([[10, 20, 40, 80, 160]] * 2), concepts([[-1, -1], [-1, -1]])
-    for control, text, shape in (
-        (none, "5 born in 2 of 2 runs, 0 in controls", "some"),
-        (same, "5 born in 2 of 2 runs, 5 in controls", "none"),
-        (None, "5 born in 2 of 2 runs", "some"),
-    ):
-        node = node_of({"layer 1": (same, control)}, ["r0", "r1"])
-        assert mark(SimpleNamespace(dataset=node, rows=[])) == (shape, text)
-    tuned = dataclasses.replace(same, change=change_of(["kept", "lost", "kept", "kept", "new"]))
-    node = node_of({"layer 1": (tuned, None)}, ["base", "tuned"])
-    shape, text = mark(SimpleNamespace(dataset=node, rows=[]))
-    assert shape == "some" and text.startswith("tuned kept 3 of 4 concepts of base in layer 1")
+def test_births_of_several_layers_are_corrected_over_them():
+    five = concepts([[10, 20, 40, 80, 160], [10, 30, 41, 90, 170]])
+    none = concepts([[-1] * 5, [-1] * 5])
+    alone = claims_on(node_of({"h.0": (five, none)}, ["r0", "r1"]))[Kind.BORN, "h.0"]
+    assert alone.certainty is Certainty.SURE and alone.p_value == pytest.approx(1 / 32)
+    layers = {f"h.{i}": (five, none) for i in range(2)}
+    found = claims_on(node_of(layers, ["r0", "r1"]))
+    for layer in layers:
+        born = found[Kind.BORN, layer]
+        assert born.certainty is Certainty.OPEN and born.corrected_over == 2
 
 
-def test_the_heading_counts_over_all_layers():
-    same = concepts([[10, 20, 40, 80, 160, 320], [10, 30, 41, 90, 170, 300]])
-    other = concepts([[10, 20, 40, 80, 160], [160, 20, 10, 80, 40]])
-    none = concepts([[-1, -1], [-1, -1]])
-    runs = ["r0", "r1"]
-    node = node_of(
-        {"layer 0": (same, none), "layer 1": (other, none), "layer 2": (none, none)}, runs
-    )
-    heading = "11 concepts of 2 layers were born in 2 of 2 runs"
-    assert shared_heading(node) == f"{heading}, in orders that agree in 1 of 2 layers"
-    # The layer with most births has as many in the controls; over all layers they have fewer.
-    node = node_of({"layer 0": (same, same), "layer 1": (other, none)}, runs)
-    assert shared_heading(node) == ""  # 11 beside 6: as much by chance in 17 of 100
-    node = node_of(
-        {"layer 0": (same, same), "layer 1": (same, none), "layer 2": (other, none)}, runs
-    )
-    assert shared_heading(node).startswith("17 concepts of 3 layers were born")
-    two = concepts([[10, 20], [20, 10]])
-    node = node_of({"layer 0": (two, none)}, runs)
-    assert shared_heading(node) == ""  # 2 beside 0 are 1 in 4 by chance
-    texts = shared_sentences(node_of({"layer 0": (same, none), "layer 1": (same, none)}, runs))
-    assert all("over all layers)" in text for text in texts)
-
-
-def test_births_of_mere_motion_lead_at_the_stated_rate():
+def test_births_of_mere_motion_are_sure_at_the_stated_rate():
     rng = np.random.default_rng(0)
     for rate in (2, 8, 30):
         pairs = rng.poisson(rate, (4000, 2)).tolist()
-        assert np.mean([words._more(a, b) for a, b in pairs if a]) <= LEVEL
+        assert np.mean([_p_of_more(a, b) <= 0.05 for a, b in pairs if a]) <= 0.05
     more = zip(rng.poisson(30, 400).tolist(), rng.poisson(10, 400).tolist(), strict=True)
-    assert np.mean([words._more(a, b) for a, b in more]) > 0.8
-
-
-def test_a_tuned_run_is_led_by_what_it_changed_in_all_layers():
-    one = concepts([[10, 20], [10, 20]])
-    kinds = (["kept", "lost"], ["turned", "new"])
-    layers = {
-        f"layer {i}": (dataclasses.replace(one, change=change_of(kind)), None)
-        for i, kind in enumerate(kinds)
-    }
-    expected = "tuned kept 1 of 3 concepts of base in 2 layers, turned 1, lost 1 and got 1 new"
-    assert shared_heading(node_of(layers, ["base", "tuned"])) == expected
+    assert np.mean([_p_of_more(a, b) <= 0.05 for a, b in more]) > 0.8
 
 
 def test_orders_agree_by_chance_at_the_stated_rate():

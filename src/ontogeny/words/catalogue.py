@@ -102,7 +102,6 @@ WEIGHT_CHANGE = "weight change (need not change what the model does)"
 OF_RUNS = {
     "every": "{} in every run",
     "some": "{} in some runs",
-    "no": "not shown to be {} in any run",
 }
 
 # Why a claim is open, after a colon.

@@ -167,6 +167,8 @@ class Phrases:
         label = self.first.subject.label
         if self.first.kind is Kind.BEFORE:
             return self.names.layer(self.first.beside[0].name)
+        if self.first.kind is Kind.DIFFERS:
+            label = self.first.beside[0].name
         return LABELS.get(label, label).format(word=self.voice.word) if label in LABELS else label
 
     @property

@@ -33,8 +33,7 @@ BY_EXAMPLES = " on these examples (exact test)"
 class Standing:
     """How a row stands: what is said of it, how surely, and why it is open.
 
-    ``where`` is in how many of several runs it is so: ``"every"``, ``"some"`` or ``"no"``; empty of
-    one run.
+    ``where`` is in how many of several runs it is so: ``"every"`` or ``"some"``; empty of one run.
     """
 
     kind: Kind
@@ -59,7 +58,6 @@ class Standing:
 
 # How rows stand, in the order of the chart.
 _ORDER = list(STANDINGS)
-_CHANGED = (Kind.BEYOND_MOTION, Certainty.NOT_TESTED)
 
 
 def standing_of(row: Row) -> Standing | None:
@@ -73,19 +71,17 @@ def standing_of(row: Row) -> Standing | None:
 
 
 def _standing_of_runs(row: Row) -> Standing:
-    """Return the strongest that holds in every run, else in how many runs a row changed."""
-    of_runs = [standing_of(run.row) for run in row.runs]
-    known = [one for one in of_runs if one is not None]
-    firm = [run.firm for run in row.runs]
-    if not any(firm):
-        kind, certainty = max(((s.kind, s.certainty) for s in known), key=_ORDER.index)
-        if kind is Kind.CHANGED:
-            return Standing(kind, certainty, known[0].reason)
-        return Standing(*_CHANGED, where="no")
-    places = [_ORDER.index((one.kind, one.certainty)) for one in known]
-    if all(firm):
-        return Standing(*_ORDER[max(places)], where="every")
-    return Standing(*_CHANGED, where="some")
+    """Return how a row stands in all runs, or in those that show it, by the weakest of them."""
+    firm = [run.row for run in row.runs if run.firm]
+    stands = [standing_of(one) for one in firm or [run.row for run in row.runs]]
+    known = [one for one in stands if one is not None]
+    weakest = max(known, key=lambda one: _ORDER.index((one.kind, one.certainty)))
+    if weakest.kind is Kind.CHANGED:
+        return weakest
+    if not firm and len({one.certainty for one in known}) > 1:
+        return Standing(Kind.BEYOND_MOTION, Certainty.OPEN, where="every")
+    some = bool(firm) and len(firm) < len(row.runs)
+    return Standing(weakest.kind, weakest.certainty, where="some" if some else "every")
 
 
 def heading_of(row: Row) -> str:

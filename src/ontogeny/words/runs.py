@@ -112,7 +112,8 @@ def agreement_sentence(rows: xr.Dataset, what: str) -> list[str]:
     if len(pairs) > 1:
         mean += f" ({min(values):.2f} to {max(values):.2f})"
     of = f"{value_range(counts)} of {rows.sizes['row']} {what}"
-    return [f"Runs agree on when rows changed: rank correlation {mean}, over {of}."]
+    words = "Between runs the order in which rows changed correlates by"
+    return [f"{words} {mean.replace('-', '−')}, over {of}."]
 
 
 def control_words(controlled: Mapping[str, bool]) -> str:

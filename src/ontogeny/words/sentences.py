@@ -82,8 +82,8 @@ def sentences(claims: Iterable[Claim], voice: Voice, names: Names) -> list[Said]
     for number, claim in enumerate(standing_claims(claims)):
         subject = claim.subject
         alone = "" if _is_joined(claim) else number
-        part = subject.label if claim.kind is Kind.DIFFERS else ""  # the null that it is beside
-        of = (subject.node, subject.quantity, part)
+        null = claim.beside[0].name if claim.kind is Kind.DIFFERS else ""
+        of = (subject.node, subject.quantity, null)
         key = (claim.kind, claim.certainty, claim.reason, of, alone)
         alike.setdefault(key, []).append(claim)
     groups = sorted(alike.values(), key=lambda group: -group[0].weight)
