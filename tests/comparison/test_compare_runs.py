@@ -18,12 +18,7 @@ from ontogeny.words.content import read_content
 from ontogeny.words.formats import fine_step
 from ontogeny.words.page_claims import claims_of_result
 from ontogeny.words.row_words import standing_of
-from ontogeny.words.runs import (
-    agreement_sentence,
-    correlations,
-    heading_of_runs,
-    sentences_of_runs,
-)
+from ontogeny.words.runs import agreement_sentence, correlations, heading_of_runs, sentences_of_runs
 
 
 def told(tree, node):
@@ -57,7 +52,11 @@ def test_tokens_take_the_place_of_steps():
     half = data.half_step.sel(row="loss")
     np.testing.assert_allclose(half.sel(run="small"), half.sel(run="large"), rtol=0.02)
     assert tree.attrs["clock"] == "training tokens"
-    dates = {c.subject.run: c.since for c in claims_of_result(as_tree(tree)) if c.kind is Kind.CHANGED and c.since}
+    dates = {
+        c.subject.run: c.since
+        for c in claims_of_result(as_tree(tree))
+        if c.kind is Kind.CHANGED and c.since
+    }
     low, high = sorted(dates[name] for name in runs)
     assert high > 1.9 * low  # each in its own steps, and said so
     assert f"; half by step {fine_step(low)}–{fine_step(high)}" in told(tree, "loss")[0]

@@ -69,6 +69,7 @@ CASES = {
     ),
 }
 
+
 def words_of(reason):
     """How the catalogue says why a row is open that failed at one test."""
     return catalogue.REASONS[REASONS[reason]].format(needed="", word="word")

@@ -8,7 +8,7 @@ A template is filled with phrases of a claim, or of several alike (`ontogeny.wor
 ``{where}``      of several: in how many layers or series, such as " in 5 of 6 layers"
 ``{ends}``       from what to what, with units
 ``{controls}``   in brackets: by how much control runs change, such as " (controls −0.1 to 0.2)"
-``{half}``       when half of it was over, such as ", half by step 127 (108–135)"
+``{half}``       when half of it was over, such as ". Half by step 127 (108–135)"
 ``{since}``      the step from which on it holds, with its interval
 ``{label}``      the part of the subject that the claim is about, such as a reference
 ``{beside}``     what the claim was judged against
@@ -34,8 +34,8 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
     "{ends}{controls}.",
     (Kind.BEYOND_MOTION, OPEN): "{Subject} {verb}{where}, {ends}{controls}; beyond motion is open: "
     "{reason}.",
-    (Kind.BEYOND_MOTION, NOT_TESTED): "{Subject} {verb}{where}, {ends}{half}; motion is not "
-    "tested.",
+    (Kind.BEYOND_MOTION, NOT_TESTED): "{Subject} {verb}{where}, {ends}; motion is not "
+    "tested{half}.",
     (Kind.CHANGED, SURE): "{Subject} {verb}{where}, {ends}{half}.",
     (Kind.CHANGED, OPEN): "A change of {subject}{where} is open: {reason}.",
     (Kind.CHANGED_ON_ITEMS, SURE): "{Subject} changed on these items, {ends}; others are open.",
@@ -99,17 +99,14 @@ STANDINGS: dict[tuple[Kind, Certainty], str] = {
     (Kind.CHANGED, OPEN): "open",
 }
 WEIGHT_CHANGE = "weight change (need not change what the model does)"
-OF_RUNS = {
-    "every": "{} in every run",
-    "some": "{} in some runs",
-}
+OF_RUNS = {"every": "{} in every run", "some": "{} in some runs"}
 
 # Why a claim is open, after a colon.
 REASONS: dict[Reason, str] = {
-    Reason.FEW_CHECKPOINTS: "there are too few checkpoints",
-    Reason.FEW_CONTROLS: "there are too few control runs{needed}",
-    Reason.NO_CONTROLS: "there is no control run",
-    Reason.NOISE_UNKNOWN: "its noise is not known",
+    Reason.FEW_CHECKPOINTS: "too few checkpoints",
+    Reason.FEW_CONTROLS: "too few control runs{needed}",
+    Reason.NO_CONTROLS: "no control run",
+    Reason.NOISE_UNKNOWN: "noise unknown",
     Reason.SLOW_NOISE: "slow noise draws such curves too",
     Reason.WITHIN_NOISE: "noise gives as much",
     Reason.WITHIN_CHANCE: "chance gives as much",
@@ -117,8 +114,8 @@ REASONS: dict[Reason, str] = {
     Reason.SHORT_MEMORY: "noise between checkpoints draws such curves too",
     Reason.REFERENCE_MEMORY: "the memory of the reference draws such curves too",
     Reason.FEW_TURNED: "chance turns as many items",
-    Reason.FEW_TEXTS: "the texts are too few",
-    Reason.FEW_CONTRASTS: "there are too few contrasts{needed}",
+    Reason.FEW_TEXTS: "too few texts",
+    Reason.FEW_CONTRASTS: "too few contrasts{needed}",
     Reason.ONE_ANSWER: "one answer is right everywhere",
     Reason.SURER: "the model is only surer of what it says",
     Reason.LESS_SURE: "the model is only less sure of what it says",
@@ -127,10 +124,10 @@ REASONS: dict[Reason, str] = {
     Reason.NOT_HELD: "it does not stay there",
     Reason.CONTROLS_SPREAD: "control runs differ too much",
     Reason.NOTHING_SCORED: "nothing was scored",
-    Reason.NO_FIRST_STEP: "there is no first step",
+    Reason.NO_FIRST_STEP: "no first step",
     Reason.CONTROLS_AT_FEW_STEPS: "control runs were read at too few checkpoints",
     Reason.NOT_COMPARABLE: "control runs cannot be compared",
-    Reason.PROBABLE: "it is probable only",
+    Reason.PROBABLE: "probable only",
     Reason.FAILED: "it could not be computed",
     Reason.EARLIER_VERSION: "the result is of an earlier version",
 }

@@ -260,11 +260,13 @@ def read_content(result: MergedResult) -> Content:
         spoken=Voice.of("", inputs) if attrs.get("align") == "tokens" else voice,
     )
 
+
 def _controlled(tree: xr.DataTree, runs: Sequence[str]) -> list[bool]:
     """Return whether each run of a comparison was studied with control runs."""
     if not runs or "runs" not in tree.children or "controls" not in tree["runs"].data_vars:
         return [False] * len(runs)
     return [bool(count) for count in tree["runs"].to_dataset()["controls"].values]
+
 
 def attribute(attrs: Mapping[Any, Any], name: str, default: Any, owner: str) -> Any:
     """Return an attribute that holds JSON; what is already plain data is taken as it is."""
@@ -287,6 +289,7 @@ def attribute(attrs: Mapping[Any, Any], name: str, default: Any, owner: str) -> 
         )
     return _plain(value)
 
+
 def _plain(value: Any) -> Any:
     """Return JSON data with all its texts plain; labels of a selection must stay as they are."""
     if isinstance(value, str):
@@ -295,8 +298,10 @@ def _plain(value: Any) -> Any:
         return {_plain(k): v if k == "select" else _plain(v) for k, v in value.items()}
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
+
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {"name": value}
+
 
 def _read_nodes(tree: xr.DataTree, voice: Voice) -> list[Node]:
     nodes: list[Node] = []
@@ -318,6 +323,7 @@ def _read_nodes(tree: xr.DataTree, voice: Voice) -> list[Node]:
     nodes = [_with_name(node) if titles[node.title] > 1 else node for node in nodes]
     return sorted(nodes, key=lambda node: _PLACES.get(node.role, 1))
 
+
 def _with_name(node: Node) -> Node:
     """Return a node of a title that others have too with its own name in title and rows."""
     name = node.path.rpartition("/")[2]
@@ -330,6 +336,7 @@ def _with_name(node: Node) -> Node:
         for row in node.rows
     ]
     return replace(node, title=f"{node.title} ({name})", rows=rows)
+
 
 def _read_node(
     path: str, dataset: xr.Dataset, taken: Sequence[str], reference: int | None, voice: Voice
@@ -357,6 +364,7 @@ def _read_node(
         or read_run_rows(dataset, title, name, role, voice),
     )
 
+
 def _bands(figures: Iterable[Figure]) -> dict[str, list[tuple[str, str]]]:
     """Return the ends of the nulls that are drawn over steps, by variable; not of controls."""
     bands: dict[str, list[tuple[str, str]]] = {}
@@ -365,6 +373,7 @@ def _bands(figures: Iterable[Figure]) -> dict[str, list[tuple[str, str]]]:
             ends = [(band.lower, band.upper) for band in figure.bands if not band.control]
             bands.setdefault(figure.value, []).extend(ends)
     return bands
+
 
 def _figure(number: int, data: Mapping[str, Any]) -> tuple[Figure, str]:
     """Return a figure; one that cannot be read as a stand-in, with the reason."""
@@ -376,6 +385,7 @@ def _figure(number: int, data: Mapping[str, Any]) -> tuple[Figure, str]:
         caption = str(data.get("caption", ""))
         return Figure(data["id"], data["title"], value="", caption=caption), plain_text(error)
 
+
 def _all_steps(attrs: Mapping[Any, Any], nodes: Sequence[Node]) -> tuple[int, ...]:
     steps = {int(s) for s in attribute(attrs, "steps", [], "the root")}
     for node in nodes:
@@ -383,6 +393,7 @@ def _all_steps(attrs: Mapping[Any, Any], nodes: Sequence[Node]) -> tuple[int, ..
     if not steps:
         raise ArgumentError("tree must hold training steps: a coordinate 'step' in some node.")
     return tuple(sorted(steps))
+
 
 def _finding(stated: Any) -> Finding:
     data = _mapping(stated)
@@ -392,6 +403,7 @@ def _finding(stated: Any) -> Finding:
         steps=tuple(int(s) for s in data.get("steps") or ()),
         message=data.get("message") or data.get("name", ""),
     )
+
 
 def _boundaries(attrs: Mapping[Any, Any], nodes: Sequence[Node]) -> list[RegimeMark]:
     """Regime boundaries of the run: stated by the root or a node, or shown by a node of regimes."""
@@ -410,6 +422,7 @@ def _boundaries(attrs: Mapping[Any, Any], nodes: Sequence[Node]) -> list[RegimeM
             marks.setdefault(step, RegimeMark(step, low, high, label))
     return [marks[step] for step in sorted(marks)]
 
+
 def _shown_boundaries(node: Node) -> Iterator[Mapping[str, Any]]:
     """Give the boundaries that the curves of a node draw for all their lines."""
     for figure, _ in node.figures:
@@ -419,6 +432,7 @@ def _shown_boundaries(node: Node) -> Iterator[Mapping[str, Any]]:
             numbers = {end: value.item() for end, value in values.items() if value.ndim == 0}
             yield {"label": boundary.label, **numbers}
 
+
 def _layer_paths(nodes: Sequence[Node]) -> list[str]:
     """Return module paths in the order of the nodes, layers before weight blocks."""
     coords = [node.dataset.coords for node in nodes]
@@ -426,6 +440,7 @@ def _layer_paths(nodes: Sequence[Node]) -> list[str]:
     paths = [plain_text(label) for values in labels for label in np.atleast_1d(values)]
     paths += [row.layer for node in nodes for row in node.rows if row.layer]
     return list(dict.fromkeys(paths))
+
 
 def _track(nodes: Sequence[Node]) -> Track | None:
     """Return the first variable over steps alone in a node of role ``track``, drawn ones first."""

@@ -118,7 +118,7 @@ class Phrases:
         if len(self.claims) == 1 and layers[0]:
             return f" in {self.names.layer(layers[0])}"
         if len(self.claims) == total:
-            return f" in all {total} {self._kind}"
+            return f" in {_all(total)} {self._kind}"
         return f" in {len(self.claims)} of {total} {self._kind}"
 
     @property
@@ -153,7 +153,7 @@ class Phrases:
             return ""
         counts = Counter(claim.subject.run for claim in self.claims)
         if {*counts.values()} == {self._rows}:
-            return f" in all {self._rows} {self._kind}"
+            return f" in {_all(self._rows)} {self._kind}"
         return f" in {value_range(counts.values(), _whole)} of {self._rows} {self._kind}"
 
     @property
@@ -217,8 +217,8 @@ class Phrases:
         if not steps:
             return ""
         if len(steps) > 1:
-            return f"; half by {self.voice.unit} {value_range(steps, fine_step)}"
-        return f"; half by {self._dated(self.first)}"
+            return f". Half by {self.voice.unit} {value_range(steps, fine_step)}"
+        return f". Half by {self._dated(self.first)}"
 
     @property
     def since(self) -> str:
@@ -305,6 +305,10 @@ class _Asked(Mapping[str, str]):
 
     def __len__(self) -> int:
         return 0
+
+
+def _all(count: int) -> str:
+    return "both" if count == 2 else f"all {count:,}"
 
 
 def _values_of(references: Sequence[Beside]) -> list[float]:
