@@ -14,6 +14,7 @@ A template is filled with phrases of a claim, or of several alike (`ontogeny.wor
 ``{beside}``     what the claim was judged against
 ``{value}``      the size of what happened
 ``{reason}``     why it is open
+``{word}``       what a token is called
 ===============  ==========================================================================
 """
 
@@ -83,6 +84,17 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
     (Kind.REPRODUCES, SURE): "{label} reproduces.",
     (Kind.REPRODUCES, OPEN): "{label} is not shown.",
     (Kind.CONTRADICTS, SURE): "{label} does not reproduce.",
+}
+
+# Of some labels there is a plainer sentence.
+OF_LABELS: dict[tuple[Kind, Certainty, str], str] = {
+    (Kind.PASSES, SURE, "its own word frequencies"): "It uses context{since}: its predictions cost "
+    "{beside} without.",
+    (Kind.PASSES, OPEN, "its own word frequencies"): "Use of context is not shown: {reason}.",
+    (Kind.PASSES, SURE, "its own bigrams"): "It uses more than the token before{since}: its "
+    "predictions cost {beside} without.",
+    (Kind.DIFFERS, SURE, "renamed words"): "With renamed {word}s the texts cost {beside}: it knows "
+    "these {word}s.",
 }
 
 # Of several abilities at once.

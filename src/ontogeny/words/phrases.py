@@ -277,6 +277,11 @@ class Phrases:
         return value_range(_values_of(references)) if references else ""
 
     @property
+    def word(self) -> str:
+        """What a token is called."""
+        return self.voice.word
+
+    @property
     def reason(self) -> str:
         """Why it is open."""
         words = []

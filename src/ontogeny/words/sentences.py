@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..claims import Certainty, Claim, Kind, Reason
-from .catalogue import OPEN_ABILITIES, SENTENCES
+from .catalogue import OF_LABELS, OPEN_ABILITIES, SENTENCES
 from .phrases import Names, Phrases
 from .voice import Voice
 
@@ -37,7 +37,9 @@ def said(claims: Sequence[Claim], voice: Voice, names: Names) -> Said:
     >>> said([claim], Voice(), Names()).text
     'Loss was learned: from 6.14 to 2.18 nats.'
     """
-    template = SENTENCES[claims[0].kind, claims[0].certainty]
+    first = claims[0]
+    of_label = OF_LABELS.get((first.kind, first.certainty, first.subject.label))
+    template = of_label or SENTENCES[first.kind, first.certainty]
     return Said(Phrases(claims, voice, names).filled(template), tuple(claims))
 
 
