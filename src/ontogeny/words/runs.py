@@ -20,6 +20,7 @@ from .reasons import STATES_OF, UNJUDGED
 from .row_words import STATES, UNCONTROLLED
 from .shared_concepts import shared_sentences
 from .states import State
+from .voice import Voice
 
 _WORDS = {
     "learned": STATES[State("learned")],
@@ -338,7 +339,9 @@ def summary_lines(tree: MergedResult) -> list[str]:
     for why in dict.fromkeys(whys):
         lines.append(f"{joined([g.name for g in groups if _not_judged(g) == why])}: {why}")
     if "shared-concepts" in compared.children:
-        lines = [*shared_sentences(compared["shared-concepts"].to_dataset()), *lines]
+        voice = Voice.of(compared.attrs.get("clock"))
+        shared = shared_sentences(compared["shared-concepts"].to_dataset())
+        lines = [*map(voice.fill, shared), *lines]
     runs = compared["runs"].to_dataset()
     controls = dict(zip(map(str, runs.run.values), runs.controls.values > 0, strict=True))
     return [*ones, *lines, *filter(None, [control_words(controls)])]
