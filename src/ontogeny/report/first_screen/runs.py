@@ -29,7 +29,7 @@ def first_of_runs(content: Content) -> FirstScreen | None:
         Sentence(f"{lead.rstrip('.')}.", text)
         for lead, _, text in (s.partition(". ") for s in further)
     ]
-    controls = explained(content)
+    controls = content.voice.fill(explained(content))
     count = 3 if controls else 4
     if controls:
         went = control_loss(loss)
