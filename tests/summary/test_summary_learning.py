@@ -24,6 +24,7 @@ from ontogeny.summary.controls import with_controls
 from ontogeny.summary.learning import controls_needed
 from ontogeny.summary.summarise import summarise
 from ontogeny.words.content import read_content
+from ontogeny.words.voice import OF_STEPS
 
 ACCURACY = Quantity(
     "accuracy",
@@ -306,7 +307,8 @@ def test_a_trained_start_is_judged_by_what_it_costs_to_tell_words_apart():
 def test_where_the_last_checkpoint_diverged_the_last_shared_step_is_judged_and_said():
     node = trained_start(0.02, LUCKS[0], diverged=True)
     assert node.learned.all() and node.loss_judged_at == 9
-    assert "at step 9, the last one with a finite loss in all of them" in node.attrs["statements"]
+    said = OF_STEPS.fill(node.attrs["statements"])
+    assert "at step 9, the last one with a finite loss in all of them" in said
     assert not trained_start(0.02, LUCKS[1], diverged=True).learned.any()
 
 

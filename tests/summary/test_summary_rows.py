@@ -13,6 +13,7 @@ from ontogeny.summary.noise import MEASURABLE, Z, change_floor, mean_stderr, nul
 from ontogeny.summary.rows import _after_half, chart_rows
 from ontogeny.words.names import named
 from ontogeny.words.statements import statements
+from ontogeny.words.voice import OF_STEPS
 
 LOSS = Quantity("x", "loss", rows="loss", subject="The loss")
 CONCEPTS = Quantity(
@@ -187,7 +188,8 @@ def test_a_distance_to_the_last_step_says_where_its_last_value_stands():
     data = series([course], x_stderr=0.01).assign_attrs(reference_step=len(course) - 1)
     found = judged(data, CONCEPTS).assign(changed=("row", [True]), judgeable=("row", [True]))
     (words, *_) = statements(found, [CONCEPTS])
-    assert "from 1 to 0.05 at step 31, the last one before its reference step;" in words
+    end = "from 1 to 0.05 at step 31, the last one before its reference step;"
+    assert end in OF_STEPS.fill(words)
 
 
 def test_rows_stand_layer_by_layer_within_further_dimensions():
