@@ -128,7 +128,10 @@ def sentence(data: xr.Dataset) -> list[str]:
     last = data.dropna("step", subset=["loss_p_known"]).isel(step=-1)
     renamed = last["loss_renamed"].values[1:]
     ends = f"{np.quantile(renamed, 0.01):.2f} to {np.quantile(renamed, 0.99):.2f} nats"
-    cost = f"With all words consistently renamed, the same texts cost {ends} at the last step"
+    cost = (
+        f"With all {{word}}s consistently renamed, the same texts cost {ends} at the last "
+        "{checkpoint}"
+    )
     if "loss_p_learned" not in data:
         knows = "It knows these {word}s" if float(last["loss_p_known"]) <= LEVEL else ""
         words = [". ".join(filter(None, [knows, cost])) + "."]
