@@ -92,11 +92,10 @@ def test_modules_and_abilities_keep_their_names_on_every_clock(clock):
     texts = told(of_names(clock))
     assert counts(texts) == counts(told(of_names("training step")))
     assert min(counts(texts)) > 0
-    assert any("“multi step reasoning”" in text for text in texts)
     summary = str(ResultSummary(of_names(clock)))
     said = [without_names(text) for text in [*texts, summary]]
     unit = Voice(clock).unit
-    assert any(re.search(rf"\b{unit} 2\d", text) for text in said)
+    assert any(re.search(rf"\b{unit}s? \d", text) for text in said)
     if unit != "step":
         assert [text[:200] for text in said if STEP.search(text)] == []
 
@@ -120,7 +119,7 @@ def test_a_comparison_names_the_same_and_counts_the_same(clock):
     ]
     assert [text[:200] for text in [*texts, *stored] if MARK.search(text)] == []
     unit = Voice(clock).unit
-    assert any(f"{unit} 2" in text for text in texts)
+    assert any(re.search(rf"\b{unit}s? \d", text) for text in texts)
     if unit != "step":
         assert [text[:200] for text in map(without_names, texts) if STEP.search(text)] == []
 
