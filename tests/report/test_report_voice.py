@@ -93,10 +93,9 @@ def test_modules_and_abilities_keep_their_names_on_every_clock(clock):
     assert counts(texts) == counts(told(of_names("training step")))
     assert min(counts(texts)) > 0
     summary = str(ResultSummary(of_names(clock)))
-    assert "“multi step reasoning”" in " ".join(summary.split())
     said = [without_names(text) for text in [*texts, summary]]
     unit = Voice(clock).unit
-    assert any(re.search(rf"\b{unit} 2\d", text) for text in said)
+    assert any(re.search(rf"\b{unit}s? \d", text) for text in said)
     if unit != "step":
         assert [text[:200] for text in said if STEP.search(text)] == []
 
@@ -120,7 +119,7 @@ def test_a_comparison_names_the_same_and_counts_the_same(clock):
     ]
     assert [text[:200] for text in [*texts, *stored] if MARK.search(text)] == []
     unit = Voice(clock).unit
-    assert any(f"{unit} 2" in text for text in texts)
+    assert any(re.search(rf"\b{unit}s? \d", text) for text in texts)
     if unit != "step":
         assert [text[:200] for text in map(without_names, texts) if STEP.search(text)] == []
 
@@ -159,6 +158,11 @@ def test_no_mark_is_left_on_a_page(name):
     assert [text[:200] for text in texts if MARK.search(text)] == []
 
 
+# Observables that speak of steps of another kind: of a gradient, a sampler, a walk, a refit.
+OTHER_STEPS = {"commutators", "learning-coefficient", "lipschitz", "projection"}
+OTHER_STEPS |= {"transform-dynamics"}
+
+
 @pytest.mark.parametrize("kind", sorted(kinds()))
 def test_what_an_observable_says_leaves_open_what_a_run_counts(kind):
     """Texts of results hold marks in the place of steps; questions and prices are of no run."""
@@ -169,7 +173,8 @@ def test_what_an_observable_says_leaves_open_what_a_run_counts(kind):
             said += list(vars(value).values())
         if isinstance(value, tuple) and value and isinstance(value[0], Quantity):
             said += [text for each in value for text in _texts_of_quantity(each)]
-    assert [text for text in said if isinstance(text, str) and STEP.search(text)] == []
+    wrong = [text for text in said if isinstance(text, str) and STEP.search(MARK.sub("", text))]
+    assert bool(wrong) == (kind in OTHER_STEPS), wrong
 
 
 def _texts_of_quantity(quantity):

@@ -9,6 +9,7 @@ import xarray as xr
 import ontogeny as og
 from helpers.study_examples import LAYERS, developing, tiny_inputs
 from ontogeny.errors import ArgumentError
+from ontogeny.words.voice import OF_STEPS
 
 STEPS = (0, 1, 2, 4, 8, 16)
 PATH = "model.layers.1.mlp"
@@ -152,7 +153,10 @@ def test_refits_in_a_row_multiply_away_from_the_reference():
     assert data.refit_continued.values[[0, -1]].tolist() == [0.8, 0.8]
     assert np.isnan(data.refit_continued.values[1:-1]).all()
     words = json.loads(data.attrs["statements"])
-    assert "100 % of the reference step's" in words[0] and "in 0 of 2 layers" in words[1]
+    assert (
+        "100 % of the reference step's" in OF_STEPS.fill(words[0])
+        and "in 0 of 2 layers" in words[1]
+    )
 
 
 def test_what_became_another_concept_on_its_way_is_said_to_be_so():
@@ -162,7 +166,7 @@ def test_what_became_another_concept_on_its_way_is_said_to_be_so():
     tracks = og.observables.ConceptTracks("of")
     one = tracks.observe(reading(W, range(9), 8), None).expand_dims(layer=["a"])
     data = tracks.summarise(one.assign_attrs(reference_step=8), {"of": xr.Dataset()})
-    (words,) = json.loads(data.attrs["statements"])
+    (words,) = json.loads(OF_STEPS.fill(data.attrs["statements"]))
     assert "100 % of the reference step's" in words and "they became is 0.00" in words
 
 

@@ -9,6 +9,7 @@ from helpers.series_examples import EARLY, LATE, planted
 from ontogeny.dynamics import learning_progress, recurrence
 from ontogeny.errors import ArgumentError
 from ontogeny.observables import LearningDynamics, make
+from ontogeny.words.voice import OF_STEPS
 from ontogeny_papers.observables.curves.base import chosen, curve_reference, curves_of, floor_of
 
 
@@ -21,7 +22,9 @@ def test_learning_dynamics_use_the_other_nodes_noise_floor():
     alone = learning_progress(LATE, values[1], found.noise[1].item(), reference_index=49)
     assert (float(found.since[1]), float(found.bound[1])) == (alone.since, alone.bound)
     assert float(found.slope[1]) == recurrence(values[1], LATE, reference_index=49).slope
-    assert "fell for good in 3 of 4 layers, as seen up to step 490,000" in words(found)
+    assert "fell for good in 3 of 4 layers, as seen up to step 490,000" in OF_STEPS.fill(
+        words(found)
+    )
     assert "X (relative distance) fell" in words(found)
     assert "learned nothing may look the same" in words(found)
     own = judged(LearningDynamics("x", noise=0.95), node(values), {"x": floor})
@@ -71,7 +74,7 @@ def test_the_noise_of_one_variable_is_not_taken_for_another():
 def test_one_step_of_progress_is_no_range_of_steps():
     values = np.tile(np.exp(-LATE / 1e5), (4, 1))
     found = judged(LearningDynamics("x", noise=0.01), node(values), {})
-    assert "below the first value from step 20,000 on." in words(found)
+    assert "below the first value from step 20,000 on." in OF_STEPS.fill(words(found))
 
 
 def test_curves_that_never_moved_do_not_read_as_restless():

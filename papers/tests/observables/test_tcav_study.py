@@ -13,6 +13,7 @@ from ontogeny.errors import ArgumentError
 from ontogeny.figures import Table
 from ontogeny.needs import Activations
 from ontogeny.observables import TCAV, ConceptDirections
+from ontogeny.words.voice import OF_STEPS
 from ontogeny_papers.capture.random_concepts import random_draws
 from ontogeny_papers.concepts.concept_directions import LabelledRows
 from ontogeny_papers.observables.labelled.directions import _passing, _readable
@@ -294,7 +295,7 @@ def test_the_best_accuracy_is_named_with_its_own_layer_and_step():
         },
         coords={"concept": ["c"], "layer": ["a", "b"], "step": [0, 5]},
     )
-    assert _readable(data)[0].endswith("0.90 in a at step 5.")
+    assert OF_STEPS.fill(_readable(data)[0]).endswith("0.90 in a at step 5.")
 
 
 def test_nothing_that_could_be_measured_is_said_so():
@@ -304,8 +305,8 @@ def test_nothing_that_could_be_measured_is_said_so():
         {"p_corrected": (axes, nothing), "random_score": ((*axes, "draw"), nothing[..., None])},
         coords={"concept": ["c"], "layer": ["a"], "step": [0, 5]},
     )
-    assert significant(data) == ["c: no layer has a score at any step."]
-    assert _passing(data.sel(concept="c")) == "no layer has an accuracy at any step."
+    assert [*map(OF_STEPS.fill, significant(data))] == ["c: no layer has a score at any step."]
+    assert OF_STEPS.fill(_passing(data.sel(concept="c"))) == "no layer has an accuracy at any step."
 
 
 def test_each_count_of_significant_values_is_of_those_that_are_known():

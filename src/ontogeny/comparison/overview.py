@@ -81,7 +81,7 @@ def _table_of(runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], clock: Clock
         "controls": (controls, "1"),
     }
     table = {
-        name: ("run", values, {"long_name": name.replace("_", " "), "units": units})
+        name: ("run", values, {"long_name": name.replace("_step", " {checkpoint}"), "units": units})
         for name, (values, units) in parts.items()
     }
     return xr.Dataset(table, {"run": np.array([run.name for run in runs], dtype=object)})

@@ -9,6 +9,7 @@ import torch
 import ontogeny as og
 from ontogeny.errors import ArgumentError
 from ontogeny.features.concepts.layers.observed import first_layers, layer_moves
+from ontogeny.words.voice import OF_STEPS
 
 STEPS = tuple(range(0, 90, 10))
 LAYERS, CLASSES, WORDS, WIDTH = 5, 6, 40, 24
@@ -111,7 +112,7 @@ def test_concepts_that_no_layer_has_any_more_are_no_move_to_later_layers(tree):
     kind, lines = og.observables.ConceptLayers("layers.*"), data.line_first.copy(deep=True)
     assert "counts as beyond the last" not in " ".join(kind.words(data, {}))
     lines[:2, -1] = np.nan
-    text = " ".join(kind.words(data.assign(line_first=lines), {}))
+    text = OF_STEPS.fill(" ".join(kind.words(data.assign(line_first=lines), {})))
     n = int(data.line_first.isel(step=0).notnull().sum())
     assert f"At step {STEPS[0]} {n} of them can be read in some layer, at step {STEPS[-1]}" in text
     assert f" {int(lines.isel(step=-1).notnull().sum())}; one in no layer counts as beyond" in text

@@ -15,6 +15,7 @@ from ontogeny.report.concepts.atlas import read_atlas
 from ontogeny.report.first_screen.numbers import four_numbers
 from ontogeny.words.content import read_content
 from ontogeny.words.tuned import concept_changes_text
+from ontogeny.words.voice import OF_STEPS
 
 KEPT, TURNED, LOST, NEW = (3, 5), 7, 9, 12
 SHARED = {"layers": "out", "max_tokens": None, "readable": 0.5}
@@ -108,7 +109,7 @@ def test_the_page_of_a_pair_says_what_became_of_concepts_and_no_lives(pair):
 
 def test_counts_are_said_beside_control_runs(node):
     tuned, data, _ = node
-    text = concept_changes_text(data)
+    text = OF_STEPS.fill(concept_changes_text(data))
     ours = "2 kept, 1 turned, 1 lost, 1 new" if tuned else "4 kept, 0 turned, 0 lost, 0 new"
     assert f"{ours} and 0 unclear since step 0" in text
     assert "(the control run: 0 new, 0 lost, 0 turned)" in text

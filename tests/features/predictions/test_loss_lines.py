@@ -12,6 +12,7 @@ from helpers.study_examples import developing, tiny_inputs
 from ontogeny.inputs import Inputs
 from ontogeny.observables.crossing import crossing
 from ontogeny.observables.word_frequencies import blind_guess, guesses
+from ontogeny.words.voice import OF_STEPS
 
 VOCABULARY = 50
 STEPS = np.array([0, 10, 20, 40, 80])
@@ -145,7 +146,7 @@ def test_masks_are_claimed_of_masked_models_alone():
 
 def test_sentences_name_step_interval_and_level():
     data = summarised([8.4, 7.0, 6.0, 5.5, 5.0], bigram=5.2)
-    words = json.loads(data.attrs["statements"])
+    words = json.loads(OF_STEPS.fill(data.attrs["statements"]))
     assert words[-2:] == [
         f"From step {high} on the loss is surely below that of {line} nats), and at the earliest "
         f"from {low}."
@@ -158,7 +159,7 @@ def test_sentences_name_step_interval_and_level():
 def test_a_run_that_learned_nothing_passes_no_line():
     rng = np.random.default_rng(0)
     data = summarised(8.4 + 0.05 * np.abs(rng.normal(size=5)))
-    words = data.attrs["statements"]
+    words = OF_STEPS.fill(data.attrs["statements"])
     assert "The loss is never below that of word frequencies (6.30 nats)." in words
     assert "The loss is never below that of a blind guess (8.30 nats)." in words
     assert "From step" not in words and np.isnan(data.loss_below_unigram)

@@ -18,6 +18,7 @@ from ontogeny.observables import Predictions
 from ontogeny.observables.crossing import leads_from
 from ontogeny.observables.word_frequencies import shares_elsewhere
 from ontogeny.tasks import train_tokenizer
+from ontogeny.words.voice import OF_STEPS
 
 WORDS = 12
 COMMON = 3
@@ -121,6 +122,7 @@ def test_right_tokens_at_the_end_stand_beside_those_at_first_and_in_control_runs
     share[:, -1] = 4 / count, 2 / count
     data = data.assign(right_first_control=(("run", "step"), share))
     (words,) = (w for w in Predictions().words(data, {}) if "right token leads" in w)
+    words = OF_STEPS.fill(words)
     assert f"leads in 5 of {count} gaps, at step 0 in 0, in control runs in 2–4; " in words
     share[:, -1] = np.nan  # not read at the last step
     (words,) = (w for w in Predictions().words(data, {}) if "right token leads" in w)

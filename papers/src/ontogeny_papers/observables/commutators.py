@@ -235,7 +235,9 @@ def statements(data: xr.Dataset, n_pairs: int) -> list[str]:
     words = []
     for i in dict.fromkeys((int(there[0]), int(there[-1]))):
         low, high = float(median.defect_over_pairs_low[i]), float(median.defect_over_pairs_high[i])
-        words.append(f"{float(defect[i]):.3g} ({low:.3g}–{high:.3g}) at step {int(data.step[i]):,}")
+        words.append(
+            f"{float(defect[i]):.3g} ({low:.3g}–{high:.3g}) at {{step}} {int(data.step[i]):,}"
+        )
     pairs = data.sizes["pair"]
     number = "one pair" if pairs == 1 else f"{pairs} pairs"
     sentences = [f"The median defect of {number} is {' and '.join(words)}."]

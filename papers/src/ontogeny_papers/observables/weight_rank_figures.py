@@ -136,7 +136,8 @@ CHARTS: tuple[Figure, ...] = (
             Band(f"growing_{n}_low_by_kind", f"growing_{n}_high_by_kind", _NULLS[n])
             for n in ("walk", "shuffled")
         ],
-        caption="Mean over the matrices of one kind, from the first checkpoint up to each step.",
+        caption="Mean over the matrices of one kind, from the first checkpoint up to each "
+        "{checkpoint}.",
     ),
 )
 """The figures of the node."""

@@ -131,7 +131,7 @@ class Loss(OfPredictions):
         | {
             f"loss_below_{line}{end}": (
                 f"{{checkpoint}} from which on the loss is below {words}{more}",
-                "steps",
+                "{step}s",
             )
             for line, words in LINES.items()
             if line != "uniform"

@@ -205,7 +205,10 @@ class TransformDynamics(ConceptSeries):
         error = away.codes_error.median(("layer", "step"))
         parts = [f"{name} {float(error.sel(mapping=name)):.2g}" for name in _MAPS]
         words = [
-            f"Error of the codes, relative, median over layers and {{step}}s: {', '.join(parts)}."
+            (
+                "Error of the codes, relative, median over layers and {checkpoint}s: "
+                f"{', '.join(parts)}."
+            )
         ]
         changed = away.share.sum("share_of") > 0.5  # a sum is 1, or 0 where nothing changed
         if changed.any():

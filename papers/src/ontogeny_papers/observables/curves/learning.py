@@ -100,7 +100,7 @@ class LearningDynamics(OfCurve):
                 (
                     "map_every",
                     "{checkpoint}s between checkpoints of the map",
-                    "steps",
+                    "{step}s",
                     "checkpoints apart",
                 ),
             ),

@@ -201,7 +201,7 @@ def _passing(here: xr.Dataset) -> str:
     some = (here.p_corrected <= LEVEL).any("layer").values
     corrected = f"(p ≤ {LEVEL:g}, corrected over concepts, layers and {{checkpoint}}s)"
     if not some.any():
-        return f"no layer reads it better than shuffled labels at any {{step}} {corrected}."
+        return f"no layer reads it better than shuffled labels at any {{checkpoint}} {corrected}."
     steps = [f"{int(step):,}" for step in here.step.values[some]]
     more = f" and {len(steps) - 5} more" if len(steps) > 5 else ""
     return (
