@@ -11,6 +11,7 @@ from typing import Any
 from .. import activity, own_code
 from ..errors import ArgumentError
 from ..inputs.character_tokenizers import CHARACTER_FILES
+from ..inputs.scoring import Scoring
 from ..inputs.token_files import TOKEN_FILES
 from ..machine import one_thread
 from ..observables import ModelFacts
@@ -44,6 +45,9 @@ class Wishes:
     model: str = ""
     tokenizer: str = ""
     max_length: int | None = None
+    score: str = ""
+    answer_after: str = ""
+    token_labels: Sequence[str] = ()
     step_from: str = ""
     only: Sequence[str] = ()
     exclude: Sequence[str] = ()
@@ -73,6 +77,9 @@ class Wishes:
             "--model": [self.model],
             "--tokenizer": [self.tokenizer],
             "--max-length": [str(self.max_length or "")],
+            "--score": [self.score],
+            "--answer-after": [self.answer_after],
+            "--token-labels": self.token_labels,
             "--step-from": [self.step_from],
             "--only": self.only,
             "--exclude": self.exclude,
@@ -140,7 +147,11 @@ def propose(
     early = [arg for arg in wishes.sets if not arg.startswith("observables.")]
     late = [arg for arg in wishes.sets if arg.startswith("observables.")]
     preset_named(wishes.preset)  # wrong names are refused before anything is opened
-    for option, paths in (("--texts", wishes.texts), ("--abilities", wishes.abilities)):
+    for option, paths in (
+        ("--texts", wishes.texts),
+        ("--abilities", wishes.abilities),
+        ("--token-labels", wishes.token_labels),
+    ):
         for path in paths:
             path = path.rpartition(":")[0] if own_code.is_own(path) else path
             if not {*path} & {*"*?["} and not Path(path).expanduser().exists():
@@ -351,11 +362,19 @@ def _tokenizer(tokenizer: str, folder: Path) -> str:
     return beside(tokenizer, folder) if Path(tokenizer).expanduser().exists() else tokenizer
 
 
+def _scored(wishes: Wishes, folder: Path) -> dict[str, Any]:
+    """Return what was said of the places that are scored, as the study file says it."""
+    scoring = Scoring(wishes.score, wishes.answer_after)
+    fields: dict[str, Any] = {"score": scoring.score, "answer_after": wishes.answer_after}
+    fields["token_labels"] = [beside(path, folder) for path in wishes.token_labels]
+    return {name: value for name, value in fields.items() if value}
+
+
 def _inputs(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -> dict[str, Any]:
     longest = longest_of(run.checkpoints[-1])
     length = wishes.max_length or preset.length
     length = length if longest is None else min(length, longest)
-    sizes = {"max_texts": preset.texts, "max_length": length}
+    sizes = {"max_texts": preset.texts, "max_length": length, **_scored(wishes, folder)}
     if not wishes.texts:
         return {"bundled": "english-and-python", **sizes}
     paths = [beside(path, folder) for path in wishes.texts]
