@@ -98,6 +98,14 @@ def wished(
         int | None,
         typer.Option(min=2, metavar="N", help="Tokens of a text; what follows is cut off."),
     ] = None,
+    train_texts: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="Texts of the training set, beside held-out --texts."),
+    ] = None,
+    base_texts: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="Texts of what a base model knew, beside new --texts."),
+    ] = None,
     score: Annotated[
         str,
         typer.Option(
@@ -135,6 +143,7 @@ def wished(
     options: dict[str, Any] = {"texts": texts, "steps": steps, "sets": sets}
     options |= {"model": model, "tokenizer": tokenizer}
     options |= {"max_length": max_length, "abilities": abilities}
+    options |= {"train_texts": train_texts, "base_texts": base_texts}
     options |= {"score": score, "answer_after": answer_after, "token_labels": token_labels}
     options |= chosen(step_from, only, exclude, key, base)
     return {key: value for key, value in {"preset": preset, **options}.items() if value}

@@ -164,15 +164,15 @@ def labels_beside(path: Path, tokens: TokenFile) -> TokenFile:
     """
     if not path.is_file():
         raise ArgumentError(f"token_labels: there is no file {path}.")
-    if path.suffix == ".npy":
-        labels = _array(path)
-    elif path.suffix == ".pt":
-        labels = _saved(path, "labels")
-    elif path == tokens.path:
+    if path == tokens.path and path.suffix != ".pt":
         raise ArgumentError(
             f"score='labels': {path} holds ids alone; name an array of labels beside them, "
             f"{IGNORED} where a token is not asked for (--token-labels FILE)."
         )
+    if path.suffix == ".npy":
+        labels = _array(path)
+    elif path.suffix == ".pt":
+        labels = _saved(path, "labels")
     else:
         raise ArgumentError(f"token_labels come from .npy or .pt files; got {path}.")
     if labels.shape != tokens.ids.shape:

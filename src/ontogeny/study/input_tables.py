@@ -97,6 +97,10 @@ _GOES_WITH = {
     "documents": ("files", "dataset", "texts"),
     "padding_side": ("files", "dataset", "texts", "bundled"),
 }
+# Sets beside the texts that are studied, in a table of theirs within that of the texts, with
+# whose keys they are read where they say nothing else.
+FURTHER = ("training", "base")
+_OF_ONE_SET = (*_SOURCES, "labels", "documents", "token_labels")
 _LENGTH = 128  # tokens of a text, unless another length is said
 _FILE_SUFFIXES = (".tsv", ".tab", ".csv", ".jsonl", ".ndjson", ".txt")
 
@@ -109,7 +113,14 @@ def input_sets(table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> 
             name: _inputs(f"[inputs.{name}]", value, base, trajectory)
             for name, value in table.items()
         }
-    return {"text": _inputs("[inputs]", table, base, trajectory)}
+    further = {name: table[name] for name in FURTHER if name in table}
+    main = {key: value for key, value in table.items() if key not in FURTHER}
+    sets = {"text": _inputs("[inputs]", main, base, trajectory)}
+    shared = {key: value for key, value in main.items() if key not in _OF_ONE_SET}
+    for name, own in further.items():
+        where = f"[inputs.{name}]"
+        sets[name] = _inputs(where, {**shared, **as_table(f"inputs.{name}", own)}, base, trajectory)
+    return sets
 
 
 def _inputs(where: str, table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> Inputs:

@@ -7,5 +7,6 @@ PUBLIC = {
         "loss": ["Loss"],
         "place_losses": ["PlaceLosses"],
         "token_losses": ["TokenLosses"],
+        "training_texts": ["TrainingTexts"],
     }
 }

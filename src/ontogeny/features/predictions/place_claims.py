@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import xarray as xr
@@ -20,6 +21,7 @@ from scipy.stats import t
 from ...claims import Beside, Certainty, Claim, Kind, Subject
 from ...claims.places import RIGHT
 from ...dynamics import holm
+from ...observables.crossing import crossing
 from ...summary.noise import mean_stderr
 
 LEVEL = 0.01  # of what is sure, over all places of a text
@@ -56,10 +58,21 @@ def claims_of_places(name: str, data: xr.Dataset) -> Sequence[Claim]:
         return []
     moved = {Kind.CHANGED: fell | rose, Kind.LEARNED: learned, Kind.GAINED: _answered(ends)}
     return [
-        _claim(kind, name, ends, place, change[place], p_values[place])
+        replace(_claim(kind, name, ends, place, change[place], p_values[place]), **since)
         for kind, places in moved.items()
         for place in np.flatnonzero(places)
+        for since in [_since(data, place, line[place]) if kind is Kind.LEARNED else {}]
     ]
+
+
+def _since(data: xr.Dataset, place: int, line: float) -> dict[str, float]:
+    """Return from which step on the loss at a place is below what frequencies cost there."""
+    there = data.dropna("step", subset=["place_loss"], how="all").isel(place=place)
+    cost = there.place_cost.transpose("step", "text").values
+    weights = there.place_count.values
+    cross = crossing(there.step.values, cost, np.full(cost.shape[1], line), weights)
+    ends = {"since": cross.step, "since_low": cross.low, "since_high": cross.high}
+    return {name: step if math.isfinite(step) else math.nan for name, step in ends.items()}
 
 
 def _is_asked(data: xr.Dataset) -> bool:
