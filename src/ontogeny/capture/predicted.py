@@ -24,14 +24,11 @@ _TEXTS = 16  # of a batch, by default
 
 
 def next_tokens(inputs: Inputs) -> np.ndarray:
-    """Return (n, L) bool: the ordinary tokens that have a token before them to predict them.
-
-    Of conversations those of the answers alone.
-    """
-    positions = inputs.ordinary.copy()
+    """Return (n, L) bool: the scored tokens that have a token before them to predict them."""
+    positions = inputs.scored.copy()
     positions[:, 0] = False
     positions[:, 1:] &= inputs.mask[:, :-1]
-    return positions if inputs.answers is None else positions & inputs.answers
+    return positions
 
 
 class Listener(Protocol):

@@ -9,6 +9,7 @@ import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -117,13 +118,20 @@ def begin(
         _ask(download_limit(needed), yes, ["--steps 8"] * (len(trajectory) > 8))
 
     file.parent.mkdir(parents=True, exist_ok=True)  # paths of the study file go through it
-    proposal = propose(wishes, file.parent, before)
+    proposal = propose(wishes, file.parent, before, partial(_agree, yes))
     if of is not None:
         lines = [f"checkpoints{of}: {line}" for line in proposal.lines]
         lines += [f"texts{of}: {line}" for line in proposal.texts]
         lines += [f"model{of}: {proposal.shown.line}", *proposal.left_out_lines()]
         typer.echo("\n".join(lines))
     return Begun(file, proposal, estimate(proposal.content, file.parent, fetched))
+
+
+def _agree(yes: bool, line: str) -> bool:
+    """Return whether to score what trial passes show; without a terminal only with --yes."""
+    if yes:
+        typer.echo(f"places: {line}")
+    return yes or (sys.stdin.isatty() and typer.confirm(f"{line}. Score only these?", default=True))
 
 
 def say(begun: Sequence[Begun], workers: int) -> None:

@@ -98,6 +98,34 @@ def wished(
         int | None,
         typer.Option(min=2, metavar="N", help="Tokens of a text; what follows is cut off."),
     ] = None,
+    train_texts: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="Texts of the training set, beside held-out --texts."),
+    ] = None,
+    base_texts: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="Texts of what a base model knew, beside new --texts."),
+    ] = None,
+    score: Annotated[
+        str,
+        typer.Option(
+            metavar="PLACES",
+            help="Where predictions are judged: all, answer, labels, or last:K tokens.",
+        ),
+    ] = "",
+    answer_after: Annotated[
+        str,
+        typer.Option(
+            metavar="TEXT",
+            help="What stands before an answer, as '='; of token ids an id; or regex:PATTERN.",
+        ),
+    ] = "",
+    token_labels: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE", help="Labels beside token ids, -100 where nothing is asked (.npy, .pt)."
+        ),
+    ] = None,
     step_from: StepFrom = "",
     only: Only = None,
     exclude: Exclude = None,
@@ -115,6 +143,8 @@ def wished(
     options: dict[str, Any] = {"texts": texts, "steps": steps, "sets": sets}
     options |= {"model": model, "tokenizer": tokenizer}
     options |= {"max_length": max_length, "abilities": abilities}
+    options |= {"train_texts": train_texts, "base_texts": base_texts}
+    options |= {"score": score, "answer_after": answer_after, "token_labels": token_labels}
     options |= chosen(step_from, only, exclude, key, base)
     return {key: value for key, value in {"preset": preset, **options}.items() if value}
 

@@ -1,19 +1,23 @@
-"""Conversations as the tokenizer's own chat template writes them, and where their answers stand."""
+"""Conversations and prompts with their completions, as texts, and where their answers stand."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..errors import ArgumentError
+from .scoring import Ranges, answer_range
 
 Conversation: TypeAlias = Sequence[Mapping[str, Any]]
-Ranges: TypeAlias = list[tuple[int, int]]
+Prompted: TypeAlias = Mapping[str, str]
 _ANSWERS = "assistant"
 # Roles as ShareGPT calls them.
 _ROLES = {"human": "user", "gpt": _ANSWERS, "chatgpt": _ANSWERS}
+# What a template holds that tells which tokens the assistant writes.
+_MARKED = re.compile(r"\{%-?\s*generation\s*-?%\}")
 _DATE = "26 Jul 2024"  # templates of Llama write the date: the same texts every day
 
 
@@ -47,6 +51,19 @@ def messages_of(value: Any) -> list[dict[str, Any]] | None:
     return made if is_conversation(made) else None
 
 
+def is_prompted(value: Any) -> bool:
+    """Return whether a value is a prompt with its completion.
+
+    Examples
+    --------
+    >>> is_prompted({"prompt": "2 + 3 =", "completion": " 5"}), is_prompted({"prompt": "2 + 3 ="})
+    (True, False)
+    """
+    names = ("prompt", "completion")
+    is_pair = isinstance(value, Mapping) and value.keys() == {*names}
+    return is_pair and all(isinstance(value[name], str) for name in names)
+
+
 def _message(message: dict[str, Any]) -> dict[str, Any]:
     if {"from", "value"} <= message.keys():
         role, text = message.pop("from"), message.pop("value")
@@ -63,7 +80,7 @@ def _message(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def rendered(texts: list[Any], tokenizer: Any) -> tuple[list[str], list[Ranges] | None]:
-    """Return texts, and of conversations the places of the characters of their answers.
+    """Return texts, and of conversations and prompts the characters of their answers.
 
     Raises
     ------
@@ -71,19 +88,45 @@ def rendered(texts: list[Any], tokenizer: Any) -> tuple[list[str], list[Ranges] 
         If only some are conversations, the tokenizer has no template or tells no places, or its
         template does not keep what it wrote when further messages follow.
     """
-    chats = [not isinstance(text, str) for text in texts]
-    if not any(chats):
+    plain = [isinstance(text, str) for text in texts]
+    if all(plain):
         return texts, None
-    if not all(chats):
-        raise ArgumentError("texts must be conversations, or none of them; got some of each.")
+    prompted = [is_prompted(text) for text in texts]
+    if any(plain) or len(set(prompted)) > 1:
+        raise ArgumentError(
+            "texts must be conversations, or prompts with completions, or none of them; got some "
+            "of each."
+        )
+    if all(prompted):
+        return [text["prompt"] + text["completion"] for text in texts], [
+            answer_range(text["prompt"] + text["completion"], len(text["prompt"])) for text in texts
+        ]
     if not getattr(tokenizer, "chat_template", None) or not getattr(tokenizer, "is_fast", False):
         raise ArgumentError(
             "the texts are conversations, and the tokenizer has no chat template, or tells no "
             "places of characters; name one with --tokenizer, or a column of texts with "
             "--set inputs.field=NAME."
         )
-    pairs = [_of_one(text, tokenizer) for text in texts]
+    is_marked = bool(_MARKED.search(str(tokenizer.chat_template)))
+    read = _marked if is_marked else _of_one
+    pairs = [read(text, tokenizer) for text in texts]
     return [text for text, _ in pairs], [ranges for _, ranges in pairs]
+
+
+def _marked(conversation: Conversation, tokenizer: Any) -> tuple[str, Ranges]:
+    """Return the text, and the characters that the template itself marks as the assistant's."""
+    messages = [dict(message) for message in conversation]
+    text = _written(tokenizer, messages)
+    encoded = tokenizer.apply_chat_template(
+        messages,
+        tokenize=True,
+        return_dict=True,
+        return_assistant_tokens_mask=True,
+        date_string=_DATE,
+        tokenizer_kwargs={"return_offsets_mapping": True},
+    )
+    marked = zip(encoded["offset_mapping"], encoded["assistant_masks"], strict=True)
+    return text, [(int(start), int(end)) for (start, end), mask in marked if mask]
 
 
 def _of_one(conversation: Conversation, tokenizer: Any) -> tuple[str, Ranges]:
@@ -99,7 +142,9 @@ def _of_one(conversation: Conversation, tokenizer: Any) -> tuple[str, Ranges]:
         if not text.startswith(before) or start < 0:
             raise ArgumentError(
                 "the tokenizer's chat template writes messages in another way once further ones "
-                f"follow; give conversations with one answer each. The answer is {answer[:40]!r}."
+                "follow, and has no {% generation %} that marks what the assistant writes; give "
+                "conversations with one answer each, a template with the mark, or score='all'. "
+                f"The answer is {answer[:40]!r}."
             )
         ranges.append((start, start + len(answer)))
     return text, ranges

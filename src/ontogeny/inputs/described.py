@@ -31,6 +31,8 @@ class Described(Sampled):
     dropped: int
     source: str
     form: str
+    score: str
+    notes: tuple[str, ...]
     _fingerprint: str
 
     def __repr__(self) -> str:
@@ -108,6 +110,8 @@ class Described(Sampled):
         """
         parts = [f"{len(self):,} text{'s' * (len(self) != 1)}", self.form]
         parts.append(f"{int(self.mask.sum()):,} tokens")
+        if self.answers is not None and self.score:
+            parts.append(f"scored: {self.score} ({int(self.scored.sum()):,})")
         if self.truncated:
             parts.append(f"{self.truncated:,} cut at {int(self.lengths.max())}")
         if self.dropped:
@@ -125,7 +129,7 @@ class Described(Sampled):
         >>> Inputs.from_tokens([[1, 2, 3], [4, 5]]).warnings[0][:12]
         'only 2 texts'
         """
-        sentences = []
+        sentences = [*self.notes]
         if len(self) < FEWEST:
             sentences.append(
                 f"only {len(self)} text{'s' * (len(self) != 1)}: noise is measured over texts, so "

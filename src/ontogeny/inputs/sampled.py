@@ -18,6 +18,7 @@ class Sampled:
     ids: np.ndarray
     mask: np.ndarray
     special: np.ndarray
+    answers: np.ndarray | None
     mask_token_id: int | None
     padding_side: str
 
@@ -33,6 +34,11 @@ class Sampled:
     def ordinary(self) -> np.ndarray:
         """(n, L) bool: tokens that are neither special nor padding."""
         return self.mask & ~self.special
+
+    @property
+    def scored(self) -> np.ndarray:
+        """(n, L) bool: the ordinary tokens that predictions are judged at: all, or the answers."""
+        return self.ordinary if self.answers is None else self.ordinary & self.answers
 
     def batches(self, batch_size: int, ids: np.ndarray | None = None) -> list[Batch]:
         """Return the texts in batches, longest first, so that little is padding.
@@ -113,7 +119,7 @@ class Sampled:
         """Replace a fixed random fraction of each text's ordinary tokens by the mask token.
 
         At least one token of every text that has an ordinary one is replaced, and the same
-        tokens whichever side is padded.
+        tokens whichever side is padded. Where only some tokens are scored, it is one of these.
 
         Returns
         -------
@@ -138,5 +144,5 @@ class Sampled:
                 "these inputs have no mask token, so tokens cannot be masked; "
                 "use objective='causal', or inputs whose mask_token_id is set."
             )
-        positions = masked_positions(self.ordinary, mask_fraction, random_state)
+        positions = masked_positions(self.scored, mask_fraction, random_state)
         return np.where(positions, np.int64(self.mask_token_id), self.ids), positions

@@ -30,11 +30,14 @@ class ShownTexts:
         (k, w) its token ids, -1 beyond the text.
     ordinary
         (k, w) which of them are ordinary tokens.
+    scored
+        (k, w) which of these predictions are judged at.
     """
 
     number: np.ndarray
     ids: np.ndarray
     ordinary: np.ndarray
+    scored: np.ndarray
 
     @classmethod
     def of(
@@ -42,7 +45,8 @@ class ShownTexts:
     ) -> ShownTexts:
         """Choose `count` texts of different units, and of each the first `max_tokens` tokens.
 
-        They are drawn among those that have `max_tokens` tokens, or else among the longest.
+        They are drawn among those that have `max_tokens` tokens, or else among the longest; all
+        have a scored token there.
 
         Raises
         ------
@@ -60,7 +64,8 @@ class ShownTexts:
         number = _numbers(inputs, check_whole("count", count), max_tokens, random_state)
         width = min(max_tokens, int(inputs.lengths[number].max()))
         ids = np.where(inputs.mask, inputs.ids, -1)[number, :width]
-        return cls(number, ids, inputs.ordinary[number, :width])
+        shown = (inputs.ordinary[number, :width], inputs.scored[number, :width])
+        return cls(number, ids, *shown)
 
     @cached_property
     def sample(self) -> TokenSample:
@@ -84,13 +89,13 @@ class ShownTexts:
 
 
 def _numbers(inputs: Inputs, count: int, max_tokens: int, random_state: int) -> np.ndarray:
-    lengths = np.where(inputs.ordinary[:, 1:max_tokens].any(axis=1), inputs.lengths, 0)
+    lengths = np.where(inputs.scored[:, 1:max_tokens].any(axis=1), inputs.lengths, 0)
     order = generator(random_state).permutation(len(inputs))
     order = order[np.argsort(-np.minimum(lengths[order], max_tokens), kind="stable")]
     order = order[lengths[order] > 0]
     if not len(order):
         raise ArgumentError(
-            f"no text has an ordinary token to predict among its first max_tokens={max_tokens}, "
+            f"no text has a token to predict among its first max_tokens={max_tokens}, "
             "after its first one."
         )
     _, first = np.unique(inputs.groups[order], return_index=True)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import ArgumentError, check_whole
 from .id_formats import reading_of
+from .scoring import IGNORED
 
 TOKEN_FILES = (".npy", ".bin", ".pt")
 
@@ -153,6 +154,37 @@ def open_tokens(
     return TokenFile(path, ids, words)
 
 
+def labels_beside(path: Path, tokens: TokenFile) -> TokenFile:
+    """Return the labels of opened ids: an array of the same form, or ``labels`` of a ``.pt`` file.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such file, it holds no labels, or as many as there are ids.
+    """
+    if not path.is_file():
+        raise ArgumentError(f"token_labels: there is no file {path}.")
+    if path == tokens.path and path.suffix != ".pt":
+        raise ArgumentError(
+            f"score='labels': {path} holds ids alone; name an array of labels beside them, "
+            f"{IGNORED} where a token is not asked for (--token-labels FILE)."
+        )
+    if path.suffix == ".npy":
+        labels = _array(path)
+    elif path.suffix == ".pt":
+        labels = _saved(path, "labels")
+    else:
+        raise ArgumentError(f"token_labels come from .npy or .pt files; got {path}.")
+    if labels.shape != tokens.ids.shape:
+        raise ArgumentError(
+            f"token_labels of {path} have shape {labels.shape}, and the ids of {tokens.path} "
+            f"{tokens.ids.shape}: one label for each id is needed."
+        )
+    if labels.dtype == bool:  # a mask of what is asked for
+        labels = np.where(labels, tokens.ids, IGNORED)
+    return TokenFile(path, labels)
+
+
 def _begin(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(len(_NUMPY))
@@ -168,17 +200,19 @@ def _array(path: Path) -> np.ndarray:
     return ids
 
 
-def _saved(path: Path) -> np.ndarray:
-    """Return the ids of a file of torch.save; no code in it runs."""
+def _saved(path: Path, name: str = "input_ids") -> np.ndarray:
+    """Return the array of a file of torch.save; no code in it runs."""
     import torch  # not with this module: token ids of other files need none of it
 
     try:
         ids = torch.load(path, map_location="cpu", weights_only=True)
     except Exception:  # what a damaged or foreign pickle raises is of many kinds
         ids = None
-    ids = ids.get("input_ids") if isinstance(ids, Mapping) else ids
-    if not isinstance(ids, torch.Tensor) or ids.dtype in (torch.bfloat16, torch.bool):
+    ids = ids.get(name) if isinstance(ids, Mapping) else ids
+    refused = (torch.bfloat16, torch.bool) if name == "input_ids" else (torch.bfloat16,)
+    if not isinstance(ids, torch.Tensor) or ids.dtype in refused:
+        what = "token ids" if name == "input_ids" else "labels"
         raise ArgumentError(
-            f"{path} holds no tensor of token ids, also none called 'input_ids'; save one, or .npy."
+            f"{path} holds no tensor of {what}, also none called {name!r}; save one, or .npy."
         )
     return ids.numpy()

@@ -8,25 +8,38 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, check_choice
-from .conversations import Conversation, Ranges, at_answers, is_conversation, rendered
+from .conversations import (
+    Conversation,
+    Prompted,
+    at_answers,
+    is_conversation,
+    is_prompted,
+    rendered,
+)
 from .layout import lay_out
+from .scoring import Ranges, Scoring, last_places, text_notes
 from .splits import document_array, label_array
 
 
 def tokenize(
-    texts: Iterable[str | Conversation],
+    texts: Iterable[str | Conversation | Prompted],
     tokenizer: Any,
     max_length: int,
     padding_side: str,
     labels: Sequence[Any] | np.ndarray | None,
     documents: Sequence[Any] | np.ndarray | None = None,
+    scoring: Scoring | None = None,
 ) -> dict[str, Any]:
     """Return the fields of :class:`ontogeny.Inputs` for `texts`.
 
     Padding is laid out here, so that the tokenizer's own padding settings do not matter.
     """
     check_choice("padding_side", padding_side, ("right", "left"))
-    texts, answers = rendered(_check_texts(texts), tokenizer)
+    scoring = scoring or Scoring()
+    given = _check_texts(texts)
+    texts, answers = rendered(given, tokenizer)
+    is_written = bool(given) and is_conversation(given[0])  # with its special tokens
+    answers, notes = _answers(texts, answers, scoring, tokenizer)
     if labels is not None and len(labels) != len(texts):
         raise ArgumentError(f"labels has {len(labels)} entries for {len(texts)} texts.")
     if documents is not None:
@@ -34,18 +47,24 @@ def tokenize(
     _check_length(tokenizer, max_length)
     full = [index for index, text in enumerate(texts) if text.strip()]
     parts = None if answers is None else [answers[i] for i in full]
-    encoded = _encode([texts[i] for i in full], tokenizer, max_length, parts) if full else []
+    encoded = _encode([texts[i] for i in full], tokenizer, max_length, parts, not is_written)
+    if scoring.last:
+        for row in encoded:  # the last tokens of a text that is cut are not there
+            row["answers"] = last_places(~row["special"][None], scoring.last)[0] & (not row["cut"])
     filled = [(i, row) for i, row in zip(full, encoded, strict=True) if row["answers"].any()]
+    is_some = answers is not None or bool(scoring.last)
     if not filled:
         what = "an ordinary token"
-        if answers is not None:
+        if is_some:
             what = f"an answer within its first max_length={max_length} tokens"
         raise ArgumentError(f"no text is left: none of {len(texts)} holds {what}.")
     rows = [row for _, row in filled]
     pad = _pad_token_id(tokenizer)
     spans = of_answers = None
-    if answers is not None:
+    if is_some:
         of_answers = lay_out([row["answers"] for row in rows], False, padding_side)
+        cut = sum(row["answer_cut"] for row in rows)
+        notes += [f"{cut:,} answers are cut off at max_length={max_length}"] * bool(cut)
     if rows[0]["spans"] is not None:
         spans = lay_out([row["spans"] for row in rows], 0, padding_side)
     return {
@@ -64,7 +83,36 @@ def tokenize(
         "truncated": sum(row["cut"] > 0 for row in rows),
         "cut_tokens": sum(row["cut"] for row in rows),
         "dropped": len(texts) - len(filled),
+        "score": scoring.words,
+        "notes": tuple(notes),
     }
+
+
+def _answers(
+    texts: list[str], answers: list[Ranges] | None, scoring: Scoring, tokenizer: Any
+) -> tuple[list[Ranges] | None, list[str]]:
+    """Return the characters that are scored of each text, None for all, and what is to be said."""
+    notes: list[str] = []
+    if scoring.score == "labels":
+        raise ArgumentError(
+            "score='labels' goes with token ids: labels are a second array beside them."
+        )
+    if scoring.after:
+        notes = text_notes(scoring, texts)
+        answers = [scoring.ranges(text) for text in texts]
+    elif scoring.score == "answer" and answers is None:
+        raise ArgumentError(
+            "score='answer' does not find the answers: give answer_after, what stands before them "
+            "(--answer-after '='), or conversations, or columns prompt and answer or completion."
+        )
+    elif scoring.score == "all" or scoring.last:
+        return None, notes
+    if answers is not None and not getattr(tokenizer, "is_fast", False):
+        raise ArgumentError(
+            "answers are found by characters, and the tokenizer tells no places of characters; "
+            "take a fast one, or score='last:K'."
+        )
+    return answers, notes
 
 
 def count_ids(tokenizer: Any) -> int:
@@ -85,14 +133,15 @@ def count_ids(tokenizer: Any) -> int:
     return max(len(tokenizer), 1 + max(vocabulary.values(), default=-1))
 
 
-def _check_texts(texts: Iterable[str | Conversation]) -> list[Any]:
+def _check_texts(texts: Iterable[str | Conversation | Prompted]) -> list[Any]:
     if isinstance(texts, str):
         raise ArgumentError("texts must be a list of strings; got one string.")
     texts = list(texts)
     for index, text in enumerate(texts):
-        if not isinstance(text, str) and not is_conversation(text):
+        if not (isinstance(text, str) or is_conversation(text) or is_prompted(text)):
             raise ArgumentError(
-                "texts must hold strings, or lists of messages with role and content; "
+                "texts must hold strings, lists of messages with role and content, or a prompt "
+                "with its completion; "
                 f"texts[{index}] is {type(text).__name__}."
             )
     return texts
@@ -133,15 +182,21 @@ def _special_ids(tokenizer: Any) -> list[int]:
 
 
 def _encode(
-    texts: list[str], tokenizer: Any, max_length: int, answers: list[Ranges] | None
+    texts: list[str],
+    tokenizer: Any,
+    max_length: int,
+    answers: list[Ranges] | None,
+    adds_special: bool,
 ) -> list[dict[str, Any]]:
+    if not texts:
+        return []
     fast = bool(getattr(tokenizer, "is_fast", False))
     try:
         encoded = tokenizer(
             texts,
             truncation=True,
             max_length=max_length,
-            add_special_tokens=answers is None,
+            add_special_tokens=adds_special,
             padding=False,
             return_special_tokens_mask=True,
             return_offsets_mapping=fast,
@@ -165,11 +220,14 @@ def _encode(
             whole = tokenizer(texts[index], truncation=False, verbose=False)
             cut = len(whole["input_ids"]) - len(ids)
         special = added | np.isin(ids, special_ids)
+        ranges = answers[index] if answers else None
+        reached = 0 if spans is None else int(spans[:, 1].max(initial=0))
         rows.append(
             {
                 "ids": np.array(ids, dtype=np.int64),
                 "special": special,
-                "answers": ~special & at_answers(spans, answers[index] if answers else None),
+                "answers": ~special & at_answers(spans, ranges),
+                "answer_cut": cut > 0 and any(end > reached for _, end in ranges or ()),
                 "spans": spans,
                 "cut": cut,
             }

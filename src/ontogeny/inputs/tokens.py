@@ -13,9 +13,10 @@ import numpy as np
 from ..arrays import is_array
 from ..errors import ArgumentError, check_choice
 from .batches import trimmed
-from .conversations import Conversation
+from .conversations import Conversation, Prompted
 from .described import Described
 from .layout import check_layout, check_range, rectangle, repad, warn_of_padding
+from .scoring import Scoring, places_of_ids
 from .splits import document_array, label_array
 from .tokenize import tokenize
 
@@ -41,8 +42,8 @@ class Inputs(Described):
     spans
         (n, L, 2) first and last-plus-one character of each token, or None if unknown.
     answers
-        (n, L) bool, True at the tokens that a loss is taken of, or None for all ordinary ones. Of
-        conversations these are the answers.
+        (n, L) bool, True at the tokens that predictions are judged at, or None for all ordinary
+        ones. Of conversations these are the answers. Activations and attention are of all tokens.
     texts
         The n texts, or None if only tokens are known; conversations as the template writes them.
     labels
@@ -63,12 +64,14 @@ class Inputs(Described):
     source, form
         Where the texts come from, such as the name of a file, and how they stand there, such as
         ``"one a line"``: for messages alone.
+    score, notes
+        What is scored, in words, and what was found odd when it was looked for: for messages alone.
 
     Raises
     ------
     ArgumentError
-        If shapes disagree, a text has no token, padding lies between tokens, or an id is
-        impossible.
+        If shapes disagree, nothing is scored, a text has no token, padding lies between tokens, or
+        an id is impossible.
 
     Examples
     --------
@@ -96,6 +99,8 @@ class Inputs(Described):
     cut_tokens: int = 0
     source: str = ""
     form: str = ""
+    score: str = ""
+    notes: tuple[str, ...] = ()
     _fingerprint: str = field(init=False, repr=False, default="")
 
     def __post_init__(self) -> None:
@@ -108,6 +113,8 @@ class Inputs(Described):
             value = getattr(self, name)
             if value is not None and len(value) != len(self.ids):
                 raise ArgumentError(f"{name} has {len(value)} entries for {len(self.ids)} texts.")
+        if self.answers is not None and not self.scored.any():
+            raise ArgumentError("nothing is scored: no ordinary token is one of the answers.")
         if self.documents is not None:
             object.__setattr__(self, "documents", document_array(self.documents, len(self.ids)))
         self._freeze()
@@ -130,7 +137,7 @@ class Inputs(Described):
     @classmethod
     def from_texts(
         cls,
-        texts: Iterable[str | Conversation],
+        texts: Iterable[str | Conversation | Prompted],
         tokenizer: Any,
         max_length: int = 128,
         padding_side: str = "right",
@@ -138,6 +145,9 @@ class Inputs(Described):
         source: str = "",
         documents: Sequence[Any] | np.ndarray | None = None,
         form: str = "",
+        score: str = "",
+        answer_after: str = "",
+        answer_occurrence: str = "last",
     ) -> Inputs:
         """Tokenise `texts` once with a Hugging Face tokenizer.
 
@@ -147,15 +157,24 @@ class Inputs(Described):
         `documents` names the document that each text comes from, see `groups`.
 
         A text may be a conversation, a list of messages ``{"role": ..., "content": ...}``: the
-        tokenizer's own chat template writes it, no further special tokens are added, and a loss is
-        taken of the answers (role ``"assistant"``) alone.
+        tokenizer's own chat template writes it, no further special tokens are added, and only the
+        answers (role ``"assistant"``) are scored. Or it is ``{"prompt": ..., "completion": ...}``,
+        of which the completion is scored.
+
+        `score` says which tokens predictions are judged at: ``"all"``, ``"answer"``, or
+        ``"last:K"``, the last K of each text. Where texts are plain, answers are what follows
+        `answer_after`, a separator or ``"regex:"`` with a regular expression, at its last
+        occurrence or, with `answer_occurrence`, at its first. Texts without an answer before the
+        cut are left out and counted.
 
         Raises
         ------
         ArgumentError
-            If a text is no string, `labels` or `documents` has another length, or no text is left.
+            If a text is no string, `labels` or `documents` has another length, nothing would be
+            scored, or no text is left.
         """
-        fields = tokenize(texts, tokenizer, max_length, padding_side, labels, documents)
+        scoring = Scoring(score, answer_after, answer_occurrence)
+        fields = tokenize(texts, tokenizer, max_length, padding_side, labels, documents, scoring)
         inputs = cls(**fields, source=source, form=form)
         if repeats := inputs.repeats:
             log.warning("%s%s", f"{source}: " if source else "", repeats)
@@ -175,6 +194,10 @@ class Inputs(Described):
         texts: Sequence[str] | None = None,
         labels: Sequence[Any] | np.ndarray | None = None,
         documents: Sequence[Any] | np.ndarray | None = None,
+        score: str = "",
+        answer_after: Sequence[int] = (),
+        answer_occurrence: str = "last",
+        token_labels: Any = None,
     ) -> Inputs:
         """Take token ids as an array, a tensor, or lists that may differ in length.
 
@@ -183,10 +206,17 @@ class Inputs(Described):
         are those of `special` and those whose id is in `special_ids`. `documents` names the
         document that each text comes from, see `groups`.
 
+        `score` says which tokens predictions are judged at: ``"all"``, ``"last:K"``,
+        ``"answer"`` (what follows the ids `answer_after`) or ``"labels"``: `token_labels` has the
+        shape of the ids, with the token's own id where it is asked for and -100 elsewhere, as the
+        labels of transformers, or is a mask of bool. Texts without a scored token are left out and
+        counted.
+
         Raises
         ------
         ArgumentError
-            If the ids are not integers, or anything that :class:`Inputs` refuses.
+            If the ids are not integers, nothing would be scored, or anything that
+            :class:`Inputs` refuses.
 
         Examples
         --------
@@ -201,10 +231,18 @@ class Inputs(Described):
         if is_rectangle:
             warn_of_padding(ids, pad_token_id)
         marked = rectangle("special", special, 1)[0].astype(bool) if special is not None else False
-        return cls(
+        separator = tuple(int(i) for i in answer_after)
+        asked = score or "labels" * (token_labels is not None)
+        scoring = Scoring(asked, " ".join(map(str, separator)), answer_occurrence)
+        whole = marked | np.isin(ids, list(special_ids)) | ~mask
+        answers, notes = places_of_ids(scoring, ids, mask, ~whole, separator, token_labels)
+        inputs = cls(
             ids=ids,
             mask=mask,
-            special=marked | np.isin(ids, list(special_ids)) | ~mask,
+            special=whole,
+            answers=answers,
+            score=scoring.words,
+            notes=notes,
             texts=None if texts is None else tuple(texts),
             labels=None if labels is None else label_array(labels),
             documents=None if documents is None else document_array(documents, len(ids)),
@@ -213,12 +251,22 @@ class Inputs(Described):
             vocab_size=vocab_size,
             padding_side="right" if mask[:, 0].all() else "left",
         )
+        return inputs._with_answers()
+
+    def _with_answers(self) -> Inputs:
+        """Return the texts that have a scored token, as they are where all have one."""
+        has_one = self.scored.any(axis=1)
+        if self.answers is None or has_one.all():
+            return self
+        kept = self.subset(np.flatnonzero(has_one))
+        return replace(kept, dropped=self.dropped + int((~has_one).sum()))
 
     @classmethod
     def coerce(cls, value: Any) -> Inputs:
         """Return `value` as inputs: inputs, or a mapping with ``input_ids`` and ``attention_mask``.
 
-        The mapping may hold ``special_tokens_mask``; without it only padding is excluded.
+        The mapping may hold ``special_tokens_mask``; without it only padding is excluded. Where it
+        holds ``labels``, one for each token, only tokens with another label than -100 are scored.
 
         Raises
         ------
@@ -233,8 +281,13 @@ class Inputs(Described):
         if isinstance(value, cls):
             return value
         if isinstance(value, Mapping) and "input_ids" in value:
+            labels = value.get("labels")
+            is_of_tokens = labels is not None and np.ndim(labels[0]) == 1
             return cls.from_tokens(
-                value["input_ids"], value.get("attention_mask"), value.get("special_tokens_mask")
+                value["input_ids"],
+                value.get("attention_mask"),
+                value.get("special_tokens_mask"),
+                token_labels=labels if is_of_tokens else None,
             )
         raise ArgumentError(
             "inputs must be Inputs or a dict with 'input_ids' (and 'attention_mask'); "

@@ -36,7 +36,7 @@ def guesses(
 ) -> dict[str, np.ndarray]:
     """Return the mean loss of each text's predicted tokens under word frequencies, and bigrams.
 
-    The frequency of a token is its count among the ordinary tokens of all other texts plus α, over
+    The frequency of a token is its count among the scored tokens of all other texts plus α, over
     their number plus α times the vocabulary. It depends on nothing else, so the estimate is the
     same for causal and for masked models; only the tokens that are predicted differ.
 
@@ -156,7 +156,7 @@ def token_costs(
 def shares_elsewhere(
     inputs: Inputs, token: np.ndarray, unit: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return what tokens make up of the ordinary tokens of other units, and who makes up most.
+    """Return what tokens make up of the scored tokens of other units, and who makes up most.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def shares_elsewhere(
     >>> share.tolist(), most.tolist()
     ([0.5], [2])
     """
-    rows, columns = np.nonzero(inputs.ordinary)
+    rows, columns = np.nonzero(inputs.scored)
     ids, of_row = inputs.ids[rows, columns], inputs.groups[rows]
     size = int(max(inputs.ids.max(), token.max(initial=0))) + 1
     total = np.bincount(ids, minlength=size)
@@ -230,7 +230,7 @@ def _unigram(
     inputs: Inputs, text: np.ndarray, column: np.ndarray, vocabulary: int
 ) -> Callable[[float], np.ndarray]:
     """Return the probability of each token at (text, column) in the other texts, by smoothing."""
-    rows, columns = np.nonzero(inputs.ordinary)
+    rows, columns = np.nonzero(inputs.scored)
     unit, of_text = inputs.groups[rows], inputs.groups[text]
     size = int(inputs.ids.max()) + 1
     targets, ids = inputs.ids[text, column], inputs.ids[rows, columns]

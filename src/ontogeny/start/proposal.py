@@ -10,7 +10,9 @@ from typing import Any
 
 from .. import activity, own_code
 from ..errors import ArgumentError
+from ..inputs import Inputs
 from ..inputs.character_tokenizers import CHARACTER_FILES
+from ..inputs.scoring import Scoring
 from ..inputs.token_files import TOKEN_FILES
 from ..machine import one_thread
 from ..observables import ModelFacts
@@ -22,7 +24,9 @@ from ..trajectory.audit.weight_values import is_initialisation
 from ..trajectory.elsewhere import checkpoints_below
 from .asked import not_as_asked
 from .examples import examples_of, no_english
+from .further_sets import further_sets, of_further_sets, training_texts_beside
 from .id_types import sources_by_model
+from .places import proposed_places
 from .presets import FINE_TUNING, ONE_MODEL, Preset, fitted, preset_named
 from .sets import with_sets
 from .shown import longest_of, look
@@ -44,12 +48,17 @@ class Wishes:
     model: str = ""
     tokenizer: str = ""
     max_length: int | None = None
+    score: str = ""
+    answer_after: str = ""
+    token_labels: Sequence[str] = ()
     step_from: str = ""
     only: Sequence[str] = ()
     exclude: Sequence[str] = ()
     key: str = ""
     base: str = ""
     abilities: Sequence[str] = ()
+    train_texts: Sequence[str] = ()
+    base_texts: Sequence[str] = ()
 
     @property
     def choice(self) -> dict[str, Any]:
@@ -73,12 +82,17 @@ class Wishes:
             "--model": [self.model],
             "--tokenizer": [self.tokenizer],
             "--max-length": [str(self.max_length or "")],
+            "--score": [self.score],
+            "--answer-after": [self.answer_after],
+            "--token-labels": self.token_labels,
             "--step-from": [self.step_from],
             "--only": self.only,
             "--exclude": self.exclude,
             "--key": [self.key],
             "--base": [self.base],
             "--abilities": self.abilities,
+            "--train-texts": self.train_texts,
+            "--base-texts": self.base_texts,
         }
         return [part for name, values in options.items() for v in values if v for part in (name, v)]
 
@@ -118,7 +132,10 @@ class Proposal:
 
 @one_thread()
 def propose(
-    wishes: Wishes, folder: Path, before: Callable[[Trajectory], None] = lambda _: None
+    wishes: Wishes,
+    folder: Path,
+    before: Callable[[Trajectory], None] = lambda _: None,
+    agree: Callable[[str], bool] = lambda _: False,
 ) -> Proposal:
     """Load one checkpoint and return the study that fits.
 
@@ -130,6 +147,9 @@ def propose(
         Where the study file is to stand: its paths are relative to it.
     before
         Called with the chosen checkpoints before the first is loaded, and so perhaps downloaded.
+    agree
+        Called with what trial passes show of the places that can be learned, where that is not all
+        of them; whether these are to be scored.
 
     Raises
     ------
@@ -140,7 +160,13 @@ def propose(
     early = [arg for arg in wishes.sets if not arg.startswith("observables.")]
     late = [arg for arg in wishes.sets if arg.startswith("observables.")]
     preset_named(wishes.preset)  # wrong names are refused before anything is opened
-    for option, paths in (("--texts", wishes.texts), ("--abilities", wishes.abilities)):
+    for option, paths in (
+        ("--texts", wishes.texts),
+        ("--abilities", wishes.abilities),
+        ("--token-labels", wishes.token_labels),
+        ("--train-texts", wishes.train_texts),
+        ("--base-texts", wishes.base_texts),
+    ):
         for path in paths:
             path = path.rpartition(":")[0] if own_code.is_own(path) else path
             if not {*path} & {*"*?["} and not Path(path).expanduser().exists():
@@ -173,6 +199,12 @@ def propose(
     content["controls"] = _controls(wishes, content["controls"], early, trajectory, preset)
     activity.now("looking at the last checkpoint: its layers, losses and attention maps")
     model = look(trajectory[int(trajectory.steps[-1])], next(iter(inputs.values())))
+    if model.objective == "causal" and not _has_scores(content["inputs"]):
+        scored, notes = _scored_places(trajectory, next(iter(inputs.values())), agree)
+        lines += notes
+        if scored:
+            content["inputs"] |= scored
+            inputs = sources_by_model(content, folder)[1]
     length = content["inputs"].get("max_length")
     if model.longest is not None and isinstance(length, int):
         content["inputs"]["max_length"] = min(length, model.longest)
@@ -184,6 +216,9 @@ def propose(
         why = no_english(trajectory.tokenizer(), read_by_it if wishes.texts else ())
         model = replace(model, no_english=why)
     content["observables"], left_out = fitted(preset, model, len(trajectory))
+    content["observables"] = _at_every_place(content["observables"], content["inputs"])
+    content["observables"] += of_further_sets(content["inputs"], preset, model)
+    lines += training_texts_beside(wishes.texts, wishes.train_texts)
     if wishes.abilities:
         tables, notes = examples_of(wishes.abilities, folder, preset, model)
         asked = {table["kind"] for table in tables}
@@ -194,6 +229,32 @@ def propose(
     read += of_ids
     final = with_sets(content, late)
     return Proposal(wishes, preset, final, model, len(run), lines, left_out, read)
+
+
+def _scored_places(
+    trajectory: Trajectory, inputs: Inputs, agree: Callable[[str], bool]
+) -> tuple[dict[str, Any], list[str]]:
+    """Return which places are scored, if any are proposed and agreed to, or a line that says so."""
+    activity.now("asking three checkpoints at which places they predict")
+    places = proposed_places(trajectory, inputs)
+    if places is None:
+        return {}, []
+    if agree(places.line):
+        return places.table, []
+    return {}, [f"places: {places.line}; --yes does it"]
+
+
+def _at_every_place(
+    entries: Sequence[dict[str, Any]], table: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Return observables of which the loss by place shows places that are not scored as well."""
+    every = {"place-losses": {"every": True}} if _has_scores(table) else {}
+    return [entry | every.get(entry["kind"], {}) for entry in entries]
+
+
+def _has_scores(table: Mapping[str, Any]) -> bool:
+    """Return whether it is said which places of the texts are scored."""
+    return not {"score", "answer_after", "token_labels"}.isdisjoint(table)
 
 
 def _check_reads_texts(run: Trajectory) -> None:
@@ -351,11 +412,20 @@ def _tokenizer(tokenizer: str, folder: Path) -> str:
     return beside(tokenizer, folder) if Path(tokenizer).expanduser().exists() else tokenizer
 
 
+def _scored(wishes: Wishes, folder: Path) -> dict[str, Any]:
+    """Return what was said of the places that are scored, as the study file says it."""
+    scoring = Scoring(wishes.score, wishes.answer_after)
+    fields: dict[str, Any] = {"score": scoring.score, "answer_after": wishes.answer_after}
+    fields["token_labels"] = [beside(path, folder) for path in wishes.token_labels]
+    return {name: value for name, value in fields.items() if value}
+
+
 def _inputs(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -> dict[str, Any]:
     longest = longest_of(run.checkpoints[-1])
     length = wishes.max_length or preset.length
     length = length if longest is None else min(length, longest)
-    sizes = {"max_texts": preset.texts, "max_length": length}
+    sizes = {"max_texts": preset.texts, "max_length": length, **_scored(wishes, folder)}
+    sizes |= further_sets(wishes.train_texts, wishes.base_texts, folder, wishes.texts)
     if not wishes.texts:
         return {"bundled": "english-and-python", **sizes}
     paths = [beside(path, folder) for path in wishes.texts]

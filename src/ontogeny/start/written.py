@@ -21,6 +21,8 @@ _NOTES = {
         "tokens": 'ids; of .bin files dtype = "uint16" is taken',
         "max_texts": "more texts: less noise, more time",
         "max_length": "tokens of a text",
+        "score": 'where predictions are judged: "all", "answer", "labels" or "last:1"',
+        "answer_after": 'answers follow its last occurrence; answer_occurrence = "first" says else',
     },
     "controls": {
         "count": "with 2 or more the page says what was learned; 0: none",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,9 @@ import numpy as np
 
 from ..errors import ArgumentError, check_known
 from ..inputs import Inputs
-from ..inputs.token_files import open_tokens
+from ..inputs.conversations import is_prompted
+from ..inputs.scoring import REGEX
+from ..inputs.token_files import TokenFile, labels_beside, open_tokens
 from ..inputs.tokenize import count_ids
 from ..observables.arguments import check_kind
 from ..tasks import LabelledTexts, bundled_texts, document_files, load_texts, read_labelled
@@ -74,6 +76,11 @@ _INPUTS = {
     "max_texts": int,
     "max_length": int,
     "padding_side": str,
+    "score": str,
+    "answer_after": str | int,
+    "answer_occurrence": str,
+    "token_labels": _TEXTS,
+    "between": str,
     **_OF_TOKENS,
     **_DATA,
 }
@@ -84,10 +91,16 @@ _GOES_WITH = {
     **dict.fromkeys(_OF_TOKENS, ("tokens",)),
     "labels": ("texts",),
     "unit": ("files",),
+    "between": ("files",),
+    "token_labels": ("tokens",),
     "encoding": ("files", "dataset"),
     "documents": ("files", "dataset", "texts"),
     "padding_side": ("files", "dataset", "texts", "bundled"),
 }
+# Sets beside the texts that are studied, in a table of theirs within that of the texts, with
+# whose keys they are read where they say nothing else.
+FURTHER = ("training", "base")
+_OF_ONE_SET = (*_SOURCES, "labels", "documents", "token_labels")
 _LENGTH = 128  # tokens of a text, unless another length is said
 _FILE_SUFFIXES = (".tsv", ".tab", ".csv", ".jsonl", ".ndjson", ".txt")
 
@@ -100,7 +113,14 @@ def input_sets(table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> 
             name: _inputs(f"[inputs.{name}]", value, base, trajectory)
             for name, value in table.items()
         }
-    return {"text": _inputs("[inputs]", table, base, trajectory)}
+    further = {name: table[name] for name in FURTHER if name in table}
+    main = {key: value for key, value in table.items() if key not in FURTHER}
+    sets = {"text": _inputs("[inputs]", main, base, trajectory)}
+    shared = {key: value for key, value in main.items() if key not in _OF_ONE_SET}
+    for name, own in further.items():
+        where = f"[inputs.{name}]"
+        sets[name] = _inputs(where, {**shared, **as_table(f"inputs.{name}", own)}, base, trajectory)
+    return sets
 
 
 def _inputs(where: str, table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> Inputs:
@@ -127,7 +147,10 @@ def _inputs(where: str, table: Mapping[str, Any], base: Path, trajectory: Trajec
         )
     _check_documents(where, source, table.get("documents"))
     fields = _READ[source](where, table, base)
-    options = {k: table[k] for k in ("max_length", "padding_side") if k in table}
+    names = ("max_length", "padding_side", "score", "answer_occurrence")
+    options = {k: table[k] for k in names if k in table}
+    if "answer_after" in table:
+        options["answer_after"] = str(table["answer_after"])
     return Inputs.from_texts(tokenizer=tokenizer, **fields, **options)
 
 
@@ -141,12 +164,20 @@ def _files(where: str, table: Mapping[str, Any], base: Path) -> dict[str, Any]:
     paths = [str(base / str(f)) for f in as_list(table["files"])]
     options = {k: table[k] for k in ("unit", "field", "encoding", "documents") if k in table}
     tables, limit = document_files(paths, **options), table.get("max_texts")
-    texts = list(tables.texts[:limit])
+    texts = [_spaced(text, table.get("between", "")) for text in tables.texts[:limit]]
     documents = tables.documents if "documents" in table else None
     form = tables.form
     if len(texts) < len(tables):
         form = f"the first of {len(tables):,}, {form}"
     return {"texts": texts, "documents": _first(documents, texts), "source": where, "form": form}
+
+
+def _spaced(text: Any, between: str) -> Any:
+    """Return a prompt with what stands between it and its completion, and any other text as it is.
+
+    Prompts and completions are put together as they stand, as trl does.
+    """
+    return text | {"prompt": text["prompt"] + between} if is_prompted(text) else text
 
 
 def _texts(where: str, table: Mapping[str, Any], base: Path) -> dict[str, Any]:
@@ -210,12 +241,81 @@ def _tokens(table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> Inp
     rows = [row for ids in tables for row in ids][:limit]
     same = len({len(row) for row in rows}) == 1
     ids = np.stack(rows) if same else [row.tolist() for row in rows]
+    labels = _token_labels(table, base, opened, length, per_file)
+    inputs = Inputs.from_tokens(
+        ids, **kwargs, **_score_of_ids(table, tokenizer), token_labels=labels and labels[:limit]
+    )
+    _check_ends(table, cut, length)
     return replace(
-        Inputs.from_tokens(ids, **kwargs),
+        inputs,
         truncated=sum(count > 0 for count in cut),
         cut_tokens=sum(cut),
         form=some(list(dict.fromkeys(f"ids of {f.words}" for f in opened if f.words)), "; "),
     )
+
+
+def _check_ends(table: Mapping[str, Any], cut: Sequence[int], length: int) -> None:
+    """Refuse to score the last tokens of texts that are cut before them."""
+    count = sum(n > 0 for n in cut)
+    if count and str(table.get("score", "")).startswith("last:"):
+        raise ArgumentError(
+            f"score = {table['score']!r} asks for the last tokens of texts, and {count:,} of "
+            f"{len(cut):,} are cut at max_length={length}: max_length={length + max(cut)} "
+            f"(--max-length {length + max(cut)}) reads them whole."
+        )
+
+
+def _score_of_ids(table: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
+    """Return what is scored of token ids; a separator as ids, by the tokenizer where it is words.
+
+    Raises
+    ------
+    ArgumentError
+        If the separator is a regular expression, or words without a tokenizer.
+    """
+    fields = {k: table[k] for k in ("score", "answer_occurrence") if k in table}
+    after = str(table.get("answer_after", ""))
+    if not after:
+        return fields
+    if after.startswith(REGEX):
+        raise ArgumentError(
+            f"answer_after = {after!r} is a regular expression, and the texts are token ids: give "
+            "the separator itself, its ids (23, or 5 7), or score = 'last:K'."
+        )
+    ids = [int(part) for part in after.split() if part.isdecimal()]
+    if len(ids) < len(after.split()) or (isinstance(table["answer_after"], str) and tokenizer):
+        if tokenizer is None:
+            raise ArgumentError(
+                f"answer_after = {after!r} is no id, and the run has no tokenizer that knows its "
+                "ids: give ids (23, or 5 7), or score = 'last:K'."
+            )
+        ids = tokenizer(after, add_special_tokens=False)["input_ids"]
+    return fields | {"answer_after": ids}
+
+
+def _token_labels(
+    table: Mapping[str, Any],
+    base: Path,
+    opened: Sequence[TokenFile],
+    length: int,
+    per_file: int | None,
+) -> list[Any] | None:
+    """Return labels of each text from the arrays beside the ids, or None where none are asked for.
+
+    A ``.pt`` file may hold them itself, as ``labels`` beside ``input_ids``.
+    """
+    names = as_list(table["token_labels"]) if "token_labels" in table else []
+    asked = names or table.get("score") == "labels"
+    if not asked:
+        return None
+    if names and len(names) != len(opened):
+        raise ArgumentError(
+            f"token_labels must name a file for each of {len(opened)} files of tokens; got "
+            f"{len(names)}."
+        )
+    files = [base / str(name) for name in names] or [file.path for file in opened]
+    read = [labels_beside(path, file) for path, file in zip(files, opened, strict=True)]
+    return [row for file in read for row in file.texts(length, per_file)]
 
 
 def ids_of_model(

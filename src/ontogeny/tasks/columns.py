@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from ..errors import ArgumentError
 from ..inputs.conversations import messages_of
+from .prompts import prompt_columns, prompted
 
 BINARY = (".parquet", ".arrow")
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".tab", *BINARY)
@@ -158,6 +159,8 @@ def _binary(path: Path, suffix: str) -> dict[str, Any]:
 def _texts(path: Path, rows: Mapping[str, Any], field: str | int | None) -> tuple[list[Any], str]:
     objects = [row for row in rows.values() if isinstance(row, Mapping)]
     column = field
+    if objects and column is None and (pair := prompt_columns(objects)):
+        return prompted(path, rows, pair), " and ".join(pair)
     if objects and column is None:
         column = _guessed(path, objects)
     values = []

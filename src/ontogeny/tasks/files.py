@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import ArgumentError, check_choice
-from ..inputs.conversations import is_conversation
+from ..inputs.conversations import is_conversation, is_prompted
 from .columns import BINARY, SUFFIXES, read_columns
 from .labelled import LabelledTexts
 
@@ -148,6 +148,8 @@ def document_files(
             forms.append(f"of the column {column!r}" if column else "one an entry")
             if any(is_conversation(text) for text in texts):
                 forms[-1] = "conversations, whose answers are what is predicted"
+            elif any(is_prompted(text) for text in texts):
+                forms[-1] = f"of the columns {column}, put together as they stand"
             grouped.append([text for text in texts if not isinstance(text, str) or text.strip()])
         else:
             articles = _WIKI_TITLE.split(content) if documents == "article" else [content]

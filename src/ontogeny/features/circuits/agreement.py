@@ -137,7 +137,7 @@ class NgramAgreement(OfPredictions):
             )
         models = _models(KnownTexts.of(counted), model.vocabulary(inputs), max(self.orders))
         rng = np.random.default_rng([self.random_state, 13])
-        other = rng.permutation(np.argwhere(inputs.ordinary))
+        other = rng.permutation(np.argwhere(inputs.scored))
         compare = Comparison(models, inputs, self.orders, other)
         sums = model.reduced(inputs, compare, self.random_state)
         nulls = {

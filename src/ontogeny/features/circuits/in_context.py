@@ -167,7 +167,7 @@ class Windows:
             )
         texts = inputs.padded("right")
         spans = cls(texts, early - 1, late - size, size)
-        begin, end = (texts.ordinary[:, spans._window(at)] for at in (spans.early, spans.late))
+        begin, end = (texts.scored[:, spans._window(at)] for at in (spans.early, spans.late))
         long = texts.lengths >= late
         rows = np.flatnonzero(long & begin.any(axis=1) & end.any(axis=1))
         if not len(rows):
@@ -185,11 +185,16 @@ class Windows:
         begin, _ = frame(self.texts)
         begin = begin[: self.early]
         columns = slice(self.late - self.early + len(begin), self.late + self.size)
-        return framed(begin, self.texts.ids[:, columns], special=self.texts.special[:, columns])
+        short = framed(begin, self.texts.ids[:, columns], special=self.texts.special[:, columns])
+        if self.texts.answers is None:
+            return short
+        answers = np.zeros_like(short.mask)
+        answers[:, len(begin) :] = self.texts.answers[:, columns]
+        return replace(short, answers=answers)
 
     def losses(self, model: Any, texts: Inputs, first: int) -> np.ndarray:
-        """Return the mean loss (n,) of ordinary tokens in the window that begins at `first`."""
-        row, place = np.nonzero(texts.ordinary[:, self._window(first)])
+        """Return the mean loss (n,) of scored tokens in the window that begins at `first`."""
+        row, place = np.nonzero(texts.scored[:, self._window(first)])
         right = model.at(texts, row, first + place).right_log_probability.values
         total = np.bincount(row, weights=-right, minlength=len(texts))
         return np.asarray(total / np.bincount(row, minlength=len(texts)))

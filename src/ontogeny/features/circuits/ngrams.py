@@ -72,15 +72,15 @@ class NGrams:
             raise ArgumentError(
                 f"vocabulary must be above every token id, {texts.ids.max()}; got {vocabulary}."
             )
-        if len(np.unique(texts.groups[texts.ordinary.any(axis=1)])) < 2:
+        if len(np.unique(texts.groups[texts.scored.any(axis=1)])) < 2:
             raise ArgumentError(
                 "n-grams need at least two texts that are independent: their smoothing is chosen "
                 "by what each costs under the counts of the others."
             )
         text, column = np.nonzero(next_tokens(texts))
         smoothings = smoothed(texts, text, column, vocabulary, order)
-        ordinary, place = np.nonzero(texts.ordinary)
-        tables = [_Counts.of(texts, ordinary, place, 0, vocabulary)]
+        scored, place = np.nonzero(texts.scored)
+        tables = [_Counts.of(texts, scored, place, 0, vocabulary)]
         tables += [_Counts.of(texts, text, column, n, vocabulary) for n in range(1, order)]
         return cls(vocabulary, np.array([table for _, table in smoothings]), tuple(tables), texts)
 

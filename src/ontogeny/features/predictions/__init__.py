@@ -2,5 +2,11 @@
 
 # The names that it gives to public modules, and which of its own modules defines each.
 PUBLIC = {
-    "observables": {"answers": ["Predictions"], "loss": ["Loss"], "token_losses": ["TokenLosses"]}
+    "observables": {
+        "answers": ["Predictions"],
+        "loss": ["Loss"],
+        "place_losses": ["PlaceLosses"],
+        "token_losses": ["TokenLosses"],
+        "training_texts": ["TrainingTexts"],
+    }
 }

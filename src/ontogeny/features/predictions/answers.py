@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
+from ...claims import Certainty, Claim, Kind, Reason, Subject
+from ...claims.places import RIGHT
 from ...figures import Column, Curves, Figure, Section, Table
 from ...observables import PresetEntry, Run, dataset
 from ...observables.catalogued import PREDICTED, Presets
@@ -239,6 +241,34 @@ class Predictions(OfPredictions):
             series="gap",
         )
         return [table, curves] if has_answers else [table]
+
+    def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
+        """Return which gaps went from a wrong first answer to the right one, above 90 %."""
+        if "right_rank" not in data or is_one_model(data) or "run" in data.right_rank.dims:
+            return []
+        there = data.dropna("step", subset=["right_rank"], how="all")
+        if there.sizes["step"] < 2:
+            return []
+        ends = there.isel(step=[0, -1])
+        (first, last), ranks = (
+            ends[of].transpose("step", "gap").values for of in ("right_probability", "right_rank")
+        )
+        gained = (ranks[0] > 1) & (ranks[1] == 1) & (last >= RIGHT)
+        return [
+            Claim(
+                Kind.GAINED,
+                Subject(name, "right_probability", label=str(data.gap.values[gap])),
+                Certainty.OPEN,
+                Reason.FEW_TEXTS,  # an example is one text
+                value=float(last[gap] - first[gap]),
+                first=float(first[gap]),
+                last=float(last[gap]),
+                units="1",
+                evidence=(f"{name}/right_probability",),
+                figure=f"{name}/right-of-gaps",
+            )
+            for gap in np.flatnonzero(gained)
+        ]
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return in how many gaps the right token leads, and how many share one answer."""

@@ -55,7 +55,7 @@ def choose_gaps(
     ([0, 1], True)
     """
     inputs = inputs.padded("right")
-    text, position = np.nonzero(inputs.ordinary)
+    text, position = np.nonzero(inputs.scored)
     text, position = text[position > 0], position[position > 0]
     if not len(text):
         raise ArgumentError("no text has an ordinary token after its first one to leave out.")

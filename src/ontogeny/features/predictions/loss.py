@@ -168,7 +168,7 @@ class Loss(OfPredictions):
         """Return what guesses cost on the predicted tokens, over all and of every unit."""
         vocabulary, masked = losses.attrs["vocabulary"], losses.attrs["objective"] == "masked"
         variables: dict[str, Any] = {"loss_uniform": blind_guess(vocabulary)}
-        if len(np.unique(inputs.groups[inputs.ordinary.any(axis=1)])) < 2:
+        if len(np.unique(inputs.groups[inputs.scored.any(axis=1)])) < 2:
             return variables
         corruption = (self.mask_fraction, self.random_state) if masked else None
         weights = losses.tokens.values

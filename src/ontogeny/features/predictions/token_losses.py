@@ -123,12 +123,12 @@ class TokenLosses(OfPredictions):
         reading = run.reading(run.reference_step)
         model, inputs = reading[asked], reading[texts].padded("right")
         texts_shown = ShownTexts.of(inputs, self.n_texts, self.max_tokens, self.random_state)
-        predicted = texts_shown.ordinary.copy()
+        predicted = texts_shown.scored.copy()
         if not model.masked:
             predicted[:, 0] = False
         row, place = np.nonzero(predicted)
         costs = np.full(predicted.shape, np.nan)
-        if len(np.unique(inputs.groups[inputs.ordinary.any(axis=1)])) > 1:
+        if len(np.unique(inputs.groups[inputs.scored.any(axis=1)])) > 1:
             vocabulary = model.vocabulary(inputs)
             costs[row, place] = token_costs(inputs, texts_shown.number[row], place, vocabulary)
         tokens = ("text", "place")

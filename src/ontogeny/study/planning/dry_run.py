@@ -191,7 +191,7 @@ def _some(inputs: Inputs, count: int | None) -> Inputs:
     """Return the texts with the most tokens, in their order; of two, one has about 32 tokens."""
     if count is None or count >= len(inputs):
         return inputs
-    tokens = inputs.ordinary.sum(axis=1)
+    tokens = inputs.ordinary.sum(axis=1) * inputs.scored.any(axis=1)
     order = np.argsort(-tokens, kind="stable")
     if count == _TEXTS[0]:  # the longest alone shows what fails on long texts, and costs less
         order[1:] = order[1:][np.argsort(abs(tokens[order[1:]] - 32), kind="stable")]

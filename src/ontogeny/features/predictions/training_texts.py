@@ -1,0 +1,194 @@
+"""Training texts beside held-out ones: what is memorised, what generalises, and what overfits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+import xarray as xr
+
+from ...capture.predicted import next_tokens
+from ...claims import Claim
+from ...figures import Section
+from ...inputs import Inputs
+from ...needs import InputSet, Need
+from ...needs.predictions import Reduced
+from ...observables.base import dataset
+from ...observables.catalogued import PASS
+from ...observables.known_texts import KnownTexts
+from ...observables.of_predictions import OfPredictions
+from ...observables.word_frequencies import guesses
+from ...quantities import Measured, Quantity
+from ...summary.noise import mean_stderr
+from ...units import Units
+from ...words.names import Names
+from .scored_tokens import TokenCosts
+from .set_claims import claims_of_sets
+
+SETS = ("training", "held-out")
+
+
+@dataclass(frozen=True)
+class TrainingTexts(OfPredictions):
+    """Loss and share of right answers of training texts, beside those of held-out texts.
+
+    Where only answers are scored, a text is right if all of its scored tokens are first answers;
+    else the share is that of tokens.
+
+    Parameters
+    ----------
+    training
+        Input set of training texts.
+    on
+        Input set of held-out texts; the first by default.
+    objective
+        ``"auto"``, ``"causal"`` or ``"masked"``.
+
+    Examples
+    --------
+    >>> TrainingTexts().training
+    'training'
+    """
+
+    training: str = "training"
+    on: str | None = None
+    objective: str = "auto"
+
+    kind: ClassVar[str] = "training-texts"
+    question: ClassVar[str] = "What is memorised, and what generalises?"
+    requires: ClassVar[str] = "two sets of texts, a vocabulary head"
+    price: ClassVar[str] = PASS
+    quantities: ClassVar[tuple[Quantity, ...]] = (
+        Quantity(
+            "set_loss",
+            "loss of training and held-out texts",
+            units="nats per token",
+            series="set",
+            nulls={"frequencies": "word frequencies"},
+        ),
+        Quantity("set_accuracy", "share of right answers", series="set", minimum=0.0),
+        Quantity(
+            "gap",
+            "held-out loss minus training loss",
+            units="nats per token",
+            caption="Above 0 the training texts are predicted better than others.",
+        ),
+    )
+    variables: ClassVar[Names] = {
+        f"{name}_{of}": (f"{words} of each text of the {name} set", units)
+        for name in ("training", "held")
+        for of, words, units in (
+            ("cost", "loss", "nats per token"),
+            ("right", "share of right answers", "1"),
+            ("line", "loss by word frequencies", "nats per token"),
+            ("count", "number of predicted tokens", ""),
+        )
+    } | {"answers_scored": ("1 where only answers are scored", "")}
+    section: ClassVar[Section] = Section(
+        title="Training texts and held-out texts",
+        definition="The loss and the share of right answers on texts of the training set, and on "
+        "texts that the model was not trained on.",
+        null="What the frequencies of tokens in the other texts of the same set cost.",
+        care="The two sets are of the same kind only if they were divided at random. Noise is over "
+        "the texts of each set.",
+    )
+
+    def needs(self) -> Sequence[Need]:
+        """Return what each token of both sets costs, and the texts of both."""
+        names = (self.training, self.on)
+        costs = [Reduced(TokenCosts(), name, self.objective) for name in names]
+        return [*costs, *(InputSet(name) for name in names)]
+
+    def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
+        """Return loss, accuracy and gap, and what each unit of texts says."""
+        *costs, training, held = (reading[need] for need in self.needs())
+        read = [_of_units(c, i) for c, i in zip(costs, (training, held), strict=True)]
+        loss, error = np.array([_mean(one["cost"], one["count"]) for one in read]).T
+        weights = [np.ones(len(one["right"])) if _answers(i) else one["count"] for one, i in zip(
+            read, (training, held), strict=True)]  # fmt: skip
+        accuracy, spread = np.array(
+            [_mean(one["right"], w) for one, w in zip(read, weights, strict=True)]
+        ).T
+        frequencies = [float(np.average(one["line"], weights=one["count"])) for one in read]
+        data = dataset(
+            {
+                "set_loss": Measured(("set", loss), stderr=("set", error)),
+                "set_accuracy": Measured(("set", accuracy), stderr=("set", spread)),
+                "gap": Measured(float(loss[1] - loss[0]), stderr=float(np.hypot(*error))),
+            }
+        )
+        of_units = {
+            f"{name}_{part}": (f"{name}_text", values)
+            for name, one in zip(("training", "held"), read, strict=True)
+            for part, values in one.items()
+        }
+        return data.assign(
+            set_loss_frequencies=("set", frequencies),
+            answers_scored=np.int8(_answers(held)),
+            **of_units,
+        ).assign_coords(set=list(SETS))
+
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Return the cells with what is the same at every step once."""
+        if "set_loss" not in data:
+            return data
+        fixed = [f"{n}_{part}" for n in ("training", "held") for part in ("line", "count")]
+        names = [n for n in (*fixed, "answers_scored", "set_loss_frequencies") if n in data]
+        once = data.dropna("step", subset=["gap"]).isel(step=0, drop=True)
+        return data.assign({n: once[n] for n in names if "step" in data[n].dims})
+
+    def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
+        """Return since when it has memorised, generalises and overfits."""
+        return claims_of_sets(name, data)
+
+
+def _answers(inputs: Inputs) -> bool:
+    return inputs.answers is not None
+
+
+def _of_units(costs: Mapping[str, np.ndarray], inputs: Inputs) -> dict[str, np.ndarray]:
+    """Return loss, share of right answers, loss by frequencies, and tokens of each unit."""
+    units = Units(inputs.groups)
+    unit = units.place[costs["text"]]
+    count = np.bincount(unit, minlength=units.count)
+    asked = np.flatnonzero(count)
+    cost = np.bincount(unit, costs["loss"], units.count)
+    right = np.bincount(unit, costs["right"].astype(float), units.count)
+    line = _line(KnownTexts.of(inputs), int(costs["vocabulary"][0]))
+    line = np.bincount(unit, line[costs["text"]], units.count)
+    share = right[asked] / count[asked]
+    if _answers(inputs):
+        share = _wholly_right(costs, units)[asked]
+    return {
+        "cost": cost[asked] / count[asked],
+        "right": share,
+        "line": line[asked] / count[asked],
+        "count": count[asked],
+    }
+
+
+def _wholly_right(costs: Mapping[str, np.ndarray], units: Units) -> np.ndarray:
+    """Return for each unit in which share of its texts all scored tokens are right."""
+    texts, row = np.unique(costs["text"], return_inverse=True)
+    wrong = np.bincount(row, ~costs["right"].astype(bool))
+    unit = units.place[texts]
+    number = np.bincount(unit, minlength=units.count)
+    return np.asarray(np.bincount(unit, wrong == 0, units.count) / np.maximum(number, 1))
+
+
+def _mean(values: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+    """Return a weighted mean over units and its standard error, 0 of one unit."""
+    error = float(mean_stderr(values, weights))
+    return float(np.average(values, weights=weights)), error if np.isfinite(error) else 0.0
+
+
+@lru_cache(maxsize=4)
+def _line(texts: KnownTexts, vocabulary: int) -> np.ndarray:
+    """Return what each text costs by word frequencies (texts,); of a set of one a blind guess."""
+    inputs = texts.inputs
+    if len(np.unique(inputs.groups[inputs.scored.any(axis=1)])) < 2:
+        return np.full(len(inputs), np.log(vocabulary))
+    return guesses(inputs, next_tokens(inputs), vocabulary, pairs=False)["unigram"]
