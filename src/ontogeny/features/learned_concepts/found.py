@@ -135,18 +135,20 @@ class Finder:
 
 def _joined(parts: list[tuple[int, str, Components]]) -> dict[str, Any]:
     """Return components of several fits as one list; those that an earlier one has are left out."""
-    codes, columns = None, {"again": [], "sharpness": [], "found_at": [], "found_in": []}
-    for step, part, found in parts:
-        kept = found
-        if codes is not None:
-            kept = found.kept(np.flatnonzero(nearest(found.codes, codes[0])[1] < AGAIN))
-        rows = np.concatenate([kept.codes[None], kept.halves])
-        codes = rows if codes is None else np.concatenate([codes, rows], axis=2)
-        columns["again"].append(kept.again)
-        columns["sharpness"].append(kept.sharpness)
-        columns["found_at"].append(np.full(len(kept.again), float(step)))
-        columns["found_in"].append(object_array([part] * len(kept.again)))
-    return {"codes": codes, **{name: np.concatenate(values) for name, values in columns.items()}}
+    kept: list[Components] = []
+    for _, _, found in parts:
+        known = [found.codes[:, :0], *(part.codes for part in kept)]
+        _, near = nearest(found.codes, np.concatenate(known, axis=1))
+        kept.append(found.kept(np.flatnonzero(near < AGAIN)))
+    sizes = [len(part.again) for part in kept]
+    fits = [np.concatenate([part.codes[None], part.halves]) for part in kept]
+    return {
+        "codes": np.concatenate(fits, axis=2),
+        "again": np.concatenate([part.again for part in kept]),
+        "sharpness": np.concatenate([part.sharpness for part in kept]),
+        "found_at": np.repeat([float(step) for step, _, _ in parts], sizes),
+        "found_in": np.repeat(object_array([part for _, part, _ in parts]), sizes),
+    }
 
 
 def _fits(earlier: list[int]) -> list[str]:

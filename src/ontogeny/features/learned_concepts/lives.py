@@ -63,8 +63,8 @@ def _of_layer(one: xr.Dataset) -> xr.Dataset:
         "n_born_high": float(counts.max(initial=born.sum())),
         "life": (("concept", "step"), (curves.strength[0] / peak).T),
     }
-    coords = {"concept": one.concept.values[concepts], "step": one.step.values[there]}
-    return xr.Dataset(values, coords).reindex(concept=one.concept.values, step=one.step.values)
+    coords = {"concept": one["concept"].values[concepts], "step": one.step.values[there]}
+    return xr.Dataset(values, coords).reindex(concept=one["concept"].values, step=one.step.values)
 
 
 def _turned(
@@ -108,7 +108,7 @@ def _controls(one: xr.Dataset) -> tuple[float, list[Beside]]:
 def _of_concept(
     node: str, layer: str, one: xr.Dataset, limit: float, beside: list[Beside]
 ) -> Iterator[Claim]:
-    kind, number = str(one.concept_kind.item()), int(one.concept)
+    kind, number = str(one.concept_kind.item()), int(one["concept"])
     label = str(one["name"].item()) if "name" in one else ""
     subject = Subject(node, "strength", layer, label or f"concept {number}")
     certainty, reason = Certainty.SURE, None

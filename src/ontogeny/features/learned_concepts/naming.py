@@ -6,7 +6,6 @@ each text.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -148,8 +147,8 @@ class Namer:
         few = order[: int(scores.argmax()) + 1]
         return few[np.argsort(-hits[few], kind="stable")], float(scores.max())
 
-    def _label(self, attribute: str, numbers: Sequence[int]) -> str:
-        listed = numbers[:SHOWN]
+    def _label(self, attribute: str, numbers: np.ndarray) -> str:
+        listed = numbers[:SHOWN].tolist()
         words = " · ".join(str(i) if attribute == POSITION else self._names[i] for i in listed)
         return f"{attribute} “{words}”"
 

@@ -154,7 +154,7 @@ class LearnedConcepts(OfActivations):
             variables |= {"readability": (dims, readable), "strength": (dims, strength)}
             if self.keep_directions:
                 variables |= directions(read, codes[0], L, values.mean(axis=0))
-            labels = {"concept": layer.concept.values, "fit": layer.fit.values}
+            labels = {"concept": layer["concept"].values, "fit": layer["fit"].values}
             return labelled(variables, labels | {"feature": np.arange(H.shape[1])})
 
         return by_layer(reading[self.activations], one)
