@@ -142,6 +142,8 @@ def test_a_code_that_is_not_there_is_matched_by_nothing():
     codes = np.random.default_rng(4).normal(size=(100, 3)).astype(np.float32)
     matched, r = nearest(codes, np.zeros((100, 0), dtype=np.float32))
     assert not matched.any() and not r.any()
+    for none in (codes[:, :0], np.zeros((100, 0))):
+        assert nearest(none, codes)[0].shape == (100, 0)
     signed, r = nearest(codes, -codes[:, ::-1])
     np.testing.assert_allclose(signed, codes, rtol=1e-6)
     np.testing.assert_allclose(r, 1, atol=1e-5)

@@ -30,6 +30,7 @@ NAMES: Names = {
     "rule": ("rule that the name was made of, also where it is not shown", ""),
     "words": ("words that carry most of the squared code", ""),
     "name_phi": ("correlation of the name's rule with the strong places, on other texts", "1"),
+    "named_phi": ("the same of names that are shown; 0 without one", "1"),
     "name_limit": ("95th percentile of it among components of the first checkpoint", "1"),
     "name_p": ("p-value beside places shuffled within their texts, corrected (Holm)", "1"),
     "name_auc": ("how well the name's rule tells strong places from others, on other texts", "1"),

@@ -19,7 +19,7 @@ from .places import Places
 
 LEVEL = 0.05  # of names, corrected over the components of a layer
 LIMIT = 95  # percentile of the first checkpoint's names that a name is beyond
-LEAST = 0.1  # correlation of a rule with the strong places, below which it names nothing
+LEAST = 0.2  # correlation of a rule with the strong places, below which it names nothing
 BEYOND, LEARNED = "beyond the token", "learned part"
 
 
@@ -123,6 +123,7 @@ class Finder:
             "rule": ("concept", object_array([name.label for name in names])),
             "name": ("concept", object_array(_told_apart(names, shown, words))),
             "name_phi": ("concept", phi),
+            "named_phi": ("concept", np.where(shown, phi, 0.0)),
             "name_limit": ("concept", limit),
             "name_p": ("concept", p_values),
             "name_auc": ("concept", np.array([name.auc for name in names])),

@@ -17,6 +17,7 @@ from .places import ATTRIBUTES, Places, Rule
 
 LISTED, SHOWN = 12, 4  # words that a rule may list, and that its name shows
 FEWEST = 3  # strong places of a word that a rule lists
+NEAR = 0.75  # of the usual size of a code, above which a place is strong
 POSITION = "position"
 BETTER = 0.05  # correlation that a second condition adds at least
 DRAWS = 200  # of texts, for the interval of the detection score
@@ -49,7 +50,7 @@ class Name(NamedTuple):
 
 
 def strong(codes: np.ndarray) -> np.ndarray:
-    """Return (n, r) where codes are above their usual size, weighted by their squares.
+    """Return (n, r) where codes are near their usual size, the mean weighted by their squares.
 
     Examples
     --------
@@ -58,7 +59,7 @@ def strong(codes: np.ndarray) -> np.ndarray:
     """
     above = np.maximum(codes, 0).astype(np.float64)
     size = (above**3).sum(axis=0) / np.maximum((above**2).sum(axis=0), 1e-30)
-    return np.asarray((codes > size) & (codes > 0))
+    return np.asarray((codes > NEAR * size) & (codes > 0))
 
 
 class Namer:

@@ -90,7 +90,7 @@ class LearnedConcepts(OfActivations):
         "histogram",
         PIECES,
     )
-    compared: ClassVar[tuple[str, ...]] = (*COUNTS, "n_born", "sharpness", "name_phi")
+    compared: ClassVar[tuple[str, ...]] = (*COUNTS, "n_born", "sharpness", "named_phi")
     variables: ClassVar[Names] = VARIABLES
     quantities: ClassVar[tuple[Quantity, ...]] = QUANTITIES
     section: ClassVar[Section] = SECTION

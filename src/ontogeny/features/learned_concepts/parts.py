@@ -99,7 +99,7 @@ def centred(A: np.ndarray) -> np.ndarray:
 def scale_of(X: np.ndarray) -> np.ndarray:
     """Return (m,) standard deviations; 1 of features that do not vary."""
     spread = np.sqrt(np.einsum("nm,nm->m", X, X, dtype=np.float64) / len(X))
-    return np.where(spread > 1e-6 * max(float(spread.max()), 1e-30), spread, 1.0)
+    return np.where(spread > 1e-6 * max(spread.max(initial=0.0), 1e-30), spread, 1.0)
 
 
 def scaled(X: np.ndarray) -> np.ndarray:

@@ -36,6 +36,7 @@ CLASSES = {
 }
 SUFFIXES = "ing ed ly er est tion ness ful less ment ity ous able al en s 's"
 QUOTES = ('"', "“", "”")
+UNSPACED = "\N{CJK RADICAL REPEAT}"  # scripts from here on write no spaces between words
 _ENDS = re.compile(r"[.!?]")
 _OPENED, _CLOSED = re.compile(r"[(\[{]"), re.compile(r"[)\]}]")
 
@@ -61,6 +62,8 @@ class Places:
     def __init__(self, inputs: Inputs, sample: TokenSample, pieces: Sequence[str]) -> None:
         self.inputs, self.sample = inputs, sample
         self._pieces = pieces
+        # Ids alone, or words without marks of spaces: nothing joins them.
+        self._spaced = any(piece[:1].isspace() or piece[-1:].isspace() for piece in pieces)
         self.names: list[str] = [""]  # of the words, by number
         self._number: dict[str, int] = {"": 0}
         shape = inputs.ids.shape
@@ -119,7 +122,10 @@ class Places:
         ids = self.inputs.ids[text, columns].tolist()
         special = self.inputs.special[text, columns].tolist()
         pieces = ["" if s else self._piece(i) for i, s in zip(ids, special, strict=True)]
-        starts = [i == 0 or _begins(pieces[i - 1], piece) for i, piece in enumerate(pieces)]
+        starts = [
+            i == 0 or not self._spaced or _begins(pieces[i - 1], piece)
+            for i, piece in enumerate(pieces)
+        ]
         order = (np.cumsum(starts) - 1).tolist()
         joined = [""] * (order[-1] + 1)
         for i, piece in zip(order, pieces, strict=True):
@@ -140,7 +146,9 @@ def _begins(before: str, piece: str) -> bool:
     """Return whether a piece begins a word after another one."""
     if not before or not piece or piece[0].isspace() or before[-1].isspace():
         return True
-    return bool(before[-1].isalnum() != piece[0].isalnum())
+    if piece[0] >= UNSPACED:
+        return True
+    return before[-1].isalnum() != piece[0].isalnum()
 
 
 FLAGS = (
@@ -167,6 +175,7 @@ def _flags(pieces: list[str], starts: list[bool], order: list[int], words: list[
     place = np.arange(len(pieces))
     quotes = np.cumsum([sum(map(piece.count, QUOTES)) for piece in pieces])
     depth = np.cumsum([len(_OPENED.findall(p)) - len(_CLOSED.findall(p)) for p in pieces])
+    depth = depth - np.minimum.accumulate(np.minimum(depth, 0))  # what was never opened closes none
     inside = [np.concatenate([[0], values[:-1]]) for values in (quotes % 2, depth)]
     of_words = np.array(list(_of_words(words)), dtype=bool)[order].T
     own = np.array([place == 0, place < 4, inside[0] == 1, inside[1] > 0, np.logical_not(starts)])
