@@ -59,12 +59,12 @@ class Finder:
         first
             (n, m) scaled rows of the first checkpoint, without the token.
         left
-            The same of the steps that are searched, as they come; the last step first.
+            The same of the steps that are searched, the last step first.
         """
         last, *earlier = left
-        found = {step: self.components(scaled(X)) for step, X in left.items()}
-        learned = scaled(left[last] - Predictor(first, self.half).of(left[last]))
-        of_learned = self.components(learned)
+        first, end = (np.asarray(X, dtype=np.float32) for X in (first, left[last]))
+        found = {step: self.components(np.asarray(X, np.float32)) for step, X in left.items()}
+        of_learned = self.components(scaled(end - Predictor(first, self.half).of(end)))
         untrained = self.components(first)
         merged = [(last, BEYOND, found[last]), (last, LEARNED, of_learned)]
         merged += [(step, BEYOND, found[step]) for step in earlier]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,7 +14,7 @@ import xarray as xr
 from ...arrays import to_numpy
 from ...claims import Claim
 from ...concepts.joint.snapshots import fixed_half
-from ...errors import check_choice
+from ...errors import ArgumentError, CheckpointError, NonFiniteError, check_choice
 from ...figures import Column, Figure, Heatmap, Section, Table
 from ...needs import InputSet, Need
 from ...observables import Reading, Run, by_layer
@@ -28,10 +29,10 @@ from .declared import COUNTS, FOUND, NAMES, QUANTITIES, SECTION, VARIABLES
 from .found import Finder, labelled
 from .lives import claims, with_lives
 from .naming import Namer
-from .parts import Predictor, Tokens, centred, scale_of, scaled
+from .parts import Predictor, Tokens, centred, scaled
 from .places import Places
 
-EARLIER = (0.5, 0.75)  # places among the steps that are searched too: what fades is not missed
+EARLIER = (0.75, 0.5)  # places among the steps that are searched too: what fades is not missed
 SEARCHED = 6  # steps from which on they are
 TOKENS = ("all", "later", "last", "cls", "masked")
 _NUMBERS = ("context_id", "context_text", "context_place")
@@ -115,23 +116,49 @@ class LearnedConcepts(OfActivations):
 
     def prepare(self, run: Run) -> xr.Dataset:
         """Find the components of every layer; checkpoints are read one at a time."""
-        steps = np.asarray(run.steps if run.is_control else run.first_steps)
+        steps = [int(s) for s in (run.steps if run.is_control else run.first_steps)]
         alone = len(steps) == 1
-        first = run.untrained() if alone else run.reading(int(steps[0]))
-        tokens, start = self._tokens(first), {}
-        for path, A in first[self.activations].items():
-            start[path] = scaled(tokens.left(centred(to_numpy(A))))
-        left: dict[str, dict[int, np.ndarray]] = {path: {} for path in start}
-        for step in _searched(steps):
-            for path, A in run.reading(step)[self.activations].items():
-                rows = tokens.left(centred(to_numpy(A)))
-                # In a file in half precision, scaled: a relative error of 2^-11 at most.
-                left[path][step] = scratch_array(rows.shape, np.float16)
-                left[path][step][:] = rows / scale_of(rows)
-        finder = self._finder(run, first)
-        state = by_layer(start, lambda path, X: finder.layer(X, left[path]))
+        start, first = (-1, run.untrained()) if alone else self._readable(run, steps)
+        last, reading = self._readable(run, steps[::-1])
+        tokens = self._tokens(first)
+        rows = {start: self._left(first, tokens), last: self._left(reading, tokens)}
+        for step in _earlier(steps):
+            with suppress(ArgumentError):
+                rows.setdefault(step, self._left(self._readable(run, [step])[1], tokens))
+        finder, searched = self._finder(run, first), [step for step in rows if step != start]
+        searched = searched or [last]  # of several checkpoints only one can be read
+
+        def one(path: str, X: np.ndarray) -> Mapping[str, Any]:
+            return finder.layer(X, {step: rows[step][path] for step in searched})
+
+        state = by_layer(rows[start], one)
         state = state.assign({PIECES: pieces_variable(run.pieces(self.activations))})
-        return state.assign(first_step=-1.0 if alone else float(steps[0]))
+        return state.assign(first_step=float(start))
+
+    def _readable(self, run: Run, steps: Sequence[int]) -> tuple[int, Reading]:
+        """Return the first of some steps that can be read; the cells of the others say why not."""
+        why = "there is no step."
+        for step in steps:
+            try:
+                reading = run.reading(step)
+                reading[self.activations]
+            except (CheckpointError, NonFiniteError) as error:
+                why = str(error)
+                continue
+            return step, reading
+        raise ArgumentError(f"no checkpoint can be read: {why}")
+
+    def _left(self, reading: Reading, tokens: Tokens) -> dict[str, np.ndarray]:
+        """Return what the token leaves of each layer, scaled.
+
+        In files in half precision: a relative error of 2^-11 at most, and memory of one layer.
+        """
+        left = {}
+        for path, A in reading[self.activations].items():
+            rows = tokens.left(centred(to_numpy(A)))
+            left[path] = scratch_array(rows.shape, np.float16)
+            left[path][:] = scaled(rows)
+        return left
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return the shares of one checkpoint, and what it says of each component."""
@@ -221,9 +248,8 @@ class LearnedConcepts(OfActivations):
         return Finder(namer, places, half, self.n_concepts, self.examples, seed)
 
 
-def _searched(steps: np.ndarray) -> list[int]:
-    """Return the steps that are searched for components, the last one first."""
-    places = {len(steps) - 1}
-    if len(steps) >= SEARCHED:
-        places |= {round(share * (len(steps) - 1)) for share in EARLIER}
-    return [int(steps[i]) for i in sorted(places, reverse=True)]
+def _earlier(steps: Sequence[int]) -> list[int]:
+    """Return the steps before the last that are searched too, the later one first."""
+    if len(steps) < SEARCHED:
+        return []
+    return [steps[round(share * (len(steps) - 1))] for share in EARLIER]
