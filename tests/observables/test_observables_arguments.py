@@ -289,6 +289,12 @@ RULES_OF = {
         "readable": number(lambda v: 0 <= v <= 1),
         "examples": whole(0),
     },
+    "learned-concepts": {
+        "n_concepts": whole(),
+        "examples": whole(0),
+        "keep_directions": flag,
+        "tokens": among("all", "later", "last", "cls", "masked"),
+    },
     "concept-layers": {
         "n_concepts": whole(8),
         "n_active": whole(1, 100),

@@ -1,0 +1,56 @@
+"""What one checkpoint says of components: how readable, how strong, and where they point."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .parts import Predictor, scale_of
+
+
+def presence(read: Predictor, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return readability and strength (F, r) of codes (F, n, r) of F fits.
+
+    The read-out of what a half of the texts has found is fitted on that half, and judged on the
+    other one. The squared strength is the share of the variance of `read.X` that a component writes
+    alone, less what noise writes.
+    """
+    readable = np.stack([read.readable(fit) for fit in codes])
+    halves = readable.mean(axis=1)
+    for fit, other in ((1, 1), (2, 0)):
+        halves[fit] = readable[fit, other]
+    n, size = len(read.X), max(float(np.einsum("nm,nm->", read.X, read.X, dtype=np.float64)), 1e-30)
+    strength = []
+    for fit in codes:
+        written = decoders(read.X, fit)
+        share = np.einsum("rm,rm->r", written, written) * _variance(fit) * n / size
+        strength.append(np.sqrt(np.maximum(share - 1 / n, 0)))
+    return halves, np.stack(strength)
+
+
+def decoders(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return (r, m) what one unit of each code (n, r) writes in rows X (n, m); 0 of no code."""
+    centred = codes - codes.mean(axis=0)
+    variance = np.maximum(_variance(codes), 1e-12)
+    return np.asarray((centred.T @ X) / (len(X) * variance[:, None]), dtype=np.float64)
+
+
+def _variance(codes: np.ndarray) -> np.ndarray:
+    return np.asarray(codes.var(axis=0, dtype=np.float64))
+
+
+def directions(
+    read: Predictor, codes: np.ndarray, left: np.ndarray, mean: np.ndarray
+) -> dict[str, Any]:
+    """Return what lets others patch and steer: decoders, read-outs, mean and scale.
+
+    ``code ≈ ((a - mean - token part) / scale) @ readout``, and a unit of it adds ``decoder`` to an
+    activation a.
+    """
+    return {
+        "decoder": (("concept", "feature"), decoders(left, codes).astype(np.float32)),
+        "readout": (("concept", "feature"), read.weights(codes).T),
+        "mean": ("feature", mean.astype(np.float32)),
+        "scale": ("feature", scale_of(left).astype(np.float32)),
+    }

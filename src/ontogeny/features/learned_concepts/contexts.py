@@ -1,0 +1,74 @@
+"""Contexts of components: from the top, the middle and the low end, and near misses of a name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .places import Places
+
+BANDS = ("top", "middle", "low", "near miss")
+TOP = 60  # strongest places in distinct texts, of which the first contexts are drawn
+MISS = 0.5  # standard deviations, below which a place that the name's rule holds at is a miss
+AROUND = (-10, 4)  # tokens before and after
+BINS = np.arange(-4.0, 16.5, 0.5)  # of the histogram of codes, in standard deviations
+WORDS = 6
+
+
+def contexts(
+    code: np.ndarray, fires: np.ndarray, holds: np.ndarray, places: Places, count: int, seed: int
+) -> dict[str, Any]:
+    """Return contexts of one component, its histogram and the words at its strong places.
+
+    Parameters
+    ----------
+    code
+        (n,) codes.
+    fires
+        (n,) where it is strong.
+    holds
+        (n,) where its name's rule holds.
+    places
+        The rows.
+    count
+        Contexts of each band, in distinct texts.
+    """
+    rng, order = np.random.default_rng(seed), np.argsort(-code, kind="stable")
+    strong = order[: int(fires.sum())]
+    middle = np.array_split(strong, 5)[2]
+    low = np.array_split(strong, 5)[4]
+    missed = np.flatnonzero(holds & (code < MISS))
+    bands = [_distinct(strong, places, TOP), middle, low, missed]
+    drawn = np.full((len(BANDS), count), -1)
+    for i, rows in enumerate(bands):
+        some = _distinct(rng.permutation(rows), places, count)
+        drawn[i, : len(some)] = some[np.argsort(-code[some], kind="stable")]
+    shape = (len(BANDS), count, AROUND[1] - AROUND[0] + 1)
+    return {
+        "context_text": _of(places.sample.text, drawn),
+        "context_place": _of(places.sample.position, drawn),
+        "context_code": np.where(drawn >= 0, code[drawn], 0.0).astype(np.float32),
+        "context_id": np.where(
+            drawn.ravel()[:, None] >= 0, places.ids(drawn.ravel(), AROUND), -1
+        ).reshape(shape),
+        "histogram": np.histogram(np.clip(code, BINS[0], BINS[-1]), BINS)[0].astype(np.float32),
+        "words": _words(code, fires, places),
+    }
+
+
+def _distinct(rows: np.ndarray, places: Places, count: int) -> np.ndarray:
+    """Return the first row of each text, in the order of `rows`, at most `count`."""
+    _, first = np.unique(places.inputs.groups[places.sample.text[rows]], return_index=True)
+    return rows[np.sort(first)[:count]]
+
+
+def _of(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    return np.where(rows >= 0, values[rows], -1)
+
+
+def _words(code: np.ndarray, fires: np.ndarray, places: Places) -> str:
+    """Return the words that carry most of the squared code at strong places."""
+    carried = np.bincount(places.words(0), weights=np.where(fires, code.astype(np.float64) ** 2, 0))
+    best = [i for i in np.argsort(-carried, kind="stable")[:WORDS].tolist() if carried[i] > 0 and i]
+    return " · ".join(places.names[i] for i in best)

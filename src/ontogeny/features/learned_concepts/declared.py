@@ -1,0 +1,109 @@
+"""What learned concepts declare: variables, quantities and the words of their section."""
+
+from __future__ import annotations
+
+from ...figures import Section
+from ...quantities import Quantity
+from ...words.names import Names
+
+COUNTS: Names = {
+    "n_again": ("components beyond the token that both halves of the texts find", "components"),
+    "n_learned": ("components of the learned part that both halves find", "components"),
+    "n_first": ("components beyond the token of the first checkpoint", "components"),
+    "n_named": ("components with a name", "components"),
+}
+LIVES: Names = {
+    "concept_kind": ("kind of life", ""),
+    "concept_born": ("step of the birth", "steps"),
+    "concept_born_after": ("last step that is surely before the birth", "steps"),
+    "concept_born_before": ("first step that is surely not before the birth", "steps"),
+    "concept_born_share": ("share of refits that say born", "1"),
+    "concept_gone": ("step from which on it is absent", "steps"),
+    "concept_turned": ("cosine of the decoders where it is first there and last there", "1"),
+    "n_born": ("components born during the run", "components"),
+    "n_born_low": ("fewest births of a refit", "components"),
+    "n_born_high": ("most births of a refit", "components"),
+    "life": ("strength as a share of its peak", "1"),
+}
+NAMES: Names = {
+    "name": ("name: what its strong places share", ""),
+    "rule": ("rule that the name was made of, also where it is not shown", ""),
+    "words": ("words that carry most of the squared code", ""),
+    "name_phi": ("correlation of the name's rule with the strong places, on other texts", "1"),
+    "named_phi": ("the same of names that are shown; 0 without one", "1"),
+    "name_limit": ("95th percentile of it among components of the first checkpoint", "1"),
+    "name_p": ("p-value beside places shuffled within their texts, corrected (Holm)", "1"),
+    "name_auc": ("how well the name's rule tells strong places from others, on other texts", "1"),
+    "name_auc_low": ("lower end of it", "1"),
+    "name_auc_high": ("upper end of it", "1"),
+}
+CONTEXTS: Names = {
+    "context_id": ("token ids of the contexts; -1 beyond the text", ""),
+    "context_code": ("code at the place", "standard deviations"),
+    "context_text": ("text of the context", ""),
+    "context_place": ("place in its text", "tokens"),
+    "histogram": ("tokens by their code", "tokens"),
+    "piece_text": ("characters of a token", ""),
+}
+DIRECTIONS: Names = {
+    "decoder": ("what one unit of a code writes", "activation units"),
+    "readout": ("weights on scaled features that read a code", "1"),
+    "mean": ("mean activation", "activation units"),
+    "scale": ("standard deviation of what the token leaves", "activation units"),
+}
+FOUND: Names = {
+    "again": ("correlation with the nearest component of either half, the smaller one", "1"),
+    "sharpness": ("excess kurtosis of the codes", "1"),
+    "in_learned": ("correlation with the nearest component of the learned part", "1"),
+    "found_at": ("step whose activations it was found in", "steps"),
+    "found_in": ("part of the activations that it was found in", ""),
+    "first_step": ("step that the learned part is taken against; -1: an untrained model", "steps"),
+    "firing": ("share of the tokens at which it is strong", "1"),
+}
+VARIABLES: Names = {
+    **COUNTS,
+    **LIVES,
+    **NAMES,
+    **CONTEXTS,
+    **DIRECTIONS,
+    **FOUND,
+    "readability": ("correlation of the codes with a read-out of this checkpoint", "1"),
+    "strength": ("root of the share of the variance that a component writes", "1"),
+    "fit": ("fit that the codes are of", ""),
+    "band": ("from where on the range of codes a context is", ""),
+    "bin": ("lower end of a bin of codes", "standard deviations"),
+}
+QUANTITIES = (
+    Quantity(
+        "token_share",
+        "share of the layer that is the current token",
+        symbol="1 − ‖A − E[A | token]‖² / ‖A‖²",
+        rows="{layer} · share of the token",
+        subject="The share of the current token in {layer}",
+        caption="Variance that the mean activation of the token in other texts explains.",
+    ),
+    Quantity(
+        "learned_share",
+        "share of the layer that was learned",
+        symbol="‖A − E[A | token] − W A₀‖² / ‖A‖²",
+        rows="{layer} · learned share",
+        subject="The learned share of {layer}",
+        minimum=0.0,
+        optional=True,
+        caption="Variance that neither the token nor a linear map of the first checkpoint predicts "
+        "on other texts. At the first checkpoint it is nothing by construction, and left out.",
+    ),
+)
+SECTION = Section(
+    title="Concepts that training made",
+    definition="Of every activation the mean of its token in other texts is taken off. Concepts "
+    "are independent components of what is left at the end, which fits to both halves of the "
+    "texts find. One is born where it cannot be read from any checkpoint before its rise, in "
+    "every fit.",
+    symbol="Aₜ = E[Aₜ | token] + W A₀ + learned part",
+    null="Control runs move as far and learn nothing: what they give by the same rules stands "
+    "beside. A name beats 95 % of those of the first checkpoint's components.",
+    care="That the learned part cannot be read at the first checkpoint is so by construction. A "
+    "birth says that the layer comes to write something, not that the model uses it.",
+    source="Tokenised autoencoders, crosscoders; by exact methods",
+)

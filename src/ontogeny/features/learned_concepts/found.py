@@ -1,0 +1,189 @@
+"""What is found in one layer before its checkpoints are observed: components, names, contexts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ...multiple_tests import holm
+from ...observables.pieces import object_array
+from .components import AGAIN, Components, components, nearest
+from .contexts import BANDS, BINS, contexts
+from .naming import POSITION, Name, Namer, strong
+from .parts import Predictor, scaled
+from .places import Places
+
+LEVEL = 0.05  # of names, corrected over the components of a layer
+LIMIT = 95  # percentile of the first checkpoint's names that a name is beyond
+LEAST = 0.2  # correlation of a rule with the strong places, below which it names nothing
+BEYOND, LEARNED = "beyond the token", "learned part"
+
+
+@dataclass(frozen=True, eq=False)
+class Finder:
+    """Finds components of a layer, and says what they answer to.
+
+    Parameters
+    ----------
+    namer, places
+        For names and contexts; None finds components alone.
+    half
+        (n,) True for the tokens of one half of the texts.
+    count
+        Components at most.
+    examples
+        Contexts of each band.
+    """
+
+    namer: Namer | None
+    places: Places | None
+    half: np.ndarray
+    count: int
+    examples: int
+    seed: int
+
+    def components(self, X: np.ndarray) -> Components:
+        """Return the components of scaled rows (n, m) that both halves of the texts find."""
+        found = components(X, self.half, self.count, self.seed)
+        return found.kept(np.flatnonzero(found.again >= AGAIN))
+
+    def layer(self, first: np.ndarray, left: Mapping[int, np.ndarray]) -> dict[str, Any]:
+        """Return what a state keeps of a layer.
+
+        Parameters
+        ----------
+        first
+            (n, m) scaled rows of the first checkpoint, without the token.
+        left
+            The same of the steps that are searched, the last step first.
+        """
+        last, *earlier = left
+        first, end = (np.asarray(X, dtype=np.float32) for X in (first, left[last]))
+        found = {step: self.components(np.asarray(X, np.float32)) for step, X in left.items()}
+        of_learned = self.components(scaled(end - Predictor(first, self.half).of(end)))
+        untrained = self.components(first)
+        merged = [(last, BEYOND, found[last]), (last, LEARNED, of_learned)]
+        merged += [(step, BEYOND, found[step]) for step in earlier]
+        joined = _joined(merged)
+        codes, count = joined["codes"], joined["codes"].shape[-1]
+        near = [nearest(codes[0], found[step].codes) for step in earlier]
+        others = [np.where(r >= AGAIN, other, 0).astype(codes.dtype) for other, r in near]
+        numbers = {"n_again": found[last], "n_learned": of_learned, "n_first": untrained}
+        variables = {
+            **{name: float(len(part.again)) for name, part in numbers.items()},
+            "codes": (
+                ("fit", "token", "concept"),
+                np.concatenate([codes, *(o[None] for o in others)]).astype(np.float16),
+            ),
+            "in_learned": ("concept", nearest(codes[0], of_learned.codes)[1]),
+            **{n: ("concept", joined[n]) for n in ("again", "sharpness", "found_at", "found_in")},
+            **self._described(codes[0], untrained.codes),
+            "first": (("token", "feature"), first.astype(np.float16)),
+        }
+        coords = {
+            "concept": np.arange(count),
+            "feature": np.arange(first.shape[1]),
+            "fit": _fits(earlier),
+            "band": list(BANDS),
+            "bin": BINS[:-1],
+        }
+        return labelled(variables, coords)
+
+    def _described(self, codes: np.ndarray, untrained: np.ndarray) -> dict[str, Any]:
+        """Return names, beside those of the first checkpoint's components, and contexts."""
+        if self.namer is None or self.places is None:
+            return {}
+        fires = strong(codes)
+        names = [self.namer.name(column) for column in fires.T]
+        limits = _limits([self.namer.name(column) for column in strong(untrained).T])
+        limit = np.array([limits.get(_attribute(name), LEAST) for name in names])
+        p_values = holm([name.p_value for name in names])
+        phi = np.array([name.phi for name in names])
+        shown = (p_values <= LEVEL) & (phi > np.maximum(limit, LEAST))
+        parts = [
+            contexts(codes[:, j], fires[:, j], name.holds, self.places, self.examples, self.seed)
+            for j, name in enumerate(names)
+        ]
+        words = object_array([part.pop("words") for part in parts])
+        dims = {"context_id": ("band", "example", "place"), "histogram": ("bin",)}
+        stacked = {
+            name: (
+                ("concept", *dims.get(name, ("band", "example"))),
+                np.stack([p[name] for p in parts]),
+            )
+            for name in (parts[0] if parts else ())
+        }
+        return {
+            **stacked,
+            "words": ("concept", words),
+            "rule": ("concept", object_array([name.label for name in names])),
+            "name": ("concept", object_array(_told_apart(names, shown, words))),
+            "name_phi": ("concept", phi),
+            "named_phi": ("concept", np.where(shown, phi, 0.0)),
+            "name_limit": ("concept", limit),
+            "name_p": ("concept", p_values),
+            "name_auc": ("concept", np.array([name.auc for name in names])),
+            "name_auc_low": ("concept", np.array([name.low for name in names])),
+            "name_auc_high": ("concept", np.array([name.high for name in names])),
+            "firing": ("concept", fires.mean(axis=0)),
+            "n_named": float(shown.sum()),
+        }
+
+
+def _joined(parts: list[tuple[int, str, Components]]) -> dict[str, Any]:
+    """Return components of several fits as one list; those that an earlier one has are left out."""
+    kept: list[Components] = []
+    for _, _, found in parts:
+        known = [found.codes[:, :0], *(part.codes for part in kept)]
+        _, near = nearest(found.codes, np.concatenate(known, axis=1))
+        kept.append(found.kept(np.flatnonzero(near < AGAIN)))
+    sizes = [len(part.again) for part in kept]
+    fits = [np.concatenate([part.codes[None], part.halves]) for part in kept]
+    return {
+        "codes": np.concatenate(fits, axis=2),
+        "again": np.concatenate([part.again for part in kept]),
+        "sharpness": np.concatenate([part.sharpness for part in kept]),
+        "found_at": np.repeat([float(step) for step, _, _ in parts], sizes),
+        "found_in": np.repeat(object_array([part for _, part, _ in parts]), sizes),
+    }
+
+
+def _fits(earlier: list[int]) -> list[str]:
+    return ["all texts", "half 1", "half 2", *(f"step {step}" for step in earlier)]
+
+
+def labelled(values: Mapping[str, Any], coords: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``(dims, array)`` pairs with labels, so that layers of other sizes can be stacked."""
+    arrays = dict(values)
+    for name, value in values.items():
+        if isinstance(value, tuple):
+            dims = (value[0],) if isinstance(value[0], str) else value[0]
+            of_dims = {dim: coords[dim] for dim in dims if dim in coords}
+            arrays[name] = xr.DataArray(value[1], of_dims, dims)
+    return arrays
+
+
+def _attribute(name: Name) -> str:
+    """Return whether a name is of a position or of words: both have limits of their own."""
+    return POSITION if name.label.startswith(POSITION) else "words"
+
+
+def _limits(names: list[Name]) -> dict[str, float]:
+    """Return above which correlation few names of components that nothing was learned of are."""
+    values: dict[str, list[float]] = {}
+    for name in names:
+        values.setdefault(_attribute(name), []).append(name.phi)
+    return {attribute: float(np.percentile(phi, LIMIT)) for attribute, phi in values.items()}
+
+
+def _told_apart(names: list[Name], shown: np.ndarray, words: np.ndarray) -> list[str]:
+    """Return the names that are shown; of equal ones each with its own words."""
+    labels = [name.label if s else "" for name, s in zip(names, shown, strict=True)]
+    return [
+        f"{label} ({own})" if label and labels.count(label) > 1 else label
+        for label, own in zip(labels, words, strict=True)
+    ]

@@ -1,0 +1,146 @@
+"""The lives of learned concepts over all steps of a run, from its stacked cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ...claims import Beside, Certainty, Claim, Kind, Reason, Subject
+from .births import BORN, NONE, START, STILL, Curves, Lives, lives
+from .found import LEARNED
+
+FEWEST = 3  # steps that lives can be read off
+APART = "in the learned part alone"  # no birth is judged of it: it is unreadable by construction
+ANYWHERE = 0.25  # strength against the peak, from which on a decoder says where it points
+
+
+def with_lives(data: xr.Dataset) -> xr.Dataset:
+    """Return stacked cells with the lives of the components of each layer."""
+    if "strength" not in data or data.sizes["step"] < FEWEST:
+        return data
+    pieces = [_of_layer(data.sel(layer=layer)) for layer in data.layer.values]
+    stacked = xr.concat(pieces, dim=data.layer, join="outer", data_vars="all")
+    kinds = stacked.concept_kind
+    return data.assign({**stacked, "concept_kind": kinds.where(kinds.notnull(), "").astype(object)})
+
+
+def _of_layer(one: xr.Dataset) -> xr.Dataset:
+    """Return the lives of one layer; steps at which it failed are left out of them."""
+    there = one.strength.notnull().any(["fit", "concept"]).values
+    concepts = one.again.notnull().values
+    steps = one.step.values[there].astype(np.float64)
+    dims = ("fit", "step", "concept")
+    readable, strength = (
+        one[name].transpose(*dims).values[:, there][:, :, concepts].astype(np.float64)
+        for name in ("readability", "strength")
+    )
+    curves = Curves(np.nan_to_num(readable), np.nan_to_num(strength))
+    life = lives(curves)
+    kind = np.where(one.found_in.values[concepts] == LEARNED, APART, life.kind).astype(object)
+    born = kind == BORN
+    indexes = {
+        "concept_born": np.where(born, life.start, NONE),
+        "concept_born_after": np.where(born, life.after, NONE),
+        "concept_born_before": np.where(born, life.before, NONE),
+        "concept_gone": life.gone,
+    }
+    values: dict[str, Any] = {
+        name: ("concept", np.where(index >= 0, steps[np.maximum(index, 0)], np.nan))
+        for name, index in indexes.items()
+    }
+    judged = kind != APART
+    counts = life.births[:, judged].sum(axis=1)
+    peak = np.maximum(curves.strength[0].max(axis=0), 1e-30)
+    values |= {
+        "concept_kind": ("concept", kind),
+        "concept_born_share": ("concept", life.share),
+        "concept_turned": ("concept", _turned(one, there, concepts, curves, life)),
+        "n_born": float(born.sum()),
+        "n_born_low": float(counts.min(initial=born.sum())),
+        "n_born_high": float(counts.max(initial=born.sum())),
+        "life": (("concept", "step"), (curves.strength[0] / peak).T),
+    }
+    coords = {"concept": one["concept"].values[concepts], "step": one.step.values[there]}
+    return xr.Dataset(values, coords).reindex(concept=one["concept"].values, step=one.step.values)
+
+
+def _turned(
+    one: xr.Dataset, there: np.ndarray, concepts: np.ndarray, curves: Curves, life: Lives
+) -> np.ndarray:
+    """Return the cosine (r,) of the decoders where a component is first there and at the end."""
+    if "decoder" not in one:
+        return np.full(int(concepts.sum()), np.nan)
+    D = one.decoder.transpose("step", "concept", "feature").values[there][:, concepts]
+    rows = np.arange(D.shape[1])
+    first, last = D[np.maximum(life.start, 0), rows], D[-1, rows]
+    length = np.linalg.norm(first, axis=1) * np.linalg.norm(last, axis=1)
+    cosine = np.einsum("cm,cm->c", np.nan_to_num(first), np.nan_to_num(last)) / np.maximum(
+        length, 1e-30
+    )
+    return np.where(life.start >= 0, cosine, np.nan)
+
+
+def claims(node: str, data: xr.Dataset) -> Iterator[Claim]:
+    """Give what is claimed of each concept of a judged node, beside its control runs."""
+    if "concept_kind" not in data:
+        return
+    for layer in data.layer.values:
+        one = data.sel(layer=layer)
+        limit, beside = _controls(one)
+        for j in np.flatnonzero(one.concept_kind.values != "").tolist():
+            yield from _of_concept(node, str(layer), one.isel(concept=j), limit, beside)
+
+
+def _controls(one: xr.Dataset) -> tuple[float, list[Beside]]:
+    """Return the best name of all control runs, and how many components each has learned.
+
+    Sharpness tells hardly anything: turned runs have codes as sharp, and no name (26 components of
+    a small GPT-2 and 1 beyond theirs; 49 names and 1 to 5 of controls).
+    """
+    if "n_learned_control" not in one:
+        return float("nan"), []
+    names = one["named_phi_control"].values if "named_phi_control" in one else np.zeros(0)
+    limit = float(names[np.isfinite(names)].max(initial=0.0))
+    own = float(one.n_learned)
+    counts = zip(one.run.values, one.n_learned_control.values, strict=True)
+    return limit, [Beside("control", str(run), float(count), own) for run, count in counts]
+
+
+def _of_concept(
+    node: str, layer: str, one: xr.Dataset, limit: float, beside: list[Beside]
+) -> Iterator[Claim]:
+    kind, number = str(one.concept_kind.item()), int(one["concept"])
+    label = str(one["name"].item()) if "name" in one else ""
+    subject = Subject(node, "strength", layer, label or f"concept {number}")
+    certainty, reason = Certainty.SURE, None
+    if not beside:
+        certainty, reason = Certainty.NOT_TESTED, Reason.NO_CONTROLS
+    elif "named_phi" not in one or not float(one["named_phi"]) > limit:
+        certainty = Certainty.AS_CONTROLS
+    common: dict[str, Any] = {
+        "subject": subject,
+        "certainty": certainty,
+        "reason": reason,
+        "first": float(one.life[0]),
+        "last": float(one.life[-1]),
+        "beside": beside,
+        "evidence": (f"{node}/strength", f"{node}/readability"),
+        "figure": f"{node}/lives",
+    }
+    if kind == BORN:
+        yield Claim(
+            Kind.BORN,
+            since=float(one.concept_born),
+            since_low=float(one.concept_born_after),
+            since_high=float(one.concept_born_before),
+            value=float(one.concept_born_share),
+            **common,
+        )
+    if np.isfinite(one.concept_gone):
+        yield Claim(Kind.FADED, since=float(one.concept_gone), **common)
+    elif kind == START and np.isfinite(one.concept_turned):
+        cosine = float(one.concept_turned)
+        yield Claim(Kind.KEPT if cosine >= STILL else Kind.TURNED, value=cosine, **common)

@@ -1,0 +1,255 @@
+"""Concepts that training made: what activations hold beyond the token and the first checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+import xarray as xr
+
+from ...arrays import to_numpy
+from ...claims import Claim
+from ...concepts.joint.snapshots import fixed_half
+from ...errors import ArgumentError, CheckpointError, NonFiniteError, check_choice
+from ...figures import Column, Figure, Heatmap, Section, Table
+from ...needs import InputSet, Need
+from ...observables import Reading, Run, by_layer
+from ...observables.extractor_fits import layer_state
+from ...observables.of_activations import OfActivations
+from ...observables.pieces import PIECES, pieces_variable, whole_numbers, with_pieces
+from ...quantities import Quantity
+from ...scratch import scratch_array
+from ...words.names import Names
+from .checkpoint import directions, presence
+from .declared import COUNTS, FOUND, NAMES, QUANTITIES, SECTION, VARIABLES
+from .found import Finder, labelled
+from .lives import claims, with_lives
+from .naming import Namer
+from .parts import Predictor, Tokens, centred, scaled
+from .places import Places
+
+EARLIER = (0.75, 0.5)  # places among the steps that are searched too: what fades is not missed
+SEARCHED = 6  # steps from which on they are
+TOKENS = ("all", "later", "last", "cls", "masked")
+_NUMBERS = ("context_id", "context_text", "context_place")
+_TEXTS = ("name", "rule", "words", "found_in")
+
+
+@dataclass(frozen=True)
+class LearnedConcepts(OfActivations):
+    """Components of what a layer holds beyond the current token, with names, births and controls.
+
+    Of every activation the mean of its token's places in other texts is taken off. What is left at
+    the last step is unmixed by ICA, on all texts and on both halves; what both halves find is a
+    concept. At each step its codes are read out from that checkpoint alone, on texts that the
+    read-out does not know. The learned part is what neither the token nor the first checkpoint
+    predicts.
+
+    Parameters
+    ----------
+    layers
+        Glob or globs over module paths.
+    n_concepts
+        Components that are searched, at most the rank.
+    examples
+        Contexts of each band (top, middle, low, near miss) and concept, with its name; 0 describes
+        nothing.
+    keep_directions
+        Whether decoders, read-outs, means and scales of every step stand in the result.
+    on, tokens, max_tokens, random_state
+        Which tokens; `random_state` also seeds the fits. A masked place has no token of its own.
+
+    Examples
+    --------
+    >>> LearnedConcepts("resid", n_concepts=40).name
+    'learned-concepts'
+    """
+
+    layers: str | tuple[str, ...] = "resid"
+    n_concepts: int = 100
+    examples: int = 4
+    keep_directions: bool = True
+    on: str | None = None
+    tokens: str = "all"
+    max_tokens: int | None = 60_000
+    random_state: int = 0
+
+    kind: ClassVar[str] = "learned-concepts"
+    question: ClassVar[str] = "Which concepts did training make, and when was each born?"
+    price: ClassVar[str] = "five fits for each layer, then one regression a step"
+    minima: ClassVar[Mapping[str, int]] = {"n_concepts": 1, "examples": 0}
+    state_variables: ClassVar[tuple[str, ...]] = (
+        *COUNTS,
+        *NAMES,
+        *FOUND,
+        *_NUMBERS,
+        "context_code",
+        "histogram",
+        PIECES,
+    )
+    compared: ClassVar[tuple[str, ...]] = (*COUNTS, "n_born", "sharpness", "named_phi")
+    variables: ClassVar[Names] = VARIABLES
+    quantities: ClassVar[tuple[Quantity, ...]] = QUANTITIES
+    section: ClassVar[Section] = SECTION
+
+    def check(self) -> None:
+        """Refuse means of texts, which have no token."""
+        super().check()
+        check_choice("tokens", self.tokens, TOKENS)
+
+    def needs(self) -> Sequence[Need]:
+        """Return the activations of the layers, and the texts."""
+        return [self.activations, InputSet(self.on)]
+
+    @property
+    def prepares_over_steps(self) -> bool:
+        """The first and some last steps are searched beforehand."""
+        return True
+
+    def bytes_to_prepare(self, rows: int, features: int, steps: int) -> int:
+        """Return the bytes of one layer's fits: scaled rows, whitened rows and codes."""
+        return 4 * rows * (3 * features + 6 * min(self.n_concepts, features))
+
+    def prepare(self, run: Run) -> xr.Dataset:
+        """Find the components of every layer; checkpoints are read one at a time."""
+        steps = [int(s) for s in (run.steps if run.is_control else run.first_steps)]
+        alone = len(steps) == 1
+        start, first = (-1, run.untrained()) if alone else self._readable(run, steps)
+        last, reading = self._readable(run, steps[::-1])
+        tokens = self._tokens(first)
+        rows = {start: self._left(first, tokens), last: self._left(reading, tokens)}
+        for step in _earlier(steps):
+            with suppress(ArgumentError):
+                rows.setdefault(step, self._left(self._readable(run, [step])[1], tokens))
+        finder, searched = self._finder(run, first), [step for step in rows if step != start]
+        searched = searched or [last]  # of several checkpoints only one can be read
+
+        def one(path: str, X: np.ndarray) -> Mapping[str, Any]:
+            return finder.layer(X, {step: rows[step][path] for step in searched})
+
+        state = by_layer(rows[start], one)
+        state = state.assign({PIECES: pieces_variable(run.pieces(self.activations))})
+        return state.assign(first_step=float(start))
+
+    def _readable(self, run: Run, steps: Sequence[int]) -> tuple[int, Reading]:
+        """Return the first of some steps that can be read; the cells of the others say why not."""
+        why = "there is no step."
+        for step in steps:
+            try:
+                reading = run.reading(step)
+                reading[self.activations]
+            except (CheckpointError, NonFiniteError) as error:
+                why = str(error)
+                continue
+            return step, reading
+        raise ArgumentError(f"no checkpoint can be read: {why}")
+
+    def _left(self, reading: Reading, tokens: Tokens) -> dict[str, np.ndarray]:
+        """Return what the token leaves of each layer, scaled.
+
+        In files in half precision: a relative error of 2^-11 at most, and memory of one layer.
+        """
+        left = {}
+        for path, A in reading[self.activations].items():
+            rows = tokens.left(centred(to_numpy(A)))
+            left[path] = scratch_array(rows.shape, np.float16)
+            left[path][:] = scaled(rows)
+        return left
+
+    def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
+        """Return the shares of one checkpoint, and what it says of each component."""
+        tokens = self._tokens(reading)
+        half = fixed_half(tokens.unit)
+        assert state is not None
+        is_first, dims = reading.step == int(state.first_step), ("fit", "concept")
+
+        def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
+            layer = layer_state(state, path).dropna("concept", subset=["again"])
+            values = to_numpy(A)
+            H = centred(values)
+            L = tokens.left(H)
+            variables: dict[str, Any] = {"token_share": tokens.explained(L, H)}
+            if not is_first:
+                first = layer["first"].dropna("feature").values.astype(np.float32)
+                variables["learned_share"] = tokens.share(L - Predictor(first, half).of(L), H)
+            codes, read = layer["codes"].values.astype(np.float32), Predictor(scaled(L), half)
+            readable, strength = presence(read, codes)
+            variables |= {"readability": (dims, readable), "strength": (dims, strength)}
+            if self.keep_directions:
+                variables |= directions(read, codes[0], L, values.mean(axis=0))
+            labels = {"concept": layer["concept"].values, "fit": layer["fit"].values}
+            return labelled(variables, labels | {"feature": np.arange(H.shape[1])})
+
+        return by_layer(reading[self.activations], one)
+
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Add the lives of all components, and texts for ids."""
+        texts = {
+            n: data[n].where(data[n].notnull(), "").astype(object) for n in _TEXTS if n in data
+        }
+        data = whole_numbers(data.assign(texts), _NUMBERS)
+        return with_lives(with_pieces(data, ["context_id"]) if PIECES in data else data)
+
+    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+        """Return the lives as a heat map, and the names in a table."""
+        figures: list[Figure] = []
+        if "life" in data:
+            figures.append(
+                Heatmap(
+                    "lives",
+                    "The lives of the concepts",
+                    value="life",
+                    x="step",
+                    y="concept",
+                    facet="layer",
+                    caption="One row a concept: its strength as a share of its peak.",
+                )
+            )
+        if "name_auc" in data:
+            columns = [Column(name) for name in ("rule", "words", "name_phi", "name_limit")]
+            auc = Column("name_auc", interval=("name_auc_low", "name_auc_high"))
+            figures.append(
+                Table(
+                    "names",
+                    "What concepts answer to",
+                    columns=[*columns, auc],
+                    rows="concept",
+                    group="layer",
+                )
+            )
+        return figures
+
+    def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
+        """Return which concepts were born, faded, were kept or turned, beside control runs."""
+        return list(claims(name, data))
+
+    def _tokens(self, reading: Reading) -> Tokens:
+        """Return which token stands at each row; at a masked place the same everywhere."""
+        inputs = reading[InputSet(self.on)]
+        sample = inputs.sample(self.tokens, self.max_tokens, self.random_state)
+        column = inputs.mask.argmax(axis=1)[sample.text] + sample.position
+        ids = inputs.ids[sample.text, column]
+        token = np.zeros_like(ids) if self.tokens == "masked" else ids
+        return Tokens(token, reading.units(self.activations))
+
+    def _finder(self, run: Run, reading: Reading) -> Finder:
+        unit = reading.units(self.activations)
+        half, seed = fixed_half(unit), self.random_state
+        places = namer = None
+        if self.examples:
+            inputs = reading[InputSet(self.on)]
+            sample = inputs.sample(self.tokens, self.max_tokens, self.random_state)
+            places = Places(inputs, sample, run.pieces(self.activations))
+            namer = Namer(places, half, unit, seed)
+        return Finder(namer, places, half, self.n_concepts, self.examples, seed)
+
+
+def _earlier(steps: Sequence[int]) -> list[int]:
+    """Return the steps before the last that are searched too, the later one first."""
+    if len(steps) < SEARCHED:
+        return []
+    return [steps[round(share * (len(steps) - 1))] for share in EARLIER]

@@ -1,0 +1,195 @@
+"""What can be said of a place in a text: its word, the words beside it, and where it stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ...inputs import Inputs
+from ...inputs.sampling import TokenSample
+
+ATTRIBUTES = {"word": 0, "after": -1, "before": 1}
+"""Whose word a rule is about: that of the place, the one before it, the one after it."""
+
+CLASSES = {
+    "article": "a an the",
+    "pronoun": "i you he she it we they me him her us them myself himself herself itself",
+    "possessive": "my your his her its our their mine yours hers ours theirs",
+    "preposition": "of in to for with on at from by about into over after under before between "
+    "through during without around near behind inside outside onto upon across along against",
+    "conjunction": "and or but nor so yet because although while if when unless until since than",
+    "auxiliary": "am is are was were be been being have has had having do does did",
+    "modal": "will would can could may might must shall should",
+    "negation": "not no never nothing nobody none neither nor without cannot n't",
+    "question word": "who whom whose what which when where why how",
+    "demonstrative": "this that these those",
+    "quantity": "all some any many much few little more most several both each every one two three "
+    "four five six seven eight nine ten first second third half",
+    "sentence end": ". ! ? .\" !\" ?\" .' !' ?'",
+    "comma or colon": ", ; : ,\" ,'",
+    "quotation mark": "\" “ ” ' ‘ ’ `` ''",
+    "bracket": "( ) [ ] { }",
+}
+SUFFIXES = "ing ed ly er est tion ness ful less ment ity ous able al en s 's"
+QUOTES = ('"', "“", "”")
+UNSPACED = "\N{CJK RADICAL REPEAT}"  # scripts from here on write no spaces between words
+_ENDS = re.compile(r"[.!?]")
+_OPENED, _CLOSED = re.compile(r"[(\[{]"), re.compile(r"[)\]}]")
+
+
+class Rule(NamedTuple):
+    """Something that holds at some places: what it is called, and where."""
+
+    label: str
+    holds: np.ndarray
+
+
+class Places:
+    """The rows of a sample, with the words of their texts.
+
+    Parameters
+    ----------
+    inputs, sample
+        The texts, and which of their tokens the rows are.
+    pieces
+        How each id is written.
+    """
+
+    def __init__(self, inputs: Inputs, sample: TokenSample, pieces: Sequence[str]) -> None:
+        self.inputs, self.sample = inputs, sample
+        self._pieces = pieces
+        # Ids alone, or words without marks of spaces: nothing joins them.
+        self._spaced = any(piece[:1].isspace() or piece[-1:].isspace() for piece in pieces)
+        self.names: list[str] = [""]  # of the words, by number
+        self._number: dict[str, int] = {"": 0}
+        shape = inputs.ids.shape
+        self._order = np.zeros(shape, dtype=np.int64)  # which word of the text that is
+        self._words: list[list[int]] = []
+        self._flags = np.zeros((len(FLAGS), *shape), dtype=bool)
+        for text in range(len(inputs)):
+            self._read(text)
+
+    def words(self, offset: int) -> np.ndarray:
+        """Return (n,) the number of the word `offset` words after each row's; 0 beyond a text."""
+        text = self.sample.text
+        order = self._order[text, self._column] + offset
+        lines = (self._words[t] for t in text)
+        pairs = zip(lines, order.tolist(), strict=True)
+        return np.array([line[i] if 0 <= i < len(line) else 0 for line, i in pairs], dtype=np.int64)
+
+    def rules(self) -> Iterator[Rule]:
+        """Give what needs no list of words of its own: classes, suffixes, and where a place is."""
+        lower = np.array([name.lower() for name in self.names], dtype=object)
+        for attribute, offset in ATTRIBUTES.items():
+            numbers = self.words(offset)
+            for label, listed in CLASSES.items():
+                yield Rule(f"{attribute} {label}", np.isin(lower, listed.split())[numbers])
+            for suffix in SUFFIXES.split():
+                ends = [len(n) > len(suffix) + 2 and n.endswith(suffix) for n in lower]
+                yield Rule(f"{attribute} in -{suffix}", np.array(ends)[numbers])
+            for label, test in FORMS.items():
+                yield Rule(f"{attribute} {label}", np.array([*map(test, self.names)])[numbers])
+        for label, flags in zip(FLAGS, self._flags, strict=True):
+            yield Rule(label, flags[self.sample.text, self._column])
+
+    def ids(self, rows: np.ndarray, around: tuple[int, int]) -> np.ndarray:
+        """Return (rows, places) the ids around some rows; -1 beyond the text."""
+        text = self.sample.text[rows][:, None]
+        place = self.sample.position[rows][:, None] + np.arange(around[0], around[1] + 1)
+        inside = (place >= 0) & (place < self.inputs.lengths[text])
+        return np.where(
+            inside, self.inputs.ids[text, self._first[text] + np.where(inside, place, 0)], -1
+        )
+
+    @cached_property
+    def _first(self) -> np.ndarray:
+        return np.asarray(self.inputs.mask.argmax(axis=1))
+
+    @cached_property
+    def _column(self) -> np.ndarray:
+        return self._first[self.sample.text] + self.sample.position
+
+    def _piece(self, token: int) -> str:
+        return self._pieces[token] if token < len(self._pieces) else str(token)
+
+    def _read(self, text: int) -> None:
+        """Join the pieces of a text to words, and note what is known of each of its tokens."""
+        columns = np.flatnonzero(self.inputs.mask[text])
+        ids = self.inputs.ids[text, columns].tolist()
+        special = self.inputs.special[text, columns].tolist()
+        pieces = ["" if s else self._piece(i) for i, s in zip(ids, special, strict=True)]
+        starts = [
+            i == 0 or not self._spaced or _begins(pieces[i - 1], piece)
+            for i, piece in enumerate(pieces)
+        ]
+        order = (np.cumsum(starts) - 1).tolist()
+        joined = [""] * (order[-1] + 1)
+        for i, piece in zip(order, pieces, strict=True):
+            joined[i] += piece
+        words = [word.strip() for word in joined]
+        self._words.append([self._known(word) for word in words])
+        self._order[text, columns] = order
+        self._flags[:, text, columns] = _flags(pieces, starts, order, words)
+
+    def _known(self, word: str) -> int:
+        if word not in self._number:
+            self._number[word] = len(self.names)
+            self.names.append(word)
+        return self._number[word]
+
+
+def _begins(before: str, piece: str) -> bool:
+    """Return whether a piece begins a word after another one."""
+    if not before or not piece or piece[0].isspace() or before[-1].isspace():
+        return True
+    if piece[0] >= UNSPACED:
+        return True
+    return before[-1].isalnum() != piece[0].isalnum()
+
+
+FLAGS = (
+    "first token of the text",
+    "first four tokens of the text",
+    "inside quotation marks",
+    "inside brackets",
+    "inside a word, after its first token",
+    "first word of a sentence",
+    "word that has occurred before",
+    "word that has just occurred",
+    "after a word that has occurred before",
+)
+FORMS: dict[str, Callable[[str], bool]] = {
+    "with a capital": lambda word: word[:1].isupper(),
+    "in capitals": lambda word: len(word) > 1 and word.isupper(),
+    "with a digit": lambda word: any(map(str.isdigit, word)),
+    "of punctuation": lambda word: bool(word) and not any(map(str.isalnum, word)),
+}
+
+
+def _flags(pieces: list[str], starts: list[bool], order: list[int], words: list[str]) -> np.ndarray:
+    """Return (flags, tokens) what holds of each token of a text, in the order of `FLAGS`."""
+    place = np.arange(len(pieces))
+    quotes = np.cumsum([sum(map(piece.count, QUOTES)) for piece in pieces])
+    depth = np.cumsum([len(_OPENED.findall(p)) - len(_CLOSED.findall(p)) for p in pieces])
+    depth = depth - np.minimum.accumulate(np.minimum(depth, 0))  # what was never opened closes none
+    inside = [np.concatenate([[0], values[:-1]]) for values in (quotes % 2, depth)]
+    of_words = np.array(list(_of_words(words)), dtype=bool)[order].T
+    own = np.array([place == 0, place < 4, inside[0] == 1, inside[1] > 0, np.logical_not(starts)])
+    return np.concatenate([own, of_words])
+
+
+def _of_words(words: list[str]) -> Iterator[tuple[bool, bool, bool, bool]]:
+    """Give for each word: first of a sentence, seen before, just seen, the last one seen before."""
+    seen: set[str] = set()
+    begins, last_known = True, False
+    for i, word in enumerate(words):
+        is_word = any(map(str.isalnum, word))
+        known = is_word and word in seen
+        yield begins and is_word, known, known and word in words[max(i - 3, 0) : i], last_known
+        begins = (begins and not is_word) or bool(_ENDS.search(word))
+        last_known = known
+        seen.add(word)

@@ -1,0 +1,169 @@
+"""Names of planted codes: what their places share is found, and random places share nothing."""
+
+import numpy as np
+import pytest
+
+import ontogeny as og
+from ontogeny.features.learned_concepts.contexts import BANDS, contexts
+from ontogeny.features.learned_concepts.naming import Namer, phi, strong
+from ontogeny.features.learned_concepts.places import FLAGS, Places
+
+WORDS = [
+    "the",
+    "cat",
+    ",",
+    "dog",
+    ".",
+    "looking",
+    "said",
+    "ran",
+    "and",
+    "she",
+    "to",
+    "big",
+    "a",
+    "red",
+    "house",
+    '"',
+    "(",
+    ")",
+    "sing",
+    "ing",
+    "7",
+    "Tim",
+    "one",
+    "Lily",
+]
+PIECES = [w if w in {",", ".", "ing", '"', "(", ")"} else f" {w}" for w in WORDS]
+ID = {word: i for i, word in enumerate(WORDS)}
+
+
+@pytest.fixture(scope="module")
+def places():
+    rng = np.random.default_rng(0)
+    ids = rng.integers(0, len(WORDS), (200, 40))
+    inputs = og.Inputs.from_tokens(ids)
+    return Places(inputs, inputs.sample(), PIECES)
+
+
+@pytest.fixture(scope="module")
+def namer(places):
+    text = places.sample.text
+    return Namer(places, text % 2 == 0, text, 0)
+
+
+def one_text(*words):
+    inputs = og.Inputs.from_tokens([[ID[word] for word in words]])
+    return Places(inputs, inputs.sample(), PIECES)
+
+
+def holds(places, label):
+    return next(rule.holds for rule in places.rules() if rule.label == label).tolist()
+
+
+def test_words_are_joined_of_pieces_and_found_beside():
+    places = one_text("sing", "ing", "cat", ",", "dog")
+    names = np.array(places.names)
+    assert names[places.words(0)].tolist() == ["singing", "singing", "cat", ",", "dog"]
+    assert names[places.words(-1)].tolist() == ["", "", "singing", "cat", ","]
+    assert names[places.words(1)].tolist() == ["cat", "cat", ",", "dog", ""]
+
+
+def test_rules_hold_where_they_say():
+    places = one_text("Tim", "said", '"', "the", "cat", '"', ".", "she", "said", "the", "the")
+    assert holds(places, "inside quotation marks") == [False] * 3 + [True] * 3 + [False] * 5
+    assert holds(places, "first word of a sentence") == [True] + [False] * 6 + [True] + [False] * 3
+    repeated = holds(places, "word that has occurred before")
+    assert repeated == [False] * 8 + [True] * 3
+    assert holds(places, "word that has just occurred") == [False] * 10 + [True]
+    assert holds(places, "after with a capital") == [False, True] + [False] * 9
+    assert holds(places, "word article") == [False] * 3 + [True] + [False] * 5 + [True] * 2
+    assert set(FLAGS) <= {rule.label for rule in places.rules()}
+
+
+def test_brackets_that_are_never_opened_do_not_count():
+    assert holds(one_text(")", "cat", "(", "dog", ")"), "inside brackets") == [
+        False, False, False, True, True,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("truth", "label"),
+    [
+        (lambda p: p.words(-1) == p.names.index("looking"), "after “looking”"),
+        (lambda p: p.words(1) == p.names.index("house"), "before “house”"),
+        (lambda p: p.sample.position == 16, "position “17”"),
+        (lambda p: np.array(holds(p, "inside quotation marks")), "inside quotation marks"),
+    ],
+)
+def test_a_planted_rule_is_named_and_told_on_other_texts(places, namer, truth, label):
+    rng, true = np.random.default_rng(1), truth(places)
+    codes = (3 * true + 0.3 * rng.normal(size=len(true)))[:, None]
+    name = namer.name(strong(codes)[:, 0])
+    assert name.label == label and name.p_value < 1e-6 and name.phi > 0.8
+    assert name.low <= name.auc <= name.high and name.auc > 0.9
+
+
+def test_a_second_condition_is_about_another_word(places, namer):
+    comma = places.words(0) == places.names.index(",")
+    after = np.isin(places.words(-1), [places.names.index(word) for word in ("said", "ran")])
+    name = namer.name(comma & after)
+    assert name.phi > 0.95 and "said" in name.label and "ran" in name.label
+    assert {part.split(" “")[0] for part in name.label.split(", ", 1)} == {"word", "after"}
+
+
+def test_shuffled_places_are_not_called_significant_too_often(places, namer):
+    rng = np.random.default_rng(2)
+    names = [namer.name(rng.random(len(places.sample.text)) < 0.02) for _ in range(60)]
+    p = np.array([name.p_value for name in names])
+    assert (p < 0.05).mean() < 0.15 and max(abs(name.phi) for name in names) < 0.2
+
+
+def test_the_test_is_that_of_the_hypergeometric_distribution():
+    """With one text to judge on, the mean and variance are those of drawing without replacement."""
+    from scipy.stats import hypergeom, norm
+
+    rng = np.random.default_rng(3)
+    inputs = og.Inputs.from_tokens(rng.integers(0, len(WORDS), (2, 300)))
+    places = Places(inputs, inputs.sample(), PIECES)
+    half = places.sample.text == 0
+    namer = Namer(places, half, places.sample.text, 0)
+    fires = rng.random(600) < 0.1
+    rule = next(rule for rule in places.rules() if rule.label == "word article")
+    K, n, k = rule.holds[~half].sum(), fires[~half].sum(), (rule.holds & fires)[~half].sum()
+    urn = hypergeom(300, K, n)
+    assert namer.judged(rule, fires).p_value == pytest.approx(norm.sf((k - urn.mean()) / urn.std()))
+
+
+def test_phi_is_the_correlation_of_two_properties():
+    rng = np.random.default_rng(4)
+    a, b = rng.random(500) < 0.3, rng.random(500) < 0.4
+    assert phi(a, b) == pytest.approx(np.corrcoef(a, b)[0, 1])
+    assert phi(a, np.zeros(500, dtype=bool)) == 0
+
+
+def test_contexts_come_from_the_range_of_codes_and_from_misses(places):
+    rng = np.random.default_rng(5)
+    code = rng.gamma(0.5, 2.0, size=len(places.sample.text)) - 1
+    fires = code > 2
+    rule = np.zeros(len(code), dtype=bool)
+    rule[::9] = True
+    made = contexts(code, fires, rule, places, 4, 0)
+    values = made["context_code"]
+    assert values.shape == (len(BANDS), 4) and (np.diff(values[:3].mean(axis=1)) < 0).all()
+    assert (values[:3] > 2).all() and (values[3] < 0.5).all()
+    for band in made["context_text"]:
+        assert len(set(band.tolist())) == 4  # distinct texts
+    text, place = made["context_text"][0, 0], made["context_place"][0, 0]
+    assert made["context_id"][0, 0, 10] == places.inputs.ids[text, place]
+    assert made["histogram"].sum() == len(code)
+    again = contexts(code, fires, rule, places, 4, 0)
+    np.testing.assert_array_equal(again["context_text"], made["context_text"])
+
+
+def test_a_code_with_few_strong_places_leaves_gaps(places):
+    code = np.zeros(len(places.sample.text))
+    code[3] = 5.0
+    made = contexts(code, code > 1, np.zeros(len(code), dtype=bool), places, 4, 0)
+    assert (made["context_text"][0] >= 0).sum() == 1 and (made["context_text"][3] == -1).all()
+    assert (made["context_id"][3] == -1).all()

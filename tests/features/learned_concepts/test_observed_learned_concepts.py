@@ -1,0 +1,180 @@
+"""Studies of a run whose layer comes to write what stands before a token: planted lives, names."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import ontogeny as og
+from ontogeny.errors import ArgumentError
+
+VOCABULARY, WIDTH, STEPS = 30, 12, (0, 10, 20, 30, 40, 50, 60, 70)
+FROM_START, BORN, FADES = (3, 4), (7, 8), (11, 12)
+"""After which ids the layer writes something: always, from step 30 on, until step 50."""
+
+
+class ContextModel(nn.Module):
+    """``out`` gives a row of the token, a direction after some ids, and noise of its own."""
+
+    def __init__(self, strengths):
+        super().__init__()
+        rng = np.random.default_rng(0)
+        rows = rng.normal(size=(VOCABULARY, WIDTH))
+        self.words = nn.Embedding.from_pretrained(torch.from_numpy(rows).float(), freeze=False)
+        after = np.zeros((VOCABULARY, WIDTH))
+        for ids, strength in zip((FROM_START, BORN, FADES), strengths, strict=True):
+            after[list(ids)] = 3 * strength * rng.normal(size=WIDTH)
+        self.after = nn.Embedding.from_pretrained(torch.from_numpy(after).float(), freeze=False)
+        self.register_buffer(
+            "noise", torch.from_numpy(0.4 * rng.normal(size=(4999, WIDTH))).float()
+        )
+        self.out = nn.Identity()
+
+    def forward(self, input_ids, attention_mask=None):
+        before = torch.cat([input_ids[:, :1], input_ids[:, :-1]], dim=1)
+        places = torch.arange(1, input_ids.shape[1] + 1)
+        history = 31 * input_ids + (input_ids * places**2).sum(dim=1, keepdim=True) + 997 * places
+        noise = self.noise[history % len(self.noise)]
+        return self.out(self.words(input_ids) + self.after(before) + noise)
+
+
+def run(planted=True, steps=STEPS):
+    strengths = {s: (1.0, s >= 30, s < 50) if planted else (0, 0, 0) for s in steps}
+    return og.Trajectory.from_models({s: ContextModel(strengths[s]) for s in steps})
+
+
+def inputs():
+    return og.Inputs.from_tokens(np.random.default_rng(1).integers(0, VOCABULARY, (150, 30)))
+
+
+def observable(**options):
+    return og.observables.LearnedConcepts("out", **{"n_concepts": 6, **options})
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("learned")
+    study = og.Study(
+        run(), inputs(), [observable()], device="cpu", control_runs={"nothing": run(planted=False)}
+    )
+    return study.run(folder / "study")
+
+
+@pytest.fixture(scope="module")
+def layer(result):
+    return result["learned-concepts"].sel(layer="out")
+
+
+def of(layer, ids):
+    """Return the component that answers to places after some ids."""
+    label = " · ".join(map(str, sorted(ids)))
+    rules = [sorted(rule.split("“")[-1].rstrip("”").split(" · ")) for rule in layer.rule.values]
+    (j,) = [i for i, rule in enumerate(rules) if rule == label.split(" · ") and layer.again[i] > 0]
+    return layer.isel(concept=j)
+
+
+def test_planted_lives_have_their_kinds_and_steps(layer):
+    born, start, fades = (of(layer, ids) for ids in (BORN, FROM_START, FADES))
+    assert born.concept_kind.item() == "born" and float(born.concept_born) == 30
+    assert float(born.concept_born_after) < 30 <= float(born.concept_born_before)
+    assert start.concept_kind.item() == "from the start" and np.isnan(start.concept_gone)
+    assert float(fades.concept_gone) == 50
+    assert float(layer.n_born) == 1 <= float(layer.n_born_high)
+
+
+def test_the_token_and_the_learned_share_are_those_that_were_planted(layer):
+    model = run()[70].model()
+    words, after = model.words.weight.detach(), model.after.weight.detach()
+    parts = [float(table.var(0, unbiased=False).sum()) for table in (words, after)]
+    noise = float(model.noise.var(0, unbiased=False).sum())
+    assert float(layer.token_share[-1]) == pytest.approx(parts[0] / (sum(parts) + noise), abs=0.05)
+    assert np.isnan(layer.learned_share[0])  # nothing by construction
+    # Noise and what is there from the start are predicted by the first checkpoint.
+    assert float(layer.learned_share.sel(step=20)) < 0.02
+    assert 0.1 < float(layer.learned_share[-1]) < parts[1] / (sum(parts) + noise)
+
+
+def test_names_are_beyond_those_of_the_first_checkpoint_and_confirmed(layer):
+    born = of(layer, BORN)
+    assert str(born["name"].item()).startswith("after “") and float(born.name_p) < 1e-6
+    assert float(born.name_auc_low) <= float(born.name_auc) <= float(born.name_auc_high)
+    assert born.context_text.sel(band="top").min() >= 0
+
+
+def test_directions_read_and_write_the_component(layer):
+    born = of(layer, BORN).sel(step=70)
+    model = run()[70].model()
+    ids = torch.from_numpy(inputs().ids)
+    with torch.no_grad():
+        A = model(ids).double().numpy().reshape(-1, WIDTH)
+    before = np.concatenate([ids[:, :1], ids[:, :-1]], axis=1).ravel()
+    planted = np.isin(before, BORN)
+    token = np.stack([A[ids.ravel() == i].mean(axis=0) for i in range(VOCABULARY)])[ids.ravel()]
+    read = ((A - token) / born.scale.values) @ born.readout.values
+    assert np.corrcoef(read, planted)[0, 1] > 0.9
+    written = model.after.weight[BORN[0]].double().detach().numpy()
+    cosine = born.decoder.values @ written / np.linalg.norm(born.decoder) / np.linalg.norm(written)
+    assert cosine > 0.95
+
+
+def test_controls_stand_beside_the_counts(layer):
+    assert float(layer.n_learned) >= 1 and layer.n_learned_control.shape == (1,)
+    assert float(layer.n_named_control[0]) <= float(layer.n_named)
+
+
+def test_claims_name_kinds_with_certainties(result):
+    claims = result.claims()
+    mine = claims[claims["node"] == "learned-concepts"]
+    born = mine[mine["kind"] == "born"].iloc[0]
+    assert born["since"] == 30 and born["certainty"] in ("sure", "as controls")
+    assert {"born", "faded", "kept"} <= set(mine["kind"])
+
+
+def test_the_page_and_the_named_figures_are_drawn(result, tmp_path):
+    page = result.report(tmp_path / "page.html").read_text()
+    assert "Concepts that training made" in page and "What concepts answer to" in page
+
+
+def test_without_controls_nothing_is_sure(tmp_path):
+    study = og.Study(run(), inputs(), [observable(examples=0)], device="cpu")
+    result = study.run(tmp_path / "study")
+    claims = result.claims()
+    assert set(claims[claims["kind"] == "born"]["certainty"]) == {"not tested"}
+    assert "name" not in result["learned-concepts"]
+
+
+def test_one_model_has_components_and_no_births(tmp_path):
+    study = og.Study(run(steps=(70,)), inputs(), [observable()], device="cpu")
+    data = study.run(tmp_path / "study")["learned-concepts"]
+    assert float(data.n_again[0]) >= 2 and "concept_born" not in data
+    assert float(data.first_step) == -1
+
+
+def test_a_layer_without_components_leaves_the_others(tmp_path):
+    study = og.Study(run(planted=False), inputs(), [observable()], device="cpu")
+    data = study.run(tmp_path / "study")["learned-concepts"]
+    assert (data.status == "done").all() and float(data.n_born[0]) == 0
+
+
+def test_masked_places_have_no_token():
+    chosen = observable(tokens="masked")
+    texts = og.Inputs.from_tokens([[5, 6, 7, 8], [8, 7, 6, 5]], mask_token_id=1)
+
+    class Given:
+        def __getitem__(self, need):
+            return texts
+
+        def units(self, need):
+            return need.units(texts)
+
+    assert not chosen._tokens(Given()).token.any()
+    assert observable()._tokens(Given()).token.tolist() == [5, 6, 7, 8, 8, 7, 6, 5]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"tokens": "mean"}, "tokens"), ({"n_concepts": 0}, "n_concepts"), ({"examples": -1}, "exam")],
+)
+def test_bad_arguments_are_refused(options, message):
+    with pytest.raises(ArgumentError, match=message):
+        og.observables.LearnedConcepts(**{"layers": "out", **options})
