@@ -110,13 +110,14 @@ def test_a_module_of_a_library_is_read_in_one_pass_once(inputs, monkeypatch):
     assert len(calls) == 1
 
 
-def test_a_module_of_ones_own_is_read_four_times_once(inputs):
+def test_a_module_of_ones_own_is_looked_at_once_and_in_few_calls(inputs):
     model = nn.Sequential(nn.Embedding(64, 4), nn.Linear(4, 64))
     calls = []
     model.register_forward_hook(lambda *_: calls.append(1))
-    for _ in range(3):
-        check_causal(model, inputs)
-    assert len(calls) == 4
+    check_causal(model, inputs)
+    once = len(calls)
+    check_causal(model, inputs)
+    assert len(calls) == once <= 12
 
 
 def test_statistics_of_a_batch_are_no_cause_of_what_is_before(inputs):

@@ -1,5 +1,7 @@
 """Models that people bring give what they give by hand, or are refused in one line."""
 
+import random
+
 import numpy as np
 import pytest
 import torch
@@ -16,7 +18,8 @@ from ontogeny.needs import Gradients
 
 ODD = (
     "Plain", "LogProbabilities", "Flattening", "Overwriting", "SpectralNorm", "WeightNorm",
-    "Hooked", "Double", "Table", "Cached",
+    "Hooked", "Double", "Table", "Cached", "Centred", "LogitsFirst", "TargetsTemper", "DrawsInVain",
+    "HookOfPlaces",
 )  # fmt: skip
 
 
@@ -75,6 +78,22 @@ def test_layers_and_gradients_leave_out_what_a_model_adds(name):
         ("PadsBothSides", "does not show which rows are the text's"),
         ("LastOnly", "must return logits of shape"),
         ("TokensFirst", "must return logits of shape"),
+        ("Bits", "log-probabilities in bits"),
+        ("Digits", "log-probabilities to the base 10"),
+        ("Percent", "sum to 100 each"),
+        ("ShiftsInside", "shifts its input itself"),
+        ("Teacher", "shifts its input itself"),
+        ("HiddenFirst", "34 and 30 wide, and the first is not as wide as its vocabulary"),
+        ("Named", "got a dict of features, output"),
+        ("TimeFirst", "reads across texts"),
+        ("MaskReversed", "other outputs with an attention_mask of ones than without"),
+        ("TargetsLeak", "uses its targets for its logits"),
+        ("DropsLayers", "is random in evaluation mode"),
+        ("DropsWords", "is random in evaluation mode"),
+        ("NoisyRouter", "is random in evaluation mode"),
+        ("LargestSoFar", "keeps something between its calls"),
+        ("KeptByShape", "keeps something between its calls"),
+        ("Alternating", "keeps something between its calls"),
     ],
 )
 def test_what_gives_no_right_number_is_refused(name, said):
@@ -111,11 +130,28 @@ def test_equal_logits_are_no_probabilities(rows):
     check_logits(Constant(), Inputs.from_tokens([[1, 2, 3]]))
 
 
-def test_texts_that_change_each_other_are_read_alone_and_it_is_said():
+@pytest.mark.parametrize("name", ["Crowded", "CountsFromTheEnd", "Full"])
+def test_texts_that_change_each_other_are_read_alone_and_it_is_said(name):
+    inputs = odd_models.texts_of((20, 12, 5, 9, 12, 7))
+    with pytest.warns(StudyWarning, match=f"texts are read one by one: {name}"):
+        got = losses(build(name), inputs)
+    np.testing.assert_allclose(got, odd_models.nats(build(name), inputs), atol=1e-5)
+
+
+def test_the_whole_of_the_longest_text_shows_whether_a_model_is_causal():
+    assert losses(build("LooksAheadInLongTexts"), odd_models.texts_of()).all()
+    with pytest.raises(ArgumentError, match="is not causal"):
+        losses(build("LooksAheadInLongTexts"), odd_models.texts_of((20, 12, 5, 9)))
+
+
+def test_random_states_are_as_before_a_look():
     inputs = odd_models.texts_of()
-    with pytest.warns(StudyWarning, match="texts are read one by one: Crowded"):
-        got = losses(build("Crowded"), inputs)
-    np.testing.assert_allclose(got, odd_models.nats(build("Crowded"), inputs), atol=1e-5)
+    models = [build(name) for name in ("DropsLayers", "NoisyRouter", "DropsWords")]
+    states = random.getstate(), torch.random.get_rng_state().tolist()
+    for model in models:
+        with pytest.raises(ArgumentError, match="is random"):
+            losses(model, inputs)
+    assert (random.getstate(), torch.random.get_rng_state().tolist()) == states
 
 
 def test_shortened_texts_keep_the_share_of_their_lengths():

@@ -1,5 +1,8 @@
 """Small causal models of one's own, each odd in one way, and what they give by hand."""
 
+import math
+import random
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -42,6 +45,218 @@ class LogProbabilities(Plain):
 class Surprises(Plain):
     def forward(self, ids):
         return -super().forward(ids).log_softmax(-1)
+
+
+class Bits(Plain):
+    def forward(self, ids):
+        return super().forward(ids).log_softmax(-1) / math.log(2)
+
+
+class Digits(Plain):
+    def forward(self, ids):
+        return super().forward(ids).log_softmax(-1) / math.log(10)
+
+
+class Percent(Plain):
+    def forward(self, ids):
+        return 100 * super().forward(ids).softmax(-1)
+
+
+class Centred(Plain):
+    """Takes the largest logit of a batch from all, which changes no prediction."""
+
+    def forward(self, ids):
+        logits = super().forward(ids)
+        return logits - logits.max()
+
+
+class ShiftsInside(Plain):
+    """Puts a token before a text and drops its last: the row of a token predicts that token."""
+
+    def forward(self, ids):
+        return super().forward(F.pad(ids, (1, 0), value=1)[:, :-1])
+
+
+class Teacher(nn.Module):
+    """A recurrent decoder that is given the tokens before."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.start = nn.Embedding(VOCABULARY, WIDTH), nn.Parameter(torch.ones(WIDTH))
+        self.cell, self.head = nn.GRU(WIDTH, WIDTH, batch_first=True), nn.Linear(WIDTH, VOCABULARY)
+
+    def forward(self, ids):
+        begin = self.start.expand(len(ids), 1, WIDTH)
+        return self.head(self.cell(torch.cat([begin, self.embed(ids)[:, :-1]], 1))[0])
+
+
+class HiddenFirst(Plain):
+    """Gives hidden features, wider than the vocabulary, before the logits."""
+
+    def __init__(self):
+        super().__init__()
+        self.wide = nn.Linear(WIDTH, VOCABULARY + 4)
+
+    def forward(self, ids):
+        hidden = self.hidden(ids)
+        return self.wide(hidden), self.head(hidden)
+
+
+class LogitsFirst(HiddenFirst):
+    def forward(self, ids):
+        return super().forward(ids)[::-1]
+
+
+class Named(HiddenFirst):
+    def forward(self, ids):
+        return dict(zip(("features", "output"), super().forward(ids), strict=True))
+
+
+class TimeFirst(nn.Module):
+    """A recurrent model that wants (tokens, texts)."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.cell = nn.Embedding(VOCABULARY, WIDTH), nn.LSTM(WIDTH, WIDTH)
+        self.head = nn.Linear(WIDTH, VOCABULARY)
+
+    def forward(self, ids):
+        return self.head(self.cell(self.embed(ids))[0])
+
+
+class MaskReversed(Plain):
+    def forward(self, ids, attention_mask=None):
+        hidden = self.hidden(ids)
+        if attention_mask is not None:
+            hidden = hidden * (1 - attention_mask)[..., None]
+        return self.head(hidden)
+
+
+class CountsFromTheEnd(Plain):
+    """Counts positions as if texts were padded on the left, wherever padding is."""
+
+    def forward(self, ids, attention_mask=None):
+        mask = torch.ones_like(ids) if attention_mask is None else attention_mask
+        place = torch.arange(ids.shape[1]) - ids.shape[1] + mask.sum(1, keepdim=True)
+        return self.head(self.hidden(ids) * (1 + place.clamp_min(0))[..., None] / 4)
+
+
+class TargetsTemper(Plain):
+    """Gives other logits where it is given targets, and does not need them."""
+
+    def forward(self, ids, targets=None):
+        return super().forward(ids) * (1 if targets is None else 0.5)
+
+
+class TargetsLeak(Plain):
+    """Needs targets for logits of every token, and looks at them."""
+
+    def forward(self, ids, targets=None):
+        hidden = self.hidden(ids)
+        if targets is None:
+            return self.head(hidden[:, -1:])
+        return self.head(hidden + self.embed(targets))
+
+
+class DropsLayers(Plain):
+    """Drops its layer in one of ten calls, by Python's random numbers."""
+
+    def hidden(self, ids):
+        return self.embed(ids) if random.random() < 0.1 else super().hidden(ids)
+
+
+class DropsWords(Plain):
+    def forward(self, ids):
+        return super().forward(torch.where(torch.rand(ids.shape) < 0.01, 0, ids))
+
+
+class NoisyRouter(Plain):
+    """Noise of its router seldom changes the expert."""
+
+    def __init__(self):
+        super().__init__()
+        self.router, self.experts = nn.Linear(WIDTH, 4), nn.Linear(WIDTH, 4 * WIDTH)
+
+    def hidden(self, ids):
+        hidden = super().hidden(ids)
+        gate = self.router(hidden)
+        gate = gate + 0.03 * torch.randn_like(gate)
+        chosen = F.one_hot(gate.argmax(-1), 4)[..., None]
+        return hidden + (self.experts(hidden).unflatten(-1, (4, WIDTH)) * chosen).sum(-2)
+
+
+class DrawsInVain(Plain):
+    """Draws a number at every call, as layers do that are dropped in training alone."""
+
+    def forward(self, ids):
+        drawn = torch.rand([])
+        return super().forward(ids) + (drawn if self.training else 0)
+
+
+class LargestSoFar(Plain):
+    """Divides by the largest feature that it has seen."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("largest", torch.zeros(()))
+
+    def hidden(self, ids):
+        hidden = super().hidden(ids)
+        self.largest.copy_(torch.maximum(self.largest, hidden.abs().max()))
+        return 4 * hidden / self.largest
+
+
+class KeptByShape(Plain):
+    """Keeps the first token's vector of the first batch of each shape."""
+
+    def __init__(self):
+        super().__init__()
+        self.kept = {}
+
+    def hidden(self, ids):
+        begin = self.kept.setdefault(ids.shape, self.embed(ids[:, :1]).detach())
+        return super().hidden(ids) + begin
+
+
+class Alternating(Plain):
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, ids):
+        self.calls += 1
+        return super().forward(ids) * (1 + self.calls % 2)
+
+
+class Full(Plain):
+    """Its layer takes 60 tokens of a batch, and passes the others by."""
+
+    def hidden(self, ids):
+        hidden = super().hidden(ids)
+        fits = (torch.arange(ids.numel()) < 60).view(ids.shape)[..., None]
+        return torch.where(fits, hidden, self.embed(ids))
+
+
+class LooksAheadInLongTexts(Plain):
+    def hidden(self, ids):
+        hidden = super().hidden(ids)
+        return hidden + hidden.mean(1, keepdim=True) if ids.shape[1] > 16 else hidden
+
+
+class HookOfPlaces(Plain):
+    """A hook on its head adds what depends on the place of a token."""
+
+    def __init__(self):
+        super().__init__()
+        self.head.register_forward_hook(HookOfPlaces._tilted)
+
+    @staticmethod
+    def _tilted(_module, _args, output):
+        shape = output.shape[1], VOCABULARY
+        return output + torch.linspace(0, 3, shape[0] * shape[1]).view(shape)[None, : shape[0]]
+
+    def get_output_embeddings(self):
+        return self.head
 
 
 class PadsRight(Plain):
@@ -190,6 +405,29 @@ class Unstored(Plain):
 
     def matrix(self):
         return self.mix.weight @ self.random
+
+
+class Unsaved(Plain):
+    """Is scaled by what no checkpoint would hold: an attribute, a buffer or a hook."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.kind, self.scale, self.table = kind, 1.0, [1.0, 1.0]
+        self.tensor = torch.ones(())
+        self.register_buffer("buffer", torch.ones(()), persistent=False)
+
+    def put(self, scale, hook):
+        if self.kind == "attribute":
+            self.scale = scale
+        elif self.kind == "list":
+            self.table = [1.0, scale]
+        elif self.kind == "hook" and scale != 1:
+            self.head.register_forward_hook(hook)
+        elif self.kind in ("tensor", "buffer"):
+            getattr(self, self.kind).fill_(scale)
+
+    def forward(self, ids):
+        return super().forward(ids) * self.scale * self.table[1] * self.tensor * self.buffer
 
 
 class Scaled(Plain):

@@ -10,11 +10,15 @@ from torch import Tensor, nn
 
 from ..errors import ArgumentError
 from ..inputs import Inputs
-from .first_look import HALF_ROUNDING, ROUNDING, batch_of, is_own, look_at, pair_of, relative_change
+from .first_look import batch_of, is_own, look_at, pair_of
 from .forward import quiet, run, without_added
-from .logits import logits_of
+from .logits import logits_of, several_outputs
+from .outputs import HALF_ROUNDING, ROUNDING, relative_change
 
 _SUM_TOLERANCE = 0.02  # a row of 50,000 bfloat16 probabilities misses 1 by less
+_EQUAL_SUMS = 1e-3  # relative spread of the sums of rows that somebody made equal
+# Of what a model's rows may be logarithms, and what they are called.
+_BASES = {2.0: "in bits", 10.0: "to the base 10"}
 # Whether it holds is the class's matter, not the weights'.
 _causal: WeakSet[nn.Module] = WeakSet()
 _logits: WeakSet[nn.Module] = WeakSet()
@@ -43,17 +47,35 @@ def check_causal(model: nn.Module, inputs: Inputs) -> None:
     if logits is None:
         return  # whoever reads them says what is wrong with them
     _refuse_probabilities(model, logits)
-    apart = relative_change(*logits[:, :half])
+    # What is added to all logits of a row changes no prediction.
+    log_p = logits.float().log_softmax(-1)
+    apart = relative_change(*log_p[:, :half])
     if not np.isfinite(apart):
         return  # the same: such weights say nothing of the module
-    if apart > (ROUNDING if logits.element_size() >= 4 else HALF_ROUNDING):
+    allowed = ROUNDING if logits.element_size() >= 4 else HALF_ROUNDING
+    if apart > allowed:
         raise ArgumentError(
             f"{type(model).__name__} is not causal: what it predicts in the first {half} tokens of "
             f"a text changes by {apart:.1%} with the tokens that follow, so it sees what it "
             "predicts. Load it as a decoder (is_decoder=True in its configuration), or give "
             "objective='masked'."
         )
+    if is_own(model) and _is_shifted(log_p[:, half:], allowed):
+        raise ArgumentError(
+            f"{type(model).__name__} does not look at a token to predict the next one: it shifts "
+            "its input itself, so that the row of a token predicts that token. Let it return the "
+            "row that predicts the next token at each token: logits[:, 1:], with one for the last."
+        )
     _causal.add(model)
+
+
+def _is_shifted(log_p: Tensor, allowed: float) -> bool:
+    """Return whether the first row (of 2, L, V) is the same and what follows is not.
+
+    The first of the tokens that differ stands there.
+    """
+    first, *rest = (relative_change(*log_p[:, place]) for place in range(min(2, log_p.shape[1])))
+    return bool(first == 0 and rest and rest[0] > allowed)
 
 
 def check_logits(model: nn.Module, inputs: Inputs) -> None:
@@ -83,19 +105,29 @@ def check_logits(model: nn.Module, inputs: Inputs) -> None:
 
 def _refuse_probabilities(model: nn.Module, logits: Tensor) -> None:
     rows = logits.detach().flatten(0, -2).float()
-    if rows.shape[-1] < 2 or bool((rows < 0).any()):
-        return
-    name = type(model).__name__
+    if rows.shape[-1] >= 2 and (what := _what_they_are(rows)):
+        raise ArgumentError(
+            f"{type(model).__name__} returns {what}. Let it return logits, or the natural "
+            "logarithms of the probabilities."
+        )
+
+
+def _what_they_are(rows: Tensor) -> str:
+    """Return what rows are where they are no logits, nor natural logarithms of probabilities."""
+    if bool((rows <= 0).all()):
+        bases = (base for base in _BASES if _sum_to_one(torch.pow(base, rows)))
+        return next((f"log-probabilities {_BASES[base]}" for base in bases), "")
+    if bool((rows < 0).any()):
+        return ""
     if _sum_to_one(rows):
-        raise ArgumentError(
-            f"{name} returns probabilities: its rows hold nothing negative and sum to 1. Let it "
-            "return logits, or the logarithms of the probabilities."
-        )
+        return "probabilities: its rows hold nothing negative and sum to 1"
     if _sum_to_one((-rows).exp()):
-        raise ArgumentError(
-            f"{name} returns negative log-probabilities. Let it return logits, or the logarithms "
-            "of the probabilities themselves."
-        )
+        return "negative log-probabilities"
+    sums = rows.double().sum(-1)
+    differ = (rows.amax(-1) > rows.amin(-1)).all() and (rows != rows[:1]).any()
+    if bool(differ) and float(sums.max() - sums.min()) <= _EQUAL_SUMS * float(sums.max()):
+        return f"shares: its rows hold nothing negative and sum to {float(sums.mean()):.4g} each"
+    return ""
 
 
 def _sum_to_one(rows: Tensor) -> bool:
@@ -105,15 +137,19 @@ def _sum_to_one(rows: Tensor) -> bool:
 def _of_pair(model: nn.Module, inputs: Inputs) -> tuple[Tensor | None, int]:
     """Return the logits of a text and of the same with another second half, which begins there.
 
-    In a model of one's own each is read alone: one that mixes a batch, as statistics of it do,
-    would change both alike.
+    In a model of one's own the whole text counts, as it may do more from some length on, and each
+    is read alone: one that mixes a batch, as statistics of it do, would change both alike.
     """
-    batch, half = pair_of(inputs)
-    batches = [batch_of(row[None]) for row in batch.ids] if is_own(model) else [batch]
+    own = is_own(model)
+    batch, half = pair_of(inputs, int(inputs.lengths.max())) if own else pair_of(inputs)
+    batches = [batch_of(row[None]) for row in batch.ids] if own else [batch]
     read = []
     with quiet(model):
         for one in batches:
-            logits = without_added(logits_of(run(model, one)), one.ids.shape)
+            output = run(model, one)
+            if own and (wrong := several_outputs(model, output, one.ids.shape)):
+                raise ArgumentError(wrong)
+            logits = without_added(logits_of(output), one.ids.shape)
             if not isinstance(logits, Tensor) or tuple(logits.shape[:-1]) != one.ids.shape:
                 return None, half
             read.append(logits)

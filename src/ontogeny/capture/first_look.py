@@ -1,18 +1,17 @@
 """What is looked at once of a model whose code is no library's, before its numbers are believed.
 
-A few tokens are read, beside the same with another second half, twice. That shows whether the model
-gives the same again, on which side it adds tokens of its own, and whether it flattens its logits
-where it is given targets.
+A few tokens are read, beside the same with another second half, several times. That shows whether
+the model gives the same again, also after another text, on which side it adds tokens of its own,
+and what it makes of the mask and the targets that it is given.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 
 from ..errors import ArgumentError
@@ -22,9 +21,9 @@ from .forward import (
     AFTER,
     BEFORE,
     UNKNOWN,
-    device_of,
     first_tensor,
     is_added_to,
+    is_without_targets,
     note_side,
     quiet,
     run,
@@ -32,13 +31,24 @@ from .forward import (
     without_targets,
 )
 from .logits import logits_of
+from .outputs import apart
 from .sites import watched
+from .steadiness import (
+    other_ids,
+    others_kept,
+    seeded,
+    unused_copy,
+    why_across,
+    why_random,
+    why_remembering,
+)
 
-# Largest change, relative to the norm, that rounding explains: both are rows of one pass.
-ROUNDING, HALF_ROUNDING = 1e-5, 1e-3
+_KERNELS = 100.0  # by which attention with a mask rounds otherwise than without
+_DRAWN = 512  # tokens of a model that draws random numbers
 _TOKENS = 13  # of SmolLM2-135M two times 64 took 1.3 s, again in every process
 _LIBRARIES = ("torch", "transformers", "ontogeny", "ontogeny_papers")
-_seen: WeakSet[nn.Module] = WeakSet()
+# What is wrong with a model. A second look would not see what it kept in the first.
+_seen: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
 
 
 def is_own(model: nn.Module) -> bool:
@@ -59,14 +69,14 @@ def is_own(model: nn.Module) -> bool:
     return any(type(p).__module__.partition(".")[0] not in _LIBRARIES for p in model.modules())
 
 
-def pair_of(inputs: Inputs) -> tuple[Batch, int]:
+def pair_of(inputs: Inputs, tokens: int = _TOKENS) -> tuple[Batch, int]:
     """Return the first tokens of the longest text with the same, another second half, as a batch.
 
     And where the second half begins. The number of tokens is odd, so that a model that pads to a
     multiple of its window does so.
     """
     longest = int(inputs.lengths.argmax())
-    ids = inputs.ids[longest][inputs.mask[longest]][None, :_TOKENS]
+    ids = inputs.ids[longest][inputs.mask[longest]][None, :tokens]
     if ids.shape[1] > 2 and ids.shape[1] % 2 == 0:
         ids = ids[:, :-1]
     other, half = changed_after(ids)
@@ -101,91 +111,74 @@ def look_at(model: nn.Module, inputs: Inputs) -> None:
     Raises
     ------
     ArgumentError
-        If it gives other numbers when the same tokens are read again.
+        If it gives other numbers when the same tokens are read again, or by what it is given beside
+        them.
 
     Examples
     --------
     >>> look_at(nn.Sequential(nn.Embedding(9, 4)), Inputs.from_tokens([[1, 2, 3]]))
     """
-    if model in _seen or not len(inputs) or not is_own(model):
-        return
-    batch, half = pair_of(inputs)
-    sides = _Sides(batch, half)
-    paths = [path for path, _ in model.named_modules()]
-    try:
-        with quiet(model):
-            _choose_targets(model, batch)
-            with watched(model, paths, sides.take):
-                first = _seeded(model, batch, 1)
-            note_side(model, sides.side)
-            apart = _apart(first, _seeded(model, batch, 2))
-            again = _apart(first, _seeded(model, batch, 1)) if apart else 0.0
-    except Exception:  # whoever reads it says what is wrong with it
-        return
-    if apart:
-        raise ArgumentError(_changes(model, apart, random=not again))
-    _seen.add(model)
+    if model not in _seen and len(inputs) and is_own(model):
+        batch, half = pair_of(inputs)
+        try:
+            with quiet(model), others_kept():
+                _seen[model] = _looked_at(model, inputs, batch, half)
+        except Exception:  # whoever reads it says what is wrong with it
+            return
+    if wrong := _seen.get(model):
+        raise ArgumentError(wrong)
 
 
-def _changes(model: nn.Module, apart: float, random: bool) -> str:
-    name = type(model).__name__
-    if random:
-        return (
-            f"{name} is random in evaluation mode: the same text read twice gives outputs that "
-            f"differ by {apart:.2%}. Is dropout on, as functional.dropout is by default? Give it "
-            "training=self.training."
-        )
+def _looked_at(model: nn.Module, inputs: Inputs, batch: Batch, half: int) -> str:
+    """Note how a model is to be run, and return what is wrong with it."""
+    unused, sides = unused_copy(model), _Sides(batch, half)
+    _choose_targets(model, batch)
+    if unused is not None:
+        without_targets(unused, is_without_targets(model))
+    with watched(model, [path for path, _ in model.named_modules()], sides.take):
+        first, drew = seeded(model, batch, 1)
+    note_side(model, sides.side)
+    if drew and (wrong := why_random(model, pair_of(inputs, _DRAWN)[0])):
+        return wrong
     return (
-        f"{name} keeps something between its calls: the same text read twice gives outputs that "
-        f"differ by {apart:.2%}. Let its forward begin anew with every call."
+        why_remembering(model, batch, first, unused, drew)
+        or _why_given(model, batch, first)
+        or why_across(model, batch)
     )
 
 
-def _seeded(model: nn.Module, batch: Batch, seed: int) -> Any:
-    torch.default_generator.manual_seed(seed)  # others are restored on the model's device alone
-    if (device := device_of(model)).type == "cuda":
-        with torch.cuda.device(device):
-            torch.cuda.manual_seed(seed)
-    return run(model, batch)
-
-
-def _apart(first: Any, second: Any) -> float:
-    """Return how far apart two outputs for the same text are, 0 where rounding explains it."""
-    one, other = output_tensor(first), output_tensor(second)
-    if one is None or other is None or one.shape != other.shape:
-        return 0.0
-    apart = relative_change(one, other)
-    allowed = ROUNDING if one.element_size() >= 4 else HALF_ROUNDING
-    return apart if np.isfinite(apart) and apart > allowed else 0.0
-
-
-def output_tensor(output: Any) -> Tensor | None:
-    """Return the logits of a model's output, or else what it gives first."""
-    tensor = logits_of(output)
-    tensor = first_tensor(output) if tensor is None else tensor
-    return tensor if isinstance(tensor, Tensor) and tensor.is_floating_point() else None
-
-
-def relative_change(first: Tensor, second: Tensor) -> float:
-    """Return the norm of the difference, relative to that of the first, which may be NaN.
-
-    Examples
-    --------
-    >>> relative_change(torch.tensor([3.0, 4.0]), torch.tensor([3.0, 9.0]))
-    1.0
-    """
-    first, second = (tensor.detach().cpu().double() for tensor in (first, second))
-    size = max(float(first.norm()), float(np.finfo(np.float32).tiny))
-    return float((first - second).norm()) / size
+def _why_given(model: nn.Module, batch: Batch, first: Any) -> str:
+    """Return what a model makes of its mask or its targets that it must not."""
+    name = type(model).__name__
+    takes_targets = takes(model, "targets") and not is_without_targets(model)
+    if takes_targets and (change := apart(first, run(model, batch, targets=other_ids(batch)))):
+        return (
+            f"{name} uses its targets for its logits: with other targets they differ by "
+            f"{change:.2%}. Let it compute logits of every token from the token ids alone."
+        )
+    with suppress(Exception):  # it needs its mask
+        bare = run(model, batch, mask=False)
+        if change := apart(first, bare, kernels=_KERNELS):
+            return (
+                f"{name} gives other outputs with an attention_mask of ones than without: they "
+                f"differ by {change:.2%}. Ones say that nothing is padding, and must change "
+                "nothing; call a mask in which 1 means something else otherwise, and it is left "
+                "out."
+            )
+    return ""
 
 
 def _choose_targets(model: nn.Module, batch: Batch) -> None:
-    """Find out whether a model that takes targets gives logits of every token without them."""
-    if not takes(model, "targets") or _fits(run(model, batch), batch):
+    """Find out whether a model that takes targets gives logits of every token without them.
+
+    Then it is given none: with them it may do more than compute a loss.
+    """
+    without_targets(model, False)
+    if not takes(model, "targets") or batch.ids.shape[1] < 2:  # of one token, the last is every one
         return
     without_targets(model, True)
     fits = False
-    with suppress(TypeError):  # it needs them
+    with suppress(Exception):  # it needs them
         fits = _fits(run(model, batch), batch)
     without_targets(model, fits)
 

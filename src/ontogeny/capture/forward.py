@@ -97,11 +97,19 @@ def _takes_any_keyword(model: nn.Module) -> bool:
     return any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
 
 
-def run(model: nn.Module, batch: Batch, *, position_ids: bool = False) -> Any:
+def run(
+    model: nn.Module,
+    batch: Batch,
+    *,
+    position_ids: bool = False,
+    mask: bool = True,
+    targets: np.ndarray | None = None,
+) -> Any:
     """Return the model's output for `batch`; `position_ids` passes those counted from the mask.
 
     A model is given ``input_ids`` (else its first argument), and ``attention_mask`` where its
-    forward takes it, by name or as any keyword.
+    forward takes it, by name or as any keyword. That is left out without `mask`. Where it needs
+    ``targets``, they are its ids, unless others are given.
 
     Raises
     ------
@@ -117,13 +125,13 @@ def run(model: nn.Module, batch: Batch, *, position_ids: bool = False) -> Any:
 
     ids = tensor(np.where(batch.mask, batch.ids, np.minimum(batch.ids, rows_of(model) - 1)))
     inputs: dict[str, Any] = {}
-    if takes(model, "attention_mask") or _takes_any_keyword(model):
+    if mask and (takes(model, "attention_mask") or _takes_any_keyword(model)):
         inputs["attention_mask"] = tensor(batch.mask.astype(np.int64))
     if position_ids:
         inputs["position_ids"] = tensor(batch.position_ids)
     # nanoGPT computes logits of every token only where it has targets.
     if takes(model, "targets") and model not in _without_targets:
-        inputs["targets"] = ids.clone()
+        inputs["targets"] = ids.clone() if targets is None else tensor(targets)
     if takes(model, "use_cache"):
         inputs["use_cache"] = False  # keys and values of past tokens are never used
     if _asks.get() and (takes(model, "output_attentions") or _takes_any_keyword(model)):
@@ -133,7 +141,8 @@ def run(model: nn.Module, batch: Batch, *, position_ids: bool = False) -> Any:
             return _called(model, ids, inputs)
         except TypeError as error:
             # One with **kwargs hands the mask on to what may not take it; nothing was computed.
-            if "attention_mask" not in str(error) or takes(model, "attention_mask"):
+            given = "attention_mask" in inputs and not takes(model, "attention_mask")
+            if "attention_mask" not in str(error) or not given:
                 raise
         del inputs["attention_mask"]
         return _called(model, ids, inputs)
@@ -189,6 +198,11 @@ def without_targets(model: nn.Module, without: bool) -> None:
         _without_targets.add(model)
     else:
         _without_targets.discard(model)
+
+
+def is_without_targets(model: nn.Module) -> bool:
+    """Return whether a model that takes targets is given none."""
+    return model in _without_targets
 
 
 def is_added_to(tensor: Any, shape: Sequence[int]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -174,10 +174,10 @@ class LogitRows:
         shape = (1, width) if self._selected else self._shape
         logits = without_added(logits, shape)
         if not isinstance(logits, Tensor) or tuple(logits.shape[:-1]) != tuple(shape):
-            got = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
             raise ArgumentError(
                 f"{self._name} must return logits of shape (texts, tokens, vocabulary) = "
-                f"({shape[0]}, {shape[1]}, v), as .logits or as its output; got {got}."
+                f"({shape[0]}, {shape[1]}, v), as .logits or as its output; got "
+                f"{_given(output, logits)}."
             )
         return logits
 
@@ -223,7 +223,10 @@ class _Witness:
 
     def is_given_by(self, mapped: Callable[[Tensor], Tensor]) -> bool:
         """Return whether some rows alone are mapped to the same, but for rounding."""
-        apart = mapped(self.hidden).detach()
+        try:
+            apart = mapped(self.hidden).detach()
+        except Exception:  # a hook of its own may want whole texts
+            return False
         if not bool(torch.isfinite(self.rows).all()):
             return _equal(apart, self.rows)
         allowed = _ROUNDING if self.rows.element_size() >= 4 else _HALF_ROUNDING
@@ -241,6 +244,39 @@ def logits_of(output: Any) -> Any:
         return output.get("logits")
     logits = getattr(output, "logits", None)
     return first_tensor(output) if logits is None else logits
+
+
+def _given(output: Any, logits: Any) -> str:
+    """Return what a model gave instead of logits, in words."""
+    if isinstance(logits, Tensor):
+        return str(tuple(logits.shape))
+    if isinstance(output, Mapping):
+        return f"a dict of {', '.join(map(str, output))}"
+    return type(logits).__name__
+
+
+def several_outputs(model: nn.Module, output: Any, shape: Sequence[int]) -> str:
+    """Return why the first of several outputs is not taken for logits, empty where it may be.
+
+    That is where it is as wide as no table of token ids, and another one is.
+    """
+    if isinstance(output, Mapping) or not isinstance(output, Sequence):
+        return ""
+    widths = [
+        t.shape[-1] for t in output if isinstance(t, Tensor) and tuple(t.shape[:-1]) == tuple(shape)
+    ]
+    tables = {m.num_embeddings for m in model.modules() if isinstance(m, nn.Embedding)}
+    if len(widths) < 2 or first_tensor(output).shape[-1] in tables or tables.isdisjoint(widths):
+        return ""
+    return (
+        f"{type(model).__name__} returns several tensors for each token, {_listed(widths)} wide, "
+        "and the first is not as wide as its vocabulary: let it return the logits first, or as "
+        ".logits."
+    )
+
+
+def _listed(widths: Sequence[int]) -> str:
+    return " and ".join(map(str, widths))
 
 
 def head_path(model: nn.Module) -> str | None:

@@ -34,6 +34,7 @@ from .loss import LossCollector, resolve_objective
 from .objectives import ReadingSettings, input_set
 from .predicted import Listener, PredictionCollector, Reduced
 from .predictor import Predictor, check_mask_token
+from .read_alone import check_read
 from .sites import module_of
 from .trace import Trace
 
@@ -343,4 +344,9 @@ def _read_together(source: ModelSource, needs: Sequence[Need]) -> dict[Need, Any
             source.feeders(collectors.values()),
             position_ids=settings.positions == "mask",
         )
-    return {need: collector.result() for need, collector in collectors.items()}
+    values = {need: collector.result() for need, collector in collectors.items()}
+    losses = next((c for c in collectors.values() if isinstance(c, LossCollector)), None)
+    if losses is not None and losses.objective == "causal":
+        loss = losses.result().loss.values
+        check_read(model, inputs, loss, settings.batch_size, settings.positions == "mask")
+    return values

@@ -10,7 +10,7 @@ import torch
 import xarray as xr
 from torch import Tensor, nn
 
-from ..errors import check_iterable
+from ..errors import BatchInvarianceError, check_iterable
 from ..inputs import Inputs
 from ..needs import Activations, Attention, Losses
 from .first_look import is_own
@@ -142,7 +142,11 @@ def losses(
     need = Losses(None, objective, mask_fraction, random_state)
     texts = Inputs.coerce(inputs)
     settings = _settings(model, texts, ReadingSettings(batch_size))
-    return read(model, [need], {"inputs": texts}, settings)[need]
+    try:
+        return read(model, [need], {"inputs": texts}, settings)[need]
+    except BatchInvarianceError as error:
+        say_alone(str(error))
+        return read(model, [need], {"inputs": texts}, replace(settings, batch_size=1))[need]
 
 
 def _settings(

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import xarray as xr
+from ontogeny.words.tuned import concept_changes_text
 
 import ontogeny as og
 from helpers.lookup_model import WIDTH, WORDS, LookupModel, lookup_texts
@@ -14,7 +15,6 @@ from ontogeny.observables import ConceptChange, JointConcepts
 from ontogeny.report.concepts.atlas import read_atlas
 from ontogeny.report.first_screen.numbers import four_numbers
 from ontogeny.words.content import read_content
-from ontogeny.words.tuned import concept_changes_text
 from ontogeny.words.voice import OF_STEPS
 
 KEPT, TURNED, LOST, NEW = (3, 5), 7, 9, 12
