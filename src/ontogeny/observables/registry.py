@@ -21,7 +21,6 @@ import torch
 import xarray as xr
 
 from .._exports import features, load_entry
-from .._papers import kinds_of_papers, require_papers
 from ..errors import ArgumentError, OntogenyError, StudyWarning, check_choice, check_known
 from ..needs import InputSet, Model, Need
 from ..own_code import set_on
@@ -215,8 +214,6 @@ def make(kind: str, **arguments: Any) -> Observable:
     >>> make("concepts", extractor="pca", n_concepts=8).n_concepts
     8
     """
-    if kind in kinds_of_papers() and kind not in kinds():
-        require_papers(f"the observable {kind!r}")
     if kind in left_out() and kind not in kinds():
         raise OntogenyError(left_out()[kind])
     return _made(kind, kinds()[check_choice("kind", kind, kinds())], arguments)
