@@ -12,6 +12,7 @@ import xarray as xr
 
 from ..figures import Section, attach
 from ..figures.tables import Column, Table
+from ..observables.registry import kinds
 from ..summary.noise import mean_stderr
 from ..words.content import Content, read_content
 from ..words.formats import mid_sentence, plural, sentence_start
@@ -21,7 +22,6 @@ from ..words.loss import loss_heading, of_one_model
 from ..words.one_model import alike
 from ..words.runs import Group, agreement_sentence, control_words, groups_of, line, sentences
 from ..words.sections import best_sentences
-from .abilities import ability_words
 from .clock import Clock, LossClock
 from .figures import marks
 from .sources import Run, levels_of
@@ -34,7 +34,9 @@ def details(
     runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], differences: Sequence[str]
 ) -> list[str]:
     """Return what holds of all runs together, and their differences in words."""
-    able = ability_words(runs)
+    of_kinds = dict.fromkeys(cls.words_of_runs for cls in kinds().values())
+    trees = {run.name: run.tree for run in runs}
+    able = [sentence for words in of_kinds for sentence in words(trees)]
     if single := single_models(runs):
         return [*able, *single["details"], *differences]
     rows = _rows(nodes)
