@@ -18,6 +18,7 @@ _ATTRIBUTES = {
     "RecorderCallback": "recording",
     "Inputs": "inputs",
     "Observable": "observables",
+    "observable": "observables",
     "Study": "study",
     "open_study": "study",
     "compare": "comparison",
