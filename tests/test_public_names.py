@@ -6,7 +6,6 @@ import inspect
 import pkgutil
 import types
 from collections import defaultdict
-from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -14,10 +13,7 @@ import pytest
 import ontogeny as og
 import ontogeny_papers
 from ontogeny._exports import homes
-from ontogeny._papers import _NAMES, kinds_of_papers, of_papers, require_papers
-from ontogeny.cli import catalogue
-from ontogeny.errors import ArgumentError, MissingExtraError
-from ontogeny.observables import registry
+from ontogeny.errors import ArgumentError
 
 MODULES = [name for name in og.__all__ if isinstance(getattr(og, name), types.ModuleType)]
 # Each of these modules makes or lists its own kind of thing by name; `compare` compares
@@ -59,54 +55,29 @@ def test_no_function_hides_its_module():
     assert hidden == []
 
 
-def test_the_names_of_the_papers_are_those_that_are_said_to_be():
-    given = {
-        module: {name for names in inner.values() for name in names}
-        for module, inner in ontogeny_papers.PUBLIC.items()
-    }
-    assert {module: set(of_papers(module)) for module in _NAMES} == given
-
-
-@pytest.mark.parametrize("module", _NAMES)
-def test_they_answer_where_they_were(module):
-    for name in of_papers(module):
-        assert getattr(getattr(og, module), name) is not None
+@pytest.mark.parametrize("module", ontogeny_papers.PUBLIC)
+def test_the_names_of_the_papers_answer_where_the_library_has_its_own(module):
+    for names in ontogeny_papers.PUBLIC[module].values():
+        for name in names:
+            assert getattr(getattr(og, module), name) is not None
 
 
 def test_the_library_uses_none_of_them():
     """Concepts of every study failed where the papers were not installed: fits were aligned."""
+    theirs = {
+        module: {name for names in inner.values() for name in names}
+        for module, inner in ontogeny_papers.PUBLIC.items()
+    }
     used = []
     for path in Path(og.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
                 module = getattr(node.value, "id", getattr(node.value, "attr", ""))
-                used += [(path.name, node.attr)] * (node.attr in of_papers(module))
+                used += [(path.name, node.attr)] * (node.attr in theirs.get(module, ()))
             elif isinstance(node, ast.ImportFrom):
-                names = of_papers((node.module or "").rpartition(".")[2])
+                names = theirs.get((node.module or "").rpartition(".")[2], ())
                 used += [(path.name, n.name) for n in node.names if n.name in names]
     assert used == []
-
-
-def test_without_the_papers_one_line_says_how_to_install_them(monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"fit_power.* pip install 'ontogeny\[papers\]'"):
-        require_papers("ontogeny.dynamics.fit_power")
-
-
-def test_their_kinds_are_those_of_the_installed_papers():
-    installed = {entry.name for entry in entry_points(group="ontogeny.observables")}
-    assert set(kinds_of_papers()) <= set(registry.names()) and set(kinds_of_papers()) == installed
-
-
-def test_without_the_papers_a_study_file_that_names_their_kind_says_so(monkeypatch):
-    others = {kind: cls for kind, cls in registry.kinds().items() if kind not in kinds_of_papers()}
-    monkeypatch.setattr(registry, "kinds", lambda: others)
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"'concept-tracks'.* pip install"):
-        registry.make("concept-tracks", of="concepts-ica")
-    monkeypatch.setattr(catalogue, "_all_names", lambda: list(others))
-    with pytest.raises(MissingExtraError, match=r"'tcav'.* pip install"):
-        catalogue.help_("tcav")
 
 
 def test_an_unknown_name_is_an_attribute_error():

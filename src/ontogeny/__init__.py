@@ -18,6 +18,7 @@ _ATTRIBUTES = {
     "RecorderCallback": "recording",
     "Inputs": "inputs",
     "Observable": "observables",
+    "observable": "observables",
     "Study": "study",
     "open_study": "study",
     "compare": "comparison",
@@ -59,9 +60,6 @@ def __getattr__(name: str) -> Any:
         globals()[name] = value
         return value
     if name == "reproduce":
-        from ._papers import require_papers
-
-        require_papers("ontogeny.reproduce")
         return importlib.import_module("ontogeny_papers.reproduce")
     if name in _MODULES:
         return importlib.import_module(f".{name}", __name__)

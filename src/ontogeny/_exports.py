@@ -21,7 +21,6 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from ._papers import of_papers, require_papers
 from .errors import ArgumentError, OntogenyError, StudyWarning
 
 GROUP = "ontogeny.names"
@@ -64,8 +63,6 @@ def exporter(module: str) -> Callable[[str], Any]:
     def load(name: str) -> Any:
         home = homes(module).get(name)
         if home is None:
-            if name in of_papers(module):
-                require_papers(f"ontogeny.{module}.{name}")
             raise AttributeError(f"module 'ontogeny.{module}' has no attribute {name!r}")
         value = getattr(importlib.import_module(home), name)
         setattr(sys.modules[f"{__package__}.{module}"], name, value)

@@ -13,7 +13,7 @@ from ontogeny import Trajectory
 from ontogeny.capture import activations, match_blocks, weight_block
 from ontogeny.capture.sites import part_index
 from ontogeny.errors import ArgumentError, LayerMatchError
-from ontogeny.features.weights.norms import parameter_blocks
+from ontogeny.observables.matrices import parameter_blocks
 from ontogeny_papers.geometry.snapshots import SnapshotGram
 
 

@@ -36,7 +36,8 @@ for copy in copies:
     exec(compile(study, "study", "exec"), {"__name__": "__main__"})
     sys.exit()
 """
-# A study of whatever observables are left that need no more than weights, and its page.
+# A study of whatever observables are left that need no more than weights, its page, and the
+# comparison of two runs: that one failed without abilities, and without concepts.
 STUDY = """
 import sys, tempfile
 from pathlib import Path
@@ -61,15 +62,22 @@ names = set(og.observables.names())
 kind, arguments = "activation-decay", {"layers": "mlp"}
 if gone == "activations":
     kind, arguments = "weight-norms", {"blocks": "mlp.weight"}
-study = og.Study(
-    og.Trajectory.from_models({step: Tiny(step) for step in (0, 1, 2)}),
-    og.Inputs.from_tokens(np.arange(1, 17).reshape(4, 4)),
-    [og.observables.make(kind, **arguments)],
-    device="cpu",
-)
+
+def study(seed):
+    return og.Study(
+        og.Trajectory.from_models({step: Tiny(seed + step) for step in (0, 1, 2)}),
+        og.Inputs.from_tokens(np.arange(1, 17).reshape(4, 4)),
+        [og.observables.make(kind, **arguments)],
+        device="cpu",
+    )
+
 with tempfile.TemporaryDirectory() as folder:
-    study.run(folder)
-    page = og.open_study(folder).report(Path(folder) / "report.html")
+    runs = {name: study(seed).run(Path(folder) / name) for name, seed in (("a", 0), ("b", 9))}
+    page = og.open_study(Path(folder) / "a").report(Path(folder) / "report.html")
+    assert kind.split("-")[0] in Path(page).read_text("utf-8")
+    both = og.compare(runs)
+    assert kind in both and both[kind].sizes["run"] == 2
+    page = both.report(Path(folder) / "both.html")
     assert kind.split("-")[0] in Path(page).read_text("utf-8")
 for command in (["list"], ["help", kind], ["--help"]):
     try:

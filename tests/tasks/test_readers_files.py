@@ -1,6 +1,7 @@
 """Labelled texts from local files: quotes, encodings, headers, and what is broken."""
 
 import csv
+import json
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import strategies as st
 
 from helpers.paths import DATA
 from ontogeny.errors import ArgumentError
-from ontogeny.tasks import read_labelled
+from ontogeny.tasks import read_labelled, text_files
+from ontogeny.tasks.records import read_records
 
 
 def written(folder, name, content, encoding="utf-8"):
@@ -174,7 +176,7 @@ def test_a_wrong_encoding_names_the_line(tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"file_format": "xml"}, "file_format must be one of 'tsv'"),
+        ({"file_format": "xml"}, "file_format must be one of 'csv'"),
         ({"encoding": "utf-9"}, "encoding 'utf-9' is not known"),
         ({"on_error": "ignore"}, "on_error must be one of"),
     ],
@@ -221,3 +223,47 @@ def test_broken_first_lines_of_json_do_not_hide_the_fields(tmp_path):
     path = written(tmp_path, "nan.jsonl", '{"text": "b", "label": NaN}\n')
     with pytest.raises(ArgumentError, match="line 1: its label is nan"):
         read_labelled(path)
+
+
+WRITTEN = ["NA", "None", "007", "1e5", "true", "nan", "1.0"]
+
+
+def in_format(folder, file_format, texts):
+    path = folder / f"data.{file_format}"
+    if file_format in ("csv", "tsv"):
+        path.write_text("text,label\n".replace(",", "," if file_format == "csv" else "\t"))
+        with path.open("a", newline="") as file:
+            delimiter = "," if file_format == "csv" else "\t"
+            csv.writer(file, delimiter=delimiter).writerows((t, t) for t in texts)
+    elif file_format in ("json", "jsonl"):
+        rows = [json.dumps({"text": text, "label": text}) for text in texts]
+        path.write_text("\n".join(rows) if file_format == "jsonl" else f"[{','.join(rows)}]")
+    else:
+        arrow = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        table = arrow.table({"text": texts, "label": texts})
+        if file_format == "parquet":
+            parquet.write_table(table, path)
+        else:
+            with arrow.ipc.new_stream(path, table.schema) as writer:
+                writer.write_table(table)
+    return path
+
+
+@pytest.mark.parametrize("file_format", ["csv", "tsv", "json", "jsonl", "parquet", "arrow"])
+def test_what_looks_like_a_number_or_like_nothing_stays_a_text(tmp_path, file_format):
+    path = in_format(tmp_path, file_format, WRITTEN)
+    assert read_labelled(path).texts == tuple(WRITTEN)
+    assert read_labelled(path).labels.tolist() == WRITTEN
+    assert text_files(path, field="text") == WRITTEN
+    assert [row["text"] for _, row in read_records(path)] == WRITTEN
+
+
+@pytest.mark.parametrize("reader", [read_labelled, text_files, read_records])
+def test_a_short_row_is_said_with_its_line_by_every_reader(tmp_path, reader):
+    path = written(tmp_path, "a.csv", "text,label\nok then,1\n\n'b'\n")
+    try:
+        said = str(list(reader(path)))
+    except ArgumentError as error:
+        said = str(error)
+    assert "it has 1 fields instead of 2" in said and "4" in said

@@ -206,7 +206,7 @@ def test_line_separators_inside_json_strings_do_not_break_lines(tmp_path):
         ("x.json", b'{"text": "a"}', "must hold a list; it holds an object"),
         ("x.json", b"[1]", "entry 1 must be a string; it is the value 1"),
         ("x.jsonl", b'{"text": "a"}\n{"b": "c"}', "line 2 has no field 'text'; it has 'b'. Name"),
-        ("x.jsonl", b'"a"\n{', "line 2 is not JSON"),
+        ("x.jsonl", b'"a"\n{', "line 2: it is not JSON"),
     ],
 )
 def test_a_broken_file_is_named(tmp_path, name, content, said):

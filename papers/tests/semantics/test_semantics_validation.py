@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from ontogeny import semantics
-from ontogeny._papers import of_papers
+from ontogeny._exports import homes
 from ontogeny.errors import ArgumentError, OntogenyError
 from ontogeny.features.wordspace.concepts import signatures
 from ontogeny_papers.observables.words import views as semantics_views
@@ -114,7 +114,7 @@ def hostile():
 
 
 def test_every_function_is_tried():
-    names = [*semantics.__all__, *of_papers("semantics")]
+    names = [*semantics.__all__, *homes("semantics")]
     public = {name for name in names if inspect.isfunction(getattr(semantics, name))}
     assert public == set(CALLS)
 

@@ -15,7 +15,7 @@ from helpers.study_examples import developing, tiny_inputs, tiny_model
 from ontogeny import geometry, needs, updates
 from ontogeny.capture.gradients import gradients as capture_gradients
 from ontogeny.errors import ArgumentError
-from ontogeny.features.weights.norms import parameter_blocks
+from ontogeny.observables.matrices import parameter_blocks
 from ontogeny_papers.observables.projection import BASES, SETTINGS, block_values
 
 STEPS = (0, 1, 2, 4, 8, 16)

@@ -198,13 +198,9 @@ def help_(
         typer.echo("ontogeny --help lists the commands, ontogeny COMMAND --help their options, and")
         typer.echo("ontogeny list the observables; ontogeny help KIND explains one of these.")
         return
-    from .._papers import kinds_of_papers, require_papers
     from ..errors import check_choice
 
-    names = _all_names()
-    if kind in kinds_of_papers() and kind not in names:
-        require_papers(f"the observable {kind!r}")
-    check_choice("kind", kind, names)
+    check_choice("kind", kind, _all_names())
     entries = catalogue()
     typer.echo(next(entries[name][kind][1] for name in PACKAGES if kind in entries[name]))
 

@@ -7,7 +7,6 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from .._exports import load_entry
-from .._papers import require_papers
 from ..errors import OntogenyError
 
 GROUP = "ontogeny.commands"
@@ -25,9 +24,6 @@ def add_commands(app: Any) -> None:
         except OntogenyError as error:
             command = _broken(entry, error)
         app.command(name)(command)
-    if "reproduce" not in verbs:  # whatever is asked of it, the answer is how to install it
-        anything = {"allow_extra_args": True, "ignore_unknown_options": True}
-        app.command("reproduce", context_settings=anything)(_reproduce)
 
 
 def _broken(entry: EntryPoint, error: OntogenyError) -> Callable[[], None]:
@@ -36,8 +32,3 @@ def _broken(entry: EntryPoint, error: OntogenyError) -> Callable[[], None]:
 
     broken.__doc__ = f"Not available: {entry.value} cannot be loaded."
     return broken
-
-
-def _reproduce() -> None:
-    """Train, measure and judge a claim of the papers (in a distribution of its own)."""
-    require_papers("ontogeny reproduce")

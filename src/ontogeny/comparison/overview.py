@@ -11,8 +11,8 @@ import xarray as xr
 
 from ..figures import Section, attach
 from ..figures.tables import Column, Table
+from ..observables.registry import kinds
 from ..words.runs import agreement_sentence, control_words
-from .abilities import ability_words
 from .clock import Clock, LossClock, TokenClock
 from .figures import marks
 from .sources import Run, levels_of
@@ -25,7 +25,9 @@ def details(
     runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], differences: Sequence[str]
 ) -> list[str]:
     """Return what holds of all runs together, and their differences in words."""
-    able = ability_words(runs)
+    of_kinds = dict.fromkeys(cls.words_of_runs for cls in kinds().values())
+    trees = {run.name: run.tree for run in runs}
+    able = [sentence for words in of_kinds for sentence in words(trees)]
     rows = _rows(nodes)
     order = [] if rows is None else agreement_sentence(rows, "rows")
     without = control_words({run.name: run.controlled for run in runs})

@@ -3,8 +3,9 @@
 from .._exports import exported_names, exporter
 from .base import Observable, by_layer, dataset
 from .catalogued import ModelFacts, PresetEntry
+from .own import OwnMeasure, observable
 from .readings import BlockReading, Reading, Run, SeriesReading
-from .registry import OwnMeasure, make, make_own, names
+from .registry import make, make_own, names
 
 __all__ = [
     "Observable",
@@ -20,6 +21,7 @@ __all__ = [
     "make",
     "make_own",
     "names",
+    "observable",
     *exported_names("observables"),
 ]
 

@@ -226,6 +226,14 @@ class Observable(Catalogued, abc.ABC):
         """Return the sentences that stand after those of the quantities."""
         return ()
 
+    @staticmethod
+    def words_of_runs(runs: Mapping[str, xr.DataTree]) -> Sequence[str]:
+        """Return the sentences that a comparison says first of the results of several runs.
+
+        They are asked for once, where several kinds inherit them.
+        """
+        return ()
+
     def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
         """Return what it says beside what is claimed of its rows (`ontogeny.claims`).
 

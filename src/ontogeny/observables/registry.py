@@ -2,125 +2,23 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from pathlib import Path
 from pkgutil import walk_packages
 from types import ModuleType
-from typing import Any, ClassVar, TypeGuard
-
-import numpy as np
-import torch
-import xarray as xr
+from typing import Any, TypeGuard
 
 from .._exports import features, load_entry
-from .._papers import kinds_of_papers, require_papers
 from ..errors import ArgumentError, OntogenyError, StudyWarning, check_choice, check_known
-from ..needs import InputSet, Model, Need
 from ..own_code import set_on
-from ..quantities import Measured, Quantity
 from .arguments import as_fields
-from .base import Observable, dataset, is_file
-
-
-@dataclass(frozen=True)
-class OwnMeasure(Observable):
-    """What a function of yours says of each text: its mean, with noise over texts and controls.
-
-    In a study file it is named as ``kind = "mine.py:score"``. Cells are computed again where its
-    file changes, what that imports, or a file that it names in quotes.
-
-    Parameters
-    ----------
-    function
-        Is given the model, a `torch.nn.Module`, and an `ontogeny.Inputs`, of which ``ids``,
-        ``mask`` and ``texts`` hold the texts; returns one number for each text. The first line of
-        its docstring is the title.
-    on
-        Input set; the first by default.
-    better
-        ``"higher"`` or ``"lower"`` where one of them is.
-
-    Examples
-    --------
-    >>> def length(model, texts):
-    ...     '''Tokens of the text.'''
-    ...     return texts.lengths
-    >>> OwnMeasure(length).quantities[0].title
-    'tokens of the text'
-    """
-
-    function: Callable[..., Any]
-    on: str | None = None
-    better: str = ""
-
-    kind: ClassVar[str] = "own-measure"
-    summary_only: ClassVar[tuple[str, ...]] = ("title",)
-    requires: ClassVar[str] = "texts"
-
-    def check(self) -> None:
-        """Refuse another direction."""
-        check_choice("better", self.better, ("", "higher", "lower"))
-
-    @property
-    def stem(self) -> str:
-        """The name of its file."""
-        return Path(inspect.getfile(self.function)).stem
-
-    @property
-    def name(self) -> str:
-        """The label, else the name of the function."""
-        return self.label or self.function.__name__
-
-    @property
-    def quantities(self) -> tuple[Quantity, ...]:  # type: ignore[override]
-        """The mean over texts."""
-        line = (inspect.getdoc(self.function) or self.name.replace("_", " ")).split("\n")[0]
-        title = line[:1].lower() + line[1:].rstrip(".")
-        return (Quantity("value", title, rows=self.name, better=self.better),)
-
-    def arguments(self) -> dict[str, Any]:
-        """Return the fields; of the function its name, and the title that it gives."""
-        title = self.quantities[0].title
-        return {**super().arguments(), "function": self.function.__name__, "title": title}
-
-    def files_read(self) -> Sequence[str | Path]:
-        """Return the files that its file names in quotes, beside it or where the study is run."""
-        source = Path(inspect.getfile(self.function))
-        nodes = ast.walk(ast.parse(source.read_bytes())) if source.is_file() else ()
-        texts = [node.value for node in nodes if isinstance(node, ast.Constant)]
-        names = [text for text in texts if isinstance(text, str) and text]
-        places = [folder / name for name in names for folder in (source.parent, Path().absolute())]
-        return sorted(filter(is_file, {*places}))
-
-    def needs(self) -> Sequence[Need]:
-        """Return the model and the texts."""
-        return [Model(), InputSet(self.on)]
-
-    def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
-        """Return the mean, and the number of each text."""
-        model, inputs = (reading[need] for need in self.needs())
-        with torch.no_grad():
-            outcome = self.function(model, inputs)
-        values = np.asarray(
-            outcome.cpu().double() if isinstance(outcome, torch.Tensor) else outcome, dtype=float
-        )
-        if values.shape != (len(inputs),):
-            raise ArgumentError(
-                f"{self.function.__name__} must return one number for each of {len(inputs)} texts; "
-                f"got shape {values.shape}."
-            )
-        weights = np.ones(len(values))
-        value = Measured.over_texts(float(values.mean()), values, weights, inputs.groups)
-        return dataset({"value": value})
-
+from .base import Observable
+from .own import declared_of
 
 GROUP = "ontogeny.observables"
 
@@ -215,8 +113,6 @@ def make(kind: str, **arguments: Any) -> Observable:
     >>> make("concepts", extractor="pca", n_concepts=8).n_concepts
     8
     """
-    if kind in kinds_of_papers() and kind not in kinds():
-        require_papers(f"the observable {kind!r}")
     if kind in left_out() and kind not in kinds():
         raise OntogenyError(left_out()[kind])
     return _made(kind, kinds()[check_choice("kind", kind, kinds())], arguments)
@@ -225,7 +121,8 @@ def make(kind: str, **arguments: Any) -> Observable:
 def make_own(kind: str, cls: Any, **arguments: Any) -> Observable:
     """Return an observable of a class in a user's own file.
 
-    A function is one that gives a number for each text, see `OwnMeasure`. The kind of a class is
+    A function is one that `observable` has declared, or that gives a number for each text, see
+    `OwnMeasure`. The kind of a class is
     its name where it names none.
 
     Parameters
@@ -241,7 +138,8 @@ def make_own(kind: str, cls: Any, **arguments: Any) -> Observable:
         If `cls` is neither an observable nor a function, or as `make`.
     """
     if inspect.isfunction(cls):
-        return _made(kind, OwnMeasure, {"function": cls, **arguments})
+        own, declared = declared_of(cls)
+        return _made(kind, own, declared | arguments)
     if not _is_observable(cls):
         need = f"{kind} must be a class that inherits from ontogeny.Observable, or a function"
         raise ArgumentError(f"{need} of model and texts.")

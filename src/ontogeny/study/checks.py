@@ -12,8 +12,9 @@ from typing import Any
 
 from ..errors import ArgumentError, suggestion
 from ..inputs import Inputs
-from ..observables import Observable, OwnMeasure
+from ..observables import Observable
 from ..observables.arguments import check_node
+from ..observables.own import of_function
 from ..trajectory import Trajectory
 from .planning.build import generations
 
@@ -40,7 +41,7 @@ def check_observables(observables: Sequence[Observable]) -> tuple[Observable, ..
     """Return observables with different names that find what they depend on."""
     if isinstance(observables, Observable) or isfunction(observables):
         observables = [observables]
-    observables = _labelled([OwnMeasure(o) if isfunction(o) else o for o in observables])
+    observables = _labelled([of_function(o) if isfunction(o) else o for o in observables])
     if not observables:
         raise ArgumentError("observables must name at least one observable; got none.")
     names: set[str] = set()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import html
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from .. import activity
@@ -43,8 +42,7 @@ class Silent(Progress):
     """
 
 
-# A run in Python writes no more than one line about its tasks in so many seconds to a log.
-LOG_SECONDS = 30.0
+LOG_SECONDS = 60.0  # between two lines about tasks, where no bar is drawn
 
 _METHODS = ("note", "start", "advance", "finish")
 
@@ -65,7 +63,7 @@ def chosen_progress(choice: Progress | bool | None) -> Progress:
     if choice is False:
         return Silent()
     if choice is None or choice is True:
-        return fitting_progress(LOG_SECONDS)
+        return fitting_progress()
     if missing := [name for name in _METHODS if not callable(getattr(choice, name, None))]:
         raise ArgumentError(
             f"progress must be True, False or an object with the methods {', '.join(_METHODS)}; "
@@ -74,25 +72,9 @@ def chosen_progress(choice: Progress | bool | None) -> Progress:
     return choice
 
 
-def fitting_progress(log_seconds: float = 0.0) -> Progress:
-    """Return the progress that fits where Python runs: a notebook, a terminal, or a log.
-
-    Of a log, `log_seconds` are the least between two lines about tasks.
-    """
-    if (display := _notebook_display()) is not None:
-        return NotebookProgress(display)
-    return BarProgress() if sys.stderr.isatty() else LineProgress(log_seconds)
-
-
-def _notebook_display() -> Callable[..., Any] | None:
-    """Return what shows HTML in the notebook that this code runs in; None outside of one."""
-    module = sys.modules.get("IPython")
-    shell = module.get_ipython() if module is not None else None
-    if getattr(shell, "kernel", None) is None:
-        return None
-    from IPython.display import display
-
-    return display
+def fitting_progress() -> Progress:
+    """Return the progress that fits where Python runs: a bar on a terminal, else lines."""
+    return BarProgress() if sys.stderr.isatty() else LineProgress()
 
 
 def duration(seconds: float) -> str:
@@ -118,10 +100,6 @@ def time_left(begin: float, done: float, total: float) -> str:
     """Return how long the rest will take that is done at the pace since `begin`."""
     seconds = (time.monotonic() - begin) / done * (total - done)
     return f"about {duration(seconds)} left"
-
-
-def _left(pace: Pace | None, begin: float, done: int, total: int) -> str:
-    return time_left(begin, done, total) if pace is None else pace.words()
 
 
 class Pace:
@@ -187,15 +165,10 @@ class Pace:
 
 
 class LineProgress:
-    """Lines without control characters, for logs.
+    """Lines without control characters, for logs and notebooks: one a minute about tasks."""
 
-    There is one for each finished task, or no more than one in `seconds` where that is given: then
-    a run that is over sooner writes none.
-    """
-
-    def __init__(self, seconds: float = 0.0) -> None:
-        self._seconds = seconds
-        self._begin = self._last_note = time.monotonic()
+    def __init__(self) -> None:
+        self._last_note = time.monotonic()
         self._tasks = self._done = 0
         self._head = ""
         self.pace: Pace | None = None
@@ -206,28 +179,23 @@ class LineProgress:
         activity.touch()
 
     def start(self, tasks: int, cells: int) -> None:
-        """Report how much there is to do."""
-        self._begin = self._last_note = time.monotonic()
+        """Note how much there is to do; a run that is over within a minute writes nothing of it."""
+        self._last_note = time.monotonic()
         self._tasks, self._done = tasks, 0
         self._head = _head(tasks, cells)
-        if not self._seconds:
-            self._say_head()
 
     def advance(self, label: str, cells: int, seconds: float) -> None:
-        """Report what is finished and how long the rest will take."""
+        """Report what is finished and how long the rest will take, once a minute."""
         self._done += 1
-        if time.monotonic() - self._last_note < self._seconds:
+        if time.monotonic() - self._last_note < LOG_SECONDS:
             return
         self._last_note = time.monotonic()
-        self._say_head()
-        rest = _left(self.pace, self._begin, self._done, self._tasks)
-        done = f"[{self._done}/{self._tasks}] {label}: {plural(cells, 'cell')}"
-        self.note(f"{done} in {seconds:.1f} s, {rest}")
-
-    def _say_head(self) -> None:
         if self._head:
             self.note(self._head)
         self._head = ""
+        rest = f", {self.pace.words()}" if self.pace else ""
+        done = f"[{self._done}/{self._tasks}] {label}: {plural(cells, 'cell')}"
+        self.note(f"{done} in {seconds:.1f} s{rest}")
 
     def finish(self) -> None:
         """Write nothing more."""
@@ -278,60 +246,3 @@ class BarProgress:
             self._bar.stop()
             self._bar.remove_task(self._task)
             self._task = None
-
-
-class NotebookProgress:
-    """A bar with time left in a notebook's output; it needs no widgets.
-
-    Parameters
-    ----------
-    display
-        ``IPython.display.display``, or what takes the same arguments.
-    """
-
-    def __init__(self, display: Callable[..., Any]) -> None:
-        self._display = display
-        self._handle: Any = None
-        self._begin = time.monotonic()
-        self._tasks = self._done = 0
-        self._notes: list[str] = []
-        self._line = ""
-        self.pace: Pace | None = None
-
-    def note(self, text: str) -> None:
-        """Show one line under the bar."""
-        self._notes.append(text)
-        self._show()
-
-    def start(self, tasks: int, cells: int) -> None:
-        """Show the bar."""
-        self._begin, self._tasks, self._done = time.monotonic(), tasks, 0
-        self._line = _head(tasks, cells)
-        self._show()
-
-    def advance(self, label: str, cells: int, seconds: float) -> None:
-        """Move the bar."""
-        self._done += 1
-        self._line = f"{label}, {_left(self.pace, self._begin, self._done, self._tasks)}"
-        self._show()
-
-    def finish(self) -> None:
-        """Leave one line in the place of the bar."""
-        if self._tasks:
-            taken = duration(time.monotonic() - self._begin)
-            self._line = f"{self._done} of {self._tasks} tasks in {taken}"
-            self._tasks = 0
-            self._show()
-
-    def _show(self) -> None:
-        content = {"text/html": self._html(), "text/plain": "\n".join([self._line, *self._notes])}
-        if self._handle is None:
-            self._handle = self._display(content, raw=True, display_id=True)
-        else:
-            self._handle.update(content, raw=True)
-
-    def _html(self) -> str:
-        bar = f'<progress value="{self._done}" max="{self._tasks}"></progress> '
-        first = f"{bar if self._tasks else ''}{html.escape(self._line)}"
-        notes = [f"<small>{html.escape(note)}</small>" for note in self._notes]
-        return f"<div>{'<br>'.join(filter(None, [first, *notes]))}</div>"

@@ -14,8 +14,9 @@ import numpy as np
 
 from ..errors import ArgumentError, check_choice
 from ..inputs.conversations import is_conversation, is_prompted
-from .columns import BINARY, SUFFIXES, read_columns
+from .columns import read_columns
 from .labelled import LabelledTexts
+from .rows import BINARY, FORMATS
 
 Paths: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]]
 
@@ -30,7 +31,7 @@ _MARKS = (
     (b"\xfe\xff", "utf-16"),
 )
 _OF_FOLDERS = (*_PLAIN, ".json", ".jsonl")
-_SUFFIXES = (*_PLAIN, *SUFFIXES)
+_SUFFIXES = (*_PLAIN, *FORMATS)
 # What datasets writes beside the tables of save_to_disk.
 _BESIDE = re.compile(r"(?:dataset_info|dataset_dict|state)\.json|(?:cache-.*|indices)\.arrow")
 _WIKI_TITLE = re.compile(r"^(?=[^\S\n]*=[^\S\n]*[^=\s].*=[^\S\n]*$)", re.MULTILINE)
@@ -134,16 +135,16 @@ def document_files(
     check_choice("unit", unit, UNITS)
     check_choice("documents", documents, ("file", "article"))
     contents = {
-        path: "" if path.suffix.lower() in BINARY else read_text(path, encoding)
+        path: "" if FORMATS.get(path.suffix.lower()) in BINARY else read_text(path, encoding)
         for path in _files(paths)
     }
-    plain = [text for path, text in contents.items() if path.suffix.lower() not in SUFFIXES]
+    plain = [text for path, text in contents.items() if path.suffix.lower() not in FORMATS]
     unit = form_of(plain) if unit == "auto" and plain else unit
     one_each = unit == "line" and len(plain) > 1 and not any("\n" in t.strip() for t in plain)
     forms = [WORDS["file" if one_each else unit]] if plain else []
     grouped = []
     for path, content in contents.items():
-        if path.suffix.lower() in SUFFIXES:
+        if path.suffix.lower() in FORMATS:
             texts, column = read_columns(path, content, field)
             forms.append(f"of the column {column!r}" if column else "one an entry")
             if any(is_conversation(text) for text in texts):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError
-from .columns import Rows, json_lines, parse_json
 from .files import read_text
+from .rows import BINARY, FORMATS, Rows, json_lines, read_rows
 
-TABLES = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 GROUP_FIELDS = ("group", "paradigm", "uid", "category", "phenomenon", "subject")
 
 
@@ -57,7 +54,7 @@ class Example:
 
 
 def read_records(path: str | Path) -> Rows:
-    r"""Read JSON lines, a JSON list, or a table whose first row names its columns, one by one.
+    r"""Read JSON lines, a JSON list, Parquet, or a table whose first row names its columns.
 
     Raises
     ------
@@ -73,20 +70,21 @@ def read_records(path: str | Path) -> Rows:
     [(2, {'right': 'he runs', 'wrong': 'he run'})]
     """
     path = Path(path).expanduser()
-    suffix = path.suffix.lower()
-    if suffix in TABLES:
-        rows = _of_table(read_text(path, "utf-8"), TABLES[suffix])
-    elif suffix == ".json" and (text := read_text(path, "utf-8")).lstrip().startswith("["):
-        rows = _of_list(path, text)
-    else:
+    kind = FORMATS.get(path.suffix.lower(), "jsonl")
+    content = "" if kind == "jsonl" or kind in BINARY else read_text(path, "utf-8")
+    if kind == "jsonl" or (kind == "json" and not content.lstrip().startswith("[")):
         rows = json_lines(_lines(path))
+    else:
+        rows = read_rows(path, kind, content, quotes=True)
     for line, row in rows:
-        is_record = isinstance(row, dict)
-        yield line, {str(name).strip(): v for name, v in row.items()} if is_record else row
+        if isinstance(row, dict):
+            yield line, {str(name).strip(): value for name, value in row.items()}
+        else:
+            yield line, str(row) if isinstance(row, ArgumentError) else "it is not an object"
 
 
 def _lines(path: Path) -> Iterator[str]:
-    """Give the lines of a file, one at a time: a million of examples need not fit into memory."""
+    # One at a time: a million of examples need not fit into memory.
     # Not splitlines(): JSON strings may hold the other line separators of Unicode.
     given = 0
     try:
@@ -96,23 +94,6 @@ def _lines(path: Path) -> Iterator[str]:
                 given += 1
     except (OSError, UnicodeDecodeError):  # it knows other encodings, or says what is wrong
         yield from read_text(path, "utf-8").split("\n")[given:]
-
-
-def _of_list(path: Path, text: str) -> Rows:
-    for number, row in enumerate(parse_json(str(path), text), 1):
-        yield number, row if isinstance(row, dict) else "it is not an object"
-
-
-def _of_table(text: str, separator: str) -> Rows:
-    reader = csv.DictReader(io.StringIO(text), delimiter=separator)  # quotes may hold line ends
-    try:
-        for row in reader:
-            if None in row or None in row.values():
-                yield reader.line_num, "it has another number of fields than the first row"
-            else:
-                yield reader.line_num, row
-    except csv.Error as error:
-        yield reader.line_num, f"a quote that begins before it has no end ({error})"
 
 
 def digest_of(paths: Sequence[str]) -> str:

@@ -1,10 +1,9 @@
-"""Labelled texts from local files: TSV, CSV, JSON lines, plain lines."""
+"""Labelled texts from local files: tables, JSON, Parquet, plain lines."""
 
 from __future__ import annotations
 
 import csv
-import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -13,17 +12,18 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import ArgumentError, check_choice, suggestion
-from .columns import TEXT_NAMES, json_lines
+from .columns import TEXT_NAMES
 from .files import read_text
 from .labelled import LabelledTexts, as_labels
 from .records import named, some_of
+from .rows import BINARY, COUNTED, FORMATS, Rows, read_rows
 
 Column: TypeAlias = str | int
-FORMATS = ("tsv", "csv", "jsonl", "lines", "label-text", "cola")
-_SUFFIXES = {".tsv": "tsv", ".tab": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+_FORMATS = (*dict.fromkeys(FORMATS.values()), "lines", "label-text", "cola")
 # Usual names of a column of classes.
 LABEL_NAMES = ("label", "labels", "class", "category", "target", "sentiment", "acceptability")
 _NO_COLUMNS = ("lines", "label-text")
+_NO_OBJECT = "it is not an object"
 
 
 def read_labelled(
@@ -49,9 +49,10 @@ def read_labelled(
         row). By default found by their usual names (``sentence``, ``text``, ...; ``label``,
         ``class``, ...) in a first row that has one; a file without a label column has no labels.
     file_format
-        ``"tsv"``, ``"csv"``, ``"jsonl"``; ``"lines"``: one text a line, no labels;
-        ``"label-text"``: a label, a blank, a text; ``"cola"``: the four columns of the Corpus of
-        Linguistic Acceptability. By default from the suffix, and ``"lines"`` for any other.
+        ``"tsv"``, ``"csv"``, ``"jsonl"``, ``"json"`` (a list), ``"parquet"``, ``"arrow"``;
+        ``"lines"``: one text a line, no labels; ``"label-text"``: a label, a blank, a text;
+        ``"cola"``: the four columns of the Corpus of Linguistic Acceptability. By default from
+        the suffix, and ``"lines"`` for any other.
     encoding
         Where there is no byte-order mark, which goes before it and is dropped.
     quotes
@@ -80,38 +81,42 @@ def read_labelled(
     if document is not None and (isinstance(path, Mapping) or file_format in _NO_COLUMNS):
         raise ArgumentError("document names a column, which files of plain lines do not have.")
     if isinstance(path, Mapping):
-        if not path:
-            raise ArgumentError("path must name at least one file for a label; got none.")
-        parts = [
-            read_labelled(file, file_format="lines", encoding=encoding, on_error=on_error)
-            for file in path.values()
-        ]
-        return LabelledTexts(
-            tuple(t for part in parts for t in part.texts),
-            as_labels([name for name, part in zip(path, parts, strict=True) for _ in part.texts]),
-            ", ".join(part.source for part in parts),
-            tuple(line for part in parts for line in part.skipped),
-        )
+        return _one_a_class(path, encoding, on_error)
     file = Path(path).expanduser()
-    kind = _SUFFIXES.get(file.suffix.lower(), "lines") if file_format is None else file_format
-    check_choice("file_format", kind, FORMATS)
-    # Not splitlines(): sentences may hold the other line separators of Unicode.
-    lines = read_text(file, encoding).split("\n")
+    kind = FORMATS.get(file.suffix.lower(), "lines") if file_format is None else file_format
+    check_choice("file_format", kind, _FORMATS)
     if document is not None and kind in _NO_COLUMNS:
         raise ArgumentError(f"document names a column, which {file} does not have.")
     if kind == "cola":
-        text, label = (3 if text is None else text), (1 if label is None else label)
-    rows = _Rows(str(file), on_error, text, label, document)
+        text = 3 if text is None else text
+        label = 1 if label is None else label
+    rows = _Rows(str(file), on_error, text, label, document, COUNTED.get(kind, "line"))
+    content = "" if kind in BINARY else read_text(file, encoding)
     if kind == "lines":
-        rows.read_lines(lines)
+        rows.read_lines(content.split("\n"))
     elif kind == "label-text":
-        rows.read_label_text(lines)
-    elif kind == "jsonl":
-        rows.read_json(lines)
+        rows.read_label_text(content.split("\n"))
     else:
-        quoted = kind == "csv" if quotes is None else quotes
-        rows.read_table(lines, "," if kind == "csv" else "\t", quoted)
+        kind = "tsv" if kind == "cola" else kind
+        rows.read_columns(read_rows(file, kind, content, rows.has_names, quotes))
     return rows.result()
+
+
+def _one_a_class(
+    files: Mapping[Any, str | PathLike[str]], encoding: str, on_error: str
+) -> LabelledTexts:
+    if not files:
+        raise ArgumentError("path must name at least one file for a label; got none.")
+    parts = {
+        label: read_labelled(file, file_format="lines", encoding=encoding, on_error=on_error)
+        for label, file in files.items()
+    }
+    return LabelledTexts(
+        tuple(text for part in parts.values() for text in part.texts),
+        as_labels([label for label, part in parts.items() for _ in part.texts]),
+        ", ".join(part.source for part in parts.values()),
+        tuple(line for part in parts.values() for line in part.skipped),
+    )
 
 
 @dataclass
@@ -123,6 +128,7 @@ class _Rows:
     text: Column | None
     label: Column | None
     document: Column | None
+    counted: str
     texts: list[str] = field(default_factory=list)
     labels: list[Any] = field(default_factory=list)
     documents: list[Any] = field(default_factory=list)
@@ -148,7 +154,7 @@ class _Rows:
             self.labels.append(label.strip() if isinstance(label, str) else label)
 
     def bad(self, line: int, reason: str) -> None:
-        self.broken.append(f"line {line}: {reason}")
+        self.broken.append(f"{self.counted} {line}: {reason}")
 
     def result(self) -> LabelledTexts:
         if self.broken and self.on_error == "raise":
@@ -172,90 +178,47 @@ class _Rows:
                 label, *rest = line.split(maxsplit=1)
                 self.add(number, rest[0] if rest else "", label)
 
-    def read_json(self, lines: list[str]) -> None:
-        text: str | None = None
-        label: str | None = None
-        for number, row in json_lines(lines):
+    def read_columns(self, rows: Rows) -> None:
+        there = list(rows)
+        first = next((row for _, row in there if isinstance(row, dict)), {})
+        names = list(first)
+        text: Column | None = None
+        label: Column | None = None
+        if first and names == list(range(len(names))):
+            text, label = self._numbers(names, first)
+        elif first:
+            text, label = self._columns(names)
+        self.labelled = label is not None
+        wanted = [name for name in (text, label, self.document) if name is not None]
+        tags = {str(row.get(label)).strip() for _, row in there if isinstance(row, dict)}
+        for number, row in there:
             if not isinstance(row, dict):
-                self.bad(number, row)
-                continue
-            if text is None:  # the first object shows which fields there are
-                text, label = self._columns(list(row))
-            columns = (text, label, self.document)
-            missing = [name for name in columns if name is not None and name not in row]
-            if missing:
+                self.bad(number, str(row) if isinstance(row, ArgumentError) else _NO_OBJECT)
+            elif missing := [name for name in wanted if name not in row]:
                 self.bad(number, f"it has no field {missing[0]!r}")
-            else:
-                value = None if label is None else row[label]
-                document = None if self.document is None else row[self.document]
-                self.add(number, row[text], value, document)
-
-    def read_table(self, lines: list[str], separator: str, quotes: bool) -> None:
-        records: Iterator[Any] = self._records(lines, separator, quotes)
-        first = next(records, None)
-        if first is None:
-            return
-        header = first[1]
-        if self._has_names(header):
-            name, other = self._columns(header)
-            where, tag = header.index(name), None if other is None else header.index(other)
-            doc = None if self.document is None else header.index(self.document)
-        else:
-            records = itertools.chain([first], records)
-            where, tag = self._numbers(header)
-            doc = None if self.document is None else int(self.document)
-        self.labelled = tag is not None
-        rows = list(records)
-        tags = {r[tag].strip() for _, r in rows if tag is not None and len(r) == len(header)}
-        for number, record in rows:
-            if len(record) != len(header):
-                self.bad(number, f"it has {len(record)} fields instead of {len(header)}")
-            elif tag is not None and _swallows(record[where], separator, len(header), tag, tags):
+            elif self.labelled and _swallows(row, text, label, tags):
                 self.bad(number, "its quoted text holds whole rows, so a quote may not be closed")
             else:
-                label_there = None if tag is None else record[tag]
-                self.add(number, record[where], label_there, None if doc is None else record[doc])
+                self.add(number, row[text], row.get(label), row.get(self.document))
 
-    def _records(
-        self, lines: list[str], separator: str, quotes: bool
-    ) -> Iterator[tuple[int, list[str]]]:
-        start = 0  # lines before it are done with
-        while start < len(lines):
-            reader = csv.reader(
-                (f"{line}\n" for line in itertools.islice(lines, start, None)),
-                delimiter=separator,
-                quoting=csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE,
-                strict=True,
-            )
-            begun = start
-            try:
-                for record in reader:
-                    first, start = start + 1, begun + reader.line_num
-                    if any(value.strip() for value in record):
-                        yield first, record
-            except csv.Error as error:
-                reason = "a quote is not closed" if "end of data" in str(error) else str(error)
-                self.bad(start + 1, reason)
-                start += 1  # the quote may have swallowed whole rows: go on behind its own line
-
-    def _has_names(self, first: list[str]) -> bool:
+    def has_names(self, first: Sequence[str]) -> bool:
         """Return whether the first row names the columns."""
         columns = [column for _, column in self._given() if column is not None]
         if columns:
             return any(isinstance(column, str) for column in columns)
         return any(name.strip().lower() in TEXT_NAMES for name in first)
 
-    def _numbers(self, first: list[str]) -> tuple[int, int | None]:
+    def _numbers(self, numbers: list[int], first: Mapping[int, str]) -> tuple[int, int | None]:
         """Return the numbers of the text and the label column of a file without names."""
         if self.text is None:
             raise ArgumentError(
                 f"{self.source}: the first row names no text column ({', '.join(TEXT_NAMES)}); "
-                f"give text= and label= as column numbers from 0. It reads {first}."
+                f"give text= and label= as column numbers from 0. It reads {list(first.values())}."
             )
         for name, column in self._given():
-            if column is not None and column not in range(len(first)):
+            if column is not None and column not in numbers:
                 raise ArgumentError(
-                    f"{self.source}: {name}={column} is no column; rows have {len(first)}."
+                    f"{self.source}: {name}={column} is no column; rows have {len(numbers)}."
                 )
         return int(self.text), None if self.label is None else int(self.label)
 
@@ -278,18 +241,19 @@ class _Rows:
                 f"one of {', '.join(map(repr, names))} as text=."
             )
         other = self.label or written.get(named(written, LABEL_NAMES) or "")
-        self.labelled = other is not None
         return str(text_column), None if other is None else str(other)
 
 
-def _swallows(text: str, separator: str, fields: int, tag: int, tags: set[str]) -> bool:
+def _swallows(row: Mapping[Any, Any], text: Any, label: Any, tags: set[str]) -> bool:
     """Return whether a line inside a quoted text is itself a row with one of the labels.
 
     The quote of a broken row can be closed by that of a later one; the rows between them would
     then be lost in silence.
     """
-    for line in text.split("\n")[1:]:
-        cells = next(csv.reader([line], delimiter=separator), [])
-        if len(cells) == fields and cells[tag].strip() in tags:
+    if not isinstance(row[text], str):
+        return False
+    for line in row[text].split("\n")[1:]:
+        cells = next(csv.reader([line]), [])
+        if len(cells) == len(row) and cells[list(row).index(label)].strip() in tags:
             return True
     return False

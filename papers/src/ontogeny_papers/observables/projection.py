@@ -14,8 +14,8 @@ from torch import Tensor
 from ontogeny import geometry
 from ontogeny.capture.blocks import WeightBlock
 from ontogeny.errors import ArgumentError, CheckpointError, NonFiniteError, check_whole
-from ontogeny.features.weights.norms import parameter_blocks
 from ontogeny.figures import Section
+from ontogeny.observables.matrices import parameter_blocks
 from ontogeny.observables.readings import Run
 from ontogeny.quantities import Quantity
 from ontogeny.trajectory.weights import TensorReader

@@ -11,10 +11,10 @@ import xarray as xr
 from torch import Tensor
 
 from ontogeny.errors import check_number, check_whole
-from ontogeny.features.weights.norms import Matrices
 from ontogeny.figures import Figure, Heatmap, Section
 from ontogeny.needs import Need
 from ontogeny.observables import Observable, Reading, by_layer
+from ontogeny.observables.matrices import Matrices
 from ontogeny.quantities import Measured, Quantity
 from ontogeny.words.names import Names
 

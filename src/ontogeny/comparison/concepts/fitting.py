@@ -15,7 +15,6 @@ from scipy.stats import rankdata
 from ...atlas.words import visible
 from ...concepts import JointDictionary, concept_changes
 from ...concepts.joint.snapshots import fitted_steps
-from ...features.concepts.describer import Describer, Texts
 from ...inputs.pieces import pieces_of, pieces_of_texts
 from ...needs import InputSet
 from .views import LayerViews, RunViews
@@ -186,7 +185,7 @@ class Describing:
     """What says which tokens a concept stands for."""
 
     run: RunViews
-    texts: Texts
+    texts: Any
     pieces: list[str]
 
     @classmethod
@@ -195,7 +194,7 @@ class Describing:
         need, inputs = run.need, run.part.job.inputs_of(run.need)
         tokenizer = run.part.trajectory.tokenizer()
         pieces = pieces_of_texts(inputs) if tokenizer is None else pieces_of(tokenizer)
-        texts = Describer(need, run.observable.examples or 1).texts({InputSet(need.on): inputs})
+        texts = run.observable.texts_of(need, {InputSet(need.on): inputs})
         texts = texts if run.sample is None else replace(texts, sample=run.sample)
         return cls(run, texts, pieces)
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays import to_numpy
+from ...concepts.joint.snapshots import standardised
 from ...errors import ArgumentError, CheckpointError, NonFiniteError, StoreError
-from ...features.concepts.joint import JointConcepts
-from ...features.concepts.joint_gathered import standard
 from ...inputs.sampling import TokenSample
 from ...machine import size_text
 from ...needs import Activations
@@ -92,7 +92,7 @@ class RunViews:
 
     name: str
     part: RunPart
-    observable: JointConcepts
+    observable: Any
     folder: Path
     sample: TokenSample | None = None
     note: str = ""
@@ -192,7 +192,7 @@ def _dataset(values: Mapping[str, Any]) -> Any:
 
     layers = {}
     for i, (path, A) in enumerate(values.items()):
-        X, _ = standard(A)
+        X, _ = standardised(to_numpy(A), np.arange(len(A)))
         half_precision = (X * np.float32(np.sqrt(X.shape[1]))).astype(np.float16)
         layers[path] = ((f"token{i}", f"feature{i}"), half_precision)
     return xr.Dataset(layers)
@@ -224,7 +224,7 @@ def views_of(
     """
     runs, controls = {}, {}
     for name, (study, folder) in studies.items():
-        observables = [o for o in study.observables if isinstance(o, JointConcepts)]
+        observables = [o for o in study.observables if o.kind == "joint-concepts"]
         if not observables:
             raise ArgumentError(
                 f"run {name!r} has no joint-concepts, whose layers and tokens are taken; study it "

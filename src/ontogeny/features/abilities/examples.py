@@ -22,6 +22,7 @@ from ...observables.readings import Run
 from ...quantities import Quantity
 from ...tasks.records import Example, digest_of, read_examples, read_records, some_of
 from ...words.names import Names
+from .between_runs import words_of_runs
 from .groups import GROUP_NAMES, OVERALL, group_figures, group_words, with_courses
 from .ngrams import ORDER
 from .token_texts import TokenTexts, tokenised
@@ -76,6 +77,8 @@ class OfGroups(OfPredictions):
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
         """Return a map of many groups."""
         return group_figures(data)
+
+    words_of_runs = staticmethod(words_of_runs)
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return which groups left chance, and what was left out."""

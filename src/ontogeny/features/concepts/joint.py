@@ -19,7 +19,7 @@ from ...concepts.joint.snapshots import fitted_steps, fixed_half, text_blocks
 from ...concepts.joint.whitening import Gathered
 from ...errors import ArgumentError, check_choice, check_number, check_whole
 from ...figures import Curves, Figure, Heatmap, Section
-from ...needs import Need
+from ...needs import Activations, Need
 from ...observables import PresetEntry, Reading, Run, by_layer
 from ...observables.catalogued import INNER_LAYERS, Presets
 from ...observables.extractor_fits import layer_state
@@ -27,7 +27,7 @@ from ...observables.of_activations import OfActivations
 from ...quantities import Quantity
 from ...words.names import Names
 from .described import DESCRIBED, KEPT
-from .describer import Describer
+from .describer import Describer, Texts
 from .dictionaries_described import (
     SHARED,
     described_at_step,
@@ -300,6 +300,10 @@ class JointConcepts(OfActivations):
         steps = data.fitted_step.values if "fitted_step" in data else np.zeros(0)
         fitted = [int(step) for step in np.unique(steps[np.isfinite(steps)])]
         return [*sentences(data), *named_sentences(data), *stale_sentences(data, fitted)]
+
+    def texts_of(self, need: Activations, inputs: Any) -> Texts:
+        """Return what says of the texts of a need which tokens a concept stands for."""
+        return Describer(need, self.examples or 1).texts(inputs)
 
     @property
     def _describer(self) -> Describer:

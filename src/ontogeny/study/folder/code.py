@@ -14,7 +14,8 @@ from ...code import Kept, Modules, Reach, digest_of, digests
 from ...code_files import LIBRARY
 from ...errors import StoreError
 from ...needs import Need
-from ...observables import Observable, OwnMeasure
+from ...observables import Observable
+from ...observables.own import OfFunction
 from ...trajectory.weights.transformers_models import GROUP as MODELS
 
 _GRAPH = "ontogeny.study.cells.graph"
@@ -83,7 +84,7 @@ def code_of_cell(
     things: list[Any] = [type(n) for need in needs for n in (need, need.at_step)]
     if observable is not None:
         things.append(type(observable))
-    if isinstance(observable, OwnMeasure):
+    if isinstance(observable, OfFunction):
         things.append(observable.function)
     if kind == "SummaryCell":
         return code_of(KINDS[kind], things, unused=_OF_MODELS)

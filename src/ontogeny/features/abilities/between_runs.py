@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ..features.abilities.changes import GroupChange, corrected, group_changes
-from ..words.abilities import Ability, abilities_of
-from ..words.formats import joined, plain_text, plural, step_text
-from .sources import Run
+import xarray as xr
+
+from ...words.abilities import Ability, abilities_of
+from ...words.formats import joined, plain_text, plural, step_text
+from .changes import GroupChange, corrected, group_changes
 
 Courses = Mapping[tuple[str, str], Ability]
 """The groups of a run by node and name: two nodes may have a group of one name."""
@@ -18,13 +19,13 @@ _NAMED = 4
 _NOT_BEYOND = "Of other examples of their kind that is not shown."
 
 
-def ability_words(runs: Sequence[Run]) -> list[str]:
+def words_of_runs(runs: Mapping[str, xr.DataTree]) -> list[str]:
     """Return what the runs can do: of two what the second gained and lost, of more their order.
 
     Gains and losses are those of the last steps, paired over examples and corrected over all
     groups. An order of groups is said only where intervals are apart in every run.
     """
-    courses = [_course(run) for run in runs]
+    courses = [_course(tree) for tree in runs.values()]
     names = [name for name in courses[0] if all(name in course for course in courses)]
     if not names:
         return []
@@ -32,16 +33,21 @@ def ability_words(runs: Sequence[Run]) -> list[str]:
     return [*words, *_order(names, courses)]
 
 
-def _course(run: Run) -> Courses:
+def _course(tree: xr.DataTree) -> Courses:
     """Return the groups of a run by node and name."""
-    return {(able.node, able.name): able for able in abilities_of(run.nodes)}
+    return {(able.node, able.name): able for able in abilities_of(_nodes(tree))}
 
 
-def _between(runs: Sequence[Run], courses: Sequence[Courses]) -> list[str]:
+def _nodes(tree: xr.DataTree) -> dict[str, xr.Dataset]:
+    return {node.path.strip("/"): node.to_dataset() for node in tree.subtree}
+
+
+def _between(runs: Mapping[str, xr.DataTree], courses: Sequence[Courses]) -> list[str]:
     """Say which groups the second run does surely better than the first, and which worse."""
     keys = {"right", "p_chance"}  # gaps have a ``right`` of their own
-    nodes = [name for name in runs[0].nodes if all(keys <= {*r.nodes.get(name, ())} for r in runs)]
-    ends = [[run.nodes[name].isel(step=-1) for run in runs] for name in nodes]
+    of_runs = [_nodes(tree) for tree in runs.values()]
+    nodes = [name for name in of_runs[0] if all(keys <= {*n.get(name, ())} for n in of_runs)]
+    ends = [[nodes_of[name].isel(step=-1) for nodes_of in of_runs] for name in nodes]
     uncorrected = [
         (of_group.change, courses[0][key], courses[1][key])
         for node, pair in zip(nodes, ends, strict=True)
@@ -55,7 +61,7 @@ def _between(runs: Sequence[Run], courses: Sequence[Courses]) -> list[str]:
         (replace(change, above_before=a.above, above_after=b.above), a, b)
         for change, (_, a, b) in zip(both, uncorrected, strict=True)
     ]
-    one, two = (run.name for run in runs)
+    one, two = runs
     over = f"corrected over {plural(len(changes), 'group')}"
     was = f", above chance in {one} since"
     sentences = [
