@@ -238,10 +238,11 @@ def test_a_rank_correlation_says_how_many_rows_it_is_of():
     half = np.array([[1, 1, 4], [2, 2, 3], [3, 3, 2], [4, 4, 1], [5, 5, 5], [6, 6, 6.0]])
     rows = xr.Dataset({"half_step": (("row", "run"), half)})
     rows["changed"] = rows.half_step < 6
-    assert agreement_sentence(rows, "rows") == [
+    [text] = agreement_sentence(rows, "rows")
+    assert text == (
         "Between runs the order in which rows changed correlates by 0.33 (0.00 to 1.00), over 5 "
         "of 6 rows."
-    ]
+    )
     [text] = agreement_sentence(rows.assign(changed=rows.half_step < [6, 6, 5]), "layers")
     assert text.endswith(", over 4–5 of 6 layers.")
     [text] = agreement_sentence(rows.isel(run=[0, 1]), "rows")

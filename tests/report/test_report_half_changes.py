@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from ontogeny.words.states import State
 
 import ontogeny as og
 from helpers import compared_runs
@@ -32,7 +33,6 @@ from ontogeny.words.row_words import (
 )
 from ontogeny.words.rows import ControlRow
 from ontogeny.words.sections import mark
-from ontogeny.words.states import State
 
 SVG = "{http://www.w3.org/2000/svg}"
 

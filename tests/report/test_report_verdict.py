@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 import xarray as xr
+from ontogeny.words.overview import overview
 
 from helpers import report_examples as examples
 from helpers.report_page import Page
@@ -13,7 +14,6 @@ from ontogeny import report
 from ontogeny.report.chart.groups import arrange
 from ontogeny.report.page.html import render_page
 from ontogeny.words.content import read_content
-from ontogeny.words.overview import overview
 from ontogeny.words.row_words import facts, journey, spoken, state_words
 
 

@@ -10,10 +10,10 @@ import xarray as xr
 import ontogeny as og
 from helpers.claimed import claims
 from helpers.study_examples import developing, jittering, tiny_inputs
+from ontogeny.claims import Kind, Reason
 from ontogeny.figures import Curves, Heatmap, NullComparison, Scatter, Section, Table
 from ontogeny.figures.tables import Column
 from ontogeny.observables import AttentionEntropy, Loss
-from ontogeny.claims import Kind, Reason
 from ontogeny.quantities import Quantity
 from ontogeny.summary.figures import figure_of_runs
 from ontogeny.summary.runs import stack_runs

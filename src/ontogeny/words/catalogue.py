@@ -15,6 +15,7 @@ A template is filled with phrases of a claim, or of several alike (`ontogeny.wor
 ``{value}``      the size of what happened
 ``{reason}``     why it is open
 ``{word}``       what a token is called
+``{kind}``       what happened, as the table of claims has it
 ===============  ==========================================================================
 """
 
@@ -29,6 +30,8 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
     (Kind.LEARNED, SURE): "{Subject} was learned{where}: {ends}{controls}{half}.",
     (Kind.LEARNED, OPEN): "Whether {subject} was learned{where} is open: {reason}.",
     (Kind.LEARNED, NOT_TESTED): "Whether {subject} was learned{where} is not tested: {reason}.",
+    (Kind.LEARNED, AS_CONTROLS): "{Subject} improved{where} as control runs do, {ends}{controls}.",
+    (Kind.FORGOT, OPEN): "Whether {subject} got worse beyond motion{where} is open: {reason}.",
     (Kind.FORGOT, SURE): "{Subject} got worse beyond motion{where}: {ends}{controls}{half}.",
     (Kind.BEYOND_MOTION, SURE): "{Subject} {verb}{where} beyond motion, {ends}{controls}{half}.",
     (Kind.BEYOND_MOTION, AS_CONTROLS): "{Subject} {verb}{where} as control runs do, "
@@ -95,6 +98,14 @@ OF_LABELS: dict[tuple[Kind, Certainty, str], str] = {
     "predictions cost {beside} without.",
     (Kind.DIFFERS, SURE, "renamed words"): "With renamed {word}s the texts cost {beside}: it knows "
     "these {word}s.",
+}
+
+# Of claims that only observables of others make: so sure of such a kind, or without a count.
+OTHERWISE: dict[Certainty, str] = {
+    SURE: "{Subject}: {kind}{since}.",
+    AS_CONTROLS: "“{kind}” holds of {subject} no more than of control runs.",
+    OPEN: "Whether “{kind}” holds of {subject} is open: {reason}.",
+    NOT_TESTED: "Whether “{kind}” holds of {subject} is not tested: {reason}.",
 }
 
 # Of several abilities at once.

@@ -157,6 +157,11 @@ class Phrases:
         return f" in {value_range(counts.values(), _whole)} of {self._rows} {self._kind}"
 
     @property
+    def kind(self) -> str:
+        """What happened, as the table of claims has it."""
+        return self.first.kind.value
+
+    @property
     def layer(self) -> str:
         """The layer in short."""
         return self.names.layer(self.first.subject.layer)
@@ -165,9 +170,9 @@ class Phrases:
     def label(self) -> str:
         """The part of the subject that is told."""
         label = self.first.subject.label
-        if self.first.kind is Kind.BEFORE:
+        if self.first.kind is Kind.BEFORE and self.first.beside:
             return self.names.layer(self.first.beside[0].name)
-        if self.first.kind is Kind.DIFFERS:
+        if self.first.kind is Kind.DIFFERS and self.first.beside:
             label = self.first.beside[0].name
         return LABELS.get(label, label).format(word=self.voice.word) if label in LABELS else label
 
@@ -243,7 +248,10 @@ class Phrases:
     @property
     def step(self) -> str:
         """The step that it is about."""
-        return f"{self.voice.unit} {fine_step(self.first.subject.step)}"
+        step = self.first.subject.step
+        if not math.isfinite(step):
+            return f"an unknown {self.voice.unit}"
+        return f"{self.voice.unit} {fine_step(step)}"
 
     @property
     def value(self) -> str:
@@ -271,10 +279,10 @@ class Phrases:
             counts = [beside.value for beside in claim.beside if beside.role == "control"]
             return f" (controls {value_range(counts, _whole)})" if counts else ""
         if claim.kind is Kind.AHEAD:
-            return references[0].name
+            return references[0].name if references else "the others"
         of_all = [beside for claim in self.claims for beside in claim.beside]
         references = [beside for beside in of_all if beside.role != "control"]
-        return value_range(_values_of(references)) if references else ""
+        return value_range(_values_of(references)) if references else "not known"
 
     @property
     def word(self) -> str:

@@ -7,12 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..claims import Certainty, Claim, Kind, Reason
-from .catalogue import OF_LABELS, OPEN_ABILITIES, SENTENCES
+from .catalogue import OF_LABELS, OPEN_ABILITIES, OTHERWISE, SENTENCES
 from .phrases import Names, Phrases
 from .voice import Voice
 
 # Claims on the rows of a chart, the strongest first.
 OF_ROWS = (Kind.LEARNED, Kind.FORGOT, Kind.BEYOND_MOTION, Kind.CHANGED)
+
+# Claims whose sentences count, such as concepts.
+COUNTED = (Kind.BORN, Kind.FADED, Kind.KEPT, Kind.TURNED, Kind.SHARED)
 
 # Claims that are joined over layers; others stand each in a sentence of its own.
 _JOINED = (*OF_ROWS, Kind.DIFFERS)
@@ -37,10 +40,16 @@ def said(claims: Sequence[Claim], voice: Voice, names: Names) -> Said:
     >>> said([claim], Voice(), Names()).text
     'Loss was learned: from 6.14 to 2.18 nats.'
     """
-    first = claims[0]
-    of_label = OF_LABELS.get((first.kind, first.certainty, first.subject.label))
-    template = of_label or SENTENCES[first.kind, first.certainty]
-    return Said(Phrases(claims, voice, names).filled(template), tuple(claims))
+    return Said(Phrases(claims, voice, names).filled(_template_of(claims[0])), tuple(claims))
+
+
+def _template_of(claim: Claim) -> str:
+    """Return what is said of a claim: of its label, of its kind, or of any kind."""
+    key = (claim.kind, claim.certainty)
+    if (*key, claim.subject.label) in OF_LABELS:
+        return OF_LABELS[*key, claim.subject.label]
+    is_told = claim.kind not in COUNTED or is_known(claim.value)
+    return SENTENCES[key] if is_told and key in SENTENCES else OTHERWISE[claim.certainty]
 
 
 def standing_claims(claims: Iterable[Claim]) -> list[Claim]:
@@ -84,7 +93,8 @@ def sentences(claims: Iterable[Claim], voice: Voice, names: Names) -> list[Said]
     for number, claim in enumerate(standing_claims(claims)):
         subject = claim.subject
         alone = "" if _is_joined(claim) else number
-        null = claim.beside[0].name if claim.kind is Kind.DIFFERS else ""
+        is_beside = claim.kind is Kind.DIFFERS and bool(claim.beside)
+        null = claim.beside[0].name if is_beside else ""
         of = (subject.node, subject.quantity, null)
         key = (claim.kind, claim.certainty, claim.reason, of, alone)
         alike.setdefault(key, []).append(claim)
