@@ -59,7 +59,7 @@ def test_tokens_take_the_place_of_steps():
     }
     low, high = sorted(dates[name] for name in runs)
     assert high > 1.9 * low  # each in its own steps, and said so
-    assert f"; half by step {fine_step(low)}–{fine_step(high)}" in told(tree, "loss")[0]
+    assert f". Half by step {fine_step(low)}–{fine_step(high)}" in told(tree, "loss")[0]
 
 
 def test_tokens_are_read_from_the_checkpoints():
@@ -144,7 +144,7 @@ def test_words_count_runs_and_name_their_steps():
     half = tree["loss"].half_step.sel(row="loss").values
     [loss] = told(tree, "loss")
     assert loss.startswith("Loss was learned in 3 of 3 runs: from 8 to ")
-    assert f"half by step {fine_step(half.min())}–{fine_step(half.max())}." in loss
+    assert f"Half by step {fine_step(half.min())}–{fine_step(half.max())}." in loss
     assert loss in og.comparison.summary_lines(tree)
     beyond = told(tree, "attention-entropy")[0]
     assert beyond.startswith("Attention entropy fell in all 3 layers in 3 of 3 runs beyond motion")
@@ -153,7 +153,7 @@ def test_words_count_runs_and_name_their_steps():
 def test_what_no_run_could_judge_is_said_once_and_is_not_called_unchanged():
     few = {f"seed {i}": run(20, i, controls=True, steps=(0, 16, 256)) for i in range(2)}
     tree = og.compare(few)
-    words = " is open: there are too few checkpoints."
+    words = " is open: too few checkpoints."
     lines = og.comparison.summary_lines(tree)[1:]
     assert len(lines) == 2 and all(line.endswith(words) for line in lines)
     rows = [row for row in read_content(tree).rows if row.role != "motion"]

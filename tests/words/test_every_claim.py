@@ -126,7 +126,7 @@ def test_a_kind_of_a_third_party_has_words_however_sure_it_is():
     overfits = Subject("mine", "gap")
     claim = Claim(Kind.OVERFITS, overfits, Certainty.OPEN, Reason.FEW_TEXTS)
     text = said([claim], Voice(), Names()).text
-    assert text == "Whether “overfits” holds of gap is open: the texts are too few."
+    assert text == "Whether “overfits” holds of gap is open: too few texts."
     born = Claim(Kind.BORN, Subject("mine", "head"), Certainty.SURE, since=40.0)
     assert said([born], Voice("training epoch"), Names()).text == "Head: born by epoch 40."
 
@@ -141,8 +141,8 @@ def test_values_beside_two_nulls_are_two_sentences_that_name_them():
     claims = claims_of_one_model("norms", data, [quantity])
     names = Names({("norms", "x"): "norm"}, {}, {("norms", "x"): 2})
     assert [one.text for one in sentences(claims, Voice(), names)] == [
-        "Norm in all 2 layers is 3–4, beside 1–2 for chance.",
-        "Norm in all 2 layers is 3–4, beside 0.1–0.2 for the mean of all.",
+        "Norm in both layers is 3–4, beside 1–2 for chance.",
+        "Norm in both layers is 3–4, beside 0.1–0.2 for the mean of all.",
     ]
 
 
