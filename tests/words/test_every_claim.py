@@ -70,7 +70,7 @@ def of_shared():
 def of_one_model():
     data = xr.Dataset({"x": (("step", "layer"), [[2.0, 4.0]])}, {"layer": ["a", "b"]})
     data = data.assign(x_chance_low=("step", [1.0]), x_chance_high=("step", [2.5]))
-    quantity = Quantity("x", "norm", rows="{layer}", nulls={"chance": "chance"})
+    quantity = Quantity("x", "norm", rows="{layer}", noise="exact", nulls={"chance": "chance"})
     return claims_of_one_model("norms", data, [quantity])
 
 
@@ -137,7 +137,7 @@ def test_values_beside_two_nulls_are_two_sentences_that_name_them():
     ends = {"x_chance_low": 1.0, "x_chance_high": 2.0, "x_mean_low": 0.1, "x_mean_high": 0.2}
     data = data.assign({name: ("step", [value]) for name, value in ends.items()})
     nulls = {"chance": "chance", "mean": "the mean of all"}
-    quantity = Quantity("x", "norm", rows="{layer}", nulls=nulls)
+    quantity = Quantity("x", "norm", rows="{layer}", noise="exact", nulls=nulls)
     claims = claims_of_one_model("norms", data, [quantity])
     names = Names({("norms", "x"): "norm"}, {}, {("norms", "x"): 2})
     assert [one.text for one in sentences(claims, Voice(), names)] == [

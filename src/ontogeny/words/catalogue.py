@@ -53,7 +53,7 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
     (Kind.RISES_AGAIN, SURE): "{Subject} was lowest{since}, and has risen by {value} since.",
     (Kind.DIFFERS, SURE): "{Subject}{where} is {value}, beside {beside} for {label}.",
     (Kind.DIFFERS, OPEN): "{Subject}{where} is {value}, not shown to differ from {label} "
-    "({beside}).",
+    "({beside}): {reason}.",
     (Kind.BEFORE, SURE): "{Subject} changed in {layer}{since} before {label} ({value}).",
     (Kind.BORN, SURE): "{value} of {label} were born{since}{beside}.",
     (Kind.BORN, AS_CONTROLS): "{value} of {label} were born{since}, no more than controls "
