@@ -9,9 +9,9 @@ import pytest
 import ontogeny as og
 from helpers.claimed import claims
 from helpers.study_examples import developing, jittering, observables, rotating, tiny_inputs
+from ontogeny.claims import Kind, Reason
 
-MANY = (0, *np.unique(np.geomspace(1, 1000, 15).round().astype(int)).tolist())from ontogeny.claims import Kind, Reason
-
+MANY = (0, *np.unique(np.geomspace(1, 1000, 15).round().astype(int)).tolist())
 
 
 def _rows(tree):
