@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from ontogeny.claims import RULES, Beside, Certainty, Claim, Kind, Reason, Subject
-from ontogeny.words.catalogue import HEADINGS, OTHERWISE, REASONS, SENTENCES, STANDINGS
+from ontogeny.words.catalogue import HEADINGS, OF_CONCEPTS, OTHERWISE, REASONS, SENTENCES, STANDINGS
 from ontogeny.words.phrases import Names, Phrases
-from ontogeny.words.sentences import said
+from ontogeny.words.sentences import COUNTED, said
 from ontogeny.words.voice import Voice
 
 CLOCKS = ("training step", "training epoch", "training tokens", "training checkpoint")
@@ -20,8 +20,9 @@ UNSETTLED = (Certainty.OPEN, Certainty.NOT_TESTED)
 EVERY = [(kind, certainty) for kind in Kind for certainty in Certainty]
 
 
-def claim_of(kind, certainty, layer="", reason=Reason.FEW_TEXTS):
+def claim_of(kind, certainty, layer="", reason=Reason.FEW_TEXTS, of_concept=False):
     """A claim with all that a template may ask for."""
+    is_count = kind in COUNTED and not of_concept
     controls = [Beside("control", f"turned {i}", -0.1 * i, 1.0) for i in (1, 2)]
     references = [Beside("reference", "step", 6.3, 4.0), Beside("null", "chance", 6.6)]
     return Claim(
@@ -32,7 +33,7 @@ def claim_of(kind, certainty, layer="", reason=Reason.FEW_TEXTS):
         value=3.0,
         low=2.5,
         high=3.5,
-        first=0.9,
+        first=math.nan if is_count else 0.9,
         last=0.4,
         units="nats per token",
         since=127.0,
@@ -66,6 +67,16 @@ def test_every_kind_and_certainty_is_a_whole_sentence_on_every_clock(kind, certa
     assert text.endswith(".") and not text[0].islower()
     assert not re.search(r"[{}]|\bnan\b|None|  | [.,;:]|\(\)|\.\.", text), text
     assert len(words_in(text)) <= MOST_WORDS, text
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+@pytest.mark.parametrize("certainty", list(Certainty))
+@pytest.mark.parametrize("kind", list(OF_CONCEPTS))
+def test_single_concepts_are_named_on_every_clock(kind, certainty, clock):
+    text = told([claim_of(kind, certainty, of_concept=True)], clock)
+    assert text.startswith("1 concept ") and "“step”" in text
+    assert (f" by {Voice(clock).unit} 127" in text) == (kind in (Kind.BORN, Kind.FADED))
+    assert len(words_in(text)) <= MOST_WORDS and text.endswith(".")
 
 
 @pytest.mark.parametrize("layer", LAYERS)

@@ -1,5 +1,6 @@
 """Every claim that the library's observables make has words of its own."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -124,11 +125,39 @@ def test_together_they_use_most_of_the_catalogue():
 
 def test_a_kind_of_a_third_party_has_words_however_sure_it_is():
     overfits = Subject("mine", "gap")
-    claim = Claim(Kind.OVERFITS, overfits, Certainty.OPEN, Reason.FEW_TEXTS)
+    claim = Claim(Kind.OVERFITS, overfits, Certainty.NOT_TESTED, Reason.FEW_TEXTS)
     text = said([claim], Voice(), Names()).text
-    assert text == "Whether “overfits” holds of gap is open: too few texts."
+    assert text == "Whether “overfits” holds of gap is not tested: too few texts."
     born = Claim(Kind.BORN, Subject("mine", "head"), Certainty.SURE, since=40.0)
     assert said([born], Voice("training epoch"), Names()).text == "Head: born by epoch 40."
+
+
+@pytest.mark.parametrize("kind", [Kind.LEARNED, Kind.FORGOT, Kind.CHANGED, Kind.BEYOND_MOTION])
+@pytest.mark.parametrize("certainty", list(Certainty))
+def test_one_claim_of_a_row_alone_is_told(kind, certainty):
+    """An observable that claims "learned" of what is no row ended the page."""
+    unsettled = certainty in (Certainty.OPEN, Certainty.NOT_TESTED)
+    reason = Reason.FEW_TEXTS if unsettled else None
+    claim = Claim(kind, Subject("mine", "x"), certainty, reason, first=1.0, last=2.0)
+    assert len(sentences([claim], Voice(), Names())) == 1
+
+
+def test_concepts_are_told_together_and_their_cosine_is_no_count():
+    """A concept named “ed” gave "0.43 of ed were born"."""
+    lives = {"first": 0.0, "last": 1.0, "value": 0.43, "since_low": 8.0, "since_high": 32.0}
+    claims = [
+        Claim(
+            Kind.BORN, Subject("c", "strength", "h.0", label), Certainty.SURE, since=since, **lives
+        )
+        for label, since in (("ed", 16.0), ("ing", 64.0), ("ly", 20.0), ("s", 30.0))
+    ]
+    [one] = sentences(claims, Voice("training epoch"), Names())
+    assert one.text == "4 concepts were born by epoch 16–64: “ed”, “ing”, “ly” and 1 more."
+    [one] = sentences(claims[:1], Voice(), Names())
+    assert one.text == "1 concept was born by step 16: “ed”."
+    unread = {"certainty": Certainty.NOT_TESTED, "reason": Reason.NO_CONTROLS}
+    [one] = sentences([replace(claims[0], **unread)], Voice(), Names())
+    assert one.text == "1 concept was born by step 16: “ed”; no control run was read."
 
 
 def test_values_beside_two_nulls_are_two_sentences_that_name_them():

@@ -16,6 +16,7 @@ from .formats import (
     joined,
     mid_sentence,
     number,
+    plural,
     sentence_start,
     value_range,
     values_words,
@@ -24,6 +25,7 @@ from .voice import Voice
 
 # Claims whose numbers are shares of examples.
 _OF_ROWS = (Kind.LEARNED, Kind.FORGOT, Kind.BEYOND_MOTION, Kind.CHANGED)
+_MOST_NAMES = 3
 _PLACED = (Kind.BEFORE,)  # whose templates name the layer
 _PERCENT = (Kind.ABOVE_CHANCE, Kind.GAINED, Kind.LOST, Kind.CHANGED_ON_ITEMS)
 
@@ -155,6 +157,29 @@ class Phrases:
         if {*counts.values()} == {self._rows}:
             return f" in {_all(self._rows)} {self._kind}"
         return f" in {value_range(counts.values(), _whole)} of {self._rows} {self._kind}"
+
+    @property
+    def count(self) -> str:
+        """How many concepts are told."""
+        return plural(len(self.claims), "concept")
+
+    @property
+    def were(self) -> str:
+        """The verb of one or several."""
+        return "was" if len(self.claims) == 1 else "were"
+
+    @property
+    def named(self) -> str:
+        """The first labels, and how many more there are."""
+        labels = list(dict.fromkeys(claim.subject.label for claim in self.claims))
+        more = len(labels) - _MOST_NAMES
+        return joined([*(f"“{label}”" for label in labels[:_MOST_NAMES]), *_more(more)])
+
+    @property
+    def dates(self) -> str:
+        """Since when it holds of the first and of the last of them."""
+        steps = [claim.since for claim in self.claims if math.isfinite(claim.since)]
+        return f" by {self.voice.unit} {value_range(steps, fine_step)}" if steps else ""
 
     @property
     def kind(self) -> str:
@@ -318,6 +343,10 @@ class _Asked(Mapping[str, str]):
 
     def __len__(self) -> int:
         return 0
+
+
+def _more(count: int) -> list[str]:
+    return [f"{count:,} more"] if count > 0 else []
 
 
 def _all(count: int) -> str:

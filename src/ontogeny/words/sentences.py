@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..claims import Certainty, Claim, Kind, Reason
-from .catalogue import OF_LABELS, OPEN_ABILITIES, OTHERWISE, SENTENCES
+from .catalogue import OF_CONCEPTS, OF_LABELS, OPEN_ABILITIES, OTHERWISE, SENTENCES, SO_SURE
 from .phrases import Names, Phrases
 from .voice import Voice
 
@@ -48,8 +48,15 @@ def _template_of(claim: Claim) -> str:
     key = (claim.kind, claim.certainty)
     if (*key, claim.subject.label) in OF_LABELS:
         return OF_LABELS[*key, claim.subject.label]
+    if _is_of_concept(claim):
+        return OF_CONCEPTS[claim.kind] + SO_SURE[claim.certainty]
     is_told = claim.kind not in COUNTED or is_known(claim.value)
     return SENTENCES[key] if is_told and key in SENTENCES else OTHERWISE[claim.certainty]
+
+
+def _is_of_concept(claim: Claim) -> bool:
+    """Return whether a claim is about one concept, whose strength it has; others count them."""
+    return claim.kind in OF_CONCEPTS and is_known(claim.first) and bool(claim.subject.label)
 
 
 def standing_claims(claims: Iterable[Claim]) -> list[Claim]:
@@ -76,11 +83,13 @@ def strongest(of_row: dict[Kind, Claim]) -> Claim:
     for kind in OF_ROWS[:3]:
         if kind in of_row and of_row[kind].certainty is Certainty.SURE:
             return of_row[kind]
-    changed = of_row[Kind.CHANGED]
-    if changed.certainty is not Certainty.SURE:
+    changed, beyond = of_row.get(Kind.CHANGED), of_row.get(Kind.BEYOND_MOTION)
+    if changed is None:  # of an observable that claims no more than one of them
+        return next(iter(of_row.values()))
+    if changed.certainty is not Certainty.SURE or beyond is None:
         return changed
     dates = {name: getattr(changed, name) for name in ("since", "since_low", "since_high")}
-    return replace(of_row[Kind.BEYOND_MOTION], **dates)
+    return replace(beyond, **dates)
 
 
 def sentences(claims: Iterable[Claim], voice: Voice, names: Names) -> list[Said]:
@@ -104,7 +113,11 @@ def sentences(claims: Iterable[Claim], voice: Voice, names: Names) -> list[Said]
 
 def _is_joined(claim: Claim) -> bool:
     """Return whether one sentence tells several such claims."""
-    return claim.kind in _JOINED or (claim.kind is Kind.ABOVE_CHANCE and bool(claim.reason))
+    return (
+        claim.kind in _JOINED
+        or _is_of_concept(claim)
+        or (claim.kind is Kind.ABOVE_CHANCE and bool(claim.reason))
+    )
 
 
 def _said(group: Sequence[Claim], voice: Voice, names: Names) -> Said:
