@@ -28,6 +28,8 @@ LOSS = Subject("loss", "loss")
 
 def sure(kind, **fields):
     needed = dict.fromkeys(RULES[kind].fields, 1.0)
+    if RULES[kind].beside:
+        needed["beside"] = (Beside("reference", "chance", 0.5),)
     return Claim(kind, LOSS, Certainty.SURE, **{**needed, **fields})
 
 
@@ -92,6 +94,12 @@ def test_a_sure_claim_has_the_fields_of_its_kind(kind):
     missing = RULES[kind].fields[0]
     with pytest.raises(ArgumentError, match=f"{missing} must be a number"):
         sure(kind, **{missing: math.nan})
+
+
+@pytest.mark.parametrize("kind", [kind for kind in Kind if RULES[kind].beside])
+def test_a_sure_claim_names_what_it_was_judged_against(kind):
+    with pytest.raises(ArgumentError, match="beside must hold what it was judged against"):
+        sure(kind, beside=())
 
 
 @pytest.mark.parametrize("column", ["kind", "certainty", "reason"])

@@ -22,6 +22,7 @@ from ontogeny.errors import ArgumentError
 from ontogeny.study.cells.cache import DigestCache
 from ontogeny.words.content import read_content
 from ontogeny.words.sections import section_sentences
+from ontogeny.words.voice import OF_STEPS
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ontogeny as og
+from helpers.claimed import spoken
 from helpers.paths import GUIDES
 from helpers.study_examples import LAYERS, developing, jittering, tiny_inputs
 from ontogeny.errors import ArgumentError
@@ -51,7 +52,7 @@ def test_it_has_a_null_a_verdict_a_row_and_a_figure(example, tmp_path):
     assert node.sizes["row"] == node.sizes["layer"] and np.isfinite(node.p_value).all()
     (figure,) = json.loads(node.attrs["figures"])
     assert figure["interval"] == ["cosine_low", "cosine_high"] and figure["bands"]
-    assert json.loads(node.attrs["statements"])
+    assert spoken(node.to_dataset())
     assert node.cosine.attrs["long_name"] == "cosine of neighbouring tokens"
     page = og.open_study(tmp_path / "study").report(tmp_path / "page.html").read_text("utf-8")
     assert "Cosine of neighbouring tokens" in page and "tokens out of order" in page

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 import xarray as xr
+from ontogeny.words.overview import overview
 
 from helpers import concept_trees as made
 from helpers import report_examples as examples
@@ -16,7 +17,6 @@ from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.report.page.html import render_page
 from ontogeny.words.content import read_content
 from ontogeny.words.landmarks import _lowest
-from ontogeny.words.overview import overview
 
 CLAIMS = re.compile(
     r"It learned|predicts better|Control runs do not"

@@ -1,6 +1,5 @@
 """A study of one model: from a folder, a file or a checkpoint to a page without a time axis."""
 
-import json
 import re
 
 import numpy as np
@@ -10,6 +9,7 @@ import xarray as xr
 from torch import nn
 
 from helpers.tiny_models import gpt2
+from ontogeny.claims import Certainty, Kind, Reason
 from ontogeny.comparison import compare, summary_lines
 from ontogeny.errors import ArgumentError
 from ontogeny.figures import Section
@@ -25,6 +25,8 @@ from ontogeny.trajectory.audit.weight_values import is_initialisation
 from ontogeny.trajectory.hub.names import choose
 from ontogeny.trajectory.untrained import untrained_like
 from ontogeny.words.content import read_content
+from ontogeny.words.one_model import claims_of_one_model
+from ontogeny.words.sections import section_sentences
 
 COURSE = re.compile(r"too few|by step|born|half-change|was not run|at every step|control", re.I)
 
@@ -70,10 +72,13 @@ def test_a_repository_with_a_main_branch_alone_is_one_model():
 def test_the_page_of_one_model_says_values_and_no_course(content):
     screen = first_screen(content)
     text = " ".join(f"{each.lead} {each.text}" for each in screen.sentences)
-    assert len(screen.sentences) >= 4
+    assert screen.sentences
     assert not COURSE.search(f"{screen.heading} {text}")
     assert not content.rows
-    said = {node.path: " ".join(node.statements) for node in content.nodes}
+    said = {
+        node.path: " ".join(one.text for one in section_sentences(content, node))
+        for node in content.nodes
+    }
     assert "uniform attention" in said["attention-entropy"]
     assert "isotropic" in said["effective-dimensions"]
     assert not any(COURSE.search(words) for words in said.values())
@@ -104,15 +109,18 @@ def test_two_single_models_are_compared_by_the_same_texts(tmp_path):
         return xr.DataTree.from_dict({"loss": data})
 
     runs = {name: one(values) for name, values in of_text.items()}
-    heading = summary_lines(compare({name: runs[name] for name in ("hard", "easy")}))
-    assert len(heading) == 1
-    assert heading[0].startswith("easy predicts these texts better than hard: ")
-    assert heading[0].endswith("by 0.20 ± 0.00")
-    lead = json.loads(compare(runs).tree.attrs["headline"])["lead"]
-    assert all(f"{name}: The loss is {of_text[name].mean():.2f}." in lead for name in runs)
-    unsure = summary_lines(compare({name: runs[name] for name in ("hard", "alike")}))
-    assert "are not shown to differ in their loss" in unsure[0]
-    assert "control" not in str(compare(runs).tree.attrs["headline"])
+    both = compare({name: runs[name] for name in ("hard", "easy")})
+    [ahead] = [c for c in read_content(both).claims if c.kind is Kind.AHEAD]
+    assert (ahead.certainty, ahead.subject.label) == (Certainty.SURE, "easy")
+    assert ahead.value == pytest.approx(0.2, abs=0.01) and ahead.low > 0.19
+    assert [beside.name for beside in ahead.beside] == ["hard"]
+    [heading, *more] = summary_lines(both)
+    assert re.fullmatch(r"Easy ends 0\.\d+ nats below hard", heading, re.I), heading
+    assert not any(COURSE.search(line) for line in more)
+    unsure = compare({name: runs[name] for name in ("hard", "alike")})
+    [ahead] = [c for c in read_content(unsure).claims if c.kind is Kind.AHEAD]
+    assert (ahead.certainty, ahead.reason) == (Certainty.OPEN, Reason.WITHIN_NOISE)
+    assert "are not shown to differ" in summary_lines(unsure)[0]
 
 
 def test_a_value_is_above_a_null_only_if_its_interval_is():
@@ -123,13 +131,14 @@ def test_a_value_is_above_a_null_only_if_its_interval_is():
         data["x_chance"] = ("step", "draw"), [draws]
         quantity = Quantity("x", "norm", rows="norm", nulls={"chance": "chance"})
         node = summarise(data, [quantity], Section("Norm", ""))
-        return node.attrs["statements"]
+        [claim] = claims_of_one_model("norm", node, [quantity])
+        return claim.certainty, claim.reason
 
-    assert "It is surely higher than chance (1.00 to 1.50)" in said(0.1)
-    assert "It is not surely higher or lower than chance" in said(0.5)
+    assert said(0.1) == (Certainty.SURE, None)
+    assert said(0.5) == (Certainty.OPEN, Reason.WITHIN_CHANCE)
     # Without an interval nothing is sure, beside several draws neither.
-    assert "It is higher than chance (1.00 to 1.50)" in said(None)
-    assert "It is higher than chance (1.50)" in said(None, (1.5, 1.5))
+    assert said(None) == said(None, (1.5, 1.5)) == (Certainty.OPEN, Reason.NOISE_UNKNOWN)
+    assert said(None, (1.0, 2.5)) == (Certainty.OPEN, Reason.WITHIN_CHANCE)
 
 
 def test_only_an_initialisation_stands_for_the_untrained_model():

@@ -22,6 +22,8 @@ from ontogeny.observables import Observable, WeightNorms, by_layer
 from ontogeny.observables.registry import make_own
 from ontogeny.start.cost import time_left
 from ontogeny.study.planning import probe
+from ontogeny.words.basis import basis
+from ontogeny.words.content import read_content
 
 STEPS = (0, 1, 2, 4, 8, 16)
 TEXTS = 24

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import ontogeny as og
+from helpers.claimed import claims
 from helpers.study_examples import developing, jittering, observables, rotating, tiny_inputs
+from ontogeny.claims import Kind, Reason
 
 MANY = (0, *np.unique(np.geomspace(1, 1000, 15).round().astype(int)).tolist())
 
@@ -41,7 +43,9 @@ def test_a_developing_run_moves_and_its_distances_alone_are_no_verdict(tmp_path)
         # A distance to the last of 16 checkpoints falls as it would in a run that only jitters.
         assert (node.only_memory | (node.p_value > 1e-3)).all() and not node.learned.any()
     decay = tree["activation-decay"]
-    assert decay.only_memory.all() and "correlated between checkpoints" in decay.attrs["statements"]
+    assert decay.only_memory.all()
+    reasons = {claim.reason for claim in claims(decay.to_dataset(), Kind.CHANGED)}
+    assert reasons == {Reason.REFERENCE_MEMORY}
 
 
 @pytest.fixture(scope="module")

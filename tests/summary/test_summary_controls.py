@@ -248,8 +248,8 @@ def test_a_verdict_says_direction_and_size_and_when():
     [changed] = claims(node, Kind.CHANGED)
     assert changed.since_low <= changed.since <= changed.since_high
     [loss] = spoken(node)
-    assert loss.startswith("Loss fell, from 8.30 to 5.00 nats; half by step ")
-    assert f"({changed.since_low:.0f}–{changed.since_high:.0f}); motion is not tested." in loss
+    assert loss.startswith("Loss fell, from 8.30 to 5.00 nats; motion is not tested. Half by step ")
+    assert loss.endswith(f" ({changed.since_low:.0f}–{changed.since_high:.0f}).")
     mixed = norms(1.0, rng)
     mixed["norm"] = mixed.norm.where(mixed.layer != "h.0", 2 - mixed.norm)
     node = page(mixed, [], NORM)

@@ -43,7 +43,6 @@ def judged_alone():
 
 def result():
     """Return a result as a study merges it."""
-    quantities = {"loss": [LOSS, ENTROPY]}
     nodes = verdicts.with_verdicts({"loss": judged_alone()})
     root = xr.Dataset(attrs=verdicts.LEVELS.attributes())
     return xr.DataTree.from_dict({"/": root, **nodes})

@@ -105,7 +105,7 @@ def test_noise_of_a_single_text_is_unknown_and_gives_no_verdict():
     assert np.isnan(data.x_floor.values).all()
     [claim] = claims(data, Kind.CHANGED)
     assert (claim.certainty, claim.reason) == (Certainty.OPEN, Reason.NOISE_UNKNOWN)
-    assert spoken(data) == ["A change of loss is open: its noise is not known."]
+    assert spoken(data) == ["A change of loss is open: noise unknown."]
 
 
 @pytest.mark.parametrize("noise", ["stderr", "of_text", "replicates"])
@@ -157,12 +157,12 @@ def test_claims_say_when_nothing_rose_above_its_null():
     still = judged(series(values, x_stderr=2.0), quantity)
     assert not still.moved.any()
     assert [c.reason for c in claims(still, Kind.CHANGED)] == [Reason.WITHIN_NOISE] * 2
-    assert spoken(still) == ["A change of x in all 2 layers is open: it lies within noise."]
+    assert spoken(still) == ["A change of x in both layers is open: noise gives as much."]
     moved = judged(series(values, x_stderr=0.2), quantity)
     assert moved.moved.all() and not moved.changed.any()
     assert [c.reason for c in claims(moved, Kind.CHANGED)] == [Reason.ORDER] * 2
     words = "chance gives such an order of checkpoints too"
-    assert spoken(moved) == [f"A change of x in all 2 layers is open: {words}."]
+    assert spoken(moved) == [f"A change of x in both layers is open: {words}."]
 
 
 def test_a_change_that_noise_may_give_is_not_said_to_be_no_change():
@@ -276,8 +276,8 @@ def test_rows_that_are_no_layers_are_called_series(last):
     layers = Quantity("x", "loss", rows="{layer}")
     for quantity, own, words in (
         (both, data, "in all 4 series"),
-        (sets, data.isel(layer=0, drop=True), "in all 2 series"),
-        (layers, data.isel(set=0, drop=True), "in all 2 layers"),
+        (sets, data.isel(layer=0, drop=True), "in both series"),
+        (layers, data.isel(set=0, drop=True), "in both layers"),
     ):
         assert words in " ".join(spoken(judged(own, quantity)))
 

@@ -110,7 +110,7 @@ class Claim:
     ------
     ArgumentError
         If `reason` is missing where the claim is open, or given where it is not, or a field that
-        the kind asks of a sure claim is NaN.
+        the kind asks of a sure claim is NaN or empty.
 
     Examples
     --------
@@ -160,6 +160,11 @@ class Claim:
                 raise ArgumentError(
                     f"{missing[0]} must be a number in a sure claim of kind "
                     f"{self.kind.value!r}; got nan."
+                )
+            if RULES[self.kind].beside and not self.beside:
+                raise ArgumentError(
+                    "beside must hold what it was judged against in a sure claim of kind "
+                    f"{self.kind.value!r}; it is empty."
                 )
 
     @property

@@ -86,11 +86,14 @@ class KindRule:
     weight
         Between 0 and 1: how early a reader wants it.
     fields
-        Fields that a sure claim of the kind has.
+        Numbers that a sure claim of the kind has.
+    beside
+        Whether it names what it was judged against.
     """
 
     weight: float
     fields: tuple[str, ...] = ()
+    beside: bool = False
 
 
 RULES: dict[Kind, KindRule] = {
@@ -108,13 +111,13 @@ RULES: dict[Kind, KindRule] = {
     Kind.FADED: KindRule(0.7),
     Kind.TURNED: KindRule(0.65),
     Kind.SHARED: KindRule(0.65),
-    Kind.PASSES: KindRule(0.6, ("last",)),
+    Kind.PASSES: KindRule(0.6, ("last",), beside=True),
     Kind.RISES_AGAIN: KindRule(0.6, ("value", "since")),
     Kind.GAINS_FROM: KindRule(0.58, ("since",)),
-    Kind.AHEAD: KindRule(0.9, ("value",)),
-    Kind.DIFFERS: KindRule(0.5, ("last",)),
+    Kind.AHEAD: KindRule(0.9, ("value",), beside=True),
+    Kind.DIFFERS: KindRule(0.5, ("last",), beside=True),
     Kind.BEYOND_MOTION: KindRule(0.55, ("first", "last")),
-    Kind.BEFORE: KindRule(0.5),
+    Kind.BEFORE: KindRule(0.5, ("since", "last"), beside=True),
     Kind.CHANGED: KindRule(0.45, ("first", "last")),
     Kind.KEPT: KindRule(0.4),
     Kind.REPRODUCES: KindRule(0.4),

@@ -15,6 +15,9 @@ A template is filled with phrases of a claim, or of several alike (`ontogeny.wor
 ``{value}``      the size of what happened
 ``{reason}``     why it is open
 ``{word}``       what a token is called
+``{kind}``       what happened, as the table of claims has it
+``{count}``      of single concepts how many they are; ``{were}`` was or were, ``{named}`` which
+``{dates}``      since when it holds of the first and of the last of them
 ===============  ==========================================================================
 """
 
@@ -29,6 +32,8 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
     (Kind.LEARNED, SURE): "{Subject} was learned{where}: {ends}{controls}{half}.",
     (Kind.LEARNED, OPEN): "Whether {subject} was learned{where} is open: {reason}.",
     (Kind.LEARNED, NOT_TESTED): "Whether {subject} was learned{where} is not tested: {reason}.",
+    (Kind.LEARNED, AS_CONTROLS): "{Subject} improved{where} as control runs do, {ends}{controls}.",
+    (Kind.FORGOT, OPEN): "Whether {subject} got worse beyond motion{where} is open: {reason}.",
     (Kind.FORGOT, SURE): "{Subject} got worse beyond motion{where}: {ends}{controls}{half}.",
     (Kind.BEYOND_MOTION, SURE): "{Subject} {verb}{where} beyond motion, {ends}{controls}{half}.",
     (Kind.BEYOND_MOTION, AS_CONTROLS): "{Subject} {verb}{where} as control runs do, "
@@ -43,6 +48,7 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
     (Kind.ABOVE_CHANCE, SURE): "{Subject} is above chance{since}: {value}{beside}.",
     (Kind.ABOVE_CHANCE, OPEN): "Whether {subject} is above chance is open: {reason}.",
     (Kind.GAINED, SURE): "It gained {subject}: {ends}{since}.",
+    (Kind.GAINED, OPEN): "Whether it gained {subject} ({ends}) is open: {reason}.",
     (Kind.LOST, SURE): "It lost {subject}: {ends}{since}.",
     (Kind.PASSES, SURE): "{Subject} is below that of {label} ({beside}){since}.",
     (Kind.PASSES, OPEN): "{Subject} is not shown below that of {label} ({beside}): {reason}.",
@@ -50,7 +56,7 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
     (Kind.RISES_AGAIN, SURE): "{Subject} was lowest{since}, and has risen by {value} since.",
     (Kind.DIFFERS, SURE): "{Subject}{where} is {value}, beside {beside} for {label}.",
     (Kind.DIFFERS, OPEN): "{Subject}{where} is {value}, not shown to differ from {label} "
-    "({beside}).",
+    "({beside}): {reason}.",
     (Kind.BEFORE, SURE): "{Subject} changed in {layer}{since} before {label} ({value}).",
     (Kind.BORN, SURE): "{value} of {label} were born{since}{beside}.",
     (Kind.BORN, AS_CONTROLS): "{value} of {label} were born{since}, no more than controls "
@@ -76,9 +82,12 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
     "read.",
     (Kind.AHEAD, SURE): "{label} ends {value} below {beside}.",
     (Kind.AHEAD, OPEN): "{label} and {beside} are not shown to differ in their loss.",
-    (Kind.MEMORISED, SURE): "{Subject} is memorised{since}.",
-    (Kind.GENERALISES, SURE): "{Subject} generalises{since}.",
-    (Kind.OVERFITS, SURE): "{Subject} overfits{since}.",
+    (Kind.MEMORISED, SURE): "It has memorised its training texts{since}.",
+    (Kind.MEMORISED, OPEN): "Whether it memorised its training texts is open: {reason}.",
+    (Kind.GENERALISES, SURE): "It generalises to held-out texts{since}.",
+    (Kind.GENERALISES, OPEN): "Whether it generalises to held-out texts is open: {reason}.",
+    (Kind.OVERFITS, SURE): "It overfits{since}.",
+    (Kind.OVERFITS, OPEN): "Whether it overfits is open: {reason}.",
     (Kind.DAMAGED, SURE): "The checkpoint of {step} is damaged: {label}.",
     (Kind.DAMAGED, OPEN): "The checkpoint of {step} may be damaged: {label}.",
     (Kind.REPRODUCES, SURE): "{label} reproduces.",
@@ -95,6 +104,28 @@ OF_LABELS: dict[tuple[Kind, Certainty, str], str] = {
     "predictions cost {beside} without.",
     (Kind.DIFFERS, SURE, "renamed words"): "With renamed {word}s the texts cost {beside}: it knows "
     "these {word}s.",
+}
+
+# Of single concepts, with how sure that is behind.
+OF_CONCEPTS: dict[Kind, str] = {
+    Kind.BORN: "{count} {were} born{dates}: {named}",
+    Kind.FADED: "{count} faded{dates}: {named}",
+    Kind.KEPT: "{count} {were} kept: {named}",
+    Kind.TURNED: "{count} turned: {named}",
+}
+SO_SURE: dict[Certainty, str] = {
+    SURE: ".",
+    AS_CONTROLS: "; names of control runs are as good.",
+    OPEN: "; that is open: {reason}.",
+    NOT_TESTED: "; no control run was read.",
+}
+
+# Of claims that only observables of others make: so sure of such a kind, or without a count.
+OTHERWISE: dict[Certainty, str] = {
+    SURE: "{Subject}: {kind}{since}.",
+    AS_CONTROLS: "“{kind}” holds of {subject} no more than of control runs.",
+    OPEN: "Whether “{kind}” holds of {subject} is open: {reason}.",
+    NOT_TESTED: "Whether “{kind}” holds of {subject} is not tested: {reason}.",
 }
 
 # Of several abilities at once.

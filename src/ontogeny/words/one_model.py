@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import xarray as xr
@@ -44,14 +45,14 @@ def alike(values: Sequence[float]) -> Callable[[float], str]:
 def claims_of_one_model(name: str, data: xr.Dataset, quantities: Sequence[Quantity]) -> list[Claim]:
     """Return how each value of a single checkpoint stands to each null of its quantity.
 
-    A value differs where its interval lies past all of the null's draws. A distance to this very
-    checkpoint has no value of its own.
+    A value differs where its interval lies past all of the null's draws; without an interval that
+    is open, unless the value is exact. A distance to this very checkpoint has no value of its own.
 
     Examples
     --------
     >>> data = xr.Dataset({"x": (("step", "layer"), [[2.0, 4.0]])}, {"layer": ["a", "b"]})
     >>> data = data.assign(x_chance_low=("step", [1.0]), x_chance_high=("step", [2.5]))
-    >>> quantity = Quantity("x", "norm", rows="{layer}", nulls={"chance": "chance"})
+    >>> quantity = Quantity("x", "norm", rows="{layer}", noise="exact", nulls={"chance": "chance"})
     >>> [str(c.certainty) for c in claims_of_one_model("norms", data, [quantity])]
     ['open', 'sure']
     """
@@ -68,6 +69,7 @@ def _has_value(data: xr.Dataset, quantity: Quantity) -> bool:
 
 def _of_quantity(name: str, data: xr.Dataset, quantity: Quantity) -> Iterator[Claim]:
     value = _at_step(data[quantity.name], quantity)
+    is_known = quantity.noise == "exact" or f"{quantity.name}_low" in data
     nulls = [null for null in quantity.nulls if _ends_of(data, quantity, null)]
     for null in nulls:
         ends = _ends_of(data, quantity, null)
@@ -77,7 +79,14 @@ def _of_quantity(name: str, data: xr.Dataset, quantity: Quantity) -> Iterator[Cl
             if np.isfinite(numbers).all():
                 layer, label = _labels(value, place)
                 subject = Subject(name, quantity.name, layer, label)
-                yield _beside(subject, quantity, quantity.nulls[null], *map(float, numbers))
+                claim = _beside(subject, quantity, quantity.nulls[null], *map(float, numbers))
+                yield claim if is_known else _without_interval(claim)
+
+
+def _without_interval(claim: Claim) -> Claim:
+    """Return a claim on a value whose noise is not known."""
+    reason = claim.reason or Reason.NOISE_UNKNOWN
+    return replace(claim, certainty=Certainty.OPEN, reason=reason, low=math.nan, high=math.nan)
 
 
 def _at_step(array: xr.DataArray, quantity: Quantity) -> xr.DataArray:

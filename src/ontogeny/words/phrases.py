@@ -16,6 +16,7 @@ from .formats import (
     joined,
     mid_sentence,
     number,
+    plural,
     sentence_start,
     value_range,
     values_words,
@@ -24,6 +25,7 @@ from .voice import Voice
 
 # Claims whose numbers are shares of examples.
 _OF_ROWS = (Kind.LEARNED, Kind.FORGOT, Kind.BEYOND_MOTION, Kind.CHANGED)
+_MOST_NAMES = 3
 _PLACED = (Kind.BEFORE,)  # whose templates name the layer
 _PERCENT = (Kind.ABOVE_CHANCE, Kind.GAINED, Kind.LOST, Kind.CHANGED_ON_ITEMS)
 
@@ -157,6 +159,34 @@ class Phrases:
         return f" in {value_range(counts.values(), _whole)} of {self._rows} {self._kind}"
 
     @property
+    def count(self) -> str:
+        """How many concepts are told."""
+        return plural(len(self.claims), "concept")
+
+    @property
+    def were(self) -> str:
+        """The verb of one or several."""
+        return "was" if len(self.claims) == 1 else "were"
+
+    @property
+    def named(self) -> str:
+        """The first labels, and how many more there are."""
+        labels = list(dict.fromkeys(claim.subject.label for claim in self.claims))
+        more = len(labels) - _MOST_NAMES
+        return joined([*(f"“{label}”" for label in labels[:_MOST_NAMES]), *_more(more)])
+
+    @property
+    def dates(self) -> str:
+        """Since when it holds of the first and of the last of them."""
+        steps = [claim.since for claim in self.claims if math.isfinite(claim.since)]
+        return f" by {self.voice.unit} {value_range(steps, fine_step)}" if steps else ""
+
+    @property
+    def kind(self) -> str:
+        """What happened, as the table of claims has it."""
+        return self.first.kind.value
+
+    @property
     def layer(self) -> str:
         """The layer in short."""
         return self.names.layer(self.first.subject.layer)
@@ -165,9 +195,9 @@ class Phrases:
     def label(self) -> str:
         """The part of the subject that is told."""
         label = self.first.subject.label
-        if self.first.kind is Kind.BEFORE:
+        if self.first.kind is Kind.BEFORE and self.first.beside:
             return self.names.layer(self.first.beside[0].name)
-        if self.first.kind is Kind.DIFFERS:
+        if self.first.kind is Kind.DIFFERS and self.first.beside:
             label = self.first.beside[0].name
         return LABELS.get(label, label).format(word=self.voice.word) if label in LABELS else label
 
@@ -243,7 +273,10 @@ class Phrases:
     @property
     def step(self) -> str:
         """The step that it is about."""
-        return f"{self.voice.unit} {fine_step(self.first.subject.step)}"
+        step = self.first.subject.step
+        if not math.isfinite(step):
+            return f"an unknown {self.voice.unit}"
+        return f"{self.voice.unit} {fine_step(step)}"
 
     @property
     def value(self) -> str:
@@ -271,10 +304,10 @@ class Phrases:
             counts = [beside.value for beside in claim.beside if beside.role == "control"]
             return f" (controls {value_range(counts, _whole)})" if counts else ""
         if claim.kind is Kind.AHEAD:
-            return references[0].name
+            return references[0].name if references else "the others"
         of_all = [beside for claim in self.claims for beside in claim.beside]
         references = [beside for beside in of_all if beside.role != "control"]
-        return value_range(_values_of(references)) if references else ""
+        return value_range(_values_of(references)) if references else "not known"
 
     @property
     def word(self) -> str:
@@ -310,6 +343,10 @@ class _Asked(Mapping[str, str]):
 
     def __len__(self) -> int:
         return 0
+
+
+def _more(count: int) -> list[str]:
+    return [f"{count:,} more"] if count > 0 else []
 
 
 def _all(count: int) -> str:

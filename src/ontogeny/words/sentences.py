@@ -7,12 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..claims import Certainty, Claim, Kind, Reason
-from .catalogue import OF_LABELS, OPEN_ABILITIES, SENTENCES
+from .catalogue import OF_CONCEPTS, OF_LABELS, OPEN_ABILITIES, OTHERWISE, SENTENCES, SO_SURE
 from .phrases import Names, Phrases
 from .voice import Voice
 
 # Claims on the rows of a chart, the strongest first.
 OF_ROWS = (Kind.LEARNED, Kind.FORGOT, Kind.BEYOND_MOTION, Kind.CHANGED)
+
+# Claims whose sentences count, such as concepts.
+COUNTED = (Kind.BORN, Kind.FADED, Kind.KEPT, Kind.TURNED, Kind.SHARED)
 
 # Claims that are joined over layers; others stand each in a sentence of its own.
 _JOINED = (*OF_ROWS, Kind.DIFFERS)
@@ -37,10 +40,23 @@ def said(claims: Sequence[Claim], voice: Voice, names: Names) -> Said:
     >>> said([claim], Voice(), Names()).text
     'Loss was learned: from 6.14 to 2.18 nats.'
     """
-    first = claims[0]
-    of_label = OF_LABELS.get((first.kind, first.certainty, first.subject.label))
-    template = of_label or SENTENCES[first.kind, first.certainty]
-    return Said(Phrases(claims, voice, names).filled(template), tuple(claims))
+    return Said(Phrases(claims, voice, names).filled(_template_of(claims[0])), tuple(claims))
+
+
+def _template_of(claim: Claim) -> str:
+    """Return what is said of a claim: of its label, of its kind, or of any kind."""
+    key = (claim.kind, claim.certainty)
+    if (*key, claim.subject.label) in OF_LABELS:
+        return OF_LABELS[*key, claim.subject.label]
+    if _is_of_concept(claim):
+        return OF_CONCEPTS[claim.kind] + SO_SURE[claim.certainty]
+    is_told = claim.kind not in COUNTED or is_known(claim.value)
+    return SENTENCES[key] if is_told and key in SENTENCES else OTHERWISE[claim.certainty]
+
+
+def _is_of_concept(claim: Claim) -> bool:
+    """Return whether a claim is about one concept, whose strength it has; others count them."""
+    return claim.kind in OF_CONCEPTS and is_known(claim.first) and bool(claim.subject.label)
 
 
 def standing_claims(claims: Iterable[Claim]) -> list[Claim]:
@@ -67,11 +83,13 @@ def strongest(of_row: dict[Kind, Claim]) -> Claim:
     for kind in OF_ROWS[:3]:
         if kind in of_row and of_row[kind].certainty is Certainty.SURE:
             return of_row[kind]
-    changed = of_row[Kind.CHANGED]
-    if changed.certainty is not Certainty.SURE:
+    changed, beyond = of_row.get(Kind.CHANGED), of_row.get(Kind.BEYOND_MOTION)
+    if changed is None:  # of an observable that claims no more than one of them
+        return next(iter(of_row.values()))
+    if changed.certainty is not Certainty.SURE or beyond is None:
         return changed
     dates = {name: getattr(changed, name) for name in ("since", "since_low", "since_high")}
-    return replace(of_row[Kind.BEYOND_MOTION], **dates)
+    return replace(beyond, **dates)
 
 
 def sentences(claims: Iterable[Claim], voice: Voice, names: Names) -> list[Said]:
@@ -84,7 +102,8 @@ def sentences(claims: Iterable[Claim], voice: Voice, names: Names) -> list[Said]
     for number, claim in enumerate(standing_claims(claims)):
         subject = claim.subject
         alone = "" if _is_joined(claim) else number
-        null = claim.beside[0].name if claim.kind is Kind.DIFFERS else ""
+        is_beside = claim.kind is Kind.DIFFERS and bool(claim.beside)
+        null = claim.beside[0].name if is_beside else ""
         of = (subject.node, subject.quantity, null)
         key = (claim.kind, claim.certainty, claim.reason, of, alone)
         alike.setdefault(key, []).append(claim)
@@ -94,7 +113,11 @@ def sentences(claims: Iterable[Claim], voice: Voice, names: Names) -> list[Said]
 
 def _is_joined(claim: Claim) -> bool:
     """Return whether one sentence tells several such claims."""
-    return claim.kind in _JOINED or (claim.kind is Kind.ABOVE_CHANCE and bool(claim.reason))
+    return (
+        claim.kind in _JOINED
+        or _is_of_concept(claim)
+        or (claim.kind is Kind.ABOVE_CHANCE and bool(claim.reason))
+    )
 
 
 def _said(group: Sequence[Claim], voice: Voice, names: Names) -> Said:

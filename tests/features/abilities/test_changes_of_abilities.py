@@ -5,14 +5,16 @@ import pytest
 import xarray as xr
 from scipy.stats import binomtest
 
+from ontogeny.claims import Certainty, Kind, Reason
 from ontogeny.features.abilities.changes import group_changes, p_on_these
 from ontogeny.features.abilities.groups import with_courses
 from ontogeny.features.abilities.intervals import p_turned, p_wandering
 from ontogeny.observables import MinimalPairs
 from ontogeny.summary.summarise import summarise
-from ontogeny.words.abilities import abilities_of, ability_sentences
+from ontogeny.words.abilities import abilities_of
 from ontogeny.words.content import read_content
 from ontogeny.words.row_words import facts, state_words
+from ontogeny.words.sections import section_sentences
 
 STEPS = np.array([0, 10, 20, 40])
 
@@ -41,6 +43,10 @@ def node(right, words=None, groups=("words",)):
     return with_courses(data, right, data.group_of_pair, np.full(number, 0.5))
 
 
+def able_of(page):
+    return abilities_of({node.path: node.dataset for node in page.nodes})
+
+
 def content(data):
     data = summarise(data, MinimalPairs.quantities, MinimalPairs.section)
     return read_content(xr.DataTree.from_dict({"/pairs": data}))
@@ -54,29 +60,28 @@ def test_from_0_to_105_of_120_is_changed_on_these_items_in_row_sentence_and_tabl
     assert row.changed and not row.learned
     assert state_words(row).startswith("changed on these examples (exact test)")
     assert any(text.startswith("p on these examples (exact test) < ") for text in facts(row))
-    (able,) = abilities_of(page.nodes)
+    (able,) = able_of(page)
     assert able.on_these and not able.gained and not able.above
-    said = " ".join(ability_sentences([able], page.steps))
-    assert (
-        "Changed on these examples (exact test of the examples that turned): “words” from" in said
-    )
-    assert "Of other examples of their kind that is not shown." in said
-    assert able.too_few == "open: 5 contrasts are needed, and it has 1"
+    [above, here] = [c for c in page.claims if c.subject.label == "words"]
+    assert (above.kind, above.reason, above.needed) == (Kind.ABOVE_CHANCE, Reason.FEW_CONTRASTS, 5)
+    assert (here.kind, here.certainty) == (Kind.CHANGED_ON_ITEMS, Certainty.SURE)
+    told = [one.text for one in section_sentences(page, page.nodes[0])]
+    assert any("“words” changed on these items, from" in text for text in told)
+    assert any("5 would do" in text for text in told)
 
 
 def test_a_row_that_is_not_changed_names_the_same_test():
     (row,) = [r for r in content(node(rising((60, 52, 66, 63)))).rows if r.variable == "accuracy"]
     assert not row.changed
-    said = "moved in no more examples than turn by chance (exact test)"
-    assert state_words(row) == f"not distinguishable from chance and noise: {said}"
+    assert state_words(row) == "open: chance turns as many items on these examples (exact test)"
 
 
 def test_a_contrast_that_stands_both_ways_is_gained_beyond_these_examples():
     words = [("is", "are"), ("are", "is")] * 60
     before = np.array([1.0, 0.0] * 60)  # a liking, which turns into an ability
-    (able,) = abilities_of(content(node(np.stack([before, before, np.ones(120)]), words)).nodes)
-    assert able.gained and able.above and not able.on_these and able.too_few == ""
-    (other,) = abilities_of(content(node(np.stack([before, before, 1 - before]), words)).nodes)
+    (able,) = able_of(content(node(np.stack([before, before, np.ones(120)]), words)))
+    assert able.gained and able.above and not able.on_these and able.needs == 0
+    (other,) = able_of(content(node(np.stack([before, before, 1 - before]), words)))
     assert not other.gained and not other.lost and not other.above
 
 

@@ -9,10 +9,13 @@ from torch import nn
 
 import ontogeny as og
 from helpers.study_examples import developing, tiny_inputs
+from ontogeny.claims import Certainty, Kind, Reason
 from ontogeny.inputs import Inputs
 from ontogeny.observables.crossing import crossing
 from ontogeny.observables.word_frequencies import blind_guess, guesses
-from ontogeny.words.voice import OF_STEPS
+from ontogeny.words.phrases import Names
+from ontogeny.words.sentences import said
+from ontogeny.words.voice import Voice
 
 VOCABULARY = 50
 STEPS = np.array([0, 10, 20, 40, 80])
@@ -144,30 +147,38 @@ def test_masks_are_claimed_of_masked_models_alone():
     assert "of a masked model the same masks" in words and words.count("mask") == 2
 
 
-def test_sentences_name_step_interval_and_level():
+def claims_on(data):
+    """What is claimed of a loss, by kind and label."""
+    return {(c.kind, c.subject.label): c for c in og.observables.Loss().claims("loss", data)}
+
+
+def test_claims_name_step_interval_and_level():
     data = summarised([8.4, 7.0, 6.0, 5.5, 5.0], bigram=5.2)
-    words = json.loads(OF_STEPS.fill(data.attrs["statements"]))
-    assert words[-2:] == [
-        f"From step {high} on the loss is surely below that of {line} nats), and at the earliest "
-        f"from {low}."
-        for high, low, line in ((20, 10, "word frequencies (6.30"), (80, 40, "bigrams (5.20"))
-    ]
+    found = claims_on(data)
+    for label, level, low, high in (("word frequencies", 6.3, 10, 20), ("bigrams", 5.2, 40, 80)):
+        claim = found[Kind.PASSES, label]
+        assert claim.certainty is Certainty.SURE
+        assert (claim.since_low, claim.since, claim.since_high) == (low, high, high)
+        assert [beside.value for beside in claim.beside] == [pytest.approx(level)]
+        words = f"Loss is below that of {label} ({level:.3g}) from step {high} ({low}–{high})."
+        assert said([claim], Voice(), Names()).text == words
     assert float(data.loss_below_unigram) == 20 and data.loss_unigram.ndim == 0
-    assert not any("blind guess" in each for each in words)
 
 
 def test_a_run_that_learned_nothing_passes_no_line():
     rng = np.random.default_rng(0)
     data = summarised(8.4 + 0.05 * np.abs(rng.normal(size=5)))
-    words = OF_STEPS.fill(data.attrs["statements"])
-    assert "The loss is never below that of word frequencies (6.30 nats)." in words
-    assert "The loss is never below that of a blind guess (8.30 nats)." in words
-    assert "From step" not in words and np.isnan(data.loss_below_unigram)
+    found = claims_on(data)
+    for label in ("word frequencies", "blind guess"):
+        claim = found[Kind.PASSES, label]
+        assert (claim.certainty, claim.reason) == (Certainty.OPEN, Reason.NOT_REACHED)
+    assert np.isnan(data.loss_below_unigram)
 
 
-def test_luck_against_a_blind_guess_is_no_finding():
-    data = summarised([8.25] * 5)
-    assert "blind guess" not in data.attrs["statements"]
+def test_luck_against_a_blind_guess_is_dated_only_where_texts_are_sure():
+    data = summarised([8.4, 8.29, 8.31, 8.29, 8.31])
+    claim = claims_on(data)[Kind.PASSES, "blind guess"]
+    assert claim.certainty is Certainty.OPEN and np.isnan(claim.since)
 
 
 @pytest.mark.parametrize("objective", ["causal", "masked"])
@@ -202,9 +213,10 @@ def test_half_of_each_gain_is_where_it_was_planted():
 
 def test_halves_that_a_trained_start_had_are_no_gain_of_the_run():
     data = summarised([6.0, 5.9, 5.8, 5.7, 5.6], own_unigram=6.5)
-    assert float(data.loss_half_frequencies) == data.step[0] and "Half of" in data.statements
-    words = og.observables.Loss().words(data.assign(loss_trained_start=1.0), {})
-    assert not any("at the first checkpoint" in text for text in words) and words
+    assert float(data.loss_half_frequencies) == data.step[0]
+    assert claims_on(data)[Kind.GAINS_FROM, "frequencies"].since == data.step[0]
+    trained = claims_on(data.assign(loss_trained_start=1.0))
+    assert (Kind.GAINS_FROM, "frequencies") not in trained and trained
 
 
 def test_a_model_without_context_gains_by_frequencies_alone():

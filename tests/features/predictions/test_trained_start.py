@@ -9,8 +9,10 @@ import torch
 import xarray as xr
 from torch import nn
 
+from helpers.claimed import claims
 from helpers.concept_trees import tree
 from ontogeny.capture.reading import read
+from ontogeny.claims import Certainty, Kind, Reason
 from ontogeny.features.predictions.loss import Loss
 from ontogeny.inputs import Inputs
 from ontogeny.report.first_screen.screen import first_screen
@@ -18,10 +20,12 @@ from ontogeny.summary import with_verdicts
 from ontogeny.summary.controls import with_controls
 from ontogeny.summary.learning import p_lost_by_motion
 from ontogeny.trajectory import Trajectory
+from ontogeny.words.catalogue import REASONS
 from ontogeny.words.content import read_content
 
 WORDS, TEXTS, LENGTH = 60, 60, 40
 LOSS = Loss(objective="causal")
+ONLY = (Reason.SURER, Reason.LESS_SURE, Reason.PREFERENCES)
 
 
 class Table(nn.Module):
@@ -102,15 +106,15 @@ def test_a_model_whose_scale_alone_changes_learned_and_forgot_nothing(first, las
     assert not node.learned.any() and not node.lost.any()
     assert node.loss_p_learned == node.loss_p_lost == 1.0
     assert abs(float(node.loss_matched_gain)) < 1e-4
-    change = "surer" if last > first else "less sure"
+    reason = Reason.SURER if last > first else Reason.LESS_SURE
+    [claim] = claims(node, Kind.LEARNED)
+    assert (claim.certainty, claim.reason) == (Certainty.OPEN, reason)
     verb = "fell" if node.loss[1] < node.loss[0] else "rose"
-    because = f"because the model is {change} of what it says"
     for based in (False, True):
         heading, text = words_of(node, based)
-        assert because in heading and f"loss {verb}" in heading, heading
-        assert "learned" not in heading and "context" not in heading
-        assert f"It became {change} of what it says" in text
-    assert f"The loss {verb} {because}" in " ".join(json.loads(node.attrs["statements"]))
+        assert heading == f"Loss {verb}: {REASONS[reason]}", heading
+        assert "context" not in heading
+        assert f"Whether loss was learned is open: {REASONS[reason]}." in text
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -121,7 +125,8 @@ def test_a_model_that_comes_to_prefer_other_words_learned_and_forgot_nothing(see
     assert not node.learned.any() and not node.lost.any()
     assert abs(float(node.loss_matched_gain)) < 1e-4
     if node.moved.all():
-        assert "by which words the model prefers" in words_of(node)[0]
+        assert [c.reason for c in claims(node, Kind.LEARNED)] == [Reason.PREFERENCES]
+        assert "the model only prefers other words" in words_of(node)[0]
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -131,10 +136,8 @@ def test_a_drift_to_how_often_words_occur_is_called_that(sign):
     assert node.moved.all() and not node.learned.any() and not node.lost.any()
     verb = "fell" if sign > 0 else "rose"
     heading, text = words_of(node)
-    assert (
-        heading == f"The loss {verb} by which words the model prefers, and is not shown to be more"
-    )
-    assert "It prefers other words" in text
+    assert heading == f"Loss {verb}: the model only prefers other words"
+    assert "is open: the model only prefers other words." in text
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.7, 1.8])
@@ -145,28 +148,26 @@ def test_what_it_comes_to_know_of_places_is_learned_however_sure_it_is(scale):
     fell = bool(node.loss[1] < node.loss[0] - node.loss_floor[1])
     assert bool(node.learned.all()) == fell
     if not fell:
-        heading, text = words_of(node)
-        assert "predicts better at its best temperature" in heading and "too sure" in text
+        [claim] = claims(node, Kind.LEARNED)
+        assert claim.certainty is Certainty.OPEN and claim.reason not in ONLY
         assert not node.not_improved.any()  # "nothing here was learned" would be wrong
+        assert node.loss_gain > node.loss_gain_noise  # at its best temperature it is better
 
 
 def test_what_it_knows_no_more_is_forgotten_with_two_checkpoints():
     node = judged(base(0.75), base(0.55))
     assert node.lost.all() and node.beyond.all() and node.changed.all() and not node.learned.any()
     assert node.judgeable.all() and node.loss_p_lost < 0.01
-    heading, text = words_of(node)
-    assert heading.startswith("The model forgot some of what it knew of these texts: its loss rose")
-    assert "forgot" in text
-    heading, _ = words_of(node, based=True)
-    assert heading.startswith(
-        "It forgot some of what it knew of these texts: the loss rose from"
-    ), heading
-    assert "This was forgotten" in node.attrs["statements"]
+    [claim] = claims(node, Kind.FORGOT)
+    assert claim.certainty is Certainty.SURE and claim.first < claim.last
+    for based in (False, True):
+        heading, _ = words_of(node, based)
+        assert heading.startswith("Loss got worse beyond motion: from "), heading
 
 
 def test_without_pairs_nothing_is_called_forgotten():
     node = judged(base(0.75), base(0.55), pairs=0)
-    assert "loss_p_lost" not in node and not node.lost.any() and "forgot" not in words_of(node)[0]
+    assert "loss_p_lost" not in node and not node.lost.any() and not claims(node, Kind.FORGOT)
 
 
 def test_a_base_worse_than_a_blind_guess_can_learn():
@@ -174,7 +175,6 @@ def test_a_base_worse_than_a_blind_guess_can_learn():
     node = judged(first, last)
     assert node.loss[0] > node.loss_uniform and node.loss_calibrated[0] < node.loss_uniform
     assert node.loss_trained_start == 1 and node.learned.all()
-    assert "as it is no better than a blind guess" in node.attrs["statements"]
     alone = judged(first, last, pairs=0)
     assert alone.learned.all() and alone.loss_p_learned == 0.001
 

@@ -1,0 +1,144 @@
+"""One claim has the same words in its section, on the first screen, in notebook and comparison."""
+
+import json
+import re
+
+import pytest
+import xarray as xr
+
+import ontogeny as og
+from helpers import compared_runs
+from helpers import report_examples as examples
+from helpers.concept_trees import learned
+from helpers.report_page import Page
+from ontogeny.claims import Certainty, Kind
+from ontogeny.report.first_screen.screen import first_screen
+from ontogeny.report.notebook.summary import ResultSummary
+from ontogeny.report.page.html import render_page
+from ontogeny.words.content import read_content
+from ontogeny.words.runs import sentences_of_runs
+from ontogeny.words.sections import section_sentences
+
+TREES = {
+    "developing": examples.developing_tree,
+    "controlled": examples.controlled_tree,
+    "not learned": lambda: examples.controlled_tree(learned=False),
+    "still": examples.still_tree,
+    "concepts": learned,
+    "run": lambda: compared_runs.run(20, 0, controls=True),
+    "few": lambda: compared_runs.run(20, 0, steps=(0, 16, 256)),
+    "no controls": lambda: compared_runs.run(20, 0),
+}
+
+
+def of_sections(content):
+    return [one for node in content.nodes for one in section_sentences(content, node)]
+
+
+def of_loss(content):
+    """The sentence of the section on the row of the loss."""
+    path = content.track_node.path
+    kinds = (Kind.LEARNED, Kind.FORGOT, Kind.BEYOND_MOTION, Kind.CHANGED)
+    said = section_sentences(content, content.track_node)
+    of_row = [one for one in said if one.claims and one.claims[0].kind in kinds]
+    assert {one.claims[0].subject.node for one in of_row} == {path}
+    return of_row[0].text
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_page_first_screen_and_notebook_say_the_same_of_the_loss(name):
+    tree = TREES[name]()
+    content = read_content(tree)
+    text = of_loss(content)
+    screen = first_screen(content)
+    page = " ".join(Page(render_page(content)).text.split())
+    summary = " ".join(str(ResultSummary(tree)).split())
+    told = [f"{line.lead} {line.text}".strip() for line in screen.sentences]
+    is_heading = screen.heading == text.rstrip(".")
+    assert is_heading or any(text in one for one in told), (text, told)
+    assert is_heading or text in summary
+    assert text in page
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_first_screen_and_sections_say_no_claim_in_two_ways(name):
+    content = read_content(TREES[name]())
+    screen = first_screen(content)
+    of_page = {}
+    for one in of_sections(content):
+        for claim in one.claims:
+            of_page.setdefault(claim.subject, set()).add(one.text)
+    for line in screen.sentences:
+        for sentence in re.split(r"(?<=[.])\s+(?=[A-Z“])", f"{line.lead} {line.text}".strip()):
+            starts = {text[:24] for texts in of_page.values() for text in texts}
+            if sentence[:24] in starts:
+                every = [text for texts in of_page.values() for text in texts]
+                assert any(sentence in text for text in every), sentence
+
+
+@pytest.mark.parametrize("name", ["run", "few", "no controls"])
+def test_a_comparison_of_a_run_with_its_twin_says_what_the_run_says(name):
+    options = {"run": {"controls": True}, "few": {"steps": (0, 16, 256)}, "no controls": {}}[name]
+    runs = {f"seed {i}": compared_runs.run(20, i, **options) for i in range(2)}
+    tree = og.compare(runs, allow=["checkpoints"])
+    content = read_content(tree)
+    joined = [one.text for one in sentences_of_runs(content, "loss")]
+    alone = of_loss(read_content(runs["seed 0"]))
+
+    def frame(text):
+        """A sentence without numbers, signs between them and where it holds."""
+        text = text.replace(" in 2 of 2 runs", "")
+        return " ".join(re.sub(r"[−+]?\d[\d.,]*|\([^)]*\)|–| to ", " ", text).split()).strip()
+
+    assert frame(alone).rstrip(" .") in {frame(text).rstrip(" .") for text in joined}
+    assert set(joined) <= set(og.comparison.summary_lines(tree)), "the terminal says the same"
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_headings_of_pages_have_at_most_twelve_words(name):
+    tree = TREES[name]()
+    heading = first_screen(read_content(tree)).heading
+    assert 0 < len(heading.split()) <= 12, heading
+    assert ResultSummary(tree).heading == heading
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_no_heading_or_lead_tells_a_zero(name):
+    screen = first_screen(read_content(TREES[name]()))
+    for text in (screen.heading, *(line.lead for line in screen.sentences)):
+        assert not re.match(r"0 of |No .* (was|were) found", text), text
+
+
+def test_every_sure_claim_of_a_section_is_told_in_it():
+    """Of several claims that no sentence joins only the first was told."""
+    tree = TREES["concepts"]()
+    content = read_content(tree)
+    told = {claim for one in of_sections(content) for claim in one.claims}
+    subjects = {(claim.kind, claim.subject) for claim in told}
+    rows = {claim.subject for claim in told}
+    for claim in content.claims:
+        if claim.certainty is Certainty.SURE and claim.kind is not Kind.DAMAGED:
+            is_told = (claim.kind, claim.subject) in subjects or claim.subject in rows
+            assert is_told or claim.value == 0, claim
+
+
+def test_claims_that_no_sentence_joins_are_told_each():
+    labels = ["first finding", "second finding", "third finding"]
+    answers = ["reproduces", "does not reproduce", "not shown"]
+    papers = xr.Dataset(
+        {"answer": ("claim", answers)},
+        {"claim": labels, "step": [0]},
+        {
+            "role": "claims",
+            "section": json.dumps({"title": "Claims", "definition": "."}),
+            "figures": "[]",
+            "statements": "[]",
+        },
+    )
+    content = read_content(xr.DataTree.from_dict({"paper": papers}))
+    texts = [one.text for one in of_sections(content)]
+    assert sorted(texts) == [
+        "first finding reproduces.",
+        "second finding does not reproduce.",
+        "third finding is not shown.",
+    ]
