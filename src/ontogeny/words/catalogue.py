@@ -106,6 +106,16 @@ OF_LABELS: dict[tuple[Kind, Certainty, str], str] = {
     "these {word}s.",
 }
 
+# The same of some quantities: places of texts, gaps, and sets of texts.
+OF_QUANTITIES: dict[tuple[Kind, Certainty, str], str] = {
+    (Kind.LEARNED, SURE, "place_loss"): "The loss at {label} was learned{since}: {ends}.",
+    (Kind.CHANGED, SURE, "place_loss"): "The loss at {label} {verb}: {ends}.",
+    (Kind.GAINED, SURE, "place_accuracy"): "The token at {label} is right in {last} of the texts "
+    "(at first {first_share}).",
+    (Kind.GAINED, OPEN, "right_probability"): "In the gap “{label}” the right answer "
+    "leads: {ends}.",
+}
+
 # Of single concepts, with how sure that is behind.
 OF_CONCEPTS: dict[Kind, str] = {
     Kind.BORN: "{count} {were} born{dates}: {named}",
@@ -195,6 +205,11 @@ HEADINGS = {
     "learned in order": "It learned {gains}",
     "learned both": "{names} were learned",
     "learned several": "{count} quantities were learned",
+    "memorised": "It knows the training texts{since}",
+    "generalises": "It generalises{since}",
+    "both sets": "It knows the training texts{since}, others from {other}",
+    "answered": "The token at {label} is right in {last} of the texts",
+    "place": "The loss at {label} was learned: {ends}",
     "forgot": "{Subject} got worse beyond motion: {ends}",
     "fell": "{Subject} {verb}: {reason}",
     "open": "Whether {subject} was learned is open",

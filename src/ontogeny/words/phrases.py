@@ -264,6 +264,11 @@ class Phrases:
             return f" at {self._dated(claim)}"
         return f" from {self._dated(claim)}"
 
+    @property
+    def date(self) -> str:
+        """The step from which on it holds, with its interval."""
+        return self._dated(self.first)
+
     def _dated(self, claim: Claim) -> str:
         """Return a step with its interval: ``step 127 (108–135)``."""
         spread = interval_text(claim.since_low, claim.since_high)
@@ -308,6 +313,16 @@ class Phrases:
         of_all = [beside for claim in self.claims for beside in claim.beside]
         references = [beside for beside in of_all if beside.role != "control"]
         return value_range(_values_of(references)) if references else "not known"
+
+    @property
+    def last(self) -> str:
+        """The last value, as a share."""
+        return _percent(self.first.last)
+
+    @property
+    def first_share(self) -> str:
+        """The first value, as a share."""
+        return _percent(self.first.first)
 
     @property
     def word(self) -> str:

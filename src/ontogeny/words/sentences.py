@@ -7,7 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..claims import Certainty, Claim, Kind, Reason
-from .catalogue import OF_CONCEPTS, OF_LABELS, OPEN_ABILITIES, OTHERWISE, SENTENCES, SO_SURE
+from .catalogue import (
+    OF_CONCEPTS,
+    OF_LABELS,
+    OF_QUANTITIES,
+    OPEN_ABILITIES,
+    OTHERWISE,
+    SENTENCES,
+    SO_SURE,
+)
 from .phrases import Names, Phrases
 from .voice import Voice
 
@@ -48,6 +56,8 @@ def _template_of(claim: Claim) -> str:
     key = (claim.kind, claim.certainty)
     if (*key, claim.subject.label) in OF_LABELS:
         return OF_LABELS[*key, claim.subject.label]
+    if (*key, claim.subject.quantity) in OF_QUANTITIES:
+        return OF_QUANTITIES[*key, claim.subject.quantity]
     if _is_of_concept(claim):
         return OF_CONCEPTS[claim.kind] + SO_SURE[claim.certainty]
     is_told = claim.kind not in COUNTED or is_known(claim.value)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ..claims import Certainty, Claim, Kind, Reason
+from ..claims.places import answered, learned_places
 from .catalogue import CONTROLS, HEADINGS
 from .content import Content
 from .control_kinds import kind_of
@@ -94,8 +95,10 @@ class Story:
         if self.content.one_model:
             yield self._better_than()
             yield HEADINGS["one model"]
+        yield self._of_sets()
         if self.content.based:
             yield self._since_base()
+        yield self._of_places()
         yield self._learned()
         yield self._loss_is_open()
         yield self._able()
@@ -116,6 +119,28 @@ class Story:
             if label in passed and own in passed:
                 return self.phrase(passed[label]).filled(HEADINGS["better"])
         return self.phrase(tested[0]).filled(HEADINGS["not better"]) if tested else ""
+
+    def _of_sets(self) -> str:
+        """Return since when the training texts are known, and since when others."""
+        memorised = self.sure(Kind.MEMORISED)
+        generalises = self.sure(Kind.GENERALISES)
+        if memorised and generalises:
+            other = self.phrase(generalises[0]).date
+            text = HEADINGS["both sets"].replace("{other}", other)
+            return self.phrase(memorised[0]).filled(text)
+        for claims, key in ((generalises, "generalises"), (memorised, "memorised")):
+            if claims:
+                return self.phrase(claims[0]).filled(HEADINGS[key])
+        return ""
+
+    def _of_places(self) -> str:
+        """Return what was learned at one place of the texts, where the mean loss hides it."""
+        right = [c for c in answered(self.every) if c.subject.quantity == "place_accuracy"]
+        if right:
+            best = max(right, key=lambda claim: claim.last)
+            return self.phrase(best).filled(HEADINGS["answered"])
+        learned = [c for c in learned_places(self.every) if c.kind is Kind.LEARNED]
+        return self.phrase(learned[0]).filled(HEADINGS["place"]) if learned else ""
 
     def _since_base(self) -> str:
         """Return what further training gained and lost."""

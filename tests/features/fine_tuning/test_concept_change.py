@@ -5,18 +5,23 @@ import json
 import numpy as np
 import pytest
 import xarray as xr
-from ontogeny.words.tuned import concept_changes_text
 
 import ontogeny as og
 from helpers.lookup_model import WIDTH, WORDS, LookupModel, lookup_texts
+from ontogeny.claims import Certainty, Kind
 from ontogeny.errors import ArgumentError
+from ontogeny.features.fine_tuning.change_claims import claims_of_changes
 from ontogeny.features.fine_tuning.concept_change import _called
 from ontogeny.observables import ConceptChange, JointConcepts
 from ontogeny.report.concepts.atlas import read_atlas
-from ontogeny.report.first_screen.numbers import four_numbers
+from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.words.content import read_content
-from ontogeny.words.voice import OF_STEPS
+from ontogeny.words.phrases import Names
+from ontogeny.words.sections import section_sentences
+from ontogeny.words.sentences import said
+from ontogeny.words.voice import Voice
 
+DIMS = ("step", "change", "layer")
 KEPT, TURNED, LOST, NEW = (3, 5), 7, 9, 12
 SHARED = {"layers": "out", "max_tokens": None, "readable": 0.5}
 
@@ -90,15 +95,16 @@ def test_a_base_and_one_model_are_enough(pair):
     counts = data.concepts_since.sel(layer="out").to_pandas()
     assert counts.loc[1].to_dict() == {"kept": 2, "turned": 1, "lost": 1, "new": 1, "unclear": 0}
     assert data.concepts_since_control.sizes["run"] == 2
-    assert " new, " in concept_changes_text(data).partition("(control runs: ")[2]
+    found = claims_on(data)
+    assert all(len(claim.beside) == 2 for claim in found.values())
 
 
 def test_the_page_of_a_pair_says_what_became_of_concepts_and_no_lives(pair):
-    value, atlas = four_numbers(pair, None, None)[1], read_atlas(pair, None)
-    assert (value.value, value.words) == (
-        "3",
-        "of 5 concepts 1 new, 1 lost and 1 turned since the base",
-    )
+    atlas = read_atlas(pair, None)
+    [turned] = [one for one in first_screen(pair).numbers if "turned" in one.words]
+    assert turned.value == "1"
+    counts = {c.kind: c.value for c in pair.claims if c.subject.node == "concept-change"}
+    assert counts == {Kind.KEPT: 2, Kind.TURNED: 1, Kind.FADED: 1, Kind.BORN: 1}
     kinds = {card["number"]: card["kind"] for card in atlas.payload["concepts"]}
     assert sorted(kinds.values()) == ["kept", "kept", "lost", "new", "turned"]
     assert atlas.payload["one_code"] and atlas.kinds == ("kept", "lost", "new", "turned")
@@ -107,13 +113,36 @@ def test_the_page_of_a_pair_says_what_became_of_concepts_and_no_lives(pair):
     assert not any("half" in text for each in pair.nodes for text in each.statements)
 
 
-def test_counts_are_said_beside_control_runs(node):
-    tuned, data, _ = node
-    text = OF_STEPS.fill(concept_changes_text(data))
-    ours = "2 kept, 1 turned, 1 lost, 1 new" if tuned else "4 kept, 0 turned, 0 lost, 0 new"
-    assert f"{ours} and 0 unclear since step 0" in text
-    assert "(the control run: 0 new, 0 lost, 0 turned)" in text
-    assert (". New: “" in text) == (". Lost: “" in text) == tuned
+def claims_on(data):
+    return {claim.kind: claim for claim in claims_of_changes("concept-change", data)}
+
+
+def test_counts_are_claimed_beside_control_runs(node):
+    tuned, data, tree = node
+    found = claims_on(data)
+    ours = (2, 1, 1, 1) if tuned else (4, 0, 0, 0)
+    kinds = (Kind.KEPT, Kind.TURNED, Kind.FADED, Kind.BORN)
+    assert tuple(found[kind].value for kind in kinds) == ours
+    for kind in kinds[1:]:
+        assert [beside.value for beside in found[kind].beside] == [0]
+        expected = Certainty.SURE if tuned else Certainty.AS_CONTROLS
+        assert found[kind].certainty is expected
+    content = read_content(tree)
+    [of_changes] = [one for one in content.nodes if one.path == "concept-change"]
+    texts = [one.text for one in section_sentences(content, of_changes)]
+    assert ("1 of 5 concepts turned (controls 0)." in texts) == tuned
+
+
+def test_fewer_than_controls_is_not_said_to_be_as_in_controls():
+    """12 concepts that faded beside 30 and 40 were "as in controls"."""
+    counts = xr.DataArray([[[9.0], [0], [0], [0]], [[5], [0], [4], [0]]], dims=DIMS)
+    counts = counts.assign_coords(step=[0, 1], change=["kept", "turned", "lost", "new"])
+    beside = xr.concat([counts + 3, counts + 5], xr.DataArray(["a", "b"], dims="run", name="run"))
+    data = xr.Dataset({"concepts_since": counts, "concepts_since_control": beside})
+    faded = claims_on(data)[Kind.FADED]
+    assert faded.certainty is Certainty.AS_CONTROLS
+    words = "4 of 9 concepts faded, no more than in controls (controls 7–9)."
+    assert said([faded], Voice(), Names()).text == words
 
 
 @pytest.mark.parametrize(
