@@ -16,7 +16,7 @@ from .logits import logits_of, several_outputs
 from .outputs import HALF_ROUNDING, ROUNDING, relative_change
 
 _SUM_TOLERANCE = 0.02  # a row of 50,000 bfloat16 probabilities misses 1 by less
-_EQUAL_SUMS = 1e-3  # relative spread of the sums of rows that somebody made equal
+_PERCENT = 100.0  # other equal sums are logits as well: those of scaled one-hot rows are equal
 # Of what a model's rows may be logarithms, and what they are called.
 _BASES = {2.0: "in bits", 10.0: "to the base 10"}
 # Whether it holds is the class's matter, not the weights'.
@@ -123,10 +123,8 @@ def _what_they_are(rows: Tensor) -> str:
         return "probabilities: its rows hold nothing negative and sum to 1"
     if _sum_to_one((-rows).exp()):
         return "negative log-probabilities"
-    sums = rows.double().sum(-1)
-    differ = (rows.amax(-1) > rows.amin(-1)).all() and (rows != rows[:1]).any()
-    if bool(differ) and float(sums.max() - sums.min()) <= _EQUAL_SUMS * float(sums.max()):
-        return f"shares: its rows hold nothing negative and sum to {float(sums.mean()):.4g} each"
+    if _sum_to_one(rows / _PERCENT):
+        return "percentages: its rows hold nothing negative and sum to 100"
     return ""
 
 
