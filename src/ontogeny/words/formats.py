@@ -26,10 +26,10 @@ def number(value: float, uncertainty: float = math.nan) -> str:
     """
     if not math.isfinite(value):
         return "not measured"
-    if value == 0:
+    has_size = math.isfinite(uncertainty) and uncertainty > 0
+    if value == 0 or (has_size and abs(value) < uncertainty / 1000):
         return "0"
     size = math.floor(math.log10(abs(value)))
-    has_size = math.isfinite(uncertainty) and uncertainty > 0
     decimals = 1 - math.floor(math.log10(uncertainty)) if has_size else 3 - size
     decimals = max(min(decimals, 8 - size), 0)
     if abs(value) < 1e-4:
