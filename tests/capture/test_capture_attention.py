@@ -35,7 +35,7 @@ def test_special_queries_are_left_out_but_stay_visible_keys():
     data = read(OwnModel(causal=True, uniform=True), inputs)
     expected = [(np.log(2) + np.log(3)) / 2, np.log(2), np.nan]
     np.testing.assert_allclose(data.entropy[0, 0], expected, atol=1e-6)
-    np.testing.assert_allclose(data.uniform, expected, atol=1e-12)
+    np.testing.assert_allclose(data.uniform, expected, atol=1e-10)
     assert data.tokens.values.tolist() == [2, 1, 0]
 
 
@@ -87,7 +87,7 @@ def test_uniform_of_a_sliding_window_counts_the_window():
     )  # fmt: skip
     data = read(model, inputs_of(lengths=(9, 2)))
     visible = np.minimum(np.arange(1, 10), 4)
-    np.testing.assert_allclose(data.uniform, [np.log(visible).mean(), np.log(2) / 2], atol=1e-12)
+    np.testing.assert_allclose(data.uniform, [np.log(visible).mean(), np.log(2) / 2], atol=1e-10)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -407,6 +407,29 @@ class Unstored(Plain):
         return self.mix.weight @ self.random
 
 
+class Unsaved(Plain):
+    """Is scaled by what no checkpoint would hold: an attribute, a buffer or a hook."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.kind, self.scale, self.table = kind, 1.0, [1.0, 1.0]
+        self.tensor = torch.ones(())
+        self.register_buffer("buffer", torch.ones(()), persistent=False)
+
+    def put(self, scale, hook):
+        if self.kind == "attribute":
+            self.scale = scale
+        elif self.kind == "list":
+            self.table = [1.0, scale]
+        elif self.kind == "hook" and scale != 1:
+            self.head.register_forward_hook(hook)
+        elif self.kind in ("tensor", "buffer"):
+            getattr(self, self.kind).fill_(scale)
+
+    def forward(self, ids):
+        return super().forward(ids) * self.scale * self.table[1] * self.tensor * self.buffer
+
+
 class Scaled(Plain):
     """Is built from the settings in each checkpoint, of which no shape shows the scale."""
 

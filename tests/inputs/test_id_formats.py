@@ -6,9 +6,10 @@ import struct
 
 import numpy as np
 import pytest
+import torch
 
 from ontogeny.errors import ArgumentError
-from ontogeny.inputs import read_tokens
+from ontogeny.inputs import Inputs, read_tokens
 from ontogeny.inputs.id_formats import DTYPES, SeveralReadingsError, fitting_readings, reading_of
 from ontogeny.inputs.token_files import open_tokens
 
@@ -175,6 +176,78 @@ def test_a_long_file_is_looked_at_all_over(tmp_path):
 
 def test_what_is_cut_off_a_table_is_counted(tmp_path):
     np.save(tmp_path / "rows.npy", np.arange(40).reshape(4, 10))
-    assert open_tokens(tmp_path / "rows.npy").cut(6) == 4
+    assert open_tokens(tmp_path / "rows.npy").cut(6, 2) == [4, 4]
     np.save(tmp_path / "stream.npy", np.arange(40))
-    assert open_tokens(tmp_path / "stream.npy").cut(6) == 0
+    assert open_tokens(tmp_path / "stream.npy").cut(6, 3) == [0, 0, 0]
+
+
+@pytest.mark.parametrize("counts", ["ids", "bytes"])
+@pytest.mark.parametrize("kind", ["<u4", ">u4", "<u8", ">u8"])
+@pytest.mark.parametrize("dtype", ["uint16", "uint32", "int64", "uint16-be"])
+def test_a_count_before_the_ids_is_no_id(tmp_path, dtype, kind, counts):
+    body = zipf(50_000).astype(DTYPES[dtype])
+    number = np.array([len(body) if counts == "ids" else body.nbytes], kind)
+    path = tmp_path / "val.bin"
+    path.write_bytes(number.tobytes() + body.tobytes())
+    for said in (None, dtype):
+        with pytest.raises(ArgumentError, match=r"begins with . bytes that are no ids") as caught:
+            reading_of(path, said, vocab_size=128_000)
+        assert f"offset={number.nbytes})" in str(caught.value)
+    np.fromfile(path, body.dtype, offset=number.nbytes).tofile(path)  # as it advises
+    assert reading_of(path, dtype).dtype == dtype
+
+
+@pytest.mark.parametrize("numbers", [(7, 1, 20_000), (20240520, 9, 20_000), (1,)])
+def test_a_header_of_no_known_format_is_no_text(tmp_path, numbers):
+    header = np.zeros(256, "<i4")
+    header[: len(numbers)] = numbers
+    path = tmp_path / "val.bin"
+    path.write_bytes(header.tobytes() + zipf(50_000).astype("<u2").tobytes())
+    with pytest.raises(ArgumentError, match=r"begins with 1024 bytes .* nothing but 0"):
+        reading_of(path, "uint16")
+    np.zeros(2000, "<u2").tofile(path)  # padding is ids
+    assert reading_of(path, "uint16").dtype == "uint16"
+
+
+def test_text_is_not_read_as_ids_of_16_bits(tmp_path):
+    path = tmp_path / "val.bin"
+    path.write_bytes(b"The cat sat on the mat.\n" * 50)
+    with pytest.raises(ArgumentError, match=r"holds text, not ids: .*dtype=uint8"):
+        reading_of(path, vocab_size=50_257)
+    assert reading_of(path, "uint8").dtype == reading_of(path, vocab_size=256).dtype == "uint8"
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "int64-be"])
+@pytest.mark.parametrize("known", [True, False])
+def test_labels_are_not_taken_for_ids_and_it_is_said_of_what_they_are(tmp_path, dtype, known):
+    ids = zipf(50_257)
+    ids[3::50] = -100
+    path = written(tmp_path, ids, dtype)
+    with pytest.raises(ArgumentError, match=r"-100 marks places without a loss in labels"):
+        reading_of(path, vocab_size=50_257 if known else None)
+    np.save(tmp_path / "val.npy", ids)
+    with pytest.raises(ArgumentError, match=r"-100 marks places without a loss in labels"):
+        Inputs.from_tokens(read_tokens(tmp_path / "val.npy"))
+
+
+def test_saved_tokens_leave_their_padding_out(tmp_path, caplog):
+    mask = np.arange(8) < np.array([[8], [5], [3]])
+    table = {"input_ids": torch.arange(24).view(3, 8), "attention_mask": torch.tensor(mask)}
+    torch.save({**table, "labels": table["input_ids"]}, tmp_path / "val.pt")
+    file = open_tokens(tmp_path / "val.pt")
+    texts = file.texts(6)
+    assert [text.tolist() for text in texts] == [[*range(6)], [*range(8, 13)], [16, 17, 18]]
+    assert file.cut(6, 3) == [2, 0, 0]
+    assert "labels are not read" in caplog.text
+    with pytest.raises(ArgumentError, match=r"several lengths, by its attention_mask"):
+        read_tokens(tmp_path / "val.pt", max_length=6)
+    assert read_tokens(tmp_path / "val.pt", max_length=3).shape == (3, 3)
+    torch.save({**table, "attention_mask": torch.ones(3)}, tmp_path / "val.pt")
+    with pytest.raises(ArgumentError, match="of another shape"):
+        open_tokens(tmp_path / "val.pt")
+
+
+def test_rows_that_end_alike_are_warned_of_whatever_they_end_in():
+    ids = np.where(np.arange(9) < np.array([[9], [6], [4]]), 5 + np.arange(27).reshape(3, 9), 3)
+    with pytest.warns(UserWarning, match=r"2 of 3 texts end in several tokens 3, .*ids != 3"):
+        Inputs.from_tokens(ids)

@@ -1,5 +1,6 @@
 """A study of one's own model gives what a bare loop over its checkpoints gives, or says why not."""
 
+import copy
 import json
 
 import numpy as np
@@ -133,6 +134,26 @@ def test_modules_in_memory_are_tried_too(tmp_path, kind):
         study = og.Study(run, TEXTS, [og.observables.Loss(objective="causal")], noise=0)
     result = study.run(tmp_path / "study", progress=False)
     assert measured(result) == pytest.approx(truth, abs=1e-5) and notes(result)
+
+
+def halved(_module, _args, output):
+    return output / 2
+
+
+@pytest.mark.parametrize("kind", ["attribute", "list", "tensor", "buffer", "hook"])
+def test_modules_in_memory_differ_in_more_than_weights(tmp_path, kind):
+    models, truth = {}, {}
+    for step, scale in zip(STEPS, (1.0, 3.0, 1.0), strict=True):  # both ends are alike
+        torch.manual_seed(step)
+        models[step] = odd_models.Unsaved(kind)
+        models[step].put(scale, halved)
+        fresh = copy.deepcopy(models[step])
+        losses = odd_models.nats(fresh, TEXTS)
+        truth[step] = float(np.average(losses, weights=TEXTS.lengths - 1))
+    study = og.Study(
+        og.Trajectory.from_models(models), TEXTS, [og.observables.Loss(objective="causal")], noise=0
+    )
+    assert measured(study.run(tmp_path / "study", progress=False)) == pytest.approx(truth, abs=1e-5)
 
 
 def test_what_is_not_in_the_checkpoint_is_refused_with_both_numbers(tmp_path):

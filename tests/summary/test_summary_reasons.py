@@ -8,6 +8,7 @@ from helpers import report_examples as examples
 from helpers.report_page import Page
 from ontogeny.dynamics import development
 from ontogeny.dynamics.reasons import OPEN, Reason
+from ontogeny.features.abilities.changes import p_on_these
 from ontogeny.quantities import Quantity
 from ontogeny.report.notebook.summary import ResultSummary
 from ontogeny.report.page.html import render_page
@@ -126,3 +127,23 @@ def test_page_notebook_and_terminal_say_it_of_the_loss(reason):
         said = " ".join(text.split())
         assert words in said
         assert not any(other in said for other in others - {words})
+
+
+@pytest.mark.parametrize(
+    ("totals", "reason"),
+    [
+        ((0, 50, 105), Reason.FEW),
+        ((0, 40, 70, 105), Reason.FEW),
+        ((0, 2, 1, 2), Reason.EXAMPLES),
+        ((0, 10, 30, 50, 70, 80, 90, 100, 105), Reason.NONE),
+    ],
+)
+def test_examples_that_turn_at_few_checkpoints_leave_a_change_open(totals, reason):
+    right = np.array([[float(i < total) for i in range(120)] for total in totals])
+    quantity = Quantity("x", "accuracy", rows="all", subject="The accuracy", better="higher")
+    values = xr.Dataset({"x": ("step", right.mean(axis=1)), "x_stderr": 0.02})
+    data = with_noise(values.assign_coords(step=np.arange(len(totals))), quantity)
+    data["x_p_changed"] = p_on_these(right)
+    rows = chart_rows(data, [quantity])
+    assert rows["reason"][1].tolist() == [reason]
+    assert rows["judgeable"][1].tolist() == [reason not in OPEN]

@@ -28,6 +28,17 @@ IN_CACHE = 2**16  # weights held at a time; more than fit into the cache take 3 
 TIE = 1e-9  # relative; sums of the same terms in another order must count as equal
 
 
+def in_order(steps: int) -> float:
+    """Return how likely noise alone rises, or falls, over all of so many steps.
+
+    Examples
+    --------
+    >>> [round(in_order(steps), 3) for steps in (2, 3, 4, 6)]
+    [1.0, 0.333, 0.083, 0.003]
+    """
+    return min(1.0, 2 / math.factorial(steps)) if steps < LONG else 0.0
+
+
 def step_order_test(
     values: ArrayLike,
     n_draws: int = 9999,

@@ -39,6 +39,7 @@ _PIECES = 16  # of a file, that are looked at
 _BYTES = 8192  # of a piece; whole numbers of every type
 _BITS = 0.5  # by which the upper byte of a number would have to be the more even one
 _SHOWN = 6  # ids in a message
+_IGNORED = -100  # in labels, what has no loss
 _FEWEST = 64  # ids, to call a place always 0
 
 
@@ -123,6 +124,11 @@ def reading_of(
         return Reading(dtype or kind, f"{dtype or kind} by {words}", offset)
     if dtype is not None:
         return _said(path, dtype)
+    if _is_text(_looked_at(path)) and (vocab_size or bound or _BYTE) > _BYTE:
+        raise ArgumentError(
+            f"{path} holds text, not ids: give it as a file of texts (.txt), or say "
+            "--set inputs.dtype=uint8 if the tokens are its bytes."
+        )
     fitting = fitting_readings(path, vocab_size, bound)
     if len(fitting) == 1:
         return fitting[0]
@@ -180,6 +186,12 @@ def _looked_at(path: Path) -> np.ndarray:
         return np.asarray(raw[: whole or len(raw)])
     starts = np.linspace(0, len(raw) - _BYTES, _PIECES).astype(np.int64) // 8 * 8
     return np.concatenate([raw[start : start + _BYTES] for start in starts])
+
+
+def _is_text(raw: np.ndarray) -> bool:
+    """Return whether bytes are letters and marks of ASCII alone: ids have other bytes, too."""
+    printed = ((raw >= 0x20) & (raw < 0x7F)) | np.isin(raw, list(b"\t\n\r"))
+    return len(raw) >= _FEWEST and bool(printed.all())
 
 
 def _whole(path: Path, dtype: str) -> bool:
@@ -246,6 +258,13 @@ def _entropy(values: np.ndarray) -> float:
     return float(-(shares * np.log2(shares)).sum())
 
 
+def _holds_ignored(path: Path, dtype: str, limit: int | None) -> bool:
+    """Return whether numbers are ids but for -100."""
+    ids = _looked_at(path).view(DTYPES[dtype])
+    strange = ids[(ids < 0) | (ids >= (limit or _LARGEST))]
+    return bool(len(strange)) and bool((strange == _IGNORED).all())
+
+
 def _first(ids: np.ndarray) -> str:
     return ", ".join(map(str, ids[:_SHOWN].tolist()))
 
@@ -259,6 +278,8 @@ def _outside(path: Path, dtype: str, limit: int | None) -> str:
     """Return which share of the ids, and how many of them, no vocabulary of this size has."""
     ids = _looked_at(path).view(DTYPES[dtype]).astype(np.int64)
     outside = ids[(ids < 0) | (ids >= (limit or _LARGEST))]
+    if _IGNORED in outside:
+        return ", of which -100 marks places without a loss in labels: save the input ids"
     share = f"{100 * len(outside) / max(len(ids), 1):.2g} %"
     kinds = np.unique(outside)
     which = f"all of them {kinds[0]}" if len(kinds) == 1 else f"{len(kinds):,} of them"
@@ -268,6 +289,10 @@ def _outside(path: Path, dtype: str, limit: int | None) -> str:
 def _nothing_fits(path: Path, limit: int | None) -> ArgumentError:
     """Return the error that says which ids the file would hold in the usual types."""
     names = [name for name in ("uint16", "int32") if _whole(path, name)]
+    signed = (name for name in ("int64", "int32", "int64-be", "int32-be") if _whole(path, name))
+    of_labels = (name for name in signed if _holds_ignored(path, name, limit))
+    if name := next(of_labels, ""):
+        names = [name]
     ways = "; ".join(f"as {_shown(path, name)}{_outside(path, name, limit)}" for name in names)
     read = ways or f"its {path.stat().st_size} bytes are no whole numbers of 16 or 32 bits"
     below = "ids of a vocabulary" if limit is None else f"ids below {limit:,}, the vocabulary's"

@@ -11,6 +11,8 @@ from ..errors import ArgumentError
 
 # 256 numbers of 32 bits: a magic one, the version, how many ids follow, and nothing but 0.
 _HEADER = 1024
+_NAMED = 16  # of them, that somebody's own header may fill
+_FEWEST = 64  # ids, to call a number their count
 _LLM_C = {(20240520, 1): "uint16", (20240801, 7): "uint32"}  # modded-nanogpt takes the first, too
 _NAME = "the header of llm.c and modded-nanogpt"
 _MEGATRON = b"MMIDIDX\x00\x00"
@@ -23,9 +25,34 @@ def header_of(path: Path) -> tuple[str, str, int] | None:
     Raises
     ------
     ArgumentError
-        If a header announces another number of ids than there are.
+        If a header announces another number of ids than there are, or is of no known format.
     """
-    return _of_llm_c(path) or _of_megatron(path)
+    known = _of_llm_c(path) or _of_megatron(path)
+    if known is None:
+        _refuse_unknown(path)
+    return known
+
+
+def _refuse_unknown(path: Path) -> None:
+    """Refuse a file that begins with what is no id: a number that counts what follows, or zeros."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        begin = file.read(_HEADER + 1)
+    for kind in ("<u8", ">u8", "<u4", ">u4"):
+        width = np.dtype(kind).itemsize
+        count = int(np.frombuffer(begin[:width], kind)[0]) if len(begin) > width else 0
+        if count > _FEWEST and any(count * of == size - width for of in (1, 2, 4, 8)):
+            raise _of_no_format(path, width, f"the number {count:,}, which counts what follows")
+    numbers = np.frombuffer(begin[:_HEADER], "<i4") if len(begin) > _HEADER else np.zeros(1)
+    if numbers[0] and not numbers[_NAMED:].any():
+        raise _of_no_format(path, _HEADER, "a few numbers and nothing but 0")
+
+
+def _of_no_format(path: Path, size: int, what: str) -> ArgumentError:
+    return ArgumentError(
+        f"{path} begins with {size} bytes that are no ids: {what}. It is no header of a known "
+        f"format; save the ids alone: numpy.fromfile(FILE, DTYPE, offset={size}).tofile(NEW)."
+    )
 
 
 def _of_llm_c(path: Path) -> tuple[str, str, int] | None:

@@ -11,6 +11,8 @@ import numpy as np
 from ..arrays import is_array, to_numpy
 from ..errors import ArgumentError
 
+_IGNORED = -100  # in labels, what has no loss
+
 
 def lay_out(rows: Sequence[np.ndarray], fill: int | bool, side: str) -> np.ndarray:
     """Return rows of different lengths as one array, filled on `side`.
@@ -94,21 +96,28 @@ def check_range(name: str, ids: np.ndarray, vocab_size: int | None) -> None:
     """Check that ids are possible in a vocabulary of this size (None: unknown)."""
     if ids.min() < 0 or (vocab_size is not None and ids.max() >= vocab_size):
         allowed = "0 or more" if vocab_size is None else f"between 0 and {vocab_size - 1}"
-        raise ArgumentError(f"{name} must be {allowed}; they span {ids.min()} to {ids.max()}.")
+        ignored = " -100 marks places without a loss in labels: give the input ids instead."
+        raise ArgumentError(
+            f"{name} must be {allowed}; they span {ids.min()} to {ids.max()}."
+            + (ignored if ids.min() == _IGNORED else "")
+        )
 
 
 def warn_of_padding(ids: np.ndarray, pad_token_id: int) -> None:
     """Warn of rows that look padded although no mask says so: their padding counts as tokens.
 
-    They do where the id of padding stands at ends alone, and more than once in a row.
+    They do where the id of padding stands at ends alone, and more than once in a row. So does any
+    other id that several rows end in: many pad with the token at the end of texts.
     """
-    pad = ids == pad_token_id
-    at_end = np.logical_and.accumulate(pad[:, ::-1], axis=1)[:, ::-1]
-    count = int((at_end.sum(axis=1) > 1).sum())
-    if count and not (pad & ~at_end).any():
-        warnings.warn(
-            f"{count:,} of {len(ids):,} texts end in several tokens {pad_token_id}, which count as "
-            f"tokens because no mask was given; give mask=(ids != {pad_token_id}) if they are "
-            "padding.",
-            stacklevel=3,  # who called from_tokens
-        )
+    for padding, least in ((pad_token_id, 1), (int(np.bincount(ids[:, -1]).argmax()), 2)):
+        pad = ids == padding
+        at_end = np.logical_and.accumulate(pad[:, ::-1], axis=1)[:, ::-1]
+        count = int((at_end.sum(axis=1) > 1).sum())
+        if count >= least and not (pad & ~at_end).any():
+            warnings.warn(
+                f"{count:,} of {len(ids):,} texts end in several tokens {padding}, which count as "
+                f"tokens because no mask was given; give mask=(ids != {padding}) if they are "
+                "padding.",
+                stacklevel=3,  # who called from_tokens
+            )
+            return

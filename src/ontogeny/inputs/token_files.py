@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,8 @@ import numpy as np
 
 from ..errors import ArgumentError, check_whole
 from .id_formats import reading_of
+
+log = logging.getLogger("ontogeny.inputs")
 
 TOKEN_FILES = (".npy", ".bin", ".pt")
 
@@ -35,7 +38,7 @@ def read_tokens(
     path
         A ``.npy`` file with one or two dimensions, a ``.bin`` file of ids alone, as nanoGPT
         writes, or with the header of llm.c or the index of Megatron, or a ``.pt`` file of one
-        tensor, or of one called ``input_ids``.
+        tensor, or of one called ``input_ids``, perhaps with its ``attention_mask``.
     max_length
         Tokens of a text.
     max_texts
@@ -61,7 +64,14 @@ def read_tokens(
     >>> read_tokens(file, max_length=4, max_texts=2).tolist()
     [[0, 1, 2, 3], [16, 17, 18, 19]]
     """
-    return open_tokens(path, dtype, vocab_size).texts(max_length, max_texts)
+    file = open_tokens(path, dtype, vocab_size)
+    texts = file.texts(max_length, max_texts)
+    if len({len(text) for text in texts}) > 1:
+        raise ArgumentError(
+            f"{path} holds texts of several lengths, by its attention_mask; read them with "
+            "Inputs.coerce(torch.load(path))."
+        )
+    return np.stack(texts)
 
 
 @dataclass(frozen=True)
@@ -76,20 +86,26 @@ class TokenFile:
         Its ids in one dimension, or as a table whose rows are texts; memory-mapped if it can be.
     words
         How a bare file is read, and why; empty where the file says it itself.
+    mask
+        Of a table, False at padding; None where nothing says that there is any.
     """
 
     path: Path
     ids: Any
     words: str = ""
+    mask: np.ndarray | None = None
 
-    def texts(self, max_length: int, max_texts: int | None = None) -> np.ndarray:
-        """Return texts, (texts, max_length) or shorter rows, int64."""
+    def texts(self, max_length: int, max_texts: int | None = None) -> list[np.ndarray]:
+        """Return texts without padding, of at most `max_length` tokens each, int64."""
         check_whole("max_length", max_length, 2)
         if max_texts is not None:
             check_whole("max_texts", max_texts)
         ids = self.ids
+        if self.mask is not None:
+            pairs = zip(ids[:max_texts], self.mask[:max_texts], strict=True)
+            return [row[mask][:max_length].astype(np.int64) for row, mask in pairs]
         if ids.ndim == 2:
-            return np.asarray(ids[:max_texts, :max_length]).astype(np.int64)
+            return list(np.asarray(ids[:max_texts, :max_length]).astype(np.int64))
         whole = len(ids) // max_length
         if not whole:
             raise ArgumentError(
@@ -98,11 +114,14 @@ class TokenFile:
         count = whole if max_texts is None else min(max_texts, whole)
         pieces = np.unique(np.linspace(0, whole - 1, count).round().astype(np.int64))
         starts = pieces[:, None] * max_length
-        return np.asarray(ids[starts + np.arange(max_length)]).astype(np.int64)
+        return list(np.asarray(ids[starts + np.arange(max_length)]).astype(np.int64))
 
-    def cut(self, max_length: int) -> int:
+    def cut(self, max_length: int, count: int) -> list[int]:
         """Return how many tokens of each text are cut off; a stream is divided, not cut."""
-        return max(self.ids.shape[1] - max_length, 0) if self.ids.ndim == 2 else 0
+        if self.ids.ndim == 1:
+            return [0] * count
+        whole = np.ones_like(self.ids, dtype=bool) if self.mask is None else self.mask
+        return np.maximum(whole[:count].sum(axis=1) - max_length, 0).tolist()
 
 
 def open_tokens(
@@ -130,11 +149,11 @@ def open_tokens(
         raise ArgumentError(f"there is no file {path}.")
     if path.suffix not in TOKEN_FILES:
         raise ArgumentError(f"tokens come from {', '.join(TOKEN_FILES)} files; got {path}.")
-    words = ""
+    words, mask = "", None
     # What a file is shows in its first bytes: some save arrays under the name of bare ids.
     begin = _begin(path)
     if path.suffix == ".pt" or (path.suffix == ".bin" and begin.startswith(_ZIP)):
-        ids = _saved(path)
+        ids, mask = _saved(path)
     elif path.suffix == ".npy" or begin == _NUMPY:
         ids = _array(path)
     else:
@@ -150,7 +169,7 @@ def open_tokens(
             f"{path} says itself that it holds {ids.dtype.name}; dtype={dtype} was said. dtype is "
             "for .bin files without a header."
         )
-    return TokenFile(path, ids, words)
+    return TokenFile(path, ids, words, mask)
 
 
 def _begin(path: Path) -> bytes:
@@ -168,17 +187,24 @@ def _array(path: Path) -> np.ndarray:
     return ids
 
 
-def _saved(path: Path) -> np.ndarray:
-    """Return the ids of a file of torch.save; no code in it runs."""
+def _saved(path: Path) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the ids of a file of torch.save, and which of them are tokens; no code in it runs."""
     import torch  # not with this module: token ids of other files need none of it
 
     try:
-        ids = torch.load(path, map_location="cpu", weights_only=True)
+        held = torch.load(path, map_location="cpu", weights_only=True)
     except Exception:  # what a damaged or foreign pickle raises is of many kinds
-        ids = None
-    ids = ids.get("input_ids") if isinstance(ids, Mapping) else ids
+        held = None
+    table = held if isinstance(held, Mapping) else {"input_ids": held}
+    ids, mask = table.get("input_ids"), table.get("attention_mask")
     if not isinstance(ids, torch.Tensor) or ids.dtype in (torch.bfloat16, torch.bool):
         raise ArgumentError(
             f"{path} holds no tensor of token ids, also none called 'input_ids'; save one, or .npy."
         )
-    return ids.numpy()
+    if table.get("labels") is not None:
+        log.warning("%s: its labels are not read; a loss is taken of every token.", path)
+    if mask is None:
+        return ids.numpy(), None
+    if not isinstance(mask, torch.Tensor) or mask.shape != ids.shape or ids.ndim != 2:
+        raise ArgumentError(f"{path} holds an attention_mask of another shape than its input_ids.")
+    return ids.numpy(), mask.bool().numpy()

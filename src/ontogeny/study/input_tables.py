@@ -206,7 +206,8 @@ def _tokens(table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> Inp
     size, bound = ids_of_model(trajectory, kwargs.get("vocab_size"))
     opened = [open_tokens(base / str(path), table.get("dtype"), size, bound) for path in paths]
     tables = [file.texts(length, per_file) for file in opened]
-    cut = [file.cut(length) for file, ids in zip(opened, tables, strict=True) for _ in ids][:limit]
+    by_file = [file.cut(length, len(ids)) for file, ids in zip(opened, tables, strict=True)]
+    cut = [count for counts in by_file for count in counts][:limit]
     rows = [row for ids in tables for row in ids][:limit]
     same = len({len(row) for row in rows}) == 1
     ids = np.stack(rows) if same else [row.tolist() for row in rows]

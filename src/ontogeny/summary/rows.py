@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 
 from ..dynamics import development
+from ..dynamics.order import in_order
 from ..errors import ArgumentError
 from ..quantities import CONTROL, Quantity
 from . import verdicts
@@ -89,13 +90,19 @@ def _by_own_test(data: xr.Dataset, rows: xr.Dataset) -> xr.Dataset:
     A quantity says so by ``x_p_changed``. From 0 to 105 of 120 examples were no change by the order
     of few checkpoints, of which an exact test of the same examples leaves no doubt.
     """
-    own = own_tests(data, rows["row_quantity"].values, "changed")
+    names = rows["row_quantity"].values
+    own = own_tests(data, names, "changed")
     has_test = np.isfinite(own)
+    smallest = np.array([in_order(_known_steps(data[name])) for name in names])
     return rows.assign(
         p_uncorrected=("row", np.where(has_test, own, rows["p_uncorrected"].values)),
-        smallest_p=("row", np.where(has_test, 0.0, rows["smallest_p"].values)),
+        smallest_p=("row", np.where(has_test, smallest, rows["smallest_p"].values)),
         own_change_test=("row", has_test),
     )
+
+
+def _known_steps(values: xr.DataArray) -> int:
+    return int(values.notnull().any([d for d in values.dims if d != "step"]).sum())
 
 
 def has_rows(data: xr.Dataset, quantity: Quantity) -> bool:

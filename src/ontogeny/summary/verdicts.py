@@ -200,8 +200,10 @@ def _reasons(node: xr.Dataset, p_value: np.ndarray, tests: int) -> np.ndarray:
         p_slow=node.get("p_slow", nothing).values,
     )
     own_test = node.get("own_change_test", xr.zeros_like(node["moved"])).values
-    by_examples = np.where(shown, str(Reason.NONE), str(Reason.EXAMPLES))
-    return np.where(own_test, by_examples, found)
+    # So many examples turned, all the same way at each step, and noise may do so as well.
+    few = node["p_uncorrected"].values <= node["smallest_p"].values
+    not_shown = np.where(few, str(Reason.FEW), str(Reason.EXAMPLES))
+    return np.where(own_test, np.where(shown, str(Reason.NONE), not_shown), found)
 
 
 def _verdicts(node: xr.Dataset, p_values: Mapping[str, np.ndarray], tests: int) -> xr.Dataset:

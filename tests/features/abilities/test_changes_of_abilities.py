@@ -100,6 +100,22 @@ def test_a_run_that_wanders_does_not_change_by_its_first_and_last_checkpoint():
     assert p_turned(ends[-1] - ends[0]) < 1e-6 < 0.05 < p_wandering(ends)
 
 
+@pytest.mark.parametrize("checkpoints", [2, 3, 4, 5])
+@pytest.mark.parametrize("memory", [0.0, 0.5])
+def test_few_checkpoints_that_come_in_order_are_no_change_at_one_percent(checkpoints, memory):
+    rng = np.random.default_rng(checkpoints)
+    for _ in range(60):
+        noise = rng.normal(size=checkpoints)
+        for i in range(1, checkpoints):
+            noise[i] += memory * noise[i - 1]
+        level = noise[:, None] + 0.5 * rng.normal(size=(checkpoints, 120))
+        assert p_on_these((level > 0).astype(float)) > 0.01
+
+
+def test_many_checkpoints_that_come_in_order_are_a_change():
+    assert p_on_these(rising([0, 20, 40, 60, 80, 100, 105])) < 0.001
+
+
 def test_independent_flips_between_checkpoints_are_no_change():
     rng, false, draws = np.random.default_rng(1), 0, 200
     for _ in range(draws):

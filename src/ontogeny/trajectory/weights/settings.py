@@ -17,9 +17,11 @@ from torch import Tensor, nn
 from ...errors import ArgumentError, CheckpointError, OntogenyError
 from ...own_code import reason
 from .configuration import read_configuration
+from .digests import digest
 from .folders import weight_files
 from .inert import Inert
 from .pickled import held
+from .transformers_models import is_pretrained
 
 _FIELDS = "__dataclass_fields__"
 KEYS = ("model_args", "config", "hyper_parameters", "hparams", "args", "model_config")
@@ -40,6 +42,9 @@ _OF_TRAINING = re.compile(
     r"|time|timestamp|date|host(?:name)?|user|backend|device|dtype|precision|amp|compile|init_from"
     r"|world_size|local_rank|tokens_(?:seen|per_iter)|distributed.*|val_loss|loss"
 )
+
+
+_PLAIN = (bool, int, float, str, tuple, list, dict, set, frozenset)
 
 
 class Settings(dict):
@@ -79,8 +84,13 @@ def built(template: Callable[..., nn.Module], path: Path | None) -> nn.Module:
 
 
 def taken_settings(template: Any, path: Path | None) -> dict[str, Any]:
-    """Return the settings of a checkpoint that its model is built with, as plain values."""
-    if template is None or isinstance(template, nn.Module):
+    """Return the settings of a checkpoint that its model is built with, as plain values.
+
+    Of a module in memory, which is what it is built of, those that it holds itself.
+    """
+    if isinstance(template, nn.Module):
+        return {} if path is not None or is_pretrained(template) else _of_module(template)
+    if template is None:
         return {}
     if callable(described := getattr(template, "described", None)):  # a format's own builder
         return flat(described())
@@ -89,6 +99,26 @@ def taken_settings(template: Any, path: Path | None) -> dict[str, Any]:
     if taken is None:
         return {}
     return flat(settings if isinstance(taken, str) else {name: settings[name] for name in taken})
+
+
+def _of_module(module: nn.Module) -> dict[str, Any]:
+    """Return what a module in memory computes with beside its weights, as plain values.
+
+    Attributes of its parts, tensors that are not stored with the weights, and how many hooks act.
+    """
+    found: dict[str, Any] = {}
+    for path, part in module.named_modules():
+        prefix = f"{path}." if path else ""
+        hooks = len(part._forward_hooks) + len(part._forward_pre_hooks)
+        found |= {f"{prefix}hooks": hooks} if hooks else {}
+        unstored = {name: part._buffers[name] for name in part._non_persistent_buffers_set}
+        own = {name: value for name, value in vars(part).items() if name[0] != "_"}
+        for name, value in {**own, **unstored}.items():
+            if isinstance(value, Tensor):
+                found[prefix + name] = digest(value.detach().cpu())
+            elif name != "training" and isinstance(value, _PLAIN):
+                found |= flat({prefix + name: value})
+    return found
 
 
 def left_settings(template: Any, path: Path | None) -> dict[str, Any]:
