@@ -180,7 +180,7 @@ def test_new_code_gives_new_numbers(said):
 
 def test_it_says_in_a_line_what_is_computed_again_and_why(said):
     [line] = [note for note in said["helper"]["notes"] if note.startswith("changed: the code of")]
-    assert "geometry" in line and line.endswith("(4 cells)")
+    assert line == "changed: the code of geometry (4 cells)"  # and of none who calls it
     assert "the code of features.weights (4 cells)" in said["observable"]["plan"]
     assert "changed: the code of dynamics (2 summaries)" in said["summary"]["notes"]
     assert "changed: the code of words (2 summaries)" in said["sentence"]["plan"]

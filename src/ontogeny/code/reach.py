@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -74,6 +74,7 @@ class Reach:
         self._closed, self._left_out = self._places(known), self._places(unused)
         self.visited: dict[Place, str] = {}
         self.outside: set[str] = set()
+        self._meant: dict[Place, list[tuple[str, Place | Outside]]] = {}
         self._attributes: set[str] = set()
         self._waiting: defaultdict[str, list[Place]] = defaultdict(list)
         self._heirs: defaultdict[Place, list[Place]] = defaultdict(list)
@@ -97,6 +98,7 @@ class Reach:
         """Return one that has reached as much and goes on by itself, with more packages."""
         new = Reach(modules, read, self._known, self._unused)
         new.visited, new.outside = dict(self.visited), set(self.outside)
+        new._meant = dict(self._meant)
         new._attributes, new._classes = set(self._attributes), set(self._classes)
         new._files, new._loaded = set(self._files), set(self._loaded)
         for attribute, members in self._waiting.items():
@@ -169,9 +171,8 @@ class Reach:
         self._queue += self._decorated.pop(place, ())
         definition = source.definitions[place.name]
         found = {name: self._looked_up(place.path, name) for name in definition.names}
-        # With what each name stands for: two functions of one name may change places.
-        meant = [f"{name} {self._identity(t)}" for name, targets in found.items() for t in targets]
-        self.visited[place] = _digest([definition.digest, *sorted(meant)])
+        self.visited[place] = definition.digest
+        self._meant[place] = [(name, t) for name, targets in found.items() for t in targets]
         for targets in found.values():
             self._want(targets)
         self._mention(definition.attributes)
@@ -191,13 +192,31 @@ class Reach:
                 self._attributes.add(attribute)
                 self._queue += self._waiting.pop(attribute, ())
 
-    def _identity(self, target: Place | Outside) -> str:
+    def meanings(
+        self, place: Place, room_of: Callable[[str], str], alone: Collection[tuple[str, str | None]]
+    ) -> list[str]:
+        """Return what each name stands for that a definition names.
+
+        Two functions of one name may change places. Of those that are `alone` in their room with
+        their name, the room is enough: what they hold counts there, and not with who names them.
+        """
+        meant = self._meant.get(place, ())
+        return sorted(f"{name} {self._identity(t, room_of, alone)}" for name, t in meant)
+
+    def _identity(
+        self,
+        target: Place | Outside,
+        room_of: Callable[[str], str],
+        alone: Collection[tuple[str, str | None]],
+    ) -> str:
         """Return what tells a target from another one of the same name."""
         if isinstance(target, Outside):
             return target.name
         source = self._source(target.path)
         if target.name is None or target.name in source.bases:  # which of its members count
             return f"{self._modules.name(target.path)} {target.name}"
+        if (in_room := (room_of(target.path), target.name)) in alone:
+            return " ".join(in_room)
         return source.definitions[target.name].digest
 
     def _follow_class(self, place: Place, source: Source) -> None:
@@ -351,8 +370,11 @@ def digests(reach: Reach, room_of: Callable[[str], str]) -> Mapping[str, str]:
     Where a definition stands within a room does not count.
     """
     parts: defaultdict[str, list[str]] = defaultdict(list)
-    for (path, name), digest in reach.visited.items():
-        parts[room_of(path)].append(f"{name} {digest}")
+    counts = Counter((room_of(path), name) for path, name in reach.visited)
+    alone = {named for named, count in counts.items() if count == 1}
+    for place, digest in reach.visited.items():
+        whole = _digest([digest, *reach.meanings(place, room_of, alone)])
+        parts[room_of(place.path)].append(f"{place.name} {whole}")
     return {room: _digest(sorted(lines)) for room, lines in sorted(parts.items())}
 
 
