@@ -14,6 +14,7 @@ from helpers.family_models import build
 from ontogeny.capture.predictor import Predictor
 from ontogeny.errors import ArgumentError
 from ontogeny.features.abilities.contrasts import Ties, ties_of_words, words_apart
+from ontogeny.features.abilities.examples import _once
 from ontogeny.features.abilities.intervals import Chance, above_chance, course_of
 from ontogeny.features.abilities.pairs import pair_of
 from ontogeny.features.abilities.prefix_trees import tree_scores
@@ -247,3 +248,29 @@ def test_a_planted_ability_has_its_step(tmp_path):
     assert float(data.liking[0]) == 0.5
     assert int(data.clusters[0]) == 1 and np.isnan(data.accuracy_last_low[0])
     assert {*data.word_right.values} == {"is", "are"}
+
+
+def test_a_record_of_two_pairs_is_left_out_and_both_are_named():
+    record = {
+        "right": "it is",
+        "wrong": "it are",
+        "sentence_good": "it are",
+        "sentence_bad": "it is",
+    }
+    with pytest.raises(ArgumentError, match=r"two pairs, in sentence_good, .* and right, wrong"):
+        pair_of(record, "a", "line 1", "sentence")
+    same = {**record, "sentence_good": "it is", "sentence_bad": "it are"}
+    assert pair_of(same, "a", "line 1", "sentence").texts == ("it is", "it are")
+
+
+def test_pairs_that_say_the_reverse_of_each_other_are_left_out():
+    texts = [("it is", "it are"), ("it are", "it is"), ("he runs", "he run"), ("he runs", "he run")]
+    pairs = [pair_of({"right": a, "wrong": b}, "a", f"line {i}", "sentence")
+             for i, (a, b) in enumerate(texts, 1)]  # fmt: skip
+    kept, left_out = _once(pairs)
+    assert [pair.where for pair in kept] == ["line 3"]
+    assert left_out == [
+        "line 4: it repeats another one",
+        "line 1: another one says the reverse",
+        "line 2: another one says the reverse",
+    ]

@@ -168,14 +168,26 @@ class OfExamples(OfGroups):
 
 
 def _once(examples: Sequence[Example]) -> tuple[list[Example], list[str]]:
-    """Return examples without those that repeat another one, which is no more evidence."""
+    """Return examples without those that repeat another one, which is no more evidence.
+
+    And without those that set the same texts against each other the other way round: one of them
+    would be right whatever a model says.
+    """
     first: dict[Example, Example] = {}
     for example in examples:
         first.setdefault(replace(example, where=""), example)
-    kept = list(first.values())
-    places = {id(example) for example in kept}
-    repeated = [f"{e.where}: it repeats another one" for e in examples if id(e) not in places]
-    return kept, repeated
+    repeated = {id(example) for example in examples} - {id(e) for e in first.values()}
+    turned = {id(e) for key, e in first.items() if _turned(key) in first}
+    left_out = [f"{e.where}: it repeats another one" for e in examples if id(e) in repeated]
+    left_out += [f"{e.where}: another one says the reverse" for e in examples if id(e) in turned]
+    return [example for example in first.values() if id(example) not in turned], left_out
+
+
+def _turned(example: Example) -> Example | None:
+    """Return the example of two texts in which the other one is right."""
+    if len(example.texts) != 2:
+        return None
+    return replace(example, texts=example.texts[::-1], before=example.before[::-1])
 
 
 def accuracy(

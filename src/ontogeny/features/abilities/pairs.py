@@ -43,6 +43,7 @@ def pair_of(record: Mapping[str, Any], stem: str, where: str, method: str) -> Ex
     group = group_of(record, stem)
     if method == "prefix":
         return _prefix_pair(record, group, where)
+    _refuse_two(record)
     right = text_of(record, named(record, RIGHT), "right")
     wrong = text_of(record, named(record, WRONG), "wrong")
     field = named(record, PROMPT)
@@ -54,6 +55,15 @@ def pair_of(record: Mapping[str, Any], stem: str, where: str, method: str) -> Ex
     if has_prompt:
         return Example.after(text_of(record, field, "prompt"), [right, wrong], 0, group, where)
     return Example((right, wrong), ("", ""), 0, group, where)
+
+
+def _refuse_two(record: Mapping[str, Any]) -> None:
+    """Refuse a record that holds two pairs by two names of fields: either may be meant."""
+    there = [names for names in zip(RIGHT, WRONG, strict=True) if {*names} <= record.keys()]
+    texts = {tuple(str(record[name]) for name in names) for names in there}
+    if len(texts) > 1:
+        both = " and ".join(f"{right}, {wrong}" for right, wrong in there)
+        raise ArgumentError(f"it holds two pairs, in {both}; leave one of them")
 
 
 def _prefix_pair(record: Mapping[str, Any], group: str, where: str) -> Example:
