@@ -78,7 +78,7 @@ def test_needs_with_one_key_share_their_passes():
         Losses(on="first", objective="causal"),
     ]  # fmt: skip
     capture.read(model, needs, inputs, SETTINGS)
-    assert model.calls == [batches] * 3
+    assert model.calls == [batches + 1] * 3  # and one text alone, for its loss
     capture.read(model, [*needs, Attention()], inputs, SETTINGS)
     assert model.calls[0] == 2 * batches  # its maps come out of every pass
 

@@ -129,8 +129,9 @@ def test_page_notebook_and_terminal_say_it_of_the_loss(reason):
 @pytest.mark.parametrize(
     ("totals", "reason"),
     [
-        ((0, 50, 105), Reason.FEW),
-        ((0, 40, 70, 105), Reason.FEW),
+        ((0, 30, 60), Reason.FEW),
+        ((20, 40, 60, 80), Reason.FEW),
+        ((0, 105), Reason.NONE),
         ((0, 2, 1, 2), Reason.EXAMPLES),
         ((0, 10, 30, 50, 70, 80, 90, 100, 105), Reason.NONE),
     ],

@@ -369,3 +369,17 @@ def test_an_adapter_is_opened_once_and_its_base_once_for_all(tmp_path, monkeypat
             run[step].model()
             control[step].model()
     assert len(opened) == 3 and len(read_bases) == 1
+
+
+def test_weights_beside_an_adapter_are_named_as_not_read(tmp_path, caplog):
+    write(tmp_path, llama, lora()())
+    plain = Trajectory.from_folder(tmp_path / "run")
+    assert "holds other weights" not in caplog.text
+    before = logits(plain[10].model())
+    llama().save_pretrained(tmp_path / "run" / "checkpoint-10")
+    run = Trajectory.from_folder(tmp_path / "run", base=tmp_path / "base")
+    assert "holds other weights (model.safetensors): the adapter on its base is read" in caplog.text
+    assert torch.equal(logits(run[10].model()), before)
+    (tmp_path / "run" / "checkpoint-10" / "adapter_config.json").unlink()  # as it advises
+    whole = Trajectory.from_folder(tmp_path / "run")
+    assert not torch.equal(logits(whole[10].model()), before)

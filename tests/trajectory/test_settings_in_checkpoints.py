@@ -1,6 +1,7 @@
 """Settings beside the weights are part of what model a checkpoint is."""
 
 from argparse import Namespace
+from pathlib import Path
 
 import pytest
 import torch
@@ -112,4 +113,6 @@ def test_settings_are_compared_as_plain_values():
     assert flat(settings) == {
         "a.b": [1, "torch.float16"], "c": [1.0, 1.0], "d": ["1", "3"], "e": "object",
     }  # fmt: skip
-    assert taken_settings(None, None) == taken_settings(Named(2), None) == {}
+    assert taken_settings(None, None) == taken_settings(Named(2), Path("run.pt")) == {}
+    in_memory = {"scale": 1.0, "layer.in_features": 2, "layer.out_features": 2}
+    assert taken_settings(Named(2), None) == in_memory

@@ -72,7 +72,7 @@ def _alone(model: nn.Module, text: Inputs, position_ids: bool) -> tuple[float, f
     (batch,) = text.batches(1)
     with quiet(model):
         logits = logits_of(run(model, batch, position_ids=position_ids))
-        logits = without_added(logits, batch.ids.shape)[0]
+        logits = without_added(logits, batch.ids.shape)[0].detach()
     column = np.flatnonzero(next_tokens(text)[0])
     target = torch.from_numpy(text.ids[0, column]).to(logits.device)
     log_p = logits[torch.from_numpy(column - 1).to(logits.device)].float().log_softmax(-1)

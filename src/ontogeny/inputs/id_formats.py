@@ -129,6 +129,8 @@ def reading_of(
             f"{path} holds text, not ids: give it as a file of texts (.txt), or say "
             "--set inputs.dtype=uint8 if the tokens are its bytes."
         )
+    if _of_labels(path, vocab_size or bound):  # -100 in 64 bits is 65,436 and 65,535 in 16
+        raise _nothing_fits(path, vocab_size or bound)
     fitting = fitting_readings(path, vocab_size, bound)
     if len(fitting) == 1:
         return fitting[0]
@@ -258,6 +260,12 @@ def _entropy(values: np.ndarray) -> float:
     return float(-(shares * np.log2(shares)).sum())
 
 
+def _of_labels(path: Path, limit: int | None) -> str:
+    """Return as which type a file holds labels; empty where it does not seem to."""
+    signed = (name for name in ("int64", "int32", "int64-be", "int32-be") if _whole(path, name))
+    return next((name for name in signed if _holds_ignored(path, name, limit)), "")
+
+
 def _holds_ignored(path: Path, dtype: str, limit: int | None) -> bool:
     """Return whether numbers are ids but for -100."""
     ids = _looked_at(path).view(DTYPES[dtype])
@@ -289,9 +297,7 @@ def _outside(path: Path, dtype: str, limit: int | None) -> str:
 def _nothing_fits(path: Path, limit: int | None) -> ArgumentError:
     """Return the error that says which ids the file would hold in the usual types."""
     names = [name for name in ("uint16", "int32") if _whole(path, name)]
-    signed = (name for name in ("int64", "int32", "int64-be", "int32-be") if _whole(path, name))
-    of_labels = (name for name in signed if _holds_ignored(path, name, limit))
-    if name := next(of_labels, ""):
+    if name := _of_labels(path, limit):
         names = [name]
     ways = "; ".join(f"as {_shown(path, name)}{_outside(path, name, limit)}" for name in names)
     read = ways or f"its {path.stat().st_size} bytes are no whole numbers of 16 or 32 bits"

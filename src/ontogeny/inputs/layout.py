@@ -109,7 +109,8 @@ def warn_of_padding(ids: np.ndarray, pad_token_id: int) -> None:
     They do where the id of padding stands at ends alone, and more than once in a row. So does any
     other id that several rows end in: many pad with the token at the end of texts.
     """
-    for padding, least in ((pad_token_id, 1), (int(np.bincount(ids[:, -1]).argmax()), 2)):
+    ends, counts = np.unique(ids[:, -1], return_counts=True)
+    for padding, least in ((pad_token_id, 1), (int(ends[counts.argmax()]), 2)):
         pad = ids == padding
         at_end = np.logical_and.accumulate(pad[:, ::-1], axis=1)[:, ::-1]
         count = int((at_end.sum(axis=1) > 1).sum())

@@ -16,6 +16,8 @@ from .scoring import IGNORED
 
 log = logging.getLogger("ontogeny.inputs")
 
+log = logging.getLogger("ontogeny.inputs")
+
 TOKEN_FILES = (".npy", ".bin", ".pt")
 
 _NUMPY = b"\x93NUMPY"

@@ -18,6 +18,7 @@ from .exact_tests import exchange_law, guess_law, p_above
 
 Z = 1.959964
 LEVEL = 0.05
+_MOST = 0.75  # of the examples: of wandering runs 0.2 % move as many (abilities_rates.py)
 _BLOCKS = 400  # of a large group, which are resampled instead of its examples
 
 
@@ -225,12 +226,13 @@ def p_wandering(right: np.ndarray) -> float:
 
     What goes against the change from first to last is noise between checkpoints, and noise goes
     along with it as often. Where nothing went back, that is as likely as noise alone comes in
-    order: three checkpoints do in a third of all runs.
+    order: three checkpoints do in a third of all runs. Only a change of most examples is more than
+    noise between few checkpoints.
 
     Examples
     --------
-    >>> wanders = np.array([[0] * 8, [1] * 8, [0] * 8, [1] * 8])
-    >>> p_wandering(wanders) > 0.3, round(p_wandering(np.sort(wanders, axis=0)), 3)
+    >>> half = np.array([[0] * 8, [0, 1] * 4, [0] * 8, [0, 1] * 4])
+    >>> p_wandering(half) > 0.3, round(p_wandering(np.sort(half, axis=0)), 3)
     (True, 0.083)
     """
     totals = right[np.isfinite(right).all(axis=1)].sum(axis=1)
@@ -241,7 +243,8 @@ def p_wandering(right: np.ndarray) -> float:
     if change == 0:
         return 1.0
     of_noise = float(2 * t.sf(abs(change) / noise, len(moves))) if noise > 0 else 0.0
-    return max(of_noise, in_order(len(totals)))
+    is_most = abs(change) >= _MOST * right.shape[1]
+    return of_noise if is_most else max(of_noise, in_order(len(totals)))
 
 
 def above_chance(p_values: np.ndarray) -> np.ndarray:

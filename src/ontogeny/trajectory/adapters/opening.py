@@ -20,7 +20,7 @@ from ..weights.inert import few, plain
 from ..weights.states import trainer_state
 from .base import AbsentBase, BaseWeights
 from .building import template_of
-from .settings import SETTINGS, AdapterSettings, read_settings
+from .settings import FILES, SETTINGS, AdapterSettings, read_settings
 from .weights import AdapterWeights
 
 logger = logging.getLogger("ontogeny.trajectory")
@@ -60,6 +60,12 @@ def _place(path: Path, name: str | None) -> Path | None:
             names = few(list(below))
             text = f"beside its own adapter, {path} holds others, which --key names: {names}."
             announce(names, text, path)
+        if whole := [file.name for file in weight_files(path) if file.name not in FILES]:
+            text = (
+                f"beside its adapter, {path} holds other weights ({few(whole)}): the adapter on "
+                "its base is read. Move adapter_config.json away to read those."
+            )
+            announce("weights beside an adapter", text, path)
         return path
     if not below or weight_files(path):
         return None

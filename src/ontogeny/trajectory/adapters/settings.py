@@ -15,7 +15,7 @@ from ..weights.files import WeightFiles
 from ..weights.inert import few, plain
 
 SETTINGS = "adapter_config.json"
-_FILES = ("adapter_model.safetensors", "adapter_model.bin")
+FILES = ("adapter_model.safetensors", "adapter_model.bin")
 _WRAPPERS = re.compile(r"\.(?:base_layer|original_module|modules_to_save|token_adapter)(?=\.)")
 _OF_TASK = {
     "CAUSAL_LM": "AutoModelForCausalLM",
@@ -89,12 +89,12 @@ class AdapterSettings:
         """
         place = self.place()
         if not place.files[0].is_file():
-            raise CheckpointError(f"{self.folder} holds no weights; looked for {few(_FILES)}.")
+            raise CheckpointError(f"{self.folder} holds no weights; looked for {few(FILES)}.")
         return place
 
     def place(self) -> WeightFiles:
         """Return where the adapter's tensors are, or were before they were deleted."""
-        paths = [self.folder / name for name in _FILES]
+        paths = [self.folder / name for name in FILES]
         path = next(filter(Path.is_file, paths), paths[0])
         return WeightFiles((path,), path.suffix == ".bin")
 
