@@ -48,6 +48,7 @@ class Reason(StrEnum):
     NOISE_UNKNOWN = "noise unknown"
     SLOW_NOISE = "slow noise"
     WITHIN_NOISE = "within noise"
+    SMALL = "below the least effect"
     ORDER = "order as by chance"
     SHORT_MEMORY = "course as of noise between checkpoints"
     REFERENCE_MEMORY = "course as of the memory of the reference"

@@ -59,6 +59,7 @@ class Wishes:
     abilities: Sequence[str] = ()
     train_texts: Sequence[str] = ()
     base_texts: Sequence[str] = ()
+    floor: float | None = None
 
     @property
     def choice(self) -> dict[str, Any]:
@@ -93,6 +94,7 @@ class Wishes:
             "--abilities": self.abilities,
             "--train-texts": self.train_texts,
             "--base-texts": self.base_texts,
+            "--floor": ["" if self.floor is None else f"{self.floor:g}"],
         }
         return [part for name, values in options.items() for v in values if v for part in (name, v)]
 
@@ -216,7 +218,7 @@ def propose(
         why = no_english(trajectory.tokenizer(), read_by_it if wishes.texts else ())
         model = replace(model, no_english=why)
     content["observables"], left_out = fitted(preset, model, len(trajectory))
-    content["observables"] = _at_every_place(content["observables"], content["inputs"])
+    content["observables"] = _as_scored(content["observables"], content["inputs"], wishes.floor)
     content["observables"] += of_further_sets(content["inputs"], preset, model)
     lines += training_texts_beside(wishes.texts, wishes.train_texts)
     if wishes.abilities:
@@ -244,12 +246,16 @@ def _scored_places(
     return {}, [f"places: {places.line}; --yes does it"]
 
 
-def _at_every_place(
-    entries: Sequence[dict[str, Any]], table: Mapping[str, Any]
+def _as_scored(
+    entries: Sequence[dict[str, Any]], table: Mapping[str, Any], floor: float | None
 ) -> list[dict[str, Any]]:
-    """Return observables of which the loss by place shows places that are not scored as well."""
-    every = {"place-losses": {"every": True}} if _has_scores(table) else {}
-    return [entry | every.get(entry["kind"], {}) for entry in entries]
+    """Return observables with the best possible loss, and with places that are not scored."""
+    further: dict[str, dict[str, Any]] = {}
+    if _has_scores(table):
+        further["place-losses"] = {"every": True}
+    if floor is not None:
+        further["loss"] = {"floor": floor}
+    return [entry | further.get(entry["kind"], {}) for entry in entries]
 
 
 def _has_scores(table: Mapping[str, Any]) -> bool:
