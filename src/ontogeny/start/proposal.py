@@ -26,7 +26,7 @@ from .asked import not_as_asked
 from .examples import examples_of, no_english
 from .further_sets import further_sets, of_further_sets, training_texts_beside
 from .id_types import sources_by_model
-from .places import proposed_places
+from .places import of_places, proposed_places
 from .presets import FINE_TUNING, ONE_MODEL, Preset, fitted, preset_named
 from .sets import with_sets
 from .shown import longest_of, look
@@ -219,6 +219,7 @@ def propose(
         model = replace(model, no_english=why)
     content["observables"], left_out = fitted(preset, model, len(trajectory))
     content["observables"] = _as_scored(content["observables"], content["inputs"], wishes.floor)
+    content["observables"] += of_places(content, next(iter(inputs.values())), preset, model)
     content["observables"] += of_further_sets(content["inputs"], preset, model)
     lines += training_texts_beside(wishes.texts, wishes.train_texts)
     if wishes.abilities:

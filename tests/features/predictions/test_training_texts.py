@@ -165,7 +165,8 @@ def test_a_model_that_is_worse_than_frequencies_has_learned_neither():
 def test_a_study_file_holds_training_texts_within_its_inputs(tmp_path):
     torch.save({"0.weight": torch.zeros(4, 4)}, tmp_path / "step_1.pt")
     (tmp_path / "model.py").write_text(
-        "from torch import nn\n\n\ndef build():\n    return nn.Sequential(nn.Linear(4, 4, bias=False))\n"
+        "from torch import nn\n\n\n"
+        "def build():\n    return nn.Sequential(nn.Linear(4, 4, bias=False))\n"
     )
     np.save(tmp_path / "held.npy", HELD_OUT)
     np.save(tmp_path / "train.npy", TRAINING)
