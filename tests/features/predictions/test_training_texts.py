@@ -52,7 +52,7 @@ def inputs(score="last:1"):
 
 
 def studied(tmp_path, trajectory=None, texts=None):
-    observable = og.observables.TrainingTexts(objective="causal")
+    observable = og.observables.TrainingTexts("training", objective="causal")
     study = og.Study(trajectory or grokking(), texts or inputs(), [observable], device="cpu")
     return study.run(tmp_path / "s", progress=False)
 
