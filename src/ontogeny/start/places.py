@@ -73,6 +73,8 @@ def proposed_places(
     random_state
         Seed of the halves.
     """
+    if inputs.answers is not None:  # what is scored is known, as of conversations
+        return None
     few = inputs.subset(np.arange(min(len(inputs), _MOST_TEXTS))).padded("right")
     forms = _forms(few)
     is_here = all(checkpoint.is_downloaded for checkpoint in trajectory)

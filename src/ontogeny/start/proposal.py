@@ -203,7 +203,7 @@ def propose(
     model = look(trajectory[int(trajectory.steps[-1])], next(iter(inputs.values())))
     if model.objective == "causal" and not _has_scores(content["inputs"]):
         scored, notes = _scored_places(trajectory, next(iter(inputs.values())), agree)
-        lines += notes
+        of_ids = [*of_ids, *notes]
         if scored:
             content["inputs"] |= scored
             inputs = sources_by_model(content, folder)[1]
@@ -221,7 +221,7 @@ def propose(
     content["observables"] = _as_scored(content["observables"], content["inputs"], wishes.floor)
     content["observables"] += of_places(content, next(iter(inputs.values())), preset, model)
     content["observables"] += of_further_sets(content["inputs"], preset, model)
-    lines += training_texts_beside(wishes.texts, wishes.train_texts)
+    of_ids = [*of_ids, *training_texts_beside(wishes.texts, wishes.train_texts)]
     if wishes.abilities:
         tables, notes = examples_of(wishes.abilities, folder, preset, model)
         asked = {table["kind"] for table in tables}
@@ -244,7 +244,7 @@ def _scored_places(
         return {}, []
     if agree(places.line):
         return places.table, []
-    return {}, [f"places: {places.line}; --yes does it"]
+    return {}, [f"{places.line}; --yes does it"]
 
 
 def _as_scored(
