@@ -157,7 +157,9 @@ RULES = {
     "intercept": flag,
 }
 RULES_OF = {
-    "loss": {"objective": among("auto", "causal", "masked")},
+    "loss": {"objective": among("auto", "causal", "masked"), "floor": optional(at_least_zero)},
+    "place-losses": {"every": flag, "objective": among("auto", "causal")},
+    "training-texts": {"training": text, "objective": among("auto", "causal", "masked")},
     "predictions": {
         "sentences": lambda v: listed(v) == [],  # none of the hostile ones has a gap
         "n_gaps": whole(),

@@ -55,6 +55,7 @@ class Reason(StrEnum):
     SLOW_NOISE = "slow noise"
     WITHIN_NOISE = "within noise"
     WITHIN_CHANCE = "within chance"
+    SMALL = "below the least effect"
     ORDER = "order as by chance"
     SHORT_MEMORY = "course as of noise between checkpoints"
     REFERENCE_MEMORY = "course as of the memory of the reference"

@@ -106,6 +106,10 @@ def wished(
         list[str] | None,
         typer.Option(metavar="FILE", help="Texts of what a base model knew, beside new --texts."),
     ] = None,
+    floor: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="NATS", help="The best possible loss, where it is known."),
+    ] = None,
     score: Annotated[
         str,
         typer.Option(
@@ -146,7 +150,8 @@ def wished(
     options |= {"train_texts": train_texts, "base_texts": base_texts}
     options |= {"score": score, "answer_after": answer_after, "token_labels": token_labels}
     options |= chosen(step_from, only, exclude, key, base)
-    return {key: value for key, value in {"preset": preset, **options}.items() if value}
+    options = {key: value for key, value in {"preset": preset, **options}.items() if value}
+    return options if floor is None else options | {"floor": floor}
 
 
 def chosen(

@@ -14,6 +14,7 @@ from ..errors import ArgumentError, check_choice
 
 Ranges: TypeAlias = list[tuple[int, int]]
 REGEX = "regex:"  # what a separator begins with that is a regular expression
+MOST_PLACES = 32  # of texts of one form, of which each place is told apart
 IGNORED = -100  # the label of a token that nobody asks for, as in transformers
 OCCURRENCES = ("first", "last")
 _LAST = re.compile(r"last:([1-9][0-9]*)")
@@ -123,6 +124,17 @@ def answer_range(text: str, start: int) -> Ranges:
         return []
     begin = start + len(rest) - len(rest.lstrip())
     return [(begin, begin + len(answer))]
+
+
+def has_one_form(lengths: np.ndarray) -> bool:
+    """Return whether texts of these lengths all have the same few places.
+
+    Examples
+    --------
+    >>> has_one_form(np.array([3, 3])), has_one_form(np.array([3, 4]))
+    (True, False)
+    """
+    return bool((lengths == lengths[0]).all() and lengths[0] <= MOST_PLACES)
 
 
 def last_places(ordinary: np.ndarray, count: int) -> np.ndarray:

@@ -15,7 +15,7 @@ from .source import beside
 
 # The observable of each further set, with its arguments.
 _OBSERVABLES = {
-    "training": {"kind": "training-texts"},
+    "training": {"kind": "training-texts", "training": "training"},
     "base": {"kind": "loss", "on": "base", "label": "loss-base"},
 }
 

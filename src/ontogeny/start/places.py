@@ -7,7 +7,7 @@ judged on the other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,11 @@ from scipy.stats import t
 from ..capture.predictor import Predictor
 from ..errors import OntogenyError
 from ..inputs import Inputs
+from ..inputs.scoring import has_one_form
+from ..observables import ModelFacts
+from ..observables.registry import kinds
 from ..trajectory import Trajectory
+from .presets import Preset, filled_entry
 
 LEVEL = 0.01  # of a fall of the loss, on each half of the texts
 # Of a blind guess: what stays above it is not learned. A model that knows which tokens stand at a
@@ -27,7 +31,7 @@ BLIND = 0.95
 FALL = 0.1  # of a blind guess: early in training all places fall by less, some not yet
 _FEWEST = 20  # texts
 _MOST_TEXTS = 200
-_MOST_PLACES = 32  # of texts of one length
+_KIND = "place-losses"
 _MOST_SEPARATORS = 8
 
 
@@ -69,6 +73,8 @@ def proposed_places(
     random_state
         Seed of the halves.
     """
+    if inputs.answers is not None:  # what is scored is known, as of conversations
+        return None
     few = inputs.subset(np.arange(min(len(inputs), _MOST_TEXTS))).padded("right")
     forms = _forms(few)
     is_here = all(checkpoint.is_downloaded for checkpoint in trajectory)
@@ -89,6 +95,24 @@ def proposed_places(
                 return None
             return form.proposal(count)
     return None
+
+
+def of_places(
+    content: Mapping[str, Any], inputs: Inputs, preset: Preset, model: ModelFacts
+) -> list[dict[str, Any]]:
+    """Return the loss by place for texts that have the same places, or of which some are scored.
+
+    Nothing where the preset has it, or the model predicts no next token.
+    """
+    has_it = any(entry["kind"] == _KIND for entry in content["observables"])
+    is_scored = inputs.answers is not None
+    if has_it or not (is_scored or has_one_form(inputs.lengths)):
+        return []
+    cls = kinds()[_KIND]
+    if model.objective != "causal" or cls.ruled_out(model, cls.fewest_steps):
+        return []
+    every = {"every": True} if is_scored else {}
+    return [{"kind": _KIND, **filled_entry(cls, preset, model), **every}]
 
 
 def learned_end(costs: np.ndarray, blind: float) -> int:
@@ -215,7 +239,7 @@ class _Separator:
 def _forms(inputs: Inputs) -> Sequence[_Ends | _Separator]:
     """Return in which way the texts have the same form: by length, else by separators."""
     lengths = inputs.lengths
-    if (lengths == lengths[0]).all() and 2 < lengths[0] <= _MOST_PLACES and inputs.ordinary.all():
+    if has_one_form(lengths) and lengths[0] > 2 and inputs.ordinary.all():
         return [_Ends(int(lengths[0]))]
     return _separators(inputs)[:_MOST_SEPARATORS]
 

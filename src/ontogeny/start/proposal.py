@@ -26,7 +26,7 @@ from .asked import not_as_asked
 from .examples import examples_of, no_english
 from .further_sets import further_sets, of_further_sets, training_texts_beside
 from .id_types import sources_by_model
-from .places import proposed_places
+from .places import of_places, proposed_places
 from .presets import FINE_TUNING, ONE_MODEL, Preset, fitted, preset_named
 from .sets import with_sets
 from .shown import longest_of, look
@@ -59,6 +59,7 @@ class Wishes:
     abilities: Sequence[str] = ()
     train_texts: Sequence[str] = ()
     base_texts: Sequence[str] = ()
+    floor: float | None = None
 
     @property
     def choice(self) -> dict[str, Any]:
@@ -93,6 +94,7 @@ class Wishes:
             "--abilities": self.abilities,
             "--train-texts": self.train_texts,
             "--base-texts": self.base_texts,
+            "--floor": ["" if self.floor is None else f"{self.floor:g}"],
         }
         return [part for name, values in options.items() for v in values if v for part in (name, v)]
 
@@ -201,7 +203,7 @@ def propose(
     model = look(trajectory[int(trajectory.steps[-1])], next(iter(inputs.values())))
     if model.objective == "causal" and not _has_scores(content["inputs"]):
         scored, notes = _scored_places(trajectory, next(iter(inputs.values())), agree)
-        lines += notes
+        of_ids = [*of_ids, *notes]
         if scored:
             content["inputs"] |= scored
             inputs = sources_by_model(content, folder)[1]
@@ -216,9 +218,10 @@ def propose(
         why = no_english(trajectory.tokenizer(), read_by_it if wishes.texts else ())
         model = replace(model, no_english=why)
     content["observables"], left_out = fitted(preset, model, len(trajectory))
-    content["observables"] = _at_every_place(content["observables"], content["inputs"])
+    content["observables"] = _as_scored(content["observables"], content["inputs"], wishes.floor)
+    content["observables"] += of_places(content, next(iter(inputs.values())), preset, model)
     content["observables"] += of_further_sets(content["inputs"], preset, model)
-    lines += training_texts_beside(wishes.texts, wishes.train_texts)
+    of_ids = [*of_ids, *training_texts_beside(wishes.texts, wishes.train_texts)]
     if wishes.abilities:
         tables, notes = examples_of(wishes.abilities, folder, preset, model)
         asked = {table["kind"] for table in tables}
@@ -241,15 +244,19 @@ def _scored_places(
         return {}, []
     if agree(places.line):
         return places.table, []
-    return {}, [f"places: {places.line}; --yes does it"]
+    return {}, [f"{places.line}; --yes does it"]
 
 
-def _at_every_place(
-    entries: Sequence[dict[str, Any]], table: Mapping[str, Any]
+def _as_scored(
+    entries: Sequence[dict[str, Any]], table: Mapping[str, Any], floor: float | None
 ) -> list[dict[str, Any]]:
-    """Return observables of which the loss by place shows places that are not scored as well."""
-    every = {"place-losses": {"every": True}} if _has_scores(table) else {}
-    return [entry | every.get(entry["kind"], {}) for entry in entries]
+    """Return observables with the best possible loss, and with places that are not scored."""
+    further: dict[str, dict[str, Any]] = {}
+    if _has_scores(table):
+        further["place-losses"] = {"every": True}
+    if floor is not None:
+        further["loss"] = {"floor": floor}
+    return [entry | further.get(entry["kind"], {}) for entry in entries]
 
 
 def _has_scores(table: Mapping[str, Any]) -> bool:

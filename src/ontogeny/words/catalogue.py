@@ -162,6 +162,7 @@ REASONS: dict[Reason, str] = {
     Reason.NOISE_UNKNOWN: "noise unknown",
     Reason.SLOW_NOISE: "slow noise draws such curves too",
     Reason.WITHIN_NOISE: "noise gives as much",
+    Reason.SMALL: "too small to matter",
     Reason.WITHIN_CHANCE: "chance gives as much",
     Reason.ORDER: "chance gives such an order of checkpoints too",
     Reason.SHORT_MEMORY: "noise between checkpoints draws such curves too",

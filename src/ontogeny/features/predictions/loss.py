@@ -13,6 +13,7 @@ import xarray as xr
 
 from ...capture.predicted import next_tokens
 from ...claims import Claim
+from ...errors import check_number
 from ...figures import Section
 from ...inputs import Inputs
 from ...needs import InputSet, Losses, Need
@@ -77,6 +78,9 @@ class Loss(OfPredictions):
         ``"auto"``, ``"causal"`` or ``"masked"``.
     mask_fraction, random_state
         Which tokens are masked, the same at every step.
+    floor
+        The best possible loss in nats per token, where it is known, as of a task that is made: a
+        line like the others.
 
     Examples
     --------
@@ -88,8 +92,10 @@ class Loss(OfPredictions):
     objective: str = "auto"
     mask_fraction: float = 0.15
     random_state: int = 0
+    floor: float | None = None
 
     kind: ClassVar[str] = "loss"
+    summary_only: ClassVar[tuple[str, ...]] = ("floor",)
     question: ClassVar[str] = "How well does the model predict these texts?"
     price: ClassVar[str] = PASS
     presets: ClassVar[Presets] = (
@@ -109,7 +115,7 @@ class Loss(OfPredictions):
             rows="loss",
             subject="The loss",
             better="lower",
-            nulls=LINES,
+            nulls={**LINES, "best": "best possible"},
             caption="Line: mean over predicted tokens. Grey: what guesses cost on the same tokens.",
         ),
     )
@@ -146,6 +152,11 @@ class Loss(OfPredictions):
             for end, more in _ENDS.items()
         }
     )
+
+    def check(self) -> None:
+        """Refuse a best loss below 0."""
+        if self.floor is not None:
+            check_number("floor", self.floor, 0)
 
     def needs(self) -> Sequence[Need]:
         """Return the losses of every text, and the texts."""
@@ -185,6 +196,8 @@ class Loss(OfPredictions):
         lines = [f"loss_{line}{end}" for line in _FIXED for end in ("", "_of_text")]
         constants = [name for name in lines if name in data and "step" in data[name].dims]
         data = data.assign({name: _constant(data[name]) for name in constants})
+        if self.floor is not None:
+            data = data.assign(loss_best=self.floor)
         for line in list(LINES)[1:]:
             if f"loss_{line}_of_text" in data:
                 costs = _of_text(data, f"loss_{line}")

@@ -11,8 +11,9 @@ import numpy as np
 import xarray as xr
 
 from ...claims import Claim
+from ...errors import ArgumentError, check_choice
 from ...figures import Figure, Heatmap, Section
-from ...inputs import Inputs
+from ...inputs.scoring import has_one_form
 from ...needs import InputSet, Need, Predictor
 from ...needs.predictions import Reduced
 from ...observables.base import dataset
@@ -25,8 +26,6 @@ from ...units import Units
 from ...words.names import Names
 from .place_claims import claims_of_places
 from .scored_tokens import TokenCosts
-
-MOST_PLACES = 32  # of texts of one form, of which each place is told apart; else in ranges
 
 
 @dataclass(frozen=True)
@@ -61,9 +60,7 @@ class PlaceLosses(OfPredictions):
     question: ClassVar[str] = "At which places of a text does the model predict better?"
     price: ClassVar[str] = PASS
     obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_order")
-    presets: ClassVar[Presets] = (
-        PresetEntry(("quick", "standard", "circuits", "everything"), PREDICTED, 12),
-    )
+    presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything"), PREDICTED, 12),)
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "place_loss",
@@ -101,6 +98,10 @@ class PlaceLosses(OfPredictions):
         ),
     )
 
+    def check(self) -> None:
+        """Refuse another objective."""
+        check_choice("objective", self.objective, ("auto", "causal"))
+
     def needs(self) -> Sequence[Need]:
         """Return what each token costs, or the model to be asked for it, and the texts."""
         if self.every:
@@ -118,7 +119,12 @@ class PlaceLosses(OfPredictions):
             costs = value
         scored = reading[texts].scored[costs["text"], costs["column"]]
         before = costs["column"] - inputs.mask.argmax(axis=1)[costs["text"]]
-        one_form = is_of_one_form(inputs)
+        if not before.all():
+            raise ArgumentError(
+                "place-losses compares tokens by how many stand before them; a masked model sees "
+                "what follows as well, also of a first token."
+            )
+        one_form = has_one_form(inputs.lengths)
         place = before if one_form else np.floor(np.log2(before)).astype(int)
         kept, row = np.unique(place, return_inverse=True)
         units = Units(inputs.groups)
@@ -162,18 +168,6 @@ class PlaceLosses(OfPredictions):
     def claims(self, name: str, data: xr.Dataset) -> Sequence[Claim]:
         """Return which places were surely learned, where others were not."""
         return claims_of_places(name, data)
-
-
-def is_of_one_form(inputs: Inputs) -> bool:
-    """Return whether all texts have the same few places.
-
-    Examples
-    --------
-    >>> is_of_one_form(Inputs.from_tokens([[1, 2, 3], [4, 5, 6]]))
-    True
-    """
-    lengths = inputs.lengths
-    return bool((lengths == lengths[0]).all() and lengths[0] <= MOST_PLACES)
 
 
 def _range(power: int) -> str:

@@ -3,9 +3,9 @@
 Where answers are scored, a set is known from the step on from which 95 % of its texts are right,
 at every later checkpoint. Elsewhere it is known from the step on from which the loss has 95 % of
 what it gains over word frequencies in the end. A run overfits from the step on from which the loss
-of held-out texts stays above its own minimum, by more than its interval, while that of training
-texts fell. Intervals are over texts: those of each set are drawn again, and the smallest loss of
-each draw is its own.
+of held-out texts stays above its own minimum, in 99 % of draws of these texts and by at least 1 %
+of what they gain over frequencies, while that of training texts fell. Intervals are over texts:
+those of each set are drawn again.
 """
 
 from __future__ import annotations
@@ -146,11 +146,10 @@ def _stays_above(mean: np.ndarray) -> int:
 
 
 def _begins(costs: np.ndarray, weights: np.ndarray, random_state: int = 0) -> np.ndarray:
-    """Return for draws of texts where the loss leaves its minimum for good; infinite where never.
+    """Return for draws of texts the place after their minimum; infinite where the end is no higher.
 
-    It does where the last loss of a draw is above the smallest one of the same draw, by more than
-    the standard error of their difference explains: of texts that are drawn twice, the minimum is
-    as much theirs as the noise.
+    The end is compared with the place that is lowest for all texts: each draw's own minimum is
+    below its end by construction.
     """
     count = len(weights)
     rng = np.random.default_rng(random_state)

@@ -12,6 +12,7 @@ import xarray as xr
 
 from ...capture.predicted import next_tokens
 from ...claims import Claim
+from ...errors import ArgumentError, check_choice
 from ...figures import Section
 from ...inputs import Inputs
 from ...needs import InputSet, Need
@@ -49,11 +50,11 @@ class TrainingTexts(OfPredictions):
 
     Examples
     --------
-    >>> TrainingTexts().training
-    'training'
+    >>> TrainingTexts("training").on is None
+    True
     """
 
-    training: str = "training"
+    training: str
     on: str | None = None
     objective: str = "auto"
 
@@ -95,6 +96,14 @@ class TrainingTexts(OfPredictions):
         care="The two sets are of the same kind only if they were divided at random. Noise is over "
         "the texts of each set.",
     )
+
+    def check(self) -> None:
+        """Refuse another objective, and no set of training texts."""
+        check_choice("objective", self.objective, ("auto", "causal", "masked"))
+        if not self.training.strip():
+            raise ArgumentError(
+                f"training must name the input set of training texts; got {self.training!r}."
+            )
 
     def needs(self) -> Sequence[Need]:
         """Return what each token of both sets costs, and the texts of both."""

@@ -125,6 +125,7 @@ def described(parts: Sequence[RunPart], title: str, reference: str | int) -> dic
             "token_unit": i.token_unit,
             **i.counts,
             **({"form": i.form} if i.form else {}),
+            **({"score": i.score, "scored": int(i.scored.sum())} if i.score else {}),
             **({"warnings": i.warnings} if i.warnings else {}),
         }
         for name, i in job.inputs.items()

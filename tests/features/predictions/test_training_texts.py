@@ -1,0 +1,193 @@
+"""Training texts beside held-out ones: the steps at which both are known, against an own loop."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+import xarray as xr
+from torch import nn
+
+import ontogeny as og
+from helpers.paths import GUIDES
+from ontogeny.claims import Certainty, Kind, from_dataset
+from ontogeny.features.predictions.set_claims import claims_of_sets
+from ontogeny.study.file import make_sources
+
+P = 5
+STEPS = (0, 10, 20, 30, 40, 50)
+
+
+class Table(nn.Module):
+    """Knows the answers of some rows *a, b* from a step on, and of the others from another."""
+
+    def __init__(self, known):
+        super().__init__()
+        self.known = nn.Parameter(torch.as_tensor(known, dtype=torch.float32))
+
+    def forward(self, ids):
+        first = torch.cat([ids[:, :1], ids[:, :-1]], dim=1)
+        sums = nn.functional.one_hot((first + ids) % P, P).float()
+        return 8.0 * self.known[first, ids][..., None] * sums
+
+
+ROWS = np.array([[a, b, (a + b) % P] for a in range(P) for b in range(P)])
+TRAINING, HELD_OUT = ROWS[::2], ROWS[1::2]
+
+
+def grokking():
+    """Return a run that knows the training rows from step 20 on, and the others from step 40 on."""
+    models = {}
+    for step in STEPS:
+        known = np.zeros((P, P))
+        known[TRAINING[:, 0], TRAINING[:, 1]] = step >= 20
+        known[HELD_OUT[:, 0], HELD_OUT[:, 1]] = (step >= 40) - 0.5 * (20 <= step < 40)
+        models[step] = Table(known)
+    return og.Trajectory.from_models(models)
+
+
+def inputs(score="last:1"):
+    made = {"text": HELD_OUT, "training": TRAINING}
+    return {n: og.Inputs.from_tokens(r, score=score, vocab_size=P) for n, r in made.items()}
+
+
+def studied(tmp_path, trajectory=None, texts=None):
+    observable = og.observables.TrainingTexts("training", objective="causal")
+    study = og.Study(trajectory or grokking(), texts or inputs(), [observable], device="cpu")
+    return study.run(tmp_path / "s", progress=False)
+
+
+def claims_of(result):
+    claims = from_dataset(result.tree.to_dataset())
+    return {c.kind: c for c in claims if c.subject.node == "training-texts"}
+
+
+def test_losses_and_answers_are_those_of_an_own_loop(tmp_path):
+    node = studied(tmp_path)["training-texts"]
+    run = grokking()
+    for name, rows in (("training", TRAINING), ("held-out", HELD_OUT)):
+        ids = torch.tensor(rows)
+        for step in STEPS:
+            with torch.no_grad():
+                log_p = run[step].model()(ids)[:, 1].log_softmax(-1)
+            loss = -log_p.gather(1, ids[:, 2:]).mean()
+            found = node.sel(step=step, set=name)
+            assert float(found.set_loss) == pytest.approx(float(loss), abs=1e-5)
+            right = (log_p.argmax(-1) == ids[:, 2]).double().mean()
+            assert float(found.set_accuracy) == pytest.approx(float(right))
+    gap = node.set_loss.sel(set="held-out") - node.set_loss.sel(set="training")
+    assert node.gap.values == pytest.approx(gap.values, abs=1e-6)
+
+
+def test_both_steps_of_grokking_are_claimed(tmp_path):
+    claims = claims_of(studied(tmp_path))
+    memorised, generalises = claims[Kind.MEMORISED], claims[Kind.GENERALISES]
+    assert memorised.certainty is generalises.certainty is Certainty.SURE
+    assert (memorised.since, memorised.since_low, memorised.since_high) == (20, 10, 20)
+    assert (generalises.since, generalises.since_low, generalises.since_high) == (40, 30, 40)
+    assert Kind.OVERFITS not in claims  # the loss rises, and falls again
+
+
+def node_of(held, training, scored=False, counts=10, line=3.0):
+    """Return a node of losses (step, text) of both sets."""
+    steps = np.arange(len(held)) * 10
+    values = {"held": np.asarray(held), "training": np.asarray(training)}
+    data = {}
+    for name, costs in values.items():
+        text = f"{name}_text"
+        data[f"{name}_cost"] = (("step", text), costs)
+        data[f"{name}_right"] = (("step", text), np.exp(-costs))
+        data[f"{name}_line"] = (text, np.full(costs.shape[1], line))
+        data[f"{name}_count"] = (text, np.full(costs.shape[1], counts))
+    means = np.stack([values["training"].mean(axis=1), values["held"].mean(axis=1)], axis=1)
+    return xr.Dataset(
+        {
+            **data,
+            "set_loss": (("step", "set"), means),
+            "set_accuracy": (("step", "set"), np.exp(-means)),
+            "gap": ("step", means[:, 1] - means[:, 0]),
+            "answers_scored": np.int8(scored),
+        },
+        coords={"step": steps, "set": ["training", "held-out"]},
+    )
+
+
+def courses(held, training, texts=80, noise=0.02, seed=0):
+    rng = np.random.default_rng(seed)
+    of_text = rng.normal(0, 0.5, texts)
+    return [
+        np.asarray(mean)[:, None] + of_text + rng.normal(0, noise, (len(mean), texts))
+        for mean in (held, training)
+    ]
+
+
+def test_a_loss_that_leaves_its_minimum_overfits_since_then():
+    held, training = courses([4.0, 2.0, 1.5, 1.7, 1.9], [4.0, 1.9, 1.3, 0.9, 0.5])
+    by_kind = {c.kind: c for c in claims_of_sets("n", node_of(held, training))}
+    overfits = by_kind[Kind.OVERFITS]
+    assert overfits.certainty is Certainty.SURE
+    assert (overfits.since, overfits.since_low, overfits.since_high) == (30, 30, 30)
+    assert overfits.value == pytest.approx(0.4, abs=0.02)
+
+
+def test_a_flat_end_does_not_overfit():
+    """Noise of .02 at each text: the smallest of the late losses is lower than the last by luck."""
+    named = 0
+    for seed in range(200):
+        held, training = courses(
+            [4.0, 2.0, 1.5, 1.5, 1.5, 1.5], [4.0, 1.9, 1.3, 0.9, 0.5, 0.3], seed=seed
+        )
+        claims = claims_of_sets("n", node_of(held, training))
+        named += sum(c.kind is Kind.OVERFITS and c.certainty is Certainty.SURE for c in claims)
+    assert named <= 4
+
+
+def test_a_loss_that_rises_with_that_of_training_texts_does_not_overfit():
+    held, training = courses([4.0, 2.0, 1.5, 1.7, 1.9], [4.0, 1.9, 1.3, 1.5, 1.7])
+    claims = claims_of_sets("n", node_of(held, training))
+    assert Kind.OVERFITS not in {c.kind for c in claims}
+
+
+def test_without_answers_it_is_the_share_of_the_final_gain():
+    held, training = courses([4.0, 2.0, 1.10, 1.02, 1.0], [4.0, 1.03, 1.01, 1.0, 1.0], noise=0.01)
+    by_kind = {c.kind: c for c in claims_of_sets("n", node_of(held, training))}
+    # 95 % of the gain of 2 nats over frequencies leave 0.1.
+    assert by_kind[Kind.MEMORISED].since == 10
+    assert by_kind[Kind.GENERALISES].since in (20, 30)
+
+
+def test_a_model_that_is_worse_than_frequencies_has_learned_neither():
+    held, training = courses([4.0, 3.9, 3.8], [4.0, 3.9, 3.8])
+    claims = claims_of_sets("n", node_of(held, training))
+    assert {c.certainty for c in claims} == {Certainty.OPEN}
+
+
+def test_a_study_file_holds_training_texts_within_its_inputs(tmp_path):
+    torch.save({"0.weight": torch.zeros(4, 4)}, tmp_path / "step_1.pt")
+    (tmp_path / "model.py").write_text(
+        "from torch import nn\n\n\n"
+        "def build():\n    return nn.Sequential(nn.Linear(4, 4, bias=False))\n"
+    )
+    np.save(tmp_path / "held.npy", HELD_OUT)
+    np.save(tmp_path / "train.npy", TRAINING)
+    content = {
+        "trajectory": {"folder": ".", "model": "model.py:build", "only": "step_1.pt"},
+        "inputs": {"tokens": "held.npy", "score": "last:1", "training": {"tokens": "train.npy"}},
+        "observables": [],
+    }
+    sets = make_sources(content, tmp_path)[1]
+    assert list(sets) == ["text", "training"]
+    assert (sets["training"].ids == TRAINING).all()
+    assert sets["training"].scored.sum() == len(TRAINING)
+
+
+def test_the_guide_says_both_steps_of_sums(tmp_path, monkeypatch):
+    (block,) = re.findall(r"```python\n(.*?)```", (GUIDES / "answers.md").read_text(), re.S)
+    monkeypatch.chdir(tmp_path)
+    there = {}
+    exec(block, there)
+    claims = claims_of(there["result"])
+    memorised, generalises = claims[Kind.MEMORISED], claims[Kind.GENERALISES]
+    assert memorised.certainty is generalises.certainty is Certainty.SURE
+    assert memorised.since_high < generalises.since_low
+    assert (tmp_path / "sums.html").is_file()
