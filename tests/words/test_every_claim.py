@@ -157,7 +157,7 @@ def test_concepts_are_told_together_and_their_cosine_is_no_count():
     assert one.text == "1 concept was born by step 16: “ed”."
     unread = {"certainty": Certainty.NOT_TESTED, "reason": Reason.NO_CONTROLS}
     [one] = sentences([replace(claims[0], **unread)], Voice(), Names())
-    assert one.text == "1 concept was born by step 16: “ed”; no control run was read."
+    assert one.text == "1 concept was born by step 16: “ed”; not tested: no control run."
 
 
 def test_values_beside_two_nulls_are_two_sentences_that_name_them():
