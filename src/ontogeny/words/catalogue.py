@@ -78,10 +78,8 @@ SENTENCES: dict[tuple[Kind, Certainty], str] = {
     "controls do{beside}.",
     (Kind.SHARED, OPEN): "In {layer} the runs share {value} of {label}, not shown to be more than "
     "controls do{beside}: {reason}.",
-    (
-        Kind.SHARED,
-        NOT_TESTED,
-    ): "In {layer} the runs share {value} of {label}; not tested: {reason}.",
+    (Kind.SHARED, NOT_TESTED): "In {layer} the runs share {value} of {label}; not tested: "
+    "{reason}.",
     (Kind.AHEAD, SURE): "{label} ends {value} below {beside}.",
     (Kind.AHEAD, OPEN): "{label} and {beside} are not shown to differ in their loss.",
     (Kind.MEMORISED, SURE): "It has memorised its training texts{since}.",
