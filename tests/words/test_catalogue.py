@@ -173,7 +173,7 @@ def test_headings_have_at_most_twelve_words(key):
     claim = claim_of(Kind.LEARNED, Certainty.OPEN)
     counts = {"some": "12", "all": "48", "count": "6 checkpoints"}
     names = {"gains": "words first, then context", "names": "loss and agreement"}
-    gained = {"gained": "“a”, “b” and 3 more", "lost": "“c”"}
+    gained = {"gained": "“a”, “b” and 3 more", "lost": "“c”", "other": "step 40 (30–60)"}
     fixed = {**counts, **names, **gained}
     template = HEADINGS[key]
     for name, text in fixed.items():
@@ -181,5 +181,5 @@ def test_headings_have_at_most_twelve_words(key):
     for reason in Reason:
         names = Names({("node", "agreement"): TITLE})
         text = Phrases([replace(claim, reason=reason)], Voice(), names).filled(template)
-        assert len(text.split()) <= 12, text
+        assert len(re.findall(r"[^\s\d]*[a-z][^\s\d]*", text)) <= 12, text
         assert not text.endswith(".")

@@ -160,6 +160,25 @@ def test_concepts_are_told_together_and_their_cosine_is_no_count():
     assert one.text == "1 concept was born by step 16: “ed”; not tested: no control run."
 
 
+def test_each_place_of_the_texts_is_told_with_its_own_ends():
+    """Two places were one sentence that named the first of them."""
+    claims = [
+        Claim(
+            kind, Subject("places", "place_loss", label=label), Certainty.SURE, first=3.0, last=last
+        )
+        for kind, label, last in (
+            (Kind.LEARNED, "place 3", 0.0),
+            (Kind.LEARNED, "place 4", 1.0),
+            (Kind.CHANGED, "place 2", 7.0),
+        )
+    ]
+    assert [one.text for one in sentences(claims, Voice(), Names())] == [
+        "The loss at place 3 was learned: from 3.0 to 0.",
+        "The loss at place 4 was learned: from 3.0 to 1.0.",
+        "The loss at place 2 rose: from 3.0 to 7.0.",
+    ]
+
+
 def test_values_beside_two_nulls_are_two_sentences_that_name_them():
     """One model: both nulls were joined to one, and it was called by an empty label."""
     data = xr.Dataset({"x": (("step", "layer"), [[3.0, 4.0]])}, {"layer": ["a", "b"]})

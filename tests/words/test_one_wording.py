@@ -102,7 +102,7 @@ def test_a_comparison_of_a_run_with_its_twin_says_what_the_run_says(name):
 def test_headings_of_pages_have_at_most_twelve_words(name):
     tree = TREES[name]()
     heading = first_screen(read_content(tree)).heading
-    assert 0 < len(heading.split()) <= 12, heading
+    assert 0 < len(re.findall(r"[^\s\d]*[a-z][^\s\d]*", heading)) <= 12, heading
     assert ResultSummary(tree).heading == heading
 
 

@@ -113,7 +113,7 @@ OF_QUANTITIES: dict[tuple[Kind, Certainty, str], str] = {
     (Kind.GAINED, SURE, "place_accuracy"): "The token at {label} is right in {last} of the texts "
     "(at first {first_share}).",
     (Kind.GAINED, OPEN, "right_probability"): "In the gap “{label}” the right answer "
-    "leads: {ends}.",
+    "leads, {ends}; others are open.",
 }
 
 # Of single concepts, with how sure that is behind.
